@@ -1,0 +1,288 @@
+//! Finds the perf database in a source: systems, version directories, tables, sidecars.
+//!
+//! This is the one place that knows the layouts:
+//!
+//! ```text
+//! systems/<system>.yaml                                              a machine; its data_dir wins
+//! systems/data/<system>/<family>/<backend>/<version>/<table>.parquet  by family
+//! systems/data/<system>/<backend>/<version>/<table>.{txt,parquet}     flat, before July 2026
+//! ```
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+use crate::source::{Entry, EntryKind, Source};
+use crate::spec::Specs;
+use crate::system::System;
+
+/// How a table's bytes are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Apache Parquet.
+    Parquet,
+    /// Comma-separated text, the collectors' staging format.
+    Csv,
+}
+
+/// A table's place in the database.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// System name.
+    pub system: String,
+    /// Family directory; none in the flat layout.
+    pub family: Option<String>,
+    /// Backend directory.
+    pub backend: String,
+    /// Version directory.
+    pub version: String,
+}
+
+/// A table file.
+#[derive(Debug, Clone)]
+pub struct TableFile {
+    /// Where its bytes are.
+    pub entry: Entry,
+    /// Its version directory's place.
+    pub place: Place,
+    /// File stem.
+    pub table: String,
+    /// By its extension.
+    pub format: Format,
+}
+
+/// A version directory: tables that were collected together, and what is said of them.
+#[derive(Debug, Clone)]
+pub struct VersionDir {
+    /// Its place.
+    pub place: Place,
+    /// Its path, without a trailing slash.
+    pub path: String,
+    /// `collection_meta.yaml`.
+    pub meta: Option<Entry>,
+    /// `reuse.yaml`.
+    pub reuse: Option<Entry>,
+    /// Marker files of schemes that sidecars replaced.
+    pub markers: Vec<Entry>,
+    /// Its tables, as indices into [`Catalog::tables`].
+    pub tables: Vec<usize>,
+}
+
+/// A system of the root: its YAML, and what could be read of it.
+#[derive(Debug, Clone)]
+pub struct SystemFile {
+    /// Name.
+    pub name: String,
+    /// Path of its YAML, or of its data directory where it has none.
+    pub path: String,
+    /// The YAML as the loader reads it with our facts beside, or why it cannot be read.
+    pub system: Result<System, String>,
+    /// Directory of its data, without a trailing slash.
+    pub data_dir: String,
+}
+
+/// What a source holds.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    /// Systems, by name.
+    pub systems: BTreeMap<String, SystemFile>,
+    /// Version directories, by path.
+    pub dirs: BTreeMap<String, VersionDir>,
+    /// Tables, by path.
+    pub tables: Vec<TableFile>,
+    /// Tables below a data directory at a depth where no loader looks.
+    pub strays: Vec<(Entry, String)>,
+}
+
+/// Files of the scheme before `collection_meta.yaml` and `reuse.yaml`.
+const MARKERS: [&str; 2] = ["INCOMPLETE.txt", "SHARED_LAYER_REUSE.txt"];
+
+impl Catalog {
+    /// Walks `source`.
+    ///
+    /// # Errors
+    ///
+    /// When the files cannot be listed, or no perf database is among them.
+    pub fn read(source: &dyn Source, specs: &Specs) -> Result<Self> {
+        let files = source.files()?;
+        let mut catalog = Self::default();
+        for entry in &files {
+            catalog.add_system(source, specs, entry);
+        }
+        catalog.add_orphans(&files);
+        let mut by_dir: BTreeMap<String, String> = BTreeMap::new();
+        for system in catalog.systems.values() {
+            by_dir.insert(format!("{}/", system.data_dir), system.name.clone());
+        }
+        for entry in files {
+            // The longest data directory that holds the file: the last one not after it.
+            let owner = by_dir
+                .range(..=entry.path.clone())
+                .rev()
+                .find(|(dir, _)| entry.path.starts_with(dir.as_str()));
+            if let Some((dir, system)) = owner {
+                let (inside, system) = (entry.path[dir.len()..].to_owned(), system.clone());
+                catalog.add_file(entry, &inside, &system);
+            }
+        }
+        if catalog.systems.is_empty() {
+            return Err(Error::new(
+                "no perf database found",
+                "--root takes a repository or folder with systems/<system>.yaml and the data beside it",
+            ));
+        }
+        Ok(catalog)
+    }
+
+    fn add_system(&mut self, source: &dyn Source, specs: &Specs, entry: &Entry) {
+        let Some(stem) = entry.path.strip_suffix(".yaml") else { return };
+        let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
+        if folder != "systems" && !folder.ends_with("/systems") && !folder.is_empty() {
+            return;
+        }
+        let facts = specs.systems.get(name);
+        let text = source.read(entry).map(|b| String::from_utf8_lossy(&b).into_owned());
+        let system = text.and_then(|t| System::parse(name, &t));
+        // A manifest beside the systems is none; a YAML that cannot be read is one by its name only.
+        match &system {
+            Ok(s) if !s.is_system() => return,
+            Err(_) if facts.is_none() && folder.is_empty() => return,
+            _ => {}
+        }
+        let data_dir = system
+            .as_ref()
+            .ok()
+            .and_then(|s| s.texts.get("data_dir").cloned())
+            .unwrap_or_else(|| format!("data/{name}"));
+        let file = SystemFile {
+            name: name.to_owned(),
+            path: entry.path.clone(),
+            system: system.map(|s| s.with_facts(facts)),
+            data_dir: join(folder, &data_dir),
+        };
+        self.systems.entry(name.to_owned()).or_insert(file);
+    }
+
+    /// Data directories whose system has no YAML.
+    fn add_orphans(&mut self, files: &[Entry]) {
+        for entry in files {
+            let Some(at) = entry.path.find("systems/data/") else { continue };
+            if at > 0 && entry.path.as_bytes()[at - 1] != b'/' {
+                continue;
+            }
+            let start = at + "systems/data/".len();
+            let Some(end) = entry.path[start..].find('/') else { continue };
+            let (dir, name) = (&entry.path[..start + end], &entry.path[start..start + end]);
+            if self.systems.values().any(|s| s.data_dir == dir) || format_of(&entry.path).is_none() {
+                continue;
+            }
+            self.systems.entry(name.to_owned()).or_insert_with(|| SystemFile {
+                name: name.to_owned(),
+                path: dir.to_owned(),
+                system: Err(format!("there is no systems/{name}.yaml, so nothing loads this data")),
+                data_dir: dir.to_owned(),
+            });
+        }
+    }
+
+    fn add_file(&mut self, entry: Entry, inside: &str, system: &str) {
+        let parts: Vec<&str> = inside.split('/').collect();
+        let (family, backend, version, file) = match parts[..] {
+            [backend, version, file] => (None, backend, version, file),
+            [family, backend, version, file] => (Some(family), backend, version, file),
+            _ => {
+                if format_of(inside).is_some() {
+                    self.strays.push((entry, system.to_owned()));
+                }
+                return;
+            }
+        };
+        let place = Place {
+            system: system.to_owned(),
+            family: family.map(str::to_owned),
+            backend: backend.to_owned(),
+            version: version.to_owned(),
+        };
+        let path = entry.path[..entry.path.len() - file.len() - 1].to_owned();
+        let dir = self.dirs.entry(path.clone()).or_insert_with(|| VersionDir {
+            place: place.clone(),
+            path,
+            meta: None,
+            reuse: None,
+            markers: Vec::new(),
+            tables: Vec::new(),
+        });
+        match file {
+            "collection_meta.yaml" => dir.meta = Some(entry),
+            "reuse.yaml" => dir.reuse = Some(entry),
+            _ if MARKERS.contains(&file) => dir.markers.push(entry),
+            _ => {
+                if let Some(format) = format_of(file) {
+                    let table = file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_owned();
+                    dir.tables.push(self.tables.len());
+                    self.tables.push(TableFile { entry, place, table, format });
+                }
+            }
+        }
+    }
+
+    /// The version directory of a table.
+    pub fn dir_of(&self, file: &TableFile) -> Option<&VersionDir> {
+        file.entry.path.rsplit_once('/').and_then(|(dir, _)| self.dirs.get(dir))
+    }
+}
+
+/// The table format of a file name, or `None` where it is no table.
+fn format_of(path: &str) -> Option<Format> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if name.ends_with(".parquet") {
+        Some(Format::Parquet)
+    } else if name.ends_with("_perf.txt") || name.ends_with("_perf.csv") {
+        Some(Format::Csv)
+    } else {
+        None
+    }
+}
+
+/// Joins a relative path to a folder, resolving `.` and `..`.
+fn join(folder: &str, relative: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|p| !p.is_empty()).collect();
+    for part in relative.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+impl TableFile {
+    /// Whether nothing can be read at its path.
+    pub fn broken(&self) -> Option<&str> {
+        match &self.entry.kind {
+            EntryKind::Broken(why) => Some(why),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_dirs_are_relative_to_their_yaml() {
+        assert_eq!(join("a/systems", "data/x"), "a/systems/data/x");
+        assert_eq!(join("systems", "../data/x/"), "data/x");
+        assert_eq!(join("", "data/x"), "data/x");
+    }
+
+    #[test]
+    fn only_tables_are_tables() {
+        assert_eq!(format_of("a/gemm_perf.parquet"), Some(Format::Parquet));
+        assert_eq!(format_of("a/gemm_perf.txt"), Some(Format::Csv));
+        assert_eq!(format_of("a/INCOMPLETE.txt"), None);
+    }
+}

@@ -1,0 +1,48 @@
+//! Tables that cannot be decoded: damaged, LFS pointers, torn text, empty.
+
+use super::{Check, RowContext, TableContext, plural};
+use crate::finding::{Example, Finding};
+use crate::spec::Rule;
+use crate::table::Fault;
+
+/// Turns a fault into the finding of its own rule.
+pub fn check(check: &Check, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -> Option<Finding> {
+    let finding = |message: String| Finding::on_table(&rule.id, rule.severity, at.file, message);
+    match (check, fault) {
+        (Check::Unreadable, Fault::Unreadable(why)) => Some(finding(format!("cannot be read: {why}"))),
+        (Check::Empty, Fault::Empty) => Some(finding("it has a header and no rows".into())),
+        (Check::LfsPointer, Fault::LfsPointer(pointer)) => Some(
+            finding(format!("a git-LFS pointer to {} bytes stands where the table should be", pointer.size))
+                .evidence("oid", pointer.oid.as_str())
+                .evidence("size", pointer.size),
+        ),
+        (Check::TornRow, Fault::Torn { first, rows }) => {
+            let (line, why) = first.first().cloned().unwrap_or_default();
+            let message = format!("{}, the first in line {line}: {why}", plural(*rows, "torn row"));
+            let examples = first
+                .iter()
+                .map(|(line, why)| Example {
+                    // Line 2 is row 0.
+                    row: line.saturating_sub(2),
+                    values: [("line".into(), (*line).into()), ("why".into(), why.as_str().into())].into(),
+                    ..Example::default()
+                })
+                .collect();
+            Some(finding(message).rows(*rows).examples(examples))
+        }
+        _ => None,
+    }
+}
+
+/// A table whose bytes are not those that its sidecar digested: a flipped bit decodes to another
+/// value without an error.
+pub fn digest(rows: &RowContext<'_>) -> Option<Finding> {
+    let stated = rows.at.meta?.tables.get(&rows.at.file.table)?.sha256.as_deref()?;
+    let stated = stated.trim_start_matches("sha256:");
+    let found = rows.at.digest?;
+    (!stated.eq_ignore_ascii_case(found)).then(|| {
+        rows.finding("its bytes are not those that its sidecar's sha256 was taken of")
+            .evidence("stated", stated)
+            .evidence("found", found)
+    })
+}

@@ -1,0 +1,229 @@
+//! The loader's key, more than once in a table.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{RowContext, plural};
+use crate::expr::{ExprError, Vals};
+use crate::finding::{EXAMPLES, Example, Finding, Severity};
+use crate::spec::{ColumnKind, Serves};
+use crate::table::{Keys, number_json};
+
+/// When copies of a key contradict each other, as opposed to being measured twice.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conflict {
+    /// Slowest over fastest copy, less 1.
+    spread: f64,
+    /// Latency in ms below which the timer's resolution explains a spread.
+    floor_ms: f64,
+    /// Keys in conflict that make an error of a warning.
+    keys: usize,
+}
+
+/// A key with all its rows, in file order.
+struct Group {
+    rows: Vec<usize>,
+    /// Slowest over fastest copy, of the latency that differs most.
+    spread: f64,
+    conflict: bool,
+}
+
+impl Conflict {
+    /// Rows whose key an earlier row has.
+    pub fn check(&self, rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
+        let spec = rows.at.spec;
+        if spec.key.is_empty() || !spec.key.iter().any(|p| reads_something(rows, p)) {
+            return Ok(Vec::new());
+        }
+        let scope = rows.scope();
+        let keys = Keys::new(&spec.key, &scope)?;
+        let hashes = keys.hashes();
+        let loaded = spec.filter.as_ref().map(|f| f.mask(&scope)).transpose()?;
+
+        let mut repeated = BTreeSet::new();
+        let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let buckets: Vec<Vals<bool>> = if spec.buckets.is_empty() {
+            vec![Vals::One(true)]
+        } else {
+            spec.buckets.iter().map(|b| b.rows.mask(&scope)).collect::<Result<_, _>>()?
+        };
+        for bucket in &buckets {
+            let goes = |i: usize| bucket.get(i) && loaded.as_ref().is_none_or(|l| l.get(i));
+            for (row, first) in repeats(&hashes, goes, |a, b| keys.equal(a, b)) {
+                repeated.insert(row);
+                let group = groups.entry(first).or_insert_with(|| vec![first]);
+                if !group.contains(&row) {
+                    group.push(row);
+                }
+            }
+        }
+        if repeated.is_empty() {
+            return Ok(Vec::new());
+        }
+        let latency = spec
+            .latency
+            .iter()
+            .map(|l| Ok((l.name.as_str(), l.value.numbers(&scope)?)))
+            .collect::<Result<Vec<_>, ExprError>>()?;
+        let groups: Vec<Group> = groups.into_values().map(|rows| self.group(rows, &latency)).collect();
+        Ok(vec![self.finding(rows, &keys, &latency, groups, repeated.len())])
+    }
+
+    fn group(&self, rows: Vec<usize>, latency: &[(&str, Vals<f64>)]) -> Group {
+        let mut group = Group { rows, spread: 1.0, conflict: false };
+        for (_, values) in latency {
+            let copies = || group.rows.iter().map(|r| values.get(*r));
+            let (least, most) = (copies().fold(f64::INFINITY, f64::min), copies().fold(0.0, f64::max));
+            if least > 0.0 && most.is_finite() {
+                group.spread = group.spread.max(most / least);
+                group.conflict |= most / least - 1.0 > self.spread && most >= self.floor_ms;
+            }
+        }
+        group
+    }
+
+    fn finding(
+        &self,
+        rows: &RowContext<'_>,
+        keys: &Keys<'_>,
+        latency: &[(&str, Vals<f64>)],
+        mut groups: Vec<Group>,
+        repeated: usize,
+    ) -> Finding {
+        let spec = rows.at.spec;
+        let conflicts = groups.iter().filter(|g| g.conflict).count();
+        groups.sort_by(|a, b| b.spread.total_cmp(&a.spread).then(a.rows.cmp(&b.rows)));
+        let worst = groups.first().map_or(1.0, |g| g.spread);
+        let median = groups.get(groups.len() / 2).map_or(1.0, |g| g.spread);
+        let differs = differing_columns(rows, &groups);
+
+        let refused = spec.serves == Serves::Error;
+        let severity =
+            if refused || conflicts >= self.keys { rows.rule.severity } else { Severity::Warning };
+        let served = match spec.serves {
+            Serves::First => "the loader serves the first and drops the rest",
+            Serves::Last => "the loader serves the last and drops the rest",
+            Serves::Error => "the loader refuses the table",
+        };
+        let mut message = format!("{} a key that an earlier row has; {served}", {
+            let verb = if repeated == 1 { "repeats" } else { "repeat" };
+            format!("{} {verb}", plural(repeated, "row"))
+        });
+        if conflicts > 0 {
+            message += &format!(
+                "; copies of {} differ by over {} %, up to {worst:.2}×",
+                plural(conflicts, "key"),
+                self.spread * 100.0
+            );
+        }
+        if !differs.is_empty() {
+            message += &format!("; they differ in {}", differs.join(", "));
+        }
+        let examples = groups.iter().take(EXAMPLES).map(|g| example(g, keys, latency, spec.serves)).collect();
+        rows.finding_as(severity, message)
+            .rows(repeated)
+            .examples(examples)
+            .evidence("keys", groups.len())
+            .evidence("conflicting_keys", conflicts)
+            .evidence("median_ratio", median)
+            .evidence("worst_ratio", worst)
+            .evidence("serves", match spec.serves {
+                Serves::First => "first",
+                Serves::Last => "last",
+                Serves::Error => "none",
+            })
+            .evidence("differs_in", differs)
+    }
+}
+
+fn reads_something(rows: &RowContext<'_>, part: &crate::spec::KeyPart) -> bool {
+    part.value.columns().iter().any(|c| rows.table.column(c).is_some())
+}
+
+/// Rows whose key an earlier row has, each with the first row of that key.
+fn repeats(
+    hashes: &[u64],
+    goes: impl Fn(usize) -> bool,
+    equal: impl Fn(usize, usize) -> bool,
+) -> Vec<(usize, usize)> {
+    const FREE: u32 = u32::MAX;
+    // Open addressing over row numbers: the hashes are there already, and a table of 250,000 rows
+    // stays within the cache.
+    let slots = (hashes.len() * 2).next_power_of_two().max(16);
+    let mut table = vec![FREE; slots];
+    let mut found = Vec::new();
+    for (row, &hash) in hashes.iter().enumerate() {
+        if !goes(row) {
+            continue;
+        }
+        let mut slot = hash as usize & (slots - 1);
+        loop {
+            match table[slot] {
+                FREE => {
+                    table[slot] = row as u32;
+                    break;
+                }
+                first if hashes[first as usize] == hash && equal(first as usize, row) => {
+                    found.push((row, first as usize));
+                    break;
+                }
+                _ => slot = (slot + 1) & (slots - 1),
+            }
+        }
+    }
+    found
+}
+
+/// Columns outside the key and the measurements in which copies of a key differ: they tell why it repeats.
+fn differing_columns(rows: &RowContext<'_>, groups: &[Group]) -> Vec<String> {
+    let measured = |name: &str| {
+        let kind = rows.at.spec.column(name).map(|c| c.kind);
+        matches!(kind, Some(ColumnKind::Measure(_)))
+    };
+    rows.table
+        .columns()
+        .filter(|(name, _)| !measured(name))
+        .filter(|(_, column)| {
+            let differs = |g: &Group| g.rows.iter().any(|r| column.json(*r) != column.json(g.rows[0]));
+            groups.iter().take(1000).any(differs)
+        })
+        .map(|(name, _)| name.to_owned())
+        .collect()
+}
+
+fn example(group: &Group, keys: &Keys<'_>, latency: &[(&str, Vals<f64>)], serves: Serves) -> Example {
+    let (served, dropped) = match serves {
+        Serves::Last => group.rows.split_last().map_or((0, &[][..]), |(l, rest)| (*l, rest)),
+        Serves::First | Serves::Error => group.rows.split_first().map_or((0, &[][..]), |(f, rest)| (*f, rest)),
+    };
+    let mut values: BTreeMap<String, Value> = BTreeMap::new();
+    for (name, numbers) in latency {
+        let suffix = if latency.len() == 1 { String::new() } else { format!("{name}_") };
+        values.insert(format!("{suffix}served_ms"), number_json(numbers.get(served)));
+        let dropped: Vec<Value> = dropped.iter().take(8).map(|r| number_json(numbers.get(*r))).collect();
+        values.insert(format!("{suffix}dropped_ms"), dropped.into());
+    }
+    values.insert("dropped_rows".into(), dropped.iter().take(8).copied().collect::<Vec<_>>().into());
+    Example { row: served as u64, key: keys.show(served), values }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::repeats;
+
+    #[test]
+    fn equal_hashes_of_unequal_keys_are_no_repeats() {
+        let keys = [1, 2, 1, 2, 3];
+        let found = repeats(&[7; 5], |_| true, |a, b| keys[a] == keys[b]);
+        assert_eq!(found, [(2, 0), (3, 1)]);
+    }
+
+    #[test]
+    fn rows_that_are_not_loaded_do_not_count() {
+        let found = repeats(&[7; 3], |i| i != 0, |_, _| true);
+        assert_eq!(found, [(2, 1)]);
+    }
+}

@@ -1,0 +1,77 @@
+//! Columns against the table's spec.
+
+use super::RowContext;
+use crate::finding::{Finding, Severity};
+use crate::spec::{ColumnKind, ColumnSpec, IDENTITY};
+use crate::table::Column;
+
+/// One finding with all that is wrong with the columns, as bad as the worst of it.
+pub fn check(rows: &RowContext<'_>) -> Option<Finding> {
+    let spec = rows.at.spec;
+    if spec.inferred {
+        let key: Vec<&str> = spec.key.iter().map(|k| k.name.as_str()).collect();
+        let message = format!(
+            "no spec knows {}; judged by one inferred from its columns, with the key {}",
+            spec.name,
+            key.join(", ")
+        );
+        return Some(rows.finding_as(Severity::Info, message));
+    }
+    let mut errors = Vec::new();
+    let mut warnings = Vec::new();
+    for column in &spec.columns {
+        let needed = spec.reads(&column.name) || matches!(column.kind, ColumnKind::Measure(_));
+        let list = if needed && !column.optional { &mut errors } else { &mut warnings };
+        match rows.table.column(&column.name) {
+            None if column.optional => {}
+            None => list.push(format!("{} is missing", column.name)),
+            Some(found) if !fits(column, found) => {
+                let wanted = kind_name(column.kind);
+                let list = if needed { &mut errors } else { &mut warnings };
+                list.push(format!("{} is {}, not {wanted}", column.name, found.kind_name()));
+            }
+            Some(_) => {}
+        }
+    }
+    for name in IDENTITY {
+        let list = if spec.reads(name) { &mut errors } else { &mut warnings };
+        match rows.table.column(name) {
+            None => list.push(format!("{name} is missing")),
+            Some(Column::Text { .. }) => {}
+            Some(found) => list.push(format!("{name} is {}, not text", found.kind_name())),
+        }
+    }
+    for (name, _) in rows.table.columns() {
+        if spec.column(name).is_none() && !IDENTITY.contains(&name) {
+            warnings.push(format!("{name} is unknown"));
+        }
+    }
+    if errors.is_empty() && warnings.is_empty() {
+        return None;
+    }
+    let severity = if errors.is_empty() { Severity::Warning } else { Severity::Error };
+    let all: Vec<String> = errors.into_iter().chain(warnings).collect();
+    let message = format!("columns are not those of {}: {}", spec.name, all.join(", "));
+    Some(rows.finding_as(severity, message).rows(rows.table.rows).evidence("columns", all))
+}
+
+fn fits(spec: &ColumnSpec, found: &Column) -> bool {
+    match (spec.kind, found) {
+        (ColumnKind::Int, Column::Int { .. })
+        | (ColumnKind::Bool, Column::Bool { .. })
+        | (ColumnKind::Text, Column::Text { .. })
+        | (ColumnKind::Number | ColumnKind::Measure(_), Column::Int { .. } | Column::Float { .. }) => true,
+        // An optional column that no row fills has no type.
+        (_, Column::Other(name)) => spec.optional && name == "null",
+        _ => false,
+    }
+}
+
+fn kind_name(kind: ColumnKind) -> &'static str {
+    match kind {
+        ColumnKind::Text => "text",
+        ColumnKind::Int => "int",
+        ColumnKind::Bool => "bool",
+        ColumnKind::Number | ColumnKind::Measure(_) => "number",
+    }
+}

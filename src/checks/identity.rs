@@ -1,0 +1,199 @@
+//! What rows say of where they were measured: device, framework, version.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use globset::{Glob, GlobMatcher};
+use pep440_rs::Version;
+use serde::Deserialize;
+
+use super::{RowContext, plural};
+use crate::expr::NULL_CODE;
+use crate::finding::{EXAMPLES, Finding, Severity};
+use crate::table::Column;
+
+/// Rows by the name that a text column gives them, null ones apart.
+struct Named<'a> {
+    codes: &'a [u32],
+    names: Vec<(&'a str, usize)>,
+    nulls: usize,
+}
+
+impl<'a> Named<'a> {
+    fn of(rows: &RowContext<'a>, column: &str) -> Option<Self> {
+        let Some(Column::Text { codes, dict }) = rows.table.column(column) else { return None };
+        let mut counts = vec![0; dict.len()];
+        let mut nulls = 0;
+        for &code in codes {
+            if code == NULL_CODE { nulls += 1 } else { counts[code as usize] += 1 }
+        }
+        let names = dict.iter().map(|t| t.as_ref()).zip(counts).collect();
+        Some(Self { codes, names, nulls })
+    }
+
+    /// The finding on the rows whose names `wrong` picks, if there are any.
+    fn finding(
+        &self,
+        rows: &RowContext<'_>,
+        column: &str,
+        severity: Severity,
+        wrong: impl Fn(&str) -> bool,
+        say: impl FnOnce(&str, usize) -> String,
+    ) -> Option<Finding> {
+        let bad: Vec<bool> = self.names.iter().map(|(name, _)| wrong(name)).collect();
+        let mut found: BTreeMap<String, serde_json::Value> = BTreeMap::new();
+        let mut total = 0;
+        for ((name, count), _) in self.names.iter().zip(&bad).filter(|(_, bad)| **bad) {
+            found.insert((*name).to_owned(), (*count).into());
+            total += count;
+        }
+        if self.nulls > 0 {
+            found.insert("(null)".into(), self.nulls.into());
+            total += self.nulls;
+        }
+        if total == 0 {
+            return None;
+        }
+        let is_bad = |code: u32| code == NULL_CODE || bad[code as usize];
+        let shown: Vec<usize> = (0..self.codes.len()).filter(|&i| is_bad(self.codes[i])).take(EXAMPLES).collect();
+        let names: Vec<&str> = found.keys().map(String::as_str).collect();
+        let message = say(&names.join(", "), total);
+        let examples = rows.examples(&shown, &[column]);
+        let finding = rows.finding_as(severity, message).rows(total).examples(examples);
+        Some(finding.evidence("found", serde_json::to_value(found).unwrap_or_default()))
+    }
+}
+
+fn matchers(globs: &[String]) -> Vec<GlobMatcher> {
+    globs.iter().filter_map(|g| Glob::new(g).ok()).map(|g| g.compile_matcher()).collect()
+}
+
+/// Rows of another GPU than the system's.
+pub fn device(rows: &RowContext<'_>) -> Option<Finding> {
+    let system = rows.at.system?;
+    if system.devices.is_empty() {
+        return None;
+    }
+    let known = matchers(&system.devices);
+    let wanted = system.devices.join(" or ");
+    Named::of(rows, "device")?.finding(
+        rows,
+        "device",
+        rows.rule.severity,
+        |name| !known.iter().any(|g| g.is_match(name)),
+        |names, n| format!("{} measured on {names}, the system is {wanted}", plural(n, "row")),
+    )
+}
+
+/// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
+/// listed goes by its own name.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FrameworkNames {
+    backends: BTreeMap<String, Vec<String>>,
+}
+
+impl FrameworkNames {
+    /// Rows of another framework than the directory's.
+    pub fn check(&self, rows: &RowContext<'_>) -> Option<Finding> {
+        let backend = &rows.at.file.place.backend;
+        let own = [backend.clone()];
+        let known = self.backends.get(backend).map_or(&own[..], Vec::as_slice);
+        Named::of(rows, "framework")?.finding(
+            rows,
+            "framework",
+            rows.rule.severity,
+            |name| !known.iter().any(|k| k.eq_ignore_ascii_case(name)),
+            |names, n| format!("{} of {names} in a directory of {backend}", plural(n, "row")),
+        )
+    }
+}
+
+/// How rows may spell a version.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VersionNames {
+    /// Names that state no version on purpose: the rows are a kernel's, not a framework's.
+    versionless: Vec<String>,
+    /// Globs of builds that lost their version, such as those of a clone without tags.
+    untagged: Vec<String>,
+}
+
+impl VersionNames {
+    /// Rows of another version than the directory's.
+    pub fn check(&self, rows: &RowContext<'_>) -> Option<Finding> {
+        let dir = rows.at.file.place.version.as_str();
+        let named = Named::of(rows, "version")?;
+        let untagged = matchers(&self.untagged);
+        let fits = |name: &str| self.versionless.iter().any(|v| v == name) || same_version(name, dir);
+        let lost = |name: &str| untagged.iter().any(|g| g.is_match(name));
+
+        let mut released: Vec<Version> = named
+            .names
+            .iter()
+            .filter(|(name, _)| !lost(name))
+            .filter_map(|(name, _)| Version::from_str(name).ok())
+            .filter(Version::is_stable)
+            .map(Version::without_local)
+            .collect();
+        released.sort();
+        released.dedup();
+        let others = named.names.iter().filter(|(n, _)| !fits(n) && !lost(n)).count();
+        let own = named.names.iter().any(|(n, _)| fits(n));
+
+        // Two releases in one table cannot both be what it is served as. Rows that are all of one
+        // other version may only be misfiled; a build without tags says nothing by itself.
+        let (severity, why) = match (others > 0 || named.nulls > 0, released.len()) {
+            (true, 2..) => (Severity::Error, "; two released versions are mixed"),
+            (true, _) => (Severity::Warning, ""),
+            (false, _) if own => (Severity::Warning, "; builds are mixed, and these state no version"),
+            (false, _) => (Severity::Info, "; a build without tags states no version"),
+        };
+        named.finding(rows, "version", severity, |name| !fits(name), |names, n| {
+            format!("{} of version {names} in the directory of {dir}{why}", plural(n, "row"))
+        })
+    }
+}
+
+/// Whether a row's version is the directory's: the same release, its build, or a development build
+/// that followed it (`0.14.1.dev1` is built after 0.14.0, before 0.14.1).
+pub(super) fn same_version(row: &str, dir: &str) -> bool {
+    if row == dir || row.strip_prefix(dir).is_some_and(|rest| rest.starts_with(['+', '-'])) {
+        return true;
+    }
+    let (Ok(row), Ok(dir)) = (Version::from_str(row), Version::from_str(dir)) else { return false };
+    if row.clone().without_local() == dir.clone().without_local() {
+        return true;
+    }
+    if row.dev().is_none() {
+        return false;
+    }
+    let mut next = dir.release().to_vec();
+    if let Some(last) = next.last_mut() {
+        *last += 1;
+    }
+    row.release() == dir.release() || row.release() == next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same_version;
+
+    #[test]
+    fn builds_of_a_version_are_that_version() {
+        for (row, dir, same) in [
+            ("0.24.0", "0.24.0", true),
+            ("0.24.0+cu130", "0.24.0", true),
+            ("2021.17.2-5", "2021.17.2", true),
+            ("0.14.1.dev1+gd68209402", "0.14.0", true),
+            ("0.20.1.dev3+g20dc1caee.d20260430", "0.20.0", true),
+            ("0.1.dev19262+gb6bbf29dd.d20260727", "0.1.dev19262", true),
+            ("0.19.1", "0.19.0", false),
+            ("0.5.10rc0", "0.5.10", false),
+            ("2.29.2", "2.26.2", false),
+            ("kernel-level", "0.5.14", false),
+        ] {
+            assert_eq!(same_version(row, dir), same, "{row} in {dir}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The kinds of check. A rule names one, with its parameters; each has a file here.
+
+mod decoding;
+mod duplicates;
+mod header;
+mod identity;
+mod parity;
+mod placement;
+mod power;
+mod reuse;
+mod sidecars;
+mod systems;
+mod values;
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::catalog::{Catalog, SystemFile, TableFile, VersionDir};
+use crate::expr::ExprError;
+use crate::finding::{Example, Finding, Severity};
+use crate::sidecar::{Meta, Reuse};
+use crate::sketch::Sketches;
+use crate::spec::{Rule, Specs, TableSpec};
+use crate::system::System;
+use crate::table::{Fault, Keys, Table, TableScope};
+
+/// A kind of check with its parameters, as a rule file gives them.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Check {
+    /// The table's bytes cannot be decoded.
+    Unreadable,
+    /// A git-LFS pointer stands for the table.
+    LfsPointer,
+    /// Rows of a text table are damaged.
+    TornRow,
+    /// The table has no rows.
+    Empty,
+    /// Columns are missing, unknown or of the wrong type.
+    Header,
+    /// The table lies where no loader looks for it.
+    Placement,
+    /// Rows name a GPU that is not the system's.
+    Device,
+    /// Rows name a framework that is not the directory's.
+    Framework(identity::FrameworkNames),
+    /// Rows name a version that is not the directory's.
+    Version(identity::VersionNames),
+    /// Measurements that are no numbers.
+    NotFinite,
+    /// Measurements of zero or less.
+    NotPositive,
+    /// Keys that no sweep has.
+    KeyRange(values::KeyRange),
+    /// Power that the limit forbids.
+    PowerRange(power::Meter),
+    /// A power limit that is not the system's.
+    PowerLimit(power::LimitTolerance),
+    /// The loader's key, more than once.
+    DuplicateKey(duplicates::Conflict),
+    /// Far fewer rows than elsewhere.
+    Parity(parity::Shares),
+    /// Tables of which no sidecar tells where they come from.
+    SidecarMissing,
+    /// A sidecar that cannot be read.
+    SidecarInvalid,
+    /// A sidecar that its directory or its tables contradict.
+    SidecarContradiction(sidecars::Frameworks),
+    /// Declared reuse that nothing can be taken from.
+    ReuseInvalid,
+    /// Declared reuse where reuse is not allowed.
+    ReuseForbidden(reuse::Forbidden),
+    /// Marker files that sidecars replaced.
+    LegacyMarker,
+    /// A system YAML that its loader refuses.
+    SystemInvalid(systems::Schema),
+    /// A system YAML whose figures do not fit.
+    SystemSuspicious(systems::Plausible),
+}
+
+/// A table under judgement.
+pub struct TableContext<'a> {
+    /// Its file.
+    pub file: &'a TableFile,
+    /// What is known of such tables.
+    pub spec: &'a TableSpec,
+    /// Its rows, or why there are none.
+    pub table: Result<&'a Table, &'a Fault>,
+    /// Its machine.
+    pub system: Option<&'a System>,
+    /// SHA-256 of the file, in hex, where the sidecar states one.
+    pub digest: Option<&'a str>,
+    /// Its directory's sidecar, where it has one that can be read.
+    pub meta: Option<&'a Meta>,
+}
+
+/// A version directory under judgement.
+pub struct DirContext<'a> {
+    /// The directory.
+    pub dir: &'a VersionDir,
+    /// Everything else.
+    pub catalog: &'a Catalog,
+    /// Its `collection_meta.yaml`, parsed, or why it cannot be.
+    pub meta: Option<&'a Result<Meta, String>>,
+    /// Its `reuse.yaml`, parsed, or why it cannot be.
+    pub reuse: Option<&'a Result<Reuse, String>>,
+}
+
+/// A system under judgement.
+pub struct SystemContext<'a> {
+    /// Its YAML.
+    pub file: &'a SystemFile,
+    /// Facts about known systems.
+    pub specs: &'a Specs,
+}
+
+/// A table against its neighbours.
+pub struct NeighbourContext<'a> {
+    /// Its file.
+    pub file: &'a TableFile,
+    /// What is known of such tables.
+    pub spec: &'a TableSpec,
+    /// All files.
+    pub catalog: &'a Catalog,
+    /// Versions that its directory declares as donors of the table.
+    pub donors: &'a [String],
+    /// What is known of each table's rows.
+    pub sketches: &'a Sketches,
+}
+
+impl Check {
+    /// Judges a table by itself.
+    pub fn table(&self, rule: &Rule, at: &TableContext<'_>) -> Result<Vec<Finding>, ExprError> {
+        let table = match at.table {
+            Ok(table) => table,
+            Err(fault) => return Ok(decoding::check(self, rule, at, fault).into_iter().collect()),
+        };
+        let rows = RowContext { at, table, rule, keys: OnceCell::new() };
+        Ok(match self {
+            Self::Unreadable => decoding::digest(&rows).into_iter().collect(),
+            Self::Header => header::check(&rows).into_iter().collect(),
+            Self::Device => identity::device(&rows).into_iter().collect(),
+            Self::Framework(names) => names.check(&rows).into_iter().collect(),
+            Self::Version(names) => names.check(&rows).into_iter().collect(),
+            Self::NotFinite => values::not_finite(&rows)?,
+            Self::NotPositive => values::not_positive(&rows)?,
+            Self::KeyRange(range) => range.check(&rows)?,
+            Self::PowerRange(meter) => meter.check(&rows)?,
+            Self::PowerLimit(tolerance) => tolerance.check(&rows)?,
+            Self::DuplicateKey(conflict) => conflict.check(&rows)?,
+            Self::SidecarContradiction(_) => sidecars::row_count(&rows).into_iter().collect(),
+            _ => Vec::new(),
+        })
+    }
+
+    /// Judges a table's place.
+    pub fn placement(&self, rule: &Rule, file: &TableFile, spec: &TableSpec) -> Option<Finding> {
+        matches!(self, Self::Placement).then(|| placement::check(rule, file, spec)).flatten()
+    }
+
+    /// Judges a version directory and its sidecars.
+    pub fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
+        match self {
+            Self::SidecarMissing => sidecars::missing(rule, at),
+            Self::SidecarInvalid => sidecars::invalid(rule, at),
+            Self::SidecarContradiction(frameworks) => frameworks.check(rule, at),
+            Self::ReuseInvalid => reuse::invalid(rule, at),
+            Self::ReuseForbidden(forbidden) => forbidden.check(rule, at),
+            Self::LegacyMarker => sidecars::legacy(rule, at),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Judges a system's YAML.
+    pub fn system(&self, rule: &Rule, at: &SystemContext<'_>) -> Vec<Finding> {
+        match self {
+            Self::SystemInvalid(schema) => schema.check(rule, at),
+            Self::SystemSuspicious(plausible) => plausible.check(rule, at),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Judges a table against the others.
+    pub fn neighbours(&self, rule: &Rule, at: &NeighbourContext<'_>) -> Option<Finding> {
+        match self {
+            Self::Parity(shares) => shares.check(rule, at),
+            _ => None,
+        }
+    }
+
+    /// Judges a table file at a place where no loader looks.
+    pub fn stray(&self, rule: &Rule, path: &str) -> Option<Finding> {
+        matches!(self, Self::Placement).then(|| placement::stray(rule, path))
+    }
+}
+
+/// A readable table under judgement by a rule.
+pub struct RowContext<'a> {
+    /// The table's surroundings.
+    pub at: &'a TableContext<'a>,
+    /// Its rows.
+    pub table: &'a Table,
+    /// The rule that judges.
+    pub rule: &'a Rule,
+    keys: OnceCell<BTreeMap<usize, BTreeMap<String, serde_json::Value>>>,
+}
+
+impl<'a> RowContext<'a> {
+    /// The table as formulas see it.
+    pub fn scope(&self) -> TableScope<'a> {
+        TableScope { table: self.table, place: &self.at.file.place, system: self.at.system }
+    }
+
+    /// A finding of the rule's own severity.
+    pub fn finding(&self, message: impl Into<String>) -> Finding {
+        self.finding_as(self.rule.severity, message)
+    }
+
+    /// A finding of another severity.
+    pub fn finding_as(&self, severity: Severity, message: impl Into<String>) -> Finding {
+        Finding::on_table(&self.rule.id, severity, self.at.file, message)
+    }
+
+    /// Shows rows with their keys and the columns named.
+    pub fn examples(&self, rows: &[usize], columns: &[&str]) -> Vec<Example> {
+        let scope = self.scope();
+        let keys = self.keys.get_or_init(|| {
+            // A key that cannot be evaluated is header-mismatch's to tell; the rows show without it.
+            Keys::new(&self.at.spec.key, &scope)
+                .map(|keys| rows.iter().map(|r| (*r, keys.show(*r))).collect())
+                .unwrap_or_default()
+        });
+        rows.iter()
+            .map(|&row| Example {
+                row: row as u64,
+                key: keys.get(&row).cloned().unwrap_or_default(),
+                values: columns
+                    .iter()
+                    .filter_map(|c| Some(((*c).to_owned(), self.table.column(c)?.json(row))))
+                    .collect(),
+            })
+            .collect()
+    }
+}
+
+/// A count for people: `8,505`.
+pub(crate) fn count(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 row`, `2 rows`.
+pub(crate) fn plural(n: usize, what: &str) -> String {
+    let end = if n == 1 { "" } else { "s" };
+    format!("{} {what}{end}", count(n))
+}

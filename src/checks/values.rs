@@ -1,0 +1,164 @@
+//! Cells by themselves: measurements that are no numbers, zero or negative, keys out of range.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::{RowContext, plural};
+use crate::expr::{ExprError, Scope};
+use crate::finding::{EXAMPLES, Finding};
+use crate::spec::ColumnKind;
+use crate::table::Column;
+
+/// Rows that are wrong, by what is wrong with them.
+#[derive(Default)]
+struct Wrong {
+    kinds: BTreeMap<String, usize>,
+    columns: Vec<String>,
+    bad: Vec<bool>,
+}
+
+impl Wrong {
+    /// Adds the rows of `column` for which `why` says something.
+    fn add(&mut self, column: &str, rows: usize, why: impl Fn(usize) -> Option<&'static str>) {
+        for i in 0..rows {
+            if let Some(why) = why(i) {
+                self.bad.resize(rows, false);
+                self.bad[i] = true;
+                *self.kinds.entry(format!("{column} {why}")).or_default() += 1;
+                if self.columns.last().is_none_or(|c| c != column) {
+                    self.columns.push(column.to_owned());
+                }
+            }
+        }
+    }
+
+    fn finding(self, rows: &RowContext<'_>) -> Vec<Finding> {
+        let total = self.bad.iter().filter(|b| **b).count();
+        if total == 0 {
+            return Vec::new();
+        }
+        let shown: Vec<usize> = (0..self.bad.len()).filter(|&i| self.bad[i]).take(EXAMPLES).collect();
+        let kinds: Vec<String> = self.kinds.keys().cloned().collect();
+        let verb = if total == 1 { "has" } else { "have" };
+        let message = format!("{} {verb} {}", plural(total, "row"), kinds.join(", "));
+        let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
+        let evidence = serde_json::to_value(&self.kinds).unwrap_or_default();
+        let finding = rows.finding(message).rows(total).examples(rows.examples(&shown, &columns));
+        vec![finding.evidence("rows_by_kind", evidence)]
+    }
+}
+
+/// NaN, infinities and nulls among the measurements.
+pub fn not_finite(rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
+    let mut wrong = Wrong::default();
+    for (name, _) in rows.at.spec.measures() {
+        let Some(column) = rows.table.column(name) else { continue };
+        let clean = match column {
+            Column::Float { values, .. } => values.iter().all(|v| v.is_finite()),
+            Column::Int { nulls, .. } => nulls.is_none(),
+            // header-mismatch tells of a column that holds no numbers.
+            _ => true,
+        };
+        if clean {
+            continue;
+        }
+        wrong.add(name, rows.table.rows, |i| {
+            let value = column.number(i);
+            if column.is_null(i) {
+                Some("null")
+            } else if value.is_nan() {
+                Some("NaN")
+            } else if value.is_infinite() {
+                Some("infinite")
+            } else {
+                None
+            }
+        });
+    }
+    Ok(wrong.finding(rows))
+}
+
+/// Measurements of zero where no zero rule allows it, or below zero.
+pub fn not_positive(rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
+    let scope = rows.scope();
+    let mut wrong = Wrong::default();
+    for (name, _) in rows.at.spec.measures() {
+        let Some(column) = rows.table.column(name) else { continue };
+        let clean = match column {
+            Column::Float { values, .. } => values.iter().all(|v| !(*v <= 0.0)),
+            Column::Int { values, .. } => values.iter().all(|v| *v > 0),
+            _ => true,
+        };
+        if clean {
+            continue;
+        }
+        let zero = rows.at.spec.zero.get(name).map(|z| z.mask(&scope)).transpose()?;
+        wrong.add(name, rows.table.rows, |i| match column.number(i) {
+            v if v < 0.0 => Some("below zero"),
+            0.0 if !zero.as_ref().is_some_and(|z| z.get(i)) => Some("zero"),
+            _ => None,
+        });
+    }
+    Ok(wrong.finding(rows))
+}
+
+/// Which whole-number columns may be zero.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyRange {
+    may_be_zero: Vec<String>,
+    /// Columns the loader reads as 64-bit; it reads the others as 32-bit and refuses what is more.
+    wide: Vec<String>,
+}
+
+impl KeyRange {
+    /// Keys that no sweep has, and rows that the loader refuses.
+    pub fn check(&self, rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
+        let spec = rows.at.spec;
+        let mut wrong = Wrong::default();
+        for column in &spec.columns {
+            let name = column.name.as_str();
+            let Some(found) = rows.table.column(name) else { continue };
+            match column.kind {
+                ColumnKind::Int => self.int(&mut wrong, name, found, rows.table.rows),
+                ColumnKind::Text if !column.optional && spec.reads(name) => {
+                    wrong.add(name, rows.table.rows, |i| found.is_null(i).then_some("null"));
+                }
+                _ => {}
+            }
+        }
+        if let Some(require) = &spec.require
+            && require.columns().iter().all(|c| rows.table.column(c).is_some())
+        {
+            let scope = rows.scope();
+            let accepted = require.mask(&scope)?;
+            let why = "that the loader refuses";
+            wrong.add("values", scope.rows(), |i| (!accepted.get(i)).then_some(why));
+            wrong.columns.extend(require.columns().iter().map(|c| (*c).to_owned()));
+        }
+        Ok(wrong.finding(rows))
+    }
+
+    fn int(&self, wrong: &mut Wrong, name: &str, column: &Column, rows: usize) {
+        let listed = |list: &[String]| list.iter().any(|n| n == name);
+        let least = if listed(&self.may_be_zero) { 0.0 } else { 1.0 };
+        let most = if listed(&self.wide) { u64::MAX as f64 } else { f64::from(u32::MAX) };
+        if let Column::Int { values, nulls: None } = column
+            && values.iter().all(|v| (least..=most).contains(&(*v as f64)))
+        {
+            return;
+        }
+        if !matches!(column, Column::Int { .. } | Column::Float { .. }) {
+            return;
+        }
+        wrong.add(name, rows, |i| match column.number(i) {
+            _ if column.is_null(i) => Some("null"),
+            v if v.fract() != 0.0 || v.is_nan() => Some("fractional"),
+            v if v < 0.0 => Some("below zero"),
+            v if v < least => Some("zero"),
+            v if v > most => Some("beyond the loader's range"),
+            _ => None,
+        });
+    }
+}

@@ -1,0 +1,123 @@
+//! The command line: structs only.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// The quality gate for GPU performance databases.
+#[derive(Debug, Parser)]
+#[command(name = "perfdb-gate", version, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 clean, 1 findings, 2 the tool could not do its work, 3 nothing was checked")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The jobs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Judge a perf database: is this data right?
+    Validate(Validate),
+    /// List the rules.
+    Rules(RulesArgs),
+    /// Tell the whole story of a rule.
+    Explain(Explain),
+}
+
+/// `perfdb-gate validate`.
+#[derive(Debug, Args)]
+pub struct Validate {
+    /// Repository or folder that holds the database.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to judge")]
+    pub root: PathBuf,
+    /// Judge a commit, read without a checkout, instead of the files on disk.
+    #[arg(long = "ref", value_name = "REF", help_heading = "What to judge")]
+    pub reference: Option<String>,
+    /// Only what changed since the merge base with this commit.
+    #[arg(long, value_name = "REF", help_heading = "What to judge")]
+    pub since: Option<String>,
+    /// Only these systems; `*` stands for any characters, may be repeated.
+    #[arg(long, value_name = "NAME", help_heading = "What to judge")]
+    pub system: Vec<String>,
+    /// Only these backends.
+    #[arg(long, value_name = "NAME", help_heading = "What to judge")]
+    pub backend: Vec<String>,
+    /// Only these versions.
+    #[arg(long, value_name = "VERSION", help_heading = "What to judge")]
+    pub version: Vec<String>,
+    /// Only these tables, with or without `_perf`.
+    #[arg(long, value_name = "NAME", help_heading = "What to judge")]
+    pub table: Vec<String>,
+    #[command(flatten)]
+    pub rules: RuleArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Which rules run.
+#[derive(Debug, Args)]
+pub struct RuleArgs {
+    /// Only these rules; may be repeated.
+    #[arg(long, value_name = "RULE", help_heading = "Rules")]
+    pub only: Vec<String>,
+    /// Not these rules; may be repeated.
+    #[arg(long, value_name = "RULE", help_heading = "Rules")]
+    pub skip: Vec<String>,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR", help_heading = "Rules")]
+    pub rules_dir: Option<PathBuf>,
+}
+
+/// What comes out, and how.
+#[derive(Debug, Args)]
+pub struct OutputArgs {
+    /// Format of the report.
+    #[arg(long, value_enum, default_value_t = FormatName::Human, help_heading = "Output")]
+    pub format: FormatName,
+    /// Write the report to a file instead of standard output.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// The least severity that fails the run.
+    #[arg(long, value_enum, default_value_t = FailOn::Error, help_heading = "Output")]
+    pub fail_on: FailOn,
+    /// Threads to use; 0 for as many as there are cores.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
+    pub threads: usize,
+}
+
+/// Formats of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatName {
+    /// For people.
+    Human,
+    /// For programs, schema perfdb-gate/v1.
+    Json,
+}
+
+/// Severities that fail a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    Error,
+    Warning,
+    Info,
+    /// Never fail on findings.
+    Never,
+}
+
+/// `perfdb-gate rules`.
+#[derive(Debug, Args)]
+pub struct RulesArgs {
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR")]
+    pub rules_dir: Option<PathBuf>,
+}
+
+/// `perfdb-gate explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// Rule id.
+    pub rule: String,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR")]
+    pub rules_dir: Option<PathBuf>,
+}

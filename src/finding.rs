@@ -1,0 +1,197 @@
+//! Findings, and the one place that filters, waives and counts them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::catalog::{Place, TableFile};
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// A defect that a maintainer would fix.
+    Error,
+    /// Something to look at.
+    Warning,
+    /// Something to know.
+    Info,
+}
+
+impl Severity {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Info => "info",
+        }
+    }
+}
+
+/// A row that shows what a finding means.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Example {
+    /// Row of the table, counted from 0.
+    pub row: u64,
+    /// The loader's key of the row.
+    pub key: BTreeMap<String, Value>,
+    /// What is wrong or measured there.
+    pub values: BTreeMap<String, Value>,
+}
+
+/// Most examples a finding carries.
+pub const EXAMPLES: usize = 5;
+
+/// Something a rule found: one a rule and table, with a count.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Rule id.
+    pub rule: String,
+    /// How bad.
+    pub severity: Severity,
+    /// File or directory concerned.
+    pub path: String,
+    /// The place, as far as there is one.
+    pub place: Option<Place>,
+    /// Table, where one is concerned.
+    pub table: Option<String>,
+    /// The slice concerned, by column; empty for the whole table.
+    pub slice: BTreeMap<String, Value>,
+    /// Rows concerned.
+    pub rows: u64,
+    /// One sentence.
+    pub message: String,
+    /// Figures behind the sentence.
+    pub evidence: BTreeMap<String, Value>,
+    /// Up to [`EXAMPLES`] rows.
+    pub examples: Vec<Example>,
+    /// Who waived it.
+    pub waived_by: Option<String>,
+}
+
+impl Finding {
+    /// A finding on a file that is no table.
+    pub fn on_path(rule: &str, severity: Severity, path: &str, message: impl Into<String>) -> Self {
+        Self {
+            rule: rule.to_owned(),
+            severity,
+            path: path.to_owned(),
+            place: None,
+            table: None,
+            slice: BTreeMap::new(),
+            rows: 0,
+            message: message.into(),
+            evidence: BTreeMap::new(),
+            examples: Vec::new(),
+            waived_by: None,
+        }
+    }
+
+    /// A finding on a table.
+    pub fn on_table(rule: &str, severity: Severity, file: &TableFile, message: impl Into<String>) -> Self {
+        Self {
+            place: Some(file.place.clone()),
+            table: Some(file.table.clone()),
+            ..Self::on_path(rule, severity, &file.entry.path, message)
+        }
+    }
+
+    /// Says which place it is about.
+    pub fn at(mut self, place: &Place) -> Self {
+        self.place = Some(place.clone());
+        self
+    }
+
+    /// Counts the rows concerned.
+    pub fn rows(mut self, rows: usize) -> Self {
+        self.rows = rows as u64;
+        self
+    }
+
+    /// Adds a figure behind the sentence.
+    pub fn evidence(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.evidence.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Shows rows.
+    pub fn examples(mut self, examples: Vec<Example>) -> Self {
+        self.examples = examples;
+        self
+    }
+
+    /// Names the same defect in the next run: it does not change with row counts, the wording or
+    /// a move of the file to another layout.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut part = |text: &str| {
+            hash.update(text.as_bytes());
+            hash.update([0]);
+        };
+        part(&self.rule);
+        match (&self.place, &self.table) {
+            (Some(place), Some(table)) => {
+                for text in [&place.system, &place.backend, &place.version, table] {
+                    part(text);
+                }
+            }
+            _ => part(&self.path),
+        }
+        for (name, value) in &self.slice {
+            part(name);
+            part(&value.to_string());
+        }
+        hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+    }
+
+    /// Order of reports: by path, then by how bad, then by rule.
+    fn order(&self) -> (&str, Severity, &str, String) {
+        let slice = serde_json::to_string(&self.slice).unwrap_or_default();
+        (&self.path, self.severity, &self.rule, slice)
+    }
+}
+
+/// Collects findings; the only place that sorts and counts them.
+#[derive(Debug, Default)]
+pub struct Sink {
+    findings: Vec<Finding>,
+}
+
+/// Findings by severity.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Errors.
+    pub errors: u64,
+    /// Warnings.
+    pub warnings: u64,
+    /// Infos.
+    pub infos: u64,
+    /// Waived, not counted above.
+    pub waived: u64,
+}
+
+impl Sink {
+    /// Takes findings in any order.
+    pub fn extend(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        self.findings.extend(findings);
+    }
+
+    /// The findings in the order of reports, and their counts.
+    pub fn finish(mut self) -> (Vec<Finding>, Counts) {
+        self.findings.sort_by(|a, b| a.order().cmp(&b.order()));
+        let mut counts = Counts::default();
+        for finding in &self.findings {
+            let counter = match (&finding.waived_by, finding.severity) {
+                (Some(_), _) => &mut counts.waived,
+                (None, Severity::Error) => &mut counts.errors,
+                (None, Severity::Warning) => &mut counts.warnings,
+                (None, Severity::Info) => &mut counts.infos,
+            };
+            *counter += 1;
+        }
+        (self.findings, counts)
+    }
+}

@@ -1,0 +1,55 @@
+//! perfdb-gate: the quality gate for GPU performance databases.
+//!
+//! Data flows one way, and the modules are listed in its order:
+//!
+//! ```text
+//! source → catalog → system, table → checks → findings → report
+//! ```
+//!
+//! A [`source`] is where bytes come from: a work tree, or a commit read without a checkout. The
+//! [`catalog`] is the one place that knows how a database is laid out in files. [`table`] turns
+//! bytes into typed columns and row keys. [`checks`] judge them, one kind of check a file, by the
+//! rules that [`spec`] reads from YAML. [`finding`] collects what they find, [`report`] renders it.
+//! A job such as [`validate`] puts these together.
+
+pub mod error;
+pub mod source;
+pub mod catalog;
+pub mod system;
+pub mod expr;
+pub mod spec;
+pub mod sidecar;
+pub mod table;
+pub mod sketch;
+pub mod checks;
+pub mod finding;
+pub mod selection;
+mod parallel;
+pub mod validate;
+pub mod report;
+pub mod explain;
+
+use std::cell::Cell;
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `f`, whose panics are caught by the caller and must not be printed.
+pub(crate) fn quiet_panics<T>(f: impl FnOnce() -> T) -> T {
+    let before = QUIET.replace(true);
+    let result = f();
+    QUIET.set(before);
+    result
+}
+
+/// Keeps panics of a decoder on damaged bytes off the terminal: they become findings. Called once
+/// by the binary.
+pub fn install_panic_hook() {
+    let default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !QUIET.get() {
+            default(info);
+        }
+    }));
+}

@@ -1,0 +1,125 @@
+//! Parse, dispatch, map the outcome to an exit code.
+
+mod cli;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use perfdb_gate::error::Result;
+use perfdb_gate::finding::Severity;
+use perfdb_gate::report::{self, Format};
+use perfdb_gate::selection::Selection;
+use perfdb_gate::spec::Specs;
+use perfdb_gate::{explain, validate};
+
+use cli::{Cli, Command, FailOn, FormatName, OutputArgs, Validate};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    perfdb_gate::install_panic_hook();
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        Command::Validate(args) => run_validate(args),
+        Command::Rules(args) => specs(args.rules_dir.as_deref()).and_then(|specs| {
+            report::print(&explain::list(&specs))?;
+            Ok(0)
+        }),
+        Command::Explain(args) => specs(args.rules_dir.as_deref()).and_then(|specs| {
+            report::print(&explain::story(specs.rule(&args.rule)?))?;
+            Ok(0)
+        }),
+    };
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("perfdb-gate: {error}");
+            if !error.hint.is_empty() {
+                eprintln!("hint: {}", error.hint);
+            }
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn specs(overlay: Option<&std::path::Path>) -> Result<Specs> {
+    let mut specs = Specs::embedded()?;
+    if let Some(folder) = overlay {
+        specs.overlay(folder)?;
+    }
+    Ok(specs)
+}
+
+fn run_validate(args: Validate) -> Result<u8> {
+    let options = validate::Options {
+        root: args.root,
+        reference: args.reference,
+        selection: Selection {
+            systems: args.system,
+            backends: args.backend,
+            versions: args.version,
+            tables: args.table,
+        },
+        since: args.since,
+        only: args.rules.only,
+        skip: args.rules.skip,
+        rules: args.rules.rules_dir,
+        threads: args.output.threads,
+    };
+    let specs = validate::specs(&options)?;
+    let bar = Bar::new();
+    let outcome = validate::run(&options, &specs, &bar);
+    bar.0.finish_and_clear();
+    finish(&outcome?, &args.output)
+}
+
+/// Writes the report and says how the run ended.
+fn finish(report: &report::Report, args: &OutputArgs) -> Result<u8> {
+    let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
+    let format = match args.format {
+        FormatName::Human => {
+            let colour = to_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+            Format::Human { colour }
+        }
+        FormatName::Json => Format::Json,
+    };
+    let text = report::render(report, format);
+    match &args.output {
+        Some(path) => report::write_whole(path, text.as_bytes())?,
+        None => report::print(&text)?,
+    }
+    let fail_on = match args.fail_on {
+        FailOn::Error => Some(Severity::Error),
+        FailOn::Warning => Some(Severity::Warning),
+        FailOn::Info => Some(Severity::Info),
+        FailOn::Never => None,
+    };
+    Ok(report.verdict(fail_on).code())
+}
+
+/// A progress bar on a terminal, shown only when a run takes longer than a moment.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn new() -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new(0);
+        if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} tables, {eta} left") {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+}
+
+impl validate::Progress for Bar {
+    fn tables(&self, done: usize, total: usize) {
+        self.0.set_length(total as u64);
+        self.0.set_position(done as u64);
+    }
+}

@@ -1,0 +1,166 @@
+//! The report a person reads: by file, the sentence first, then rows, then what to do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::Report;
+use crate::finding::{Example, Finding, Severity};
+
+/// Rows shown under a finding; JSON has the rest.
+const ROWS: usize = 2;
+
+pub(super) fn render(report: &Report, colour: bool) -> String {
+    let paint = Paint { on: colour };
+    let mut out = String::new();
+    let mut last = "";
+    for finding in report.findings.iter().filter(|f| f.waived_by.is_none()) {
+        if finding.path != last {
+            let gap = if last.is_empty() { "" } else { "\n" };
+            let _ = writeln!(out, "{gap}{}", paint.bold(&clean(&finding.path)));
+            last = &finding.path;
+        }
+        write_finding(&mut out, finding, &paint);
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    write_advice(&mut out, report, &paint);
+    write_summary(&mut out, report, &paint);
+    out
+}
+
+fn write_finding(out: &mut String, finding: &Finding, paint: &Paint) {
+    let severity = paint.severity(finding.severity);
+    let _ = writeln!(out, "  {severity} {}: {}", paint.bold(&finding.rule), clean(&finding.message));
+    for example in finding.examples.iter().take(ROWS) {
+        let _ = writeln!(out, "      {}", paint.dim(&clean(&line(example))));
+    }
+    let rest = finding.examples.len().saturating_sub(ROWS);
+    if rest > 0 {
+        let _ = writeln!(out, "      {}", paint.dim(&format!("and {rest} more in --format json")));
+    }
+}
+
+fn line(example: &Example) -> String {
+    let pairs = |map: &BTreeMap<String, Value>| {
+        let pairs: Vec<String> = map.iter().map(|(k, v)| format!("{k}={}", short(v))).collect();
+        pairs.join(" ")
+    };
+    let (key, values) = (pairs(&example.key), pairs(&example.values));
+    let arrow = if key.is_empty() || values.is_empty() { "" } else { " → " };
+    format!("row {}: {key}{arrow}{values}", example.row)
+}
+
+fn short(value: &Value) -> String {
+    match value {
+        Value::String(s) => s.clone(),
+        Value::Number(n) if n.is_f64() => {
+            let n = n.as_f64().unwrap_or(f64::NAN);
+            format!("{}", (n * 1e6).round() / 1e6)
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(short).collect();
+            format!("[{}]", items.join(" "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// What to do, once a rule that found something.
+fn write_advice(out: &mut String, report: &Report, paint: &Paint) {
+    let found: BTreeSet<&str> = report
+        .findings
+        .iter()
+        .filter(|f| f.waived_by.is_none() && f.severity != Severity::Info)
+        .map(|f| f.rule.as_str())
+        .collect();
+    for rule in report.rules.iter().filter(|r| found.contains(r.id.as_str())) {
+        let advice: Vec<&str> = rule.instead.split_whitespace().collect();
+        let _ = writeln!(out, "{} {}", paint.bold(&format!("{}:", rule.id)), advice.join(" "));
+    }
+    if !found.is_empty() {
+        let _ = writeln!(out, "{}\n", paint.dim("perfdb-gate explain RULE tells the whole story"));
+    }
+}
+
+fn write_summary(out: &mut String, report: &Report, paint: &Paint) {
+    let c = report.counts;
+    let word = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let mut parts = vec![word(c.errors, "error"), word(c.warnings, "warning"), word(c.infos, "info")];
+    if c.waived > 0 {
+        parts.push(format!("{} waived", c.waived));
+    }
+    let tables: BTreeSet<&str> = report.findings.iter().map(|f| f.path.as_str()).collect();
+    let found = if tables.is_empty() { String::new() } else { format!(" in {}", word(tables.len() as u64, "file")) };
+    let state = if report.tables + report.files == 0 { "nothing was checked: " } else { "" };
+    let line = format!(
+        "{state}{}{found}; {}, {} rows judged in {:.2} s",
+        parts.join(", "),
+        word(report.tables, "table"),
+        rows(report.rows),
+        report.elapsed.as_secs_f64()
+    );
+    let _ = writeln!(out, "{}", paint.bold(&line));
+}
+
+fn rows(n: u64) -> String {
+    match n {
+        0..10_000 => n.to_string(),
+        10_000..1_000_000 => format!("{:.0} k", n as f64 / 1e3),
+        _ => format!("{:.1} M", n as f64 / 1e6),
+    }
+}
+
+/// Makes text from data harmless on a terminal: control characters and marks that reorder text
+/// show as their code.
+fn clean(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let reorders = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if c.is_control() || reorders {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+struct Paint {
+    on: bool,
+}
+
+impl Paint {
+    fn wrap(&self, code: &str, text: &str) -> String {
+        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn bold(&self, text: &str) -> String {
+        self.wrap("1", text)
+    }
+
+    fn dim(&self, text: &str) -> String {
+        self.wrap("2", text)
+    }
+
+    fn severity(&self, severity: Severity) -> String {
+        let code = match severity {
+            Severity::Error => "31;1",
+            Severity::Warning => "33;1",
+            Severity::Info => "36",
+        };
+        self.wrap(code, &format!("{:7}", severity.name()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clean;
+
+    #[test]
+    fn hostile_names_are_inert() {
+        assert_eq!(clean("a\x1b[31mb\nc\u{202e}"), "a\\u{1b}[31mb\\u{a}c\\u{202e}");
+    }
+}

@@ -1,0 +1,120 @@
+//! The JSON of the contract, `perfdb-gate/v1`: types of its own, so that the code can change.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Report;
+use crate::finding::Finding;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    tool: Tool,
+    command: &'a str,
+    summary: Summary,
+    findings: Vec<JsonFinding<'a>>,
+    diff: [(); 0],
+    files: [(); 0],
+    measurements: [(); 0],
+    verdict: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    tables: u64,
+    rows: u64,
+    errors: u64,
+    warnings: u64,
+    infos: u64,
+    waived: u64,
+    baselined: u64,
+    elapsed_ms: u64,
+}
+
+#[derive(Serialize)]
+struct JsonFinding<'a> {
+    rule: &'a str,
+    severity: &'static str,
+    fingerprint: String,
+    path: &'a str,
+    system: Option<&'a str>,
+    family: Option<&'a str>,
+    backend: Option<&'a str>,
+    version: Option<&'a str>,
+    table: Option<&'a str>,
+    slice: &'a BTreeMap<String, Value>,
+    rows: u64,
+    message: &'a str,
+    evidence: &'a BTreeMap<String, Value>,
+    examples: Vec<JsonExample<'a>>,
+    waived_by: Option<&'a str>,
+    new: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct JsonExample<'a> {
+    row: u64,
+    key: &'a BTreeMap<String, Value>,
+    values: &'a BTreeMap<String, Value>,
+}
+
+pub(super) fn render(report: &Report) -> String {
+    let document = Document {
+        schema: "perfdb-gate/v1",
+        tool: Tool { name: "perfdb-gate", version: env!("CARGO_PKG_VERSION") },
+        command: report.command,
+        summary: Summary {
+            tables: report.tables,
+            rows: report.rows,
+            errors: report.counts.errors,
+            warnings: report.counts.warnings,
+            infos: report.counts.infos,
+            waived: report.counts.waived,
+            baselined: 0,
+            elapsed_ms: report.elapsed.as_millis() as u64,
+        },
+        findings: report.findings.iter().map(finding).collect(),
+        diff: [],
+        files: [],
+        measurements: [],
+        verdict: None,
+    };
+    // Maps with text keys and finite numbers always serialise.
+    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn finding(finding: &Finding) -> JsonFinding<'_> {
+    let place = finding.place.as_ref();
+    JsonFinding {
+        rule: &finding.rule,
+        severity: finding.severity.name(),
+        fingerprint: finding.fingerprint(),
+        path: &finding.path,
+        system: place.map(|p| p.system.as_str()),
+        family: place.and_then(|p| p.family.as_deref()),
+        backend: place.map(|p| p.backend.as_str()),
+        version: place.map(|p| p.version.as_str()),
+        table: finding.table.as_deref(),
+        slice: &finding.slice,
+        rows: finding.rows,
+        message: &finding.message,
+        evidence: &finding.evidence,
+        examples: finding
+            .examples
+            .iter()
+            .map(|e| JsonExample { row: e.row, key: &e.key, values: &e.values })
+            .collect(),
+        waived_by: finding.waived_by.as_deref(),
+        new: None,
+    }
+}

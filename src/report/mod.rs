@@ -1,0 +1,120 @@
+//! What a run found, in the formats its readers want.
+
+mod human;
+mod json;
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::finding::{Counts, Finding, Severity};
+use crate::spec::Rule;
+
+/// The outcome of a run.
+#[derive(Debug)]
+pub struct Report {
+    /// The job's name.
+    pub command: &'static str,
+    /// The rules that ran.
+    pub rules: Vec<Arc<Rule>>,
+    /// The commit that was judged; none for a work tree.
+    pub scope: Option<String>,
+    /// Tables judged.
+    pub tables: u64,
+    /// Sidecars and system YAML judged.
+    pub files: u64,
+    /// Rows judged.
+    pub rows: u64,
+    /// Findings, in order.
+    pub findings: Vec<Finding>,
+    /// Findings by severity.
+    pub counts: Counts,
+    /// Wall time.
+    pub elapsed: Duration,
+}
+
+/// How a run ended, for every format alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing at or above the severity that fails.
+    Clean,
+    /// Findings at or above it.
+    Failed,
+    /// Nothing was checked.
+    Inconclusive,
+}
+
+impl Verdict {
+    /// The exit code of the contract.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Clean => 0,
+            Self::Failed => 1,
+            Self::Inconclusive => 3,
+        }
+    }
+}
+
+impl Report {
+    /// The verdict when findings of `fail_on` and worse fail a run; `None` fails none.
+    pub fn verdict(&self, fail_on: Option<Severity>) -> Verdict {
+        let fails = |f: &&Finding| f.waived_by.is_none() && fail_on.is_some_and(|least| f.severity <= least);
+        if self.findings.iter().any(|f| fails(&f)) {
+            Verdict::Failed
+        } else if self.tables + self.files == 0 {
+            Verdict::Inconclusive
+        } else {
+            Verdict::Clean
+        }
+    }
+}
+
+/// How a report is rendered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For people, with colour or without.
+    Human { colour: bool },
+    /// The versioned JSON of the contract.
+    Json,
+}
+
+/// Renders a report.
+pub fn render(report: &Report, format: Format) -> String {
+    match format {
+        Format::Human { colour } => human::render(report, colour),
+        Format::Json => json::render(report),
+    }
+}
+
+/// Writes `text` to a file as a whole or not at all.
+pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
+    let failed = |e: std::io::Error| {
+        Error::new(format!("cannot write {}: {e}", path.display()), "check the folder and the space on its disk")
+    };
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(".perfdb-gate-").tempfile_in(folder).map_err(failed)?;
+    file.write_all(text).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    // A temporary file is the owner's alone; a report is to be read by whoever may read the folder.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let readable = std::fs::Permissions::from_mode(0o644);
+        file.as_file().set_permissions(readable).map_err(failed)?;
+    }
+    file.persist(path).map_err(|e| failed(e.error))?;
+    Ok(())
+}
+
+/// Writes to standard output; a reader that left early is no failure.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::new(format!("cannot write to standard output: {e}"), ""))
+        }
+        _ => Ok(()),
+    }
+}

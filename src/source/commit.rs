@@ -1,0 +1,166 @@
+//! Files of a commit, read from the object database without a checkout.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use git2::{ObjectType, Repository, TreeWalkMode, TreeWalkResult};
+
+use super::{Entry, EntryKind, Source, git_error, lfs, merge_base, named_like_a_table, repository, touched};
+use crate::error::{Error, Result};
+
+/// A commit (or a bare tree) of a repository.
+pub struct Commit {
+    git_dir: PathBuf,
+    /// The root below the repository's top, empty or ending in `/`.
+    prefix: String,
+    tree: git2::Oid,
+    commit: Option<git2::Oid>,
+    /// libgit2 handles are for one thread at a time, so each reader borrows its own.
+    idle: Mutex<Vec<Repository>>,
+}
+
+/// Resolves a revision, with a hint that names the branches when it is not there.
+pub(super) fn resolve<'r>(repo: &'r Repository, reference: &str) -> Result<git2::Object<'r>> {
+    // A branch that only the remote has is what a CI clone usually holds.
+    repo.revparse_single(reference)
+        .or_else(|e| repo.revparse_single(&format!("refs/remotes/origin/{reference}")).map_err(|_| e))
+        .map_err(|e| {
+            let unborn = repo.is_empty().unwrap_or(false) || e.code() == git2::ErrorCode::UnbornBranch;
+            let hint = if unborn {
+                "the repository has no commit yet".to_owned()
+            } else if repo.is_shallow() {
+                "this clone is shallow: fetch the whole history (fetch-depth: 0)".to_owned()
+            } else {
+                let names: Vec<String> = repo
+                    .branches(None)
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .filter_map(|(b, _)| b.name().ok().flatten().map(str::to_owned))
+                    .collect();
+                crate::error::unknown("branch", reference, names.iter().map(String::as_str)).hint
+            };
+            Error::new(format!("no commit is named {reference}"), hint)
+        })
+}
+
+impl Commit {
+    /// Opens what `reference` names (a branch, tag, commit or tree) in the repository at `root`.
+    pub fn open(root: &Path, reference: &str) -> Result<Self> {
+        let Some((repo, prefix)) = repository(root)? else {
+            return Err(Error::new(
+                format!("{} is in no git repository", root.display()),
+                "--ref needs one; leave it out to judge the files as they are",
+            ));
+        };
+        let (tree, commit) = {
+            let object = resolve(&repo, reference)?;
+            let tree = object.peel_to_tree().map_err(|_| {
+                let kind = object.kind().map_or("object", |k| k.str());
+                let message = format!("{reference} is a {kind}, not a commit");
+                Error::new(message, "--ref takes a branch, tag or commit")
+            })?;
+            (tree.id(), object.peel_to_commit().ok().map(|c| c.id()))
+        };
+        Ok(Self {
+            git_dir: repo.commondir().to_owned(),
+            prefix,
+            tree,
+            commit,
+            idle: Mutex::new(vec![repo]),
+        })
+    }
+
+    fn with_repository<T>(&self, f: impl FnOnce(&Repository) -> Result<T, git2::Error>) -> Result<T, git2::Error> {
+        let idle = self.idle.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        let repo = match idle {
+            Some(repo) => repo,
+            None => Repository::open(&self.git_dir)?,
+        };
+        let done = f(&repo);
+        self.idle.lock().unwrap_or_else(|e| e.into_inner()).push(repo);
+        done
+    }
+}
+
+/// The name of a tree entry, lossy where it is not UTF-8.
+fn name_of(entry: &git2::TreeEntry<'_>) -> String {
+    String::from_utf8_lossy(entry.name_bytes()).into_owned()
+}
+
+impl Source for Commit {
+    fn files(&self) -> Result<Vec<Entry>> {
+        let failed = git_error("cannot read the tree");
+        let mut entries = Vec::new();
+        self.with_repository(|repo| {
+            let objects = repo.odb()?;
+            let top = repo.find_tree(self.tree)?;
+            let tree = if self.prefix.is_empty() {
+                top
+            } else {
+                top.get_path(Path::new(&self.prefix))?.to_object(repo)?.peel_to_tree()?
+            };
+            tree.walk(TreeWalkMode::PreOrder, |folder, entry| {
+                let name = name_of(entry);
+                let path = || format!("{}{folder}{name}", self.prefix);
+                match entry.kind() {
+                    Some(ObjectType::Blob) => {
+                        let kind = if entry.filemode() == 0o120_000 {
+                            EntryKind::Broken("a symbolic link, not a file".into())
+                        } else {
+                            EntryKind::Blob(entry.id())
+                        };
+                        // Sizes order the work and guard it; only tables are large.
+                        let size = match &kind {
+                            EntryKind::Blob(id) if named_like_a_table(&name) => {
+                                objects.read_header(*id).map_or(0, |(size, _)| size as u64)
+                            }
+                            _ => 0,
+                        };
+                        entries.push(Entry { path: path(), kind, size });
+                        TreeWalkResult::Ok
+                    }
+                    Some(ObjectType::Tree) if name.starts_with('.') => TreeWalkResult::Skip,
+                    Some(ObjectType::Tree) if named_like_a_table(&name) => {
+                        let kind = EntryKind::Broken("a directory, not a file".into());
+                        entries.push(Entry { path: path(), kind, size: 0 });
+                        TreeWalkResult::Skip
+                    }
+                    _ => TreeWalkResult::Ok,
+                }
+            })
+        })
+        .map_err(failed)?;
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(entries)
+    }
+
+    fn read(&self, entry: &Entry) -> Result<Vec<u8>, String> {
+        let oid = match &entry.kind {
+            EntryKind::Blob(oid) => *oid,
+            EntryKind::Broken(why) => return Err(why.clone()),
+            EntryKind::Path(_) => return Err("a file of another source".into()),
+        };
+        let bytes = self
+            .with_repository(|repo| Ok(repo.find_blob(oid)?.content().to_vec()))
+            .map_err(|e| format!("cannot read its object: {}", e.message()))?;
+        match lfs::pointer(&bytes).and_then(|p| lfs::resolve(&self.git_dir, &p)) {
+            Some(object) => Ok(object),
+            None => Ok(bytes),
+        }
+    }
+
+    fn changed_since(&self, reference: &str) -> Result<Vec<String>> {
+        let Some(head) = self.commit else {
+            return Err(Error::new("a bare tree has no history", "name a commit with --ref"));
+        };
+        let idle = self.idle.lock().unwrap_or_else(|e| e.into_inner());
+        let repo = idle.first().ok_or_else(|| Error::new("the repository is busy", ""))?;
+        let base = merge_base(repo, reference, head)?;
+        let failed = git_error("cannot compare commits");
+        let old = repo.find_commit(base).and_then(|c| c.tree()).map_err(&failed)?;
+        let new = repo.find_tree(self.tree).map_err(&failed)?;
+        let diff = repo.diff_tree_to_tree(Some(&old), Some(&new), None).map_err(&failed)?;
+        Ok(touched(&diff))
+    }
+}

@@ -1,0 +1,128 @@
+//! Where bytes come from: a work tree, or a commit read without a checkout.
+//!
+//! Everything after a [`Source`] is the same code for every job.
+
+mod commit;
+mod lfs;
+mod worktree;
+
+use std::path::Path;
+
+pub use commit::Commit;
+pub use lfs::{Pointer, pointer};
+pub use worktree::WorkTree;
+
+use crate::error::{Error, Result};
+
+/// A file of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Relative to the repository's top, or to the root where there is none; forward slashes.
+    pub path: String,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Size in bytes; 0 where listing does not tell.
+    pub size: u64,
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A file in the work tree, by its real path (which may not be UTF-8).
+    Path(std::path::PathBuf),
+    /// A blob of the repository.
+    Blob(git2::Oid),
+    /// Something that cannot be read as a file, and why.
+    Broken(String),
+}
+
+/// Bytes of a tree of files.
+pub trait Source: Sync {
+    /// Every file below the root, sorted by path.
+    fn files(&self) -> Result<Vec<Entry>>;
+
+    /// The bytes of a file. The error is one line; it becomes a finding, not a failure.
+    fn read(&self, entry: &Entry) -> Result<Vec<u8>, String>;
+
+    /// Paths that differ from the merge base with `reference`.
+    fn changed_since(&self, reference: &str) -> Result<Vec<String>>;
+}
+
+/// Opens the work tree at `root`, or the commit that `reference` names in its repository.
+pub fn open(root: &Path, reference: Option<&str>) -> Result<Box<dyn Source>> {
+    Ok(match reference {
+        None => Box::new(WorkTree::open(root)?),
+        Some(reference) => Box::new(Commit::open(root, reference)?),
+    })
+}
+
+/// Names of directories and files that hold tables; a directory of such a name is no table, and said so.
+fn named_like_a_table(name: &str) -> bool {
+    name.ends_with(".parquet") || name.ends_with("_perf.txt") || name.ends_with("_perf.csv")
+}
+
+/// The repository that holds `root`, and `root` relative to its top (empty, or ending in `/`).
+fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
+    let root = root.canonicalize().map_err(|e| {
+        Error::new(
+            format!("cannot open {}: {e}", root.display()),
+            "--root takes a repository or a folder that holds a perf database",
+        )
+    })?;
+    let repo = match git2::Repository::discover(&root) {
+        Ok(repo) => repo,
+        Err(e) if e.code() == git2::ErrorCode::NotFound => return Ok(None),
+        Err(e) => {
+            return Err(Error::new(
+                format!("cannot open the repository at {}: {}", root.display(), e.message()),
+                "if it belongs to another user, `git config --global --add safe.directory DIR` allows it",
+            ));
+        }
+    };
+    let top = repo.workdir().and_then(|w| w.canonicalize().ok());
+    let prefix = top
+        .and_then(|top| root.strip_prefix(top).ok().map(slashes))
+        .map(|p| if p.is_empty() { p } else { p + "/" })
+        .unwrap_or_default();
+    Ok(Some((repo, prefix)))
+}
+
+/// A path with forward slashes, lossy where it is not UTF-8.
+fn slashes(path: &Path) -> String {
+    let parts: Vec<_> = path.components().map(|c| c.as_os_str().to_string_lossy()).collect();
+    parts.join("/")
+}
+
+/// The commit where the history of `reference` and `head` parts.
+fn merge_base(repo: &git2::Repository, reference: &str, head: git2::Oid) -> Result<git2::Oid> {
+    let base = commit::resolve(repo, reference)?
+        .peel_to_commit()
+        .map_err(|e| Error::new(format!("{reference} is no commit: {}", e.message()), ""))?
+        .id();
+    repo.merge_base(base, head).map_err(|e| {
+        let hint = if repo.is_shallow() {
+            "this clone is shallow: fetch the whole history (fetch-depth: 0)"
+        } else {
+            "the two have no common history"
+        };
+        Error::new(format!("no merge base with {reference}: {}", e.message()), hint)
+    })
+}
+
+/// Paths that a diff touches, old and new names, sorted.
+fn touched(diff: &git2::Diff<'_>) -> Vec<String> {
+    let mut paths: Vec<String> = diff
+        .deltas()
+        .flat_map(|d| [d.old_file().path(), d.new_file().path()])
+        .flatten()
+        .map(slashes)
+        .collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths
+}
+
+/// Puts a libgit2 error into one line.
+fn git_error(what: &str) -> impl Fn(git2::Error) -> Error {
+    move |e| Error::new(format!("{what}: {}", e.message()), "`git fsck` tells whether the repository is whole")
+}

@@ -1,0 +1,114 @@
+//! Files as they lie on disk, tracked or not.
+
+use std::path::{Path, PathBuf};
+
+use super::{Entry, EntryKind, Source, git_error, merge_base, named_like_a_table, repository, slashes, touched};
+use crate::error::{Error, Result};
+
+/// More files than any perf database; a run that meets them was pointed at the wrong folder.
+const MOST_FILES: usize = 1_000_000;
+
+/// A folder on disk.
+pub struct WorkTree {
+    root: PathBuf,
+    /// The root below its repository's top, empty or ending in `/`.
+    prefix: String,
+}
+
+impl WorkTree {
+    /// Opens a folder, inside a repository or not.
+    pub fn open(root: &Path) -> Result<Self> {
+        let found = repository(root)?;
+        if let Some((repo, _)) = &found
+            && repo.is_bare()
+        {
+            return Err(Error::new(
+                format!("{} is a bare repository, it has no work tree", root.display()),
+                "name a commit with --ref",
+            ));
+        }
+        if !root.is_dir() {
+            return Err(Error::new(
+                format!("{} is not a folder", root.display()),
+                "--root takes a repository or a folder that holds a perf database",
+            ));
+        }
+        Ok(Self { root: root.to_owned(), prefix: found.map(|(_, p)| p).unwrap_or_default() })
+    }
+}
+
+impl Source for WorkTree {
+    fn files(&self) -> Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        let mut walk = walkdir::WalkDir::new(&self.root).into_iter();
+        while let Some(item) = walk.next() {
+            let item = item.map_err(|e| {
+                let at = e.path().unwrap_or(&self.root).display().to_string();
+                let why = e.io_error().map_or_else(|| e.to_string(), ToString::to_string);
+                Error::new(format!("cannot list {at}: {why}"), "check its permissions")
+            })?;
+            let name = item.file_name().to_string_lossy();
+            let relative = item.path().strip_prefix(&self.root).unwrap_or(item.path());
+            let path = format!("{}{}", self.prefix, slashes(relative));
+            if item.file_type().is_dir() {
+                // Hidden folders and build output hold no database; a cache says so itself.
+                let hidden = item.depth() > 0 && name.starts_with('.');
+                if hidden || item.path().join("CACHEDIR.TAG").exists() {
+                    walk.skip_current_dir();
+                } else if item.depth() > 0 && named_like_a_table(&name) {
+                    let kind = EntryKind::Broken("a directory, not a file".into());
+                    entries.push(Entry { path, kind, size: 0 });
+                    walk.skip_current_dir();
+                }
+                continue;
+            }
+            let kind = if item.file_type().is_file() {
+                EntryKind::Path(item.path().to_owned())
+            } else {
+                // A link to a file is that file; links to folders are not followed.
+                match std::fs::metadata(item.path()) {
+                    Ok(m) if m.is_file() => EntryKind::Path(item.path().to_owned()),
+                    Ok(m) if m.is_dir() => continue,
+                    Ok(_) => EntryKind::Broken("not a regular file".into()),
+                    Err(e) => EntryKind::Broken(format!("a link that leads nowhere: {e}")),
+                }
+            };
+            let size = item.metadata().map_or(0, |m| m.len());
+            entries.push(Entry { path, kind, size });
+            if entries.len() > MOST_FILES {
+                return Err(Error::new(
+                    format!("more than {MOST_FILES} files below {}", self.root.display()),
+                    "point --root at the perf database",
+                ));
+            }
+        }
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(entries)
+    }
+
+    fn read(&self, entry: &Entry) -> Result<Vec<u8>, String> {
+        match &entry.kind {
+            EntryKind::Path(path) => std::fs::read(path).map_err(|e| e.to_string()),
+            EntryKind::Broken(why) => Err(why.clone()),
+            EntryKind::Blob(_) => Err("an object of another source".into()),
+        }
+    }
+
+    fn changed_since(&self, reference: &str) -> Result<Vec<String>> {
+        let Some((repo, _)) = repository(&self.root)? else {
+            return Err(Error::new(
+                format!("{} is in no git repository", self.root.display()),
+                "--since needs one",
+            ));
+        };
+        let head = super::commit::resolve(&repo, "HEAD")?.id();
+        let base = merge_base(&repo, reference, head)?;
+        let failed = git_error("cannot compare the work tree");
+        let tree = repo.find_commit(base).and_then(|c| c.tree()).map_err(&failed)?;
+        let mut options = git2::DiffOptions::new();
+        options.include_untracked(true).recurse_untracked_dirs(true);
+        let diff =
+            repo.diff_tree_to_workdir_with_index(Some(&tree), Some(&mut options)).map_err(&failed)?;
+        Ok(touched(&diff))
+    }
+}

@@ -1,0 +1,137 @@
+//! What is looked for, as data: `rules/*.yaml`, `rules/tables/*.yaml` and `systems/*.yaml`.
+//!
+//! The files are embedded in the binary. A folder of the same layout overlays them by id: a rule,
+//! table or system of the same name is replaced, a new one is added.
+
+mod rule;
+mod table;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use include_dir::{Dir, include_dir};
+use serde::de::DeserializeOwned;
+
+pub use rule::{Example, Rule};
+pub use table::{Bucket, ColumnKind, ColumnSpec, IDENTITY, KeyPart, Serves, TableSpec, Unit};
+
+use crate::error::{Error, Result};
+use crate::system::System;
+
+static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
+static SYSTEMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/systems");
+
+/// Everything that is data rather than code.
+#[derive(Debug, Default)]
+pub struct Specs {
+    /// Rules by id.
+    pub rules: BTreeMap<String, Arc<Rule>>,
+    /// Table specs by file stem.
+    pub tables: BTreeMap<String, Arc<TableSpec>>,
+    /// Facts about known systems by name.
+    pub systems: BTreeMap<String, System>,
+}
+
+impl Specs {
+    /// The specs that are part of the binary.
+    pub fn embedded() -> Result<Self> {
+        let mut specs = Self::default();
+        for (folder, dir) in [("rules", &RULES), ("systems", &SYSTEMS)] {
+            for (path, text) in files(dir) {
+                specs.add(&format!("{folder}/{path}"), &text)?;
+            }
+        }
+        Ok(specs)
+    }
+
+    /// Overlays a folder laid out as `rules/` is; its `systems/` subfolder adds system facts.
+    pub fn overlay(&mut self, folder: &Path) -> Result<()> {
+        if !folder.is_dir() {
+            return Err(Error::new(
+                format!("{} is not a folder", folder.display()),
+                "--rules takes a folder laid out as perfdb-gate's rules/",
+            ));
+        }
+        for item in walkdir::WalkDir::new(folder).sort_by_file_name() {
+            let item = item.map_err(|e| Error::new(format!("cannot list rules: {e}"), ""))?;
+            if !item.file_type().is_file() || item.path().extension().is_none_or(|e| e != "yaml") {
+                continue;
+            }
+            let shown = item.path().display().to_string();
+            let text = std::fs::read_to_string(item.path())
+                .map_err(|e| Error::new(format!("cannot read {shown}: {e}"), ""))?;
+            let relative = item.path().strip_prefix(folder).unwrap_or(item.path());
+            let inside = relative.to_string_lossy().replace('\\', "/");
+            let role =
+                if inside.starts_with("systems/") { inside } else { format!("rules/{inside}") };
+            self.add_as(&role, &shown, &text)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: &str, text: &str) -> Result<()> {
+        self.add_as(path, path, text)
+    }
+
+    /// Adds one file; `role` says by its place what it is, `shown` is its name in errors.
+    fn add_as(&mut self, role: &str, shown: &str, text: &str) -> Result<()> {
+        let stem = role.rsplit('/').next().unwrap_or(role).trim_end_matches(".yaml");
+        if role.starts_with("systems/") {
+            let system = System::parse(stem, text).map_err(|e| malformed(shown, &e.to_string()))?;
+            self.systems.insert(stem.to_owned(), system);
+        } else if role.starts_with("rules/tables/") {
+            let family: table::Family = parse(shown, text)?;
+            for spec in family.into_specs().map_err(|e| malformed(shown, &e))? {
+                self.tables.insert(spec.name.clone(), Arc::new(spec));
+            }
+        } else {
+            let rule: Rule = parse(shown, text)?;
+            if rule.id != stem {
+                return Err(malformed(shown, &format!("its id is {}, its file is {stem}", rule.id)));
+            }
+            self.rules.insert(rule.id.clone(), Arc::new(rule));
+        }
+        Ok(())
+    }
+
+    /// The rule of that id.
+    pub fn rule(&self, id: &str) -> Result<&Arc<Rule>> {
+        self.rules
+            .get(id)
+            .ok_or_else(|| crate::error::unknown("rule", id, self.rules.keys().map(String::as_str)))
+    }
+}
+
+fn files(dir: &'static Dir<'static>) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![dir];
+    while let Some(folder) = folders.pop() {
+        folders.extend(folder.dirs());
+        for file in folder.files() {
+            let path = file.path().to_string_lossy().replace('\\', "/");
+            if path.ends_with(".yaml") {
+                found.push((path, String::from_utf8_lossy(file.contents()).into_owned()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn malformed(shown: &str, why: &str) -> Error {
+    Error::new(format!("{shown}: {why}"), "see CONTRIBUTING.md for the form of rules, tables and systems")
+}
+
+/// Parses YAML; the error is one line with the place and what is wrong there.
+pub(crate) fn yaml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
+    serde_yaml::from_str_with_options(text, options).map_err(|e| {
+        let message = e.to_string();
+        message.split_whitespace().collect::<Vec<_>>().join(" ")
+    })
+}
+
+fn parse<T: DeserializeOwned>(shown: &str, text: &str) -> Result<T> {
+    yaml(text).map_err(|e| malformed(shown, &e))
+}

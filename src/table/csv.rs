@@ -1,0 +1,209 @@
+//! The collectors' staging text: comma-separated, a header, one row a line.
+//!
+//! A collector that dies, or two that write at once, tear rows. The reader finds them instead of
+//! filling them with nulls.
+
+use std::sync::Arc;
+
+use super::{Column, Fault, Table};
+use crate::expr::NULL_CODE;
+
+/// Longer than any row; a longer line is no text table.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// Torn rows that are shown.
+const SHOWN: usize = 5;
+
+pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Table, Fault> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if let Some(at) = long_line(bytes) {
+        let why = format!("line {at} is longer than {LONGEST_LINE} bytes, so this is no text table");
+        return Err(Fault::Unreadable(why));
+    }
+    if bytes[..bytes.len().min(4096)].contains(&0) {
+        return Err(Fault::Unreadable("it holds binary data, not text".into()));
+    }
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
+    let header = reader.byte_headers().map_err(|e| Fault::Unreadable(e.to_string()))?.clone();
+    let names: Vec<String> = header.iter().map(|n| String::from_utf8_lossy(n).into_owned()).collect();
+    if names.is_empty() || names.iter().all(|n| n.trim().is_empty()) {
+        return Err(Fault::Unreadable("it has no header".into()));
+    }
+    if let Some(twice) = names.iter().enumerate().find(|(i, n)| names[..*i].contains(n)) {
+        return Err(Fault::Unreadable(format!("its header names {} twice", twice.1)));
+    }
+
+    let mut columns: Vec<Cells> = names.iter().map(|n| Cells::new(is_text(n))).collect();
+    let mut torn = Torn { bytes, first: Vec::new(), rows: 0 };
+    let mut rows = 0;
+    let mut record = csv::ByteRecord::new();
+    loop {
+        let start = reader.position().byte();
+        match reader.read_byte_record(&mut record) {
+            Ok(false) => break,
+            Ok(true) => {}
+            Err(e) => {
+                torn.push(start, e.to_string());
+                break;
+            }
+        }
+        let start = record.position().map_or(start, csv::Position::byte);
+        if record == header {
+            torn.push(start, "the header again".into());
+        } else if record.len() != names.len() {
+            torn.push(start, width(record.len(), names.len()));
+        } else {
+            rows += 1;
+            columns.iter_mut().zip(record.iter()).for_each(|(c, cell)| c.push(cell));
+        }
+    }
+    if !bytes.ends_with(b"\n") && rows > 0 && torn.rows == 0 {
+        torn.push(bytes.len() as u64 - 1, "the last line has no end, its last cell may be cut".into());
+    }
+    if torn.rows > 0 {
+        return Err(Fault::Torn { first: torn.first, rows: torn.rows });
+    }
+    let columns = names.into_iter().zip(columns.into_iter().map(Cells::finish)).collect();
+    Ok(Table { rows, columns })
+}
+
+fn long_line(bytes: &[u8]) -> Option<usize> {
+    bytes.split(|b| *b == b'\n').position(|line| line.len() > LONGEST_LINE).map(|i| i + 1)
+}
+
+fn width(found: usize, wanted: usize) -> String {
+    if found > wanted && found <= 2 * wanted {
+        format!("{found} fields instead of {wanted}, two rows run together")
+    } else {
+        format!("{found} fields instead of {wanted}")
+    }
+}
+
+struct Torn<'a> {
+    bytes: &'a [u8],
+    first: Vec<(u64, String)>,
+    rows: usize,
+}
+
+impl Torn<'_> {
+    fn push(&mut self, byte: u64, why: String) {
+        self.rows += 1;
+        if self.first.len() < SHOWN {
+            // The csv crate counts records, not lines: blank lines and CRLF put it off. A record's
+            // position may stand on the line break before it.
+            let mut at = (byte as usize).min(self.bytes.len());
+            while at + 1 < self.bytes.len() && matches!(self.bytes[at], b'\r' | b'\n') {
+                at += 1;
+            }
+            let line = self.bytes[..at].iter().filter(|b| **b == b'\n').count() + 1;
+            self.first.push((line as u64, why));
+        }
+    }
+}
+
+/// Cells of a column, as narrow as they have been so far: int, number, bool, then text.
+struct Cells {
+    texts: Vec<Option<Arc<str>>>,
+    text: bool,
+}
+
+impl Cells {
+    fn new(text: bool) -> Self {
+        Self { texts: Vec::new(), text }
+    }
+
+    fn push(&mut self, cell: &[u8]) {
+        let cell = String::from_utf8_lossy(cell);
+        let cell = cell.trim();
+        self.texts.push(match self.texts.last() {
+            _ if cell.is_empty() => None,
+            Some(Some(last)) if last.as_ref() == cell => Some(last.clone()),
+            _ => Some(cell.into()),
+        });
+    }
+
+    fn finish(self) -> Column {
+        let cells = &self.texts;
+        let nulls = cells.iter().any(Option::is_none).then(|| cells.iter().map(Option::is_none).collect());
+        if !self.text {
+            if let Some(values) = parsed(cells, 0, |t| t.parse::<i64>().ok()) {
+                return Column::Int { values, nulls };
+            }
+            if let Some(values) = parsed(cells, f64::NAN, |t| t.parse::<f64>().ok()) {
+                return Column::Float { values, nulls };
+            }
+            let flag = |t: &str| match t {
+                "True" | "true" => Some(true),
+                "False" | "false" => Some(false),
+                _ => None,
+            };
+            if let Some(values) = parsed(cells, false, flag) {
+                return Column::Bool { values, nulls };
+            }
+        }
+        let mut dict: Vec<Arc<str>> = Vec::new();
+        let mut known = std::collections::HashMap::new();
+        let codes = cells
+            .iter()
+            .map(|cell| match cell {
+                None => NULL_CODE,
+                Some(text) => *known.entry(text.clone()).or_insert_with(|| {
+                    dict.push(text.clone());
+                    dict.len() as u32 - 1
+                }),
+            })
+            .collect();
+        Column::Text { codes, dict }
+    }
+}
+
+/// All cells as `T`, or `None` when one is something else; a null cell holds `null`.
+fn parsed<T: Copy>(cells: &[Option<Arc<str>>], null: T, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+    cells.iter().map(|c| c.as_deref().map_or(Some(null), &parse)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Result<Table, Fault> {
+        decode(text.as_bytes(), &|name| name == "version")
+    }
+
+    fn torn(text: &str) -> Vec<(u64, String)> {
+        match table(text) {
+            Err(Fault::Torn { first, .. }) => first,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn types_come_from_the_cells_but_a_version_stays_text() {
+        let t = table("version,m,latency,graph\n0.19,1,0.5,True\n0.19,2,1,False\n").unwrap();
+        let kinds: Vec<&str> = t.columns().map(|(_, c)| c.kind_name()).collect();
+        assert_eq!(kinds, ["text", "int", "number", "bool"]);
+    }
+
+    #[test]
+    fn bom_and_crlf_are_fine() {
+        let t = table("\u{feff}m,latency\r\n1,0.5\r\n").unwrap();
+        assert_eq!((t.rows, t.column("m").unwrap().number(0)), (1, 1.0));
+    }
+
+    #[test]
+    fn torn_rows_are_named_by_line() {
+        assert_eq!(torn("m,latency\n1,0.5\n\n2\n")[0].0, 4);
+        assert_eq!(torn("m,latency\r\n1,0.5\r\n2\r\n")[0].0, 3);
+        assert!(torn("m,latency\n1,0.52,0.6\n")[0].1.contains("run together"));
+        assert!(torn("m,latency\n1,0.5\nm,latency\n2,0.6\n")[0].1.contains("header"));
+        assert!(torn("m,latency\n1,0.5\n2,0.")[0].1.contains("no end"));
+    }
+
+    #[test]
+    fn what_is_no_text_table_is_unreadable() {
+        assert!(matches!(table("m,m\n1,2\n"), Err(Fault::Unreadable(_))));
+        assert!(matches!(decode(b"\0\0\0", &|_| false), Err(Fault::Unreadable(_))));
+        let long = format!("m\n{}\n", "1".repeat(LONGEST_LINE + 1));
+        assert!(matches!(table(&long), Err(Fault::Unreadable(_))));
+    }
+}

@@ -1,0 +1,96 @@
+//! The loader's key of every row: a 64-bit hash for speed, the values themselves for certainty.
+
+use std::collections::BTreeMap;
+
+use crate::expr::{ExprError, NULL_CODE, Scope, Value, Vals};
+use crate::spec::KeyPart;
+use crate::table::number_json;
+
+/// Key parts of a table, evaluated.
+pub struct Keys<'a> {
+    parts: Vec<(&'a str, Value<'a>)>,
+    rows: usize,
+}
+
+impl<'a> Keys<'a> {
+    /// Evaluates the parts over every row.
+    pub fn new(parts: &'a [KeyPart], scope: &'a dyn Scope) -> Result<Self, ExprError> {
+        let parts = parts
+            .iter()
+            .map(|p| Ok((p.name.as_str(), p.value.eval(scope)?)))
+            .collect::<Result<_, ExprError>>()?;
+        Ok(Self { parts, rows: scope.rows() })
+    }
+
+    /// A hash of each row's key. Equal keys hash alike in every table, whatever the encoding.
+    pub fn hashes(&self) -> Vec<u64> {
+        let mut hashes = vec![0x9e37_79b9_7f4a_7c15; self.rows];
+        for (_, value) in &self.parts {
+            match value {
+                Value::Number(v) => fold(&mut hashes, v, number_bits),
+                Value::Bool(v) => fold(&mut hashes, v, |b| u64::from(b) + 1),
+                Value::Text(codes, dict) => {
+                    let by_code: Vec<u64> = dict.iter().map(|t| text_hash(t)).collect();
+                    fold(&mut hashes, codes, |c| by_code.get(c as usize).copied().unwrap_or(0));
+                }
+            }
+        }
+        hashes
+    }
+
+    /// Whether two rows have the same key.
+    pub fn equal(&self, a: usize, b: usize) -> bool {
+        self.parts.iter().all(|(_, value)| match value {
+            Value::Number(v) => number_bits(v.get(a)) == number_bits(v.get(b)),
+            Value::Bool(v) => v.get(a) == v.get(b),
+            Value::Text(codes, dict) => {
+                let (a, b) = (codes.get(a), codes.get(b));
+                a == b || (a != NULL_CODE && b != NULL_CODE && dict[a as usize] == dict[b as usize])
+            }
+        })
+    }
+
+    /// A row's key, for people.
+    pub fn show(&self, row: usize) -> BTreeMap<String, serde_json::Value> {
+        let json = |value: &Value| match value {
+            Value::Number(v) if v.get(row).is_nan() => serde_json::Value::Null,
+            Value::Number(v) => number_json(v.get(row)),
+            Value::Bool(v) => v.get(row).into(),
+            Value::Text(codes, dict) => {
+                dict.get(codes.get(row) as usize).map(|t| t.as_ref().into()).unwrap_or_default()
+            }
+        };
+        self.parts.iter().map(|(name, value)| ((*name).to_owned(), json(value))).collect()
+    }
+}
+
+/// Bits that are equal for equal numbers: one zero, one NaN.
+fn number_bits(value: f64) -> u64 {
+    if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
+}
+
+#[inline]
+fn mix(hash: u64, value: u64) -> u64 {
+    // A folded multiply: the high half of the product scrambles the low half.
+    let wide = u128::from(hash ^ value.wrapping_mul(0xa076_1d64_78bd_642f)) * 0xe703_7ed1_a0b4_28db;
+    (wide as u64) ^ ((wide >> 64) as u64)
+}
+
+fn fold<T: Copy>(hashes: &mut [u64], values: &Vals<'_, T>, bits: impl Fn(T) -> u64) {
+    match values {
+        Vals::One(v) => {
+            let bits = bits(*v);
+            hashes.iter_mut().for_each(|h| *h = mix(*h, bits));
+        }
+        Vals::Rows(values) => {
+            for (hash, value) in hashes.iter_mut().zip(values.iter()) {
+                *hash = mix(*hash, bits(*value));
+            }
+        }
+    }
+}
+
+fn text_hash(text: &str) -> u64 {
+    // FNV-1a: short names, hashed once a dictionary entry.
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+}

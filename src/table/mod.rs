@@ -1,0 +1,212 @@
+//! Bytes of a table → typed columns, and the loader's key of every row.
+
+mod csv;
+mod key;
+mod parquet;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+pub use key::Keys;
+
+use crate::catalog::{Format, Place};
+use crate::expr::{NULL_CODE, Scope, Value, Vals};
+use crate::source::{Pointer, pointer};
+use crate::spec::ColumnKind;
+use crate::system::System;
+
+/// Why a table could not be read; each kind has a rule.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fault {
+    /// It cannot be decoded, and why.
+    Unreadable(String),
+    /// A git-LFS pointer stands where the table should be.
+    LfsPointer(Pointer),
+    /// Text rows that are damaged: line (counted from 1) and what is wrong there, and how many there are.
+    Torn { first: Vec<(u64, String)>, rows: usize },
+    /// It has columns but no rows.
+    Empty,
+}
+
+/// A decoded table.
+#[derive(Debug)]
+pub struct Table {
+    /// Number of rows, at least 1.
+    pub rows: usize,
+    columns: Vec<(String, Column)>,
+}
+
+/// A decoded column. `nulls` is absent where no row is null.
+#[derive(Debug)]
+pub enum Column {
+    /// Whole numbers; a null row holds 0.
+    Int { values: Vec<i64>, nulls: Option<Vec<bool>> },
+    /// Numbers; a null row holds NaN.
+    Float { values: Vec<f64>, nulls: Option<Vec<bool>> },
+    /// Flags; a null row holds false.
+    Bool { values: Vec<bool>, nulls: Option<Vec<bool>> },
+    /// Names, as codes into the distinct ones; a null row holds [`NULL_CODE`].
+    Text { codes: Vec<u32>, dict: Vec<Arc<str>> },
+    /// A type that no table has, by its name.
+    Other(String),
+}
+
+impl Table {
+    /// Decodes a table.
+    ///
+    /// `is_text` names the columns of a CSV table that stay text even where every cell looks like
+    /// a number, a version for one.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`]; never a panic, whatever the bytes.
+    pub fn decode(bytes: &[u8], format: Format, is_text: &dyn Fn(&str) -> bool) -> Result<Self, Fault> {
+        if let Some(pointer) = pointer(bytes) {
+            return Err(Fault::LfsPointer(pointer));
+        }
+        if bytes.is_empty() {
+            return Err(Fault::Unreadable("the file is empty, 0 bytes".into()));
+        }
+        let table = match format {
+            Format::Parquet => parquet::decode(bytes)?,
+            Format::Csv => csv::decode(bytes, is_text)?,
+        };
+        if table.rows == 0 { Err(Fault::Empty) } else { Ok(table) }
+    }
+
+    /// The row count that a parquet file's footer states, or `None` where it has no whole footer.
+    pub fn count_rows(bytes: &[u8], format: Format) -> Option<usize> {
+        match format {
+            Format::Parquet => parquet::count_rows(bytes),
+            Format::Csv => Some(bytes.iter().filter(|b| **b == b'\n').count().saturating_sub(1)),
+        }
+    }
+
+    /// Columns in file order.
+    pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
+        self.columns.iter().map(|(n, c)| (n.as_str(), c))
+    }
+
+    /// The column of that name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|(n, _)| n == name).map(|(_, c)| c)
+    }
+}
+
+impl Column {
+    /// What it holds, as specs name it.
+    pub fn kind(&self) -> Option<ColumnKind> {
+        match self {
+            Self::Int { .. } => Some(ColumnKind::Int),
+            Self::Float { .. } => Some(ColumnKind::Number),
+            Self::Bool { .. } => Some(ColumnKind::Bool),
+            Self::Text { .. } => Some(ColumnKind::Text),
+            Self::Other(_) => None,
+        }
+    }
+
+    /// What it holds, for people.
+    pub fn kind_name(&self) -> &str {
+        match self {
+            Self::Int { .. } => "int",
+            Self::Float { .. } => "number",
+            Self::Bool { .. } => "bool",
+            Self::Text { .. } => "text",
+            Self::Other(name) => name,
+        }
+    }
+
+    /// Whether the row is null.
+    pub fn is_null(&self, row: usize) -> bool {
+        match self {
+            Self::Int { nulls, .. } | Self::Float { nulls, .. } | Self::Bool { nulls, .. } => {
+                nulls.as_ref().is_some_and(|n| n[row])
+            }
+            Self::Text { codes, .. } => codes[row] == NULL_CODE,
+            Self::Other(_) => true,
+        }
+    }
+
+    /// The row as a number, NaN where it is null or no number.
+    pub fn number(&self, row: usize) -> f64 {
+        match self {
+            _ if self.is_null(row) => f64::NAN,
+            Self::Int { values, .. } => values[row] as f64,
+            Self::Float { values, .. } => values[row],
+            Self::Bool { values, .. } => f64::from(values[row]),
+            Self::Text { .. } | Self::Other(_) => f64::NAN,
+        }
+    }
+
+    /// The row as JSON; a number that JSON lacks becomes its name.
+    pub fn json(&self, row: usize) -> serde_json::Value {
+        match self {
+            _ if self.is_null(row) => serde_json::Value::Null,
+            Self::Int { values, .. } => values[row].into(),
+            Self::Float { values, .. } => number_json(values[row]),
+            Self::Bool { values, .. } => values[row].into(),
+            Self::Text { codes, dict } => dict[codes[row] as usize].as_ref().into(),
+            Self::Other(name) => name.as_str().into(),
+        }
+    }
+
+    fn value(&self) -> Value<'_> {
+        let mask = |values: &Vec<f64>, nulls: &Option<Vec<bool>>| {
+            let Some(nulls) = nulls else { return values.clone() };
+            values.iter().zip(nulls).map(|(v, n)| if *n { f64::NAN } else { *v }).collect()
+        };
+        match self {
+            Self::Int { values, nulls } => {
+                let values: Vec<f64> = values.iter().map(|v| *v as f64).collect();
+                Value::Number(Vals::Rows(Cow::Owned(mask(&values, nulls))))
+            }
+            Self::Float { values, .. } => Value::Number(Vals::Rows(Cow::Borrowed(values))),
+            Self::Bool { values, .. } => Value::Bool(Vals::Rows(Cow::Borrowed(values))),
+            Self::Text { codes, dict } => {
+                Value::Text(Vals::Rows(Cow::Borrowed(codes)), Cow::Borrowed(dict))
+            }
+            Self::Other(_) => Value::Number(Vals::One(f64::NAN)),
+        }
+    }
+}
+
+/// A number as JSON: whole ones without a point, NaN and infinities by name.
+pub fn number_json(value: f64) -> serde_json::Value {
+    if !value.is_finite() {
+        value.to_string().into()
+    } else if value.fract() == 0.0 && value.abs() < 9e15 {
+        (value as i64).into()
+    } else {
+        value.into()
+    }
+}
+
+/// A table with its system, as formulas see it: the columns, `system`, `backend`, `version`, and
+/// the system's figures by dotted name.
+pub struct TableScope<'a> {
+    /// The table.
+    pub table: &'a Table,
+    /// Its place.
+    pub place: &'a Place,
+    /// Its machine, where one is described.
+    pub system: Option<&'a System>,
+}
+
+impl Scope for TableScope<'_> {
+    fn rows(&self) -> usize {
+        self.table.rows
+    }
+
+    fn column(&self, name: &str) -> Option<Value<'_>> {
+        let constant = |text: &str| Value::Text(Vals::One(0), Cow::Owned(vec![text.into()]));
+        match self.table.column(name) {
+            Some(column) => Some(column.value()),
+            None if name == "system" => Some(constant(&self.place.system)),
+            None => None,
+        }
+    }
+
+    fn field(&self, path: &str) -> Option<f64> {
+        self.system?.figure(path)
+    }
+}

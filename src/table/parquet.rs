@@ -1,0 +1,137 @@
+//! Parquet through polars, eager, one file a thread.
+
+use std::collections::HashMap;
+use std::io::Cursor;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use polars::prelude::*;
+
+use super::{Column, Fault, Table};
+use crate::expr::NULL_CODE;
+
+/// More cells than memory holds; the largest table known has 4 million.
+const MOST_CELLS: usize = 2_000_000_000;
+
+pub(super) fn decode(bytes: &[u8]) -> Result<Table, Fault> {
+    // The decoder panics on some damaged files instead of returning an error.
+    guarded(|| read(bytes)).map_err(Fault::Unreadable)
+}
+
+pub(super) fn count_rows(bytes: &[u8]) -> Option<usize> {
+    guarded(|| ParquetReader::new(Cursor::new(bytes)).num_rows().map_err(|e| one_line(&e))).ok()
+}
+
+fn guarded<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    crate::quiet_panics(|| catch_unwind(AssertUnwindSafe(f)))
+        .unwrap_or_else(|_| Err("the decoder gave up on damaged bytes".into()))
+}
+
+fn one_line(error: &PolarsError) -> String {
+    let text = error.to_string();
+    let text: Vec<&str> = text.split_whitespace().take(40).collect();
+    text.join(" ")
+}
+
+fn read(bytes: &[u8]) -> Result<Table, String> {
+    if bytes.len() < 12 || !bytes.starts_with(b"PAR1") {
+        return Err("it does not begin as a parquet file does".into());
+    }
+    if !bytes.ends_with(b"PAR1") {
+        return Err("it does not end as a parquet file does; it is cut off or damaged".into());
+    }
+    // Called from our own pool: a second level of threads inside would only contend.
+    let mut reader = ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None);
+    let rows = reader.num_rows().map_err(|e| one_line(&e))?;
+    let width = reader.schema().map_err(|e| one_line(&e))?.len();
+    if rows.saturating_mul(width.max(1)) > MOST_CELLS {
+        return Err(format!("it claims {rows} rows of {width} columns, more than memory holds"));
+    }
+    let frame = reader.finish().map_err(|e| one_line(&e))?;
+    if frame.height() != rows {
+        return Err(format!("its footer states {rows} rows, its pages hold {}", frame.height()));
+    }
+    let columns = frame
+        .columns()
+        .iter()
+        .map(|c| Ok((c.name().to_string(), column(c.as_materialized_series())?)))
+        .collect::<Result<_, String>>()?;
+    Ok(Table { rows, columns })
+}
+
+fn column(series: &Series) -> Result<Column, String> {
+    let nulls = (series.null_count() > 0)
+        .then(|| series.is_null().iter().map(|n| n.unwrap_or(true)).collect());
+    let cast = |to: DataType| series.cast(&to).map_err(|e| one_line(&e));
+    Ok(match series.dtype() {
+        DataType::UInt64 if series.cast(&DataType::Int64).is_ok_and(|s| s.null_count() != series.null_count()) => {
+            Column::Other("a 64-bit number beyond range".into())
+        }
+        d if d.is_integer() => {
+            let ints = cast(DataType::Int64)?;
+            let ints = ints.i64().map_err(|e| one_line(&e))?;
+            Column::Int { values: flat(ints, 0), nulls }
+        }
+        d if d.is_float() => {
+            let floats = cast(DataType::Float64)?;
+            let floats = floats.f64().map_err(|e| one_line(&e))?;
+            Column::Float { values: flat(floats, f64::NAN), nulls }
+        }
+        DataType::Boolean => {
+            let bools = series.bool().map_err(|e| one_line(&e))?;
+            Column::Bool { values: bools.iter().map(|b| b.unwrap_or(false)).collect(), nulls }
+        }
+        DataType::String => encode(series.str().map_err(|e| one_line(&e))?),
+        DataType::Categorical(..) | DataType::Enum(..) => {
+            let text = cast(DataType::String)?;
+            encode(text.str().map_err(|e| one_line(&e))?)
+        }
+        other => Column::Other(other.to_string()),
+    })
+}
+
+fn flat<T: PolarsNumericType>(column: &ChunkedArray<T>, null: T::Native) -> Vec<T::Native> {
+    match column.cont_slice() {
+        Ok(slice) => slice.to_vec(),
+        Err(_) => column.iter().map(|v| v.unwrap_or(null)).collect(),
+    }
+}
+
+/// Dictionary-encodes text: columns repeat a handful of names, mostly in runs.
+fn encode(column: &StringChunked) -> Column {
+    let mut codes = Vec::with_capacity(column.len());
+    let mut dict: Vec<Arc<str>> = Vec::new();
+    let mut by_text: HashMap<Arc<str>, u32> = HashMap::new();
+    let nulls: Option<Vec<bool>> = (column.null_count() > 0)
+        .then(|| column.is_null().iter().map(|n| n.unwrap_or(true)).collect());
+    for chunk in column.downcast_iter() {
+        // Cells of one parquet dictionary entry share their view, so equal views are equal text
+        // (within a chunk); only a view not seen before is looked up by its text.
+        let views = chunk.views();
+        let mut by_view: HashMap<u128, u32> = HashMap::new();
+        let mut last = None;
+        for (i, view) in views.iter().enumerate() {
+            if nulls.as_ref().is_some_and(|n| n[codes.len()]) {
+                codes.push(NULL_CODE);
+                continue;
+            }
+            let bits = view.as_u128();
+            let code = match last {
+                Some((bits_before, code)) if bits_before == bits => code,
+                _ => *by_view.entry(bits).or_insert_with(|| {
+                    let text = chunk.value(i);
+                    if let Some(code) = by_text.get(text) {
+                        return *code;
+                    }
+                    let (text, code): (Arc<str>, _) = (text.into(), dict.len() as u32);
+                    dict.push(text.clone());
+                    by_text.insert(text, code);
+                    code
+                }),
+            };
+            last = Some((bits, code));
+            codes.push(code);
+        }
+    }
+    Column::Text { codes, dict }
+}

@@ -1,0 +1,371 @@
+//! The first job: is this data right?
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use sha2::{Digest, Sha256};
+
+use crate::catalog::{Catalog, TableFile};
+use crate::checks::{DirContext, NeighbourContext, SystemContext, TableContext};
+use crate::error::{Error, Result, unknown};
+use crate::expr::ExprError;
+use crate::finding::{Finding, Sink};
+use crate::parallel;
+use crate::report::Report;
+use crate::selection::{Selected, Selection};
+use crate::sidecar::{Meta, Reuse};
+use crate::sketch::Sketches;
+use crate::source::{self, Entry, Source};
+use crate::spec::{ColumnKind, IDENTITY, Rule, Specs, TableSpec};
+use crate::system::System;
+use crate::table::{Fault, Table};
+
+/// What to judge, and by which rules.
+#[derive(Debug, Default, Clone)]
+pub struct Options {
+    /// The folder or repository.
+    pub root: PathBuf,
+    /// A commit to read instead of the files on disk.
+    pub reference: Option<String>,
+    /// Which part of the database.
+    pub selection: Selection,
+    /// Only what changed since the merge base with this commit.
+    pub since: Option<String>,
+    /// Rules to run; all when empty.
+    pub only: Vec<String>,
+    /// Rules not to run.
+    pub skip: Vec<String>,
+    /// A folder that overlays the embedded rules.
+    pub rules: Option<PathBuf>,
+    /// Threads; 0 for as many as the machine has cores.
+    pub threads: usize,
+}
+
+/// Is told how far a run is.
+pub trait Progress: Sync {
+    /// `done` of `total` tables are judged.
+    fn tables(&self, done: usize, total: usize);
+}
+
+/// Loads the specs: embedded ones, the judged repository's own, then `--rules`.
+pub fn specs(options: &Options) -> Result<Specs> {
+    let mut specs = Specs::embedded()?;
+    let own = options.root.join(".perfdb-gate/rules");
+    if own.is_dir() {
+        specs.overlay(&own)?;
+    }
+    if let Some(folder) = &options.rules {
+        specs.overlay(folder)?;
+    }
+    Ok(specs)
+}
+
+/// Judges a perf database.
+///
+/// # Errors
+///
+/// When nothing can be judged: no database, an unknown name, an unreadable repository. Whatever is
+/// wrong with the data is a finding in the report.
+pub fn run(options: &Options, specs: &Specs, progress: &dyn Progress) -> Result<Report> {
+    let start = Instant::now();
+    let source = source::open(&options.root, options.reference.as_deref())?;
+    let catalog = Catalog::read(source.as_ref(), specs)?;
+    let changed = options.since.as_deref().map(|since| source.changed_since(since)).transpose()?;
+    let job = Job {
+        source: source.as_ref(),
+        selected: options.selection.resolve(&catalog, changed)?,
+        rules: chosen_rules(options, specs)?,
+        catalog,
+        specs,
+        threads: match options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        },
+    };
+    job.run(options, progress, start)
+}
+
+fn chosen_rules(options: &Options, specs: &Specs) -> Result<Vec<Arc<Rule>>> {
+    let known = || specs.rules.keys().map(String::as_str);
+    if let Some(name) = options.only.iter().chain(&options.skip).find(|n| !specs.rules.contains_key(*n)) {
+        return Err(unknown("rule", name, known()));
+    }
+    let chosen = |id: &String| {
+        (options.only.is_empty() || options.only.contains(id)) && !options.skip.contains(id)
+    };
+    Ok(specs.rules.iter().filter(|(id, _)| chosen(id)).map(|(_, rule)| rule.clone()).collect())
+}
+
+struct Job<'a> {
+    source: &'a dyn Source,
+    catalog: Catalog,
+    selected: Selected,
+    rules: Vec<Arc<Rule>>,
+    specs: &'a Specs,
+    threads: usize,
+}
+
+/// The parsed sidecars of every version directory, by path.
+struct Sidecars {
+    meta: BTreeMap<String, Result<Meta, String>>,
+    reuse: BTreeMap<String, Result<Reuse, String>>,
+}
+
+/// What judging a table leaves.
+struct Judged {
+    rows: Option<usize>,
+    findings: Vec<Finding>,
+}
+
+impl Job<'_> {
+    fn run(&self, options: &Options, progress: &dyn Progress, start: Instant) -> Result<Report> {
+        let sidecars = self.sidecars();
+        let tables = self.judged_tables();
+        let neighbours = self.neighbours(&tables);
+
+        let done = AtomicUsize::new(0);
+        let items: Vec<(usize, bool)> =
+            tables.iter().map(|i| (*i, true)).chain(neighbours.iter().map(|i| (*i, false))).collect();
+        let mut order: Vec<usize> = (0..items.len()).collect();
+        let size = |i: &usize| self.catalog.tables[items[*i].0].entry.size;
+        order.sort_by_key(|i| (std::cmp::Reverse(size(i)), *i));
+        let judged = parallel::map(&items, &order, self.threads, |(index, judge)| {
+            let file = &self.catalog.tables[*index];
+            if !judge {
+                return Ok(Judged { rows: self.count_rows(file), findings: Vec::new() });
+            }
+            let judged = self.table(file, &sidecars);
+            progress.tables(done.fetch_add(1, Ordering::Relaxed) + 1, tables.len());
+            judged
+        });
+
+        let mut sink = Sink::default();
+        let mut sketches = Sketches::default();
+        let mut rows = 0;
+        for ((index, judge), judged) in items.iter().zip(judged) {
+            let judged = judged?;
+            sink.extend(judged.findings);
+            if *judge {
+                rows += judged.rows.unwrap_or(0) as u64;
+            }
+            if let Some(rows) = judged.rows {
+                sketches.rows.insert(self.catalog.tables[*index].entry.path.clone(), rows);
+            }
+        }
+        sink.extend(self.against_neighbours(&tables, &sketches, &sidecars));
+        let files = self.dirs(&sidecars, &mut sink) + self.systems(&mut sink);
+        sink.extend(self.strays());
+
+        let (findings, counts) = sink.finish();
+        Ok(Report {
+            command: "validate",
+            rules: self.rules.clone(),
+            scope: options.reference.clone(),
+            tables: tables.len() as u64,
+            files,
+            rows,
+            findings,
+            counts,
+            elapsed: start.elapsed(),
+        })
+    }
+
+    fn judged_tables(&self) -> Vec<usize> {
+        let judged = |t: &TableFile| {
+            self.selected.table(&t.place, &t.table) && self.selected.changed(&t.entry.path)
+        };
+        (0..self.catalog.tables.len()).filter(|i| judged(&self.catalog.tables[*i])).collect()
+    }
+
+    /// Tables that are not judged but that judged ones are compared with: the same table of the
+    /// same backend, in systems of the same generation.
+    fn neighbours(&self, tables: &[usize]) -> Vec<usize> {
+        let wanted: BTreeSet<(&str, &str)> = tables
+            .iter()
+            .map(|i| &self.catalog.tables[*i])
+            .map(|t| (t.table.as_str(), t.place.backend.as_str()))
+            .collect();
+        let judged: BTreeSet<usize> = tables.iter().copied().collect();
+        (0..self.catalog.tables.len())
+            .filter(|i| !judged.contains(i))
+            .filter(|i| {
+                let t = &self.catalog.tables[*i];
+                wanted.contains(&(t.table.as_str(), t.place.backend.as_str()))
+            })
+            .collect()
+    }
+
+    fn text(&self, entry: &Entry) -> Result<String, String> {
+        let bytes = self.source.read(entry)?;
+        String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
+    }
+
+    fn sidecars(&self) -> Sidecars {
+        let mut sidecars = Sidecars { meta: BTreeMap::new(), reuse: BTreeMap::new() };
+        for (path, dir) in &self.catalog.dirs {
+            if let Some(entry) = &dir.meta {
+                let meta = self.text(entry).and_then(|t| Meta::parse(&t));
+                sidecars.meta.insert(path.clone(), meta);
+            }
+            if let Some(entry) = &dir.reuse {
+                let reuse = self.text(entry).and_then(|t| Reuse::parse(&t));
+                sidecars.reuse.insert(path.clone(), reuse);
+            }
+        }
+        sidecars
+    }
+
+    fn system(&self, name: &str) -> Option<&System> {
+        let file = self.catalog.systems.get(name)?;
+        // Rows of a system whose YAML is broken are still judged by what is known of it.
+        file.system.as_ref().ok().or_else(|| self.specs.systems.get(name))
+    }
+
+    /// Rows of a table that is only compared with.
+    fn count_rows(&self, file: &TableFile) -> Option<usize> {
+        let bytes = self.source.read(&file.entry).ok()?;
+        Table::count_rows(&bytes, file.format)
+    }
+
+    fn spec(&self, file: &TableFile, table: Option<&Table>) -> Arc<TableSpec> {
+        if let Some(spec) = self.specs.tables.get(&file.table) {
+            return spec.clone();
+        }
+        let family = file.place.family.as_deref().unwrap_or_default();
+        let kind = |c: &crate::table::Column| c.kind().unwrap_or(ColumnKind::Text);
+        let columns: Vec<_> =
+            table.iter().flat_map(|t| t.columns()).map(|(n, c)| (n.to_owned(), kind(c))).collect();
+        Arc::new(TableSpec::inferred(&file.table, family, &columns))
+    }
+
+    fn table(&self, file: &TableFile, sidecars: &Sidecars) -> Result<Judged> {
+        let work = || self.judge_table(file, sidecars);
+        // A fault of ours must not pass for a verdict on the data.
+        match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(Ok(judged)) => Ok(judged),
+            Ok(Err(e)) => Err(Error::new(
+                format!("cannot judge {}: {e}", file.entry.path),
+                "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
+            )),
+            Err(_) => Err(Error::new(
+                format!("perfdb-gate failed while judging {}", file.entry.path),
+                "please report it with that file",
+            )),
+        }
+    }
+
+    fn judge_table(&self, file: &TableFile, sidecars: &Sidecars) -> Result<Judged, ExprError> {
+        let meta = self
+            .catalog
+            .dir_of(file)
+            .and_then(|d| sidecars.meta.get(&d.path))
+            .and_then(|m| m.as_ref().ok());
+        let stated = meta.and_then(|m| m.tables.get(&file.table)).and_then(|t| t.sha256.as_ref());
+        let mut digest = None;
+        let table = match self.source.read(&file.entry) {
+            Err(why) => Err(Fault::Unreadable(why)),
+            Ok(bytes) => {
+                digest = stated.map(|_| hex(&Sha256::digest(&bytes)));
+                let known = self.specs.tables.get(&file.table);
+                let is_text = |name: &str| {
+                    IDENTITY.contains(&name)
+                        || known.and_then(|s| s.column(name)).is_some_and(|c| c.kind == ColumnKind::Text)
+                };
+                Table::decode(&bytes, file.format, &is_text)
+            }
+        };
+        let spec = self.spec(file, table.as_ref().ok());
+        let context = TableContext {
+            file,
+            spec: &spec,
+            table: table.as_ref(),
+            system: self.system(&file.place.system),
+            digest: digest.as_deref(),
+            meta,
+        };
+        let mut findings = Vec::new();
+        for rule in &self.rules {
+            findings.extend(rule.check.table(rule, &context)?);
+            findings.extend(rule.check.placement(rule, file, &spec));
+        }
+        Ok(Judged { rows: table.ok().map(|t| t.rows), findings })
+    }
+
+    fn against_neighbours(&self, tables: &[usize], sketches: &Sketches, sidecars: &Sidecars) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for file in tables.iter().map(|i| &self.catalog.tables[*i]) {
+            let Some(spec) = self.specs.tables.get(&file.table) else { continue };
+            let reuse = self
+                .catalog
+                .dir_of(file)
+                .and_then(|d| sidecars.reuse.get(&d.path))
+                .and_then(|r| r.as_ref().ok());
+            let donors: Vec<String> = reuse
+                .iter()
+                .flat_map(|r| &r.reuse)
+                .filter(|d| d.table == file.table)
+                .map(|d| d.from_version.clone())
+                .collect();
+            let context =
+                NeighbourContext { file, spec, catalog: &self.catalog, donors: &donors, sketches };
+            findings.extend(self.rules.iter().filter_map(|r| r.check.neighbours(r, &context)));
+        }
+        findings
+    }
+
+    /// Judges version directories; counts the sidecars among them.
+    fn dirs(&self, sidecars: &Sidecars, sink: &mut Sink) -> u64 {
+        let mut files = 0;
+        for dir in self.catalog.dirs.values() {
+            let within = dir.meta.iter().chain(&dir.reuse).chain(&dir.markers);
+            let tables = dir.tables.iter().map(|i| &self.catalog.tables[*i].entry);
+            let changed = within.clone().chain(tables).any(|e| self.selected.changed(&e.path));
+            if !self.selected.place(&dir.place) || !self.selected.whole_dirs() || !changed {
+                continue;
+            }
+            files += within.count() as u64;
+            let context = DirContext {
+                dir,
+                catalog: &self.catalog,
+                meta: sidecars.meta.get(&dir.path),
+                reuse: sidecars.reuse.get(&dir.path),
+            };
+            for rule in &self.rules {
+                sink.extend(rule.check.dir(rule, &context));
+            }
+        }
+        files
+    }
+
+    /// Judges systems; counts them.
+    fn systems(&self, sink: &mut Sink) -> u64 {
+        let mut files = 0;
+        for file in self.catalog.systems.values() {
+            if !self.selected.system(&file.name) || !self.selected.changed(&file.path) {
+                continue;
+            }
+            files += 1;
+            let context = SystemContext { file, specs: self.specs };
+            for rule in &self.rules {
+                sink.extend(rule.check.system(rule, &context));
+            }
+        }
+        files
+    }
+
+    fn strays(&self) -> Vec<Finding> {
+        let judged = |(entry, system): &&(Entry, String)| {
+            self.selected.system(system) && self.selected.changed(&entry.path)
+        };
+        let strays = self.catalog.strays.iter().filter(judged);
+        strays.flat_map(|(e, _)| self.rules.iter().filter_map(|r| r.check.stray(r, &e.path))).collect()
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
