@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
-use crate::source::{Entry, EntryKind, Source};
+use crate::source::{Entry, Source};
 use crate::spec::Specs;
 use crate::system::System;
 
@@ -93,6 +93,9 @@ pub struct Catalog {
     pub strays: Vec<(Entry, String)>,
 }
 
+/// What is said of the tables of a directory.
+const SIDECARS: [&str; 2] = ["collection_meta.yaml", "reuse.yaml"];
+
 /// Files of the scheme before `collection_meta.yaml` and `reuse.yaml`.
 const MARKERS: [&str; 2] = ["INCOMPLETE.txt", "SHARED_LAYER_REUSE.txt"];
 
@@ -134,13 +137,17 @@ impl Catalog {
     }
 
     fn add_system(&mut self, source: &dyn Source, specs: &Specs, entry: &Entry) {
-        let Some(stem) = entry.path.strip_suffix(".yaml") else { return };
+        let Some(stem) = entry.path.strip_suffix(".yaml") else {
+            return;
+        };
         let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
         if folder != "systems" && !folder.ends_with("/systems") && !folder.is_empty() {
             return;
         }
         let facts = specs.systems.get(name);
-        let text = source.read(entry).map(|b| String::from_utf8_lossy(&b).into_owned());
+        let text = source
+            .read(entry)
+            .map(|b| String::from_utf8_lossy(&b).into_owned());
         let system = text.and_then(|t| System::parse(name, &t));
         // A manifest beside the systems is none; a YAML that cannot be read is one by its name only.
         match &system {
@@ -165,22 +172,31 @@ impl Catalog {
     /// Data directories whose system has no YAML.
     fn add_orphans(&mut self, files: &[Entry]) {
         for entry in files {
-            let Some(at) = entry.path.find("systems/data/") else { continue };
+            let Some(at) = entry.path.find("systems/data/") else {
+                continue;
+            };
             if at > 0 && entry.path.as_bytes()[at - 1] != b'/' {
                 continue;
             }
             let start = at + "systems/data/".len();
-            let Some(end) = entry.path[start..].find('/') else { continue };
+            let Some(end) = entry.path[start..].find('/') else {
+                continue;
+            };
             let (dir, name) = (&entry.path[..start + end], &entry.path[start..start + end]);
-            if self.systems.values().any(|s| s.data_dir == dir) || format_of(&entry.path).is_none() {
+            if self.systems.values().any(|s| s.data_dir == dir) || format_of(&entry.path).is_none()
+            {
                 continue;
             }
-            self.systems.entry(name.to_owned()).or_insert_with(|| SystemFile {
-                name: name.to_owned(),
-                path: dir.to_owned(),
-                system: Err(format!("there is no systems/{name}.yaml, so nothing loads this data")),
-                data_dir: dir.to_owned(),
-            });
+            self.systems
+                .entry(name.to_owned())
+                .or_insert_with(|| SystemFile {
+                    name: name.to_owned(),
+                    path: dir.to_owned(),
+                    system: Err(format!(
+                        "there is no systems/{name}.yaml, so nothing loads this data"
+                    )),
+                    data_dir: dir.to_owned(),
+                });
         }
     }
 
@@ -196,6 +212,10 @@ impl Catalog {
                 return;
             }
         };
+        let (format, marker) = (format_of(file), MARKERS.contains(&file));
+        if format.is_none() && !marker && !SIDECARS.contains(&file) {
+            return;
+        }
         let place = Place {
             system: system.to_owned(),
             family: family.map(str::to_owned),
@@ -211,23 +231,32 @@ impl Catalog {
             markers: Vec::new(),
             tables: Vec::new(),
         });
-        match file {
-            "collection_meta.yaml" => dir.meta = Some(entry),
-            "reuse.yaml" => dir.reuse = Some(entry),
-            _ if MARKERS.contains(&file) => dir.markers.push(entry),
-            _ => {
-                if let Some(format) = format_of(file) {
-                    let table = file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_owned();
-                    dir.tables.push(self.tables.len());
-                    self.tables.push(TableFile { entry, place, table, format });
-                }
+        match (file, format) {
+            ("collection_meta.yaml", _) => dir.meta = Some(entry),
+            ("reuse.yaml", _) => dir.reuse = Some(entry),
+            (_, None) => dir.markers.push(entry),
+            (_, Some(format)) => {
+                let table = file
+                    .rsplit_once('.')
+                    .map_or(file, |(stem, _)| stem)
+                    .to_owned();
+                dir.tables.push(self.tables.len());
+                self.tables.push(TableFile {
+                    entry,
+                    place,
+                    table,
+                    format,
+                });
             }
         }
     }
 
     /// The version directory of a table.
     pub fn dir_of(&self, file: &TableFile) -> Option<&VersionDir> {
-        file.entry.path.rsplit_once('/').and_then(|(dir, _)| self.dirs.get(dir))
+        file.entry
+            .path
+            .rsplit_once('/')
+            .and_then(|(dir, _)| self.dirs.get(dir))
     }
 }
 
@@ -256,16 +285,6 @@ fn join(folder: &str, relative: &str) -> String {
         }
     }
     parts.join("/")
-}
-
-impl TableFile {
-    /// Whether nothing can be read at its path.
-    pub fn broken(&self) -> Option<&str> {
-        match &self.entry.kind {
-            EntryKind::Broken(why) => Some(why),
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// The quality gate for GPU performance databases.
 #[derive(Debug, Parser)]
 #[command(name = "perfdb-gate", version, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 clean, 1 findings, 2 the tool could not do its work, 3 nothing was checked")]
+#[command(
+    after_help = "Exit codes: 0 clean, 1 findings, 2 the tool could not do its work, 3 nothing was checked"
+)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -28,7 +30,12 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct Validate {
     /// Repository or folder that holds the database.
-    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to judge")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = ".",
+        help_heading = "What to judge"
+    )]
     pub root: PathBuf,
     /// Judge a commit, read without a checkout, instead of the files on disk.
     #[arg(long = "ref", value_name = "REF", help_heading = "What to judge")]

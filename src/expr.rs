@@ -166,7 +166,10 @@ impl FromStr for Expr {
     type Err = ExprError;
 
     fn from_str(text: &str) -> Result<Self, ExprError> {
-        let refuse = |why: String| ExprError { text: text.to_owned(), why };
+        let refuse = |why: String| ExprError {
+            text: text.to_owned(),
+            why,
+        };
         let mut parser = Parser::new(&GenericDialect {})
             .try_with_sql(text)
             .map_err(|e| refuse(e.to_string()))?;
@@ -175,7 +178,10 @@ impl FromStr for Expr {
         if rest.token != sqlparser::tokenizer::Token::EOF {
             return Err(refuse(format!("unexpected `{rest}` after the expression")));
         }
-        Ok(Self { text: text.to_owned(), node: lower(&parsed).map_err(refuse)? })
+        Ok(Self {
+            text: text.to_owned(),
+            node: lower(&parsed).map_err(refuse)?,
+        })
     }
 }
 
@@ -235,23 +241,26 @@ impl Expr {
 
     /// Evaluates over every row of `scope`.
     pub fn eval<'a>(&'a self, scope: &'a dyn Scope) -> Result<Value<'a>, ExprError> {
-        self.node
-            .eval(scope)
-            .map_err(|why| ExprError { text: self.text.clone(), why })
+        self.node.eval(scope).map_err(|why| ExprError {
+            text: self.text.clone(),
+            why,
+        })
     }
 
     /// Evaluates to numbers (NaN where null).
     pub fn numbers<'a>(&'a self, scope: &'a dyn Scope) -> Result<Vals<'a, f64>, ExprError> {
-        self.node
-            .numbers(scope)
-            .map_err(|why| ExprError { text: self.text.clone(), why })
+        self.node.numbers(scope).map_err(|why| ExprError {
+            text: self.text.clone(),
+            why,
+        })
     }
 
     /// Evaluates to truth values.
     pub fn mask<'a>(&'a self, scope: &'a dyn Scope) -> Result<Vals<'a, bool>, ExprError> {
-        self.node
-            .bools(scope)
-            .map_err(|why| ExprError { text: self.text.clone(), why })
+        self.node.bools(scope).map_err(|why| ExprError {
+            text: self.text.clone(),
+            why,
+        })
     }
 }
 
@@ -291,26 +300,56 @@ fn lower(e: &ast::Expr) -> Result<Node, String> {
                 B::LtEq => Node::Compare(Compare::Le, l, r),
                 B::Gt => Node::Compare(Compare::Gt, l, r),
                 B::GtEq => Node::Compare(Compare::Ge, l, r),
-                B::And => Node::Logic { and: true, sides: Box::new((*l, *r)) },
-                B::Or => Node::Logic { and: false, sides: Box::new((*l, *r)) },
+                B::And => Node::Logic {
+                    and: true,
+                    sides: Box::new((*l, *r)),
+                },
+                B::Or => Node::Logic {
+                    and: false,
+                    sides: Box::new((*l, *r)),
+                },
                 other => return Err(format!("unsupported operator `{other}`")),
             }
         }
-        E::Between { expr, negated, low, high } => {
+        E::Between {
+            expr,
+            negated,
+            low,
+            high,
+        } => {
             let low = Node::Compare(Compare::Ge, boxed(expr)?, boxed(low)?);
             let high = Node::Compare(Compare::Le, boxed(expr)?, boxed(high)?);
-            negate(*negated, Node::Logic { and: true, sides: Box::new((low, high)) })
+            negate(
+                *negated,
+                Node::Logic {
+                    and: true,
+                    sides: Box::new((low, high)),
+                },
+            )
         }
-        E::InList { expr, list, negated } => {
+        E::InList {
+            expr,
+            list,
+            negated,
+        } => {
             let any = list
                 .iter()
                 .map(|item| Ok(Node::Compare(Compare::Eq, boxed(expr)?, boxed(item)?)))
                 .reduce(|a, b| {
-                    Ok::<_, String>(Node::Logic { and: false, sides: Box::new((a?, b?)) })
+                    Ok::<_, String>(Node::Logic {
+                        and: false,
+                        sides: Box::new((a?, b?)),
+                    })
                 });
             negate(*negated, any.ok_or("an empty IN list")??)
         }
-        E::Like { negated, expr, pattern, any: false, escape_char: None } => match &**pattern {
+        E::Like {
+            negated,
+            expr,
+            pattern,
+            any: false,
+            escape_char: None,
+        } => match &**pattern {
             E::Value(v) => match &v.value {
                 ast::Value::SingleQuotedString(p) => {
                     negate(*negated, Node::Like(boxed(expr)?, p.clone()))
@@ -321,7 +360,12 @@ fn lower(e: &ast::Expr) -> Result<Node, String> {
         },
         E::IsNull(e) => Node::IsNull(boxed(e)?),
         E::IsNotNull(e) => Node::Not(Box::new(Node::IsNull(boxed(e)?))),
-        E::Case { operand, conditions, else_result, .. } => {
+        E::Case {
+            operand,
+            conditions,
+            else_result,
+            ..
+        } => {
             let mut arms = Vec::new();
             for arm in conditions {
                 let when = match operand {
@@ -341,7 +385,11 @@ fn lower(e: &ast::Expr) -> Result<Node, String> {
 }
 
 fn negate(negated: bool, node: Node) -> Node {
-    if negated { Node::Not(Box::new(node)) } else { node }
+    if negated {
+        Node::Not(Box::new(node))
+    } else {
+        node
+    }
 }
 
 fn lower_call(call: &ast::Function) -> Result<Node, String> {
@@ -409,12 +457,10 @@ impl Node {
             Self::Text(t) => Value::Text(Vals::One(0), Cow::Owned(vec![t.clone()])),
             Self::Bool(b) => Value::Bool(Vals::One(*b)),
             Self::Null => Value::Number(Vals::One(f64::NAN)),
-            Self::Column(name) => {
-                scope.column(name).unwrap_or(Value::Number(Vals::One(f64::NAN)))
-            }
-            Self::Field(path) => {
-                Value::Number(Vals::One(scope.field(path).unwrap_or(f64::NAN)))
-            }
+            Self::Column(name) => scope
+                .column(name)
+                .unwrap_or(Value::Number(Vals::One(f64::NAN))),
+            Self::Field(path) => Value::Number(Vals::One(scope.field(path).unwrap_or(f64::NAN))),
             Self::Neg(a) => Value::Number(a.numbers(scope)?.map(|v| -v)),
             Self::Not(a) => Value::Bool(a.bools(scope)?.map(|v| !v)),
             Self::Math(op, a, b) => {
@@ -427,7 +473,9 @@ impl Node {
                 };
                 Value::Number(a.numbers(scope)?.zip(&b.numbers(scope)?, rows, f))
             }
-            Self::Compare(op, a, b) => Value::Bool(compare(*op, a.eval(scope)?, b.eval(scope)?, rows)?),
+            Self::Compare(op, a, b) => {
+                Value::Bool(compare(*op, a.eval(scope)?, b.eval(scope)?, rows)?)
+            }
             Self::Logic { and, sides } => {
                 let f: fn(bool, bool) -> bool = if *and { |a, b| a && b } else { |a, b| a || b };
                 Value::Bool(sides.0.bools(scope)?.zip(&sides.1.bools(scope)?, rows, f))
@@ -488,7 +536,10 @@ fn compare(op: Compare, a: Value, b: Value, rows: usize) -> Result<Vals<'static,
             if let Vals::One(code) = b
                 && code != NULL_CODE
             {
-                let hits: Vec<bool> = da.iter().map(|t| (*t == db[code as usize]) == same).collect();
+                let hits: Vec<bool> = da
+                    .iter()
+                    .map(|t| (*t == db[code as usize]) == same)
+                    .collect();
                 return Ok(a.map(|c| c != NULL_CODE && hits[c as usize]));
             }
             Ok(a.zip(&b, rows, |a, b| {
@@ -565,13 +616,19 @@ fn call<'a>(
     if matches!(function, Function::Coalesce)
         && let Value::Text(..) = args[0].eval(scope)?
     {
-        let when = |n: &'a Node| (Node::Not(Box::new(Node::IsNull(Box::new(n.clone())))), n.clone());
+        let when = |n: &'a Node| {
+            (
+                Node::Not(Box::new(Node::IsNull(Box::new(n.clone())))),
+                n.clone(),
+            )
+        };
         let (last, first) = args.split_last().ok_or("an empty coalesce")?;
         let arms: Vec<_> = first.iter().map(when).collect();
         let owned = match case(&arms, last, scope)? {
-            Value::Text(Vals::Rows(c), d) => {
-                Value::Text(Vals::Rows(Cow::Owned(c.into_owned())), Cow::Owned(d.into_owned()))
-            }
+            Value::Text(Vals::Rows(c), d) => Value::Text(
+                Vals::Rows(Cow::Owned(c.into_owned())),
+                Cow::Owned(d.into_owned()),
+            ),
             _ => return Err("coalesce mixes text with something else".into()),
         };
         return Ok(owned);
@@ -602,7 +659,9 @@ fn one<'a>(arg: &'a Node, scope: &'a dyn Scope, f: fn(f64) -> f64) -> Result<Val
 fn like(text: &str, pattern: &str) -> bool {
     let mut parts = pattern.split('%');
     let first = parts.next().unwrap_or("");
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
     let mut tail: Option<&str> = None;
     for part in parts {
         if let Some(middle) = tail.replace(part) {
@@ -630,7 +689,11 @@ mod tests {
         }
         fn column(&self, name: &str) -> Option<Value<'_>> {
             match name {
-                "m" => Some(Value::Number(Vals::Rows(Cow::Owned(vec![1.0, 2.0, f64::NAN])))),
+                "m" => Some(Value::Number(Vals::Rows(Cow::Owned(vec![
+                    1.0,
+                    2.0,
+                    f64::NAN,
+                ])))),
                 "kernel" => Some(Value::Text(
                     Vals::Rows(Cow::Owned(vec![0, 1, NULL_CODE])),
                     Cow::Owned(vec!["fa3_eager".into(), "triton".into()]),
@@ -682,11 +745,21 @@ mod tests {
 
     #[test]
     fn case_picks_text_and_numbers() {
-        let e: Expr = "CASE kernel WHEN 'triton' THEN 'mine' ELSE kernel END".parse().unwrap();
-        let Value::Text(codes, dict) = e.eval(&Synthetic).unwrap() else { panic!() };
+        let e: Expr = "CASE kernel WHEN 'triton' THEN 'mine' ELSE kernel END"
+            .parse()
+            .unwrap();
+        let Value::Text(codes, dict) = e.eval(&Synthetic).unwrap() else {
+            panic!()
+        };
         let text = |i| (codes.get(i) != NULL_CODE).then(|| dict[codes.get(i) as usize].to_string());
-        assert_eq!([text(0), text(1), text(2)], [Some("fa3_eager".into()), Some("mine".into()), None]);
-        assert_eq!(numbers("CASE WHEN m = 1 THEN 5 ELSE m END")[..2], [5.0, 2.0]);
+        assert_eq!(
+            [text(0), text(1), text(2)],
+            [Some("fa3_eager".into()), Some("mine".into()), None]
+        );
+        assert_eq!(
+            numbers("CASE WHEN m = 1 THEN 5 ELSE m END")[..2],
+            [5.0, 2.0]
+        );
     }
 
     #[test]

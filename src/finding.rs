@@ -36,8 +36,8 @@ impl Severity {
 pub struct Example {
     /// Row of the table, counted from 0.
     pub row: u64,
-    /// The loader's key of the row.
-    pub key: BTreeMap<String, Value>,
+    /// The loader's key of the row, in the loader's order.
+    pub key: Vec<(String, Value)>,
     /// What is wrong or measured there.
     pub values: BTreeMap<String, Value>,
 }
@@ -91,7 +91,12 @@ impl Finding {
     }
 
     /// A finding on a table.
-    pub fn on_table(rule: &str, severity: Severity, file: &TableFile, message: impl Into<String>) -> Self {
+    pub fn on_table(
+        rule: &str,
+        severity: Severity,
+        file: &TableFile,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
             place: Some(file.place.clone()),
             table: Some(file.table.clone()),
@@ -144,7 +149,11 @@ impl Finding {
             part(name);
             part(&value.to_string());
         }
-        hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+        hash.finalize()
+            .iter()
+            .take(8)
+            .map(|b| format!("{b:02x}"))
+            .collect()
     }
 
     /// Order of reports: by path, then by how bad, then by rule.

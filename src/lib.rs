@@ -12,22 +12,22 @@
 //! rules that [`spec`] reads from YAML. [`finding`] collects what they find, [`report`] renders it.
 //! A job such as [`validate`] puts these together.
 
-pub mod error;
-pub mod source;
 pub mod catalog;
-pub mod system;
-pub mod expr;
-pub mod spec;
-pub mod sidecar;
-pub mod table;
-pub mod sketch;
 pub mod checks;
-pub mod finding;
-pub mod selection;
-mod parallel;
-pub mod validate;
-pub mod report;
+pub mod error;
 pub mod explain;
+pub mod expr;
+pub mod finding;
+mod parallel;
+pub mod report;
+pub mod selection;
+pub mod sidecar;
+pub mod sketch;
+pub mod source;
+pub mod spec;
+pub mod system;
+pub mod table;
+pub mod validate;
 
 use std::cell::Cell;
 

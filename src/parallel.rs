@@ -29,7 +29,10 @@ pub fn map<T: Sync, R: Send>(
         }
         run();
     });
-    results.into_iter().filter_map(|r| r.into_inner().unwrap_or_else(|e| e.into_inner())).collect()
+    results
+        .into_iter()
+        .filter_map(|r| r.into_inner().unwrap_or_else(|e| e.into_inner()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -39,7 +42,10 @@ mod tests {
         let items: Vec<usize> = (0..100).collect();
         let order: Vec<usize> = (0..100).rev().collect();
         for threads in [1, 3] {
-            assert_eq!(super::map(&items, &order, threads, |i| i * 2), (0..100).map(|i| i * 2).collect::<Vec<_>>());
+            assert_eq!(
+                super::map(&items, &order, threads, |i| i * 2),
+                (0..100).map(|i| i * 2).collect::<Vec<_>>()
+            );
         }
     }
 }

@@ -63,10 +63,19 @@ impl Meta {
         }
         for (table, entry) in &meta.tables {
             if !["complete", "partial"].contains(&entry.status.as_str()) {
-                return Err(format!("tables.{table}.status is '{}': complete or partial", entry.status));
+                return Err(format!(
+                    "tables.{table}.status is '{}': complete or partial",
+                    entry.status
+                ));
             }
-            if entry.case_plan_hash.as_ref().is_some_and(|h| h.contains(EMPTY_DIGEST)) {
-                return Err(format!("tables.{table}.case_plan_hash is the digest of nothing"));
+            if entry
+                .case_plan_hash
+                .as_ref()
+                .is_some_and(|h| h.contains(EMPTY_DIGEST))
+            {
+                return Err(format!(
+                    "tables.{table}.case_plan_hash is the digest of nothing"
+                ));
             }
         }
         Ok(meta)
@@ -129,7 +138,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_empty_is_named() {
-        let no_status = "schema_version: 1\nruntime: {framework: a, version: b}\ntables:\n  t: {}\n";
+        let no_status =
+            "schema_version: 1\nruntime: {framework: a, version: b}\ntables:\n  t: {}\n";
         assert!(Meta::parse(no_status).unwrap_err().contains("status"));
         let empty = "schema_version: 1\nreuse:\n- {table: t, from_version: '1', reason: '', approved_by: me}\n";
         assert_eq!(Reuse::parse(empty).unwrap_err(), "reuse[0].reason is empty");

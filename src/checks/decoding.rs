@@ -9,22 +9,34 @@ use crate::table::Fault;
 pub fn check(check: &Check, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -> Option<Finding> {
     let finding = |message: String| Finding::on_table(&rule.id, rule.severity, at.file, message);
     match (check, fault) {
-        (Check::Unreadable, Fault::Unreadable(why)) => Some(finding(format!("cannot be read: {why}"))),
+        (Check::Unreadable, Fault::Unreadable(why)) => {
+            Some(finding(format!("cannot be read: {why}")))
+        }
         (Check::Empty, Fault::Empty) => Some(finding("it has a header and no rows".into())),
         (Check::LfsPointer, Fault::LfsPointer(pointer)) => Some(
-            finding(format!("a git-LFS pointer to {} bytes stands where the table should be", pointer.size))
-                .evidence("oid", pointer.oid.as_str())
-                .evidence("size", pointer.size),
+            finding(format!(
+                "a git-LFS pointer to {} bytes stands where the table should be",
+                pointer.size
+            ))
+            .evidence("oid", pointer.oid.as_str())
+            .evidence("size", pointer.size),
         ),
         (Check::TornRow, Fault::Torn { first, rows }) => {
             let (line, why) = first.first().cloned().unwrap_or_default();
-            let message = format!("{}, the first in line {line}: {why}", plural(*rows, "torn row"));
+            let message = format!(
+                "{}, the first in line {line}: {why}",
+                plural(*rows, "torn row")
+            );
             let examples = first
                 .iter()
                 .map(|(line, why)| Example {
                     // Line 2 is row 0.
                     row: line.saturating_sub(2),
-                    values: [("line".into(), (*line).into()), ("why".into(), why.as_str().into())].into(),
+                    values: [
+                        ("line".into(), (*line).into()),
+                        ("why".into(), why.as_str().into()),
+                    ]
+                    .into(),
                     ..Example::default()
                 })
                 .collect();
@@ -37,7 +49,13 @@ pub fn check(check: &Check, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -
 /// A table whose bytes are not those that its sidecar digested: a flipped bit decodes to another
 /// value without an error.
 pub fn digest(rows: &RowContext<'_>) -> Option<Finding> {
-    let stated = rows.at.meta?.tables.get(&rows.at.file.table)?.sha256.as_deref()?;
+    let stated = rows
+        .at
+        .meta?
+        .tables
+        .get(&rows.at.file.table)?
+        .sha256
+        .as_deref()?;
     let stated = stated.trim_start_matches("sha256:");
     let found = rows.at.digest?;
     (!stated.eq_ignore_ascii_case(found)).then(|| {

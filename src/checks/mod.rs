@@ -12,9 +12,6 @@ mod sidecars;
 mod systems;
 mod values;
 
-use std::cell::OnceCell;
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 
 use crate::catalog::{Catalog, SystemFile, TableFile, VersionDir};
@@ -137,7 +134,7 @@ impl Check {
             Ok(table) => table,
             Err(fault) => return Ok(decoding::check(self, rule, at, fault).into_iter().collect()),
         };
-        let rows = RowContext { at, table, rule, keys: OnceCell::new() };
+        let rows = RowContext { at, table, rule };
         Ok(match self {
             Self::Unreadable => decoding::digest(&rows).into_iter().collect(),
             Self::Header => header::check(&rows).into_iter().collect(),
@@ -157,7 +154,9 @@ impl Check {
 
     /// Judges a table's place.
     pub fn placement(&self, rule: &Rule, file: &TableFile, spec: &TableSpec) -> Option<Finding> {
-        matches!(self, Self::Placement).then(|| placement::check(rule, file, spec)).flatten()
+        matches!(self, Self::Placement)
+            .then(|| placement::check(rule, file, spec))
+            .flatten()
     }
 
     /// Judges a version directory and its sidecars.
@@ -204,13 +203,16 @@ pub struct RowContext<'a> {
     pub table: &'a Table,
     /// The rule that judges.
     pub rule: &'a Rule,
-    keys: OnceCell<BTreeMap<usize, BTreeMap<String, serde_json::Value>>>,
 }
 
 impl<'a> RowContext<'a> {
     /// The table as formulas see it.
     pub fn scope(&self) -> TableScope<'a> {
-        TableScope { table: self.table, place: &self.at.file.place, system: self.at.system }
+        TableScope {
+            table: self.table,
+            place: &self.at.file.place,
+            system: self.at.system,
+        }
     }
 
     /// A finding of the rule's own severity.
@@ -226,16 +228,12 @@ impl<'a> RowContext<'a> {
     /// Shows rows with their keys and the columns named.
     pub fn examples(&self, rows: &[usize], columns: &[&str]) -> Vec<Example> {
         let scope = self.scope();
-        let keys = self.keys.get_or_init(|| {
-            // A key that cannot be evaluated is header-mismatch's to tell; the rows show without it.
-            Keys::new(&self.at.spec.key, &scope)
-                .map(|keys| rows.iter().map(|r| (*r, keys.show(*r))).collect())
-                .unwrap_or_default()
-        });
+        // A key that cannot be evaluated is header-mismatch's to tell; the rows show without it.
+        let keys = Keys::new(&self.at.spec.key, &scope).ok();
         rows.iter()
             .map(|&row| Example {
                 row: row as u64,
-                key: keys.get(&row).cloned().unwrap_or_default(),
+                key: keys.as_ref().map(|k| k.show(row)).unwrap_or_default(),
                 values: columns
                     .iter()
                     .filter_map(|c| Some(((*c).to_owned(), self.table.column(c)?.json(row))))

@@ -36,7 +36,10 @@ impl Shares {
         }
         let stub = served == own && (own as f64) < self.stub * *least as f64;
         let severity = if stub { Severity::Error } else { rule.severity };
-        let names: Vec<String> = references.iter().map(|(name, rows)| format!("{name} {}", count(*rows))).collect();
+        let names: Vec<String> = references
+            .iter()
+            .map(|(name, rows)| format!("{name} {}", count(*rows)))
+            .collect();
         let message = format!(
             "{} would be served, {nearest} has {} ({})",
             plural(served, "row"),
@@ -64,11 +67,15 @@ fn references(at: &NeighbourContext<'_>) -> Vec<(String, usize)> {
         system.generation().map(str::to_owned)
     };
     let place = &at.file.place;
-    let Some(own) = generation(&place.system) else { return Vec::new() };
+    let Some(own) = generation(&place.system) else {
+        return Vec::new();
+    };
     at.catalog
         .tables
         .iter()
-        .filter(|t| same_kind(at, t) && t.place.version == place.version && t.place.system != place.system)
+        .filter(|t| {
+            same_kind(at, t) && t.place.version == place.version && t.place.system != place.system
+        })
         .filter(|t| generation(&t.place.system).as_deref() == Some(&own))
         .map(|t| (t.place.system.clone(), at.sketches.rows(&t.entry.path)))
         .filter(|(_, rows)| *rows > 0)
@@ -83,11 +90,17 @@ fn fill(at: &NeighbourContext<'_>) -> usize {
     }
     let place = &at.file.place;
     let own = Version::from_str(&place.version).ok();
-    let earlier = |v: &str| Version::from_str(v).ok().is_some_and(|v| own.as_ref().is_some_and(|own| v < *own));
+    let earlier = |v: &str| {
+        Version::from_str(v)
+            .ok()
+            .is_some_and(|v| own.as_ref().is_some_and(|own| v < *own))
+    };
     at.catalog
         .tables
         .iter()
-        .filter(|t| same_kind(at, t) && t.place.system == place.system && t.place.version != place.version)
+        .filter(|t| {
+            same_kind(at, t) && t.place.system == place.system && t.place.version != place.version
+        })
         .filter(|t| earlier(&t.place.version) || at.donors.contains(&t.place.version))
         .map(|t| at.sketches.rows(&t.entry.path))
         .sum()

@@ -17,15 +17,22 @@ pub struct Meter {
 impl Meter {
     /// Power at or below zero, or above its limit by more than the meter's error.
     pub fn check(&self, rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
-        let Some(power) = rows.table.column("power") else { return Ok(Vec::new()) };
+        let Some(power) = rows.table.column("power") else {
+            return Ok(Vec::new());
+        };
         let limit = rows.table.column("power_limit");
         let rating = rows.at.system.and_then(|s| s.figure("gpu.power"));
         // A null is a row without a power reading, which is fine; NaN and infinity are none.
         let wrong = |i: usize| {
             let read = power.number(i);
-            let limit = limit.map(|l| l.number(i)).filter(|l| l.is_finite()).or(rating);
+            let limit = limit
+                .map(|l| l.number(i))
+                .filter(|l| l.is_finite())
+                .or(rating);
             !power.is_null(i)
-                && (!read.is_finite() || read <= 0.0 || limit.is_some_and(|l| read > l * (1.0 + self.error)))
+                && (!read.is_finite()
+                    || read <= 0.0
+                    || limit.is_some_and(|l| read > l * (1.0 + self.error)))
         };
         let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
         if bad.is_empty() {
@@ -37,7 +44,9 @@ impl Meter {
             plural(bad.len(), "row")
         );
         let examples = rows.examples(&bad[..bad.len().min(EXAMPLES)], &["power", "power_limit"]);
-        Ok(vec![rows.finding(message).rows(bad.len()).examples(examples)])
+        Ok(vec![
+            rows.finding(message).rows(bad.len()).examples(examples),
+        ])
     }
 }
 
@@ -57,7 +66,8 @@ impl LimitTolerance {
             return Ok(Vec::new());
         };
         let wrong = |i: usize| {
-            !limit.is_null(i) && !((limit.number(i) / rating - 1.0).abs() <= self.tolerance)
+            let away = (limit.number(i) / rating - 1.0).abs();
+            !limit.is_null(i) && (away > self.tolerance || away.is_nan())
         };
         let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
         if bad.is_empty() {
@@ -69,6 +79,8 @@ impl LimitTolerance {
             limit.number(bad[0])
         );
         let examples = rows.examples(&bad[..bad.len().min(EXAMPLES)], &["power_limit"]);
-        Ok(vec![rows.finding(message).rows(bad.len()).examples(examples)])
+        Ok(vec![
+            rows.finding(message).rows(bad.len()).examples(examples),
+        ])
     }
 }

@@ -8,7 +8,9 @@ use crate::spec::Rule;
 
 /// A `reuse.yaml` that cannot be read, or that names donors without the table.
 pub fn invalid(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
-    let (Some(reuse), Some(entry)) = (at.reuse, &at.dir.reuse) else { return Vec::new() };
+    let (Some(reuse), Some(entry)) = (at.reuse, &at.dir.reuse) else {
+        return Vec::new();
+    };
     let finding = |message: String| {
         vec![Finding::on_path(&rule.id, rule.severity, &entry.path, message).at(&at.dir.place)]
     };
@@ -16,12 +18,19 @@ pub fn invalid(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
         Ok(reuse) => reuse,
         Err(why) => return finding(why.clone()),
     };
-    let parent = at.dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+    let parent = at
+        .dir
+        .path
+        .rsplit_once('/')
+        .map_or("", |(parent, _)| parent);
     let empty: Vec<String> = reuse
         .reuse
         .iter()
         .filter(|donor| {
-            let dir = at.catalog.dirs.get(&format!("{parent}/{}", donor.from_version));
+            let dir = at
+                .catalog
+                .dirs
+                .get(&format!("{parent}/{}", donor.from_version));
             let holds = |i: &usize| at.catalog.tables[*i].table == donor.table;
             !dir.is_some_and(|d| d.path != at.dir.path && d.tables.iter().any(holds))
         })
@@ -30,7 +39,11 @@ pub fn invalid(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
     if empty.is_empty() {
         return Vec::new();
     }
-    finding(format!("{} without that table: {}", plural(empty.len(), "donor"), empty.join(", ")))
+    finding(format!(
+        "{} without that table: {}",
+        plural(empty.len(), "donor"),
+        empty.join(", ")
+    ))
 }
 
 /// Where reuse is not allowed.
@@ -43,12 +56,17 @@ pub struct Forbidden {
 impl Forbidden {
     /// Declared reuse in a family whose data is never reused.
     pub fn check(&self, rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
-        let (Some(entry), Some(family)) = (&at.dir.reuse, &at.dir.place.family) else { return Vec::new() };
-        let declares = at.reuse.is_some_and(|r| r.as_ref().map_or(true, |r| !r.reuse.is_empty()));
+        let (Some(entry), Some(family)) = (&at.dir.reuse, &at.dir.place.family) else {
+            return Vec::new();
+        };
+        let declares = at
+            .reuse
+            .is_some_and(|r| r.as_ref().map_or(true, |r| !r.reuse.is_empty()));
         if !declares || !self.families.contains(family) {
             return Vec::new();
         }
-        let message = format!("{family} data is never reused; the loader ignores what is declared here");
+        let message =
+            format!("{family} data is never reused; the loader ignores what is declared here");
         vec![Finding::on_path(&rule.id, rule.severity, &entry.path, message).at(&at.dir.place)]
     }
 }

@@ -18,7 +18,10 @@ pub fn missing(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let Some(meta) = at.meta else {
-        let message = format!("{} without a collection_meta.yaml", plural(dir.tables.len(), "table"));
+        let message = format!(
+            "{} without a collection_meta.yaml",
+            plural(dir.tables.len(), "table")
+        );
         return vec![Finding::on_path(&rule.id, rule.severity, &dir.path, message).at(&dir.place)];
     };
     let Ok(meta) = meta else { return Vec::new() };
@@ -34,7 +37,9 @@ pub fn missing(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
 
 /// A `collection_meta.yaml` that cannot be read as one.
 pub fn invalid(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
-    let (Some(Err(why)), Some(entry)) = (at.meta, &at.dir.meta) else { return Vec::new() };
+    let (Some(Err(why)), Some(entry)) = (at.meta, &at.dir.meta) else {
+        return Vec::new();
+    };
     vec![Finding::on_path(&rule.id, rule.severity, &entry.path, why.as_str()).at(&at.dir.place)]
 }
 
@@ -44,7 +49,8 @@ pub fn legacy(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let message = "a marker of the scheme that sidecars replaced";
-    let finding = |path: &str| Finding::on_path(&rule.id, rule.severity, path, message).at(&at.dir.place);
+    let finding =
+        |path: &str| Finding::on_path(&rule.id, rule.severity, path, message).at(&at.dir.place);
     at.dir.markers.iter().map(|m| finding(&m.path)).collect()
 }
 
@@ -58,31 +64,58 @@ pub struct Frameworks {
 impl Frameworks {
     /// A sidecar that says another framework, version or set of tables than its directory.
     pub fn check(&self, rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
-        let (Some(Ok(meta)), Some(entry)) = (at.meta, &at.dir.meta) else { return Vec::new() };
+        let (Some(Ok(meta)), Some(entry)) = (at.meta, &at.dir.meta) else {
+            return Vec::new();
+        };
         let wrong = self.contradictions(meta, at);
         if wrong.is_empty() {
             return Vec::new();
         }
-        vec![Finding::on_path(&rule.id, rule.severity, &entry.path, wrong.join("; ")).at(&at.dir.place)]
+        vec![
+            Finding::on_path(&rule.id, rule.severity, &entry.path, wrong.join("; "))
+                .at(&at.dir.place),
+        ]
     }
 
     fn contradictions(&self, meta: &Meta, at: &DirContext<'_>) -> Vec<String> {
         let place = &at.dir.place;
         let mut wrong = Vec::new();
         let framework = &meta.runtime.framework;
-        let names = self.backends.get(&place.backend).map_or(&[][..], Vec::as_slice);
+        let names = self
+            .backends
+            .get(&place.backend)
+            .map_or(&[][..], Vec::as_slice);
         let own = std::iter::once(&place.backend).chain(names);
         if !own.into_iter().any(|n| n.eq_ignore_ascii_case(framework)) {
-            wrong.push(format!("it says framework {framework}, its directory is {}", place.backend));
+            wrong.push(format!(
+                "it says framework {framework}, its directory is {}",
+                place.backend
+            ));
         }
         let version = &meta.runtime.version;
         if !same_version(version, &place.version) {
-            wrong.push(format!("it says version {version}, its directory is {}", place.version));
+            wrong.push(format!(
+                "it says version {version}, its directory is {}",
+                place.version
+            ));
         }
-        let has = |table: &String| at.dir.tables.iter().any(|i| &at.catalog.tables[*i].table == table);
-        let absent: Vec<&str> = meta.tables.keys().filter(|t| !has(t)).map(String::as_str).collect();
+        let has = |table: &String| {
+            at.dir
+                .tables
+                .iter()
+                .any(|i| &at.catalog.tables[*i].table == table)
+        };
+        let absent: Vec<&str> = meta
+            .tables
+            .keys()
+            .filter(|t| !has(t))
+            .map(String::as_str)
+            .collect();
         if !absent.is_empty() {
-            wrong.push(format!("it describes {}, of which there is no file", absent.join(", ")));
+            wrong.push(format!(
+                "it describes {}, of which there is no file",
+                absent.join(", ")
+            ));
         }
         wrong
     }

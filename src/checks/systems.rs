@@ -35,7 +35,8 @@ struct Range {
 impl Schema {
     /// A YAML that cannot be read, lacks what the loader requires, or has figures out of range.
     pub fn check(&self, rule: &Rule, at: &SystemContext<'_>) -> Vec<Finding> {
-        let finding = |message: String| Finding::on_path(&rule.id, rule.severity, &at.file.path, message);
+        let finding =
+            |message: String| Finding::on_path(&rule.id, rule.severity, &at.file.path, message);
         let system = match &at.file.system {
             Ok(system) => system,
             Err(why) => return vec![finding(why.clone())],
@@ -47,12 +48,18 @@ impl Schema {
         for (path, field) in &self.figures {
             match system.figure(path) {
                 Some(value) => wrong.extend(field.judge(path, value)),
-                None if system.texts.contains_key(path) => wrong.push(format!("{path} is text, not a number")),
+                None if system.texts.contains_key(path) => {
+                    wrong.push(format!("{path} is text, not a number"))
+                }
                 None if field.required => wrong.push(format!("{path} is missing")),
                 None => {}
             }
         }
-        if wrong.is_empty() { Vec::new() } else { vec![finding(wrong.join("; "))] }
+        if wrong.is_empty() {
+            Vec::new()
+        } else {
+            vec![finding(wrong.join("; "))]
+        }
     }
 }
 
@@ -64,9 +71,18 @@ impl Range {
         }
         let unit = &self.unit;
         // The usual slip: a datasheet's GB/s or TFLOP/s written where bytes or FLOP a second are meant.
-        let slips = [(1e9, "10^9"), (1e12, "10^12"), (1e3, "10^3"), (1e-3, "10^-3")];
-        let slip = slips.iter().find(|(factor, _)| (least..=most).contains(&(value * factor)));
-        let guess = slip.map(|(_, name)| format!(", it seems to be off by {name}")).unwrap_or_default();
+        let slips = [
+            (1e9, "10^9"),
+            (1e12, "10^12"),
+            (1e3, "10^3"),
+            (1e-3, "10^-3"),
+        ];
+        let slip = slips
+            .iter()
+            .find(|(factor, _)| (least..=most).contains(&(value * factor)));
+        let guess = slip
+            .map(|(_, name)| format!(", it seems to be off by {name}"))
+            .unwrap_or_default();
         Some(format!("{path} is {value} {unit}, no machine's{guess}"))
     }
 }
@@ -109,12 +125,23 @@ impl Scope for Figures<'_> {
 impl Plausible {
     /// Figures that contradict each other, or that no system of the generation comes near.
     pub fn check(&self, rule: &Rule, at: &SystemContext<'_>) -> Vec<Finding> {
-        let Ok(system) = &at.file.system else { return Vec::new() };
+        let Ok(system) = &at.file.system else {
+            return Vec::new();
+        };
         let mut odd = Vec::new();
         for relation in &self.relations {
             // A relation between figures that are not all given says nothing.
-            let given = relation.holds.fields().iter().all(|f| system.figure(f).is_some());
-            let holds = || relation.holds.mask(&Figures(system)).is_ok_and(|m| m.get(0));
+            let given = relation
+                .holds
+                .fields()
+                .iter()
+                .all(|f| system.figure(f).is_some());
+            let holds = || {
+                relation
+                    .holds
+                    .mask(&Figures(system))
+                    .is_ok_and(|m| m.get(0))
+            };
             if given && !holds() {
                 odd.push(format!("{} (expected {})", relation.says, relation.holds));
             }
@@ -125,7 +152,12 @@ impl Plausible {
         if odd.is_empty() {
             return Vec::new();
         }
-        vec![Finding::on_path(&rule.id, rule.severity, &at.file.path, odd.join("; "))]
+        vec![Finding::on_path(
+            &rule.id,
+            rule.severity,
+            &at.file.path,
+            odd.join("; "),
+        )]
     }
 
     fn stands_apart(&self, path: &str, system: &System, at: &SystemContext<'_>) -> Option<String> {
@@ -135,7 +167,8 @@ impl Plausible {
         for peer in at.specs.systems.values() {
             peers.insert(&peer.name, peer);
         }
-        let near = |peer: &&&System| peer.name != system.name && peer.generation() == system.generation();
+        let near =
+            |peer: &&&System| peer.name != system.name && peer.generation() == system.generation();
         let figures: Vec<(&str, f64)> = peers
             .values()
             .filter(near)
@@ -146,7 +179,13 @@ impl Plausible {
         if figures.is_empty() || system.generation().is_none() || !figures.iter().all(apart) {
             return None;
         }
-        let others: Vec<String> = figures.iter().map(|(name, figure)| format!("{name} {figure:e}")).collect();
-        Some(format!("{path} is {value:e}, the nearest known systems have {}", others.join(", ")))
+        let others: Vec<String> = figures
+            .iter()
+            .map(|(name, figure)| format!("{name} {figure:e}"))
+            .collect();
+        Some(format!(
+            "{path} is {value:e}, the nearest known systems have {}",
+            others.join(", ")
+        ))
     }
 }

@@ -38,13 +38,19 @@ impl Wrong {
         if total == 0 {
             return Vec::new();
         }
-        let shown: Vec<usize> = (0..self.bad.len()).filter(|&i| self.bad[i]).take(EXAMPLES).collect();
+        let shown: Vec<usize> = (0..self.bad.len())
+            .filter(|&i| self.bad[i])
+            .take(EXAMPLES)
+            .collect();
         let kinds: Vec<String> = self.kinds.keys().cloned().collect();
         let verb = if total == 1 { "has" } else { "have" };
         let message = format!("{} {verb} {}", plural(total, "row"), kinds.join(", "));
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         let evidence = serde_json::to_value(&self.kinds).unwrap_or_default();
-        let finding = rows.finding(message).rows(total).examples(rows.examples(&shown, &columns));
+        let finding = rows
+            .finding(message)
+            .rows(total)
+            .examples(rows.examples(&shown, &columns));
         vec![finding.evidence("rows_by_kind", evidence)]
     }
 }
@@ -53,7 +59,9 @@ impl Wrong {
 pub fn not_finite(rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
     let mut wrong = Wrong::default();
     for (name, _) in rows.at.spec.measures() {
-        let Some(column) = rows.table.column(name) else { continue };
+        let Some(column) = rows.table.column(name) else {
+            continue;
+        };
         let clean = match column {
             Column::Float { values, .. } => values.iter().all(|v| v.is_finite()),
             Column::Int { nulls, .. } => nulls.is_none(),
@@ -84,16 +92,24 @@ pub fn not_positive(rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
     let scope = rows.scope();
     let mut wrong = Wrong::default();
     for (name, _) in rows.at.spec.measures() {
-        let Some(column) = rows.table.column(name) else { continue };
+        let Some(column) = rows.table.column(name) else {
+            continue;
+        };
         let clean = match column {
-            Column::Float { values, .. } => values.iter().all(|v| !(*v <= 0.0)),
+            Column::Float { values, .. } => values.iter().all(|v| *v > 0.0 || v.is_nan()),
             Column::Int { values, .. } => values.iter().all(|v| *v > 0),
             _ => true,
         };
         if clean {
             continue;
         }
-        let zero = rows.at.spec.zero.get(name).map(|z| z.mask(&scope)).transpose()?;
+        let zero = rows
+            .at
+            .spec
+            .zero
+            .get(name)
+            .map(|z| z.mask(&scope))
+            .transpose()?;
         wrong.add(name, rows.table.rows, |i| match column.number(i) {
             v if v < 0.0 => Some("below zero"),
             0.0 if !zero.as_ref().is_some_and(|z| z.get(i)) => Some("zero"),
@@ -119,23 +135,34 @@ impl KeyRange {
         let mut wrong = Wrong::default();
         for column in &spec.columns {
             let name = column.name.as_str();
-            let Some(found) = rows.table.column(name) else { continue };
+            let Some(found) = rows.table.column(name) else {
+                continue;
+            };
             match column.kind {
                 ColumnKind::Int => self.int(&mut wrong, name, found, rows.table.rows),
                 ColumnKind::Text if !column.optional && spec.reads(name) => {
-                    wrong.add(name, rows.table.rows, |i| found.is_null(i).then_some("null"));
+                    wrong.add(name, rows.table.rows, |i| {
+                        found.is_null(i).then_some("null")
+                    });
                 }
                 _ => {}
             }
         }
         if let Some(require) = &spec.require
-            && require.columns().iter().all(|c| rows.table.column(c).is_some())
+            && require
+                .columns()
+                .iter()
+                .all(|c| rows.table.column(c).is_some())
         {
             let scope = rows.scope();
             let accepted = require.mask(&scope)?;
             let why = "that the loader refuses";
-            wrong.add("values", scope.rows(), |i| (!accepted.get(i)).then_some(why));
-            wrong.columns.extend(require.columns().iter().map(|c| (*c).to_owned()));
+            wrong.add("values", scope.rows(), |i| {
+                (!accepted.get(i)).then_some(why)
+            });
+            wrong
+                .columns
+                .extend(require.columns().iter().map(|c| (*c).to_owned()));
         }
         Ok(wrong.finding(rows))
     }
@@ -143,8 +170,15 @@ impl KeyRange {
     fn int(&self, wrong: &mut Wrong, name: &str, column: &Column, rows: usize) {
         let listed = |list: &[String]| list.iter().any(|n| n == name);
         let least = if listed(&self.may_be_zero) { 0.0 } else { 1.0 };
-        let most = if listed(&self.wide) { u64::MAX as f64 } else { f64::from(u32::MAX) };
-        if let Column::Int { values, nulls: None } = column
+        let most = if listed(&self.wide) {
+            u64::MAX as f64
+        } else {
+            f64::from(u32::MAX)
+        };
+        if let Column::Int {
+            values,
+            nulls: None,
+        } = column
             && values.iter().all(|v| (least..=most).contains(&(*v as f64)))
         {
             return;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::Report;
@@ -62,14 +62,22 @@ struct JsonFinding<'a> {
 #[derive(Serialize)]
 struct JsonExample<'a> {
     row: u64,
-    key: &'a BTreeMap<String, Value>,
+    #[serde(serialize_with = "as_map")]
+    key: &'a [(String, Value)],
     values: &'a BTreeMap<String, Value>,
+}
+
+fn as_map<S: Serializer>(pairs: &[(String, Value)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(k, v)| (k, v)))
 }
 
 pub(super) fn render(report: &Report) -> String {
     let document = Document {
         schema: "perfdb-gate/v1",
-        tool: Tool { name: "perfdb-gate", version: env!("CARGO_PKG_VERSION") },
+        tool: Tool {
+            name: "perfdb-gate",
+            version: env!("CARGO_PKG_VERSION"),
+        },
         command: report.command,
         summary: Summary {
             tables: report.tables,
@@ -112,7 +120,11 @@ fn finding(finding: &Finding) -> JsonFinding<'_> {
         examples: finding
             .examples
             .iter()
-            .map(|e| JsonExample { row: e.row, key: &e.key, values: &e.values })
+            .map(|e| JsonExample {
+                row: e.row,
+                key: &e.key,
+                values: &e.values,
+            })
             .collect(),
         waived_by: finding.waived_by.as_deref(),
         new: None,

@@ -60,7 +60,9 @@ impl Verdict {
 impl Report {
     /// The verdict when findings of `fail_on` and worse fail a run; `None` fails none.
     pub fn verdict(&self, fail_on: Option<Severity>) -> Verdict {
-        let fails = |f: &&Finding| f.waived_by.is_none() && fail_on.is_some_and(|least| f.severity <= least);
+        let fails = |f: &&Finding| {
+            f.waived_by.is_none() && fail_on.is_some_and(|least| f.severity <= least)
+        };
         if self.findings.iter().any(|f| fails(&f)) {
             Verdict::Failed
         } else if self.tables + self.files == 0 {
@@ -91,10 +93,19 @@ pub fn render(report: &Report, format: Format) -> String {
 /// Writes `text` to a file as a whole or not at all.
 pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
     let failed = |e: std::io::Error| {
-        Error::new(format!("cannot write {}: {e}", path.display()), "check the folder and the space on its disk")
+        Error::new(
+            format!("cannot write {}: {e}", path.display()),
+            "check the folder and the space on its disk",
+        )
     };
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".perfdb-gate-").tempfile_in(folder).map_err(failed)?;
+    let folder = path
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".perfdb-gate-")
+        .tempfile_in(folder)
+        .map_err(failed)?;
     file.write_all(text).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
     // A temporary file is the owner's alone; a report is to be read by whoever may read the folder.
@@ -112,9 +123,10 @@ pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
 pub fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::new(format!("cannot write to standard output: {e}"), ""))
-        }
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::new(
+            format!("cannot write to standard output: {e}"),
+            "",
+        )),
         _ => Ok(()),
     }
 }

@@ -56,6 +56,26 @@ pub fn open(root: &Path, reference: Option<&str>) -> Result<Box<dyn Source>> {
     })
 }
 
+/// Larger than any table (the public database's largest has 250,000 rows); more is refused unread.
+const LARGEST: u64 = 8 << 30;
+/// Text is a collector's staging format; no run writes that much of it.
+const LARGEST_TEXT: u64 = 1 << 30;
+
+/// Refuses files that no table or sidecar is as large as, before memory is taken for them.
+fn guard_size(path: &str, size: u64) -> Result<(), String> {
+    let most = if path.ends_with(".parquet") {
+        LARGEST
+    } else {
+        LARGEST_TEXT
+    };
+    if size > most {
+        return Err(format!(
+            "{size} bytes are more than such a file has (at most {most})"
+        ));
+    }
+    Ok(())
+}
+
 /// Names of directories and files that hold tables; a directory of such a name is no table, and said so.
 fn named_like_a_table(name: &str) -> bool {
     name.ends_with(".parquet") || name.ends_with("_perf.txt") || name.ends_with("_perf.csv")
@@ -74,7 +94,11 @@ fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
         Err(e) if e.code() == git2::ErrorCode::NotFound => return Ok(None),
         Err(e) => {
             return Err(Error::new(
-                format!("cannot open the repository at {}: {}", root.display(), e.message()),
+                format!(
+                    "cannot open the repository at {}: {}",
+                    root.display(),
+                    e.message()
+                ),
                 "if it belongs to another user, `git config --global --add safe.directory DIR` allows it",
             ));
         }
@@ -89,7 +113,10 @@ fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
 
 /// A path with forward slashes, lossy where it is not UTF-8.
 fn slashes(path: &Path) -> String {
-    let parts: Vec<_> = path.components().map(|c| c.as_os_str().to_string_lossy()).collect();
+    let parts: Vec<_> = path
+        .components()
+        .map(|c| c.as_os_str().to_string_lossy())
+        .collect();
     parts.join("/")
 }
 
@@ -105,7 +132,10 @@ fn merge_base(repo: &git2::Repository, reference: &str, head: git2::Oid) -> Resu
         } else {
             "the two have no common history"
         };
-        Error::new(format!("no merge base with {reference}: {}", e.message()), hint)
+        Error::new(
+            format!("no merge base with {reference}: {}", e.message()),
+            hint,
+        )
     })
 }
 
@@ -124,5 +154,10 @@ fn touched(diff: &git2::Diff<'_>) -> Vec<String> {
 
 /// Puts a libgit2 error into one line.
 fn git_error(what: &str) -> impl Fn(git2::Error) -> Error {
-    move |e| Error::new(format!("{what}: {}", e.message()), "`git fsck` tells whether the repository is whole")
+    move |e| {
+        Error::new(
+            format!("{what}: {}", e.message()),
+            "`git fsck` tells whether the repository is whole",
+        )
+    }
 }

@@ -63,8 +63,11 @@ impl Specs {
                 .map_err(|e| Error::new(format!("cannot read {shown}: {e}"), ""))?;
             let relative = item.path().strip_prefix(folder).unwrap_or(item.path());
             let inside = relative.to_string_lossy().replace('\\', "/");
-            let role =
-                if inside.starts_with("systems/") { inside } else { format!("rules/{inside}") };
+            let role = if inside.starts_with("systems/") {
+                inside
+            } else {
+                format!("rules/{inside}")
+            };
             self.add_as(&role, &shown, &text)?;
         }
         Ok(())
@@ -76,7 +79,11 @@ impl Specs {
 
     /// Adds one file; `role` says by its place what it is, `shown` is its name in errors.
     fn add_as(&mut self, role: &str, shown: &str, text: &str) -> Result<()> {
-        let stem = role.rsplit('/').next().unwrap_or(role).trim_end_matches(".yaml");
+        let stem = role
+            .rsplit('/')
+            .next()
+            .unwrap_or(role)
+            .trim_end_matches(".yaml");
         if role.starts_with("systems/") {
             let system = System::parse(stem, text).map_err(|e| malformed(shown, &e.to_string()))?;
             self.systems.insert(stem.to_owned(), system);
@@ -88,7 +95,10 @@ impl Specs {
         } else {
             let rule: Rule = parse(shown, text)?;
             if rule.id != stem {
-                return Err(malformed(shown, &format!("its id is {}, its file is {stem}", rule.id)));
+                return Err(malformed(
+                    shown,
+                    &format!("its id is {}, its file is {stem}", rule.id),
+                ));
             }
             self.rules.insert(rule.id.clone(), Arc::new(rule));
         }
@@ -120,7 +130,10 @@ fn files(dir: &'static Dir<'static>) -> Vec<(String, String)> {
 }
 
 fn malformed(shown: &str, why: &str) -> Error {
-    Error::new(format!("{shown}: {why}"), "see CONTRIBUTING.md for the form of rules, tables and systems")
+    Error::new(
+        format!("{shown}: {why}"),
+        "see CONTRIBUTING.md for the form of rules, tables and systems",
+    )
 }
 
 /// Parses YAML; the error is one line with the place and what is wrong there.

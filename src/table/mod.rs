@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub use key::Keys;
 
 use crate::catalog::{Format, Place};
-use crate::expr::{NULL_CODE, Scope, Value, Vals};
+use crate::expr::{NULL_CODE, Scope, Vals, Value};
 use crate::source::{Pointer, pointer};
 use crate::spec::ColumnKind;
 use crate::system::System;
@@ -23,7 +23,10 @@ pub enum Fault {
     /// A git-LFS pointer stands where the table should be.
     LfsPointer(Pointer),
     /// Text rows that are damaged: line (counted from 1) and what is wrong there, and how many there are.
-    Torn { first: Vec<(u64, String)>, rows: usize },
+    Torn {
+        first: Vec<(u64, String)>,
+        rows: usize,
+    },
     /// It has columns but no rows.
     Empty,
 }
@@ -40,13 +43,25 @@ pub struct Table {
 #[derive(Debug)]
 pub enum Column {
     /// Whole numbers; a null row holds 0.
-    Int { values: Vec<i64>, nulls: Option<Vec<bool>> },
+    Int {
+        values: Vec<i64>,
+        nulls: Option<Vec<bool>>,
+    },
     /// Numbers; a null row holds NaN.
-    Float { values: Vec<f64>, nulls: Option<Vec<bool>> },
+    Float {
+        values: Vec<f64>,
+        nulls: Option<Vec<bool>>,
+    },
     /// Flags; a null row holds false.
-    Bool { values: Vec<bool>, nulls: Option<Vec<bool>> },
+    Bool {
+        values: Vec<bool>,
+        nulls: Option<Vec<bool>>,
+    },
     /// Names, as codes into the distinct ones; a null row holds [`NULL_CODE`].
-    Text { codes: Vec<u32>, dict: Vec<Arc<str>> },
+    Text {
+        codes: Vec<u32>,
+        dict: Vec<Arc<str>>,
+    },
     /// A type that no table has, by its name.
     Other(String),
 }
@@ -60,7 +75,11 @@ impl Table {
     /// # Errors
     ///
     /// A [`Fault`]; never a panic, whatever the bytes.
-    pub fn decode(bytes: &[u8], format: Format, is_text: &dyn Fn(&str) -> bool) -> Result<Self, Fault> {
+    pub fn decode(
+        bytes: &[u8],
+        format: Format,
+        is_text: &dyn Fn(&str) -> bool,
+    ) -> Result<Self, Fault> {
         if let Some(pointer) = pointer(bytes) {
             return Err(Fault::LfsPointer(pointer));
         }
@@ -71,14 +90,24 @@ impl Table {
             Format::Parquet => parquet::decode(bytes)?,
             Format::Csv => csv::decode(bytes, is_text)?,
         };
-        if table.rows == 0 { Err(Fault::Empty) } else { Ok(table) }
+        if table.rows == 0 {
+            Err(Fault::Empty)
+        } else {
+            Ok(table)
+        }
     }
 
     /// The row count that a parquet file's footer states, or `None` where it has no whole footer.
     pub fn count_rows(bytes: &[u8], format: Format) -> Option<usize> {
         match format {
             Format::Parquet => parquet::count_rows(bytes),
-            Format::Csv => Some(bytes.iter().filter(|b| **b == b'\n').count().saturating_sub(1)),
+            Format::Csv => Some(
+                bytes
+                    .iter()
+                    .filter(|b| **b == b'\n')
+                    .count()
+                    .saturating_sub(1),
+            ),
         }
     }
 
@@ -152,8 +181,14 @@ impl Column {
 
     fn value(&self) -> Value<'_> {
         let mask = |values: &Vec<f64>, nulls: &Option<Vec<bool>>| {
-            let Some(nulls) = nulls else { return values.clone() };
-            values.iter().zip(nulls).map(|(v, n)| if *n { f64::NAN } else { *v }).collect()
+            let Some(nulls) = nulls else {
+                return values.clone();
+            };
+            values
+                .iter()
+                .zip(nulls)
+                .map(|(v, n)| if *n { f64::NAN } else { *v })
+                .collect()
         };
         match self {
             Self::Int { values, nulls } => {

@@ -19,7 +19,12 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Table, Fault> {
 }
 
 pub(super) fn count_rows(bytes: &[u8]) -> Option<usize> {
-    guarded(|| ParquetReader::new(Cursor::new(bytes)).num_rows().map_err(|e| one_line(&e))).ok()
+    guarded(|| {
+        ParquetReader::new(Cursor::new(bytes))
+            .num_rows()
+            .map_err(|e| one_line(&e))
+    })
+    .ok()
 }
 
 fn guarded<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
@@ -45,11 +50,16 @@ fn read(bytes: &[u8]) -> Result<Table, String> {
     let rows = reader.num_rows().map_err(|e| one_line(&e))?;
     let width = reader.schema().map_err(|e| one_line(&e))?.len();
     if rows.saturating_mul(width.max(1)) > MOST_CELLS {
-        return Err(format!("it claims {rows} rows of {width} columns, more than memory holds"));
+        return Err(format!(
+            "it claims {rows} rows of {width} columns, more than memory holds"
+        ));
     }
     let frame = reader.finish().map_err(|e| one_line(&e))?;
     if frame.height() != rows {
-        return Err(format!("its footer states {rows} rows, its pages hold {}", frame.height()));
+        return Err(format!(
+            "its footer states {rows} rows, its pages hold {}",
+            frame.height()
+        ));
     }
     let columns = frame
         .columns()
@@ -64,22 +74,35 @@ fn column(series: &Series) -> Result<Column, String> {
         .then(|| series.is_null().iter().map(|n| n.unwrap_or(true)).collect());
     let cast = |to: DataType| series.cast(&to).map_err(|e| one_line(&e));
     Ok(match series.dtype() {
-        DataType::UInt64 if series.cast(&DataType::Int64).is_ok_and(|s| s.null_count() != series.null_count()) => {
+        DataType::UInt64
+            if series
+                .cast(&DataType::Int64)
+                .is_ok_and(|s| s.null_count() != series.null_count()) =>
+        {
             Column::Other("a 64-bit number beyond range".into())
         }
         d if d.is_integer() => {
             let ints = cast(DataType::Int64)?;
             let ints = ints.i64().map_err(|e| one_line(&e))?;
-            Column::Int { values: flat(ints, 0), nulls }
+            Column::Int {
+                values: flat(ints, 0),
+                nulls,
+            }
         }
         d if d.is_float() => {
             let floats = cast(DataType::Float64)?;
             let floats = floats.f64().map_err(|e| one_line(&e))?;
-            Column::Float { values: flat(floats, f64::NAN), nulls }
+            Column::Float {
+                values: flat(floats, f64::NAN),
+                nulls,
+            }
         }
         DataType::Boolean => {
             let bools = series.bool().map_err(|e| one_line(&e))?;
-            Column::Bool { values: bools.iter().map(|b| b.unwrap_or(false)).collect(), nulls }
+            Column::Bool {
+                values: bools.iter().map(|b| b.unwrap_or(false)).collect(),
+                nulls,
+            }
         }
         DataType::String => encode(series.str().map_err(|e| one_line(&e))?),
         DataType::Categorical(..) | DataType::Enum(..) => {

@@ -1,0 +1,163 @@
+//! Small trees of files, and the binary run on them.
+
+// Each test binary uses its own part of this.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The system facts that are part of the binary, by file name.
+pub const H200: &str = include_str!("../../systems/h200_sxm.yaml");
+
+/// Rows of the shipped table, measured on a real H200.
+pub const SHIPPED: &[u8] =
+    include_bytes!("../../data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet");
+
+/// Header of a gemm table in text form.
+pub const GEMM: &str = "framework,version,device,op_name,kernel_source,gemm_dtype,m,n,k,latency\n";
+
+/// A text table of synthetic rows, one for each `m,latency`.
+pub fn gemm(rows: &[(u64, f64)]) -> String {
+    let line = |(m, latency): &(u64, f64)| {
+        format!("VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,{m},128,128,{latency}\n")
+    };
+    GEMM.to_owned() + &rows.iter().map(line).collect::<String>()
+}
+
+/// A temporary tree of files.
+pub struct Tree(TempDir);
+
+impl Tree {
+    /// A tree with the H200's YAML, whose data is in `systems/data/h200_sxm`.
+    pub fn new() -> Self {
+        let tree = Self(TempDir::new().expect("a temporary folder"));
+        tree.file("systems/h200_sxm.yaml", H200.replace("../data/", "data/"));
+        tree
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Writes a file, with its folders.
+    pub fn file(&self, path: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+        std::fs::write(&path, bytes).expect("a file");
+        path
+    }
+
+    /// Writes a gemm table of the flat layout.
+    pub fn gemm(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        self.file(&format!("systems/data/h200_sxm/vllm/0.24.0/{name}"), bytes)
+    }
+
+    /// Runs git in the tree.
+    pub fn git(&self, args: &[&str]) -> String {
+        let out = std::process::Command::new("git")
+            .args([
+                "-c",
+                "user.name=t",
+                "-c",
+                "user.email=t@t",
+                "-c",
+                "init.defaultBranch=main",
+            ])
+            .args(args)
+            .current_dir(self.path())
+            .output()
+            .expect("git");
+        assert!(
+            out.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&out.stderr)
+        );
+        String::from_utf8_lossy(&out.stdout).trim().to_owned()
+    }
+
+    /// Commits everything.
+    pub fn commit(&self) -> String {
+        if !self.path().join(".git").exists() {
+            self.git(&["init", "-q"]);
+        }
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "--allow-empty", "-m", "synthetic"]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    /// Runs `validate` on the tree.
+    pub fn validate(&self, args: &[&str]) -> Run {
+        let root = self.path().display().to_string();
+        let mut all = vec!["validate", "--root", &root];
+        all.extend(args);
+        run(&all)
+    }
+}
+
+/// A finished run.
+pub struct Run(pub Output);
+
+/// Runs the binary with an environment that says nothing.
+pub fn run(args: &[&str]) -> Run {
+    let mut command = assert_cmd::Command::cargo_bin("perfdb-gate").expect("the binary");
+    command
+        .args(args)
+        .env_remove("NO_COLOR")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+    Run(command.output().expect("a run"))
+}
+
+impl Run {
+    pub fn code(&self) -> i32 {
+        self.0.status.code().expect("an exit code, not a signal")
+    }
+
+    pub fn out(&self) -> String {
+        String::from_utf8_lossy(&self.0.stdout).into_owned()
+    }
+
+    pub fn err(&self) -> String {
+        String::from_utf8_lossy(&self.0.stderr).into_owned()
+    }
+
+    /// The JSON report, its elapsed time taken out.
+    pub fn json(&self) -> Value {
+        let mut json: Value = serde_json::from_str(&self.out()).expect(&self.err());
+        json["summary"]["elapsed_ms"] = 0.into();
+        json
+    }
+
+    /// `rule severity path` of every finding.
+    pub fn findings(&self) -> Vec<String> {
+        let json = self.json();
+        let text = |f: &Value, name: &str| f[name].as_str().unwrap_or_default().to_owned();
+        let findings = json["findings"].as_array().expect("findings");
+        findings
+            .iter()
+            .map(|f| {
+                format!(
+                    "{} {} {}",
+                    text(f, "rule"),
+                    text(f, "severity"),
+                    text(f, "path")
+                )
+            })
+            .collect()
+    }
+
+    /// The only finding of a rule.
+    pub fn finding(&self, rule: &str) -> Value {
+        let json = self.json();
+        let found: Vec<&Value> = json["findings"]
+            .as_array()
+            .expect("findings")
+            .iter()
+            .filter(|f| f["rule"] == rule)
+            .collect();
+        assert_eq!(found.len(), 1, "{rule} in {json:#}");
+        found[0].clone()
+    }
+}

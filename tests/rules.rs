@@ -1,0 +1,240 @@
+//! Every rule's own bad and good example, and guards over the rule files.
+
+mod common;
+
+use perfdb_gate::error::Result;
+use perfdb_gate::explain;
+use perfdb_gate::finding::{Finding, Severity};
+use perfdb_gate::spec::{Example, Specs};
+use perfdb_gate::validate::{Options, Progress, run};
+
+struct Silent;
+
+impl Progress for Silent {
+    fn tables(&self, _: usize, _: usize) {}
+}
+
+/// Judges an example; systems that it does not give come from the embedded facts.
+fn judge(specs: &Specs, example: &Example) -> Result<Vec<Finding>> {
+    let tree = common::Tree::new();
+    for name in ["h100_sxm", "h200_sxm"] {
+        let path = format!("systems/{name}.yaml");
+        let facts = std::fs::read_to_string(&path).expect("the shipped systems");
+        tree.file(&path, facts.replace("../data/", "data/"));
+    }
+    for (path, text) in &example.files {
+        tree.file(path, text);
+    }
+    let options = Options {
+        root: tree.path().to_owned(),
+        ..Options::default()
+    };
+    Ok(run(&options, specs, &Silent)?.findings)
+}
+
+#[test]
+fn every_rule_fires_on_its_bad_example_and_only_there() {
+    let specs = Specs::embedded().unwrap();
+    for rule in specs.rules.values() {
+        let bad = judge(&specs, &rule.bad).unwrap();
+        let own: Vec<&Finding> = bad.iter().filter(|f| f.rule == rule.id).collect();
+        assert_eq!(own.len(), 1, "{} on its bad example: {bad:#?}", rule.id);
+        assert_eq!(own[0].severity, rule.severity, "{}", rule.id);
+        if let Some(rows) = rule.bad.rows {
+            assert_eq!(own[0].rows, rows, "{}: {own:#?}", rule.id);
+        }
+        let others: Vec<&Finding> = bad
+            .iter()
+            .filter(|f| f.rule != rule.id && f.severity == Severity::Error)
+            .collect();
+        assert!(
+            others.is_empty(),
+            "{} shares its example with {others:#?}",
+            rule.id
+        );
+
+        let good = judge(&specs, &rule.good).unwrap();
+        let wrong: Vec<&Finding> = good
+            .iter()
+            .filter(|f| f.rule == rule.id || f.severity == Severity::Error)
+            .collect();
+        assert!(
+            wrong.is_empty(),
+            "{} on its good example: {wrong:#?}",
+            rule.id
+        );
+    }
+}
+
+#[test]
+fn rule_ids_are_the_contract() {
+    let specs = Specs::embedded().unwrap();
+    let ids: Vec<&str> = specs.rules.keys().map(String::as_str).collect();
+    insta::assert_snapshot!(ids.join("\n"), @r"
+    device-mismatch
+    duplicate-key
+    framework-mismatch
+    header-mismatch
+    key-out-of-range
+    latency-not-finite
+    latency-not-positive
+    legacy-marker
+    lfs-pointer
+    power-limit-mismatch
+    power-out-of-range
+    reuse-forbidden
+    reuse-invalid
+    row-count-parity
+    sidecar-contradiction
+    sidecar-invalid
+    sidecar-missing
+    system-invalid
+    system-suspicious
+    table-empty
+    table-misplaced
+    table-unreadable
+    torn-row
+    version-mismatch
+    ");
+}
+
+#[test]
+fn every_rule_says_all_there_is_to_say() {
+    let specs = Specs::embedded().unwrap();
+    for rule in specs.rules.values() {
+        for (name, text) in [
+            ("what", &rule.what),
+            ("why", &rule.why),
+            ("instead", &rule.instead),
+        ] {
+            assert!(
+                text.trim().len() > 20 && text.trim().ends_with('.'),
+                "{}.{name}: {text}",
+                rule.id
+            );
+        }
+        assert!(
+            rule.summary.len() < 80 && !rule.summary.ends_with('.'),
+            "{}",
+            rule.id
+        );
+        let story = explain::story(rule);
+        assert!(story.contains(rule.id.as_str()) && story.contains("An example that it finds"));
+    }
+}
+
+/// `UPDATE_DOCS=1 cargo test` rewrites the table instead.
+#[test]
+fn the_readme_lists_the_rules() {
+    let specs = Specs::embedded().unwrap();
+    let readme = std::fs::read_to_string("README.md").unwrap();
+    let (start, end) = ("<!-- rules -->\n", "<!-- /rules -->");
+    let from = readme.find(start).expect("the marker") + start.len();
+    let to = readme.find(end).expect("the end marker");
+    let table = explain::markdown(&specs);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(
+            "README.md",
+            format!("{}{table}{}", &readme[..from], &readme[to..]),
+        )
+        .unwrap();
+    } else {
+        assert_eq!(&readme[from..to], table, "run UPDATE_DOCS=1 cargo test");
+    }
+}
+
+#[test]
+fn a_made_up_table_and_system_need_no_rust() {
+    let tree = common::Tree::new();
+    tree.file(
+        "systems/zx1.yaml",
+        common::H200.replace("../data/h200_sxm", "data/zx1"),
+    );
+    let header = "framework,version,device,op_name,kernel_source,side,latency\n";
+    let row = "VLLM,0.24.0,ZX One,warp,warp_v1,";
+    let table = format!("{header}{row}1,0.5\n{row}1,0.6\n{row}2,0\n");
+    tree.file("systems/data/zx1/warp/vllm/0.24.0/warp_perf.txt", table);
+    let meta = "schema_version: 1\nruntime: {framework: vllm, version: 0.24.0}\ntables:\n  warp_perf: {status: complete}\n";
+    tree.file(
+        "systems/data/zx1/warp/vllm/0.24.0/collection_meta.yaml",
+        meta,
+    );
+
+    // Without a spec it is judged by one inferred from its columns.
+    let inferred = tree.validate(&["--format", "json", "--system", "zx1"]);
+    let info = inferred.finding("header-mismatch");
+    assert_eq!(info["severity"], "info");
+    assert!(
+        info["message"]
+            .as_str()
+            .unwrap()
+            .contains("op_name, kernel_source, side"),
+        "{info}"
+    );
+    assert_eq!(inferred.finding("duplicate-key")["rows"], 1);
+    assert_eq!(inferred.finding("latency-not-positive")["rows"], 1);
+
+    // With a spec in the repository's own rules, by that.
+    tree.file(
+        ".perfdb-gate/rules/tables/warp.yaml",
+        "family: warp\ntables:\n  warp_perf:\n    about: Synthetic.\n    columns: {side: int, latency: ms}\n    key: [side]\n    serves: last\n    zero: {latency: side = 2}\n",
+    );
+    tree.file(
+        ".perfdb-gate/rules/systems/zx1.yaml",
+        "data_dir: data/zx1\ngeneration: zx\ndevices: [ZX Two]\n",
+    );
+    // The root's own YAML gives no device names, so those of the facts hold.
+    let bare: String = common::H200
+        .lines()
+        .filter(|l| !l.contains("NVIDIA H200\"") && !l.starts_with("devices"))
+        .map(|l| format!("{l}\n"))
+        .collect();
+    tree.file(
+        "systems/zx1.yaml",
+        bare.replace("../data/h200_sxm", "data/zx1"),
+    );
+    let known = tree.validate(&["--format", "json", "--system", "zx1"]);
+    assert!(
+        !known
+            .findings()
+            .iter()
+            .any(|f| f.starts_with("header-mismatch")),
+        "{:?}",
+        known.findings()
+    );
+    assert!(
+        !known
+            .findings()
+            .iter()
+            .any(|f| f.starts_with("latency-not-positive"))
+    );
+    assert_eq!(known.finding("duplicate-key")["evidence"]["serves"], "last");
+    assert_eq!(known.finding("device-mismatch")["rows"], 3);
+}
+
+#[test]
+fn a_broken_rule_file_is_named_with_its_line() {
+    let tree = common::Tree::new();
+    tree.gemm("gemm_perf.txt", common::gemm(&[(1, 0.5)]));
+    let file = tree.file(
+        "my/duplicate-key.yaml",
+        "id: duplicate-key\nseverity: fatal\n",
+    );
+    let run = tree.validate(&["--rules", &tree.path().join("my").display().to_string()]);
+    assert_eq!(run.code(), 2);
+    assert!(
+        run.err().contains(&file.display().to_string()) && run.err().contains("line 2"),
+        "{}",
+        run.err()
+    );
+
+    let bad = "family: x\ntables:\n  x_perf:\n    about: a\n    columns: {m: int, latency: ms}\n    key: [n]\n    serves: first\n";
+    std::fs::remove_file(file).unwrap();
+    tree.file("my/tables/x.yaml", bad);
+    let run = tree.validate(&["--rules", &tree.path().join("my").display().to_string()]);
+    assert!(
+        run.err().contains("reads n, which is no column"),
+        "{}",
+        run.err()
+    );
+}
