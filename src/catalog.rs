@@ -145,9 +145,7 @@ impl Catalog {
             return;
         }
         let facts = specs.systems.get(name);
-        let text = source
-            .read(entry)
-            .map(|b| String::from_utf8_lossy(&b).into_owned());
+        let text = source.read(entry).map(|b| String::from_utf8_lossy(&b).into_owned());
         let system = text.and_then(|t| System::parse(name, &t));
         // A manifest beside the systems is none; a YAML that cannot be read is one by its name only.
         match &system {
@@ -187,16 +185,12 @@ impl Catalog {
             {
                 continue;
             }
-            self.systems
-                .entry(name.to_owned())
-                .or_insert_with(|| SystemFile {
-                    name: name.to_owned(),
-                    path: dir.to_owned(),
-                    system: Err(format!(
-                        "there is no systems/{name}.yaml, so nothing loads this data"
-                    )),
-                    data_dir: dir.to_owned(),
-                });
+            self.systems.entry(name.to_owned()).or_insert_with(|| SystemFile {
+                name: name.to_owned(),
+                path: dir.to_owned(),
+                system: Err(format!("there is no systems/{name}.yaml, so nothing loads this data")),
+                data_dir: dir.to_owned(),
+            });
         }
     }
 
@@ -236,27 +230,16 @@ impl Catalog {
             ("reuse.yaml", _) => dir.reuse = Some(entry),
             (_, None) => dir.markers.push(entry),
             (_, Some(format)) => {
-                let table = file
-                    .rsplit_once('.')
-                    .map_or(file, |(stem, _)| stem)
-                    .to_owned();
+                let table = file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_owned();
                 dir.tables.push(self.tables.len());
-                self.tables.push(TableFile {
-                    entry,
-                    place,
-                    table,
-                    format,
-                });
+                self.tables.push(TableFile { entry, place, table, format });
             }
         }
     }
 
     /// The version directory of a table.
     pub fn dir_of(&self, file: &TableFile) -> Option<&VersionDir> {
-        file.entry
-            .path
-            .rsplit_once('/')
-            .and_then(|(dir, _)| self.dirs.get(dir))
+        file.entry.path.rsplit_once('/').and_then(|(dir, _)| self.dirs.get(dir))
     }
 }
 

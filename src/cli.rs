@@ -30,12 +30,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct Validate {
     /// Repository or folder that holds the database.
-    #[arg(
-        long,
-        value_name = "DIR",
-        default_value = ".",
-        help_heading = "What to judge"
-    )]
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to judge")]
     pub root: PathBuf,
     /// Judge a commit, read without a checkout, instead of the files on disk.
     #[arg(long = "ref", value_name = "REF", help_heading = "What to judge")]

@@ -9,13 +9,7 @@ pub fn list(specs: &Specs) -> String {
     let mut out = String::new();
     let width = specs.rules.keys().map(String::len).max().unwrap_or(0);
     for rule in specs.rules.values() {
-        let _ = writeln!(
-            out,
-            "{:width$}  {:7}  {}",
-            rule.id,
-            rule.severity.name(),
-            rule.summary
-        );
+        let _ = writeln!(out, "{:width$}  {:7}  {}", rule.id, rule.severity.name(), rule.summary);
     }
     out
 }
@@ -24,13 +18,7 @@ pub fn list(specs: &Specs) -> String {
 pub fn markdown(specs: &Specs) -> String {
     let mut out = String::from("| rule | severity | finds |\n|---|---|---|\n");
     for rule in specs.rules.values() {
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} |",
-            rule.id,
-            rule.severity.name(),
-            rule.summary
-        );
+        let _ = writeln!(out, "| {} | {} | {} |", rule.id, rule.severity.name(), rule.summary);
     }
     out
 }
@@ -45,10 +33,9 @@ pub fn story(rule: &Rule) -> String {
     ] {
         let _ = write!(out, "\n{title}\n{}", indent(text.trim()));
     }
-    for (title, example) in [
-        ("An example that it finds", &rule.bad),
-        ("One that is right", &rule.good),
-    ] {
+    for (title, example) in
+        [("An example that it finds", &rule.bad), ("One that is right", &rule.good)]
+    {
         let _ = write!(out, "\n{title}\n{}", files(example));
     }
     out
@@ -63,13 +50,5 @@ fn files(example: &Example) -> String {
 }
 
 fn indent(text: &str) -> String {
-    text.lines()
-        .map(|l| {
-            if l.is_empty() {
-                "\n".into()
-            } else {
-                format!("  {l}\n")
-            }
-        })
-        .collect()
+    text.lines().map(|l| if l.is_empty() { "\n".into() } else { format!("  {l}\n") }).collect()
 }

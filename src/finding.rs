@@ -39,7 +39,7 @@ pub struct Example {
     /// The loader's key of the row, in the loader's order.
     pub key: Vec<(String, Value)>,
     /// What is wrong or measured there.
-    pub values: BTreeMap<String, Value>,
+    pub values: Vec<(String, Value)>,
 }
 
 /// Most examples a finding carries.
@@ -149,11 +149,7 @@ impl Finding {
             part(name);
             part(&value.to_string());
         }
-        hash.finalize()
-            .iter()
-            .take(8)
-            .map(|b| format!("{b:02x}"))
-            .collect()
+        hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
     }
 
     /// Order of reports: by path, then by how bad, then by rule.

@@ -29,10 +29,7 @@ pub fn map<T: Sync, R: Send>(
         }
         run();
     });
-    results
-        .into_iter()
-        .filter_map(|r| r.into_inner().unwrap_or_else(|e| e.into_inner()))
-        .collect()
+    results.into_iter().filter_map(|r| r.into_inner().unwrap_or_else(|e| e.into_inner())).collect()
 }
 
 #[cfg(test)]

@@ -35,15 +35,12 @@ struct Names(Vec<GlobMatcher>);
 impl Names {
     fn new(globs: &[String]) -> Result<Self> {
         let compile = |glob: &String| {
-            GlobBuilder::new(glob)
-                .build()
-                .map(|g| g.compile_matcher())
-                .map_err(|e| {
-                    Error::new(
-                        format!("'{glob}' is no pattern: {}", e.kind()),
-                        "* stands for any run of characters",
-                    )
-                })
+            GlobBuilder::new(glob).build().map(|g| g.compile_matcher()).map_err(|e| {
+                Error::new(
+                    format!("'{glob}' is no pattern: {}", e.kind()),
+                    "* stands for any run of characters",
+                )
+            })
         };
         Ok(Self(globs.iter().map(compile).collect::<Result<_>>()?))
     }
@@ -54,11 +51,7 @@ impl Names {
 
     /// Fails on the first glob that matches none of `known`.
     fn check<'a>(&self, what: &str, known: impl Iterator<Item = &'a str> + Clone) -> Result<()> {
-        match self
-            .0
-            .iter()
-            .find(|g| !known.clone().any(|k| g.is_match(k)))
-        {
+        match self.0.iter().find(|g| !known.clone().any(|k| g.is_match(k))) {
             Some(glob) => Err(unknown(what, glob.glob().glob(), known)),
             None => Ok(()),
         }
@@ -76,18 +69,12 @@ impl Selection {
             tables: Names::new(&self.tables)?,
             changed: changed.map(|c| c.into_iter().collect()),
         };
-        selected
-            .systems
-            .check("system", catalog.systems.keys().map(String::as_str))?;
+        selected.systems.check("system", catalog.systems.keys().map(String::as_str))?;
         let mut places: Vec<&Place> = catalog.dirs.values().map(|d| &d.place).collect();
         places.retain(|p| selected.systems.has(&p.system));
-        selected
-            .backends
-            .check("backend", places.iter().map(|p| p.backend.as_str()))?;
+        selected.backends.check("backend", places.iter().map(|p| p.backend.as_str()))?;
         places.retain(|p| selected.backends.has(&p.backend));
-        selected
-            .versions
-            .check("version", places.iter().map(|p| p.version.as_str()))?;
+        selected.versions.check("version", places.iter().map(|p| p.version.as_str()))?;
         let tables = catalog.tables.iter().filter(|t| selected.place(&t.place));
         let stems = tables.flat_map(|t| [t.table.as_str(), t.table.trim_end_matches("_perf")]);
         selected.tables.check("table", stems)?;

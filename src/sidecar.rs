@@ -68,14 +68,8 @@ impl Meta {
                     entry.status
                 ));
             }
-            if entry
-                .case_plan_hash
-                .as_ref()
-                .is_some_and(|h| h.contains(EMPTY_DIGEST))
-            {
-                return Err(format!(
-                    "tables.{table}.case_plan_hash is the digest of nothing"
-                ));
+            if entry.case_plan_hash.as_ref().is_some_and(|h| h.contains(EMPTY_DIGEST)) {
+                return Err(format!("tables.{table}.case_plan_hash is the digest of nothing"));
             }
         }
         Ok(meta)

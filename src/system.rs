@@ -22,10 +22,7 @@ impl System {
     /// Parses a system YAML. The error is one line that names the place.
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {
         let value: serde_json::Value = crate::spec::yaml(text)?;
-        let mut system = Self {
-            name: name.to_owned(),
-            ..Self::default()
-        };
+        let mut system = Self { name: name.to_owned(), ..Self::default() };
         if !value.is_object() {
             return Err("it is no map of fields".into());
         }
@@ -38,26 +35,18 @@ impl System {
         match value {
             Value::Object(map) => {
                 for (key, value) in map {
-                    let path = if path.is_empty() {
-                        key.clone()
-                    } else {
-                        format!("{path}.{key}")
-                    };
+                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                     self.flatten(&path, value);
                 }
             }
             Value::Number(n) => {
-                self.figures
-                    .insert(path.to_owned(), n.as_f64().unwrap_or(f64::NAN));
+                self.figures.insert(path.to_owned(), n.as_f64().unwrap_or(f64::NAN));
             }
             Value::String(s) => {
                 self.texts.insert(path.to_owned(), s.clone());
             }
             Value::Array(items) if path == "devices" => {
-                self.devices = items
-                    .iter()
-                    .filter_map(|i| i.as_str().map(str::to_owned))
-                    .collect();
+                self.devices = items.iter().filter_map(|i| i.as_str().map(str::to_owned)).collect();
             }
             _ => {}
         }

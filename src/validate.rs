@@ -74,11 +74,7 @@ pub fn run(options: &Options, specs: &Specs, progress: &dyn Progress) -> Result<
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref())?;
     let catalog = Catalog::read(source.as_ref(), specs)?;
-    let changed = options
-        .since
-        .as_deref()
-        .map(|since| source.changed_since(since))
-        .transpose()?;
+    let changed = options.since.as_deref().map(|since| source.changed_since(since)).transpose()?;
     let job = Job {
         source: source.as_ref(),
         selected: options.selection.resolve(&catalog, changed)?,
@@ -95,23 +91,15 @@ pub fn run(options: &Options, specs: &Specs, progress: &dyn Progress) -> Result<
 
 fn chosen_rules(options: &Options, specs: &Specs) -> Result<Vec<Arc<Rule>>> {
     let known = || specs.rules.keys().map(String::as_str);
-    if let Some(name) = options
-        .only
-        .iter()
-        .chain(&options.skip)
-        .find(|n| !specs.rules.contains_key(*n))
+    if let Some(name) =
+        options.only.iter().chain(&options.skip).find(|n| !specs.rules.contains_key(*n))
     {
         return Err(unknown("rule", name, known()));
     }
     let chosen = |id: &String| {
         (options.only.is_empty() || options.only.contains(id)) && !options.skip.contains(id)
     };
-    Ok(specs
-        .rules
-        .iter()
-        .filter(|(id, _)| chosen(id))
-        .map(|(_, rule)| rule.clone())
-        .collect())
+    Ok(specs.rules.iter().filter(|(id, _)| chosen(id)).map(|(_, rule)| rule.clone()).collect())
 }
 
 struct Job<'a> {
@@ -153,10 +141,7 @@ impl Job<'_> {
         let judged = parallel::map(&items, &order, self.threads, |(index, judge)| {
             let file = &self.catalog.tables[*index];
             if !judge {
-                return Ok(Judged {
-                    rows: self.count_rows(file),
-                    findings: Vec::new(),
-                });
+                return Ok(Judged { rows: self.count_rows(file), findings: Vec::new() });
             }
             let judged = self.table(file, &sidecars);
             progress.tables(done.fetch_add(1, Ordering::Relaxed) + 1, tables.len());
@@ -173,9 +158,7 @@ impl Job<'_> {
                 rows += judged.rows.unwrap_or(0) as u64;
             }
             if let Some(rows) = judged.rows {
-                sketches
-                    .rows
-                    .insert(self.catalog.tables[*index].entry.path.clone(), rows);
+                sketches.rows.insert(self.catalog.tables[*index].entry.path.clone(), rows);
             }
         }
         sink.extend(self.against_neighbours(&tables, &sketches, &sidecars));
@@ -200,9 +183,7 @@ impl Job<'_> {
         let judged = |t: &TableFile| {
             self.selected.table(&t.place, &t.table) && self.selected.changed(&t.entry.path)
         };
-        (0..self.catalog.tables.len())
-            .filter(|i| judged(&self.catalog.tables[*i]))
-            .collect()
+        (0..self.catalog.tables.len()).filter(|i| judged(&self.catalog.tables[*i])).collect()
     }
 
     /// Tables that are not judged but that judged ones are compared with: the same table of the
@@ -229,10 +210,7 @@ impl Job<'_> {
     }
 
     fn sidecars(&self) -> Sidecars {
-        let mut sidecars = Sidecars {
-            meta: BTreeMap::new(),
-            reuse: BTreeMap::new(),
-        };
+        let mut sidecars = Sidecars { meta: BTreeMap::new(), reuse: BTreeMap::new() };
         for (path, dir) in &self.catalog.dirs {
             if let Some(entry) = &dir.meta {
                 let meta = self.text(entry).and_then(|t| Meta::parse(&t));
@@ -249,10 +227,7 @@ impl Job<'_> {
     fn system(&self, name: &str) -> Option<&System> {
         let file = self.catalog.systems.get(name)?;
         // Rows of a system whose YAML is broken are still judged by what is known of it.
-        file.system
-            .as_ref()
-            .ok()
-            .or_else(|| self.specs.systems.get(name))
+        file.system.as_ref().ok().or_else(|| self.specs.systems.get(name))
     }
 
     /// Rows of a table that is only compared with.
@@ -267,11 +242,8 @@ impl Job<'_> {
         }
         let family = file.place.family.as_deref().unwrap_or_default();
         let kind = |c: &crate::table::Column| c.kind().unwrap_or(ColumnKind::Text);
-        let columns: Vec<_> = table
-            .iter()
-            .flat_map(|t| t.columns())
-            .map(|(n, c)| (n.to_owned(), kind(c)))
-            .collect();
+        let columns: Vec<_> =
+            table.iter().flat_map(|t| t.columns()).map(|(n, c)| (n.to_owned(), kind(c))).collect();
         Arc::new(TableSpec::inferred(&file.table, family, &columns))
     }
 
@@ -297,9 +269,7 @@ impl Job<'_> {
             .dir_of(file)
             .and_then(|d| sidecars.meta.get(&d.path))
             .and_then(|m| m.as_ref().ok());
-        let stated = meta
-            .and_then(|m| m.tables.get(&file.table))
-            .and_then(|t| t.sha256.as_ref());
+        let stated = meta.and_then(|m| m.tables.get(&file.table)).and_then(|t| t.sha256.as_ref());
         let mut digest = None;
         let table = match self.source.read(&file.entry) {
             Err(why) => Err(Fault::Unreadable(why)),
@@ -329,10 +299,7 @@ impl Job<'_> {
             findings.extend(rule.check.table(rule, &context)?);
             findings.extend(rule.check.placement(rule, file, &spec));
         }
-        Ok(Judged {
-            rows: table.ok().map(|t| t.rows),
-            findings,
-        })
+        Ok(Judged { rows: table.ok().map(|t| t.rows), findings })
     }
 
     fn against_neighbours(
@@ -357,18 +324,9 @@ impl Job<'_> {
                 .filter(|d| d.table == file.table)
                 .map(|d| d.from_version.clone())
                 .collect();
-            let context = NeighbourContext {
-                file,
-                spec,
-                catalog: &self.catalog,
-                donors: &donors,
-                sketches,
-            };
-            findings.extend(
-                self.rules
-                    .iter()
-                    .filter_map(|r| r.check.neighbours(r, &context)),
-            );
+            let context =
+                NeighbourContext { file, spec, catalog: &self.catalog, donors: &donors, sketches };
+            findings.extend(self.rules.iter().filter_map(|r| r.check.neighbours(r, &context)));
         }
         findings
     }
@@ -379,10 +337,7 @@ impl Job<'_> {
         for dir in self.catalog.dirs.values() {
             let within = dir.meta.iter().chain(&dir.reuse).chain(&dir.markers);
             let tables = dir.tables.iter().map(|i| &self.catalog.tables[*i].entry);
-            let changed = within
-                .clone()
-                .chain(tables)
-                .any(|e| self.selected.changed(&e.path));
+            let changed = within.clone().chain(tables).any(|e| self.selected.changed(&e.path));
             if !self.selected.place(&dir.place) || !self.selected.whole_dirs() || !changed {
                 continue;
             }
@@ -408,10 +363,7 @@ impl Job<'_> {
                 continue;
             }
             files += 1;
-            let context = SystemContext {
-                file,
-                specs: self.specs,
-            };
+            let context = SystemContext { file, specs: self.specs };
             for rule in &self.rules {
                 sink.extend(rule.check.system(rule, &context));
             }

@@ -12,10 +12,7 @@ fn rules(name: &str, bytes: &[u8]) -> Vec<String> {
     let run = tree.validate(&["--format", "json"]);
     assert!([0, 1].contains(&run.code()), "{}", run.err());
     assert_eq!(run.err(), "", "nothing is said outside the report");
-    run.findings()
-        .iter()
-        .map(|f| f.split(' ').next().unwrap().to_owned())
-        .collect()
+    run.findings().iter().map(|f| f.split(' ').next().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -24,30 +21,18 @@ fn parquet_that_cannot_be_read() {
         ("no bytes", Vec::new()),
         (
             "random bytes",
-            (0..4096u32)
-                .map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8)
-                .collect(),
+            (0..4096u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect(),
         ),
         ("half a file", SHIPPED[..SHIPPED.len() / 2].to_vec()),
         ("no footer", SHIPPED[..SHIPPED.len() - 4].to_vec()),
         ("only magic", b"PAR1PAR1PAR1".to_vec()),
         (
             "a footer of nothing",
-            [
-                b"PAR1".as_slice(),
-                &[0; 64],
-                &u32::MAX.to_le_bytes(),
-                b"PAR1",
-            ]
-            .concat(),
+            [b"PAR1".as_slice(), &[0; 64], &u32::MAX.to_le_bytes(), b"PAR1"].concat(),
         ),
     ];
     for (what, bytes) in cases {
-        assert_eq!(
-            rules("gemm_perf.parquet", &bytes),
-            ["table-unreadable"],
-            "{what}"
-        );
+        assert_eq!(rules("gemm_perf.parquet", &bytes), ["table-unreadable"], "{what}");
     }
 }
 
@@ -64,9 +49,7 @@ fn a_flipped_bit_never_passes_a_digest() {
         let run = tree.validate(&["--format", "json"]);
         assert_eq!((run.code(), run.err().as_str()), (1, ""), "byte {at}");
         assert!(
-            run.findings()
-                .iter()
-                .any(|f| f.starts_with("table-unreadable")),
+            run.findings().iter().any(|f| f.starts_with("table-unreadable")),
             "byte {at}: {:?}",
             run.findings()
         );
@@ -79,38 +62,14 @@ fn torn_text() {
     let header_again =
         good.clone() + GEMM + "VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,4,128,128,0.7\n";
     for (what, text, rule) in [
-        (
-            "a cut line",
-            good.clone() + "VLLM,0.24.0,NVID\n",
-            "torn-row",
-        ),
+        ("a cut line", good.clone() + "VLLM,0.24.0,NVID\n", "torn-row"),
         ("the header again", header_again, "torn-row"),
-        (
-            "no end of line",
-            good[..good.len() - 2].to_owned(),
-            "torn-row",
-        ),
-        (
-            "two rows in one",
-            good.replacen("0.5\n", "0.5", 1),
-            "torn-row",
-        ),
+        ("no end of line", good[..good.len() - 2].to_owned(), "torn-row"),
+        ("two rows in one", good.replacen("0.5\n", "0.5", 1), "torn-row"),
         ("no rows", GEMM.to_owned(), "table-empty"),
-        (
-            "a column twice",
-            good.replace("gemm_dtype", "latency"),
-            "table-unreadable",
-        ),
-        (
-            "bytes that are no text",
-            "\0\u{1}\u{2}".to_owned(),
-            "table-unreadable",
-        ),
-        (
-            "a line of 2 MB",
-            good.clone() + &"1".repeat(2 << 20) + "\n",
-            "table-unreadable",
-        ),
+        ("a column twice", good.replace("gemm_dtype", "latency"), "table-unreadable"),
+        ("bytes that are no text", "\0\u{1}\u{2}".to_owned(), "table-unreadable"),
+        ("a line of 2 MB", good.clone() + &"1".repeat(2 << 20) + "\n", "table-unreadable"),
     ] {
         assert_eq!(rules("gemm_perf.txt", text.as_bytes()), [rule], "{what}");
     }
@@ -119,19 +78,9 @@ fn torn_text() {
 #[test]
 fn text_as_other_systems_write_it() {
     let good = gemm(&[(1, 0.5), (2, 0.6)]);
-    assert_eq!(
-        rules("gemm_perf.txt", good.replace('\n', "\r\n").as_bytes()),
-        [] as [&str; 0]
-    );
-    assert_eq!(
-        rules("gemm_perf.txt", format!("\u{feff}{good}").as_bytes()),
-        [] as [&str; 0]
-    );
-    let latin1: Vec<u8> = good
-        .replace("cutlass", "k\u{e9}rnel")
-        .chars()
-        .map(|c| c as u8)
-        .collect();
+    assert_eq!(rules("gemm_perf.txt", good.replace('\n', "\r\n").as_bytes()), [] as [&str; 0]);
+    assert_eq!(rules("gemm_perf.txt", format!("\u{feff}{good}").as_bytes()), [] as [&str; 0]);
+    let latin1: Vec<u8> = good.replace("cutlass", "k\u{e9}rnel").chars().map(|c| c as u8).collect();
     assert_eq!(rules("gemm_perf.txt", &latin1), [] as [&str; 0]);
 }
 
@@ -140,42 +89,19 @@ fn a_text_table_too_large_to_be_one_is_refused_unread() {
     let tree = Tree::new();
     let path = tree.gemm("gemm_perf.txt", "x");
     // Sparse: the size is claimed, not written.
-    std::fs::OpenOptions::new()
-        .write(true)
-        .open(path)
-        .unwrap()
-        .set_len(2 << 30)
-        .unwrap();
-    let finding = tree
-        .validate(&["--format", "json"])
-        .finding("table-unreadable");
-    assert!(
-        finding["message"]
-            .as_str()
-            .unwrap()
-            .contains("2147483648 bytes"),
-        "{finding}"
-    );
+    std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(2 << 30).unwrap();
+    let finding = tree.validate(&["--format", "json"]).finding("table-unreadable");
+    assert!(finding["message"].as_str().unwrap().contains("2147483648 bytes"), "{finding}");
 }
 
 #[test]
 fn what_is_no_file() {
     let tree = Tree::new();
-    tree.file(
-        "systems/data/h200_sxm/vllm/0.24.0/gemm_perf.parquet/inside.parquet",
-        SHIPPED,
-    );
-    let found = tree
-        .validate(&["--format", "json"])
-        .finding("table-unreadable");
-    assert!(
-        found["message"].as_str().unwrap().contains("a directory"),
-        "{found}"
-    );
+    tree.file("systems/data/h200_sxm/vllm/0.24.0/gemm_perf.parquet/inside.parquet", SHIPPED);
+    let found = tree.validate(&["--format", "json"]).finding("table-unreadable");
+    assert!(found["message"].as_str().unwrap().contains("a directory"), "{found}");
     tree.commit();
-    let commit = tree
-        .validate(&["--format", "json", "--ref", "HEAD"])
-        .finding("table-unreadable");
+    let commit = tree.validate(&["--format", "json", "--ref", "HEAD"]).finding("table-unreadable");
     assert_eq!(found, commit);
 }
 
@@ -185,20 +111,12 @@ fn links_loops_and_names_that_are_not_utf8() {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::symlink;
     let tree = Tree::new();
-    let dir = tree
-        .gemm("gemm_perf.txt", gemm(&[(1, 0.5)]))
-        .parent()
-        .unwrap()
-        .to_owned();
+    let dir = tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)])).parent().unwrap().to_owned();
     symlink("gemm_perf.txt", dir.join("moe_perf.txt")).unwrap();
     symlink("nowhere.parquet", dir.join("context_mla_perf.parquet")).unwrap();
     symlink("nccl_perf.parquet", dir.join("nccl_perf.parquet")).unwrap();
     symlink("..", dir.join("up")).unwrap();
-    std::fs::write(
-        dir.join(std::ffi::OsStr::from_bytes(b"k\xff_perf.parquet")),
-        "PAR1",
-    )
-    .unwrap();
+    std::fs::write(dir.join(std::ffi::OsStr::from_bytes(b"k\xff_perf.parquet")), "PAR1").unwrap();
     let run = tree.validate(&["--format", "json"]);
     let unreadable: Vec<String> = run
         .findings()
@@ -210,11 +128,7 @@ fn links_loops_and_names_that_are_not_utf8() {
         .collect();
     assert_eq!(
         unreadable,
-        [
-            "context_mla_perf.parquet",
-            "k\u{fffd}_perf.parquet",
-            "nccl_perf.parquet"
-        ]
+        ["context_mla_perf.parquet", "k\u{fffd}_perf.parquet", "nccl_perf.parquet"]
     );
     assert_eq!(run.json()["summary"]["tables"], 5);
 }
@@ -231,22 +145,12 @@ fn files_and_folders_that_may_not_be_read() {
         return;
     }
     let run = tree.validate(&["--format", "json"]);
-    assert!(
-        run.finding("table-unreadable")["message"]
-            .as_str()
-            .unwrap()
-            .contains("ermission")
-    );
+    assert!(run.finding("table-unreadable")["message"].as_str().unwrap().contains("ermission"));
     let folder = table.parent().unwrap().to_owned();
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o000)).unwrap();
     let run = tree.validate(&[]);
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(
-        (run.code(), run.err().contains("cannot list")),
-        (2, true),
-        "{}",
-        run.err()
-    );
+    assert_eq!((run.code(), run.err().contains("cannot list")), (2, true), "{}", run.err());
 }
 
 #[test]
@@ -258,10 +162,7 @@ fn yaml_that_means_harm() {
     for (what, text) in [
         ("an alias bomb", bomb),
         ("deep nesting", "[".repeat(100_000)),
-        (
-            "a key twice",
-            common::H200.to_owned() + "gpu:\n  mem_bw: 1\n",
-        ),
+        ("a key twice", common::H200.to_owned() + "gpu:\n  mem_bw: 1\n"),
         ("no map", "- a\n".to_owned()),
         ("no YAML", "gpu: [\n".to_owned()),
         ("no text", "\u{0}\u{1}".to_owned()),
@@ -272,10 +173,7 @@ fn yaml_that_means_harm() {
         let run = tree.validate(&["--format", "json"]);
         assert_eq!(run.code(), 1, "{what}: {}", run.err());
         let finding = run.finding("system-invalid");
-        assert!(
-            !finding["message"].as_str().unwrap().contains('\n'),
-            "{what}: {finding}"
-        );
+        assert!(!finding["message"].as_str().unwrap().contains('\n'), "{what}: {finding}");
     }
 }
 
@@ -284,13 +182,7 @@ fn sidecars_that_are_not_what_they_should_be() {
     let tree = Tree::new();
     let dir = "systems/data/h200_sxm/gemm/vllm/0.24.0";
     tree.file(&format!("{dir}/gemm_perf.txt"), gemm(&[(1, 0.5)]));
-    for text in [
-        "",
-        "[]",
-        "schema_version: two\n",
-        "schema_version: 1\n",
-        "\u{0}",
-    ] {
+    for text in ["", "[]", "schema_version: two\n", "schema_version: 1\n", "\u{0}"] {
         tree.file(&format!("{dir}/collection_meta.yaml"), text);
         tree.file(&format!("{dir}/reuse.yaml"), text);
         let run = tree.validate(&["--format", "json"]);

@@ -25,10 +25,7 @@ fn judge(specs: &Specs, example: &Example) -> Result<Vec<Finding>> {
     for (path, text) in &example.files {
         tree.file(path, text);
     }
-    let options = Options {
-        root: tree.path().to_owned(),
-        ..Options::default()
-    };
+    let options = Options { root: tree.path().to_owned(), ..Options::default() };
     Ok(run(&options, specs, &Silent)?.findings)
 }
 
@@ -43,26 +40,14 @@ fn every_rule_fires_on_its_bad_example_and_only_there() {
         if let Some(rows) = rule.bad.rows {
             assert_eq!(own[0].rows, rows, "{}: {own:#?}", rule.id);
         }
-        let others: Vec<&Finding> = bad
-            .iter()
-            .filter(|f| f.rule != rule.id && f.severity == Severity::Error)
-            .collect();
-        assert!(
-            others.is_empty(),
-            "{} shares its example with {others:#?}",
-            rule.id
-        );
+        let others: Vec<&Finding> =
+            bad.iter().filter(|f| f.rule != rule.id && f.severity == Severity::Error).collect();
+        assert!(others.is_empty(), "{} shares its example with {others:#?}", rule.id);
 
         let good = judge(&specs, &rule.good).unwrap();
-        let wrong: Vec<&Finding> = good
-            .iter()
-            .filter(|f| f.rule == rule.id || f.severity == Severity::Error)
-            .collect();
-        assert!(
-            wrong.is_empty(),
-            "{} on its good example: {wrong:#?}",
-            rule.id
-        );
+        let wrong: Vec<&Finding> =
+            good.iter().filter(|f| f.rule == rule.id || f.severity == Severity::Error).collect();
+        assert!(wrong.is_empty(), "{} on its good example: {wrong:#?}", rule.id);
     }
 }
 
@@ -102,22 +87,14 @@ fn rule_ids_are_the_contract() {
 fn every_rule_says_all_there_is_to_say() {
     let specs = Specs::embedded().unwrap();
     for rule in specs.rules.values() {
-        for (name, text) in [
-            ("what", &rule.what),
-            ("why", &rule.why),
-            ("instead", &rule.instead),
-        ] {
+        for (name, text) in [("what", &rule.what), ("why", &rule.why), ("instead", &rule.instead)] {
             assert!(
                 text.trim().len() > 20 && text.trim().ends_with('.'),
                 "{}.{name}: {text}",
                 rule.id
             );
         }
-        assert!(
-            rule.summary.len() < 80 && !rule.summary.ends_with('.'),
-            "{}",
-            rule.id
-        );
+        assert!(rule.summary.len() < 80 && !rule.summary.ends_with('.'), "{}", rule.id);
         let story = explain::story(rule);
         assert!(story.contains(rule.id.as_str()) && story.contains("An example that it finds"));
     }
@@ -133,11 +110,8 @@ fn the_readme_lists_the_rules() {
     let to = readme.find(end).expect("the end marker");
     let table = explain::markdown(&specs);
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(
-            "README.md",
-            format!("{}{table}{}", &readme[..from], &readme[to..]),
-        )
-        .unwrap();
+        std::fs::write("README.md", format!("{}{table}{}", &readme[..from], &readme[to..]))
+            .unwrap();
     } else {
         assert_eq!(&readme[from..to], table, "run UPDATE_DOCS=1 cargo test");
     }
@@ -146,31 +120,19 @@ fn the_readme_lists_the_rules() {
 #[test]
 fn a_made_up_table_and_system_need_no_rust() {
     let tree = common::Tree::new();
-    tree.file(
-        "systems/zx1.yaml",
-        common::H200.replace("../data/h200_sxm", "data/zx1"),
-    );
+    tree.file("systems/zx1.yaml", common::H200.replace("../data/h200_sxm", "data/zx1"));
     let header = "framework,version,device,op_name,kernel_source,side,latency\n";
     let row = "VLLM,0.24.0,ZX One,warp,warp_v1,";
     let table = format!("{header}{row}1,0.5\n{row}1,0.6\n{row}2,0\n");
     tree.file("systems/data/zx1/warp/vllm/0.24.0/warp_perf.txt", table);
     let meta = "schema_version: 1\nruntime: {framework: vllm, version: 0.24.0}\ntables:\n  warp_perf: {status: complete}\n";
-    tree.file(
-        "systems/data/zx1/warp/vllm/0.24.0/collection_meta.yaml",
-        meta,
-    );
+    tree.file("systems/data/zx1/warp/vllm/0.24.0/collection_meta.yaml", meta);
 
     // Without a spec it is judged by one inferred from its columns.
     let inferred = tree.validate(&["--format", "json", "--system", "zx1"]);
     let info = inferred.finding("header-mismatch");
     assert_eq!(info["severity"], "info");
-    assert!(
-        info["message"]
-            .as_str()
-            .unwrap()
-            .contains("op_name, kernel_source, side"),
-        "{info}"
-    );
+    assert!(info["message"].as_str().unwrap().contains("op_name, kernel_source, side"), "{info}");
     assert_eq!(inferred.finding("duplicate-key")["rows"], 1);
     assert_eq!(inferred.finding("latency-not-positive")["rows"], 1);
 
@@ -189,25 +151,14 @@ fn a_made_up_table_and_system_need_no_rust() {
         .filter(|l| !l.contains("NVIDIA H200\"") && !l.starts_with("devices"))
         .map(|l| format!("{l}\n"))
         .collect();
-    tree.file(
-        "systems/zx1.yaml",
-        bare.replace("../data/h200_sxm", "data/zx1"),
-    );
+    tree.file("systems/zx1.yaml", bare.replace("../data/h200_sxm", "data/zx1"));
     let known = tree.validate(&["--format", "json", "--system", "zx1"]);
     assert!(
-        !known
-            .findings()
-            .iter()
-            .any(|f| f.starts_with("header-mismatch")),
+        !known.findings().iter().any(|f| f.starts_with("header-mismatch")),
         "{:?}",
         known.findings()
     );
-    assert!(
-        !known
-            .findings()
-            .iter()
-            .any(|f| f.starts_with("latency-not-positive"))
-    );
+    assert!(!known.findings().iter().any(|f| f.starts_with("latency-not-positive")));
     assert_eq!(known.finding("duplicate-key")["evidence"]["serves"], "last");
     assert_eq!(known.finding("device-mismatch")["rows"], 3);
 }
@@ -216,10 +167,7 @@ fn a_made_up_table_and_system_need_no_rust() {
 fn a_broken_rule_file_is_named_with_its_line() {
     let tree = common::Tree::new();
     tree.gemm("gemm_perf.txt", common::gemm(&[(1, 0.5)]));
-    let file = tree.file(
-        "my/duplicate-key.yaml",
-        "id: duplicate-key\nseverity: fatal\n",
-    );
+    let file = tree.file("my/duplicate-key.yaml", "id: duplicate-key\nseverity: fatal\n");
     let run = tree.validate(&["--rules", &tree.path().join("my").display().to_string()]);
     assert_eq!(run.code(), 2);
     assert!(
@@ -232,9 +180,5 @@ fn a_broken_rule_file_is_named_with_its_line() {
     std::fs::remove_file(file).unwrap();
     tree.file("my/tables/x.yaml", bad);
     let run = tree.validate(&["--rules", &tree.path().join("my").display().to_string()]);
-    assert!(
-        run.err().contains("reads n, which is no column"),
-        "{}",
-        run.err()
-    );
+    assert!(run.err().contains("reads n, which is no column"), "{}", run.err());
 }

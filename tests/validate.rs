@@ -21,12 +21,7 @@ fn exit_codes_follow_the_findings_in_every_format() {
     for format in ["human", "json"] {
         assert_eq!(clean().validate(&["--format", format]).code(), 0);
         assert_eq!(faulty().validate(&["--format", format]).code(), 1);
-        assert_eq!(
-            faulty()
-                .validate(&["--format", format, "--fail-on", "never"])
-                .code(),
-            0
-        );
+        assert_eq!(faulty().validate(&["--format", format, "--fail-on", "never"]).code(), 0);
     }
     let warned = Tree::new();
     warned.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (1, 0.5)]));
@@ -89,14 +84,8 @@ fn selection_takes_globs_and_short_table_names() {
         tree.validate(&all).findings()
     };
     assert_eq!(only(&[]).len(), 2);
-    assert_eq!(
-        only(&["--backend", "sg*"]),
-        [format!("table-unreadable error {bad}")]
-    );
-    assert_eq!(
-        only(&["--table", "moe"]),
-        [format!("table-unreadable error {bad}")]
-    );
+    assert_eq!(only(&["--backend", "sg*"]), [format!("table-unreadable error {bad}")]);
+    assert_eq!(only(&["--table", "moe"]), [format!("table-unreadable error {bad}")]);
     assert_eq!(only(&["--version", "0.24.*"]).len(), 1);
     assert_eq!(only(&["--only", "table-unreadable"]).len(), 1);
     assert_eq!(only(&["--skip", "table-unreadable"]).len(), 1);
@@ -115,27 +104,14 @@ fn a_commit_and_the_files_checked_out_from_it_read_alike() {
     let bare = tempfile::TempDir::new().unwrap();
     let to = bare.path().join("db.git").display().to_string();
     tree.git(&["clone", "-q", "--bare", ".", &to]);
-    let bare = run(&[
-        "validate", "--root", &to, "--ref", "main", "--format", "json",
-    ]);
+    let bare = run(&["validate", "--root", &to, "--ref", "main", "--format", "json"]);
     assert_eq!(bare.json(), commit);
     let without = run(&["validate", "--root", &to]);
-    assert_eq!(
-        (without.code(), without.err().contains("--ref")),
-        (2, true),
-        "{}",
-        without.err()
-    );
+    assert_eq!((without.code(), without.err().contains("--ref")), (2, true), "{}", without.err());
 
     // A part of the repository, by its folder: the same paths, from the repository's top.
-    tree.file(
-        "sub/systems/h200_sxm.yaml",
-        common::H200.replace("../data/", "data/"),
-    );
-    tree.file(
-        "sub/systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt",
-        gemm(&[(1, -1.0)]),
-    );
+    tree.file("sub/systems/h200_sxm.yaml", common::H200.replace("../data/", "data/"));
+    tree.file("sub/systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt", gemm(&[(1, -1.0)]));
     tree.commit();
     let root = tree.path().join("sub").display().to_string();
     for more in [&[][..], &["--ref", "HEAD"]] {
@@ -156,15 +132,9 @@ fn the_report_is_the_same_for_any_number_of_threads() {
         tree.gemm(&format!("{name}.parquet"), SHIPPED);
         tree.gemm(&format!("{name}.txt"), gemm(&[(1, 0.0), (1, 0.2)]));
     }
-    let one = tree
-        .validate(&["--format", "json", "--threads", "1"])
-        .json();
+    let one = tree.validate(&["--format", "json", "--threads", "1"]).json();
     for threads in ["2", "7"] {
-        assert_eq!(
-            tree.validate(&["--format", "json", "--threads", threads])
-                .json(),
-            one
-        );
+        assert_eq!(tree.validate(&["--format", "json", "--threads", threads]).json(), one);
     }
 }
 
@@ -178,20 +148,11 @@ fn since_judges_what_changed() {
     );
     let new = ["latency-not-positive error systems/data/h200_sxm/vllm/0.22.0/gemm_perf.txt"];
     // Untracked first, then committed.
-    assert_eq!(
-        tree.validate(&["--format", "json", "--since", &base])
-            .findings(),
-        new
-    );
+    assert_eq!(tree.validate(&["--format", "json", "--since", &base]).findings(), new);
     tree.commit();
+    assert_eq!(tree.validate(&["--format", "json", "--since", &base]).findings(), new);
     assert_eq!(
-        tree.validate(&["--format", "json", "--since", &base])
-            .findings(),
-        new
-    );
-    assert_eq!(
-        tree.validate(&["--format", "json", "--since", &base, "--ref", "HEAD"])
-            .findings(),
+        tree.validate(&["--format", "json", "--since", &base, "--ref", "HEAD"]).findings(),
         new
     );
 }
@@ -209,34 +170,17 @@ fn refs_that_are_no_commit_say_what_they_are() {
     );
     tree.commit();
     let missing = tree.validate(&["--ref", "mian"]);
-    assert!(
-        missing.err().contains("did you mean main?"),
-        "{}",
-        missing.err()
-    );
+    assert!(missing.err().contains("did you mean main?"), "{}", missing.err());
     let blob = tree.git(&["rev-parse", "HEAD:systems/h200_sxm.yaml"]);
     let blob = tree.validate(&["--ref", &blob]);
-    assert_eq!(
-        (blob.code(), blob.err().contains("is a blob")),
-        (2, true),
-        "{}",
-        blob.err()
-    );
+    assert_eq!((blob.code(), blob.err().contains("is a blob")), (2, true), "{}", blob.err());
     let tree_id = tree.git(&["rev-parse", "HEAD^{tree}"]);
     assert_eq!(tree.validate(&["--ref", &tree_id]).code(), 0);
 
     let elsewhere = tempfile::TempDir::new().unwrap();
-    let no_repo = run(&[
-        "validate",
-        "--root",
-        &elsewhere.path().display().to_string(),
-        "--ref",
-        "main",
-    ]);
-    assert_eq!(
-        (no_repo.code(), no_repo.err().contains("no git repository")),
-        (2, true)
-    );
+    let no_repo =
+        run(&["validate", "--root", &elsewhere.path().display().to_string(), "--ref", "main"]);
+    assert_eq!((no_repo.code(), no_repo.err().contains("no git repository")), (2, true));
 }
 
 #[test]
@@ -252,10 +196,7 @@ fn a_shallow_clone_is_judged_and_says_what_history_it_lacks() {
     let path = to.path().join("clone").display().to_string();
     let url = format!("file://{}", tree.path().display());
     tree.git(&["clone", "-q", "--depth", "1", &url, &path]);
-    assert_eq!(
-        run(&["validate", "--root", &path, "--ref", "HEAD"]).code(),
-        1
-    );
+    assert_eq!(run(&["validate", "--root", &path, "--ref", "HEAD"]).code(), 1);
     let since = run(&["validate", "--root", &path, "--since", &base]);
     assert_eq!(since.code(), 2);
     assert!(since.err().contains("fetch-depth: 0"), "{}", since.err());
@@ -266,32 +207,18 @@ fn lfs_objects_of_the_store_stand_for_their_pointers() {
     use sha2::Digest;
     let tree = Tree::new();
     let table = gemm(&[(1, 0.5), (2, -1.0)]);
-    let oid: String = sha2::Sha256::digest(&table)
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
+    let oid: String = sha2::Sha256::digest(&table).iter().map(|b| format!("{b:02x}")).collect();
     let pointer = format!(
         "version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {}\n",
         table.len()
     );
     tree.gemm("gemm_perf.txt", pointer);
     tree.commit();
-    let rule = |args: &[&str]| {
-        tree.validate(args).findings()[0]
-            .split(' ')
-            .next()
-            .unwrap()
-            .to_owned()
-    };
+    let rule =
+        |args: &[&str]| tree.validate(args).findings()[0].split(' ').next().unwrap().to_owned();
     assert_eq!(rule(&["--format", "json", "--ref", "HEAD"]), "lfs-pointer");
-    tree.file(
-        &format!(".git/lfs/objects/{}/{}/{oid}", &oid[..2], &oid[2..4]),
-        &table,
-    );
-    assert_eq!(
-        rule(&["--format", "json", "--ref", "HEAD"]),
-        "latency-not-positive"
-    );
+    tree.file(&format!(".git/lfs/objects/{}/{}/{oid}", &oid[..2], &oid[2..4]), &table);
+    assert_eq!(rule(&["--format", "json", "--ref", "HEAD"]), "latency-not-positive");
     // In a work tree the file is what the loader reads, so a pointer there is a pointer.
     assert_eq!(rule(&["--format", "json"]), "lfs-pointer");
 }
@@ -308,20 +235,12 @@ fn output_goes_to_a_file_as_a_whole_or_not_at_all() {
         "perfdb-gate/v1"
     );
 
-    let nowhere = tree
-        .path()
-        .join("no/such/report.json")
-        .display()
-        .to_string();
+    let nowhere = tree.path().join("no/such/report.json").display().to_string();
     let run = tree.validate(&["--output", &nowhere]);
     assert_eq!((run.code(), run.err().contains("cannot write")), (2, true));
     // A run that fails leaves no report behind.
     let missing = tree.path().join("missing.json").display().to_string();
-    assert_eq!(
-        tree.validate(&["--ref", "none", "--output", &missing])
-            .code(),
-        2
-    );
+    assert_eq!(tree.validate(&["--ref", "none", "--output", &missing]).code(), 2);
     assert!(!std::path::Path::new(&missing).exists());
 }
 
@@ -337,11 +256,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
         .unwrap();
     drop(child.stdout.take());
     let out = child.wait_with_output().unwrap();
-    assert_eq!(
-        (out.status.code(), out.stderr.len()),
-        (Some(1), 0),
-        "{out:?}"
-    );
+    assert_eq!((out.status.code(), out.stderr.len()), (Some(1), 0), "{out:?}");
 }
 
 #[test]
@@ -351,10 +266,7 @@ fn the_human_report_reads_as_shown() {
     let out = tree.validate(&[]).out();
     let (text, last) = out.trim_end().rsplit_once('\n').unwrap();
     let (counts, _) = last.rsplit_once(" in ").unwrap();
-    assert_eq!(
-        counts,
-        "2 errors, 0 warnings, 0 infos in 2 files; 2 tables, 2 rows judged"
-    );
+    assert_eq!(counts, "2 errors, 0 warnings, 0 infos in 2 files; 2 tables, 2 rows judged");
     insta::assert_snapshot!(text, @r"
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
       error   latency-not-positive: 1 row has latency zero
@@ -373,27 +285,19 @@ fn the_human_report_reads_as_shown() {
 fn rules_lists_and_explain_tells() {
     let rules = run(&["rules"]);
     assert!(
-        rules
-            .out()
-            .lines()
-            .any(|l| l.starts_with("duplicate-key ") && l.contains(" error ")),
+        rules.out().lines().any(|l| l.starts_with("duplicate-key ") && l.contains(" error ")),
         "{}",
         rules.out()
     );
     let story = run(&["explain", "duplicate-key"]);
     assert!(story.out().contains("Why that matters") && story.out().contains("gemm_perf.txt"));
     let unknown = run(&["explain", "duplicate"]);
-    assert_eq!(
-        (unknown.code(), unknown.err().contains("duplicate-key")),
-        (2, true)
-    );
+    assert_eq!((unknown.code(), unknown.err().contains("duplicate-key")), (2, true));
 }
 
 #[test]
 fn the_shipped_data_is_clean() {
-    let run = run(&[
-        "validate", "--root", ".", "--system", "h200_sxm", "--format", "json",
-    ]);
+    let run = run(&["validate", "--root", ".", "--system", "h200_sxm", "--format", "json"]);
     assert_eq!(run.findings(), [] as [&str; 0]);
     assert_eq!(run.json()["summary"]["rows"], 296);
 }

@@ -23,20 +23,14 @@ pub fn check(check: &Check, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -
         ),
         (Check::TornRow, Fault::Torn { first, rows }) => {
             let (line, why) = first.first().cloned().unwrap_or_default();
-            let message = format!(
-                "{}, the first in line {line}: {why}",
-                plural(*rows, "torn row")
-            );
+            let message = format!("{}, the first in line {line}: {why}", plural(*rows, "torn row"));
             let examples = first
                 .iter()
                 .map(|(line, why)| Example {
                     // Line 2 is row 0.
                     row: line.saturating_sub(2),
-                    values: [
-                        ("line".into(), (*line).into()),
-                        ("why".into(), why.as_str().into()),
-                    ]
-                    .into(),
+                    values: [("line".into(), (*line).into()), ("why".into(), why.as_str().into())]
+                        .into(),
                     ..Example::default()
                 })
                 .collect();
@@ -49,13 +43,7 @@ pub fn check(check: &Check, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -
 /// A table whose bytes are not those that its sidecar digested: a flipped bit decodes to another
 /// value without an error.
 pub fn digest(rows: &RowContext<'_>) -> Option<Finding> {
-    let stated = rows
-        .at
-        .meta?
-        .tables
-        .get(&rows.at.file.table)?
-        .sha256
-        .as_deref()?;
+    let stated = rows.at.meta?.tables.get(&rows.at.file.table)?.sha256.as_deref()?;
     let stated = stated.trim_start_matches("sha256:");
     let found = rows.at.digest?;
     (!stated.eq_ignore_ascii_case(found)).then(|| {

@@ -48,10 +48,7 @@ impl Conflict {
         let buckets: Vec<Vals<bool>> = if spec.buckets.is_empty() {
             vec![Vals::One(true)]
         } else {
-            spec.buckets
-                .iter()
-                .map(|b| b.rows.mask(&scope))
-                .collect::<Result<_, _>>()?
+            spec.buckets.iter().map(|b| b.rows.mask(&scope)).collect::<Result<_, _>>()?
         };
         for bucket in &buckets {
             let goes = |i: usize| bucket.get(i) && loaded.as_ref().is_none_or(|l| l.get(i));
@@ -71,31 +68,17 @@ impl Conflict {
             .iter()
             .map(|l| Ok((l.name.as_str(), l.value.numbers(&scope)?)))
             .collect::<Result<Vec<_>, ExprError>>()?;
-        let groups: Vec<Group> = groups
-            .into_values()
-            .map(|rows| self.group(rows, &latency))
-            .collect();
-        Ok(vec![self.finding(
-            rows,
-            &keys,
-            &latency,
-            groups,
-            repeated.len(),
-        )])
+        let groups: Vec<Group> =
+            groups.into_values().map(|rows| self.group(rows, &latency)).collect();
+        Ok(vec![self.finding(rows, &keys, &latency, groups, repeated.len())])
     }
 
     fn group(&self, rows: Vec<usize>, latency: &[(&str, Vals<f64>)]) -> Group {
-        let mut group = Group {
-            rows,
-            spread: 1.0,
-            conflict: false,
-        };
+        let mut group = Group { rows, spread: 1.0, conflict: false };
         for (_, values) in latency {
             let copies = || group.rows.iter().map(|r| values.get(*r));
-            let (least, most) = (
-                copies().fold(f64::INFINITY, f64::min),
-                copies().fold(0.0, f64::max),
-            );
+            let (least, most) =
+                (copies().fold(f64::INFINITY, f64::min), copies().fold(0.0, f64::max));
             if least > 0.0 && most.is_finite() {
                 group.spread = group.spread.max(most / least);
                 group.conflict |= most / least - 1.0 > self.spread && most >= self.floor_ms;
@@ -120,11 +103,8 @@ impl Conflict {
         let differs = differing_columns(rows, &groups);
 
         let refused = spec.serves == Serves::Error;
-        let severity = if refused || conflicts >= self.keys {
-            rows.rule.severity
-        } else {
-            Severity::Warning
-        };
+        let severity =
+            if refused || conflicts >= self.keys { rows.rule.severity } else { Severity::Warning };
         let served = match spec.serves {
             Serves::First => "the loader serves the first and drops the rest",
             Serves::Last => "the loader serves the last and drops the rest",
@@ -144,11 +124,8 @@ impl Conflict {
         if !differs.is_empty() {
             message += &format!("; they differ in {}", differs.join(", "));
         }
-        let examples = groups
-            .iter()
-            .take(EXAMPLES)
-            .map(|g| example(g, keys, latency, spec.serves))
-            .collect();
+        let examples =
+            groups.iter().take(EXAMPLES).map(|g| example(g, keys, latency, spec.serves)).collect();
         rows.finding_as(severity, message)
             .rows(repeated)
             .examples(examples)
@@ -169,10 +146,7 @@ impl Conflict {
 }
 
 fn reads_something(rows: &RowContext<'_>, part: &crate::spec::KeyPart) -> bool {
-    part.value
-        .columns()
-        .iter()
-        .any(|c| rows.table.column(c).is_some())
+    part.value.columns().iter().any(|c| rows.table.column(c).is_some())
 }
 
 /// Rows whose key an earlier row has, each with the first row of that key.
@@ -219,11 +193,8 @@ fn differing_columns(rows: &RowContext<'_>, groups: &[Group]) -> Vec<String> {
         .columns()
         .filter(|(name, _)| !measured(name))
         .filter(|(_, column)| {
-            let differs = |g: &Group| {
-                g.rows
-                    .iter()
-                    .any(|r| column.json(*r) != column.json(g.rows[0]))
-            };
+            let differs =
+                |g: &Group| g.rows.iter().any(|r| column.json(*r) != column.json(g.rows[0]));
             groups.iter().take(1000).any(differs)
         })
         .map(|(name, _)| name.to_owned())
@@ -237,42 +208,22 @@ fn example(
     serves: Serves,
 ) -> Example {
     let (served, dropped) = match serves {
-        Serves::Last => group
-            .rows
-            .split_last()
-            .map_or((0, &[][..]), |(l, rest)| (*l, rest)),
-        Serves::First | Serves::Error => group
-            .rows
-            .split_first()
-            .map_or((0, &[][..]), |(f, rest)| (*f, rest)),
+        Serves::Last => group.rows.split_last().map_or((0, &[][..]), |(l, rest)| (*l, rest)),
+        Serves::First | Serves::Error => {
+            group.rows.split_first().map_or((0, &[][..]), |(f, rest)| (*f, rest))
+        }
     };
-    let mut values: BTreeMap<String, Value> = BTreeMap::new();
+    let mut values: Vec<(String, Value)> = Vec::new();
     for (name, numbers) in latency {
-        let suffix = if latency.len() == 1 {
-            String::new()
-        } else {
-            format!("{name}_")
-        };
-        values.insert(
-            format!("{suffix}served_ms"),
-            number_json(numbers.get(served)),
-        );
-        let dropped: Vec<Value> = dropped
-            .iter()
-            .take(8)
-            .map(|r| number_json(numbers.get(*r)))
-            .collect();
-        values.insert(format!("{suffix}dropped_ms"), dropped.into());
+        let suffix = if latency.len() == 1 { String::new() } else { format!("{name}_") };
+        values.push((format!("{suffix}served_ms"), number_json(numbers.get(served))));
+        let dropped: Vec<Value> =
+            dropped.iter().take(8).map(|r| number_json(numbers.get(*r))).collect();
+        values.push((format!("{suffix}dropped_ms"), dropped.into()));
     }
-    values.insert(
-        "dropped_rows".into(),
-        dropped.iter().take(8).copied().collect::<Vec<_>>().into(),
-    );
-    Example {
-        row: served as u64,
-        key: keys.show(served),
-        values,
-    }
+    values
+        .insert("dropped_rows".into(), dropped.iter().take(8).copied().collect::<Vec<_>>().into());
+    Example { row: served as u64, key: keys.show(served), values }
 }
 
 #[cfg(test)]

@@ -21,32 +21,20 @@ pub fn check(rows: &RowContext<'_>) -> Option<Finding> {
     let mut warnings = Vec::new();
     for column in &spec.columns {
         let needed = spec.reads(&column.name) || matches!(column.kind, ColumnKind::Measure(_));
-        let list = if needed && !column.optional {
-            &mut errors
-        } else {
-            &mut warnings
-        };
+        let list = if needed && !column.optional { &mut errors } else { &mut warnings };
         match rows.table.column(&column.name) {
             None if column.optional => {}
             None => list.push(format!("{} is missing", column.name)),
             Some(found) if !fits(column, found) => {
                 let wanted = kind_name(column.kind);
                 let list = if needed { &mut errors } else { &mut warnings };
-                list.push(format!(
-                    "{} is {}, not {wanted}",
-                    column.name,
-                    found.kind_name()
-                ));
+                list.push(format!("{} is {}, not {wanted}", column.name, found.kind_name()));
             }
             Some(_) => {}
         }
     }
     for name in IDENTITY {
-        let list = if spec.reads(name) {
-            &mut errors
-        } else {
-            &mut warnings
-        };
+        let list = if spec.reads(name) { &mut errors } else { &mut warnings };
         match rows.table.column(name) {
             None => list.push(format!("{name} is missing")),
             Some(Column::Text { .. }) => {}
@@ -61,18 +49,10 @@ pub fn check(rows: &RowContext<'_>) -> Option<Finding> {
     if errors.is_empty() && warnings.is_empty() {
         return None;
     }
-    let severity = if errors.is_empty() {
-        Severity::Warning
-    } else {
-        Severity::Error
-    };
+    let severity = if errors.is_empty() { Severity::Warning } else { Severity::Error };
     let all: Vec<String> = errors.into_iter().chain(warnings).collect();
     let message = format!("columns are not those of {}: {}", spec.name, all.join(", "));
-    Some(
-        rows.finding_as(severity, message)
-            .rows(rows.table.rows)
-            .evidence("columns", all),
-    )
+    Some(rows.finding_as(severity, message).rows(rows.table.rows).evidence("columns", all))
 }
 
 fn fits(spec: &ColumnSpec, found: &Column) -> bool {

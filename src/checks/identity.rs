@@ -21,24 +21,19 @@ struct Named<'a> {
 
 impl<'a> Named<'a> {
     fn of(rows: &RowContext<'a>, column: &str) -> Option<Self> {
-        let Some(Column::Text { codes, dict }) = rows.table.column(column) else {
+        let Some(Column::Text { codes, dict, nulls }) = rows.table.column(column) else {
             return None;
         };
         let mut counts = vec![0; dict.len()];
-        let mut nulls = 0;
-        for &code in codes {
-            if code == NULL_CODE {
-                nulls += 1
-            } else {
-                counts[code as usize] += 1
+        match (&mut counts[..], *nulls) {
+            // Nearly every table has one name in each of these columns.
+            ([one], 0) => *one = codes.len(),
+            (counts, _) => {
+                codes.iter().filter(|c| **c != NULL_CODE).for_each(|c| counts[*c as usize] += 1);
             }
         }
         let names = dict.iter().map(|t| t.as_ref()).zip(counts).collect();
-        Some(Self {
-            codes,
-            names,
-            nulls,
-        })
+        Some(Self { codes, names, nulls: *nulls })
     }
 
     /// The finding on the rows whose names `wrong` picks, if there are any.
@@ -65,27 +60,18 @@ impl<'a> Named<'a> {
             return None;
         }
         let is_bad = |code: u32| code == NULL_CODE || bad[code as usize];
-        let shown: Vec<usize> = (0..self.codes.len())
-            .filter(|&i| is_bad(self.codes[i]))
-            .take(EXAMPLES)
-            .collect();
+        let shown: Vec<usize> =
+            (0..self.codes.len()).filter(|&i| is_bad(self.codes[i])).take(EXAMPLES).collect();
         let names: Vec<&str> = found.keys().map(String::as_str).collect();
         let message = say(&names.join(", "), total);
         let examples = rows.examples(&shown, &[column]);
-        let finding = rows
-            .finding_as(severity, message)
-            .rows(total)
-            .examples(examples);
+        let finding = rows.finding_as(severity, message).rows(total).examples(examples);
         Some(finding.evidence("found", serde_json::to_value(found).unwrap_or_default()))
     }
 }
 
 fn matchers(globs: &[String]) -> Vec<GlobMatcher> {
-    globs
-        .iter()
-        .filter_map(|g| Glob::new(g).ok())
-        .map(|g| g.compile_matcher())
-        .collect()
+    globs.iter().filter_map(|g| Glob::new(g).ok()).map(|g| g.compile_matcher()).collect()
 }
 
 /// Rows of another GPU than the system's.
@@ -101,12 +87,7 @@ pub fn device(rows: &RowContext<'_>) -> Option<Finding> {
         "device",
         rows.rule.severity,
         |name| !known.iter().any(|g| g.is_match(name)),
-        |names, n| {
-            format!(
-                "{} measured on {names}, the system is {wanted}",
-                plural(n, "row")
-            )
-        },
+        |names, n| format!("{} measured on {names}, the system is {wanted}", plural(n, "row")),
     )
 }
 
@@ -129,12 +110,7 @@ impl FrameworkNames {
             "framework",
             rows.rule.severity,
             |name| !known.iter().any(|k| k.eq_ignore_ascii_case(name)),
-            |names, n| {
-                format!(
-                    "{} of {names} in a directory of {backend}",
-                    plural(n, "row")
-                )
-            },
+            |names, n| format!("{} of {names} in a directory of {backend}", plural(n, "row")),
         )
     }
 }
@@ -169,11 +145,7 @@ impl VersionNames {
             .collect();
         released.sort();
         released.dedup();
-        let others = named
-            .names
-            .iter()
-            .filter(|(n, _)| !fits(n) && !lost(n))
-            .count();
+        let others = named.names.iter().filter(|(n, _)| !fits(n) && !lost(n)).count();
         let own = named.names.iter().any(|(n, _)| fits(n));
 
         // Two releases in one table cannot both be what it is served as. Rows that are all of one
@@ -181,10 +153,9 @@ impl VersionNames {
         let (severity, why) = match (others > 0 || named.nulls > 0, released.len()) {
             (true, 2..) => (Severity::Error, "; two released versions are mixed"),
             (true, _) => (Severity::Warning, ""),
-            (false, _) if own => (
-                Severity::Warning,
-                "; builds are mixed, and these state no version",
-            ),
+            (false, _) if own => {
+                (Severity::Warning, "; builds are mixed, and these state no version")
+            }
             (false, _) => (Severity::Info, "; a build without tags states no version"),
         };
         named.finding(
@@ -193,10 +164,7 @@ impl VersionNames {
             severity,
             |name| !fits(name),
             |names, n| {
-                format!(
-                    "{} of version {names} in the directory of {dir}{why}",
-                    plural(n, "row")
-                )
+                format!("{} of version {names} in the directory of {dir}{why}", plural(n, "row"))
             },
         )
     }
@@ -205,11 +173,7 @@ impl VersionNames {
 /// Whether a row's version is the directory's: the same release, its build, or a development build
 /// that followed it (`0.14.1.dev1` is built after 0.14.0, before 0.14.1).
 pub(super) fn same_version(row: &str, dir: &str) -> bool {
-    if row == dir
-        || row
-            .strip_prefix(dir)
-            .is_some_and(|rest| rest.starts_with(['+', '-']))
-    {
+    if row == dir || row.strip_prefix(dir).is_some_and(|rest| rest.starts_with(['+', '-'])) {
         return true;
     }
     let (Ok(row), Ok(dir)) = (Version::from_str(row), Version::from_str(dir)) else {

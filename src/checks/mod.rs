@@ -154,9 +154,7 @@ impl Check {
 
     /// Judges a table's place.
     pub fn placement(&self, rule: &Rule, file: &TableFile, spec: &TableSpec) -> Option<Finding> {
-        matches!(self, Self::Placement)
-            .then(|| placement::check(rule, file, spec))
-            .flatten()
+        matches!(self, Self::Placement).then(|| placement::check(rule, file, spec)).flatten()
     }
 
     /// Judges a version directory and its sidecars.
@@ -208,11 +206,7 @@ pub struct RowContext<'a> {
 impl<'a> RowContext<'a> {
     /// The table as formulas see it.
     pub fn scope(&self) -> TableScope<'a> {
-        TableScope {
-            table: self.table,
-            place: &self.at.file.place,
-            system: self.at.system,
-        }
+        TableScope { table: self.table, place: &self.at.file.place, system: self.at.system }
     }
 
     /// A finding of the rule's own severity.

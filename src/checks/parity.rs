@@ -36,10 +36,8 @@ impl Shares {
         }
         let stub = served == own && (own as f64) < self.stub * *least as f64;
         let severity = if stub { Severity::Error } else { rule.severity };
-        let names: Vec<String> = references
-            .iter()
-            .map(|(name, rows)| format!("{name} {}", count(*rows)))
-            .collect();
+        let names: Vec<String> =
+            references.iter().map(|(name, rows)| format!("{name} {}", count(*rows))).collect();
         let message = format!(
             "{} would be served, {nearest} has {} ({})",
             plural(served, "row"),
@@ -91,9 +89,7 @@ fn fill(at: &NeighbourContext<'_>) -> usize {
     let place = &at.file.place;
     let own = Version::from_str(&place.version).ok();
     let earlier = |v: &str| {
-        Version::from_str(v)
-            .ok()
-            .is_some_and(|v| own.as_ref().is_some_and(|own| v < *own))
+        Version::from_str(v).ok().is_some_and(|v| own.as_ref().is_some_and(|own| v < *own))
     };
     at.catalog
         .tables

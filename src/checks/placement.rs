@@ -8,10 +8,8 @@ use crate::spec::{Rule, TableSpec};
 pub fn check(rule: &Rule, file: &TableFile, spec: &TableSpec) -> Option<Finding> {
     let found = file.place.family.as_deref()?;
     (!spec.inferred && found != spec.family).then(|| {
-        let message = format!(
-            "{} belongs under {}/, it lies under {found}/",
-            spec.name, spec.family
-        );
+        let message =
+            format!("{} belongs under {}/, it lies under {found}/", spec.name, spec.family);
         Finding::on_table(&rule.id, rule.severity, file, message)
             .evidence("family", found)
             .evidence("own_family", spec.family.as_str())

@@ -25,10 +25,7 @@ impl Meter {
         // A null is a row without a power reading, which is fine; NaN and infinity are none.
         let wrong = |i: usize| {
             let read = power.number(i);
-            let limit = limit
-                .map(|l| l.number(i))
-                .filter(|l| l.is_finite())
-                .or(rating);
+            let limit = limit.map(|l| l.number(i)).filter(|l| l.is_finite()).or(rating);
             !power.is_null(i)
                 && (!read.is_finite()
                     || read <= 0.0
@@ -44,9 +41,7 @@ impl Meter {
             plural(bad.len(), "row")
         );
         let examples = rows.examples(&bad[..bad.len().min(EXAMPLES)], &["power", "power_limit"]);
-        Ok(vec![
-            rows.finding(message).rows(bad.len()).examples(examples),
-        ])
+        Ok(vec![rows.finding(message).rows(bad.len()).examples(examples)])
     }
 }
 
@@ -79,8 +74,6 @@ impl LimitTolerance {
             limit.number(bad[0])
         );
         let examples = rows.examples(&bad[..bad.len().min(EXAMPLES)], &["power_limit"]);
-        Ok(vec![
-            rows.finding(message).rows(bad.len()).examples(examples),
-        ])
+        Ok(vec![rows.finding(message).rows(bad.len()).examples(examples)])
     }
 }

@@ -18,19 +18,12 @@ pub fn invalid(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
         Ok(reuse) => reuse,
         Err(why) => return finding(why.clone()),
     };
-    let parent = at
-        .dir
-        .path
-        .rsplit_once('/')
-        .map_or("", |(parent, _)| parent);
+    let parent = at.dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
     let empty: Vec<String> = reuse
         .reuse
         .iter()
         .filter(|donor| {
-            let dir = at
-                .catalog
-                .dirs
-                .get(&format!("{parent}/{}", donor.from_version));
+            let dir = at.catalog.dirs.get(&format!("{parent}/{}", donor.from_version));
             let holds = |i: &usize| at.catalog.tables[*i].table == donor.table;
             !dir.is_some_and(|d| d.path != at.dir.path && d.tables.iter().any(holds))
         })
@@ -39,11 +32,7 @@ pub fn invalid(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
     if empty.is_empty() {
         return Vec::new();
     }
-    finding(format!(
-        "{} without that table: {}",
-        plural(empty.len(), "donor"),
-        empty.join(", ")
-    ))
+    finding(format!("{} without that table: {}", plural(empty.len(), "donor"), empty.join(", ")))
 }
 
 /// Where reuse is not allowed.
@@ -59,9 +48,7 @@ impl Forbidden {
         let (Some(entry), Some(family)) = (&at.dir.reuse, &at.dir.place.family) else {
             return Vec::new();
         };
-        let declares = at
-            .reuse
-            .is_some_and(|r| r.as_ref().map_or(true, |r| !r.reuse.is_empty()));
+        let declares = at.reuse.is_some_and(|r| r.as_ref().map_or(true, |r| !r.reuse.is_empty()));
         if !declares || !self.families.contains(family) {
             return Vec::new();
         }

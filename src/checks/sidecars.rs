@@ -18,10 +18,8 @@ pub fn missing(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let Some(meta) = at.meta else {
-        let message = format!(
-            "{} without a collection_meta.yaml",
-            plural(dir.tables.len(), "table")
-        );
+        let message =
+            format!("{} without a collection_meta.yaml", plural(dir.tables.len(), "table"));
         return vec![Finding::on_path(&rule.id, rule.severity, &dir.path, message).at(&dir.place)];
     };
     let Ok(meta) = meta else { return Vec::new() };
@@ -81,41 +79,22 @@ impl Frameworks {
         let place = &at.dir.place;
         let mut wrong = Vec::new();
         let framework = &meta.runtime.framework;
-        let names = self
-            .backends
-            .get(&place.backend)
-            .map_or(&[][..], Vec::as_slice);
+        let names = self.backends.get(&place.backend).map_or(&[][..], Vec::as_slice);
         let own = std::iter::once(&place.backend).chain(names);
         if !own.into_iter().any(|n| n.eq_ignore_ascii_case(framework)) {
-            wrong.push(format!(
-                "it says framework {framework}, its directory is {}",
-                place.backend
-            ));
+            wrong
+                .push(format!("it says framework {framework}, its directory is {}", place.backend));
         }
         let version = &meta.runtime.version;
         if !same_version(version, &place.version) {
-            wrong.push(format!(
-                "it says version {version}, its directory is {}",
-                place.version
-            ));
+            wrong.push(format!("it says version {version}, its directory is {}", place.version));
         }
-        let has = |table: &String| {
-            at.dir
-                .tables
-                .iter()
-                .any(|i| &at.catalog.tables[*i].table == table)
-        };
-        let absent: Vec<&str> = meta
-            .tables
-            .keys()
-            .filter(|t| !has(t))
-            .map(String::as_str)
-            .collect();
+        let has =
+            |table: &String| at.dir.tables.iter().any(|i| &at.catalog.tables[*i].table == table);
+        let absent: Vec<&str> =
+            meta.tables.keys().filter(|t| !has(t)).map(String::as_str).collect();
         if !absent.is_empty() {
-            wrong.push(format!(
-                "it describes {}, of which there is no file",
-                absent.join(", ")
-            ));
+            wrong.push(format!("it describes {}, of which there is no file", absent.join(", ")));
         }
         wrong
     }

@@ -55,11 +55,7 @@ impl Schema {
                 None => {}
             }
         }
-        if wrong.is_empty() {
-            Vec::new()
-        } else {
-            vec![finding(wrong.join("; "))]
-        }
+        if wrong.is_empty() { Vec::new() } else { vec![finding(wrong.join("; "))] }
     }
 }
 
@@ -71,18 +67,10 @@ impl Range {
         }
         let unit = &self.unit;
         // The usual slip: a datasheet's GB/s or TFLOP/s written where bytes or FLOP a second are meant.
-        let slips = [
-            (1e9, "10^9"),
-            (1e12, "10^12"),
-            (1e3, "10^3"),
-            (1e-3, "10^-3"),
-        ];
-        let slip = slips
-            .iter()
-            .find(|(factor, _)| (least..=most).contains(&(value * factor)));
-        let guess = slip
-            .map(|(_, name)| format!(", it seems to be off by {name}"))
-            .unwrap_or_default();
+        let slips = [(1e9, "10^9"), (1e12, "10^12"), (1e3, "10^3"), (1e-3, "10^-3")];
+        let slip = slips.iter().find(|(factor, _)| (least..=most).contains(&(value * factor)));
+        let guess =
+            slip.map(|(_, name)| format!(", it seems to be off by {name}")).unwrap_or_default();
         Some(format!("{path} is {value} {unit}, no machine's{guess}"))
     }
 }
@@ -131,17 +119,8 @@ impl Plausible {
         let mut odd = Vec::new();
         for relation in &self.relations {
             // A relation between figures that are not all given says nothing.
-            let given = relation
-                .holds
-                .fields()
-                .iter()
-                .all(|f| system.figure(f).is_some());
-            let holds = || {
-                relation
-                    .holds
-                    .mask(&Figures(system))
-                    .is_ok_and(|m| m.get(0))
-            };
+            let given = relation.holds.fields().iter().all(|f| system.figure(f).is_some());
+            let holds = || relation.holds.mask(&Figures(system)).is_ok_and(|m| m.get(0));
             if given && !holds() {
                 odd.push(format!("{} (expected {})", relation.says, relation.holds));
             }
@@ -152,12 +131,7 @@ impl Plausible {
         if odd.is_empty() {
             return Vec::new();
         }
-        vec![Finding::on_path(
-            &rule.id,
-            rule.severity,
-            &at.file.path,
-            odd.join("; "),
-        )]
+        vec![Finding::on_path(&rule.id, rule.severity, &at.file.path, odd.join("; "))]
     }
 
     fn stands_apart(&self, path: &str, system: &System, at: &SystemContext<'_>) -> Option<String> {
@@ -179,13 +153,8 @@ impl Plausible {
         if figures.is_empty() || system.generation().is_none() || !figures.iter().all(apart) {
             return None;
         }
-        let others: Vec<String> = figures
-            .iter()
-            .map(|(name, figure)| format!("{name} {figure:e}"))
-            .collect();
-        Some(format!(
-            "{path} is {value:e}, the nearest known systems have {}",
-            others.join(", ")
-        ))
+        let others: Vec<String> =
+            figures.iter().map(|(name, figure)| format!("{name} {figure:e}")).collect();
+        Some(format!("{path} is {value:e}, the nearest known systems have {}", others.join(", ")))
     }
 }

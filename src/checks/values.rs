@@ -38,19 +38,14 @@ impl Wrong {
         if total == 0 {
             return Vec::new();
         }
-        let shown: Vec<usize> = (0..self.bad.len())
-            .filter(|&i| self.bad[i])
-            .take(EXAMPLES)
-            .collect();
+        let shown: Vec<usize> =
+            (0..self.bad.len()).filter(|&i| self.bad[i]).take(EXAMPLES).collect();
         let kinds: Vec<String> = self.kinds.keys().cloned().collect();
         let verb = if total == 1 { "has" } else { "have" };
         let message = format!("{} {verb} {}", plural(total, "row"), kinds.join(", "));
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         let evidence = serde_json::to_value(&self.kinds).unwrap_or_default();
-        let finding = rows
-            .finding(message)
-            .rows(total)
-            .examples(rows.examples(&shown, &columns));
+        let finding = rows.finding(message).rows(total).examples(rows.examples(&shown, &columns));
         vec![finding.evidence("rows_by_kind", evidence)]
     }
 }
@@ -103,13 +98,7 @@ pub fn not_positive(rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
         if clean {
             continue;
         }
-        let zero = rows
-            .at
-            .spec
-            .zero
-            .get(name)
-            .map(|z| z.mask(&scope))
-            .transpose()?;
+        let zero = rows.at.spec.zero.get(name).map(|z| z.mask(&scope)).transpose()?;
         wrong.add(name, rows.table.rows, |i| match column.number(i) {
             v if v < 0.0 => Some("below zero"),
             0.0 if !zero.as_ref().is_some_and(|z| z.get(i)) => Some("zero"),
@@ -140,29 +129,20 @@ impl KeyRange {
             };
             match column.kind {
                 ColumnKind::Int => self.int(&mut wrong, name, found, rows.table.rows),
-                ColumnKind::Text if !column.optional && spec.reads(name) => {
-                    wrong.add(name, rows.table.rows, |i| {
-                        found.is_null(i).then_some("null")
-                    });
+                ColumnKind::Text if !column.optional && found.has_nulls() && spec.reads(name) => {
+                    wrong.add(name, rows.table.rows, |i| found.is_null(i).then_some("null"));
                 }
                 _ => {}
             }
         }
         if let Some(require) = &spec.require
-            && require
-                .columns()
-                .iter()
-                .all(|c| rows.table.column(c).is_some())
+            && require.columns().iter().all(|c| rows.table.column(c).is_some())
         {
             let scope = rows.scope();
             let accepted = require.mask(&scope)?;
             let why = "that the loader refuses";
-            wrong.add("values", scope.rows(), |i| {
-                (!accepted.get(i)).then_some(why)
-            });
-            wrong
-                .columns
-                .extend(require.columns().iter().map(|c| (*c).to_owned()));
+            wrong.add("values", scope.rows(), |i| (!accepted.get(i)).then_some(why));
+            wrong.columns.extend(require.columns().iter().map(|c| (*c).to_owned()));
         }
         Ok(wrong.finding(rows))
     }
@@ -170,18 +150,14 @@ impl KeyRange {
     fn int(&self, wrong: &mut Wrong, name: &str, column: &Column, rows: usize) {
         let listed = |list: &[String]| list.iter().any(|n| n == name);
         let least = if listed(&self.may_be_zero) { 0.0 } else { 1.0 };
-        let most = if listed(&self.wide) {
-            u64::MAX as f64
-        } else {
-            f64::from(u32::MAX)
-        };
-        if let Column::Int {
-            values,
-            nulls: None,
-        } = column
-            && values.iter().all(|v| (least..=most).contains(&(*v as f64)))
-        {
-            return;
+        let most = if listed(&self.wide) { u64::MAX as f64 } else { f64::from(u32::MAX) };
+        // Whole columns at a time: nearly every column is in range.
+        if let Column::Int { values, nulls: None } = column {
+            let (low, high) =
+                values.iter().fold((i64::MAX, i64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
+            if low as f64 >= least && high as f64 <= most {
+                return;
+            }
         }
         if !matches!(column, Column::Int { .. } | Column::Float { .. }) {
             return;

@@ -33,38 +33,25 @@ pub(super) fn render(report: &Report, colour: bool) -> String {
 
 fn write_finding(out: &mut String, finding: &Finding, paint: &Paint) {
     let severity = paint.severity(finding.severity);
-    let _ = writeln!(
-        out,
-        "  {severity} {}: {}",
-        paint.bold(&finding.rule),
-        clean(&finding.message)
-    );
+    let _ =
+        writeln!(out, "  {severity} {}: {}", paint.bold(&finding.rule), clean(&finding.message));
     for example in finding.examples.iter().take(ROWS) {
         let _ = writeln!(out, "      {}", paint.dim(&clean(&line(example))));
     }
     let rest = finding.examples.len().saturating_sub(ROWS);
     if rest > 0 {
-        let _ = writeln!(
-            out,
-            "      {}",
-            paint.dim(&format!("and {rest} more in --format json"))
-        );
+        let _ = writeln!(out, "      {}", paint.dim(&format!("and {rest} more in --format json")));
     }
 }
 
 fn line(example: &Example) -> String {
-    let key = pairs(example.key.iter().map(|(k, v)| (k, v)));
-    let values = pairs(example.values.iter());
-    let arrow = if key.is_empty() || values.is_empty() {
-        ""
-    } else {
-        " → "
-    };
+    let (key, values) = (pairs(&example.key), pairs(&example.values));
+    let arrow = if key.is_empty() || values.is_empty() { "" } else { " → " };
     format!("row {}: {key}{arrow}{values}", example.row)
 }
 
-fn pairs<'a>(items: impl Iterator<Item = (&'a String, &'a Value)>) -> String {
-    let pairs: Vec<String> = items.map(|(k, v)| format!("{k}={}", short(v))).collect();
+fn pairs(items: &[(String, Value)]) -> String {
+    let pairs: Vec<String> = items.iter().map(|(k, v)| format!("{k}={}", short(v))).collect();
     pairs.join(" ")
 }
 
@@ -91,36 +78,20 @@ fn write_advice(out: &mut String, report: &Report, paint: &Paint) {
         .filter(|f| f.waived_by.is_none() && f.severity != Severity::Info)
         .map(|f| f.rule.as_str())
         .collect();
-    for rule in report
-        .rules
-        .iter()
-        .filter(|r| found.contains(r.id.as_str()))
-    {
+    for rule in report.rules.iter().filter(|r| found.contains(r.id.as_str())) {
         let advice: Vec<&str> = rule.instead.split_whitespace().collect();
-        let _ = writeln!(
-            out,
-            "{} {}",
-            paint.bold(&format!("{}:", rule.id)),
-            advice.join(" ")
-        );
+        let _ = writeln!(out, "{} {}", paint.bold(&format!("{}:", rule.id)), advice.join(" "));
     }
     if !found.is_empty() {
-        let _ = writeln!(
-            out,
-            "{}\n",
-            paint.dim("perfdb-gate explain RULE tells the whole story")
-        );
+        let _ = writeln!(out, "{}\n", paint.dim("perfdb-gate explain RULE tells the whole story"));
     }
 }
 
 fn write_summary(out: &mut String, report: &Report, paint: &Paint) {
     let c = report.counts;
     let word = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let mut parts = vec![
-        word(c.errors, "error"),
-        word(c.warnings, "warning"),
-        word(c.infos, "info"),
-    ];
+    let mut parts =
+        vec![word(c.errors, "error"), word(c.warnings, "warning"), word(c.infos, "info")];
     if c.waived > 0 {
         parts.push(format!("{} waived", c.waived));
     }
@@ -130,11 +101,7 @@ fn write_summary(out: &mut String, report: &Report, paint: &Paint) {
     } else {
         format!(" in {}", word(tables.len() as u64, "file"))
     };
-    let state = if report.tables + report.files == 0 {
-        "nothing was checked: "
-    } else {
-        ""
-    };
+    let state = if report.tables + report.files == 0 { "nothing was checked: " } else { "" };
     let line = format!(
         "{state}{}{found}; {}, {} rows judged in {:.2} s",
         parts.join(", "),
@@ -174,11 +141,7 @@ struct Paint {
 
 impl Paint {
     fn wrap(&self, code: &str, text: &str) -> String {
-        if self.on {
-            format!("\x1b[{code}m{text}\x1b[0m")
-        } else {
-            text.to_owned()
-        }
+        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
     fn bold(&self, text: &str) -> String {
@@ -205,9 +168,6 @@ mod tests {
 
     #[test]
     fn hostile_names_are_inert() {
-        assert_eq!(
-            clean("a\x1b[31mb\nc\u{202e}"),
-            "a\\u{1b}[31mb\\u{a}c\\u{202e}"
-        );
+        assert_eq!(clean("a\x1b[31mb\nc\u{202e}"), "a\\u{1b}[31mb\\u{a}c\\u{202e}");
     }
 }

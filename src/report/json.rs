@@ -64,7 +64,8 @@ struct JsonExample<'a> {
     row: u64,
     #[serde(serialize_with = "as_map")]
     key: &'a [(String, Value)],
-    values: &'a BTreeMap<String, Value>,
+    #[serde(serialize_with = "as_map")]
+    values: &'a [(String, Value)],
 }
 
 fn as_map<S: Serializer>(pairs: &[(String, Value)], serializer: S) -> Result<S::Ok, S::Error> {
@@ -74,10 +75,7 @@ fn as_map<S: Serializer>(pairs: &[(String, Value)], serializer: S) -> Result<S::
 pub(super) fn render(report: &Report) -> String {
     let document = Document {
         schema: "perfdb-gate/v1",
-        tool: Tool {
-            name: "perfdb-gate",
-            version: env!("CARGO_PKG_VERSION"),
-        },
+        tool: Tool { name: "perfdb-gate", version: env!("CARGO_PKG_VERSION") },
         command: report.command,
         summary: Summary {
             tables: report.tables,
@@ -120,11 +118,7 @@ fn finding(finding: &Finding) -> JsonFinding<'_> {
         examples: finding
             .examples
             .iter()
-            .map(|e| JsonExample {
-                row: e.row,
-                key: &e.key,
-                values: &e.values,
-            })
+            .map(|e| JsonExample { row: e.row, key: &e.key, values: &e.values })
             .collect(),
         waived_by: finding.waived_by.as_deref(),
         new: None,

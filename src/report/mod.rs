@@ -98,14 +98,9 @@ pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
             "check the folder and the space on its disk",
         )
     };
-    let folder = path
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .prefix(".perfdb-gate-")
-        .tempfile_in(folder)
-        .map_err(failed)?;
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file =
+        tempfile::Builder::new().prefix(".perfdb-gate-").tempfile_in(folder).map_err(failed)?;
     file.write_all(text).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
     // A temporary file is the owner's alone; a report is to be read by whoever may read the folder.
@@ -123,10 +118,9 @@ pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
 pub fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::new(
-            format!("cannot write to standard output: {e}"),
-            "",
-        )),
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::new(format!("cannot write to standard output: {e}"), ""))
+        }
         _ => Ok(()),
     }
 }

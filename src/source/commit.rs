@@ -27,13 +27,10 @@ pub(super) fn resolve<'r>(repo: &'r Repository, reference: &str) -> Result<git2:
     // A branch that only the remote has is what a CI clone usually holds.
     repo.revparse_single(reference)
         .or_else(|e| {
-            repo.revparse_single(&format!("refs/remotes/origin/{reference}"))
-                .map_err(|_| e)
+            repo.revparse_single(&format!("refs/remotes/origin/{reference}")).map_err(|_| e)
         })
         .map_err(|_| {
-            let unborn = repo
-                .head()
-                .is_err_and(|e| e.code() == git2::ErrorCode::UnbornBranch);
+            let unborn = repo.head().is_err_and(|e| e.code() == git2::ErrorCode::UnbornBranch);
             let hint = if unborn {
                 "the repository has no commit yet".to_owned()
             } else if repo.is_shallow() {
@@ -89,10 +86,7 @@ impl Commit {
             None => Repository::open(&self.git_dir)?,
         };
         let done = f(&repo);
-        self.idle
-            .lock()
-            .unwrap_or_else(|e| e.into_inner())
-            .push(repo);
+        self.idle.lock().unwrap_or_else(|e| e.into_inner()).push(repo);
         done
     }
 }
@@ -112,9 +106,7 @@ impl Source for Commit {
             let tree = if self.prefix.is_empty() {
                 top
             } else {
-                top.get_path(Path::new(&self.prefix))?
-                    .to_object(repo)?
-                    .peel_to_tree()?
+                top.get_path(Path::new(&self.prefix))?.to_object(repo)?.peel_to_tree()?
             };
             tree.walk(TreeWalkMode::PreOrder, |folder, entry| {
                 let name = name_of(entry);
@@ -133,21 +125,13 @@ impl Source for Commit {
                             }
                             _ => 0,
                         };
-                        entries.push(Entry {
-                            path: path(),
-                            kind,
-                            size,
-                        });
+                        entries.push(Entry { path: path(), kind, size });
                         TreeWalkResult::Ok
                     }
                     Some(ObjectType::Tree) if name.starts_with('.') => TreeWalkResult::Skip,
                     Some(ObjectType::Tree) if named_like_a_table(&name) => {
                         let kind = EntryKind::Broken("a directory, not a file".into());
-                        entries.push(Entry {
-                            path: path(),
-                            kind,
-                            size: 0,
-                        });
+                        entries.push(Entry { path: path(), kind, size: 0 });
                         TreeWalkResult::Skip
                     }
                     _ => TreeWalkResult::Ok,
@@ -177,25 +161,15 @@ impl Source for Commit {
 
     fn changed_since(&self, reference: &str) -> Result<Vec<String>> {
         let Some(head) = self.commit else {
-            return Err(Error::new(
-                "a bare tree has no history",
-                "name a commit with --ref",
-            ));
+            return Err(Error::new("a bare tree has no history", "name a commit with --ref"));
         };
         let idle = self.idle.lock().unwrap_or_else(|e| e.into_inner());
-        let repo = idle
-            .first()
-            .ok_or_else(|| Error::new("the repository is busy", ""))?;
+        let repo = idle.first().ok_or_else(|| Error::new("the repository is busy", ""))?;
         let base = merge_base(repo, reference, head)?;
         let failed = git_error("cannot compare commits");
-        let old = repo
-            .find_commit(base)
-            .and_then(|c| c.tree())
-            .map_err(&failed)?;
+        let old = repo.find_commit(base).and_then(|c| c.tree()).map_err(&failed)?;
         let new = repo.find_tree(self.tree).map_err(&failed)?;
-        let diff = repo
-            .diff_tree_to_tree(Some(&old), Some(&new), None)
-            .map_err(&failed)?;
+        let diff = repo.diff_tree_to_tree(Some(&old), Some(&new), None).map_err(&failed)?;
         Ok(touched(&diff))
     }
 }

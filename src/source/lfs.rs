@@ -25,13 +25,8 @@ pub fn pointer(bytes: &[u8]) -> Option<Pointer> {
     let text = std::str::from_utf8(bytes).ok()?;
     let value = |key: &str| text.lines().find_map(|l| l.strip_prefix(key));
     let oid = value("oid sha256:").unwrap_or_default().trim();
-    let size = value("size ")
-        .and_then(|s| s.trim().parse().ok())
-        .unwrap_or(0);
-    Some(Pointer {
-        oid: oid.to_owned(),
-        size,
-    })
+    let size = value("size ").and_then(|s| s.trim().parse().ok()).unwrap_or(0);
+    Some(Pointer { oid: oid.to_owned(), size })
 }
 
 /// The object of `pointer` from the store below the git directory, when it is there.
@@ -40,11 +35,7 @@ pub(super) fn resolve(git_dir: &Path, pointer: &Pointer) -> Option<Vec<u8>> {
     if oid.len() != 64 || !oid.bytes().all(|b| b.is_ascii_hexdigit()) {
         return None;
     }
-    let path = git_dir
-        .join("lfs/objects")
-        .join(&oid[..2])
-        .join(&oid[2..4])
-        .join(oid);
+    let path = git_dir.join("lfs/objects").join(&oid[..2]).join(&oid[2..4]).join(oid);
     std::fs::read(path).ok()
 }
 
@@ -55,13 +46,7 @@ mod tests {
     #[test]
     fn reads_a_pointer_and_nothing_else() {
         let text = b"version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 12\n";
-        assert_eq!(
-            pointer(text),
-            Some(Pointer {
-                oid: "abc".into(),
-                size: 12
-            })
-        );
+        assert_eq!(pointer(text), Some(Pointer { oid: "abc".into(), size: 12 }));
         assert_eq!(pointer(b"PAR1"), None);
         assert_eq!(pointer(&[b'v'; 2000]), None);
     }

@@ -63,15 +63,9 @@ const LARGEST_TEXT: u64 = 1 << 30;
 
 /// Refuses files that no table or sidecar is as large as, before memory is taken for them.
 fn guard_size(path: &str, size: u64) -> Result<(), String> {
-    let most = if path.ends_with(".parquet") {
-        LARGEST
-    } else {
-        LARGEST_TEXT
-    };
+    let most = if path.ends_with(".parquet") { LARGEST } else { LARGEST_TEXT };
     if size > most {
-        return Err(format!(
-            "{size} bytes are more than such a file has (at most {most})"
-        ));
+        return Err(format!("{size} bytes are more than such a file has (at most {most})"));
     }
     Ok(())
 }
@@ -94,11 +88,7 @@ fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
         Err(e) if e.code() == git2::ErrorCode::NotFound => return Ok(None),
         Err(e) => {
             return Err(Error::new(
-                format!(
-                    "cannot open the repository at {}: {}",
-                    root.display(),
-                    e.message()
-                ),
+                format!("cannot open the repository at {}: {}", root.display(), e.message()),
                 "if it belongs to another user, `git config --global --add safe.directory DIR` allows it",
             ));
         }
@@ -113,10 +103,7 @@ fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
 
 /// A path with forward slashes, lossy where it is not UTF-8.
 fn slashes(path: &Path) -> String {
-    let parts: Vec<_> = path
-        .components()
-        .map(|c| c.as_os_str().to_string_lossy())
-        .collect();
+    let parts: Vec<_> = path.components().map(|c| c.as_os_str().to_string_lossy()).collect();
     parts.join("/")
 }
 
@@ -132,10 +119,7 @@ fn merge_base(repo: &git2::Repository, reference: &str, head: git2::Oid) -> Resu
         } else {
             "the two have no common history"
         };
-        Error::new(
-            format!("no merge base with {reference}: {}", e.message()),
-            hint,
-        )
+        Error::new(format!("no merge base with {reference}: {}", e.message()), hint)
     })
 }
 

@@ -26,10 +26,7 @@ impl WorkTree {
             && repo.is_bare()
         {
             return Err(Error::new(
-                format!(
-                    "{} is a bare repository, it has no work tree",
-                    root.display()
-                ),
+                format!("{} is a bare repository, it has no work tree", root.display()),
                 "name a commit with --ref",
             ));
         }
@@ -39,10 +36,7 @@ impl WorkTree {
                 "--root takes a repository or a folder that holds a perf database",
             ));
         }
-        Ok(Self {
-            root: root.to_owned(),
-            prefix: found.map(|(_, p)| p).unwrap_or_default(),
-        })
+        Ok(Self { root: root.to_owned(), prefix: found.map(|(_, p)| p).unwrap_or_default() })
     }
 }
 
@@ -53,9 +47,7 @@ impl Source for WorkTree {
         while let Some(item) = walk.next() {
             let item = item.map_err(|e| {
                 let at = e.path().unwrap_or(&self.root).display().to_string();
-                let why = e
-                    .io_error()
-                    .map_or_else(|| e.to_string(), ToString::to_string);
+                let why = e.io_error().map_or_else(|| e.to_string(), ToString::to_string);
                 Error::new(format!("cannot list {at}: {why}"), "check its permissions")
             })?;
             let name = item.file_name().to_string_lossy();
@@ -68,11 +60,7 @@ impl Source for WorkTree {
                     walk.skip_current_dir();
                 } else if item.depth() > 0 && named_like_a_table(&name) {
                     let kind = EntryKind::Broken("a directory, not a file".into());
-                    entries.push(Entry {
-                        path,
-                        kind,
-                        size: 0,
-                    });
+                    entries.push(Entry { path, kind, size: 0 });
                     walk.skip_current_dir();
                 }
                 continue;
@@ -120,10 +108,7 @@ impl Source for WorkTree {
         let head = super::commit::resolve(&repo, "HEAD")?.id();
         let base = merge_base(&repo, reference, head)?;
         let failed = git_error("cannot compare the work tree");
-        let tree = repo
-            .find_commit(base)
-            .and_then(|c| c.tree())
-            .map_err(&failed)?;
+        let tree = repo.find_commit(base).and_then(|c| c.tree()).map_err(&failed)?;
         let mut options = git2::DiffOptions::new();
         options.include_untracked(true).recurse_untracked_dirs(true);
         let diff = repo

@@ -63,11 +63,8 @@ impl Specs {
                 .map_err(|e| Error::new(format!("cannot read {shown}: {e}"), ""))?;
             let relative = item.path().strip_prefix(folder).unwrap_or(item.path());
             let inside = relative.to_string_lossy().replace('\\', "/");
-            let role = if inside.starts_with("systems/") {
-                inside
-            } else {
-                format!("rules/{inside}")
-            };
+            let role =
+                if inside.starts_with("systems/") { inside } else { format!("rules/{inside}") };
             self.add_as(&role, &shown, &text)?;
         }
         Ok(())
@@ -79,11 +76,7 @@ impl Specs {
 
     /// Adds one file; `role` says by its place what it is, `shown` is its name in errors.
     fn add_as(&mut self, role: &str, shown: &str, text: &str) -> Result<()> {
-        let stem = role
-            .rsplit('/')
-            .next()
-            .unwrap_or(role)
-            .trim_end_matches(".yaml");
+        let stem = role.rsplit('/').next().unwrap_or(role).trim_end_matches(".yaml");
         if role.starts_with("systems/") {
             let system = System::parse(stem, text).map_err(|e| malformed(shown, &e.to_string()))?;
             self.systems.insert(stem.to_owned(), system);

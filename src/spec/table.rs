@@ -139,11 +139,8 @@ impl TableSpec {
     /// Whether the key, the loader's filters or the latency read the column.
     pub fn reads(&self, column: &str) -> bool {
         let parts = self.key.iter().chain(&self.latency).map(|p| &p.value);
-        let rest = self
-            .filter
-            .iter()
-            .chain(&self.require)
-            .chain(self.buckets.iter().map(|b| &b.rows));
+        let rest =
+            self.filter.iter().chain(&self.require).chain(self.buckets.iter().map(|b| &b.rows));
         parts.chain(rest).any(|e| e.columns().contains(&column))
     }
 
@@ -164,11 +161,7 @@ impl TableSpec {
                 None => key.push(part()),
             }
             if !IDENTITY.contains(&column.as_str()) {
-                specs.push(ColumnSpec {
-                    name: column.clone(),
-                    kind,
-                    optional: false,
-                });
+                specs.push(ColumnSpec { name: column.clone(), kind, optional: false });
             }
         }
         Self {
@@ -194,10 +187,7 @@ impl KeyPart {
     fn column(name: &str) -> Option<Self> {
         let value: Expr = name.parse().ok()?;
         value.as_column()?;
-        Some(Self {
-            name: name.to_owned(),
-            value,
-        })
+        Some(Self { name: name.to_owned(), value })
     }
 }
 
@@ -287,10 +277,7 @@ impl Family {
     /// Checks what the YAML's types cannot: names that formulas use exist.
     pub(super) fn into_specs(self) -> Result<Vec<TableSpec>, String> {
         let family = self.family;
-        self.tables
-            .into_iter()
-            .map(|(name, table)| table.into_spec(name, &family))
-            .collect()
+        self.tables.into_iter().map(|(name, table)| table.into_spec(name, &family)).collect()
     }
 }
 
@@ -315,11 +302,7 @@ impl Table {
             }
         }
         let latency = match self.latency {
-            Some(map) => map
-                .0
-                .into_iter()
-                .map(|(name, value)| KeyPart { name, value })
-                .collect(),
+            Some(map) => map.0.into_iter().map(|(name, value)| KeyPart { name, value }).collect(),
             None => columns
                 .iter()
                 .filter(|c| c.kind == ColumnKind::Measure(Unit::Ms))
@@ -347,24 +330,12 @@ impl Table {
         // `system` is the place's, so that a formula can tell one machine from the others.
         let known = |c: &str| c == "system" || IDENTITY.contains(&c) || spec.column(c).is_some();
         let parts = spec.key.iter().chain(&spec.latency).map(|p| &p.value);
-        let rest = spec
-            .filter
-            .iter()
-            .chain(&spec.require)
-            .chain(spec.zero.values());
-        let named = parts
-            .chain(rest)
-            .chain(spec.buckets.iter().map(|b| &b.rows))
-            .flat_map(Expr::columns);
-        let plain = spec
-            .sweep
-            .iter()
-            .chain(spec.zero.keys())
-            .map(String::as_str);
+        let rest = spec.filter.iter().chain(&spec.require).chain(spec.zero.values());
+        let named =
+            parts.chain(rest).chain(spec.buckets.iter().map(|b| &b.rows)).flat_map(Expr::columns);
+        let plain = spec.sweep.iter().chain(spec.zero.keys()).map(String::as_str);
         if let Some(unknown) = named.chain(plain).find(|c| !known(c)) {
-            return Err(bad(format!(
-                "a formula reads {unknown}, which is no column of it"
-            )));
+            return Err(bad(format!("a formula reads {unknown}, which is no column of it")));
         }
         Ok(spec)
     }
@@ -388,10 +359,6 @@ impl ColumnSpec {
                 ));
             }
         };
-        Ok(Self {
-            name,
-            kind,
-            optional,
-        })
+        Ok(Self { name, kind, optional })
     }
 }

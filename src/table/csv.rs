@@ -25,34 +25,18 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
         return Err(Fault::Unreadable("it holds binary data, not text".into()));
     }
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
-    let header = reader
-        .byte_headers()
-        .map_err(|e| Fault::Unreadable(e.to_string()))?
-        .clone();
-    let names: Vec<String> = header
-        .iter()
-        .map(|n| String::from_utf8_lossy(n).into_owned())
-        .collect();
+    let header = reader.byte_headers().map_err(|e| Fault::Unreadable(e.to_string()))?.clone();
+    let names: Vec<String> =
+        header.iter().map(|n| String::from_utf8_lossy(n).into_owned()).collect();
     if names.is_empty() || names.iter().all(|n| n.trim().is_empty()) {
         return Err(Fault::Unreadable("it has no header".into()));
     }
-    if let Some(twice) = names
-        .iter()
-        .enumerate()
-        .find(|(i, n)| names[..*i].contains(n))
-    {
-        return Err(Fault::Unreadable(format!(
-            "its header names {} twice",
-            twice.1
-        )));
+    if let Some(twice) = names.iter().enumerate().find(|(i, n)| names[..*i].contains(n)) {
+        return Err(Fault::Unreadable(format!("its header names {} twice", twice.1)));
     }
 
     let mut columns: Vec<Cells> = names.iter().map(|n| Cells::new(is_text(n))).collect();
-    let mut torn = Torn {
-        bytes,
-        first: Vec::new(),
-        rows: 0,
-    };
+    let mut torn = Torn { bytes, first: Vec::new(), rows: 0 };
     let mut rows = 0;
     let mut record = csv::ByteRecord::new();
     loop {
@@ -72,10 +56,7 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
             torn.push(start, width(record.len(), names.len()));
         } else {
             rows += 1;
-            columns
-                .iter_mut()
-                .zip(record.iter())
-                .for_each(|(c, cell)| c.push(cell));
+            columns.iter_mut().zip(record.iter()).for_each(|(c, cell)| c.push(cell));
         }
     }
     if !bytes.ends_with(b"\n") && rows > 0 && torn.rows == 0 {
@@ -85,23 +66,14 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
         );
     }
     if torn.rows > 0 {
-        return Err(Fault::Torn {
-            first: torn.first,
-            rows: torn.rows,
-        });
+        return Err(Fault::Torn { first: torn.first, rows: torn.rows });
     }
-    let columns = names
-        .into_iter()
-        .zip(columns.into_iter().map(Cells::finish))
-        .collect();
+    let columns = names.into_iter().zip(columns.into_iter().map(Cells::finish)).collect();
     Ok(Table { rows, columns })
 }
 
 fn long_line(bytes: &[u8]) -> Option<usize> {
-    bytes
-        .split(|b| *b == b'\n')
-        .position(|line| line.len() > LONGEST_LINE)
-        .map(|i| i + 1)
+    bytes.split(|b| *b == b'\n').position(|line| line.len() > LONGEST_LINE).map(|i| i + 1)
 }
 
 fn width(found: usize, wanted: usize) -> String {
@@ -142,10 +114,7 @@ struct Cells {
 
 impl Cells {
     fn new(text: bool) -> Self {
-        Self {
-            texts: Vec::new(),
-            text,
-        }
+        Self { texts: Vec::new(), text }
     }
 
     fn push(&mut self, cell: &[u8]) {
@@ -160,10 +129,8 @@ impl Cells {
 
     fn finish(self) -> Column {
         let cells = &self.texts;
-        let nulls = cells
-            .iter()
-            .any(Option::is_none)
-            .then(|| cells.iter().map(Option::is_none).collect());
+        let nulls =
+            cells.iter().any(Option::is_none).then(|| cells.iter().map(Option::is_none).collect());
         if !self.text {
             if let Some(values) = parsed(cells, 0, |t| t.parse::<i64>().ok()) {
                 return Column::Int { values, nulls };
@@ -192,7 +159,8 @@ impl Cells {
                 }),
             })
             .collect();
-        Column::Text { codes, dict }
+        let nulls = cells.iter().filter(|c| c.is_none()).count();
+        Column::Text { codes, dict, nulls }
     }
 }
 
@@ -202,10 +170,7 @@ fn parsed<T: Copy>(
     null: T,
     parse: impl Fn(&str) -> Option<T>,
 ) -> Option<Vec<T>> {
-    cells
-        .iter()
-        .map(|c| c.as_deref().map_or(Some(null), &parse))
-        .collect()
+    cells.iter().map(|c| c.as_deref().map_or(Some(null), &parse)).collect()
 }
 
 #[cfg(test)]
@@ -240,26 +205,15 @@ mod tests {
     fn torn_rows_are_named_by_line() {
         assert_eq!(torn("m,latency\n1,0.5\n\n2\n")[0].0, 4);
         assert_eq!(torn("m,latency\r\n1,0.5\r\n2\r\n")[0].0, 3);
-        assert!(
-            torn("m,latency\n1,0.52,0.6\n")[0]
-                .1
-                .contains("run together")
-        );
-        assert!(
-            torn("m,latency\n1,0.5\nm,latency\n2,0.6\n")[0]
-                .1
-                .contains("header")
-        );
+        assert!(torn("m,latency\n1,0.52,0.6\n")[0].1.contains("run together"));
+        assert!(torn("m,latency\n1,0.5\nm,latency\n2,0.6\n")[0].1.contains("header"));
         assert!(torn("m,latency\n1,0.5\n2,0.")[0].1.contains("no end"));
     }
 
     #[test]
     fn what_is_no_text_table_is_unreadable() {
         assert!(matches!(table("m,m\n1,2\n"), Err(Fault::Unreadable(_))));
-        assert!(matches!(
-            decode(b"\0\0\0", &|_| false),
-            Err(Fault::Unreadable(_))
-        ));
+        assert!(matches!(decode(b"\0\0\0", &|_| false), Err(Fault::Unreadable(_))));
         let long = format!("m\n{}\n", "1".repeat(LONGEST_LINE + 1));
         assert!(matches!(table(&long), Err(Fault::Unreadable(_))));
     }

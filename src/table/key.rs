@@ -17,10 +17,7 @@ impl<'a> Keys<'a> {
             .iter()
             .map(|p| Ok((p.name.as_str(), p.value.eval(scope)?)))
             .collect::<Result<_, ExprError>>()?;
-        Ok(Self {
-            parts,
-            rows: scope.rows(),
-        })
+        Ok(Self { parts, rows: scope.rows() })
     }
 
     /// A hash of each row's key. Equal keys hash alike in every table, whatever the encoding.
@@ -32,9 +29,7 @@ impl<'a> Keys<'a> {
                 Value::Bool(v) => fold(&mut hashes, v, |b| u64::from(b) + 1),
                 Value::Text(codes, dict) => {
                     let by_code: Vec<u64> = dict.iter().map(|t| text_hash(t)).collect();
-                    fold(&mut hashes, codes, |c| {
-                        by_code.get(c as usize).copied().unwrap_or(0)
-                    });
+                    fold(&mut hashes, codes, |c| by_code.get(c as usize).copied().unwrap_or(0));
                 }
             }
         }
@@ -59,25 +54,17 @@ impl<'a> Keys<'a> {
             Value::Number(v) if v.get(row).is_nan() => serde_json::Value::Null,
             Value::Number(v) => number_json(v.get(row)),
             Value::Bool(v) => v.get(row).into(),
-            Value::Text(codes, dict) => dict
-                .get(codes.get(row) as usize)
-                .map(|t| t.as_ref().into())
-                .unwrap_or_default(),
+            Value::Text(codes, dict) => {
+                dict.get(codes.get(row) as usize).map(|t| t.as_ref().into()).unwrap_or_default()
+            }
         };
-        self.parts
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), json(value)))
-            .collect()
+        self.parts.iter().map(|(name, value)| ((*name).to_owned(), json(value))).collect()
     }
 }
 
 /// Bits that are equal for equal numbers: one zero, one NaN.
 fn number_bits(value: f64) -> u64 {
-    if value.is_nan() {
-        u64::MAX
-    } else {
-        (value + 0.0).to_bits()
-    }
+    if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
 }
 
 #[inline]
@@ -103,7 +90,6 @@ fn fold<T: Copy>(hashes: &mut [u64], values: &Vals<'_, T>, bits: impl Fn(T) -> u
 
 fn text_hash(text: &str) -> u64 {
     // FNV-1a: short names, hashed once a dictionary entry.
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
-        (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
-    })
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
 }

@@ -23,10 +23,7 @@ pub enum Fault {
     /// A git-LFS pointer stands where the table should be.
     LfsPointer(Pointer),
     /// Text rows that are damaged: line (counted from 1) and what is wrong there, and how many there are.
-    Torn {
-        first: Vec<(u64, String)>,
-        rows: usize,
-    },
+    Torn { first: Vec<(u64, String)>, rows: usize },
     /// It has columns but no rows.
     Empty,
 }
@@ -43,25 +40,13 @@ pub struct Table {
 #[derive(Debug)]
 pub enum Column {
     /// Whole numbers; a null row holds 0.
-    Int {
-        values: Vec<i64>,
-        nulls: Option<Vec<bool>>,
-    },
+    Int { values: Vec<i64>, nulls: Option<Vec<bool>> },
     /// Numbers; a null row holds NaN.
-    Float {
-        values: Vec<f64>,
-        nulls: Option<Vec<bool>>,
-    },
+    Float { values: Vec<f64>, nulls: Option<Vec<bool>> },
     /// Flags; a null row holds false.
-    Bool {
-        values: Vec<bool>,
-        nulls: Option<Vec<bool>>,
-    },
+    Bool { values: Vec<bool>, nulls: Option<Vec<bool>> },
     /// Names, as codes into the distinct ones; a null row holds [`NULL_CODE`].
-    Text {
-        codes: Vec<u32>,
-        dict: Vec<Arc<str>>,
-    },
+    Text { codes: Vec<u32>, dict: Vec<Arc<str>>, nulls: usize },
     /// A type that no table has, by its name.
     Other(String),
 }
@@ -90,24 +75,14 @@ impl Table {
             Format::Parquet => parquet::decode(bytes)?,
             Format::Csv => csv::decode(bytes, is_text)?,
         };
-        if table.rows == 0 {
-            Err(Fault::Empty)
-        } else {
-            Ok(table)
-        }
+        if table.rows == 0 { Err(Fault::Empty) } else { Ok(table) }
     }
 
     /// The row count that a parquet file's footer states, or `None` where it has no whole footer.
     pub fn count_rows(bytes: &[u8], format: Format) -> Option<usize> {
         match format {
             Format::Parquet => parquet::count_rows(bytes),
-            Format::Csv => Some(
-                bytes
-                    .iter()
-                    .filter(|b| **b == b'\n')
-                    .count()
-                    .saturating_sub(1),
-            ),
+            Format::Csv => Some(bytes.iter().filter(|b| **b == b'\n').count().saturating_sub(1)),
         }
     }
 
@@ -156,6 +131,17 @@ impl Column {
         }
     }
 
+    /// Whether any row is null.
+    pub fn has_nulls(&self) -> bool {
+        match self {
+            Self::Int { nulls, .. } | Self::Float { nulls, .. } | Self::Bool { nulls, .. } => {
+                nulls.is_some()
+            }
+            Self::Text { nulls, .. } => *nulls > 0,
+            Self::Other(_) => true,
+        }
+    }
+
     /// The row as a number, NaN where it is null or no number.
     pub fn number(&self, row: usize) -> f64 {
         match self {
@@ -174,7 +160,7 @@ impl Column {
             Self::Int { values, .. } => values[row].into(),
             Self::Float { values, .. } => number_json(values[row]),
             Self::Bool { values, .. } => values[row].into(),
-            Self::Text { codes, dict } => dict[codes[row] as usize].as_ref().into(),
+            Self::Text { codes, dict, .. } => dict[codes[row] as usize].as_ref().into(),
             Self::Other(name) => name.as_str().into(),
         }
     }
@@ -184,11 +170,7 @@ impl Column {
             let Some(nulls) = nulls else {
                 return values.clone();
             };
-            values
-                .iter()
-                .zip(nulls)
-                .map(|(v, n)| if *n { f64::NAN } else { *v })
-                .collect()
+            values.iter().zip(nulls).map(|(v, n)| if *n { f64::NAN } else { *v }).collect()
         };
         match self {
             Self::Int { values, nulls } => {
@@ -197,7 +179,7 @@ impl Column {
             }
             Self::Float { values, .. } => Value::Number(Vals::Rows(Cow::Borrowed(values))),
             Self::Bool { values, .. } => Value::Bool(Vals::Rows(Cow::Borrowed(values))),
-            Self::Text { codes, dict } => {
+            Self::Text { codes, dict, .. } => {
                 Value::Text(Vals::Rows(Cow::Borrowed(codes)), Cow::Borrowed(dict))
             }
             Self::Other(_) => Value::Number(Vals::One(f64::NAN)),

@@ -19,12 +19,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Table, Fault> {
 }
 
 pub(super) fn count_rows(bytes: &[u8]) -> Option<usize> {
-    guarded(|| {
-        ParquetReader::new(Cursor::new(bytes))
-            .num_rows()
-            .map_err(|e| one_line(&e))
-    })
-    .ok()
+    guarded(|| ParquetReader::new(Cursor::new(bytes)).num_rows().map_err(|e| one_line(&e))).ok()
 }
 
 fn guarded<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
@@ -50,16 +45,11 @@ fn read(bytes: &[u8]) -> Result<Table, String> {
     let rows = reader.num_rows().map_err(|e| one_line(&e))?;
     let width = reader.schema().map_err(|e| one_line(&e))?.len();
     if rows.saturating_mul(width.max(1)) > MOST_CELLS {
-        return Err(format!(
-            "it claims {rows} rows of {width} columns, more than memory holds"
-        ));
+        return Err(format!("it claims {rows} rows of {width} columns, more than memory holds"));
     }
     let frame = reader.finish().map_err(|e| one_line(&e))?;
     if frame.height() != rows {
-        return Err(format!(
-            "its footer states {rows} rows, its pages hold {}",
-            frame.height()
-        ));
+        return Err(format!("its footer states {rows} rows, its pages hold {}", frame.height()));
     }
     let columns = frame
         .columns()
@@ -84,25 +74,16 @@ fn column(series: &Series) -> Result<Column, String> {
         d if d.is_integer() => {
             let ints = cast(DataType::Int64)?;
             let ints = ints.i64().map_err(|e| one_line(&e))?;
-            Column::Int {
-                values: flat(ints, 0),
-                nulls,
-            }
+            Column::Int { values: flat(ints, 0), nulls }
         }
         d if d.is_float() => {
             let floats = cast(DataType::Float64)?;
             let floats = floats.f64().map_err(|e| one_line(&e))?;
-            Column::Float {
-                values: flat(floats, f64::NAN),
-                nulls,
-            }
+            Column::Float { values: flat(floats, f64::NAN), nulls }
         }
         DataType::Boolean => {
             let bools = series.bool().map_err(|e| one_line(&e))?;
-            Column::Bool {
-                values: bools.iter().map(|b| b.unwrap_or(false)).collect(),
-                nulls,
-            }
+            Column::Bool { values: bools.iter().map(|b| b.unwrap_or(false)).collect(), nulls }
         }
         DataType::String => encode(series.str().map_err(|e| one_line(&e))?),
         DataType::Categorical(..) | DataType::Enum(..) => {
@@ -131,17 +112,16 @@ fn encode(column: &StringChunked) -> Column {
         // Cells of one parquet dictionary entry share their view, so equal views are equal text
         // (within a chunk); only a view not seen before is looked up by its text.
         let views = chunk.views();
+        let mut recent = Recent::default();
         let mut by_view: HashMap<u128, u32> = HashMap::new();
-        let mut last = None;
         for (i, view) in views.iter().enumerate() {
             if nulls.as_ref().is_some_and(|n| n[codes.len()]) {
                 codes.push(NULL_CODE);
                 continue;
             }
             let bits = view.as_u128();
-            let code = match last {
-                Some((bits_before, code)) if bits_before == bits => code,
-                _ => *by_view.entry(bits).or_insert_with(|| {
+            let code = recent.get(bits).unwrap_or_else(|| {
+                let code = *by_view.entry(bits).or_insert_with(|| {
                     let text = chunk.value(i);
                     if let Some(code) = by_text.get(text) {
                         return *code;
@@ -150,11 +130,35 @@ fn encode(column: &StringChunked) -> Column {
                     dict.push(text.clone());
                     by_text.insert(text, code);
                     code
-                }),
-            };
-            last = Some((bits, code));
+                });
+                recent.put(bits, code);
+                code
+            });
             codes.push(code);
         }
     }
-    Column::Text { codes, dict }
+    Column::Text { codes, dict, nulls: column.null_count() }
+}
+
+/// The last few views and their codes: most columns alternate between two or three names, and
+/// looking through these is cheaper than hashing.
+#[derive(Default)]
+struct Recent {
+    views: [u128; 4],
+    codes: [u32; 4],
+    used: usize,
+    next: usize,
+}
+
+impl Recent {
+    #[inline]
+    fn get(&self, view: u128) -> Option<u32> {
+        self.views[..self.used].iter().position(|v| *v == view).map(|at| self.codes[at])
+    }
+
+    fn put(&mut self, view: u128, code: u32) {
+        (self.views[self.next], self.codes[self.next]) = (view, code);
+        self.next = (self.next + 1) % self.views.len();
+        self.used = (self.used + 1).min(self.views.len());
+    }
 }

@@ -58,23 +58,12 @@ impl Tree {
     /// Runs git in the tree.
     pub fn git(&self, args: &[&str]) -> String {
         let out = std::process::Command::new("git")
-            .args([
-                "-c",
-                "user.name=t",
-                "-c",
-                "user.email=t@t",
-                "-c",
-                "init.defaultBranch=main",
-            ])
+            .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"])
             .args(args)
             .current_dir(self.path())
             .output()
             .expect("git");
-        assert!(
-            out.status.success(),
-            "git {args:?}: {}",
-            String::from_utf8_lossy(&out.stderr)
-        );
+        assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));
         String::from_utf8_lossy(&out.stdout).trim().to_owned()
     }
 
@@ -103,10 +92,7 @@ pub struct Run(pub Output);
 /// Runs the binary with an environment that says nothing.
 pub fn run(args: &[&str]) -> Run {
     let mut command = assert_cmd::Command::cargo_bin("perfdb-gate").expect("the binary");
-    command
-        .args(args)
-        .env_remove("NO_COLOR")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command.args(args).env_remove("NO_COLOR").env("GIT_CONFIG_GLOBAL", "/dev/null");
     Run(command.output().expect("a run"))
 }
 
@@ -125,7 +111,8 @@ impl Run {
 
     /// The JSON report, its elapsed time taken out.
     pub fn json(&self) -> Value {
-        let mut json: Value = serde_json::from_str(&self.out()).expect(&self.err());
+        let mut json: Value =
+            serde_json::from_str(&self.out()).unwrap_or_else(|e| panic!("{e}: {}", self.err()));
         json["summary"]["elapsed_ms"] = 0.into();
         json
     }
@@ -137,14 +124,7 @@ impl Run {
         let findings = json["findings"].as_array().expect("findings");
         findings
             .iter()
-            .map(|f| {
-                format!(
-                    "{} {} {}",
-                    text(f, "rule"),
-                    text(f, "severity"),
-                    text(f, "path")
-                )
-            })
+            .map(|f| format!("{} {} {}", text(f, "rule"), text(f, "severity"), text(f, "path")))
             .collect()
     }
 

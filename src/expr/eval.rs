@@ -1,0 +1,245 @@
+//! Evaluation, a whole column at a time.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::{Compare, Function, Math, NULL_CODE, Node, Scope, Vals, Value};
+
+impl Node {
+    pub(super) fn eval<'a>(&'a self, scope: &'a dyn Scope) -> Result<Value<'a>, String> {
+        let rows = scope.rows();
+        Ok(match self {
+            Self::Number(n) => Value::Number(Vals::One(*n)),
+            Self::Text(t) => Value::Text(Vals::One(0), Cow::Owned(vec![t.clone()])),
+            Self::Bool(b) => Value::Bool(Vals::One(*b)),
+            Self::Null => Value::Number(Vals::One(f64::NAN)),
+            Self::Column(name) => scope.column(name).unwrap_or(Value::Number(Vals::One(f64::NAN))),
+            Self::Field(path) => Value::Number(Vals::One(scope.field(path).unwrap_or(f64::NAN))),
+            Self::Neg(a) => Value::Number(a.numbers(scope)?.map(|v| -v)),
+            Self::Not(a) => Value::Bool(a.bools(scope)?.map(|v| !v)),
+            Self::Math(op, a, b) => {
+                let f: fn(f64, f64) -> f64 = match op {
+                    Math::Add => |a, b| a + b,
+                    Math::Sub => |a, b| a - b,
+                    Math::Mul => |a, b| a * b,
+                    Math::Div => |a, b| a / b,
+                    Math::Rem => |a, b| a % b,
+                };
+                Value::Number(a.numbers(scope)?.zip(&b.numbers(scope)?, rows, f))
+            }
+            Self::Compare(op, a, b) => {
+                Value::Bool(compare(*op, a.eval(scope)?, b.eval(scope)?, rows)?)
+            }
+            Self::Logic { and, sides } => {
+                let f: fn(bool, bool) -> bool = if *and { |a, b| a && b } else { |a, b| a || b };
+                Value::Bool(sides.0.bools(scope)?.zip(&sides.1.bools(scope)?, rows, f))
+            }
+            Self::Like(a, pattern) => match a.eval(scope)? {
+                Value::Text(codes, dict) => {
+                    let hits: Vec<bool> = dict.iter().map(|t| like(t, pattern)).collect();
+                    Value::Bool(codes.map(|c| c != NULL_CODE && hits[c as usize]))
+                }
+                // A column that this table lacks matches nothing.
+                Value::Number(Vals::One(n)) if n.is_nan() => Value::Bool(Vals::One(false)),
+                _ => return Err("LIKE wants a text column".into()),
+            },
+            Self::IsNull(a) => Value::Bool(match a.eval(scope)? {
+                Value::Number(n) => n.map(f64::is_nan),
+                Value::Text(codes, _) => codes.map(|c| c == NULL_CODE),
+                Value::Bool(b) => b.map(|_| false),
+            }),
+            Self::Case(arms, otherwise) => case(arms, otherwise, scope)?,
+            Self::Call(function, args) => call(*function, args, scope)?,
+        })
+    }
+
+    pub(super) fn numbers<'a>(&'a self, scope: &'a dyn Scope) -> Result<Vals<'a, f64>, String> {
+        match self.eval(scope)? {
+            Value::Number(n) => Ok(n),
+            Value::Bool(b) => Ok(b.map(f64::from)),
+            Value::Text(..) => Err("a text stands where a number is needed".into()),
+        }
+    }
+
+    pub(super) fn bools<'a>(&'a self, scope: &'a dyn Scope) -> Result<Vals<'a, bool>, String> {
+        match self.eval(scope)? {
+            Value::Bool(b) => Ok(b),
+            Value::Number(n) => Ok(n.map(|n| n != 0.0 && !n.is_nan())),
+            Value::Text(..) => Err("a text stands where a truth value is needed".into()),
+        }
+    }
+}
+
+fn compare(op: Compare, a: Value, b: Value, rows: usize) -> Result<Vals<'static, bool>, String> {
+    let ordered = |a: f64, b: f64| match op {
+        Compare::Eq => a == b,
+        Compare::Ne => a != b && !a.is_nan() && !b.is_nan(),
+        Compare::Lt => a < b,
+        Compare::Le => a <= b,
+        Compare::Gt => a > b,
+        Compare::Ge => a >= b,
+    };
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => Ok(a.zip(&b, rows, ordered)),
+        (Value::Bool(a), Value::Bool(b)) => {
+            Ok(a.zip(&b, rows, |a, b| ordered(f64::from(a), f64::from(b))))
+        }
+        (Value::Text(a, da), Value::Text(b, db)) if matches!(op, Compare::Eq | Compare::Ne) => {
+            let same = op == Compare::Eq;
+            // Against a literal, the comparison is made once a dictionary entry.
+            if let Vals::One(code) = b
+                && code != NULL_CODE
+            {
+                let hits: Vec<bool> =
+                    da.iter().map(|t| (*t == db[code as usize]) == same).collect();
+                return Ok(a.map(|c| c != NULL_CODE && hits[c as usize]));
+            }
+            Ok(a.zip(&b, rows, |a, b| {
+                a != NULL_CODE && b != NULL_CODE && (da[a as usize] == db[b as usize]) == same
+            }))
+        }
+        // A column that this table lacks is null, and no comparison with null is true.
+        (Value::Number(Vals::One(n)), _) | (_, Value::Number(Vals::One(n))) if n.is_nan() => {
+            Ok(Vals::One(false))
+        }
+        _ => Err("unlike things are compared".into()),
+    }
+}
+
+fn case<'a>(
+    arms: &'a [(Node, Node)],
+    otherwise: &'a Node,
+    scope: &'a dyn Scope,
+) -> Result<Value<'a>, String> {
+    let rows = scope.rows();
+    let mut whens = Vec::new();
+    let mut thens = Vec::new();
+    for (when, then) in arms {
+        whens.push(when.bools(scope)?);
+        thens.push(then.eval(scope)?);
+    }
+    thens.push(otherwise.eval(scope)?);
+    let pick = |i: usize| whens.iter().position(|w| w.get(i)).unwrap_or(arms.len());
+
+    if thens.iter().any(|t| matches!(t, Value::Text(..))) {
+        let mut dict: Vec<Arc<str>> = Vec::new();
+        let mut codes = Vec::new();
+        for then in &thens {
+            match then {
+                Value::Text(c, d) => {
+                    codes.push((c.clone(), dict.len() as u32));
+                    dict.extend(d.iter().cloned());
+                }
+                Value::Number(Vals::One(n)) if n.is_nan() => codes.push((Vals::One(NULL_CODE), 0)),
+                _ => return Err("CASE mixes text with something else".into()),
+            }
+        }
+        let codes = (0..rows).map(|i| {
+            let (c, offset) = &codes[pick(i)];
+            match c.get(i) {
+                NULL_CODE => NULL_CODE,
+                c => c + offset,
+            }
+        });
+        return Ok(Value::Text(Vals::Rows(codes.collect()), Cow::Owned(dict)));
+    }
+    if thens.iter().all(|t| matches!(t, Value::Bool(_))) {
+        let get = |i: usize| match &thens[pick(i)] {
+            Value::Bool(b) => b.get(i),
+            _ => false,
+        };
+        return Ok(Value::Bool(Vals::Rows((0..rows).map(get).collect())));
+    }
+    let get = |i: usize| match &thens[pick(i)] {
+        Value::Number(n) => n.get(i),
+        Value::Bool(b) => f64::from(b.get(i)),
+        Value::Text(..) => f64::NAN,
+    };
+    Ok(Value::Number(Vals::Rows((0..rows).map(get).collect())))
+}
+
+fn call<'a>(
+    function: Function,
+    args: &'a [Node],
+    scope: &'a dyn Scope,
+) -> Result<Value<'a>, String> {
+    let rows = scope.rows();
+    // The first text or column that is there; numbers and text must not mix.
+    if matches!(function, Function::Coalesce)
+        && let Value::Text(..) = args[0].eval(scope)?
+    {
+        let when =
+            |n: &'a Node| (Node::Not(Box::new(Node::IsNull(Box::new(n.clone())))), n.clone());
+        let (last, first) = args.split_last().ok_or("an empty coalesce")?;
+        let arms: Vec<_> = first.iter().map(when).collect();
+        let owned = match case(&arms, last, scope)? {
+            Value::Text(Vals::Rows(c), d) => {
+                Value::Text(Vals::Rows(Cow::Owned(c.into_owned())), Cow::Owned(d.into_owned()))
+            }
+            _ => return Err("coalesce mixes text with something else".into()),
+        };
+        return Ok(owned);
+    }
+    let fold: fn(f64, f64) -> f64 = match function {
+        Function::Abs => return one(&args[0], scope, f64::abs),
+        Function::Ceil => return one(&args[0], scope, f64::ceil),
+        Function::Floor => return one(&args[0], scope, f64::floor),
+        Function::Log2 => return one(&args[0], scope, f64::log2),
+        Function::Sqrt => return one(&args[0], scope, f64::sqrt),
+        Function::Coalesce => |a, b| if a.is_nan() { b } else { a },
+        Function::Greatest => f64::max,
+        Function::Least => f64::min,
+        Function::Power => f64::powf,
+    };
+    let mut acc = args[0].numbers(scope)?;
+    for arg in &args[1..] {
+        acc = acc.zip(&arg.numbers(scope)?, rows, fold);
+    }
+    Ok(Value::Number(acc))
+}
+
+fn one<'a>(arg: &'a Node, scope: &'a dyn Scope, f: fn(f64) -> f64) -> Result<Value<'a>, String> {
+    Ok(Value::Number(arg.numbers(scope)?.map(f)))
+}
+
+/// SQL's LIKE: `%` stands for any run of characters; `_` is literal here, since names are full of it.
+fn like(text: &str, pattern: &str) -> bool {
+    let mut parts = pattern.split('%');
+    let first = parts.next().unwrap_or("");
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
+    let mut tail: Option<&str> = None;
+    for part in parts {
+        if let Some(middle) = tail.replace(part) {
+            match rest.find(middle) {
+                Some(at) => rest = &rest[at + middle.len()..],
+                None => return false,
+            }
+        }
+    }
+    match tail {
+        None => rest.is_empty(),
+        Some(end) => rest.ends_with(end),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::like;
+
+    #[test]
+    fn like_matches_as_sql_does() {
+        for (text, pattern, want) in [
+            ("abc", "abc", true),
+            ("abc", "a%", true),
+            ("abc", "%c", true),
+            ("abc", "%b%", true),
+            ("abc", "a%c%d", false),
+            ("aXbXc", "a%b%c", true),
+            ("ab", "ab%b", false),
+        ] {
+            assert_eq!(like(text, pattern), want, "{text} LIKE {pattern}");
+        }
+    }
+}

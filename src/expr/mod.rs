@@ -1,0 +1,363 @@
+//! One-line formulas in SQL's syntax, evaluated a whole column at a time.
+//!
+//! Rule and table specs are data, so what they say about rows (a loader's key, a row filter, when
+//! zero is right, a physical bound) is written as an expression over the table's columns, with the
+//! system's fields as `gpu.mem_bw` and so on:
+//!
+//! ```
+//! use perfdb_gate::expr::Expr;
+//! let kv: Expr = "CASE WHEN num_key_value_heads = num_heads THEN 0 ELSE num_key_value_heads END"
+//!     .parse()
+//!     .unwrap();
+//! assert_eq!(kv.columns(), ["num_heads", "num_key_value_heads"]);
+//! ```
+//!
+//! The syntax is parsed by `sqlparser`; what is understood here is arithmetic, comparison, `AND`,
+//! `OR`, `NOT`, `IN`, `BETWEEN`, `LIKE`, `IS NULL`, `CASE`, and the functions `abs`, `ceil`,
+//! `coalesce`, `floor`, `greatest`, `least`, `log2`, `power`, `sqrt`. Anything else is refused when
+//! the spec is read, not when a table happens to be judged.
+//!
+//! A null number is NaN and a null text is absent; comparing either is false, as in SQL a
+//! comparison with NULL is not true. A column that a table lacks is null in every row.
+
+mod eval;
+mod parse;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use sqlparser::dialect::GenericDialect;
+use sqlparser::parser::Parser;
+
+/// A parsed formula.
+#[derive(Debug, Clone)]
+pub struct Expr {
+    text: String,
+    node: Node,
+}
+
+/// Why a formula was refused, with the offending part of it.
+#[derive(Debug, thiserror::Error)]
+#[error("{why} in `{text}`")]
+pub struct ExprError {
+    text: String,
+    why: String,
+}
+
+/// Where names in a formula get their values.
+pub trait Scope {
+    /// Number of rows of every column.
+    fn rows(&self) -> usize;
+    /// The column of that name, or `None` where the table lacks it.
+    fn column(&self, name: &str) -> Option<Value<'_>>;
+    /// A dotted name such as `gpu.mem_bw`, or `None` where the system lacks it.
+    fn field(&self, path: &str) -> Option<f64>;
+}
+
+/// The value of a (sub-)expression: one for all rows, or one a row.
+#[derive(Debug, Clone)]
+pub enum Value<'a> {
+    /// Numbers, NaN where null.
+    Number(Vals<'a, f64>),
+    /// Truth values.
+    Bool(Vals<'a, bool>),
+    /// Text: codes into a dictionary, [`NULL_CODE`] where null.
+    Text(Vals<'a, u32>, Cow<'a, [Arc<str>]>),
+}
+
+/// The dictionary code of a null text.
+pub const NULL_CODE: u32 = u32::MAX;
+
+/// One value for all rows, or one a row.
+#[derive(Debug, Clone)]
+pub enum Vals<'a, T: Copy> {
+    /// The same value in every row.
+    One(T),
+    /// A value a row.
+    Rows(Cow<'a, [T]>),
+}
+
+impl<T: Copy> Vals<'_, T> {
+    /// The value in row `i`.
+    #[inline]
+    pub fn get(&self, i: usize) -> T {
+        match self {
+            Self::One(v) => *v,
+            Self::Rows(v) => v[i],
+        }
+    }
+
+    fn map<U: Copy>(&self, f: impl Fn(T) -> U) -> Vals<'static, U> {
+        match self {
+            Self::One(v) => Vals::One(f(*v)),
+            Self::Rows(v) => Vals::Rows(v.iter().map(|&v| f(v)).collect()),
+        }
+    }
+
+    fn zip<U: Copy, V: Copy>(
+        &self,
+        other: &Vals<'_, U>,
+        rows: usize,
+        f: impl Fn(T, U) -> V,
+    ) -> Vals<'static, V> {
+        match (self, other) {
+            (Self::One(a), Vals::One(b)) => Vals::One(f(*a, *b)),
+            (Self::Rows(a), Vals::One(b)) => Vals::Rows(a.iter().map(|&a| f(a, *b)).collect()),
+            (Self::One(a), Vals::Rows(b)) => Vals::Rows(b.iter().map(|&b| f(*a, b)).collect()),
+            (Self::Rows(a), Vals::Rows(b)) => {
+                Vals::Rows((0..rows).map(|i| f(a[i], b[i])).collect())
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Node {
+    Number(f64),
+    Text(Arc<str>),
+    Bool(bool),
+    Null,
+    Column(String),
+    Field(String),
+    Neg(Box<Node>),
+    Not(Box<Node>),
+    Math(Math, Box<Node>, Box<Node>),
+    Compare(Compare, Box<Node>, Box<Node>),
+    Logic { and: bool, sides: Box<(Node, Node)> },
+    Like(Box<Node>, String),
+    IsNull(Box<Node>),
+    Case(Vec<(Node, Node)>, Box<Node>),
+    Call(Function, Vec<Node>),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Math {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Compare {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Function {
+    Abs,
+    Ceil,
+    Coalesce,
+    Floor,
+    Greatest,
+    Least,
+    Log2,
+    Power,
+    Sqrt,
+}
+
+impl Node {
+    /// Calls `f` on this node and every one below it.
+    fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Node)) {
+        f(self);
+        match self {
+            Self::Neg(a) | Self::Not(a) | Self::Like(a, _) | Self::IsNull(a) => a.visit(f),
+            Self::Math(_, a, b) | Self::Compare(_, a, b) => {
+                a.visit(f);
+                b.visit(f);
+            }
+            Self::Logic { sides, .. } => {
+                sides.0.visit(f);
+                sides.1.visit(f);
+            }
+            Self::Case(arms, otherwise) => {
+                for (when, then) in arms {
+                    when.visit(f);
+                    then.visit(f);
+                }
+                otherwise.visit(f);
+            }
+            Self::Call(_, args) => args.iter().for_each(|a| a.visit(f)),
+            Self::Number(_) | Self::Text(_) | Self::Bool(_) | Self::Null => {}
+            Self::Column(_) | Self::Field(_) => {}
+        }
+    }
+}
+
+impl FromStr for Expr {
+    type Err = ExprError;
+
+    fn from_str(text: &str) -> Result<Self, ExprError> {
+        let refuse = |why: String| ExprError { text: text.to_owned(), why };
+        let mut parser = Parser::new(&GenericDialect {})
+            .try_with_sql(text)
+            .map_err(|e| refuse(e.to_string()))?;
+        let parsed = parser.parse_expr().map_err(|e| refuse(e.to_string()))?;
+        let rest = parser.peek_token();
+        if rest.token != sqlparser::tokenizer::Token::EOF {
+            return Err(refuse(format!("unexpected `{rest}` after the expression")));
+        }
+        Ok(Self { text: text.to_owned(), node: parse::lower(&parsed).map_err(refuse)? })
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Expr {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // A bare number or boolean is an expression too: `zero: true`.
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Expr;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("an expression in SQL's syntax")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Expr, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Visitor)
+    }
+}
+
+impl std::fmt::Display for Expr {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Expr {
+    /// Names of the columns it reads, sorted.
+    pub fn columns(&self) -> Vec<&str> {
+        let mut names = BTreeSet::new();
+        self.node.visit(&mut |node| {
+            if let Node::Column(name) = node {
+                names.insert(name.as_str());
+            }
+        });
+        names.into_iter().collect()
+    }
+
+    /// Dotted names of the system's fields it reads, sorted.
+    pub fn fields(&self) -> Vec<&str> {
+        let mut names = BTreeSet::new();
+        self.node.visit(&mut |node| {
+            if let Node::Field(name) = node {
+                names.insert(name.as_str());
+            }
+        });
+        names.into_iter().collect()
+    }
+
+    /// The bare column name, when that is all the formula is.
+    pub fn as_column(&self) -> Option<&str> {
+        match &self.node {
+            Node::Column(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Evaluates over every row of `scope`.
+    pub fn eval<'a>(&'a self, scope: &'a dyn Scope) -> Result<Value<'a>, ExprError> {
+        self.node.eval(scope).map_err(|why| ExprError { text: self.text.clone(), why })
+    }
+
+    /// Evaluates to numbers (NaN where null).
+    pub fn numbers<'a>(&'a self, scope: &'a dyn Scope) -> Result<Vals<'a, f64>, ExprError> {
+        self.node.numbers(scope).map_err(|why| ExprError { text: self.text.clone(), why })
+    }
+
+    /// Evaluates to truth values.
+    pub fn mask<'a>(&'a self, scope: &'a dyn Scope) -> Result<Vals<'a, bool>, ExprError> {
+        self.node.bools(scope).map_err(|why| ExprError { text: self.text.clone(), why })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Synthetic;
+
+    impl Scope for Synthetic {
+        fn rows(&self) -> usize {
+            3
+        }
+        fn column(&self, name: &str) -> Option<Value<'_>> {
+            match name {
+                "m" => Some(Value::Number(Vals::Rows(Cow::Owned(vec![1.0, 2.0, f64::NAN])))),
+                "kernel" => Some(Value::Text(
+                    Vals::Rows(Cow::Owned(vec![0, 1, NULL_CODE])),
+                    Cow::Owned(vec!["fa3_eager".into(), "triton".into()]),
+                )),
+                _ => None,
+            }
+        }
+        fn field(&self, path: &str) -> Option<f64> {
+            (path == "gpu.mem_bw").then_some(10.0)
+        }
+    }
+
+    fn numbers(text: &str) -> Vec<f64> {
+        let e: Expr = text.parse().unwrap();
+        let v = e.numbers(&Synthetic).unwrap();
+        (0..3).map(|i| v.get(i)).collect()
+    }
+
+    fn mask(text: &str) -> Vec<bool> {
+        let e: Expr = text.parse().unwrap();
+        let v = e.mask(&Synthetic).unwrap();
+        (0..3).map(|i| v.get(i)).collect()
+    }
+
+    #[test]
+    fn arithmetic_and_fields() {
+        assert_eq!(numbers("2 * m + gpu.mem_bw")[..2], [12.0, 14.0]);
+        assert_eq!(numbers("coalesce(window_size, 7)"), [7.0; 3]);
+        assert_eq!(numbers("coalesce(m, 0)"), [1.0, 2.0, 0.0]);
+        assert_eq!(numbers("floor(m / 2)")[..2], [0.0, 1.0]);
+        assert_eq!(numbers("greatest(1, m % 2, -m)")[..2], [1.0, 1.0]);
+    }
+
+    #[test]
+    fn null_compares_as_false() {
+        assert_eq!(mask("m >= 1"), [true, true, false]);
+        assert_eq!(mask("m <> 1"), [false, true, false]);
+        assert_eq!(mask("m IS NULL"), [false, false, true]);
+        assert_eq!(mask("absent = 'x' OR absent LIKE '%'"), [false; 3]);
+    }
+
+    #[test]
+    fn text_predicates() {
+        assert_eq!(mask("kernel LIKE '%_eager'"), [true, false, false]);
+        assert_eq!(mask("kernel NOT LIKE '%_eager'"), [false, true, true]);
+        assert_eq!(mask("kernel IN ('triton', 'fa3')"), [false, true, false]);
+        assert_eq!(mask("m BETWEEN 2 AND 3"), [false, true, false]);
+    }
+
+    #[test]
+    fn case_picks_text_and_numbers() {
+        let e: Expr = "CASE kernel WHEN 'triton' THEN 'mine' ELSE kernel END".parse().unwrap();
+        let Value::Text(codes, dict) = e.eval(&Synthetic).unwrap() else { panic!() };
+        let text = |i| (codes.get(i) != NULL_CODE).then(|| dict[codes.get(i) as usize].to_string());
+        assert_eq!(
+            [text(0), text(1), text(2)],
+            [Some("fa3_eager".into()), Some("mine".into()), None]
+        );
+        assert_eq!(numbers("CASE WHEN m = 1 THEN 5 ELSE m END")[..2], [5.0, 2.0]);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_with_the_text() {
+        for text in ["SELECT 1", "m +", "sum(m)", "m = 'a' || 'b'", "m AND )"] {
+            let error = text.parse::<Expr>().unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! sqlparser's syntax tree → ours, refusing what is not understood.
+
+use sqlparser::ast;
+
+use super::{Compare, Function, Math, Node};
+
+/// Turns sqlparser's syntax tree into ours, refusing what is not understood.
+pub(super) fn lower(e: &ast::Expr) -> Result<Node, String> {
+    use ast::{BinaryOperator as B, Expr as E, UnaryOperator as U};
+    let boxed = |e: &ast::Expr| lower(e).map(Box::new);
+    Ok(match e {
+        E::Nested(e) => lower(e)?,
+        E::Identifier(name) => Node::Column(name.value.clone()),
+        E::CompoundIdentifier(parts) => {
+            let parts: Vec<&str> = parts.iter().map(|p| p.value.as_str()).collect();
+            Node::Field(parts.join("."))
+        }
+        E::Value(v) => match &v.value {
+            ast::Value::Number(n, _) => {
+                Node::Number(n.parse().map_err(|_| format!("`{n}` is no number"))?)
+            }
+            ast::Value::SingleQuotedString(s) => Node::Text(s.as_str().into()),
+            ast::Value::Boolean(b) => Node::Bool(*b),
+            ast::Value::Null => Node::Null,
+            other => return Err(format!("unsupported literal `{other}`")),
+        },
+        E::UnaryOp { op: U::Minus, expr } => Node::Neg(boxed(expr)?),
+        E::UnaryOp { op: U::Not, expr } => Node::Not(boxed(expr)?),
+        E::BinaryOp { left, op, right } => {
+            let (l, r) = (boxed(left)?, boxed(right)?);
+            match op {
+                B::Plus => Node::Math(Math::Add, l, r),
+                B::Minus => Node::Math(Math::Sub, l, r),
+                B::Multiply => Node::Math(Math::Mul, l, r),
+                B::Divide => Node::Math(Math::Div, l, r),
+                B::Modulo => Node::Math(Math::Rem, l, r),
+                B::Eq => Node::Compare(Compare::Eq, l, r),
+                B::NotEq => Node::Compare(Compare::Ne, l, r),
+                B::Lt => Node::Compare(Compare::Lt, l, r),
+                B::LtEq => Node::Compare(Compare::Le, l, r),
+                B::Gt => Node::Compare(Compare::Gt, l, r),
+                B::GtEq => Node::Compare(Compare::Ge, l, r),
+                B::And => Node::Logic { and: true, sides: Box::new((*l, *r)) },
+                B::Or => Node::Logic { and: false, sides: Box::new((*l, *r)) },
+                other => return Err(format!("unsupported operator `{other}`")),
+            }
+        }
+        E::Between { expr, negated, low, high } => {
+            let low = Node::Compare(Compare::Ge, boxed(expr)?, boxed(low)?);
+            let high = Node::Compare(Compare::Le, boxed(expr)?, boxed(high)?);
+            negate(*negated, Node::Logic { and: true, sides: Box::new((low, high)) })
+        }
+        E::InList { expr, list, negated } => {
+            let any = list
+                .iter()
+                .map(|item| Ok(Node::Compare(Compare::Eq, boxed(expr)?, boxed(item)?)))
+                .reduce(|a, b| {
+                    Ok::<_, String>(Node::Logic { and: false, sides: Box::new((a?, b?)) })
+                });
+            negate(*negated, any.ok_or("an empty IN list")??)
+        }
+        E::Like { negated, expr, pattern, any: false, escape_char: None } => match &**pattern {
+            E::Value(v) => match &v.value {
+                ast::Value::SingleQuotedString(p) => {
+                    negate(*negated, Node::Like(boxed(expr)?, p.clone()))
+                }
+                other => return Err(format!("LIKE wants a text, not `{other}`")),
+            },
+            other => return Err(format!("LIKE wants a literal text, not `{other}`")),
+        },
+        E::IsNull(e) => Node::IsNull(boxed(e)?),
+        E::IsNotNull(e) => Node::Not(Box::new(Node::IsNull(boxed(e)?))),
+        E::Case { operand, conditions, else_result, .. } => {
+            let mut arms = Vec::new();
+            for arm in conditions {
+                let when = match operand {
+                    Some(o) => Node::Compare(Compare::Eq, boxed(o)?, boxed(&arm.condition)?),
+                    None => lower(&arm.condition)?,
+                };
+                arms.push((when, lower(&arm.result)?));
+            }
+            let otherwise = else_result.as_ref().map_or(Ok(Node::Null), |e| lower(e))?;
+            Node::Case(arms, Box::new(otherwise))
+        }
+        E::Floor { expr, .. } => Node::Call(Function::Floor, vec![lower(expr)?]),
+        E::Ceil { expr, .. } => Node::Call(Function::Ceil, vec![lower(expr)?]),
+        E::Function(call) => lower_call(call)?,
+        other => return Err(format!("unsupported expression `{other}`")),
+    })
+}
+
+fn negate(negated: bool, node: Node) -> Node {
+    if negated { Node::Not(Box::new(node)) } else { node }
+}
+
+fn lower_call(call: &ast::Function) -> Result<Node, String> {
+    let name = call.name.to_string().to_lowercase();
+    let (function, arity) = match name.as_str() {
+        "abs" => (Function::Abs, 1..=1),
+        "ceil" => (Function::Ceil, 1..=1),
+        "coalesce" => (Function::Coalesce, 1..=8),
+        "floor" => (Function::Floor, 1..=1),
+        "greatest" => (Function::Greatest, 2..=8),
+        "least" => (Function::Least, 2..=8),
+        "log2" => (Function::Log2, 1..=1),
+        "power" => (Function::Power, 2..=2),
+        "sqrt" => (Function::Sqrt, 1..=1),
+        _ => return Err(format!("unknown function `{name}`")),
+    };
+    let ast::FunctionArguments::List(list) = &call.args else {
+        return Err(format!("`{name}` wants arguments"));
+    };
+    let args = list
+        .args
+        .iter()
+        .map(|arg| match arg {
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(e)) => lower(e),
+            other => Err(format!("unsupported argument `{other}`")),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    if !arity.contains(&args.len()) {
+        return Err(format!("`{name}` does not take {} arguments", args.len()));
+    }
+    Ok(Node::Call(function, args))
+}
