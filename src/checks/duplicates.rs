@@ -221,8 +221,8 @@ fn example(
             dropped.iter().take(8).map(|r| number_json(numbers.get(*r))).collect();
         values.push((format!("{suffix}dropped_ms"), dropped.into()));
     }
-    values
-        .insert("dropped_rows".into(), dropped.iter().take(8).copied().collect::<Vec<_>>().into());
+    let rows: Vec<usize> = dropped.iter().take(8).copied().collect();
+    values.push(("dropped_rows".into(), rows.into()));
     Example { row: served as u64, key: keys.show(served), values }
 }
 
