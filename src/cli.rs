@@ -19,7 +19,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Judge a perf database: is this data right?
-    Validate(Validate),
+    Validate(Box<Validate>),
     /// List the rules.
     Rules(RulesArgs),
     /// Tell the whole story of a rule.

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     perfdb_gate::install_panic_hook();
     let cli = Cli::parse();
     let outcome = match cli.command {
-        Command::Validate(args) => run_validate(args),
+        Command::Validate(args) => run_validate(*args),
         Command::Rules(args) => specs(args.rules_dir.as_deref()).and_then(|specs| {
             report::print(&explain::list(&specs))?;
             Ok(0)
