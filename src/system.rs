@@ -18,6 +18,9 @@ pub struct System {
     pub devices: Vec<String>,
 }
 
+/// Size of the last cache before memory, in bytes.
+pub const L2_CACHE: &str = "gpu.l2_cache";
+
 impl System {
     /// Parses a system YAML. The error is one line that names the place.
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {
@@ -67,11 +70,15 @@ impl System {
         self.texts.contains_key("data_dir") || self.figures.keys().any(|k| k.starts_with("gpu."))
     }
 
-    /// Takes from `facts` what this YAML leaves out about identity; its figures stay its own.
+    /// Takes from `facts` what the loader's YAML has no field for: generation, device names, cache
+    /// size. Its own figures stay its own.
     pub fn with_facts(mut self, facts: Option<&System>) -> Self {
         let Some(facts) = facts else { return self };
         if self.devices.is_empty() {
             self.devices.clone_from(&facts.devices);
+        }
+        if let Some(cache) = facts.figure(L2_CACHE) {
+            self.figures.entry(L2_CACHE.into()).or_insert(cache);
         }
         if self.generation().is_none()
             && let Some(generation) = facts.generation()

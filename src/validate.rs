@@ -291,6 +291,7 @@ impl Job<'_> {
             spec: &spec,
             table: table.as_ref(),
             system: self.system(&file.place.system),
+            lookups: &self.specs.lookups,
             digest: digest.as_deref(),
             meta,
         };

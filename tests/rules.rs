@@ -56,6 +56,7 @@ fn rule_ids_are_the_contract() {
     let specs = Specs::embedded().unwrap();
     let ids: Vec<&str> = specs.rules.keys().map(String::as_str).collect();
     insta::assert_snapshot!(ids.join("\n"), @r"
+    below-speed-of-light
     device-mismatch
     duplicate-key
     framework-mismatch

@@ -1,5 +1,6 @@
 //! The kinds of check. A rule names one, with its parameters; each has a file here.
 
+mod bounds;
 mod decoding;
 mod duplicates;
 mod header;
@@ -19,7 +20,7 @@ use crate::expr::ExprError;
 use crate::finding::{Example, Finding, Severity};
 use crate::sidecar::{Meta, Reuse};
 use crate::sketch::Sketches;
-use crate::spec::{Rule, Specs, TableSpec};
+use crate::spec::{Lookups, Rule, Specs, TableSpec};
 use crate::system::System;
 use crate::table::{Fault, Keys, Table, TableScope};
 
@@ -57,6 +58,8 @@ pub enum Check {
     PowerLimit(power::LimitTolerance),
     /// The loader's key, more than once.
     DuplicateKey(duplicates::Conflict),
+    /// Measurements shorter than physics allows.
+    SpeedOfLight(bounds::Margins),
     /// Far fewer rows than elsewhere.
     Parity(parity::Shares),
     /// Tables of which no sidecar tells where they come from.
@@ -87,6 +90,8 @@ pub struct TableContext<'a> {
     pub table: Result<&'a Table, &'a Fault>,
     /// Its machine.
     pub system: Option<&'a System>,
+    /// What texts of its columns stand for.
+    pub lookups: &'a Lookups,
     /// SHA-256 of the file, in hex, where the sidecar states one.
     pub digest: Option<&'a str>,
     /// Its directory's sidecar, where it has one that can be read.
@@ -147,6 +152,7 @@ impl Check {
             Self::PowerRange(meter) => meter.check(&rows)?,
             Self::PowerLimit(tolerance) => tolerance.check(&rows)?,
             Self::DuplicateKey(conflict) => conflict.check(&rows)?,
+            Self::SpeedOfLight(margins) => margins.check(&rows)?,
             Self::SidecarContradiction(_) => sidecars::row_count(&rows).into_iter().collect(),
             _ => Vec::new(),
         })
@@ -206,7 +212,12 @@ pub struct RowContext<'a> {
 impl<'a> RowContext<'a> {
     /// The table as formulas see it.
     pub fn scope(&self) -> TableScope<'a> {
-        TableScope { table: self.table, place: &self.at.file.place, system: self.at.system }
+        TableScope {
+            table: self.table,
+            place: &self.at.file.place,
+            system: self.at.system,
+            lookups: self.at.lookups,
+        }
     }
 
     /// A finding of the rule's own severity.

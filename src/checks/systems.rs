@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::SystemContext;
-use crate::expr::{Expr, Scope, Value};
+use crate::expr::{Expr, Lookup, Scope, Value};
 use crate::finding::Finding;
 use crate::spec::Rule;
 use crate::system::System;
@@ -107,6 +107,9 @@ impl Scope for Figures<'_> {
     }
     fn field(&self, path: &str) -> Option<f64> {
         self.0.figure(path)
+    }
+    fn lookup(&self, _: Lookup, _: &str) -> Option<f64> {
+        None
     }
 }
 

@@ -50,6 +50,18 @@ impl Node {
             }),
             Self::Case(arms, otherwise) => case(arms, otherwise, scope)?,
             Self::Call(function, args) => call(*function, args, scope)?,
+            Self::Lookup(function, a) => Value::Number(match a.eval(scope)? {
+                Value::Text(codes, dict) => {
+                    let known: Vec<f64> = dict
+                        .iter()
+                        .map(|t| scope.lookup(*function, t).unwrap_or(f64::NAN))
+                        .collect();
+                    codes.map(|c| known.get(c as usize).copied().unwrap_or(f64::NAN))
+                }
+                // A column that this table lacks.
+                Value::Number(Vals::One(n)) if n.is_nan() => Vals::One(f64::NAN),
+                _ => return Err("only a text can be looked up".into()),
+            }),
         })
     }
 

@@ -14,8 +14,8 @@
 //!
 //! The syntax is parsed by `sqlparser`; what is understood here is arithmetic, comparison, `AND`,
 //! `OR`, `NOT`, `IN`, `BETWEEN`, `LIKE`, `IS NULL`, `CASE`, and the functions `abs`, `ceil`,
-//! `coalesce`, `floor`, `greatest`, `least`, `log2`, `power`, `sqrt`. Anything else is refused when
-//! the spec is read, not when a table happens to be judged.
+//! `coalesce`, `floor`, `greatest`, `least`, `log2`, `power`, `sqrt`, and what a dtype stands for:
+//! `bytes`, `flops`. Anything else is refused when the spec is read, not when a table happens to be judged.
 //!
 //! A null number is NaN and a null text is absent; comparing either is false, as in SQL a
 //! comparison with NULL is not true. A column that a table lacks is null in every row.
@@ -54,6 +54,17 @@ pub trait Scope {
     fn column(&self, name: &str) -> Option<Value<'_>>;
     /// A dotted name such as `gpu.mem_bw`, or `None` where the system lacks it.
     fn field(&self, path: &str) -> Option<f64>;
+    /// What a text of a column stands for, or `None` where that is not known.
+    fn lookup(&self, function: Lookup, text: &str) -> Option<f64>;
+}
+
+/// A fact that a text of a column stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lookup {
+    /// `bytes(dtype)`: bytes of an element.
+    Bytes,
+    /// `flops(dtype)`: FLOP/s at which the system multiplies it.
+    Flops,
 }
 
 /// The value of a (sub-)expression: one for all rows, or one a row.
@@ -130,6 +141,7 @@ enum Node {
     IsNull(Box<Node>),
     Case(Vec<(Node, Node)>, Box<Node>),
     Call(Function, Vec<Node>),
+    Lookup(Lookup, Box<Node>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -169,7 +181,13 @@ impl Node {
     fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Node)) {
         f(self);
         match self {
-            Self::Neg(a) | Self::Not(a) | Self::Like(a, _) | Self::IsNull(a) => a.visit(f),
+            Self::Neg(a)
+            | Self::Not(a)
+            | Self::Like(a, _)
+            | Self::IsNull(a)
+            | Self::Lookup(_, a) => {
+                a.visit(f);
+            }
             Self::Math(_, a, b) | Self::Compare(_, a, b) => {
                 a.visit(f);
                 b.visit(f);
@@ -302,6 +320,9 @@ mod tests {
         fn field(&self, path: &str) -> Option<f64> {
             (path == "gpu.mem_bw").then_some(10.0)
         }
+        fn lookup(&self, function: Lookup, text: &str) -> Option<f64> {
+            (function == Lookup::Bytes && text == "triton").then_some(2.0)
+        }
     }
 
     fn numbers(text: &str) -> Vec<f64> {
@@ -322,6 +343,8 @@ mod tests {
         assert_eq!(numbers("coalesce(window_size, 7)"), [7.0; 3]);
         assert_eq!(numbers("coalesce(m, 0)"), [1.0, 2.0, 0.0]);
         assert_eq!(numbers("floor(m / 2)")[..2], [0.0, 1.0]);
+        assert_eq!(numbers("3 * bytes(kernel)")[1], 6.0);
+        assert!(numbers("bytes(kernel)")[0].is_nan() && numbers("flops(absent)")[1].is_nan());
         assert_eq!(numbers("greatest(1, m % 2, -m)")[..2], [1.0, 1.0]);
     }
 

@@ -2,7 +2,7 @@
 
 use sqlparser::ast;
 
-use super::{Compare, Function, Math, Node};
+use super::{Compare, Function, Lookup, Math, Node};
 
 /// Turns sqlparser's syntax tree into ours, refusing what is not understood.
 pub(super) fn lower(e: &ast::Expr) -> Result<Node, String> {
@@ -95,6 +95,16 @@ fn negate(negated: bool, node: Node) -> Node {
 
 fn lower_call(call: &ast::Function) -> Result<Node, String> {
     let name = call.name.to_string().to_lowercase();
+    let lookup = match name.as_str() {
+        "bytes" => Some(Lookup::Bytes),
+        "flops" => Some(Lookup::Flops),
+        _ => None,
+    };
+    if let Some(lookup) = lookup {
+        let [arg] = <[Node; 1]>::try_from(arguments(&name, call)?)
+            .map_err(|args| format!("`{name}` does not take {} arguments", args.len()))?;
+        return Ok(Node::Lookup(lookup, Box::new(arg)));
+    }
     let (function, arity) = match name.as_str() {
         "abs" => (Function::Abs, 1..=1),
         "ceil" => (Function::Ceil, 1..=1),
@@ -107,19 +117,22 @@ fn lower_call(call: &ast::Function) -> Result<Node, String> {
         "sqrt" => (Function::Sqrt, 1..=1),
         _ => return Err(format!("unknown function `{name}`")),
     };
+    let args = arguments(&name, call)?;
+    if !arity.contains(&args.len()) {
+        return Err(format!("`{name}` does not take {} arguments", args.len()));
+    }
+    Ok(Node::Call(function, args))
+}
+
+fn arguments(name: &str, call: &ast::Function) -> Result<Vec<Node>, String> {
     let ast::FunctionArguments::List(list) = &call.args else {
         return Err(format!("`{name}` wants arguments"));
     };
-    let args = list
-        .args
+    list.args
         .iter()
         .map(|arg| match arg {
             ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(e)) => lower(e),
             other => Err(format!("unsupported argument `{other}`")),
         })
-        .collect::<Result<Vec<_>, _>>()?;
-    if !arity.contains(&args.len()) {
-        return Err(format!("`{name}` does not take {} arguments", args.len()));
-    }
-    Ok(Node::Call(function, args))
+        .collect()
 }

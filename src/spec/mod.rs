@@ -14,9 +14,12 @@ use include_dir::{Dir, include_dir};
 use serde::de::DeserializeOwned;
 
 pub use rule::{Example, Rule};
-pub use table::{Bucket, ColumnKind, ColumnSpec, IDENTITY, KeyPart, Serves, TableSpec, Unit};
+pub use table::{
+    Bound, Bucket, ColumnKind, ColumnSpec, IDENTITY, KeyPart, Serves, TableSpec, Unit,
+};
 
 use crate::error::{Error, Result};
+use crate::expr::Lookup;
 use crate::system::System;
 
 static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
@@ -31,6 +34,36 @@ pub struct Specs {
     pub tables: BTreeMap<String, Arc<TableSpec>>,
     /// Facts about known systems by name.
     pub systems: BTreeMap<String, System>,
+    /// What names in the tables stand for: for each name of a kind of fact, a value by text.
+    pub lookups: Lookups,
+}
+
+/// Facts that formulas look up by a text: `bytes(gemm_dtype)`.
+#[derive(Debug, Default, Clone)]
+pub struct Lookups {
+    /// Bytes of an element, by dtype.
+    bytes: BTreeMap<String, f64>,
+    /// The system's figure of the rate at which it is multiplied, by dtype.
+    flops: BTreeMap<String, String>,
+}
+
+impl Lookups {
+    /// The value of `function` for `text` on a machine; `None` where nothing is known.
+    pub fn get(&self, function: Lookup, text: &str, system: Option<&System>) -> Option<f64> {
+        match function {
+            Lookup::Bytes => self.bytes.get(text).copied(),
+            Lookup::Flops => system?.figure(self.flops.get(text)?).filter(|f| *f > 0.0),
+        }
+    }
+}
+
+/// A dtype's facts, in `rules/dtypes.yaml`.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Dtype {
+    bytes: f64,
+    #[serde(default)]
+    flops: Option<String>,
 }
 
 impl Specs {
@@ -84,6 +117,11 @@ impl Specs {
             let family: table::Family = parse(shown, text)?;
             for spec in family.into_specs().map_err(|e| malformed(shown, &e))? {
                 self.tables.insert(spec.name.clone(), Arc::new(spec));
+            }
+        } else if role == "rules/dtypes.yaml" {
+            for (name, dtype) in parse::<BTreeMap<String, Dtype>>(shown, text)? {
+                self.lookups.bytes.insert(name.clone(), dtype.bytes);
+                self.lookups.flops.extend(dtype.flops.map(|f| (name, f)));
             }
         } else {
             let rule: Rule = parse(shown, text)?;

@@ -91,6 +91,22 @@ pub struct Bucket {
     pub rows: Expr,
 }
 
+/// A time that no measurement can be shorter than.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bound {
+    /// What it is made of: math, memory, link.
+    pub name: String,
+    /// The bound in seconds.
+    pub seconds: Expr,
+    /// Whether it holds for certain, so that a shorter time is an error.
+    #[serde(default)]
+    pub strict: bool,
+    /// Bytes that are read once a call, for a bound that caches can beat.
+    #[serde(default)]
+    pub working_set: Option<Expr>,
+}
+
 /// What is known of a table.
 #[derive(Debug, Clone)]
 pub struct TableSpec {
@@ -116,6 +132,8 @@ pub struct TableSpec {
     pub zero: BTreeMap<String, Expr>,
     /// Columns along which time grows.
     pub sweep: Vec<String>,
+    /// Times that no measurement can be shorter than; empty where none is known to be sound.
+    pub bounds: Vec<Bound>,
     /// Whether rows of reuse donors and earlier versions fill what this table lacks.
     pub shared: bool,
     /// Whether the spec was inferred from a table's own columns.
@@ -176,6 +194,7 @@ impl TableSpec {
             latency: latency.into_iter().flatten().collect(),
             zero: BTreeMap::new(),
             sweep: Vec::new(),
+            bounds: Vec::new(),
             shared: true,
             inferred: true,
         }
@@ -231,6 +250,8 @@ struct Table {
     zero: BTreeMap<String, Expr>,
     #[serde(default)]
     sweep: Vec<String>,
+    #[serde(default)]
+    bounds: Vec<Bound>,
     #[serde(default = "yes")]
     shared: bool,
 }
@@ -321,6 +342,7 @@ impl Table {
             latency,
             zero: self.zero,
             sweep: self.sweep,
+            bounds: self.bounds,
             shared: self.shared,
             inferred: false,
         };
@@ -330,7 +352,8 @@ impl Table {
         // `system` is the place's, so that a formula can tell one machine from the others.
         let known = |c: &str| c == "system" || IDENTITY.contains(&c) || spec.column(c).is_some();
         let parts = spec.key.iter().chain(&spec.latency).map(|p| &p.value);
-        let rest = spec.filter.iter().chain(&spec.require).chain(spec.zero.values());
+        let bounds = spec.bounds.iter().flat_map(|b| b.working_set.iter().chain([&b.seconds]));
+        let rest = spec.filter.iter().chain(&spec.require).chain(spec.zero.values()).chain(bounds);
         let named =
             parts.chain(rest).chain(spec.buckets.iter().map(|b| &b.rows)).flat_map(Expr::columns);
         let plain = spec.sweep.iter().chain(spec.zero.keys()).map(String::as_str);

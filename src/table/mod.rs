@@ -10,9 +10,9 @@ use std::sync::Arc;
 pub use key::Keys;
 
 use crate::catalog::{Format, Place};
-use crate::expr::{NULL_CODE, Scope, Vals, Value};
+use crate::expr::{Lookup, NULL_CODE, Scope, Vals, Value};
 use crate::source::{Pointer, pointer};
-use crate::spec::ColumnKind;
+use crate::spec::{ColumnKind, Lookups};
 use crate::system::System;
 
 /// Why a table could not be read; each kind has a rule.
@@ -207,6 +207,8 @@ pub struct TableScope<'a> {
     pub place: &'a Place,
     /// Its machine, where one is described.
     pub system: Option<&'a System>,
+    /// What its texts stand for.
+    pub lookups: &'a Lookups,
 }
 
 impl Scope for TableScope<'_> {
@@ -225,5 +227,9 @@ impl Scope for TableScope<'_> {
 
     fn field(&self, path: &str) -> Option<f64> {
         self.system?.figure(path)
+    }
+
+    fn lookup(&self, function: Lookup, text: &str) -> Option<f64> {
+        self.lookups.get(function, text, self.system)
     }
 }
