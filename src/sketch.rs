@@ -2,16 +2,99 @@
 
 use std::collections::BTreeMap;
 
-/// Row counts of tables by path, judged ones and their neighbours.
+use crate::expr::{ExprError, Scope};
+use crate::spec::TableSpec;
+use crate::table::Keys;
+
+/// Points a sketch keeps, about. Those with the smallest key hashes are kept, so that sketches of
+/// two tables hold the same points of the keys that both have.
+const POINTS: usize = 4096;
+
+/// A sample of a table's points, by key.
+#[derive(Debug, Default)]
+pub struct Sketch {
+    /// Rows of the table.
+    pub rows: usize,
+    /// Key hash and latency in ms, by hash; of a repeated key, the first row.
+    pub points: Vec<(u64, f64)>,
+    /// Greatest hash that the sketch would hold.
+    pub end: u64,
+}
+
+/// Sketches by path, of judged tables and their neighbours; a table that cannot be read has none.
 #[derive(Debug, Default)]
 pub struct Sketches {
-    /// Rows by path; a table that cannot be read has none.
-    pub rows: BTreeMap<String, usize>,
+    /// Sketches by path.
+    pub by_path: BTreeMap<String, Sketch>,
+}
+
+impl Sketch {
+    /// Takes the sketch of a table.
+    pub fn of(spec: &TableSpec, keys: &Keys<'_>, scope: &dyn Scope) -> Result<Self, ExprError> {
+        let rows = scope.rows();
+        let Some(latency) = spec.latency.first() else {
+            return Ok(Self { rows, ..Self::default() });
+        };
+        let latency = latency.value.numbers(scope)?;
+        let end = if rows <= POINTS { u64::MAX } else { u64::MAX / rows as u64 * POINTS as u64 };
+        let kept = keys.hashes().iter().copied().zip(0u32..).filter(|(hash, _)| *hash <= end);
+        let mut order: Vec<(u64, u32)> = kept.collect();
+        order.sort_unstable();
+        order.dedup_by_key(|(hash, _)| *hash);
+        let points = order.iter().map(|(hash, row)| (*hash, latency.get(*row as usize))).collect();
+        Ok(Self { rows, points, end })
+    }
+
+    /// Pairs of latencies at the keys that both sketches would hold if both tables had them.
+    pub fn common<'a>(&'a self, other: &'a Self) -> Common<'a> {
+        let end = self.end.min(other.end);
+        let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.0 <= end)];
+        Common { a: within(self), b: within(other) }
+    }
+}
+
+/// Iterates over the keys that two sketches share.
+pub struct Common<'a> {
+    a: &'a [(u64, f64)],
+    b: &'a [(u64, f64)],
+}
+
+impl Iterator for Common<'_> {
+    /// Latency of the one and of the other, in ms.
+    type Item = (f64, f64);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let ((ha, va), (hb, vb)) = (self.a.first()?, self.b.first()?);
+            match ha.cmp(hb) {
+                std::cmp::Ordering::Less => self.a = &self.a[1..],
+                std::cmp::Ordering::Greater => self.b = &self.b[1..],
+                std::cmp::Ordering::Equal => {
+                    (self.a, self.b) = (&self.a[1..], &self.b[1..]);
+                    return Some((*va, *vb));
+                }
+            }
+        }
+    }
 }
 
 impl Sketches {
     /// Rows of the table at `path`, 0 where it cannot be read.
     pub fn rows(&self, path: &str) -> usize {
-        self.rows.get(path).copied().unwrap_or(0)
+        self.by_path.get(path).map_or(0, |s| s.rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sketches_share_the_keys_that_both_tables_have() {
+        let a = Sketch { rows: 3, points: vec![(1, 0.1), (4, 0.4), (9, 0.9)], end: u64::MAX };
+        let b = Sketch { rows: 9, points: vec![(1, 0.1), (5, 0.5)], end: 6 };
+        // Beyond 6 the other table may have the key without its sketch holding it.
+        assert_eq!(a.common(&b).collect::<Vec<_>>(), [(0.1, 0.1)]);
+        assert_eq!(a.common(&a).count(), 3);
     }
 }

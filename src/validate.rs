@@ -10,19 +10,19 @@ use std::time::Instant;
 use sha2::{Digest, Sha256};
 
 use crate::catalog::{Catalog, TableFile};
-use crate::checks::{DirContext, NeighbourContext, SystemContext, TableContext};
+use crate::checks::{CrossContext, DirContext, NeighbourContext, SystemContext, TableContext};
 use crate::error::{Error, Result, unknown};
-use crate::expr::ExprError;
-use crate::finding::{Finding, Sink};
+use crate::expr::{ExprError, Scope};
+use crate::finding::{Finding, Severity, Sink};
 use crate::parallel;
 use crate::report::Report;
 use crate::selection::{Selected, Selection};
 use crate::sidecar::{Meta, Reuse};
-use crate::sketch::Sketches;
+use crate::sketch::{Sketch, Sketches};
 use crate::source::{self, Entry, Source};
 use crate::spec::{ColumnKind, IDENTITY, Rule, Specs, TableSpec};
 use crate::system::System;
-use crate::table::{Fault, Table};
+use crate::table::{Fault, Keys, Table, TableScope};
 
 /// What to judge, and by which rules.
 #[derive(Debug, Default, Clone)]
@@ -117,9 +117,9 @@ struct Sidecars {
     reuse: BTreeMap<String, Result<Reuse, String>>,
 }
 
-/// What judging a table leaves.
+/// What judging a table leaves; one that cannot be read has no sketch.
 struct Judged {
-    rows: Option<usize>,
+    sketch: Option<Sketch>,
     findings: Vec<Finding>,
 }
 
@@ -140,10 +140,11 @@ impl Job<'_> {
         order.sort_by_key(|i| (std::cmp::Reverse(size(i)), *i));
         let judged = parallel::map(&items, &order, self.threads, |(index, judge)| {
             let file = &self.catalog.tables[*index];
+            let rules = if *judge { &self.rules[..] } else { &[] };
+            let judged = self.table(file, &sidecars, rules);
             if !judge {
-                return Ok(Judged { rows: self.count_rows(file), findings: Vec::new() });
+                return judged;
             }
-            let judged = self.table(file, &sidecars);
             progress.tables(done.fetch_add(1, Ordering::Relaxed) + 1, tables.len());
             judged
         });
@@ -154,14 +155,21 @@ impl Job<'_> {
         for ((index, judge), judged) in items.iter().zip(judged) {
             let judged = judged?;
             sink.extend(judged.findings);
+            let Some(sketch) = judged.sketch else { continue };
             if *judge {
-                rows += judged.rows.unwrap_or(0) as u64;
+                rows += sketch.rows as u64;
             }
-            if let Some(rows) = judged.rows {
-                sketches.rows.insert(self.catalog.tables[*index].entry.path.clone(), rows);
-            }
+            sketches.by_path.insert(self.catalog.tables[*index].entry.path.clone(), sketch);
         }
         sink.extend(self.against_neighbours(&tables, &sketches, &sidecars));
+        let cross = CrossContext {
+            catalog: &self.catalog,
+            sketches: &sketches,
+            reuse: &sidecars.reuse,
+            judged: &tables.iter().map(|i| self.catalog.tables[*i].entry.path.as_str()).collect(),
+            foreign: &|file| self.foreign(file, &sidecars),
+        };
+        sink.extend(self.rules.iter().flat_map(|r| r.check.cross(r, &cross)));
         let files = self.dirs(&sidecars, &mut sink) + self.systems(&mut sink);
         sink.extend(self.strays());
 
@@ -186,22 +194,13 @@ impl Job<'_> {
         (0..self.catalog.tables.len()).filter(|i| judged(&self.catalog.tables[*i])).collect()
     }
 
-    /// Tables that are not judged but that judged ones are compared with: the same table of the
-    /// same backend, in systems of the same generation.
+    /// Tables that are not judged but that judged ones are compared with: the same table elsewhere.
     fn neighbours(&self, tables: &[usize]) -> Vec<usize> {
-        let wanted: BTreeSet<(&str, &str)> = tables
-            .iter()
-            .map(|i| &self.catalog.tables[*i])
-            .map(|t| (t.table.as_str(), t.place.backend.as_str()))
-            .collect();
+        let name = |i: &usize| self.catalog.tables[*i].table.as_str();
+        let wanted: BTreeSet<&str> = tables.iter().map(name).collect();
         let judged: BTreeSet<usize> = tables.iter().copied().collect();
-        (0..self.catalog.tables.len())
-            .filter(|i| !judged.contains(i))
-            .filter(|i| {
-                let t = &self.catalog.tables[*i];
-                wanted.contains(&(t.table.as_str(), t.place.backend.as_str()))
-            })
-            .collect()
+        let others = (0..self.catalog.tables.len()).filter(|i| !judged.contains(i));
+        others.filter(|i| wanted.contains(name(i))).collect()
     }
 
     fn text(&self, entry: &Entry) -> Result<String, String> {
@@ -230,12 +229,6 @@ impl Job<'_> {
         file.system.as_ref().ok().or_else(|| self.specs.systems.get(name))
     }
 
-    /// Rows of a table that is only compared with.
-    fn count_rows(&self, file: &TableFile) -> Option<usize> {
-        let bytes = self.source.read(&file.entry).ok()?;
-        Table::count_rows(&bytes, file.format)
-    }
-
     fn spec(&self, file: &TableFile, table: Option<&Table>) -> Arc<TableSpec> {
         if let Some(spec) = self.specs.tables.get(&file.table) {
             return spec.clone();
@@ -247,8 +240,9 @@ impl Job<'_> {
         Arc::new(TableSpec::inferred(&file.table, family, &columns))
     }
 
-    fn table(&self, file: &TableFile, sidecars: &Sidecars) -> Result<Judged> {
-        let work = || self.judge_table(file, sidecars);
+    /// Judges a table by some rules, and takes its sketch to compare others with.
+    fn table(&self, file: &TableFile, sidecars: &Sidecars, rules: &[Arc<Rule>]) -> Result<Judged> {
+        let work = || self.judge_table(file, sidecars, rules);
         // A fault of ours must not pass for a verdict on the data.
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(judged)) => Ok(judged),
@@ -263,7 +257,12 @@ impl Job<'_> {
         }
     }
 
-    fn judge_table(&self, file: &TableFile, sidecars: &Sidecars) -> Result<Judged, ExprError> {
+    fn judge_table(
+        &self,
+        file: &TableFile,
+        sidecars: &Sidecars,
+        rules: &[Arc<Rule>],
+    ) -> Result<Judged, ExprError> {
         let meta = self
             .catalog
             .dir_of(file)
@@ -286,21 +285,44 @@ impl Job<'_> {
             }
         };
         let spec = self.spec(file, table.as_ref().ok());
+        let place = &file.place;
+        let system = self.system(&place.system);
+        let lookups = &self.specs.lookups;
+        let scope = table.as_ref().ok().map(|table| TableScope::new(table, place, system, lookups));
+        let keys = match &scope {
+            Some(scope) if !spec.key.is_empty() => Some(Keys::new(&spec.key, scope)?),
+            _ => None,
+        };
+        let sketch = match (&scope, &keys) {
+            (Some(scope), Some(keys)) => Some(Sketch::of(&spec, keys, scope)?),
+            (Some(scope), None) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
+            (None, _) => None,
+        };
         let context = TableContext {
             file,
             spec: &spec,
             table: table.as_ref(),
-            system: self.system(&file.place.system),
-            lookups: &self.specs.lookups,
+            system,
+            keys: keys.as_ref(),
+            lookups,
             digest: digest.as_deref(),
             meta,
         };
         let mut findings = Vec::new();
-        for rule in &self.rules {
+        for rule in rules {
             findings.extend(rule.check.table(rule, &context)?);
             findings.extend(rule.check.placement(rule, file, &spec));
         }
-        Ok(Judged { rows: table.ok().map(|t| t.rows), findings })
+        Ok(Judged { sketch, findings })
+    }
+
+    /// In how many ways a table's rows name another origin than its place.
+    fn foreign(&self, file: &TableFile, sidecars: &Sidecars) -> usize {
+        let rules: Vec<_> =
+            self.specs.rules.values().filter(|r| r.check.tells_origin()).cloned().collect();
+        let told = |f: &&Finding| f.severity != Severity::Info;
+        self.table(file, sidecars, &rules)
+            .map_or(0, |judged| judged.findings.iter().filter(told).count())
     }
 
     fn against_neighbours(

@@ -57,6 +57,7 @@ fn rule_ids_are_the_contract() {
     let ids: Vec<&str> = specs.rules.keys().map(String::as_str).collect();
     insta::assert_snapshot!(ids.join("\n"), @r"
     below-speed-of-light
+    copied-table
     device-mismatch
     duplicate-key
     framework-mismatch

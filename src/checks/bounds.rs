@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::{RowContext, plural};
-use crate::expr::ExprError;
+use crate::expr::{ExprError, Scope};
 use crate::finding::{EXAMPLES, Finding, Severity};
 use crate::system::L2_CACHE;
 use crate::table::number_json;
@@ -58,29 +58,28 @@ impl Margins {
         rows: &RowContext<'_>,
         bound: &crate::spec::Bound,
     ) -> Result<Option<Below>, ExprError> {
-        let scope = rows.scope();
         let Some(latency) = rows.at.spec.latency.first() else { return Ok(None) };
-        let seconds = bound.seconds.numbers(&scope)?;
-        let measured = latency.value.numbers(&scope)?;
-        let set = bound.working_set.as_ref().map(|s| s.numbers(&scope)).transpose()?;
         let cache = rows.at.system.and_then(|s| s.figure(L2_CACHE));
-        let least = match (&set, cache) {
+        let least = match (&bound.working_set, cache) {
             (None, _) => 0.0,
             (Some(_), Some(cache)) => self.caches * cache,
             // Without the cache's size nothing is known to be beyond it.
             (Some(_), None) => return Ok(None),
         };
-        let mut found: Vec<(f64, usize)> = (0..rows.table.rows)
-            .filter_map(|i| {
+        let mut found: Vec<(f64, usize)> = Vec::new();
+        for (start, part) in rows.scope().parts() {
+            let seconds = bound.seconds.numbers(&part)?;
+            let measured = latency.value.numbers(&part)?;
+            let set = bound.working_set.as_ref().map(|s| s.numbers(&part)).transpose()?;
+            found.extend((0..part.rows()).filter_map(|i| {
                 let (bound, measured) = (seconds.get(i) * 1e3, measured.get(i));
                 // Zero and less are latency-not-positive's; a bound that is not known is NaN.
                 let ratio = measured / bound;
-                let counts = measured > 0.0
-                    && ratio < self.reached
-                    && set.as_ref().is_none_or(|s| s.get(i) > least);
-                counts.then_some((ratio, i))
-            })
-            .collect();
+                let short = measured > 0.0 && ratio < self.reached;
+                let counts = short && set.as_ref().is_none_or(|s| s.get(i) > least);
+                counts.then_some((ratio, start + i))
+            }));
+        }
         if found.is_empty() {
             return Ok(None);
         }

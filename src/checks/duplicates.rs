@@ -35,12 +35,11 @@ impl Conflict {
     /// Rows whose key an earlier row has.
     pub fn check(&self, rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
         let spec = rows.at.spec;
-        if spec.key.is_empty() || !spec.key.iter().any(|p| reads_something(rows, p)) {
+        let Some(keys) = rows.at.keys else { return Ok(Vec::new()) };
+        if !spec.key.iter().any(|p| reads_something(rows, p)) {
             return Ok(Vec::new());
         }
         let scope = rows.scope();
-        let keys = Keys::new(&spec.key, &scope)?;
-        let hashes = keys.hashes();
         let loaded = spec.filter.as_ref().map(|f| f.mask(&scope)).transpose()?;
 
         let mut repeated = BTreeSet::new();
@@ -52,7 +51,7 @@ impl Conflict {
         };
         for bucket in &buckets {
             let goes = |i: usize| bucket.get(i) && loaded.as_ref().is_none_or(|l| l.get(i));
-            for (row, first) in repeats(&hashes, goes, |a, b| keys.equal(a, b)) {
+            for (row, first) in repeats(keys.hashes(), goes, |a, b| keys.equal(a, b)) {
                 repeated.insert(row);
                 let group = groups.entry(first).or_insert_with(|| vec![first]);
                 if !group.contains(&row) {
@@ -70,7 +69,7 @@ impl Conflict {
             .collect::<Result<Vec<_>, ExprError>>()?;
         let groups: Vec<Group> =
             groups.into_values().map(|rows| self.group(rows, &latency)).collect();
-        Ok(vec![self.finding(rows, &keys, &latency, groups, repeated.len())])
+        Ok(vec![self.finding(rows, keys, &latency, groups, repeated.len())])
     }
 
     fn group(&self, rows: Vec<usize>, latency: &[(&str, Vals<f64>)]) -> Group {

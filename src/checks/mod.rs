@@ -1,6 +1,7 @@
 //! The kinds of check. A rule names one, with its parameters; each has a file here.
 
 mod bounds;
+mod copies;
 mod decoding;
 mod duplicates;
 mod header;
@@ -13,9 +14,11 @@ mod sidecars;
 mod systems;
 mod values;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Deserialize;
 
-use crate::catalog::{Catalog, SystemFile, TableFile, VersionDir};
+use crate::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
 use crate::expr::ExprError;
 use crate::finding::{Example, Finding, Severity};
 use crate::sidecar::{Meta, Reuse};
@@ -60,6 +63,8 @@ pub enum Check {
     DuplicateKey(duplicates::Conflict),
     /// Measurements shorter than physics allows.
     SpeedOfLight(bounds::Margins),
+    /// The same measurements in two places.
+    Copied(copies::Copies),
     /// Far fewer rows than elsewhere.
     Parity(parity::Shares),
     /// Tables of which no sidecar tells where they come from.
@@ -90,6 +95,8 @@ pub struct TableContext<'a> {
     pub table: Result<&'a Table, &'a Fault>,
     /// Its machine.
     pub system: Option<&'a System>,
+    /// The loader's key of its rows, where it has rows and a key.
+    pub keys: Option<&'a Keys<'a>>,
     /// What texts of its columns stand for.
     pub lookups: &'a Lookups,
     /// SHA-256 of the file, in hex, where the sidecar states one.
@@ -116,6 +123,36 @@ pub struct SystemContext<'a> {
     pub file: &'a SystemFile,
     /// Facts about known systems.
     pub specs: &'a Specs,
+}
+
+/// All tables against each other.
+pub struct CrossContext<'a> {
+    /// All files.
+    pub catalog: &'a Catalog,
+    /// What is known of each table's rows.
+    pub sketches: &'a Sketches,
+    /// Parsed `reuse.yaml` by directory.
+    pub reuse: &'a BTreeMap<String, Result<Reuse, String>>,
+    /// Paths of the tables under judgement; the others are there to compare with.
+    pub judged: &'a BTreeSet<&'a str>,
+    /// In how many ways a table's rows name another origin than its place: device, framework,
+    /// version. It reads the table again, so it is asked for the few that matter.
+    pub foreign: &'a dyn Fn(&TableFile) -> usize,
+}
+
+impl CrossContext<'_> {
+    /// Whether findings on the table are asked for.
+    pub fn judged(&self, file: &TableFile) -> bool {
+        self.judged.contains(file.entry.path.as_str())
+    }
+
+    /// Versions that a place declares as donors of a table.
+    pub fn donors(&self, place: &Place, table: &str) -> Vec<&str> {
+        let dirs = self.catalog.dirs.values().filter(|d| d.place == *place);
+        let reuse = dirs.filter_map(|d| self.reuse.get(&d.path)).filter_map(|r| r.as_ref().ok());
+        let donors = reuse.flat_map(|r| &r.reuse).filter(|d| d.table == table);
+        donors.map(|d| d.from_version.as_str()).collect()
+    }
 }
 
 /// A table against its neighbours.
@@ -158,6 +195,11 @@ impl Check {
         })
     }
 
+    /// Whether it compares what rows say of their origin with their table's place.
+    pub fn tells_origin(&self) -> bool {
+        matches!(self, Self::Device | Self::Framework(_) | Self::Version(_))
+    }
+
     /// Judges a table's place.
     pub fn placement(&self, rule: &Rule, file: &TableFile, spec: &TableSpec) -> Option<Finding> {
         matches!(self, Self::Placement).then(|| placement::check(rule, file, spec)).flatten()
@@ -193,6 +235,14 @@ impl Check {
         }
     }
 
+    /// Judges all tables against each other.
+    pub fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
+        match self {
+            Self::Copied(copies) => copies.check(rule, at),
+            _ => Vec::new(),
+        }
+    }
+
     /// Judges a table file at a place where no loader looks.
     pub fn stray(&self, rule: &Rule, path: &str) -> Option<Finding> {
         matches!(self, Self::Placement).then(|| placement::stray(rule, path))
@@ -212,12 +262,7 @@ pub struct RowContext<'a> {
 impl<'a> RowContext<'a> {
     /// The table as formulas see it.
     pub fn scope(&self) -> TableScope<'a> {
-        TableScope {
-            table: self.table,
-            place: &self.at.file.place,
-            system: self.at.system,
-            lookups: self.at.lookups,
-        }
+        TableScope::new(self.table, &self.at.file.place, self.at.system, self.at.lookups)
     }
 
     /// A finding of the rule's own severity.
@@ -232,13 +277,10 @@ impl<'a> RowContext<'a> {
 
     /// Shows rows with their keys and the columns named.
     pub fn examples(&self, rows: &[usize], columns: &[&str]) -> Vec<Example> {
-        let scope = self.scope();
-        // A key that cannot be evaluated is header-mismatch's to tell; the rows show without it.
-        let keys = Keys::new(&self.at.spec.key, &scope).ok();
         rows.iter()
             .map(|&row| Example {
                 row: row as u64,
-                key: keys.as_ref().map(|k| k.show(row)).unwrap_or_default(),
+                key: self.at.keys.map(|k| k.show(row)).unwrap_or_default(),
                 values: columns
                     .iter()
                     .filter_map(|c| Some(((*c).to_owned(), self.table.column(c)?.json(row))))

@@ -7,33 +7,39 @@ use crate::table::number_json;
 /// Key parts of a table, evaluated.
 pub struct Keys<'a> {
     parts: Vec<(&'a str, Value<'a>)>,
-    rows: usize,
+    hashes: Vec<u64>,
 }
 
 impl<'a> Keys<'a> {
     /// Evaluates the parts over every row.
     pub fn new(parts: &'a [KeyPart], scope: &'a dyn Scope) -> Result<Self, ExprError> {
-        let parts = parts
+        let parts: Vec<_> = parts
             .iter()
             .map(|p| Ok((p.name.as_str(), p.value.eval(scope)?)))
             .collect::<Result<_, ExprError>>()?;
-        Ok(Self { parts, rows: scope.rows() })
+        let mut keys = Self { parts, hashes: vec![0x9e37_79b9_7f4a_7c15; scope.rows()] };
+        keys.hash();
+        Ok(keys)
     }
 
     /// A hash of each row's key. Equal keys hash alike in every table, whatever the encoding.
-    pub fn hashes(&self) -> Vec<u64> {
-        let mut hashes = vec![0x9e37_79b9_7f4a_7c15; self.rows];
+    pub fn hashes(&self) -> &[u64] {
+        &self.hashes
+    }
+
+    fn hash(&mut self) {
         for (_, value) in &self.parts {
             match value {
-                Value::Number(v) => fold(&mut hashes, v, number_bits),
-                Value::Bool(v) => fold(&mut hashes, v, |b| u64::from(b) + 1),
+                Value::Number(v) => fold(&mut self.hashes, v, number_bits),
+                Value::Bool(v) => fold(&mut self.hashes, v, |b| u64::from(b) + 1),
                 Value::Text(codes, dict) => {
                     let by_code: Vec<u64> = dict.iter().map(|t| text_hash(t)).collect();
-                    fold(&mut hashes, codes, |c| by_code.get(c as usize).copied().unwrap_or(0));
+                    fold(&mut self.hashes, codes, |c| {
+                        by_code.get(c as usize).copied().unwrap_or(0)
+                    });
                 }
             }
         }
-        hashes
     }
 
     /// Whether two rows have the same key.

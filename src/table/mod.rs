@@ -5,6 +5,7 @@ mod key;
 mod parquet;
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 pub use key::Keys;
@@ -76,14 +77,6 @@ impl Table {
             Format::Csv => csv::decode(bytes, is_text)?,
         };
         if table.rows == 0 { Err(Fault::Empty) } else { Ok(table) }
-    }
-
-    /// The row count that a parquet file's footer states, or `None` where it has no whole footer.
-    pub fn count_rows(bytes: &[u8], format: Format) -> Option<usize> {
-        match format {
-            Format::Parquet => parquet::count_rows(bytes),
-            Format::Csv => Some(bytes.iter().filter(|b| **b == b'\n').count().saturating_sub(1)),
-        }
     }
 
     /// Columns in file order.
@@ -165,22 +158,25 @@ impl Column {
         }
     }
 
-    fn value(&self) -> Value<'_> {
-        let mask = |values: &Vec<f64>, nulls: &Option<Vec<bool>>| {
-            let Some(nulls) = nulls else {
-                return values.clone();
-            };
-            values.iter().zip(nulls).map(|(v, n)| if *n { f64::NAN } else { *v }).collect()
-        };
+    fn value(&self, range: Range<usize>) -> Value<'_> {
         match self {
             Self::Int { values, nulls } => {
-                let values: Vec<f64> = values.iter().map(|v| *v as f64).collect();
-                Value::Number(Vals::Rows(Cow::Owned(mask(&values, nulls))))
+                let mut numbers: Vec<f64> =
+                    values[range.clone()].iter().map(|v| *v as f64).collect();
+                if let Some(nulls) = nulls {
+                    let null = numbers.iter_mut().zip(&nulls[range]).filter(|(_, null)| **null);
+                    null.for_each(|(number, _)| *number = f64::NAN);
+                }
+                Value::Number(Vals::Rows(Cow::Owned(numbers)))
             }
-            Self::Float { values, .. } => Value::Number(Vals::Rows(Cow::Borrowed(values))),
-            Self::Bool { values, .. } => Value::Bool(Vals::Rows(Cow::Borrowed(values))),
+            Self::Float { values, .. } => Value::Number(Vals::Rows(Cow::Borrowed(&values[range]))),
+            Self::Bool { values, .. } => Value::Bool(Vals::Rows(Cow::Borrowed(&values[range]))),
+            // One name in all rows is one value: what depends on it is computed once.
+            Self::Text { dict, nulls: 0, .. } if dict.len() == 1 => {
+                Value::Text(Vals::One(0), Cow::Borrowed(dict))
+            }
             Self::Text { codes, dict, .. } => {
-                Value::Text(Vals::Rows(Cow::Borrowed(codes)), Cow::Borrowed(dict))
+                Value::Text(Vals::Rows(Cow::Borrowed(&codes[range])), Cow::Borrowed(dict))
             }
             Self::Other(_) => Value::Number(Vals::One(f64::NAN)),
         }
@@ -209,17 +205,40 @@ pub struct TableScope<'a> {
     pub system: Option<&'a System>,
     /// What its texts stand for.
     pub lookups: &'a Lookups,
+    /// The rows in view.
+    range: Range<usize>,
+}
+
+impl<'a> TableScope<'a> {
+    /// All rows of a table.
+    pub fn new(
+        table: &'a Table,
+        place: &'a Place,
+        system: Option<&'a System>,
+        lookups: &'a Lookups,
+    ) -> Self {
+        Self { table, place, system, lookups, range: 0..table.rows }
+    }
+
+    /// The same table, a part of its rows at a time: columns of a part stay within the cache.
+    pub fn parts(&self) -> impl Iterator<Item = (usize, Self)> {
+        const ROWS: usize = 8192;
+        (0..self.table.rows).step_by(ROWS).map(|start| {
+            let range = start..(start + ROWS).min(self.table.rows);
+            (start, Self { range, ..*self })
+        })
+    }
 }
 
 impl Scope for TableScope<'_> {
     fn rows(&self) -> usize {
-        self.table.rows
+        self.range.len()
     }
 
     fn column(&self, name: &str) -> Option<Value<'_>> {
         let constant = |text: &str| Value::Text(Vals::One(0), Cow::Owned(vec![text.into()]));
         match self.table.column(name) {
-            Some(column) => Some(column.value()),
+            Some(column) => Some(column.value(self.range.clone())),
             None if name == "system" => Some(constant(&self.place.system)),
             None => None,
         }

@@ -18,10 +18,6 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Table, Fault> {
     guarded(|| read(bytes)).map_err(Fault::Unreadable)
 }
 
-pub(super) fn count_rows(bytes: &[u8]) -> Option<usize> {
-    guarded(|| ParquetReader::new(Cursor::new(bytes)).num_rows().map_err(|e| one_line(&e))).ok()
-}
-
 fn guarded<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     crate::quiet_panics(|| catch_unwind(AssertUnwindSafe(f)))
         .unwrap_or_else(|_| Err("the decoder gave up on damaged bytes".into()))
