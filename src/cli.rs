@@ -82,6 +82,12 @@ pub struct OutputArgs {
     /// The least severity that fails the run.
     #[arg(long, value_enum, default_value_t = FailOn::Error, help_heading = "Output")]
     pub fail_on: FailOn,
+    /// Judge against this baseline instead of the repository's `.perfdb-gate/baseline.json`.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub baseline: Option<PathBuf>,
+    /// Freeze today's findings into a baseline; later runs report what is new or has grown.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub write_baseline: Option<PathBuf>,
     /// Threads to use; 0 for as many as there are cores.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     pub threads: usize,

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::baseline::Baseline;
 use crate::catalog::{Place, TableFile};
+use crate::expr::ExprError;
+use crate::waiver::{Applied, Waivers};
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -70,6 +74,8 @@ pub struct Finding {
     pub examples: Vec<Example>,
     /// Who waived it.
     pub waived_by: Option<String>,
+    /// Whether it is new against a baseline or a base; none where there is neither.
+    pub new: Option<bool>,
 }
 
 impl Finding {
@@ -87,6 +93,7 @@ impl Finding {
             evidence: BTreeMap::new(),
             examples: Vec::new(),
             waived_by: None,
+            new: None,
         }
     }
 
@@ -159,7 +166,7 @@ impl Finding {
     }
 }
 
-/// Collects findings; the only place that sorts and counts them.
+/// Collects findings; the only place that waives, compares with a baseline, sorts and counts.
 #[derive(Debug, Default)]
 pub struct Sink {
     findings: Vec<Finding>,
@@ -176,6 +183,15 @@ pub struct Counts {
     pub infos: u64,
     /// Waived, not counted above.
     pub waived: u64,
+    /// Known to the baseline, not counted above.
+    pub baselined: u64,
+}
+
+impl Finding {
+    /// Whether it counts: neither waived nor known.
+    pub fn counts(&self) -> bool {
+        self.waived_by.is_none() && self.new != Some(false)
+    }
 }
 
 impl Sink {
@@ -184,16 +200,29 @@ impl Sink {
         self.findings.extend(findings);
     }
 
+    /// Applies waivers; what is to be said of them comes back.
+    pub fn waive(&mut self, waivers: &Waivers, today: Date) -> Result<Applied, ExprError> {
+        waivers.apply(&mut self.findings, today)
+    }
+
+    /// Tells new findings from those that a baseline knows.
+    pub fn compare(&mut self, baseline: &Baseline) {
+        for finding in &mut self.findings {
+            finding.new = Some(baseline.is_new(finding));
+        }
+    }
+
     /// The findings in the order of reports, and their counts.
     pub fn finish(mut self) -> (Vec<Finding>, Counts) {
         self.findings.sort_by(|a, b| a.order().cmp(&b.order()));
         let mut counts = Counts::default();
         for finding in &self.findings {
-            let counter = match (&finding.waived_by, finding.severity) {
-                (Some(_), _) => &mut counts.waived,
-                (None, Severity::Error) => &mut counts.errors,
-                (None, Severity::Warning) => &mut counts.warnings,
-                (None, Severity::Info) => &mut counts.infos,
+            let counter = match (finding.counts(), finding.severity) {
+                (false, _) if finding.waived_by.is_some() => &mut counts.waived,
+                (false, _) => &mut counts.baselined,
+                (true, Severity::Error) => &mut counts.errors,
+                (true, Severity::Warning) => &mut counts.warnings,
+                (true, Severity::Info) => &mut counts.infos,
             };
             *counter += 1;
         }

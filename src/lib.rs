@@ -12,6 +12,7 @@
 //! rules that [`spec`] reads from YAML. [`finding`] collects what they find, [`report`] renders it.
 //! A job such as [`validate`] puts these together.
 
+pub mod baseline;
 pub mod catalog;
 pub mod checks;
 pub mod error;
@@ -28,6 +29,7 @@ pub mod spec;
 pub mod system;
 pub mod table;
 pub mod validate;
+pub mod waiver;
 
 use std::cell::Cell;
 

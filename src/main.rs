@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use perfdb_gate::baseline::Baseline;
 use perfdb_gate::error::Result;
 use perfdb_gate::finding::Severity;
 use perfdb_gate::report::{self, Format};
@@ -68,11 +69,11 @@ fn run_validate(args: Validate) -> Result<u8> {
         only: args.rules.only,
         skip: args.rules.skip,
         rules: args.rules.rules_dir,
+        baseline: args.output.baseline.clone(),
         threads: args.output.threads,
     };
-    let specs = validate::specs(&options)?;
     let bar = Bar::new();
-    let outcome = validate::run(&options, &specs, &bar);
+    let outcome = validate::run(&options, &bar);
     bar.0.finish_and_clear();
     finish(&outcome?, &args.output)
 }
@@ -91,6 +92,9 @@ fn finish(report: &report::Report, args: &OutputArgs) -> Result<u8> {
     match &args.output {
         Some(path) => report::write_whole(path, text.as_bytes())?,
         None => report::print(&text)?,
+    }
+    if let Some(path) = &args.write_baseline {
+        report::write_whole(path, Baseline::of(&report.findings).text().as_bytes())?;
     }
     let fail_on = match args.fail_on {
         FailOn::Error => Some(Severity::Error),

@@ -59,6 +59,13 @@ impl Names {
 }
 
 impl Selection {
+    /// Whether it selects the whole database.
+    pub fn is_all(&self) -> bool {
+        [&self.systems, &self.backends, &self.versions, &self.tables]
+            .iter()
+            .all(|globs| globs.is_empty())
+    }
+
     /// Compiles the globs and makes sure that each matches something, each within what the ones
     /// before it select.
     pub fn resolve(&self, catalog: &Catalog, changed: Option<Vec<String>>) -> Result<Selected> {

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 
+use crate::baseline::Baseline;
 use crate::catalog::{Catalog, TableFile};
 use crate::checks::{CrossContext, DirContext, NeighbourContext, SystemContext, TableContext};
 use crate::error::{Error, Result, unknown};
@@ -23,6 +24,7 @@ use crate::source::{self, Entry, Source};
 use crate::spec::{ColumnKind, IDENTITY, Rule, Specs, TableSpec};
 use crate::system::System;
 use crate::table::{Fault, Keys, Table, TableScope};
+use crate::waiver::Waivers;
 
 /// What to judge, and by which rules.
 #[derive(Debug, Default, Clone)]
@@ -41,6 +43,8 @@ pub struct Options {
     pub skip: Vec<String>,
     /// A folder that overlays the embedded rules.
     pub rules: Option<PathBuf>,
+    /// A baseline instead of the judged repository's own.
+    pub baseline: Option<PathBuf>,
     /// Threads; 0 for as many as the machine has cores.
     pub threads: usize,
 }
@@ -51,28 +55,17 @@ pub trait Progress: Sync {
     fn tables(&self, done: usize, total: usize);
 }
 
-/// Loads the specs: embedded ones, the judged repository's own, then `--rules`.
-pub fn specs(options: &Options) -> Result<Specs> {
-    let mut specs = Specs::embedded()?;
-    let own = options.root.join(".perfdb-gate/rules");
-    if own.is_dir() {
-        specs.overlay(&own)?;
-    }
-    if let Some(folder) = &options.rules {
-        specs.overlay(folder)?;
-    }
-    Ok(specs)
-}
-
 /// Judges a perf database.
 ///
 /// # Errors
 ///
 /// When nothing can be judged: no database, an unknown name, an unreadable repository. Whatever is
 /// wrong with the data is a finding in the report.
-pub fn run(options: &Options, specs: &Specs, progress: &dyn Progress) -> Result<Report> {
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref())?;
+    let settings = Settings::read(source.as_ref(), options)?;
+    let specs = &settings.specs;
     let catalog = Catalog::read(source.as_ref(), specs)?;
     let changed = options.since.as_deref().map(|since| source.changed_since(since)).transpose()?;
     let job = Job {
@@ -86,7 +79,58 @@ pub fn run(options: &Options, specs: &Specs, progress: &dyn Progress) -> Result<
             n => n,
         },
     };
-    job.run(options, progress, start)
+    job.run(options, &settings, progress, start)
+}
+
+/// What a run goes by beside the data.
+struct Settings {
+    specs: Specs,
+    waivers: Waivers,
+    baseline: Option<Baseline>,
+}
+
+impl Settings {
+    /// The embedded specs, the judged repository's own settings, then what the options name.
+    fn read(source: &dyn Source, options: &Options) -> Result<Self> {
+        let mut settings =
+            Self { specs: Specs::embedded()?, waivers: Waivers::default(), baseline: None };
+        for entry in source.settings()? {
+            let shown = format!(".perfdb-gate/{}", entry.path);
+            let bad = |why: String| {
+                Error::new(format!("{shown}: {why}"), "CONTRIBUTING.md says how it is written")
+            };
+            let text = || {
+                let bytes = source.read(&entry).map_err(bad)?;
+                String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8 text".into()))
+            };
+            match entry.path.as_str() {
+                "waivers.yaml" => {
+                    settings.waivers = Waivers::parse(&shown, &text()?).map_err(bad)?
+                }
+                "baseline.json" => {
+                    settings.baseline = Some(Baseline::parse(&text()?).map_err(bad)?)
+                }
+                path => {
+                    if let Some(inside) =
+                        path.strip_prefix("rules/").filter(|p| p.ends_with(".yaml"))
+                    {
+                        settings.specs.add_overlay(inside, &shown, &text()?)?;
+                    }
+                }
+            }
+        }
+        if let Some(folder) = &options.rules {
+            settings.specs.overlay(folder)?;
+        }
+        if let Some(path) = &options.baseline {
+            let bad = |why: String| {
+                Error::new(format!("{}: {why}", path.display()), "--write-baseline writes one")
+            };
+            let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+            settings.baseline = Some(Baseline::parse(&text).map_err(bad)?);
+        }
+        Ok(settings)
+    }
 }
 
 fn chosen_rules(options: &Options, specs: &Specs) -> Result<Vec<Arc<Rule>>> {
@@ -124,7 +168,13 @@ struct Judged {
 }
 
 impl Job<'_> {
-    fn run(&self, options: &Options, progress: &dyn Progress, start: Instant) -> Result<Report> {
+    fn run(
+        &self,
+        options: &Options,
+        settings: &Settings,
+        progress: &dyn Progress,
+        start: Instant,
+    ) -> Result<Report> {
         let sidecars = self.sidecars();
         let tables = self.judged_tables();
         let neighbours = self.neighbours(&tables);
@@ -173,6 +223,7 @@ impl Job<'_> {
         let files = self.dirs(&sidecars, &mut sink) + self.systems(&mut sink);
         sink.extend(self.strays());
 
+        self.waive(&mut sink, settings, options)?;
         let (findings, counts) = sink.finish();
         Ok(Report {
             command: "validate",
@@ -185,6 +236,26 @@ impl Job<'_> {
             counts,
             elapsed: start.elapsed(),
         })
+    }
+
+    /// Applies waivers and the baseline, and judges the waivers themselves.
+    fn waive(&self, sink: &mut Sink, settings: &Settings, options: &Options) -> Result<()> {
+        let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+        let path = settings.waivers.path.as_str();
+        let bad = |e: ExprError| {
+            Error::new(format!("{path}: {e}"), "`where` reads rows, severity and evidence")
+        };
+        let applied = sink.waive(&settings.waivers, today).map_err(bad)?;
+        // A run over a part of the database, or by some rules, cannot tell what a waiver is for.
+        let whole = options.since.is_none() && options.only.is_empty() && options.skip.is_empty();
+        let unused = if whole && options.selection.is_all() { &applied.unused[..] } else { &[] };
+        for rule in &self.rules {
+            sink.extend(rule.check.waivers(rule, path, &applied.expired, unused));
+        }
+        if let Some(baseline) = &settings.baseline {
+            sink.compare(baseline);
+        }
+        Ok(())
     }
 
     fn judged_tables(&self) -> Vec<usize> {

@@ -79,6 +79,10 @@ pub enum Check {
     ReuseForbidden(reuse::Forbidden),
     /// Marker files that sidecars replaced.
     LegacyMarker,
+    /// Waivers past their date.
+    WaiverExpired,
+    /// Waivers that match nothing.
+    WaiverUnused,
     /// A system YAML that its loader refuses.
     SystemInvalid(systems::Schema),
     /// A system YAML whose figures do not fit.
@@ -233,6 +237,23 @@ impl Check {
             Self::Parity(shares) => shares.check(rule, at),
             _ => None,
         }
+    }
+
+    /// Judges the waivers of a file, by what came of applying them.
+    pub fn waivers(
+        &self,
+        rule: &Rule,
+        path: &str,
+        expired: &[String],
+        unused: &[String],
+    ) -> Option<Finding> {
+        let told = match self {
+            Self::WaiverExpired => expired,
+            Self::WaiverUnused => unused,
+            _ => &[],
+        };
+        let finding = || Finding::on_path(&rule.id, rule.severity, path, told.join("; "));
+        (!told.is_empty()).then(finding)
     }
 
     /// Judges all tables against each other.

@@ -15,7 +15,7 @@ pub(super) fn render(report: &Report, colour: bool) -> String {
     let paint = Paint { on: colour };
     let mut out = String::new();
     let mut last = "";
-    for finding in report.findings.iter().filter(|f| f.waived_by.is_none()) {
+    for finding in report.findings.iter().filter(|f| f.counts()) {
         if finding.path != last {
             let gap = if last.is_empty() { "" } else { "\n" };
             let _ = writeln!(out, "{gap}{}", paint.bold(&clean(&finding.path)));
@@ -75,7 +75,7 @@ fn write_advice(out: &mut String, report: &Report, paint: &Paint) {
     let found: BTreeSet<&str> = report
         .findings
         .iter()
-        .filter(|f| f.waived_by.is_none() && f.severity != Severity::Info)
+        .filter(|f| f.counts() && f.severity != Severity::Info)
         .map(|f| f.rule.as_str())
         .collect();
     for rule in report.rules.iter().filter(|r| found.contains(r.id.as_str())) {
@@ -95,7 +95,11 @@ fn write_summary(out: &mut String, report: &Report, paint: &Paint) {
     if c.waived > 0 {
         parts.push(format!("{} waived", c.waived));
     }
-    let tables: BTreeSet<&str> = report.findings.iter().map(|f| f.path.as_str()).collect();
+    if c.baselined > 0 {
+        parts.push(format!("{} in the baseline", c.baselined));
+    }
+    let counted = report.findings.iter().filter(|f| f.counts());
+    let tables: BTreeSet<&str> = counted.map(|f| f.path.as_str()).collect();
     let found = if tables.is_empty() {
         String::new()
     } else {

@@ -84,7 +84,7 @@ pub(super) fn render(report: &Report) -> String {
             warnings: report.counts.warnings,
             infos: report.counts.infos,
             waived: report.counts.waived,
-            baselined: 0,
+            baselined: report.counts.baselined,
             elapsed_ms: report.elapsed.as_millis() as u64,
         },
         findings: report.findings.iter().map(finding).collect(),
@@ -121,6 +121,6 @@ fn finding(finding: &Finding) -> JsonFinding<'_> {
             .map(|e| JsonExample { row: e.row, key: &e.key, values: &e.values })
             .collect(),
         waived_by: finding.waived_by.as_deref(),
-        new: None,
+        new: finding.new,
     }
 }

@@ -60,9 +60,7 @@ impl Verdict {
 impl Report {
     /// The verdict when findings of `fail_on` and worse fail a run; `None` fails none.
     pub fn verdict(&self, fail_on: Option<Severity>) -> Verdict {
-        let fails = |f: &&Finding| {
-            f.waived_by.is_none() && fail_on.is_some_and(|least| f.severity <= least)
-        };
+        let fails = |f: &&Finding| f.counts() && fail_on.is_some_and(|least| f.severity <= least);
         if self.findings.iter().any(|f| fails(&f)) {
             Verdict::Failed
         } else if self.tables + self.files == 0 {

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use git2::{ObjectType, Repository, TreeWalkMode, TreeWalkResult};
 
 use super::{
-    Entry, EntryKind, Source, git_error, guard_size, lfs, merge_base, named_like_a_table,
+    Entry, EntryKind, SETTINGS, Source, git_error, guard_size, lfs, merge_base, named_like_a_table,
     repository, touched,
 };
 use crate::error::{Error, Result};
@@ -140,6 +140,26 @@ impl Source for Commit {
         })
         .map_err(failed)?;
         entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(entries)
+    }
+
+    fn settings(&self) -> Result<Vec<Entry>> {
+        let failed = git_error("cannot read the tree");
+        let mut entries = Vec::new();
+        self.with_repository(|repo| {
+            let top = repo.find_tree(self.tree)?;
+            let Some(folder) = top.get_name(SETTINGS) else { return Ok(()) };
+            // A file of that name holds no settings.
+            let Ok(folder) = folder.to_object(repo)?.peel_to_tree() else { return Ok(()) };
+            folder.walk(TreeWalkMode::PreOrder, |inside, entry| {
+                if entry.kind() == Some(ObjectType::Blob) {
+                    let path = format!("{inside}{}", name_of(entry));
+                    entries.push(Entry { path, kind: EntryKind::Blob(entry.id()), size: 0 });
+                }
+                TreeWalkResult::Ok
+            })
+        })
+        .map_err(failed)?;
         Ok(entries)
     }
 

@@ -41,6 +41,10 @@ pub trait Source: Sync {
     /// Every file below the root, sorted by path.
     fn files(&self) -> Result<Vec<Entry>>;
 
+    /// Files below `.perfdb-gate/` at the repository's top (at the root where there is none), by
+    /// their path inside it: the judged repository's own rules, waivers and baseline.
+    fn settings(&self) -> Result<Vec<Entry>>;
+
     /// The bytes of a file. The error is one line; it becomes a finding, not a failure.
     fn read(&self, entry: &Entry) -> Result<Vec<u8>, String>;
 
@@ -69,6 +73,9 @@ fn guard_size(path: &str, size: u64) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// The folder of a repository's own rules, waivers and baseline.
+const SETTINGS: &str = ".perfdb-gate";
 
 /// Names of directories and files that hold tables; a directory of such a name is no table, and said so.
 fn named_like_a_table(name: &str) -> bool {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    Entry, EntryKind, Source, git_error, guard_size, merge_base, named_like_a_table, repository,
-    slashes, touched,
+    Entry, EntryKind, SETTINGS, Source, git_error, guard_size, merge_base, named_like_a_table,
+    repository, slashes, touched,
 };
 use crate::error::{Error, Result};
 
@@ -87,6 +87,22 @@ impl Source for WorkTree {
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(entries)
+    }
+
+    fn settings(&self) -> Result<Vec<Entry>> {
+        let top = match repository(&self.root)? {
+            Some((repo, _)) => repo.workdir().map(Path::to_owned),
+            None => None,
+        };
+        let folder = top.unwrap_or_else(|| self.root.clone()).join(SETTINGS);
+        let walk = walkdir::WalkDir::new(&folder).sort_by_file_name().into_iter();
+        let files = walk.filter_map(Result::ok).filter(|e| e.file_type().is_file());
+        let entry = |e: walkdir::DirEntry| Entry {
+            path: slashes(e.path().strip_prefix(&folder).unwrap_or(e.path())),
+            size: e.metadata().map_or(0, |m| m.len()),
+            kind: EntryKind::Path(e.into_path()),
+        };
+        Ok(files.map(entry).collect())
     }
 
     fn read(&self, entry: &Entry) -> Result<Vec<u8>, String> {

@@ -95,12 +95,18 @@ impl Specs {
             let text = std::fs::read_to_string(item.path())
                 .map_err(|e| Error::new(format!("cannot read {shown}: {e}"), ""))?;
             let relative = item.path().strip_prefix(folder).unwrap_or(item.path());
-            let inside = relative.to_string_lossy().replace('\\', "/");
-            let role =
-                if inside.starts_with("systems/") { inside } else { format!("rules/{inside}") };
-            self.add_as(&role, &shown, &text)?;
+            self.add_overlay(&relative.to_string_lossy().replace('\\', "/"), &shown, &text)?;
         }
         Ok(())
+    }
+
+    /// Overlays one file by its path inside a folder laid out as `rules/`; `shown` names it in errors.
+    pub fn add_overlay(&mut self, inside: &str, shown: &str, text: &str) -> Result<()> {
+        if inside.starts_with("systems/") {
+            self.add_as(inside, shown, text)
+        } else {
+            self.add_as(&format!("rules/{inside}"), shown, text)
+        }
     }
 
     fn add(&mut self, path: &str, text: &str) -> Result<()> {
@@ -160,7 +166,7 @@ fn files(dir: &'static Dir<'static>) -> Vec<(String, String)> {
     found
 }
 
-fn malformed(shown: &str, why: &str) -> Error {
+pub(crate) fn malformed(shown: &str, why: &str) -> Error {
     Error::new(
         format!("{shown}: {why}"),
         "see CONTRIBUTING.md for the form of rules, tables and systems",
