@@ -9,9 +9,10 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Slot;
 
 use crate::error::{Error, Result};
-use crate::source::{Entry, Source};
+use crate::source::{Entry, EntryKind, Source};
 use crate::spec::Specs;
 use crate::system::System;
 
@@ -89,7 +90,7 @@ pub struct Catalog {
     pub dirs: BTreeMap<String, VersionDir>,
     /// Tables, by path.
     pub tables: Vec<TableFile>,
-    /// Tables below a data directory at a depth where no loader looks.
+    /// Below a data directory: tables at a depth where no loader looks, and links.
     pub strays: Vec<(Entry, String)>,
 }
 
@@ -109,7 +110,7 @@ impl Catalog {
         let files = source.files()?;
         let mut catalog = Self::default();
         for entry in &files {
-            catalog.add_system(source, specs, entry);
+            catalog.add_system(source, specs, entry, &files)?;
         }
         catalog.add_orphans(&files);
         let mut by_dir: BTreeMap<String, String> = BTreeMap::new();
@@ -136,65 +137,89 @@ impl Catalog {
         Ok(catalog)
     }
 
-    fn add_system(&mut self, source: &dyn Source, specs: &Specs, entry: &Entry) {
-        let Some(stem) = entry.path.strip_suffix(".yaml") else {
-            return;
-        };
+    fn add_system(
+        &mut self,
+        source: &dyn Source,
+        specs: &Specs,
+        entry: &Entry,
+        files: &[Entry],
+    ) -> Result<()> {
+        let Some(stem) = entry.path.strip_suffix(".yaml") else { return Ok(()) };
         let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
         if folder != "systems" && !folder.ends_with("/systems") && !folder.is_empty() {
-            return;
+            return Ok(());
         }
         let facts = specs.systems.get(name);
         let text = source.read(entry).map(|b| String::from_utf8_lossy(&b).into_owned());
         let system = text.and_then(|t| System::parse(name, &t));
-        // A manifest beside the systems is none; a YAML that cannot be read is one by its name only.
-        match &system {
-            Ok(s) if !s.is_system() => return,
-            Err(_) if facts.is_none() && folder.is_empty() => return,
-            _ => {}
+        let own_data = join(folder, &format!("data/{name}")) + "/";
+        let has_data = files.iter().any(|f| f.path.starts_with(&own_data));
+        // A manifest beside the systems is none: it neither reads like one nor goes by one's name.
+        let reads_like_one = system.as_ref().is_ok_and(System::is_system);
+        if !reads_like_one && facts.is_none() && !has_data {
+            return Ok(());
         }
-        let data_dir = system
-            .as_ref()
-            .ok()
-            .and_then(|s| s.texts.get("data_dir").cloned())
-            .unwrap_or_else(|| format!("data/{name}"));
+        let data_dir = system.as_ref().ok().and_then(|s| s.texts.get("data_dir").cloned());
         let file = SystemFile {
             name: name.to_owned(),
             path: entry.path.clone(),
             system: system.map(|s| s.with_facts(facts)),
-            data_dir: join(folder, &data_dir),
+            data_dir: join(folder, &data_dir.unwrap_or_else(|| format!("data/{name}"))),
         };
-        self.systems.entry(name.to_owned()).or_insert(file);
+        match self.systems.entry(name.to_owned()) {
+            Slot::Vacant(slot) => drop(slot.insert(file)),
+            Slot::Occupied(first) => {
+                return Err(Error::new(
+                    format!("two databases below one root: {} and {}", first.get().path, file.path),
+                    "point --root at one of them",
+                ));
+            }
+        }
+        Ok(())
     }
 
-    /// Data directories whose system has no YAML.
+    /// Data directories that no system's YAML names.
     fn add_orphans(&mut self, files: &[Entry]) {
         for entry in files {
-            let Some(at) = entry.path.find("systems/data/") else {
-                continue;
-            };
+            let Some(at) = entry.path.find("systems/data/") else { continue };
             if at > 0 && entry.path.as_bytes()[at - 1] != b'/' {
                 continue;
             }
             let start = at + "systems/data/".len();
-            let Some(end) = entry.path[start..].find('/') else {
-                continue;
-            };
+            let Some(end) = entry.path[start..].find('/') else { continue };
             let (dir, name) = (&entry.path[..start + end], &entry.path[start..start + end]);
-            if self.systems.values().any(|s| s.data_dir == dir) || format_of(&entry.path).is_none()
-            {
+            let owned = self.systems.values().any(|s| s.data_dir == dir);
+            if owned || format_of(&entry.path).is_none() {
                 continue;
             }
-            self.systems.entry(name.to_owned()).or_insert_with(|| SystemFile {
+            // The name may be that of a system whose data lies elsewhere.
+            let (name, why) = match self.systems.get(name) {
+                None => {
+                    (name, format!("there is no systems/{name}.yaml, so nothing loads this data"))
+                }
+                Some(other) => (
+                    dir,
+                    format!(
+                        "{} has {} for its data_dir, so nothing loads this data",
+                        other.path, other.data_dir
+                    ),
+                ),
+            };
+            let file = SystemFile {
                 name: name.to_owned(),
                 path: dir.to_owned(),
-                system: Err(format!("there is no systems/{name}.yaml, so nothing loads this data")),
+                system: Err(why),
                 data_dir: dir.to_owned(),
-            });
+            };
+            self.systems.insert(name.to_owned(), file);
         }
     }
 
     fn add_file(&mut self, entry: Entry, inside: &str, system: &str) {
+        if let EntryKind::Link(_) = entry.kind {
+            self.strays.push((entry, system.to_owned()));
+            return;
+        }
         let parts: Vec<&str> = inside.split('/').collect();
         let (family, backend, version, file) = match parts[..] {
             [backend, version, file] => (None, backend, version, file),
@@ -208,6 +233,10 @@ impl Catalog {
         };
         let (format, marker) = (format_of(file), MARKERS.contains(&file));
         if format.is_none() && !marker && !SIDECARS.contains(&file) {
+            return;
+        }
+        // The loader passes over versions that are hidden or put aside so.
+        if version.starts_with(['.', '_']) {
             return;
         }
         let place = Place {

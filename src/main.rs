@@ -38,9 +38,9 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("perfdb-gate: {error}");
+            eprintln!("perfdb-gate: {}", report::clean(&error.message));
             if !error.hint.is_empty() {
-                eprintln!("hint: {}", error.hint);
+                eprintln!("hint: {}", report::clean(&error.hint));
             }
             ExitCode::from(2)
         }
@@ -105,7 +105,7 @@ fn finish(report: &report::Report, args: &OutputArgs) -> Result<u8> {
     Ok(report.verdict(fail_on).code())
 }
 
-/// A progress bar on a terminal, shown only when a run takes longer than a moment.
+/// A progress bar on a terminal.
 struct Bar(ProgressBar);
 
 impl Bar {

@@ -83,10 +83,18 @@ impl Selection {
         places.retain(|p| selected.backends.has(&p.backend));
         selected.versions.check("version", places.iter().map(|p| p.version.as_str()))?;
         let tables = catalog.tables.iter().filter(|t| selected.place(&t.place));
-        let stems = tables.flat_map(|t| [t.table.as_str(), t.table.trim_end_matches("_perf")]);
-        selected.tables.check("table", stems)?;
+        let stems: BTreeSet<&str> = tables.map(|t| t.table.as_str()).collect();
+        let hits = |g: &&GlobMatcher| !stems.iter().any(|s| g.is_match(s) || g.is_match(short(s)));
+        if let Some(glob) = selected.tables.0.iter().find(hits) {
+            return Err(unknown("table", glob.glob().glob(), stems.into_iter().map(short)));
+        }
         Ok(selected)
     }
+}
+
+/// A table's stem as people say it.
+fn short(table: &str) -> &str {
+    table.trim_end_matches("_perf")
 }
 
 impl Selected {
@@ -107,8 +115,7 @@ impl Selected {
 
     /// Whether a table is judged.
     pub fn table(&self, place: &Place, table: &str) -> bool {
-        self.place(place)
-            && (self.tables.has(table) || self.tables.has(table.trim_end_matches("_perf")))
+        self.place(place) && (self.tables.has(table) || self.tables.has(short(table)))
     }
 
     /// Whether whole directories are judged, not single tables of them.
@@ -119,5 +126,12 @@ impl Selected {
     /// Whether a file is among those that changed, or all are judged.
     pub fn changed(&self, path: &str) -> bool {
         self.changed.as_ref().is_none_or(|c| c.contains(path))
+    }
+
+    /// Whether anything below a folder changed, deleted files included, or all is judged.
+    pub fn touched(&self, folder: &str) -> bool {
+        let inside =
+            |path: &String| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        self.changed.as_ref().is_none_or(|c| c.iter().any(inside))
     }
 }

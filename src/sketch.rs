@@ -15,6 +15,9 @@ const POINTS: usize = 4096;
 pub struct Sketch {
     /// Rows of the table.
     pub rows: usize,
+    /// Keys that the loader serves from it: exact where all are points here, else estimated from
+    /// the share of hashes that are.
+    pub keys: usize,
     /// Key hash and latency in ms, by hash; of a repeated key, the first row.
     pub points: Vec<(u64, f64)>,
     /// Greatest hash that the sketch would hold.
@@ -37,12 +40,18 @@ impl Sketch {
         };
         let latency = latency.value.numbers(scope)?;
         let end = if rows <= POINTS { u64::MAX } else { u64::MAX / rows as u64 * POINTS as u64 };
-        let kept = keys.hashes().iter().copied().zip(0u32..).filter(|(hash, _)| *hash <= end);
+        let loaded = spec.filter.as_ref().map(|f| f.mask(scope)).transpose()?;
+        let kept = keys.hashes().iter().copied().zip(0u32..).filter(|(hash, row)| {
+            *hash <= end && loaded.as_ref().is_none_or(|l| l.get(*row as usize))
+        });
         let mut order: Vec<(u64, u32)> = kept.collect();
         order.sort_unstable();
         order.dedup_by_key(|(hash, _)| *hash);
-        let points = order.iter().map(|(hash, row)| (*hash, latency.get(*row as usize))).collect();
-        Ok(Self { rows, points, end })
+        let points: Vec<_> =
+            order.iter().map(|(hash, row)| (*hash, latency.get(*row as usize))).collect();
+        let share = end as f64 / u64::MAX as f64;
+        let keys = (points.len() as f64 / share).round() as usize;
+        Ok(Self { rows, keys, points, end })
     }
 
     /// Pairs of latencies at the keys that both sketches would hold if both tables had them.
@@ -79,9 +88,9 @@ impl Iterator for Common<'_> {
 }
 
 impl Sketches {
-    /// Rows of the table at `path`, 0 where it cannot be read.
-    pub fn rows(&self, path: &str) -> usize {
-        self.by_path.get(path).map_or(0, |s| s.rows)
+    /// Keys of the table at `path`, 0 where it cannot be read.
+    pub fn keys(&self, path: &str) -> usize {
+        self.by_path.get(path).map_or(0, |s| s.keys)
     }
 }
 
@@ -91,8 +100,9 @@ mod tests {
 
     #[test]
     fn sketches_share_the_keys_that_both_tables_have() {
-        let a = Sketch { rows: 3, points: vec![(1, 0.1), (4, 0.4), (9, 0.9)], end: u64::MAX };
-        let b = Sketch { rows: 9, points: vec![(1, 0.1), (5, 0.5)], end: 6 };
+        let a =
+            Sketch { rows: 3, keys: 3, points: vec![(1, 0.1), (4, 0.4), (9, 0.9)], end: u64::MAX };
+        let b = Sketch { rows: 9, keys: 9, points: vec![(1, 0.1), (5, 0.5)], end: 6 };
         // Beyond 6 the other table may have the key without its sketch holding it.
         assert_eq!(a.common(&b).collect::<Vec<_>>(), [(0.1, 0.1)]);
         assert_eq!(a.common(&a).count(), 3);

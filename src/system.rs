@@ -30,6 +30,9 @@ impl System {
             return Err("it is no map of fields".into());
         }
         system.flatten("", &value);
+        for name in &system.devices {
+            globset::Glob::new(name).map_err(|e| format!("devices: {e}"))?;
+        }
         Ok(system)
     }
 
@@ -45,6 +48,7 @@ impl System {
             Value::Number(n) => {
                 self.figures.insert(path.to_owned(), n.as_f64().unwrap_or(f64::NAN));
             }
+            Value::String(s) if path == "devices" => self.devices = vec![s.clone()],
             Value::String(s) => {
                 self.texts.insert(path.to_owned(), s.clone());
             }

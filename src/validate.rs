@@ -10,7 +10,7 @@ use std::time::Instant;
 use sha2::{Digest, Sha256};
 
 use crate::baseline::Baseline;
-use crate::catalog::{Catalog, TableFile};
+use crate::catalog::{Catalog, TableFile, VersionDir};
 use crate::checks::{CrossContext, DirContext, NeighbourContext, SystemContext, TableContext};
 use crate::error::{Error, Result, unknown};
 use crate::expr::{ExprError, Scope};
@@ -143,7 +143,12 @@ fn chosen_rules(options: &Options, specs: &Specs) -> Result<Vec<Arc<Rule>>> {
     let chosen = |id: &String| {
         (options.only.is_empty() || options.only.contains(id)) && !options.skip.contains(id)
     };
-    Ok(specs.rules.iter().filter(|(id, _)| chosen(id)).map(|(_, rule)| rule.clone()).collect())
+    let rules: Vec<_> =
+        specs.rules.iter().filter(|(id, _)| chosen(id)).map(|(_, r)| r.clone()).collect();
+    if rules.is_empty() {
+        return Err(Error::new("no rule is left to run", "--skip leaves out what --only asks for"));
+    }
+    Ok(rules)
 }
 
 struct Job<'a> {
@@ -259,8 +264,12 @@ impl Job<'_> {
     }
 
     fn judged_tables(&self) -> Vec<usize> {
+        // A sidecar speaks of its tables, so a change of it is one of theirs.
+        let meta = |t: &TableFile| self.catalog.dir_of(t).and_then(|d| d.meta.as_ref());
         let judged = |t: &TableFile| {
-            self.selected.table(&t.place, &t.table) && self.selected.changed(&t.entry.path)
+            self.selected.table(&t.place, &t.table)
+                && (self.selected.changed(&t.entry.path)
+                    || meta(t).is_some_and(|m| self.selected.changed(&m.path)))
         };
         (0..self.catalog.tables.len()).filter(|i| judged(&self.catalog.tables[*i])).collect()
     }
@@ -359,7 +368,8 @@ impl Job<'_> {
         let place = &file.place;
         let system = self.system(&place.system);
         let lookups = &self.specs.lookups;
-        let scope = table.as_ref().ok().map(|table| TableScope::new(table, place, system, lookups));
+        let scope =
+            table.as_ref().ok().map(|table| TableScope::new(table, &spec, place, system, lookups));
         let keys = match &scope {
             Some(scope) if !spec.key.is_empty() => Some(Keys::new(&spec.key, scope)?),
             _ => None,
@@ -430,23 +440,41 @@ impl Job<'_> {
         let mut files = 0;
         for dir in self.catalog.dirs.values() {
             let within = dir.meta.iter().chain(&dir.reuse).chain(&dir.markers);
-            let tables = dir.tables.iter().map(|i| &self.catalog.tables[*i].entry);
-            let changed = within.clone().chain(tables).any(|e| self.selected.changed(&e.path));
-            if !self.selected.place(&dir.place) || !self.selected.whole_dirs() || !changed {
+            if !self.selected.place(&dir.place) || !self.touched(dir, sidecars) || !self.wanted(dir)
+            {
                 continue;
             }
             files += within.count() as u64;
             let context = DirContext {
                 dir,
                 catalog: &self.catalog,
+                specs: self.specs,
                 meta: sidecars.meta.get(&dir.path),
                 reuse: sidecars.reuse.get(&dir.path),
             };
             for rule in &self.rules {
-                sink.extend(rule.check.dir(rule, &context));
+                let of_selected = |f: &Finding| {
+                    f.table.as_ref().is_none_or(|t| self.selected.table(&dir.place, t))
+                };
+                sink.extend(rule.check.dir(rule, &context).into_iter().filter(of_selected));
             }
         }
         files
+    }
+
+    /// Whether a directory changed, or one that it takes rows from.
+    fn touched(&self, dir: &VersionDir, sidecars: &Sidecars) -> bool {
+        let parent = dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let reuse = sidecars.reuse.get(&dir.path).and_then(|r| r.as_ref().ok());
+        let mut donors =
+            reuse.iter().flat_map(|r| &r.reuse).map(|d| format!("{parent}/{}", d.from_version));
+        self.selected.touched(&dir.path) || donors.any(|donor| self.selected.touched(&donor))
+    }
+
+    /// Whether a directory holds a selected table, or no table is selected by name.
+    fn wanted(&self, dir: &VersionDir) -> bool {
+        let selected = |i: &usize| self.selected.table(&dir.place, &self.catalog.tables[*i].table);
+        self.selected.whole_dirs() || dir.tables.iter().any(selected)
     }
 
     /// Judges systems; counts them.
@@ -457,7 +485,7 @@ impl Job<'_> {
                 continue;
             }
             files += 1;
-            let context = SystemContext { file, specs: self.specs };
+            let context = SystemContext { file, catalog: &self.catalog, specs: self.specs };
             for rule in &self.rules {
                 sink.extend(rule.check.system(rule, &context));
             }
@@ -470,9 +498,7 @@ impl Job<'_> {
             self.selected.system(system) && self.selected.changed(&entry.path)
         };
         let strays = self.catalog.strays.iter().filter(judged);
-        strays
-            .flat_map(|(e, _)| self.rules.iter().filter_map(|r| r.check.stray(r, &e.path)))
-            .collect()
+        strays.flat_map(|(e, _)| self.rules.iter().filter_map(|r| r.check.stray(r, e))).collect()
     }
 }
 

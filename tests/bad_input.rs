@@ -126,11 +126,51 @@ fn links_loops_and_names_that_are_not_utf8() {
                 .map(|p| p.rsplit('/').next().unwrap().to_owned())
         })
         .collect();
-    assert_eq!(
-        unreadable,
-        ["context_mla_perf.parquet", "k\u{fffd}_perf.parquet", "nccl_perf.parquet"]
-    );
-    assert_eq!(run.json()["summary"]["tables"], 5);
+    // A link is what a commit holds of it, so none is followed, and each is told.
+    let told = [
+        "context_mla_perf.parquet",
+        "k\u{fffd}_perf.parquet",
+        "moe_perf.txt",
+        "nccl_perf.parquet",
+        "up",
+    ];
+    assert_eq!(unreadable, told);
+    assert_eq!(run.json()["summary"]["tables"], 2);
+    std::fs::remove_file(dir.join(std::ffi::OsStr::from_bytes(b"k\xff_perf.parquet"))).unwrap();
+    let files = tree.validate(&["--format", "json"]).findings();
+    tree.commit();
+    assert_eq!(tree.validate(&["--format", "json", "--ref", "HEAD"]).findings(), files);
+}
+
+#[test]
+fn a_column_of_another_type_is_a_finding_and_ends_nothing() {
+    let row = "VLLM,0.24.0,NVIDIA H200,generation_attention,fa3,8,1,16,2,128,1,bfloat16,fp8,";
+    let header = "framework,version,device,op_name,kernel_source,batch_size,isl,num_heads,num_key_value_heads,head_dim,beam_width,attn_dtype,kv_cache_dtype,step,window_size,latency\n";
+    let table = |cells: &str| format!("{header}{row}{cells}\n{row}{cells}\n");
+    for (cells, column) in
+        [("x,0,0.5", "step"), ("7,0,error", "latency"), ("7,none,0.5", "window_size")]
+    {
+        let tree = Tree::new();
+        tree.gemm("generation_attention_perf.txt", table(cells));
+        tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0)]));
+        let run = tree.validate(&["--format", "json"]);
+        assert_eq!(run.code(), 1, "{cells}: {}", run.err());
+        let message = run.finding("header-mismatch")["message"].to_string();
+        assert!(message.contains(&format!("{column} is text, not ")), "{message}");
+        run.finding("latency-not-positive");
+    }
+}
+
+#[test]
+fn few_bytes_that_claim_many_rows_are_refused() {
+    use polars::prelude::*;
+    let column = |name: &str| Column::new_scalar(name.into(), Scalar::from(1i64), 30_000_000);
+    let columns = ["m", "n", "k"].map(column).to_vec();
+    let mut frame = DataFrame::new(30_000_000, columns).unwrap();
+    let mut bytes = Vec::new();
+    ParquetWriter::new(&mut bytes).finish(&mut frame).unwrap();
+    assert!(bytes.len() < 1 << 20, "{} bytes", bytes.len());
+    assert_eq!(rules("gemm_perf.parquet", &bytes), ["table-unreadable"]);
 }
 
 #[cfg(unix)]

@@ -301,3 +301,135 @@ fn the_shipped_data_is_clean() {
     assert_eq!(run.findings(), [] as [&str; 0]);
     assert_eq!(run.json()["summary"]["rows"], 296);
 }
+
+#[test]
+fn since_sees_what_was_deleted_and_what_sidecars_say() {
+    let meta = |rows: &str| {
+        format!(
+            "schema_version: 1\nruntime: {{framework: vllm, version: 0.24.0}}\ntables:\n  gemm_perf: {{status: complete{rows}}}\n"
+        )
+    };
+    let dir = "systems/data/h200_sxm/gemm/vllm/0.24.0";
+    let tree = || {
+        let tree = Tree::new();
+        tree.file(&format!("{dir}/gemm_perf.txt"), gemm(&[(1, 0.5)]));
+        tree.file(&format!("{dir}/collection_meta.yaml"), meta(""));
+        tree.commit();
+        tree
+    };
+    let found = |tree: &Tree| {
+        let findings = tree.validate(&["--format", "json", "--since", "HEAD"]).findings();
+        findings.iter().map(|f| f.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let deleted = tree();
+    std::fs::remove_file(deleted.path().join(dir).join("collection_meta.yaml")).unwrap();
+    assert_eq!(found(&deleted), ["sidecar-missing"]);
+    let gone = tree();
+    std::fs::remove_file(gone.path().join(dir).join("gemm_perf.txt")).unwrap();
+    assert_eq!(found(&gone), ["sidecar-contradiction"]);
+    let edited = tree();
+    edited.file(&format!("{dir}/collection_meta.yaml"), meta(", rows: 999"));
+    assert_eq!(found(&edited), ["sidecar-contradiction"]);
+}
+
+#[test]
+fn every_data_directory_is_judged_or_told() {
+    // A data_dir that is not there, while data goes by the system's name.
+    let typo = clean();
+    typo.file("systems/h200_sxm.yaml", common::H200.replace("../data/h200_sxm", "data/h200"));
+    let finding = typo.validate(&["--format", "json"]).finding("system-invalid");
+    assert!(finding["message"].as_str().unwrap().contains("nothing loads this data"), "{finding}");
+
+    let shared = clean();
+    shared.file("systems/h100_sxm.yaml", common::H200.replace("../data/", "data/"));
+    let run = shared.validate(&["--format", "json"]);
+    assert_eq!(
+        run.findings().iter().filter(|f| f.starts_with("system-invalid")).count(),
+        2,
+        "{:?}",
+        run.findings()
+    );
+
+    let two = clean();
+    two.file("old/systems/h200_sxm.yaml", common::H200);
+    let run = two.validate(&[]);
+    assert_eq!((run.code(), run.err().contains("two databases")), (2, true), "{}", run.err());
+}
+
+#[test]
+fn a_run_without_rules_is_no_run() {
+    let run = clean().validate(&["--only", "torn-row", "--skip", "torn-row"]);
+    assert_eq!((run.code(), run.err().contains("no rule is left")), (2, true));
+}
+
+#[test]
+fn one_key_a_quarter_million_times_is_counted_in_a_moment() {
+    let tree = Tree::new();
+    let row = "VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,1,128,128,0.5\n";
+    tree.gemm("gemm_perf.txt", common::GEMM.to_owned() + &row.repeat(250_000));
+    let finding = tree.validate(&["--format", "json"]).finding("duplicate-key");
+    assert_eq!((&finding["rows"], &finding["evidence"]["keys"]), (&249_999.into(), &1.into()));
+}
+
+#[test]
+fn a_row_in_two_buckets_has_rivals_in_each_but_they_are_none_to_each_other() {
+    let header = "framework,version,device,op_name,kernel_source,model,architecture,mla_dtype,kv_cache_dtype,gemm_type,num_heads,batch_size,isl,tp_size,step,latency\n";
+    let row = |kernel: &str, latency: f64| {
+        format!(
+            "SGLang,0.5.14,NVIDIA H200,dsa_context_module,{kernel},m,a,bfloat16,fp8,fp8_block,16,1,64,1,0,{latency}\n"
+        )
+    };
+    let tree = Tree::new();
+    let dense = row("sglang_dsa_dense_mha_trtllm_ragged", 1.0);
+    let rows = dense
+        + &row("sglang_dsa_indexer_trtllm", 1.09)
+        + &row("sglang_dsa_indexer_flashmla_sparse", 0.94);
+    tree.file(
+        "systems/data/h200_sxm/sglang/0.5.14/dsa_context_module_perf.txt",
+        header.to_owned() + &rows,
+    );
+    let finding = tree.validate(&["--format", "json"]).finding("duplicate-key");
+    assert_eq!((&finding["rows"], &finding["evidence"]["keys"]), (&2.into(), &2.into()));
+    assert_eq!(
+        finding["evidence"]["conflicting_keys"], 0,
+        "1.09 and 0.94 never compete: {finding}"
+    );
+}
+
+#[test]
+fn a_guard_of_the_loader_is_told_before_the_load_fails() {
+    let header = "framework,version,device,op_name,kernel_source,model,architecture,mla_dtype,kv_cache_dtype,gemm_type,num_heads,batch_size,isl,tp_size,step,compress_ratio,latency\n";
+    let row = |heads: u32, tp: u32| {
+        format!(
+            "SGLang,0.5.14,NVIDIA H200,dsv4_csa_context_module,k,m,a,bfloat16,fp8,fp8_block,{heads},1,64,{tp},0,4,1.0\n"
+        )
+    };
+    let judge = |rows: String| {
+        let tree = Tree::new();
+        tree.file(
+            "systems/data/h200_sxm/sglang/0.5.14/dsv4_csa_context_module_perf.txt",
+            header.to_owned() + &rows,
+        );
+        tree.validate(&["--format", "json"])
+    };
+    assert_eq!(judge(row(128, 1) + &row(64, 2)).findings(), [] as [&str; 0]);
+    assert_eq!(judge(row(128, 1) + &row(128, 2)).finding("key-out-of-range")["rows"], 2);
+}
+
+#[test]
+fn a_baseline_freezes_what_is_known_and_growth_is_new() {
+    let tree = faulty();
+    let file = tree.path().join("baseline.json").display().to_string();
+    assert_eq!(tree.validate(&["--write-baseline", &file]).code(), 1);
+    let known = tree.validate(&["--baseline", &file, "--format", "json"]);
+    assert_eq!((known.code(), &known.json()["summary"]["baselined"]), (0, &1.into()));
+    assert_eq!(known.finding("latency-not-positive")["new"], false);
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0), (2, 0.0)]));
+    assert_eq!(tree.validate(&["--baseline", &file]).code(), 1);
+    // In its place in the repository it holds without being named, in a commit too.
+    tree.file(".perfdb-gate/baseline.json", std::fs::read(&file).unwrap());
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.0)]));
+    assert_eq!(tree.validate(&[]).code(), 0);
+    tree.commit();
+    assert_eq!(tree.validate(&["--ref", "HEAD"]).code(), 0);
+}

@@ -136,7 +136,12 @@ mod tests {
     use super::*;
 
     fn sketch(latency: impl Fn(u64) -> f64) -> Sketch {
-        Sketch { rows: 50, points: (0..50).map(|i| (i, latency(i))).collect(), end: u64::MAX }
+        Sketch {
+            rows: 50,
+            keys: 50,
+            points: (0..50).map(|i| (i, latency(i))).collect(),
+            end: u64::MAX,
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Tables that cannot be decoded: damaged, LFS pointers, torn text, empty.
 
 use super::{Check, RowContext, TableContext, plural};
+use crate::expr::ExprError;
 use crate::finding::{Example, Finding};
+use crate::source::Entry;
 use crate::spec::Rule;
 use crate::table::Fault;
 
@@ -38,6 +40,24 @@ pub fn check(check: &Check, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -
         }
         _ => None,
     }
+}
+
+/// A table of whose rows the loader reads none.
+pub fn none_loaded(rows: &RowContext<'_>) -> Result<Option<Finding>, ExprError> {
+    let Some(filter) = &rows.at.spec.filter else { return Ok(None) };
+    let scope = rows.scope();
+    let loaded = filter.mask(&scope)?;
+    let any = (0..rows.table.rows).any(|i| loaded.get(i));
+    let message = || format!("the loader reads none of its rows: it takes those with {filter}");
+    Ok((!any).then(|| rows.finding(message()).rows(rows.table.rows)))
+}
+
+/// A link below a system's data: git keeps the link alone, so what it leads to is not in the database.
+pub fn link(rule: &Rule, entry: &Entry, to: &str) -> Finding {
+    let message = format!(
+        "a symbolic link to {to}; what it leads to is not in the database and was not judged"
+    );
+    Finding::on_path(&rule.id, rule.severity, &entry.path, message)
 }
 
 /// A table whose bytes are not those that its sidecar digested: a flipped bit decodes to another

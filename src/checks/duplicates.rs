@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{RowContext, plural};
 use crate::expr::{ExprError, Vals};
 use crate::finding::{EXAMPLES, Example, Finding, Severity};
-use crate::spec::{ColumnKind, Serves};
+use crate::spec::{ColumnKind, KeyPart, Serves};
 use crate::table::{Keys, number_json};
 
 /// When copies of a key contradict each other, as opposed to being measured twice.
@@ -23,7 +23,7 @@ pub struct Conflict {
     keys: usize,
 }
 
-/// A key with all its rows, in file order.
+/// A key of a bucket with all its rows, in file order.
 struct Group {
     rows: Vec<usize>,
     /// Slowest over fastest copy, of the latency that differs most.
@@ -36,27 +36,25 @@ impl Conflict {
     pub fn check(&self, rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
         let spec = rows.at.spec;
         let Some(keys) = rows.at.keys else { return Ok(Vec::new()) };
-        if !spec.key.iter().any(|p| reads_something(rows, p)) {
+        if !spec.key.iter().all(|p| has_columns(rows, p)) {
             return Ok(Vec::new());
         }
         let scope = rows.scope();
         let loaded = spec.filter.as_ref().map(|f| f.mask(&scope)).transpose()?;
 
         let mut repeated = BTreeSet::new();
-        let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        // Copies compete within a bucket; a row that goes into two may have rivals in both.
+        let mut groups: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
         let buckets: Vec<Vals<bool>> = if spec.buckets.is_empty() {
             vec![Vals::One(true)]
         } else {
             spec.buckets.iter().map(|b| b.rows.mask(&scope)).collect::<Result<_, _>>()?
         };
-        for bucket in &buckets {
+        for (number, bucket) in buckets.iter().enumerate() {
             let goes = |i: usize| bucket.get(i) && loaded.as_ref().is_none_or(|l| l.get(i));
             for (row, first) in repeats(keys.hashes(), goes, |a, b| keys.equal(a, b)) {
                 repeated.insert(row);
-                let group = groups.entry(first).or_insert_with(|| vec![first]);
-                if !group.contains(&row) {
-                    group.push(row);
-                }
+                groups.entry((number, first)).or_insert_with(|| vec![first]).push(row);
             }
         }
         if repeated.is_empty() {
@@ -67,8 +65,12 @@ impl Conflict {
             .iter()
             .map(|l| Ok((l.name.as_str(), l.value.numbers(&scope)?)))
             .collect::<Result<Vec<_>, ExprError>>()?;
-        let groups: Vec<Group> =
-            groups.into_values().map(|rows| self.group(rows, &latency)).collect();
+        let groups: Vec<Group> = groups
+            .into_values()
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .map(|rows| self.group(rows, &latency))
+            .collect();
         Ok(vec![self.finding(rows, keys, &latency, groups, repeated.len())])
     }
 
@@ -78,6 +80,8 @@ impl Conflict {
             let copies = || group.rows.iter().map(|r| values.get(*r));
             let (least, most) =
                 (copies().fold(f64::INFINITY, f64::min), copies().fold(0.0, f64::max));
+            // A copy of zero beside one of a time is a conflict that no ratio tells.
+            group.conflict |= least <= 0.0 && most >= self.floor_ms;
             if least > 0.0 && most.is_finite() {
                 group.spread = group.spread.max(most / least);
                 group.conflict |= most / least - 1.0 > self.spread && most >= self.floor_ms;
@@ -102,8 +106,11 @@ impl Conflict {
         let differs = differing_columns(rows, &groups);
 
         let refused = spec.serves == Serves::Error;
-        let severity =
-            if refused || conflicts >= self.keys { rows.rule.severity } else { Severity::Warning };
+        let severity = if !spec.inferred && (refused || conflicts >= self.keys) {
+            rows.rule.severity
+        } else {
+            Severity::Warning
+        };
         let served = match spec.serves {
             Serves::First => "the loader serves the first and drops the rest",
             Serves::Last => "the loader serves the last and drops the rest",
@@ -144,8 +151,10 @@ impl Conflict {
     }
 }
 
-fn reads_something(rows: &RowContext<'_>, part: &crate::spec::KeyPart) -> bool {
-    part.value.columns().iter().any(|c| rows.table.column(c).is_some())
+/// Whether the table has what a key part reads; without it every row would be a copy of every other.
+fn has_columns(rows: &RowContext<'_>, part: &KeyPart) -> bool {
+    let optional = |c: &str| rows.at.spec.column(c).is_some_and(|c| c.optional);
+    part.value.columns().iter().all(|c| rows.table.column(c).is_some() || optional(c))
 }
 
 /// Rows whose key an earlier row has, each with the first row of that key.

@@ -34,7 +34,8 @@ pub fn check(rows: &RowContext<'_>) -> Option<Finding> {
         }
     }
     for name in IDENTITY {
-        let list = if spec.reads(name) { &mut errors } else { &mut warnings };
+        let optional = spec.column(name).is_some_and(|c| c.optional);
+        let list = if spec.reads(name) && !optional { &mut errors } else { &mut warnings };
         match rows.table.column(name) {
             None => list.push(format!("{name} is missing")),
             Some(Column::Text { .. }) => {}

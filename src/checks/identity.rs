@@ -140,11 +140,14 @@ impl VersionNames {
             .iter()
             .filter(|(name, _)| !lost(name))
             .filter_map(|(name, _)| Version::from_str(name).ok())
-            .filter(Version::is_stable)
+            .filter(|v| v.dev().is_none())
             .map(Version::without_local)
             .collect();
         released.sort();
         released.dedup();
+        // A candidate of a release that is there too is that release, earlier.
+        let finals: Vec<Version> = released.iter().filter(|v| v.pre().is_none()).cloned().collect();
+        released.retain(|v| v.pre().is_none() || finals.iter().all(|f| f.release() != v.release()));
         let others = named.names.iter().filter(|(n, _)| !fits(n) && !lost(n)).count();
         let own = named.names.iter().any(|(n, _)| fits(n));
 
@@ -185,11 +188,15 @@ pub(super) fn same_version(row: &str, dir: &str) -> bool {
     if row.dev().is_none() {
         return false;
     }
+    if row.release() == dir.release() {
+        return row.pre() == dir.pre();
+    }
+    // After a release the next one is built; before it, candidates are.
     let mut next = dir.release().to_vec();
     if let Some(last) = next.last_mut() {
         *last += 1;
     }
-    row.release() == dir.release() || row.release() == next
+    dir.pre().is_none() && row.release() == next
 }
 
 #[cfg(test)]
@@ -205,6 +212,8 @@ mod tests {
             ("0.14.1.dev1+gd68209402", "0.14.0", true),
             ("0.20.1.dev3+g20dc1caee.d20260430", "0.20.0", true),
             ("0.1.dev19262+gb6bbf29dd.d20260727", "0.1.dev19262", true),
+            ("1.3.0rc20.dev2+gabc", "1.3.0rc20", true),
+            ("1.3.1.dev5+gabc", "1.3.0rc20", false),
             ("0.19.1", "0.19.0", false),
             ("0.5.10rc0", "0.5.10", false),
             ("2.29.2", "2.26.2", false),

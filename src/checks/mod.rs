@@ -23,6 +23,7 @@ use crate::expr::ExprError;
 use crate::finding::{Example, Finding, Severity};
 use crate::sidecar::{Meta, Reuse};
 use crate::sketch::Sketches;
+use crate::source::{Entry, EntryKind};
 use crate::spec::{Lookups, Rule, Specs, TableSpec};
 use crate::system::System;
 use crate::table::{Fault, Keys, Table, TableScope};
@@ -76,7 +77,7 @@ pub enum Check {
     /// Declared reuse that nothing can be taken from.
     ReuseInvalid,
     /// Declared reuse where reuse is not allowed.
-    ReuseForbidden(reuse::Forbidden),
+    ReuseForbidden,
     /// Marker files that sidecars replaced.
     LegacyMarker,
     /// Waivers past their date.
@@ -115,6 +116,8 @@ pub struct DirContext<'a> {
     pub dir: &'a VersionDir,
     /// Everything else.
     pub catalog: &'a Catalog,
+    /// What is known of tables.
+    pub specs: &'a Specs,
     /// Its `collection_meta.yaml`, parsed, or why it cannot be.
     pub meta: Option<&'a Result<Meta, String>>,
     /// Its `reuse.yaml`, parsed, or why it cannot be.
@@ -125,6 +128,8 @@ pub struct DirContext<'a> {
 pub struct SystemContext<'a> {
     /// Its YAML.
     pub file: &'a SystemFile,
+    /// All systems of the root.
+    pub catalog: &'a Catalog,
     /// Facts about known systems.
     pub specs: &'a Specs,
 }
@@ -183,6 +188,7 @@ impl Check {
         let rows = RowContext { at, table, rule };
         Ok(match self {
             Self::Unreadable => decoding::digest(&rows).into_iter().collect(),
+            Self::Empty => decoding::none_loaded(&rows)?.into_iter().collect(),
             Self::Header => header::check(&rows).into_iter().collect(),
             Self::Device => identity::device(&rows).into_iter().collect(),
             Self::Framework(names) => names.check(&rows).into_iter().collect(),
@@ -216,7 +222,7 @@ impl Check {
             Self::SidecarInvalid => sidecars::invalid(rule, at),
             Self::SidecarContradiction(frameworks) => frameworks.check(rule, at),
             Self::ReuseInvalid => reuse::invalid(rule, at),
-            Self::ReuseForbidden(forbidden) => forbidden.check(rule, at),
+            Self::ReuseForbidden => reuse::forbidden(rule, at),
             Self::LegacyMarker => sidecars::legacy(rule, at),
             _ => Vec::new(),
         }
@@ -264,9 +270,14 @@ impl Check {
         }
     }
 
-    /// Judges a table file at a place where no loader looks.
-    pub fn stray(&self, rule: &Rule, path: &str) -> Option<Finding> {
-        matches!(self, Self::Placement).then(|| placement::stray(rule, path))
+    /// Judges what lies below a system's data and is no table in its place.
+    pub fn stray(&self, rule: &Rule, entry: &Entry) -> Option<Finding> {
+        match (self, &entry.kind) {
+            (Self::Unreadable, EntryKind::Link(to)) => Some(decoding::link(rule, entry, to)),
+            (Self::Unreadable, _) | (_, EntryKind::Link(_)) => None,
+            (Self::Placement, _) => Some(placement::stray(rule, &entry.path)),
+            _ => None,
+        }
     }
 }
 
@@ -283,7 +294,13 @@ pub struct RowContext<'a> {
 impl<'a> RowContext<'a> {
     /// The table as formulas see it.
     pub fn scope(&self) -> TableScope<'a> {
-        TableScope::new(self.table, &self.at.file.place, self.at.system, self.at.lookups)
+        TableScope::new(
+            self.table,
+            self.at.spec,
+            &self.at.file.place,
+            self.at.system,
+            self.at.lookups,
+        )
     }
 
     /// A finding of the rule's own severity.

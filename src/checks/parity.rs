@@ -1,4 +1,4 @@
-//! Far fewer rows than the nearest systems have, of what the loader would serve.
+//! Far fewer keys than the nearest systems or versions have, of what the loader would serve.
 
 use std::str::FromStr;
 
@@ -23,7 +23,7 @@ pub struct Shares {
 impl Shares {
     /// A table far smaller than every system of its generation has it.
     pub fn check(&self, rule: &Rule, at: &NeighbourContext<'_>) -> Option<Finding> {
-        let own = at.sketches.rows(&at.file.entry.path);
+        let own = at.sketches.keys(&at.file.entry.path);
         if own == 0 {
             return None;
         }
@@ -40,16 +40,16 @@ impl Shares {
             references.iter().map(|(name, rows)| format!("{name} {}", count(*rows))).collect();
         let message = format!(
             "{} would be served, {nearest} has {} ({})",
-            plural(served, "row"),
+            plural(served, "key"),
             count(*least),
             names.join(", ")
         );
         Some(
             Finding::on_table(&rule.id, severity, at.file, message)
                 .rows(own)
-                .evidence("own_rows", own)
-                .evidence("served_rows", served)
-                .evidence("reference_rows", *least),
+                .evidence("own_keys", own)
+                .evidence("served_keys", served)
+                .evidence("reference_keys", *least),
         )
     }
 }
@@ -58,29 +58,34 @@ fn same_kind(at: &NeighbourContext<'_>, other: &TableFile) -> bool {
     other.table == at.file.table && other.place.backend == at.file.place.backend
 }
 
-/// Rows of the other systems of the generation, the same version of the same backend.
+/// Keys of the other systems of the generation, the same version of the same backend; where there is
+/// none, of the other versions, for tables that those do not fill.
 fn references(at: &NeighbourContext<'_>) -> Vec<(String, usize)> {
     let generation = |name: &str| {
         let system = at.catalog.systems.get(name)?.system.as_ref().ok()?;
         system.generation().map(str::to_owned)
     };
     let place = &at.file.place;
-    let Some(own) = generation(&place.system) else {
-        return Vec::new();
+    let own = generation(&place.system);
+    let nearby = |t: &&TableFile| {
+        t.place.version == place.version
+            && t.place.system != place.system
+            && own.is_some()
+            && generation(&t.place.system) == own
     };
-    at.catalog
-        .tables
-        .iter()
-        .filter(|t| {
-            same_kind(at, t) && t.place.version == place.version && t.place.system != place.system
-        })
-        .filter(|t| generation(&t.place.system).as_deref() == Some(&own))
-        .map(|t| (t.place.system.clone(), at.sketches.rows(&t.entry.path)))
-        .filter(|(_, rows)| *rows > 0)
-        .collect()
+    let earlier_or_later =
+        |t: &&TableFile| t.place.system == place.system && t.place.version != place.version;
+    let keys = |t: &TableFile| at.sketches.keys(&t.entry.path);
+    let alike = || at.catalog.tables.iter().filter(|t| same_kind(at, t) && keys(t) > 0);
+    let systems: Vec<_> =
+        alike().filter(nearby).map(|t| (t.place.system.clone(), keys(t))).collect();
+    if !systems.is_empty() || at.spec.shared {
+        return systems;
+    }
+    alike().filter(earlier_or_later).map(|t| (t.place.version.clone(), keys(t))).collect()
 }
 
-/// Rows that declared donors and earlier versions can add: a sum, so that no hole is claimed that
+/// Keys that declared donors and earlier versions can add: a sum, so that no hole is claimed that
 /// they might fill.
 fn fill(at: &NeighbourContext<'_>) -> usize {
     if !at.spec.shared {
@@ -98,6 +103,6 @@ fn fill(at: &NeighbourContext<'_>) -> usize {
             same_kind(at, t) && t.place.system == place.system && t.place.version != place.version
         })
         .filter(|t| earlier(&t.place.version) || at.donors.contains(&t.place.version))
-        .map(|t| at.sketches.rows(&t.entry.path))
+        .map(|t| at.sketches.keys(&t.entry.path))
         .sum()
 }

@@ -1,7 +1,5 @@
 //! `reuse.yaml`: donors that hold nothing, and reuse where none is allowed.
 
-use serde::Deserialize;
-
 use super::{DirContext, plural};
 use crate::finding::Finding;
 use crate::spec::Rule;
@@ -35,25 +33,21 @@ pub fn invalid(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
     finding(format!("{} without that table: {}", plural(empty.len(), "donor"), empty.join(", ")))
 }
 
-/// Where reuse is not allowed.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Forbidden {
-    families: Vec<String>,
-}
-
-impl Forbidden {
-    /// Declared reuse in a family whose data is never reused.
-    pub fn check(&self, rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
-        let (Some(entry), Some(family)) = (&at.dir.reuse, &at.dir.place.family) else {
-            return Vec::new();
-        };
-        let declares = at.reuse.is_some_and(|r| r.as_ref().map_or(true, |r| !r.reuse.is_empty()));
-        if !declares || !self.families.contains(family) {
-            return Vec::new();
-        }
-        let message =
-            format!("{family} data is never reused; the loader ignores what is declared here");
-        vec![Finding::on_path(&rule.id, rule.severity, &entry.path, message).at(&at.dir.place)]
+/// Declared reuse of tables that the loader takes from their own version alone.
+pub fn forbidden(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
+    let (Some(entry), Some(Ok(reuse))) = (&at.dir.reuse, at.reuse) else { return Vec::new() };
+    // A family in which no table is shared is one of which nothing is, known table or not.
+    let family = at.dir.place.family.as_deref().unwrap_or_default();
+    let mut of_family = at.specs.tables.values().filter(|t| t.family == family).peekable();
+    let closed = of_family.peek().is_some() && of_family.all(|t| !t.shared);
+    let alone = |table: &str| at.specs.tables.get(table).map_or(closed, |t| !t.shared);
+    let mut wrong: Vec<&str> =
+        reuse.reuse.iter().map(|d| d.table.as_str()).filter(|t| closed || alone(t)).collect();
+    wrong.dedup();
+    if wrong.is_empty() {
+        return Vec::new();
     }
+    let message =
+        format!("{} is never reused; the loader ignores what is declared here", wrong.join(", "));
+    vec![Finding::on_path(&rule.id, rule.severity, &entry.path, message).at(&at.dir.place)]
 }

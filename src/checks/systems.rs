@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::SystemContext;
+use crate::catalog::SystemFile;
 use crate::expr::{Expr, Lookup, Scope, Value};
 use crate::finding::Finding;
 use crate::spec::Rule;
@@ -55,6 +56,11 @@ impl Schema {
                 None => {}
             }
         }
+        let data_dir = &at.file.data_dir;
+        let shares = |s: &&SystemFile| s.data_dir == *data_dir && s.name != at.file.name;
+        if let Some(other) = at.catalog.systems.values().find(shares) {
+            wrong.push(format!("its data_dir is that of {} too", other.name));
+        }
         if wrong.is_empty() { Vec::new() } else { vec![finding(wrong.join("; "))] }
     }
 }
@@ -84,6 +90,8 @@ pub struct Plausible {
     alike: Vec<String>,
     /// How far a figure may stand from every system of its generation.
     factor: f64,
+    /// How far a known system's figure may stand from what is known of it.
+    own_factor: f64,
 }
 
 /// What holds between figures of one machine.
@@ -139,20 +147,17 @@ impl Plausible {
 
     fn stands_apart(&self, path: &str, system: &System, at: &SystemContext<'_>) -> Option<String> {
         let value = system.figure(path).filter(|v| *v > 0.0)?;
-        let own = at.specs.systems.get(&system.name);
-        let mut peers: BTreeMap<&str, &System> = BTreeMap::new();
-        for peer in at.specs.systems.values() {
-            peers.insert(&peer.name, peer);
+        let figure = |peer: &System| peer.figure(path).filter(|v| *v > 0.0);
+        let away = |figure: f64| (value / figure).max(figure / value);
+        if let Some(known) = at.specs.systems.get(&system.name).and_then(figure) {
+            let says = format!("{path} is {value:e}, {} is known to have {known:e}", system.name);
+            return (away(known) > self.own_factor).then_some(says);
         }
-        let near =
-            |peer: &&&System| peer.name != system.name && peer.generation() == system.generation();
-        let figures: Vec<(&str, f64)> = peers
-            .values()
-            .filter(near)
-            .chain(own.iter())
-            .filter_map(|peer| Some((peer.name.as_str(), peer.figure(path).filter(|v| *v > 0.0)?)))
-            .collect();
-        let apart = |(_, figure): &(&str, f64)| (value / figure).max(figure / value) > self.factor;
+        let near = |peer: &&System| peer.generation() == system.generation();
+        let peers = at.specs.systems.values().filter(near);
+        let figures: Vec<(&str, f64)> =
+            peers.filter_map(|p| Some((p.name.as_str(), figure(p)?))).collect();
+        let apart = |(_, figure): &(&str, f64)| away(*figure) > self.factor;
         if figures.is_empty() || system.generation().is_none() || !figures.iter().all(apart) {
             return None;
         }

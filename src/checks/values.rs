@@ -1,13 +1,13 @@
 //! Cells by themselves: measurements that are no numbers, zero or negative, keys out of range.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
 use super::{RowContext, plural};
 use crate::expr::{ExprError, Scope};
-use crate::finding::{EXAMPLES, Finding};
-use crate::spec::ColumnKind;
+use crate::finding::{EXAMPLES, Finding, Severity};
+use crate::spec::{ColumnKind, ColumnSpec, Guard};
 use crate::table::Column;
 
 /// Rows that are wrong, by what is wrong with them.
@@ -33,7 +33,7 @@ impl Wrong {
         }
     }
 
-    fn finding(self, rows: &RowContext<'_>) -> Vec<Finding> {
+    fn finding(self, rows: &RowContext<'_>, severity: Severity) -> Vec<Finding> {
         let total = self.bad.iter().filter(|b| **b).count();
         if total == 0 {
             return Vec::new();
@@ -45,8 +45,21 @@ impl Wrong {
         let message = format!("{} {verb} {}", plural(total, "row"), kinds.join(", "));
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         let evidence = serde_json::to_value(&self.kinds).unwrap_or_default();
-        let finding = rows.finding(message).rows(total).examples(rows.examples(&shown, &columns));
+        let finding = rows
+            .finding_as(severity, message)
+            .rows(total)
+            .examples(rows.examples(&shown, &columns));
         vec![finding.evidence("rows_by_kind", evidence)]
+    }
+}
+
+/// The rule's severity; a warning where the spec is only inferred, since a column that looks like a
+/// size may well be a flag there.
+fn guessed(rows: &RowContext<'_>) -> Severity {
+    if rows.at.spec.inferred {
+        rows.rule.severity.max(Severity::Warning)
+    } else {
+        rows.rule.severity
     }
 }
 
@@ -79,7 +92,7 @@ pub fn not_finite(rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
             }
         });
     }
-    Ok(wrong.finding(rows))
+    Ok(wrong.finding(rows, rows.rule.severity))
 }
 
 /// Measurements of zero where no zero rule allows it, or below zero.
@@ -105,7 +118,50 @@ pub fn not_positive(rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
             _ => None,
         });
     }
-    Ok(wrong.finding(rows))
+    // A column that no lookup reads misleads only people.
+    let read =
+        |c: &String| rows.at.spec.latency.iter().any(|l| l.value.columns().contains(&c.as_str()));
+    let severity = if wrong.columns.iter().any(read) { guessed(rows) } else { Severity::Warning };
+    Ok(wrong.finding(rows, severity))
+}
+
+/// Groups that the loader refuses since two columns do not vary together.
+fn refused_groups(wrong: &mut Wrong, rows: &RowContext<'_>, guard: &Guard) {
+    let column = |name: &String| rows.table.column(name);
+    let by: Option<Vec<&Column>> = guard.by.iter().map(column).collect();
+    let (Some(by), Some(varies), Some(with)) = (by, column(&guard.varies), column(&guard.with))
+    else {
+        return;
+    };
+    let code = |c: &Column, i: usize| match c {
+        Column::Text { codes, .. } => u64::from(codes[i]),
+        other => other.number(i).to_bits(),
+    };
+    let group = |i: usize| by.iter().map(|c| code(c, i)).collect::<Vec<u64>>();
+    let mut seen: BTreeMap<Vec<u64>, BTreeSet<(u64, u64)>> = BTreeMap::new();
+    let mut last = None;
+    for i in 0..rows.table.rows {
+        // Rows come in runs: only a change is looked at.
+        let now = (group(i), (code(varies, i), code(with, i)));
+        if last.as_ref() != Some(&now) {
+            seen.entry(now.0.clone()).or_default().insert(now.1);
+            last = Some(now);
+        }
+    }
+    seen.retain(|_, pairs| {
+        let of_varies: BTreeSet<u64> = pairs.iter().map(|p| p.0).collect();
+        let of_with: BTreeSet<u64> = pairs.iter().map(|p| p.1).collect();
+        of_varies.len() > 1 && of_with.len() == 1
+    });
+    if seen.is_empty() {
+        return;
+    }
+    let what = format!(
+        "{} that varies while {} does not, which the loader refuses:",
+        guard.varies, guard.with
+    );
+    wrong.add(&what, rows.table.rows, |i| seen.contains_key(&group(i)).then_some("old meaning"));
+    wrong.columns = guard.by.iter().chain([&guard.varies, &guard.with]).cloned().collect();
 }
 
 /// Which whole-number columns may be zero.
@@ -128,7 +184,7 @@ impl KeyRange {
                 continue;
             };
             match column.kind {
-                ColumnKind::Int => self.int(&mut wrong, name, found, rows.table.rows),
+                ColumnKind::Int => self.int(&mut wrong, column, found, rows.table.rows),
                 ColumnKind::Text if !column.optional && found.has_nulls() && spec.reads(name) => {
                     wrong.add(name, rows.table.rows, |i| found.is_null(i).then_some("null"));
                 }
@@ -144,10 +200,14 @@ impl KeyRange {
             wrong.add("values", scope.rows(), |i| (!accepted.get(i)).then_some(why));
             wrong.columns.extend(require.columns().iter().map(|c| (*c).to_owned()));
         }
-        Ok(wrong.finding(rows))
+        if let Some(guard) = &spec.guard {
+            refused_groups(&mut wrong, rows, guard);
+        }
+        Ok(wrong.finding(rows, guessed(rows)))
     }
 
-    fn int(&self, wrong: &mut Wrong, name: &str, column: &Column, rows: usize) {
+    fn int(&self, wrong: &mut Wrong, spec: &ColumnSpec, column: &Column, rows: usize) {
+        let name = spec.name.as_str();
         let listed = |list: &[String]| list.iter().any(|n| n == name);
         let least = if listed(&self.may_be_zero) { 0.0 } else { 1.0 };
         let most = if listed(&self.wide) { u64::MAX as f64 } else { f64::from(u32::MAX) };
@@ -163,7 +223,8 @@ impl KeyRange {
             return;
         }
         wrong.add(name, rows, |i| match column.number(i) {
-            _ if column.is_null(i) => Some("null"),
+            // A column that a table may lack, a row may lack too.
+            _ if column.is_null(i) => (!spec.optional).then_some("null"),
             v if v.fract() != 0.0 || v.is_nan() => Some("fractional"),
             v if v < 0.0 => Some("below zero"),
             v if v < least => Some("zero"),

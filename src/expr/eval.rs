@@ -176,21 +176,11 @@ fn call<'a>(
     scope: &'a dyn Scope,
 ) -> Result<Value<'a>, String> {
     let rows = scope.rows();
-    // The first text or column that is there; numbers and text must not mix.
-    if matches!(function, Function::Coalesce)
-        && let Value::Text(..) = args[0].eval(scope)?
-    {
-        let when =
-            |n: &'a Node| (Node::Not(Box::new(Node::IsNull(Box::new(n.clone())))), n.clone());
-        let (last, first) = args.split_last().ok_or("an empty coalesce")?;
-        let arms: Vec<_> = first.iter().map(when).collect();
-        let owned = match case(&arms, last, scope)? {
-            Value::Text(Vals::Rows(c), d) => {
-                Value::Text(Vals::Rows(Cow::Owned(c.into_owned())), Cow::Owned(d.into_owned()))
-            }
-            _ => return Err("coalesce mixes text with something else".into()),
-        };
-        return Ok(owned);
+    if matches!(function, Function::Coalesce) {
+        let values = args.iter().map(|a| a.eval(scope)).collect::<Result<Vec<_>, _>>()?;
+        if values.iter().any(|v| matches!(v, Value::Text(..))) {
+            return first_text(&values, rows);
+        }
     }
     let fold: fn(f64, f64) -> f64 = match function {
         Function::Abs => return one(&args[0], scope, f64::abs),
@@ -208,6 +198,27 @@ fn call<'a>(
         acc = acc.zip(&arg.numbers(scope)?, rows, fold);
     }
     Ok(Value::Number(acc))
+}
+
+/// The first text that is there, a row at a time; a null number is a column that the table lacks.
+fn first_text(values: &[Value<'_>], rows: usize) -> Result<Value<'static>, String> {
+    let mut dict: Vec<Arc<str>> = Vec::new();
+    let mut texts = Vec::new();
+    for value in values {
+        match value {
+            Value::Text(codes, d) => {
+                texts.push((codes, dict.len() as u32));
+                dict.extend(d.iter().cloned());
+            }
+            Value::Number(Vals::One(n)) if n.is_nan() => {}
+            _ => return Err("coalesce mixes text with something else".into()),
+        }
+    }
+    let code = |i: usize| {
+        let there = texts.iter().find(|(codes, _)| codes.get(i) != NULL_CODE);
+        there.map_or(NULL_CODE, |(codes, offset)| codes.get(i) + offset)
+    };
+    Ok(Value::Text(Vals::Rows((0..rows).map(code).collect()), Cow::Owned(dict)))
 }
 
 fn one<'a>(arg: &'a Node, scope: &'a dyn Scope, f: fn(f64) -> f64) -> Result<Value<'a>, String> {

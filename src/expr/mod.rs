@@ -17,7 +17,7 @@
 //! `coalesce`, `floor`, `greatest`, `least`, `log2`, `power`, `sqrt`, and what a dtype stands for:
 //! `bytes`, `flops`. Anything else is refused when the spec is read, not when a table happens to be judged.
 //!
-//! A null number is NaN and a null text is absent; comparing either is false, as in SQL a
+//! In LIKE, `_` is literal: names are full of it. A null number is NaN and a null text is absent; comparing either is false, as in SQL a
 //! comparison with NULL is not true. A column that a table lacks is null in every row.
 
 mod eval;
@@ -373,6 +373,10 @@ mod tests {
             [text(0), text(1), text(2)],
             [Some("fa3_eager".into()), Some("mine".into()), None]
         );
+        let e: Expr = "coalesce(absent, kernel, 'none')".parse().unwrap();
+        let Value::Text(codes, dict) = e.eval(&Synthetic).unwrap() else { panic!() };
+        let texts: Vec<&str> = (0..3).map(|i| dict[codes.get(i) as usize].as_ref()).collect();
+        assert_eq!(texts, ["fa3_eager", "triton", "none"]);
         assert_eq!(numbers("CASE WHEN m = 1 THEN 5 ELSE m END")[..2], [5.0, 2.0]);
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::Report;
+use super::{Report, clean};
 use crate::finding::{Example, Finding, Severity};
 
 /// Rows shown under a finding; JSON has the rest.
@@ -124,21 +124,6 @@ fn rows(n: u64) -> String {
     }
 }
 
-/// Makes text from data harmless on a terminal: control characters and marks that reorder text
-/// show as their code.
-fn clean(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        let reorders = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if c.is_control() || reorders {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
-
 struct Paint {
     on: bool,
 }
@@ -163,15 +148,5 @@ impl Paint {
             Severity::Info => "36",
         };
         self.wrap(code, &format!("{:7}", severity.name()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::clean;
-
-    #[test]
-    fn hostile_names_are_inert() {
-        assert_eq!(clean("a\x1b[31mb\nc\u{202e}"), "a\\u{1b}[31mb\\u{a}c\\u{202e}");
     }
 }

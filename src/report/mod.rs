@@ -112,6 +112,21 @@ pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Makes text from data harmless on a terminal: control characters and marks that reorder text
+/// show as their code.
+pub fn clean(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let reorders = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if c.is_control() || reorders {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 /// Writes to standard output; a reader that left early is no failure.
 pub fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
@@ -120,5 +135,15 @@ pub fn print(text: &str) -> Result<()> {
             Err(Error::new(format!("cannot write to standard output: {e}"), ""))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clean;
+
+    #[test]
+    fn hostile_names_are_inert() {
+        assert_eq!(clean("a\x1b[31mb\nc\u{202e}"), "a\\u{1b}[31mb\\u{a}c\\u{202e}");
     }
 }

@@ -96,6 +96,12 @@ fn name_of(entry: &git2::TreeEntry<'_>) -> String {
     String::from_utf8_lossy(entry.name_bytes()).into_owned()
 }
 
+/// What a committed link says.
+fn link_target(repo: &Repository, id: git2::Oid) -> String {
+    let says = repo.find_blob(id).map(|b| String::from_utf8_lossy(b.content()).into_owned());
+    says.unwrap_or_default()
+}
+
 impl Source for Commit {
     fn files(&self) -> Result<Vec<Entry>> {
         let failed = git_error("cannot read the tree");
@@ -114,13 +120,13 @@ impl Source for Commit {
                 match entry.kind() {
                     Some(ObjectType::Blob) => {
                         let kind = if entry.filemode() == 0o120_000 {
-                            EntryKind::Broken("a symbolic link, not a file".into())
+                            EntryKind::Link(link_target(repo, entry.id()))
                         } else {
                             EntryKind::Blob(entry.id())
                         };
-                        // Sizes order the work and guard it; only tables are large.
+                        // Sizes order the work and guard it.
                         let size = match &kind {
-                            EntryKind::Blob(id) if named_like_a_table(&name) => {
+                            EntryKind::Blob(id) => {
                                 objects.read_header(*id).map_or(0, |(size, _)| size as u64)
                             }
                             _ => 0,
@@ -168,6 +174,7 @@ impl Source for Commit {
         let oid = match &entry.kind {
             EntryKind::Blob(oid) => *oid,
             EntryKind::Broken(why) => return Err(why.clone()),
+            EntryKind::Link(to) => return Err(format!("a symbolic link to {to}, not a file")),
             EntryKind::Path(_) => return Err("a file of another source".into()),
         };
         let bytes = self

@@ -32,6 +32,8 @@ pub enum EntryKind {
     Path(std::path::PathBuf),
     /// A blob of the repository.
     Blob(git2::Oid),
+    /// A symbolic link, by what it says; never followed, since a commit holds no more than that.
+    Link(String),
     /// Something that cannot be read as a file, and why.
     Broken(String),
 }
@@ -105,6 +107,13 @@ fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
         .and_then(|top| root.strip_prefix(top).ok().map(slashes))
         .map(|p| if p.is_empty() { p } else { p + "/" })
         .unwrap_or_default();
+    if let Some(at) = prefix.find("systems/data/") {
+        let above = if at == 0 { "the repository's top" } else { &prefix[..at] };
+        return Err(Error::new(
+            format!("{} is inside a perf database, whose systems are above it", root.display()),
+            format!("point --root at {above} and choose with --system"),
+        ));
+    }
     Ok(Some((repo, prefix)))
 }
 

@@ -56,7 +56,8 @@ impl Source for WorkTree {
             if item.file_type().is_dir() {
                 // Hidden folders and build output hold no database; a cache says so itself.
                 let hidden = item.depth() > 0 && name.starts_with('.');
-                if hidden || item.path().join("CACHEDIR.TAG").exists() {
+                let cache = item.depth() == 1 && item.path().join("CACHEDIR.TAG").exists();
+                if hidden || cache && name != "systems" && name != "data" {
                     walk.skip_current_dir();
                 } else if item.depth() > 0 && named_like_a_table(&name) {
                     let kind = EntryKind::Broken("a directory, not a file".into());
@@ -68,12 +69,9 @@ impl Source for WorkTree {
             let kind = if item.file_type().is_file() {
                 EntryKind::Path(item.path().to_owned())
             } else {
-                // A link to a file is that file; links to folders are not followed.
-                match std::fs::metadata(item.path()) {
-                    Ok(m) if m.is_file() => EntryKind::Path(item.path().to_owned()),
-                    Ok(m) if m.is_dir() => continue,
-                    Ok(_) => EntryKind::Broken("not a regular file".into()),
-                    Err(e) => EntryKind::Broken(format!("a link that leads nowhere: {e}")),
+                match std::fs::read_link(item.path()) {
+                    Ok(to) => EntryKind::Link(slashes(&to)),
+                    Err(_) => EntryKind::Broken("not a regular file".into()),
                 }
             };
             let size = item.metadata().map_or(0, |m| m.len());
@@ -110,6 +108,7 @@ impl Source for WorkTree {
         match &entry.kind {
             EntryKind::Path(path) => std::fs::read(path).map_err(|e| e.to_string()),
             EntryKind::Broken(why) => Err(why.clone()),
+            EntryKind::Link(to) => Err(format!("a symbolic link to {to}, not a file")),
             EntryKind::Blob(_) => Err("an object of another source".into()),
         }
     }

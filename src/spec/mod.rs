@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 
 pub use rule::{Example, Rule};
 pub use table::{
-    Bound, Bucket, ColumnKind, ColumnSpec, IDENTITY, KeyPart, Serves, TableSpec, Unit,
+    Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,
 };
 
 use crate::error::{Error, Result};

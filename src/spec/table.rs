@@ -1,10 +1,12 @@
 //! Table specs: what a table's columns mean and what its loader does to its rows.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::expr::Expr;
+use crate::expr::{Expr, Lookup, Scope, Vals, Value};
+use crate::table::Column;
 
 /// Columns that say where a row comes from; every table has them.
 pub const IDENTITY: [&str; 5] = ["framework", "version", "device", "op_name", "kernel_source"];
@@ -35,18 +37,6 @@ pub enum Unit {
     GBs,
     /// Watts.
     W,
-}
-
-impl Unit {
-    /// Its sign.
-    pub fn sign(self) -> &'static str {
-        match self {
-            Self::Ms => "ms",
-            Self::Us => "us",
-            Self::GBs => "GB/s",
-            Self::W => "W",
-        }
-    }
 }
 
 /// A column of a table spec.
@@ -91,6 +81,19 @@ pub struct Bucket {
     pub rows: Expr,
 }
 
+/// Columns that the loader expects to vary together: where `varies` takes several values in a group
+/// of equal `by`, so must `with`, or it refuses the table.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Guard {
+    /// Columns that make a group.
+    pub by: Vec<String>,
+    /// The column that may vary.
+    pub varies: String,
+    /// The column that must then vary too.
+    pub with: String,
+}
+
 /// A time that no measurement can be shorter than.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -124,6 +127,8 @@ pub struct TableSpec {
     pub buckets: Vec<Bucket>,
     /// Rows the loader accepts; one that fails it fails the load.
     pub require: Option<Expr>,
+    /// What must vary together for the loader to accept the rows.
+    pub guard: Option<Guard>,
     /// Which row of a repeated key is served.
     pub serves: Serves,
     /// What a lookup returns, in ms, by name: a formula over the measured columns.
@@ -146,7 +151,33 @@ impl TableSpec {
         self.columns.iter().find(|c| c.name == name)
     }
 
-    /// Measured columns that a lookup depends on.
+    /// Whether a column holds what the spec says, or the spec says nothing of it.
+    pub fn fits(&self, name: &str, found: &Column) -> bool {
+        let kind = match self.column(name) {
+            Some(column) => column.kind,
+            None if IDENTITY.contains(&name) => ColumnKind::Text,
+            None => return true,
+        };
+        match kind {
+            ColumnKind::Text => matches!(found, Column::Text { .. }),
+            ColumnKind::Bool => matches!(found, Column::Bool { .. }),
+            // A fractional size is key-out-of-range's to tell, and its type header-mismatch's.
+            ColumnKind::Int | ColumnKind::Number | ColumnKind::Measure(_) => {
+                matches!(found, Column::Int { .. } | Column::Float { .. })
+            }
+        }
+    }
+
+    /// Every formula of the spec.
+    fn formulas(&self) -> impl Iterator<Item = &Expr> {
+        let parts = self.key.iter().chain(&self.latency).map(|p| &p.value);
+        let rest = self.filter.iter().chain(&self.require).chain(self.zero.values());
+        let buckets = self.buckets.iter().map(|b| &b.rows);
+        let bounds = self.bounds.iter().flat_map(|b| b.working_set.iter().chain([&b.seconds]));
+        parts.chain(rest).chain(buckets).chain(bounds)
+    }
+
+    /// Measured columns with their units, power aside.
     pub fn measures(&self) -> impl Iterator<Item = (&str, Unit)> {
         self.columns.iter().filter_map(|c| match c.kind {
             ColumnKind::Measure(unit) if unit != Unit::W => Some((c.name.as_str(), unit)),
@@ -190,6 +221,7 @@ impl TableSpec {
             filter: None,
             buckets: Vec::new(),
             require: None,
+            guard: None,
             serves: Serves::First,
             latency: latency.into_iter().flatten().collect(),
             zero: BTreeMap::new(),
@@ -243,6 +275,8 @@ struct Table {
     buckets: Vec<Bucket>,
     #[serde(default)]
     require: Option<Expr>,
+    #[serde(default)]
+    guard: Option<Guard>,
     serves: Serves,
     #[serde(default)]
     latency: Option<OrderedMap<Expr>>,
@@ -338,6 +372,7 @@ impl Table {
             filter: self.filter,
             buckets: self.buckets,
             require: self.require,
+            guard: self.guard,
             serves: self.serves,
             latency,
             zero: self.zero,
@@ -351,16 +386,42 @@ impl Table {
         }
         // `system` is the place's, so that a formula can tell one machine from the others.
         let known = |c: &str| c == "system" || IDENTITY.contains(&c) || spec.column(c).is_some();
-        let parts = spec.key.iter().chain(&spec.latency).map(|p| &p.value);
-        let bounds = spec.bounds.iter().flat_map(|b| b.working_set.iter().chain([&b.seconds]));
-        let rest = spec.filter.iter().chain(&spec.require).chain(spec.zero.values()).chain(bounds);
-        let named =
-            parts.chain(rest).chain(spec.buckets.iter().map(|b| &b.rows)).flat_map(Expr::columns);
+        // Types are the spec's, so a formula that mixes them is found here and not by some table.
+        for formula in spec.formulas() {
+            formula.eval(&Types(&spec)).map_err(|e| bad(e.to_string()))?;
+        }
+        let named = spec.formulas().flat_map(Expr::columns);
         let plain = spec.sweep.iter().chain(spec.zero.keys()).map(String::as_str);
         if let Some(unknown) = named.chain(plain).find(|c| !known(c)) {
             return Err(bad(format!("a formula reads {unknown}, which is no column of it")));
         }
         Ok(spec)
+    }
+}
+
+/// No rows, with the types that a spec gives: what formulas are tried on when the spec is read.
+struct Types<'a>(&'a TableSpec);
+
+impl Scope for Types<'_> {
+    fn rows(&self) -> usize {
+        0
+    }
+
+    fn column(&self, name: &str) -> Option<Value<'_>> {
+        let kind = self.0.column(name).map_or(ColumnKind::Text, |c| c.kind);
+        Some(match kind {
+            ColumnKind::Text => Value::Text(Vals::Rows(Cow::Borrowed(&[])), Cow::Borrowed(&[])),
+            ColumnKind::Bool => Value::Bool(Vals::Rows(Cow::Borrowed(&[]))),
+            _ => Value::Number(Vals::Rows(Cow::Borrowed(&[]))),
+        })
+    }
+
+    fn field(&self, _: &str) -> Option<f64> {
+        None
+    }
+
+    fn lookup(&self, _: Lookup, _: &str) -> Option<f64> {
+        None
     }
 }
 

@@ -38,6 +38,7 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
     let mut columns: Vec<Cells> = names.iter().map(|n| Cells::new(is_text(n))).collect();
     let mut torn = Torn { bytes, first: Vec::new(), rows: 0 };
     let mut rows = 0;
+    let mut whole = false;
     let mut record = csv::ByteRecord::new();
     loop {
         let start = reader.position().byte();
@@ -49,6 +50,7 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
                 break;
             }
         }
+        whole = false;
         let start = record.position().map_or(start, csv::Position::byte);
         if record == header {
             torn.push(start, "the header again".into());
@@ -56,10 +58,11 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
             torn.push(start, width(record.len(), names.len()));
         } else {
             rows += 1;
+            whole = true;
             columns.iter_mut().zip(record.iter()).for_each(|(c, cell)| c.push(cell));
         }
     }
-    if !bytes.ends_with(b"\n") && rows > 0 && torn.rows == 0 {
+    if !bytes.ends_with(b"\n") && whole {
         torn.push(
             bytes.len() as u64 - 1,
             "the last line has no end, its last cell may be cut".into(),

@@ -13,7 +13,7 @@ pub use key::Keys;
 use crate::catalog::{Format, Place};
 use crate::expr::{Lookup, NULL_CODE, Scope, Vals, Value};
 use crate::source::{Pointer, pointer};
-use crate::spec::{ColumnKind, Lookups};
+use crate::spec::{ColumnKind, Lookups, TableSpec};
 use crate::system::System;
 
 /// Why a table could not be read; each kind has a rule.
@@ -199,6 +199,8 @@ pub fn number_json(value: f64) -> serde_json::Value {
 pub struct TableScope<'a> {
     /// The table.
     pub table: &'a Table,
+    /// What is known of such tables; a column of another type than it says is null in every row.
+    pub spec: &'a TableSpec,
     /// Its place.
     pub place: &'a Place,
     /// Its machine, where one is described.
@@ -213,11 +215,12 @@ impl<'a> TableScope<'a> {
     /// All rows of a table.
     pub fn new(
         table: &'a Table,
+        spec: &'a TableSpec,
         place: &'a Place,
         system: Option<&'a System>,
         lookups: &'a Lookups,
     ) -> Self {
-        Self { table, place, system, lookups, range: 0..table.rows }
+        Self { table, spec, place, system, lookups, range: 0..table.rows }
     }
 
     /// The same table, a part of its rows at a time: columns of a part stay within the cache.
@@ -238,7 +241,8 @@ impl Scope for TableScope<'_> {
     fn column(&self, name: &str) -> Option<Value<'_>> {
         let constant = |text: &str| Value::Text(Vals::One(0), Cow::Owned(vec![text.into()]));
         match self.table.column(name) {
-            Some(column) => Some(column.value(self.range.clone())),
+            Some(column) if self.spec.fits(name, column) => Some(column.value(self.range.clone())),
+            Some(_) => None,
             None if name == "system" => Some(constant(&self.place.system)),
             None => None,
         }
