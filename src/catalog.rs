@@ -77,6 +77,8 @@ pub struct SystemFile {
     pub path: String,
     /// The YAML as the loader reads it with our facts beside, or why it cannot be read.
     pub system: Result<System, String>,
+    /// Where its YAML is or should be.
+    pub yaml: String,
     /// Directory of its data, without a trailing slash.
     pub data_dir: String,
 }
@@ -123,7 +125,16 @@ impl Catalog {
                 .range(..=entry.path.clone())
                 .rev()
                 .find(|(dir, _)| entry.path.starts_with(dir.as_str()));
-            if let Some((dir, system)) = owner {
+            // A link above data hides all of it.
+            let above = |s: &SystemFile| {
+                let rest = s.data_dir.strip_prefix(&entry.path);
+                matches!(entry.kind, EntryKind::Link(_))
+                    && rest.is_some_and(|r| r.is_empty() || r.starts_with('/'))
+            };
+            if let Some(system) = catalog.systems.values().find(|s| above(s)) {
+                let name = system.name.clone();
+                catalog.strays.push((entry, name));
+            } else if let Some((dir, system)) = owner {
                 let (inside, system) = (entry.path[dir.len()..].to_owned(), system.clone());
                 catalog.add_file(entry, &inside, &system);
             }
@@ -163,6 +174,7 @@ impl Catalog {
         let file = SystemFile {
             name: name.to_owned(),
             path: entry.path.clone(),
+            yaml: entry.path.clone(),
             system: system.map(|s| s.with_facts(facts)),
             data_dir: join(folder, &data_dir.unwrap_or_else(|| format!("data/{name}"))),
         };
@@ -208,6 +220,11 @@ impl Catalog {
             let file = SystemFile {
                 name: name.to_owned(),
                 path: dir.to_owned(),
+                yaml: format!(
+                    "{}systems/{}.yaml",
+                    &entry.path[..at],
+                    &entry.path[start..start + end]
+                ),
                 system: Err(why),
                 data_dir: dir.to_owned(),
             };

@@ -25,6 +25,11 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// This severity, or `most` where that is less bad: what a rule calls an info stays one.
+    pub fn at_most(self, most: Self) -> Self {
+        self.max(most)
+    }
+
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {

@@ -83,15 +83,16 @@ fn finish(report: &report::Report, args: &OutputArgs) -> Result<u8> {
     let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
     let format = match args.format {
         FormatName::Human => {
-            let colour = to_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+            let says = |name: &str| std::env::var_os(name).unwrap_or_default();
+            let colour = to_terminal && says("NO_COLOR").is_empty() && says("TERM") != "dumb";
             Format::Human { colour }
         }
         FormatName::Json => Format::Json,
     };
     let text = report::render(report, format);
     match &args.output {
-        Some(path) => report::write_whole(path, text.as_bytes())?,
-        None => report::print(&text)?,
+        Some(path) if path.as_os_str() != "-" => report::write_whole(path, text.as_bytes())?,
+        _ => report::print(&text)?,
     }
     if let Some(path) = &args.write_baseline {
         report::write_whole(path, Baseline::of(&report.findings).text().as_bytes())?;

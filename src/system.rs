@@ -55,8 +55,18 @@ impl System {
             Value::Array(items) if path == "devices" => {
                 self.devices = items.iter().filter_map(|i| i.as_str().map(str::to_owned)).collect();
             }
-            _ => {}
+            // A list or flag elsewhere is kept by name, so that a misspelt field shows.
+            other => {
+                self.texts.insert(path.to_owned(), other.to_string());
+            }
         }
+    }
+
+    /// A field outside what a system has; a misspelt one says nothing.
+    pub fn unknown_field(&self) -> Option<&str> {
+        const KNOWN: [&str; 6] = ["data_dir", "generation", "devices", "gpu", "node", "misc"];
+        let top = |path: &'_ str| !KNOWN.contains(&path.split('.').next().unwrap_or(path));
+        self.figures.keys().chain(self.texts.keys()).map(String::as_str).find(|path| top(path))
     }
 
     /// A figure, such as `gpu.mem_bw`.

@@ -87,13 +87,19 @@ struct Settings {
     specs: Specs,
     waivers: Waivers,
     baseline: Option<Baseline>,
+    /// Files that changed what the embedded rules would say.
+    overlays: Vec<String>,
 }
 
 impl Settings {
     /// The embedded specs, the judged repository's own settings, then what the options name.
     fn read(source: &dyn Source, options: &Options) -> Result<Self> {
-        let mut settings =
-            Self { specs: Specs::embedded()?, waivers: Waivers::default(), baseline: None };
+        let mut settings = Self {
+            specs: Specs::embedded()?,
+            waivers: Waivers::default(),
+            baseline: None,
+            overlays: Vec::new(),
+        };
         for entry in source.settings()? {
             let shown = format!(".perfdb-gate/{}", entry.path);
             let bad = |why: String| {
@@ -115,12 +121,14 @@ impl Settings {
                         path.strip_prefix("rules/").filter(|p| p.ends_with(".yaml"))
                     {
                         settings.specs.add_overlay(inside, &shown, &text()?)?;
+                        settings.overlays.push(shown.clone());
                     }
                 }
             }
         }
         if let Some(folder) = &options.rules {
             settings.specs.overlay(folder)?;
+            settings.overlays.push(folder.display().to_string());
         }
         if let Some(path) = &options.baseline {
             let bad = |why: String| {
@@ -233,7 +241,7 @@ impl Job<'_> {
         Ok(Report {
             command: "validate",
             rules: self.rules.clone(),
-            scope: options.reference.clone(),
+            overlays: settings.overlays.clone(),
             tables: tables.len() as u64,
             files,
             rows,
@@ -444,7 +452,9 @@ impl Job<'_> {
             {
                 continue;
             }
-            files += within.count() as u64;
+            if self.rules.iter().any(|r| r.check.judges_dirs()) {
+                files += within.count() as u64;
+            }
             let context = DirContext {
                 dir,
                 catalog: &self.catalog,
@@ -481,10 +491,10 @@ impl Job<'_> {
     fn systems(&self, sink: &mut Sink) -> u64 {
         let mut files = 0;
         for file in self.catalog.systems.values() {
-            if !self.selected.system(&file.name) || !self.selected.changed(&file.path) {
+            if !self.selected.system(&file.name) || !self.selected.changed(&file.yaml) {
                 continue;
             }
-            files += 1;
+            files += u64::from(self.rules.iter().any(|r| r.check.judges_systems()));
             let context = SystemContext { file, catalog: &self.catalog, specs: self.specs };
             for rule in &self.rules {
                 sink.extend(rule.check.system(rule, &context));

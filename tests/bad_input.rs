@@ -260,3 +260,63 @@ proptest! {
         rules("gemm_perf.txt", text.as_bytes());
     }
 }
+
+#[test]
+fn whole_rows_beside_torn_ones_are_judged() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.0)]) + "VLLM,0.24.0,NVID\n");
+    let run = tree.validate(&["--format", "json"]);
+    assert_eq!(run.finding("torn-row")["rows"], 1);
+    assert_eq!(run.finding("latency-not-positive")["examples"][0]["row"], 1);
+}
+
+#[test]
+fn a_cell_that_spoils_a_column_is_shown() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (4, 0.7)]).replace(",0.6\n", ",OOM\n"));
+    let finding = tree.validate(&["--format", "json"]).finding("header-mismatch");
+    assert_eq!(
+        (&finding["examples"][0]["row"], &finding["examples"][0]["values"]["latency"]),
+        (&1.into(), &"OOM".into())
+    );
+}
+
+#[test]
+fn columns_of_other_types_are_named_and_the_rest_is_judged() {
+    use polars::prelude::*;
+    let text = |name: &str, value: &str| Column::new(name.into(), [value, value]);
+    let ints = |name: &str, values: [i64; 2]| Column::new(name.into(), values);
+    let narrow = ints("m", [1, 0]).cast(&DataType::Int16).unwrap();
+    let lists = Column::new(
+        "extra".into(),
+        [Series::new("".into(), [1i64, 2]), Series::new("".into(), [3i64])],
+    );
+    let mut frame = DataFrame::new(
+        2,
+        vec![
+            text("framework", "VLLM"),
+            text("version", "0.24.0"),
+            text("device", "NVIDIA H200"),
+            text("op_name", "gemm"),
+            text("kernel_source", "cutlass"),
+            text("gemm_dtype", "bfloat16"),
+            narrow,
+            ints("n", [128, 128]),
+            ints("k", [128, 128]),
+            Column::new("latency".into(), [0.5, 0.6]),
+            lists,
+        ],
+    )
+    .unwrap();
+    let mut bytes = Vec::new();
+    ParquetWriter::new(&mut bytes).finish(&mut frame).unwrap();
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.parquet", bytes);
+    let run = tree.validate(&["--format", "json"]);
+    assert_eq!(run.finding("key-out-of-range")["rows"], 1, "16-bit sizes are read");
+    let header = run.finding("header-mismatch");
+    assert_eq!(
+        (&header["severity"], header["message"].as_str().unwrap().contains("extra is unknown")),
+        (&"warning".into(), true)
+    );
+}

@@ -219,6 +219,9 @@ fn lfs_objects_of_the_store_stand_for_their_pointers() {
     assert_eq!(rule(&["--format", "json", "--ref", "HEAD"]), "lfs-pointer");
     tree.file(&format!(".git/lfs/objects/{}/{}/{oid}", &oid[..2], &oid[2..4]), &table);
     assert_eq!(rule(&["--format", "json", "--ref", "HEAD"]), "latency-not-positive");
+    // An object that is not what the pointer names is no table.
+    tree.file(&format!(".git/lfs/objects/{}/{}/{oid}", &oid[..2], &oid[2..4]), table.clone() + "x");
+    assert_eq!(rule(&["--format", "json", "--ref", "HEAD"]), "table-unreadable");
     // In a work tree the file is what the loader reads, so a pointer there is a pointer.
     assert_eq!(rule(&["--format", "json"]), "lfs-pointer");
 }
@@ -432,4 +435,63 @@ fn a_baseline_freezes_what_is_known_and_growth_is_new() {
     assert_eq!(tree.validate(&[]).code(), 0);
     tree.commit();
     assert_eq!(tree.validate(&["--ref", "HEAD"]).code(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn output_to_what_is_no_regular_file_replaces_nothing() {
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+    let tree = faulty();
+    let device = tree.validate(&["--output", "/dev/null"]);
+    assert_eq!(device.code(), 1);
+    assert!(std::fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+    let target = tree.file("target.txt", "old");
+    std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let link = tree.path().join("link.txt");
+    symlink("target.txt", &link).unwrap();
+    tree.validate(&["--output", &link.display().to_string()]);
+    assert!(
+        link.is_symlink()
+            && std::fs::read_to_string(&target).unwrap().contains("latency-not-positive")
+    );
+    assert_eq!(std::fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(tree.validate(&["--output", "-"]).out().contains("latency-not-positive"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_place_of_the_data_is_told() {
+    let tree = Tree::new();
+    std::os::unix::fs::symlink("/nowhere", tree.path().join("systems/data")).unwrap();
+    let run = tree.validate(&["--format", "json"]);
+    assert_eq!(run.findings(), ["table-unreadable error systems/data"]);
+}
+
+#[test]
+fn what_git_ignores_is_no_database() {
+    let tree = faulty();
+    tree.file("build/systems/h200_sxm.yaml", common::H200);
+    tree.file(".gitignore", "/build\n");
+    tree.commit();
+    assert_eq!(tree.validate(&[]).code(), 1);
+}
+
+#[test]
+fn what_changes_the_rules_is_said_and_a_rule_made_an_info_fails_nothing() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (1, 0.5)]));
+    let rule = std::fs::read_to_string("rules/duplicate-key.yaml").unwrap();
+    tree.file(
+        ".perfdb-gate/rules/duplicate-key.yaml",
+        rule.replace("severity: error", "severity: info"),
+    );
+    let run = tree.validate(&["--fail-on", "warning"]);
+    assert_eq!(run.code(), 0, "{}", run.out());
+    assert!(
+        run.out().contains("rules changed by .perfdb-gate/rules/duplicate-key.yaml"),
+        "{}",
+        run.out()
+    );
+    tree.file(".perfdb-gate/rules/systems/zx.yaml", "data_dir: x\ndevice: ZX\n");
+    assert!(tree.validate(&[]).err().contains("no field device"), "{}", tree.validate(&[]).err());
 }

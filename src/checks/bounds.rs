@@ -38,7 +38,11 @@ impl Margins {
         // The certain bound speaks first; the others are told beside it.
         below.sort_by_key(|b| !b.strict);
         let Some(first) = below.first() else { return Ok(Vec::new()) };
-        let severity = if first.strict { rows.rule.severity } else { Severity::Warning };
+        let severity = if first.strict {
+            rows.rule.severity
+        } else {
+            rows.rule.severity.at_most(Severity::Warning)
+        };
         let told: Vec<String> = below.iter().map(Below::say).collect();
         let shown = &first.rows[..first.rows.len().min(EXAMPLES)];
         let mut examples = rows.examples(shown, &["latency", "kernel_source"]);

@@ -5,7 +5,7 @@ use crate::expr::ExprError;
 use crate::finding::{Example, Finding};
 use crate::source::Entry;
 use crate::spec::Rule;
-use crate::table::Fault;
+use crate::table::{Fault, Torn};
 
 /// Turns a fault into the finding of its own rule.
 pub fn check(check: &Check, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -> Option<Finding> {
@@ -23,23 +23,31 @@ pub fn check(check: &Check, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -
             .evidence("oid", pointer.oid.as_str())
             .evidence("size", pointer.size),
         ),
-        (Check::TornRow, Fault::Torn { first, rows }) => {
-            let (line, why) = first.first().cloned().unwrap_or_default();
-            let message = format!("{}, the first in line {line}: {why}", plural(*rows, "torn row"));
-            let examples = first
-                .iter()
-                .map(|(line, why)| Example {
-                    // Line 2 is row 0.
-                    row: line.saturating_sub(2),
-                    values: [("line".into(), (*line).into()), ("why".into(), why.as_str().into())]
-                        .into(),
-                    ..Example::default()
-                })
-                .collect();
-            Some(finding(message).rows(*rows).examples(examples))
+        (Check::TornRow, Fault::Torn(torn)) => {
+            Some(torn_finding(finding, torn, "; no row is whole"))
         }
         _ => None,
     }
+}
+
+/// Damaged rows beside whole ones.
+pub fn torn(rows: &RowContext<'_>) -> Option<Finding> {
+    let torn = &rows.table.torn;
+    (torn.rows > 0)
+        .then(|| torn_finding(|message| rows.finding(message), torn, "; the others were judged"))
+}
+
+fn torn_finding(finding: impl Fn(String) -> Finding, torn: &Torn, rest: &str) -> Finding {
+    let (line, why) = torn.first.first().cloned().unwrap_or_default();
+    let message =
+        format!("{}, the first in line {line}: {why}{rest}", plural(torn.rows, "torn row"));
+    let example = |(line, why): &(u64, String)| Example {
+        // Line 2 is row 0 of an undamaged table.
+        row: line.saturating_sub(2),
+        values: vec![("line".into(), (*line).into()), ("why".into(), why.as_str().into())],
+        ..Example::default()
+    };
+    finding(message).rows(torn.rows).examples(torn.first.iter().map(example).collect())
 }
 
 /// A table of whose rows the loader reads none.

@@ -109,7 +109,7 @@ impl Conflict {
         let severity = if !spec.inferred && (refused || conflicts >= self.keys) {
             rows.rule.severity
         } else {
-            Severity::Warning
+            rows.rule.severity.at_most(Severity::Warning)
         };
         let served = match spec.serves {
             Serves::First => "the loader serves the first and drops the rest",

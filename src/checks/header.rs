@@ -1,7 +1,7 @@
 //! Columns against the table's spec.
 
 use super::RowContext;
-use crate::finding::{Finding, Severity};
+use crate::finding::{EXAMPLES, Finding, Severity};
 use crate::spec::{ColumnKind, ColumnSpec, IDENTITY};
 use crate::table::Column;
 
@@ -39,7 +39,11 @@ pub fn check(rows: &RowContext<'_>) -> Option<Finding> {
         match rows.table.column(name) {
             None => list.push(format!("{name} is missing")),
             Some(Column::Text { .. }) => {}
-            Some(found) => list.push(format!("{name} is {}, not text", found.kind_name())),
+            // A column that no row fills is as good as missing; another type is no identity at all.
+            Some(Column::Other(null)) if null == "null" => {
+                list.push(format!("{name} is null in all rows"))
+            }
+            Some(found) => errors.push(format!("{name} is {}, not text", found.kind_name())),
         }
     }
     for (name, _) in rows.table.columns() {
@@ -50,10 +54,24 @@ pub fn check(rows: &RowContext<'_>) -> Option<Finding> {
     if errors.is_empty() && warnings.is_empty() {
         return None;
     }
-    let severity = if errors.is_empty() { Severity::Warning } else { Severity::Error };
+    let least = if errors.is_empty() { Severity::Warning } else { Severity::Error };
+    let severity = rows.rule.severity.at_most(least);
     let all: Vec<String> = errors.into_iter().chain(warnings).collect();
     let message = format!("columns are not those of {}: {}", spec.name, all.join(", "));
-    Some(rows.finding_as(severity, message).rows(rows.table.rows).evidence("columns", all))
+    // A cell of text makes a text column of a size or a time; show the cells.
+    let cell = |c: &ColumnSpec| match (c.kind, rows.table.column(&c.name)) {
+        (ColumnKind::Text, _) => None,
+        (_, Some(Column::Text { codes, dict, .. })) => {
+            let text =
+                |i: &usize| dict.get(codes[*i] as usize).is_some_and(|t| t.parse::<f64>().is_err());
+            Some((c.name.clone(), (0..codes.len()).filter(text).take(EXAMPLES).collect::<Vec<_>>()))
+        }
+        _ => None,
+    };
+    let shown = spec.columns.iter().find_map(cell);
+    let examples = shown.map(|(name, cells)| rows.examples(&cells, &[&name])).unwrap_or_default();
+    let finding = rows.finding_as(severity, message).rows(rows.table.rows).examples(examples);
+    Some(finding.evidence("columns", all))
 }
 
 fn fits(spec: &ColumnSpec, found: &Column) -> bool {

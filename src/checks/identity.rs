@@ -7,7 +7,7 @@ use globset::{Glob, GlobMatcher};
 use pep440_rs::Version;
 use serde::Deserialize;
 
-use super::{RowContext, plural};
+use super::{RowContext, names, plural};
 use crate::expr::NULL_CODE;
 use crate::finding::{EXAMPLES, Finding, Severity};
 use crate::table::Column;
@@ -62,8 +62,7 @@ impl<'a> Named<'a> {
         let is_bad = |code: u32| code == NULL_CODE || bad[code as usize];
         let shown: Vec<usize> =
             (0..self.codes.len()).filter(|&i| is_bad(self.codes[i])).take(EXAMPLES).collect();
-        let names: Vec<&str> = found.keys().map(String::as_str).collect();
-        let message = say(&names.join(", "), total);
+        let message = say(&names(found.keys().map(String::as_str)), total);
         let examples = rows.examples(&shown, &[column]);
         let finding = rows.finding_as(severity, message).rows(total).examples(examples);
         Some(finding.evidence("found", serde_json::to_value(found).unwrap_or_default()))

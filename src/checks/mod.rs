@@ -187,6 +187,7 @@ impl Check {
         };
         let rows = RowContext { at, table, rule };
         Ok(match self {
+            Self::TornRow => decoding::torn(&rows).into_iter().collect(),
             Self::Unreadable => decoding::digest(&rows).into_iter().collect(),
             Self::Empty => decoding::none_loaded(&rows)?.into_iter().collect(),
             Self::Header => header::check(&rows).into_iter().collect(),
@@ -226,6 +227,24 @@ impl Check {
             Self::LegacyMarker => sidecars::legacy(rule, at),
             _ => Vec::new(),
         }
+    }
+
+    /// Whether it looks at version directories.
+    pub fn judges_dirs(&self) -> bool {
+        matches!(
+            self,
+            Self::SidecarMissing
+                | Self::SidecarInvalid
+                | Self::SidecarContradiction(_)
+                | Self::ReuseInvalid
+                | Self::ReuseForbidden
+                | Self::LegacyMarker
+        )
+    }
+
+    /// Whether it looks at system YAML.
+    pub fn judges_systems(&self) -> bool {
+        matches!(self, Self::SystemInvalid(_) | Self::SystemSuspicious(_))
     }
 
     /// Judges a system's YAML.
@@ -325,6 +344,16 @@ impl<'a> RowContext<'a> {
                     .collect(),
             })
             .collect()
+    }
+}
+
+/// Names for a sentence: the first few, each in quotes where it is empty.
+pub(crate) fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 5;
+    let all: Vec<&str> = all.map(|n| if n.is_empty() { "''" } else { n }).collect();
+    match all.len() {
+        0..=SHOWN => all.join(", "),
+        n => format!("{} and {} more", all[..SHOWN].join(", "), n - SHOWN),
     }
 }
 

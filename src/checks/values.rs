@@ -57,7 +57,7 @@ impl Wrong {
 /// size may well be a flag there.
 fn guessed(rows: &RowContext<'_>) -> Severity {
     if rows.at.spec.inferred {
-        rows.rule.severity.max(Severity::Warning)
+        rows.rule.severity.at_most(Severity::Warning)
     } else {
         rows.rule.severity
     }
@@ -121,7 +121,11 @@ pub fn not_positive(rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
     // A column that no lookup reads misleads only people.
     let read =
         |c: &String| rows.at.spec.latency.iter().any(|l| l.value.columns().contains(&c.as_str()));
-    let severity = if wrong.columns.iter().any(read) { guessed(rows) } else { Severity::Warning };
+    let severity = if wrong.columns.iter().any(read) {
+        guessed(rows)
+    } else {
+        rows.rule.severity.at_most(Severity::Warning)
+    };
     Ok(wrong.finding(rows, severity))
 }
 

@@ -88,6 +88,9 @@ fn write_advice(out: &mut String, report: &Report, paint: &Paint) {
 }
 
 fn write_summary(out: &mut String, report: &Report, paint: &Paint) {
+    if !report.overlays.is_empty() {
+        let _ = writeln!(out, "rules changed by {}", clean(&report.overlays.join(", ")));
+    }
     let c = report.counts;
     let word = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let mut parts =

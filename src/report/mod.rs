@@ -19,8 +19,8 @@ pub struct Report {
     pub command: &'static str,
     /// The rules that ran.
     pub rules: Vec<Arc<Rule>>,
-    /// The commit that was judged; none for a work tree.
-    pub scope: Option<String>,
+    /// Files and folders that changed what the embedded rules would say.
+    pub overlays: Vec<String>,
     /// Tables judged.
     pub tables: u64,
     /// Sidecars and system YAML judged.
@@ -88,27 +88,36 @@ pub fn render(report: &Report, format: Format) -> String {
     }
 }
 
-/// Writes `text` to a file as a whole or not at all.
+/// Writes `text` to a file as a whole or not at all. What is no regular file (a device, a pipe) is
+/// written to as it is, and a link's target is written, not the link.
 pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
     let failed = |e: std::io::Error| {
         Error::new(
-            format!("cannot write {}: {e}", path.display()),
+            format!("cannot write {}: {}", path.display(), e.kind()),
             "check the folder and the space on its disk",
         )
     };
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file =
-        tempfile::Builder::new().prefix(".perfdb-gate-").tempfile_in(folder).map_err(failed)?;
-    file.write_all(text).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
-    // A temporary file is the owner's alone; a report is to be read by whoever may read the folder.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let before = std::fs::metadata(&target).ok();
+    if before.as_ref().is_some_and(|m| !m.is_file()) {
+        let mut file = std::fs::OpenOptions::new().write(true).open(&target).map_err(failed)?;
+        return file.write_all(text).map_err(failed);
+    }
+    let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     {
+        // A new file gets the mode that the user's mask leaves, a replaced one keeps its own.
         use std::os::unix::fs::PermissionsExt;
-        let readable = std::fs::Permissions::from_mode(0o644);
-        file.as_file().set_permissions(readable).map_err(failed)?;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    file.persist(path).map_err(|e| failed(e.error))?;
+    let mut file = builder.prefix(".perfdb-gate-").tempfile_in(folder).map_err(failed)?;
+    if let Some(before) = before {
+        file.as_file().set_permissions(before.permissions()).map_err(failed)?;
+    }
+    file.write_all(text).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(&target).map_err(|e| failed(e.error))?;
     Ok(())
 }
 

@@ -180,9 +180,9 @@ impl Source for Commit {
         let bytes = self
             .with_repository(|repo| Ok(repo.find_blob(oid)?.content().to_vec()))
             .map_err(|e| format!("cannot read its object: {}", e.message()))?;
-        match lfs::pointer(&bytes).and_then(|p| lfs::resolve(&self.git_dir, &p)) {
-            Some(object) => Ok(object),
+        match lfs::pointer(&bytes) {
             None => Ok(bytes),
+            Some(pointer) => Ok(lfs::resolve(&self.git_dir, &pointer)?.unwrap_or(bytes)),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use sha2::{Digest, Sha256};
+
 /// What an LFS pointer names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pointer {
@@ -29,14 +31,20 @@ pub fn pointer(bytes: &[u8]) -> Option<Pointer> {
     Some(Pointer { oid: oid.to_owned(), size })
 }
 
-/// The object of `pointer` from the store below the git directory, when it is there.
-pub(super) fn resolve(git_dir: &Path, pointer: &Pointer) -> Option<Vec<u8>> {
+/// The object of `pointer` from the store below the git directory: none where it is not there, an
+/// error where it is another than the pointer says.
+pub(super) fn resolve(git_dir: &Path, pointer: &Pointer) -> Result<Option<Vec<u8>>, String> {
     let oid = &pointer.oid;
     if oid.len() != 64 || !oid.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return None;
+        return Ok(None);
     }
     let path = git_dir.join("lfs/objects").join(&oid[..2]).join(&oid[2..4]).join(oid);
-    std::fs::read(path).ok()
+    let Ok(bytes) = std::fs::read(path) else { return Ok(None) };
+    let found: String = Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+    if bytes.len() as u64 != pointer.size || !found.eq_ignore_ascii_case(oid) {
+        return Err("its git-LFS object is damaged: it is not what the pointer names".into());
+    }
+    Ok(Some(bytes))
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ impl WorkTree {
 
 impl Source for WorkTree {
     fn files(&self) -> Result<Vec<Entry>> {
+        let repo = repository(&self.root)?.map(|(repo, _)| repo);
         let mut entries = Vec::new();
         let mut walk = walkdir::WalkDir::new(&self.root).into_iter();
         while let Some(item) = walk.next() {
@@ -54,10 +55,13 @@ impl Source for WorkTree {
             let relative = item.path().strip_prefix(&self.root).unwrap_or(item.path());
             let path = format!("{}{}", self.prefix, slashes(relative));
             if item.file_type().is_dir() {
-                // Hidden folders and build output hold no database; a cache says so itself.
+                // Hidden folders hold no database, and what git ignores is no part of one: a build
+                // may well hold copies. Below `systems` everything counts, ignored or not.
                 let hidden = item.depth() > 0 && name.starts_with('.');
-                let cache = item.depth() == 1 && item.path().join("CACHEDIR.TAG").exists();
-                if hidden || cache && name != "systems" && name != "data" {
+                let inside = path.split('/').any(|part| part == "systems");
+                let ignored =
+                    || repo.as_ref().is_some_and(|r| r.is_path_ignored(&path).unwrap_or(false));
+                if hidden || item.depth() > 0 && !inside && ignored() {
                     walk.skip_current_dir();
                 } else if item.depth() > 0 && named_like_a_table(&name) {
                     let kind = EntryKind::Broken("a directory, not a file".into());

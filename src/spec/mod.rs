@@ -118,6 +118,9 @@ impl Specs {
         let stem = role.rsplit('/').next().unwrap_or(role).trim_end_matches(".yaml");
         if role.starts_with("systems/") {
             let system = System::parse(stem, text).map_err(|e| malformed(shown, &e.to_string()))?;
+            if let Some(unknown) = system.unknown_field() {
+                return Err(malformed(shown, &format!("a system has no field {unknown}")));
+            }
             self.systems.insert(stem.to_owned(), system);
         } else if role.starts_with("rules/tables/") {
             let family: table::Family = parse(shown, text)?;
@@ -177,8 +180,14 @@ pub(crate) fn malformed(shown: &str, why: &str) -> Error {
 pub(crate) fn yaml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
     serde_yaml::from_str_with_options(text, options).map_err(|e| {
-        let message = e.to_string();
-        message.split_whitespace().collect::<Vec<_>>().join(" ")
+        // One line, without the library's advice to its programmers: `…, set X in Options …`.
+        let message = e.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        let place = message.rfind(" at line ").map_or("", |at| &message[at..]);
+        let advice = [", set ", "; use ", ", use "].iter().filter_map(|a| message.find(a)).min();
+        match advice {
+            Some(at) => format!("{}{place}", &message[..at]),
+            None => message,
+        }
     })
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Column, Fault, Table};
+use super::{Column, Fault, Table, Torn};
 use crate::expr::NULL_CODE;
 
 /// Longer than any row; a longer line is no text table.
@@ -36,7 +36,7 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
     }
 
     let mut columns: Vec<Cells> = names.iter().map(|n| Cells::new(is_text(n))).collect();
-    let mut torn = Torn { bytes, first: Vec::new(), rows: 0 };
+    let mut torn = Tears { bytes, found: Torn::default() };
     let mut rows = 0;
     let mut whole = false;
     let mut record = csv::ByteRecord::new();
@@ -63,16 +63,15 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
         }
     }
     if !bytes.ends_with(b"\n") && whole {
+        rows -= 1;
+        columns.iter_mut().for_each(|c| drop(c.texts.pop()));
         torn.push(
             bytes.len() as u64 - 1,
             "the last line has no end, its last cell may be cut".into(),
         );
     }
-    if torn.rows > 0 {
-        return Err(Fault::Torn { first: torn.first, rows: torn.rows });
-    }
     let columns = names.into_iter().zip(columns.into_iter().map(Cells::finish)).collect();
-    Ok(Table { rows, columns })
+    Ok(Table { rows, columns, torn: torn.found })
 }
 
 fn long_line(bytes: &[u8]) -> Option<usize> {
@@ -80,23 +79,22 @@ fn long_line(bytes: &[u8]) -> Option<usize> {
 }
 
 fn width(found: usize, wanted: usize) -> String {
-    if found > wanted && found <= 2 * wanted {
-        format!("{found} fields instead of {wanted}, two rows run together")
-    } else {
-        format!("{found} fields instead of {wanted}")
-    }
+    let fields = if found == 1 { "field" } else { "fields" };
+    // Two rows lose the line end between them, and with it maybe a cell's.
+    let together =
+        if found + 1 == 2 * wanted || found == 2 * wanted { ", two rows run together" } else { "" };
+    format!("{found} {fields} instead of {wanted}{together}")
 }
 
-struct Torn<'a> {
+struct Tears<'a> {
     bytes: &'a [u8],
-    first: Vec<(u64, String)>,
-    rows: usize,
+    found: Torn,
 }
 
-impl Torn<'_> {
+impl Tears<'_> {
     fn push(&mut self, byte: u64, why: String) {
-        self.rows += 1;
-        if self.first.len() < SHOWN {
+        self.found.rows += 1;
+        if self.found.first.len() < SHOWN {
             // The csv crate counts records, not lines: blank lines and CRLF put it off. A record's
             // position may stand on the line break before it.
             let mut at = (byte as usize).min(self.bytes.len());
@@ -104,7 +102,7 @@ impl Torn<'_> {
                 at += 1;
             }
             let line = self.bytes[..at].iter().filter(|b| **b == b'\n').count() + 1;
-            self.first.push((line as u64, why));
+            self.found.first.push((line as u64, why));
         }
     }
 }
@@ -185,10 +183,7 @@ mod tests {
     }
 
     fn torn(text: &str) -> Vec<(u64, String)> {
-        match table(text) {
-            Err(Fault::Torn { first, .. }) => first,
-            other => panic!("{other:?}"),
-        }
+        table(text).unwrap().torn.first
     }
 
     #[test]
@@ -208,7 +203,7 @@ mod tests {
     fn torn_rows_are_named_by_line() {
         assert_eq!(torn("m,latency\n1,0.5\n\n2\n")[0].0, 4);
         assert_eq!(torn("m,latency\r\n1,0.5\r\n2\r\n")[0].0, 3);
-        assert!(torn("m,latency\n1,0.52,0.6\n")[0].1.contains("run together"));
+        assert!(torn("m,latency\n3,0.4\n1,0.52,0.6\n")[0].1.contains("run together"));
         assert!(torn("m,latency\n1,0.5\nm,latency\n2,0.6\n")[0].1.contains("header"));
         assert!(torn("m,latency\n1,0.5\n2,0.")[0].1.contains("no end"));
     }

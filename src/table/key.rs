@@ -2,7 +2,7 @@
 
 use crate::expr::{ExprError, NULL_CODE, Scope, Vals, Value};
 use crate::spec::KeyPart;
-use crate::table::number_json;
+use crate::table::{number_json, text_json};
 
 /// Key parts of a table, evaluated.
 pub struct Keys<'a> {
@@ -61,7 +61,7 @@ impl<'a> Keys<'a> {
             Value::Number(v) => number_json(v.get(row)),
             Value::Bool(v) => v.get(row).into(),
             Value::Text(codes, dict) => {
-                dict.get(codes.get(row) as usize).map(|t| t.as_ref().into()).unwrap_or_default()
+                dict.get(codes.get(row) as usize).map(|t| text_json(t)).unwrap_or_default()
             }
         };
         self.parts.iter().map(|(name, value)| ((*name).to_owned(), json(value))).collect()

@@ -23,10 +23,19 @@ pub enum Fault {
     Unreadable(String),
     /// A git-LFS pointer stands where the table should be.
     LfsPointer(Pointer),
-    /// Text rows that are damaged: line (counted from 1) and what is wrong there, and how many there are.
-    Torn { first: Vec<(u64, String)>, rows: usize },
+    /// All its rows are damaged.
+    Torn(Torn),
     /// It has columns but no rows.
     Empty,
+}
+
+/// Damaged rows of a text table.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Torn {
+    /// The first few: line, counted from 1, and what is wrong there.
+    pub first: Vec<(u64, String)>,
+    /// How many there are.
+    pub rows: usize,
 }
 
 /// A decoded table.
@@ -34,6 +43,8 @@ pub enum Fault {
 pub struct Table {
     /// Number of rows, at least 1.
     pub rows: usize,
+    /// Rows of a text table that are damaged and not among these.
+    pub torn: Torn,
     columns: Vec<(String, Column)>,
 }
 
@@ -76,7 +87,11 @@ impl Table {
             Format::Parquet => parquet::decode(bytes)?,
             Format::Csv => csv::decode(bytes, is_text)?,
         };
-        if table.rows == 0 { Err(Fault::Empty) } else { Ok(table) }
+        match table {
+            Self { rows: 0, torn, .. } if torn.rows > 0 => Err(Fault::Torn(torn)),
+            Self { rows: 0, .. } => Err(Fault::Empty),
+            table => Ok(table),
+        }
     }
 
     /// Columns in file order.
@@ -153,7 +168,7 @@ impl Column {
             Self::Int { values, .. } => values[row].into(),
             Self::Float { values, .. } => number_json(values[row]),
             Self::Bool { values, .. } => values[row].into(),
-            Self::Text { codes, dict, .. } => dict[codes[row] as usize].as_ref().into(),
+            Self::Text { codes, dict, .. } => text_json(&dict[codes[row] as usize]),
             Self::Other(name) => name.as_str().into(),
         }
     }
@@ -180,6 +195,15 @@ impl Column {
             }
             Self::Other(_) => Value::Number(Vals::One(f64::NAN)),
         }
+    }
+}
+
+/// A text as JSON, cut where it is no name any more: a cell may hold megabytes.
+pub fn text_json(text: &str) -> serde_json::Value {
+    const LONGEST: usize = 200;
+    match text.char_indices().nth(LONGEST) {
+        None => text.into(),
+        Some((at, _)) => format!("{}… ({} bytes)", &text[..at], text.len()).into(),
     }
 }
 

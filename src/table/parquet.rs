@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use polars::prelude::*;
 
-use super::{Column, Fault, Table};
+use super::{Column, Fault, Table, Torn};
 use crate::expr::NULL_CODE;
 
 /// The largest table known has 4 million cells; what claims far more is refused before it is
@@ -40,22 +40,49 @@ fn read(bytes: &[u8]) -> Result<Table, String> {
     // Called from our own pool: a second level of threads inside would only contend.
     let mut reader = ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None);
     let rows = reader.num_rows().map_err(|e| one_line(&e))?;
-    let width = reader.schema().map_err(|e| one_line(&e))?.len();
-    if rows.saturating_mul(width.max(1)) > MOST_CELLS {
+    let schema = reader.schema().map_err(|e| one_line(&e))?;
+    if rows.saturating_mul(schema.len().max(1)) > MOST_CELLS {
+        let width = schema.len();
         return Err(format!(
             "it claims {rows} rows of {width} columns, more than a table has (at most 60 M cells)"
         ));
     }
+    // A column of a type that no table has is named, not decoded; the others are judged.
+    let (known, others): (Vec<_>, Vec<_>) = schema.iter_values().partition(|f| decodes(&f.dtype));
+    let others: Vec<(String, Column)> = others
+        .into_iter()
+        .map(|f| (f.name.to_string(), Column::Other(type_name(&f.dtype))))
+        .collect();
+    let reader = reader.with_columns(Some(known.into_iter().map(|f| f.name.to_string()).collect()));
     let frame = reader.finish().map_err(|e| one_line(&e))?;
     if frame.height() != rows {
         return Err(format!("its footer states {rows} rows, its pages hold {}", frame.height()));
     }
-    let columns = frame
+    let mut columns: Vec<(String, Column)> = frame
         .columns()
         .iter()
         .map(|c| Ok((c.name().to_string(), column(c.as_materialized_series())?)))
         .collect::<Result<_, String>>()?;
-    Ok(Table { rows, columns })
+    columns.extend(others);
+    Ok(Table { rows, columns, torn: Torn::default() })
+}
+
+/// Whether a column of this type is decoded: the types that tables have, in whatever width.
+fn decodes(dtype: &ArrowDataType) -> bool {
+    use ArrowDataType as T;
+    match dtype {
+        T::Boolean | T::Int8 | T::Int16 | T::Int32 | T::Int64 => true,
+        T::UInt8 | T::UInt16 | T::UInt32 | T::UInt64 | T::Float32 | T::Float64 => true,
+        T::Utf8 | T::LargeUtf8 | T::Utf8View | T::Null => true,
+        T::Dictionary(_, values, _) => matches!(**values, T::Utf8 | T::LargeUtf8 | T::Utf8View),
+        _ => false,
+    }
+}
+
+/// A type's name, for people.
+fn type_name(dtype: &ArrowDataType) -> String {
+    let name = format!("{dtype:?}").to_lowercase();
+    name.split(['(', ' ']).next().unwrap_or("unknown").to_owned()
 }
 
 fn column(series: &Series) -> Result<Column, String> {
