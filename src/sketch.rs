@@ -10,6 +10,20 @@ use crate::table::Keys;
 /// two tables hold the same points of the keys that both have.
 const POINTS: usize = 4096;
 
+/// The texts of a key by name: dtypes, kernels, phases.
+pub type Slice = BTreeMap<String, String>;
+
+/// A point of a table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Hash of its key.
+    pub hash: u64,
+    /// Latency in ms; of a repeated key, the first row's.
+    pub latency: f64,
+    /// Its slice, an index into [`Sketch::slices`].
+    pub slice: u32,
+}
+
 /// A sample of a table's points, by key.
 #[derive(Debug, Default)]
 pub struct Sketch {
@@ -18,8 +32,10 @@ pub struct Sketch {
     /// Keys that the loader serves from it: exact where all are points here, else estimated from
     /// the share of hashes that are.
     pub keys: usize,
-    /// Key hash and latency in ms, by hash; of a repeated key, the first row.
-    pub points: Vec<(u64, f64)>,
+    /// Points by hash.
+    pub points: Vec<Point>,
+    /// The slices its points are of: the texts of the key (dtypes, kernels, phases).
+    pub slices: Vec<Slice>,
     /// Greatest hash that the sketch would hold.
     pub end: u64,
 }
@@ -47,40 +63,54 @@ impl Sketch {
         let mut order: Vec<(u64, u32)> = kept.collect();
         order.sort_unstable();
         order.dedup_by_key(|(hash, _)| *hash);
-        let points: Vec<_> =
-            order.iter().map(|(hash, row)| (*hash, latency.get(*row as usize))).collect();
+        let mut slices: Vec<Slice> = Vec::new();
+        let mut by_codes: BTreeMap<Vec<u32>, u32> = BTreeMap::new();
+        let points: Vec<Point> = order
+            .iter()
+            .map(|(hash, row)| {
+                let row = *row as usize;
+                let slice = *by_codes.entry(keys.text_codes(row)).or_insert_with(|| {
+                    let texts = keys.show(row).into_iter();
+                    slices.push(
+                        texts.filter_map(|(k, v)| Some((k, v.as_str()?.to_owned()))).collect(),
+                    );
+                    slices.len() as u32 - 1
+                });
+                Point { hash: *hash, latency: latency.get(row), slice }
+            })
+            .collect();
         let share = end as f64 / u64::MAX as f64;
         let keys = (points.len() as f64 / share).round() as usize;
-        Ok(Self { rows, keys, points, end })
+        Ok(Self { rows, keys, points, slices, end })
     }
 
     /// Pairs of latencies at the keys that both sketches would hold if both tables had them.
     pub fn common<'a>(&'a self, other: &'a Self) -> Common<'a> {
         let end = self.end.min(other.end);
-        let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.0 <= end)];
+        let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.hash <= end)];
         Common { a: within(self), b: within(other) }
     }
 }
 
 /// Iterates over the keys that two sketches share.
 pub struct Common<'a> {
-    a: &'a [(u64, f64)],
-    b: &'a [(u64, f64)],
+    a: &'a [Point],
+    b: &'a [Point],
 }
 
 impl Iterator for Common<'_> {
-    /// Latency of the one and of the other, in ms.
-    type Item = (f64, f64);
+    /// The point of the one and of the other.
+    type Item = (Point, Point);
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let ((ha, va), (hb, vb)) = (self.a.first()?, self.b.first()?);
-            match ha.cmp(hb) {
+            let (a, b) = (*self.a.first()?, *self.b.first()?);
+            match a.hash.cmp(&b.hash) {
                 std::cmp::Ordering::Less => self.a = &self.a[1..],
                 std::cmp::Ordering::Greater => self.b = &self.b[1..],
                 std::cmp::Ordering::Equal => {
                     (self.a, self.b) = (&self.a[1..], &self.b[1..]);
-                    return Some((*va, *vb));
+                    return Some((a, b));
                 }
             }
         }
@@ -98,13 +128,27 @@ impl Sketches {
 mod tests {
     use super::*;
 
+    fn sketch(points: &[(u64, f64)], end: u64) -> Sketch {
+        let points: Vec<Point> = points
+            .iter()
+            .map(|(hash, latency)| Point { hash: *hash, latency: *latency, slice: 0 })
+            .collect();
+        Sketch {
+            rows: points.len(),
+            keys: points.len(),
+            points,
+            slices: vec![BTreeMap::new()],
+            end,
+        }
+    }
+
     #[test]
     fn sketches_share_the_keys_that_both_tables_have() {
-        let a =
-            Sketch { rows: 3, keys: 3, points: vec![(1, 0.1), (4, 0.4), (9, 0.9)], end: u64::MAX };
-        let b = Sketch { rows: 9, keys: 9, points: vec![(1, 0.1), (5, 0.5)], end: 6 };
+        let a = sketch(&[(1, 0.1), (4, 0.4), (9, 0.9)], u64::MAX);
+        let b = sketch(&[(1, 0.2), (5, 0.5)], 6);
         // Beyond 6 the other table may have the key without its sketch holding it.
-        assert_eq!(a.common(&b).collect::<Vec<_>>(), [(0.1, 0.1)]);
+        let common: Vec<(f64, f64)> = a.common(&b).map(|(a, b)| (a.latency, b.latency)).collect();
+        assert_eq!(common, [(0.1, 0.2)]);
         assert_eq!(a.common(&a).count(), 3);
     }
 }

@@ -72,6 +72,7 @@ fn rule_ids_are_the_contract() {
     reuse-forbidden
     reuse-invalid
     row-count-parity
+    sibling-deviation
     sidecar-contradiction
     sidecar-invalid
     sidecar-missing
@@ -81,6 +82,7 @@ fn rule_ids_are_the_contract() {
     table-misplaced
     table-unreadable
     torn-row
+    unit-shift
     version-mismatch
     waiver-expired
     waiver-unused

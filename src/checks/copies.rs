@@ -66,9 +66,10 @@ impl Copies {
 
 fn likeness(a: &Sketch, b: &Sketch) -> Likeness {
     let positive = |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0;
+    let common = || a.common(b).map(|(a, b)| (a.latency, b.latency)).filter(positive);
     // Points are in the order of a hash, so the first ones are a sample: a part large enough to be
     // told shows in it, and nearly every pair of tables ends here.
-    let first: Vec<(f64, f64)> = a.common(b).filter(positive).take(SAMPLE).collect();
+    let first: Vec<(f64, f64)> = common().take(SAMPLE).collect();
     let agree = |pairs: &[(f64, f64)], factor: f64| {
         pairs.iter().filter(|(a, b)| (b / a / factor - 1.0).abs() < SAME_FACTOR).count()
     };
@@ -77,7 +78,7 @@ fn likeness(a: &Sketch, b: &Sketch) -> Likeness {
     if factors.is_empty() {
         return Likeness { common: 0, equal: 0, factor: 1.0 };
     }
-    let pairs: Vec<(f64, f64)> = a.common(b).filter(positive).collect();
+    let pairs: Vec<(f64, f64)> = common().collect();
     let equal = pairs.iter().filter(|(a, b)| a == b).count();
     let scaled = factors.iter().filter(|f| **f != 1.0).map(|f| (agree(&pairs, *f), *f));
     match scaled.max_by(|x, y| x.0.cmp(&y.0)) {
@@ -134,14 +135,11 @@ fn finding(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sketch::Point;
 
     fn sketch(latency: impl Fn(u64) -> f64) -> Sketch {
-        Sketch {
-            rows: 50,
-            keys: 50,
-            points: (0..50).map(|i| (i, latency(i))).collect(),
-            end: u64::MAX,
-        }
+        let points = (0..50).map(|i| Point { hash: i, latency: latency(i), slice: 0 }).collect();
+        Sketch { rows: 50, keys: 50, points, slices: Vec::new(), end: u64::MAX }
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod decoding;
 mod duplicates;
 mod header;
 mod identity;
+mod levels;
 mod parity;
 mod placement;
 mod power;
@@ -66,6 +67,10 @@ pub enum Check {
     SpeedOfLight(bounds::Margins),
     /// The same measurements in two places.
     Copied(copies::Copies),
+    /// Slices that stand apart from their siblings.
+    Siblings(levels::Band),
+    /// Slices in another unit than their siblings.
+    UnitShift(levels::Units),
     /// Far fewer rows than elsewhere.
     Parity(parity::Shares),
     /// Tables of which no sidecar tells where they come from.
@@ -285,6 +290,8 @@ impl Check {
     pub fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
         match self {
             Self::Copied(copies) => copies.check(rule, at),
+            Self::Siblings(band) => band.check(rule, at),
+            Self::UnitShift(units) => units.check(rule, at),
             _ => Vec::new(),
         }
     }

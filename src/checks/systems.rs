@@ -150,7 +150,12 @@ impl Plausible {
         let figure = |peer: &System| peer.figure(path).filter(|v| *v > 0.0);
         let away = |figure: f64| (value / figure).max(figure / value);
         if let Some(known) = at.specs.systems.get(&system.name).and_then(figure) {
-            let says = format!("{path} is {value:e}, {} is known to have {known:e}", system.name);
+            let says = format!(
+                "{path} is {}, {} is known to have {}",
+                plain(value),
+                system.name,
+                plain(known)
+            );
             return (away(known) > self.own_factor).then_some(says);
         }
         let near = |peer: &&System| peer.generation() == system.generation();
@@ -162,7 +167,16 @@ impl Plausible {
             return None;
         }
         let others: Vec<String> =
-            figures.iter().map(|(name, figure)| format!("{name} {figure:e}")).collect();
-        Some(format!("{path} is {value:e}, the nearest known systems have {}", others.join(", ")))
+            figures.iter().map(|(name, figure)| format!("{name} {}", plain(*figure))).collect();
+        Some(format!(
+            "{path} is {}, the nearest known systems have {}",
+            plain(value),
+            others.join(", ")
+        ))
     }
+}
+
+/// A figure for people: counts as they are, rates by their power of ten.
+fn plain(figure: f64) -> String {
+    if figure < 1e5 { figure.to_string() } else { format!("{figure:e}") }
 }

@@ -42,6 +42,15 @@ impl<'a> Keys<'a> {
         }
     }
 
+    /// Codes of a row's texts: alike for two rows of one table exactly when the texts are.
+    pub fn text_codes(&self, row: usize) -> Vec<u32> {
+        let texts = self.parts.iter().filter_map(|(_, value)| match value {
+            Value::Text(codes, _) => Some(codes.get(row)),
+            _ => None,
+        });
+        texts.collect()
+    }
+
     /// Whether two rows have the same key.
     pub fn equal(&self, a: usize, b: usize) -> bool {
         self.parts.iter().all(|(_, value)| match value {
