@@ -64,12 +64,12 @@ impl Sketch {
         order.sort_unstable();
         order.dedup_by_key(|(hash, _)| *hash);
         let mut slices: Vec<Slice> = Vec::new();
-        let mut by_codes: BTreeMap<Vec<u32>, u32> = BTreeMap::new();
+        let mut by_code: BTreeMap<u64, u32> = BTreeMap::new();
         let points: Vec<Point> = order
             .iter()
             .map(|(hash, row)| {
                 let row = *row as usize;
-                let slice = *by_codes.entry(keys.text_codes(row)).or_insert_with(|| {
+                let slice = *by_code.entry(keys.text_code(row)).or_insert_with(|| {
                     let texts = keys.show(row).into_iter();
                     slices.push(
                         texts.filter_map(|(k, v)| Some((k, v.as_str()?.to_owned()))).collect(),

@@ -231,6 +231,7 @@ impl Job<'_> {
             reuse: &sidecars.reuse,
             judged: &tables.iter().map(|i| self.catalog.tables[*i].entry.path.as_str()).collect(),
             foreign: &|file| self.foreign(file, &sidecars),
+            levels: Default::default(),
         };
         sink.extend(self.rules.iter().flat_map(|r| r.check.cross(r, &cross)));
         let files = self.dirs(&sidecars, &mut sink) + self.systems(&mut sink);

@@ -251,7 +251,7 @@ fn output_goes_to_a_file_as_a_whole_or_not_at_all() {
 fn a_reader_that_leaves_early_is_no_failure() {
     use std::process::{Command, Stdio};
     let tree = faulty();
-    let mut child = Command::new(assert_cmd::cargo::cargo_bin("perfdb-gate"))
+    let mut child = Command::new(common::BINARY)
         .args(["validate", "--root", &tree.path().display().to_string()])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::{CrossContext, plural};
-use crate::catalog::TableFile;
+use crate::catalog::{Catalog, TableFile};
 use crate::finding::Finding;
-use crate::sketch::{Sketch, Slice};
+use crate::sketch::{Sketch, Sketches, Slice};
 use crate::spec::Rule;
 
 /// How far slices of siblings stand apart on the database, and when one stands out.
@@ -40,14 +40,14 @@ pub struct Units {
 
 /// A slice's names and values, and the slice's level over each reference's: other backends are one
 /// each, the versions of a table's own backend are one together.
-type Levels = BTreeMap<Slice, BTreeMap<String, f64>>;
+pub type Levels = BTreeMap<Slice, BTreeMap<String, f64>>;
 
 impl Band {
     /// One finding for each table with slices that stand apart from their siblings.
     pub fn check(&self, rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
         let mut found = Vec::new();
+        let levels = at.levels(self.points);
         for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
-            let levels = levels(at, file, self.points);
             let apart = |refs: &BTreeMap<String, f64>| {
                 let far = |(name, ratio): &(&String, &f64)| {
                     let band =
@@ -58,7 +58,7 @@ impl Band {
                 let one_way = far.iter().all(|r| *r > 1.0) || far.iter().all(|r| *r < 1.0);
                 far.len() >= self.references && one_way
             };
-            let slices: Levels = levels.into_iter().filter(|(_, refs)| apart(refs)).collect();
+            let slices = chosen(&levels, file, apart);
             found.extend(finding(rule, at, file, slices, "its siblings on the same system"));
         }
         found
@@ -69,6 +69,7 @@ impl Units {
     /// One finding for each table with slices in another unit than all their siblings.
     pub fn check(&self, rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
         let mut found = Vec::new();
+        let levels = at.levels(self.points);
         for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
             let [least, most] = self.factor;
             let shifted = |refs: &BTreeMap<String, f64>| {
@@ -76,8 +77,7 @@ impl Units {
                 let down = refs.values().all(|r| (least..=most).contains(&(1.0 / r)));
                 refs.len() >= self.references && (up || down)
             };
-            let levels = levels(at, file, self.points);
-            let slices: Levels = levels.into_iter().filter(|(_, refs)| shifted(refs)).collect();
+            let slices = chosen(&levels, file, shifted);
             found.extend(finding(
                 rule,
                 at,
@@ -90,26 +90,47 @@ impl Units {
     }
 }
 
-/// The level of each slice of a table over that of its references.
-fn levels(at: &CrossContext<'_>, file: &TableFile, points: usize) -> Levels {
-    let mut by_reference: BTreeMap<Slice, BTreeMap<String, Vec<f64>>> = BTreeMap::new();
-    let Some(own) = at.sketches.by_path.get(&file.entry.path) else { return Levels::new() };
-    let sibling = |t: &&TableFile| {
-        t.table == file.table
-            && t.place.system == file.place.system
-            && t.entry.path != file.entry.path
-    };
-    for other in at.catalog.tables.iter().filter(sibling) {
-        let Some(sketch) = at.sketches.by_path.get(&other.entry.path) else { continue };
-        for (slice, ratio) in medians(own, sketch, points) {
-            let references = by_reference.entry(slice.clone()).or_default();
-            references.entry(other.place.backend.clone()).or_default().push(ratio);
+/// The slices of a table whose references `choose` picks.
+fn chosen(
+    levels: &BTreeMap<String, Levels>,
+    file: &TableFile,
+    choose: impl Fn(&BTreeMap<String, f64>) -> bool,
+) -> Levels {
+    let own = levels.get(&file.entry.path).into_iter().flatten();
+    own.filter(|(_, refs)| choose(refs))
+        .map(|(slice, refs)| (slice.clone(), refs.clone()))
+        .collect()
+}
+
+/// The level of each table's slices over those of its references, by the table's path.
+pub fn levels(catalog: &Catalog, sketches: &Sketches, points: usize) -> BTreeMap<String, Levels> {
+    // Ratios by table, slice and the reference's backend, before their median.
+    let mut all: BTreeMap<&str, BTreeMap<&Slice, BTreeMap<&str, Vec<f64>>>> = BTreeMap::new();
+    let mut siblings: BTreeMap<(&str, &str), Vec<(&TableFile, &Sketch)>> = BTreeMap::new();
+    for file in &catalog.tables {
+        if let Some(sketch) = sketches.by_path.get(&file.entry.path) {
+            siblings.entry((&file.place.system, &file.table)).or_default().push((file, sketch));
         }
     }
-    let middle = |(name, mut ratios): (String, Vec<f64>)| (name, median(&mut ratios));
-    by_reference
-        .into_iter()
-        .map(|(slice, refs)| (slice, refs.into_iter().map(middle).collect()))
+    for files in siblings.values() {
+        for (i, (a, of_a)) in files.iter().enumerate() {
+            for (b, of_b) in &files[i + 1..] {
+                for (slice, ratio) in medians(of_a, of_b, points) {
+                    for (of, over, ratio) in [(a, b, ratio), (b, a, 1.0 / ratio)] {
+                        let slices = all.entry(&of.entry.path).or_default();
+                        let references = slices.entry(slice).or_default();
+                        references.entry(&over.place.backend).or_default().push(ratio);
+                    }
+                }
+            }
+        }
+    }
+    let middle = |(name, mut ratios): (&str, Vec<f64>)| (name.to_owned(), median(&mut ratios));
+    let slices = |(slice, refs): (&Slice, BTreeMap<&str, Vec<f64>>)| {
+        (slice.clone(), refs.into_iter().map(middle).collect())
+    };
+    all.into_iter()
+        .map(|(path, own)| (path.to_owned(), own.into_iter().map(slices).collect()))
         .collect()
 }
 

@@ -15,10 +15,13 @@ mod sidecars;
 mod systems;
 mod values;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use serde::Deserialize;
 
+use self::levels::Levels;
 use crate::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
 use crate::expr::ExprError;
 use crate::finding::{Example, Finding, Severity};
@@ -152,12 +155,21 @@ pub struct CrossContext<'a> {
     /// In how many ways a table's rows name another origin than its place: device, framework,
     /// version. It reads the table again, so it is asked for the few that matter.
     pub foreign: &'a dyn Fn(&TableFile) -> usize,
+    /// Levels of slices by the points they take, for the rules that share them.
+    pub levels: RefCell<BTreeMap<usize, Rc<BTreeMap<String, Levels>>>>,
 }
 
 impl CrossContext<'_> {
     /// Whether findings on the table are asked for.
     pub fn judged(&self, file: &TableFile) -> bool {
         self.judged.contains(file.entry.path.as_str())
+    }
+
+    /// The level of each table's slices over their siblings', from `points` shared points up.
+    fn levels(&self, points: usize) -> Rc<BTreeMap<String, Levels>> {
+        let mut known = self.levels.borrow_mut();
+        let compute = || Rc::new(levels::levels(self.catalog, self.sketches, points));
+        known.entry(points).or_insert_with(compute).clone()
     }
 
     /// Versions that a place declares as donors of a table.

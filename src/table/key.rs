@@ -42,13 +42,16 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Codes of a row's texts: alike for two rows of one table exactly when the texts are.
-    pub fn text_codes(&self, row: usize) -> Vec<u32> {
-        let texts = self.parts.iter().filter_map(|(_, value)| match value {
-            Value::Text(codes, _) => Some(codes.get(row)),
-            _ => None,
-        });
-        texts.collect()
+    /// A number for a row's texts: alike for two rows of one table exactly when the texts are.
+    pub fn text_code(&self, row: usize) -> u64 {
+        self.parts.iter().fold(0, |code, (_, value)| match value {
+            // A digit to the base of the dictionary, null among them.
+            Value::Text(codes, dict) => {
+                let digit = codes.get(row).wrapping_add(1);
+                code * (dict.len() as u64 + 1) + u64::from(digit)
+            }
+            _ => code,
+        })
     }
 
     /// Whether two rows have the same key.

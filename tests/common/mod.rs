@@ -16,6 +16,9 @@ pub const H200: &str = include_str!("../../systems/h200_sxm.yaml");
 pub const SHIPPED: &[u8] =
     include_bytes!("../../data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet");
 
+/// The binary under test.
+pub const BINARY: &str = env!("CARGO_BIN_EXE_perfdb-gate");
+
 /// Header of a gemm table in text form.
 pub const GEMM: &str = "framework,version,device,op_name,kernel_source,gemm_dtype,m,n,k,latency\n";
 
@@ -91,7 +94,7 @@ pub struct Run(pub Output);
 
 /// Runs the binary with an environment that says nothing.
 pub fn run(args: &[&str]) -> Run {
-    let mut command = assert_cmd::Command::cargo_bin("perfdb-gate").expect("the binary");
+    let mut command = std::process::Command::new(BINARY);
     command.args(args).env_remove("NO_COLOR").env("GIT_CONFIG_GLOBAL", "/dev/null");
     Run(command.output().expect("a run"))
 }
