@@ -22,6 +22,7 @@ pub mod finding;
 mod parallel;
 pub mod report;
 pub mod selection;
+pub mod settings;
 pub mod sidecar;
 pub mod sketch;
 pub mod source;

@@ -9,7 +9,6 @@ use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 
-use crate::baseline::Baseline;
 use crate::catalog::{Catalog, TableFile, VersionDir};
 use crate::checks::{CrossContext, DirContext, NeighbourContext, SystemContext, TableContext};
 use crate::error::{Error, Result, unknown};
@@ -18,13 +17,13 @@ use crate::finding::{Finding, Severity, Sink};
 use crate::parallel;
 use crate::report::Report;
 use crate::selection::{Selected, Selection};
+use crate::settings::Settings;
 use crate::sidecar::{Meta, Reuse};
 use crate::sketch::{Sketch, Sketches};
 use crate::source::{self, Entry, Source};
 use crate::spec::{ColumnKind, IDENTITY, Rule, Specs, TableSpec};
 use crate::system::System;
 use crate::table::{Fault, Keys, Table, TableScope};
-use crate::waiver::Waivers;
 
 /// What to judge, and by which rules.
 #[derive(Debug, Default, Clone)]
@@ -80,65 +79,6 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         },
     };
     job.run(options, &settings, progress, start)
-}
-
-/// What a run goes by beside the data.
-struct Settings {
-    specs: Specs,
-    waivers: Waivers,
-    baseline: Option<Baseline>,
-    /// Files that changed what the embedded rules would say.
-    overlays: Vec<String>,
-}
-
-impl Settings {
-    /// The embedded specs, the judged repository's own settings, then what the options name.
-    fn read(source: &dyn Source, options: &Options) -> Result<Self> {
-        let mut settings = Self {
-            specs: Specs::embedded()?,
-            waivers: Waivers::default(),
-            baseline: None,
-            overlays: Vec::new(),
-        };
-        for entry in source.settings()? {
-            let shown = format!(".perfdb-gate/{}", entry.path);
-            let bad = |why: String| {
-                Error::new(format!("{shown}: {why}"), "CONTRIBUTING.md says how it is written")
-            };
-            let text = || {
-                let bytes = source.read(&entry).map_err(bad)?;
-                String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8 text".into()))
-            };
-            match entry.path.as_str() {
-                "waivers.yaml" => {
-                    settings.waivers = Waivers::parse(&shown, &text()?).map_err(bad)?
-                }
-                "baseline.json" => {
-                    settings.baseline = Some(Baseline::parse(&text()?).map_err(bad)?)
-                }
-                path => {
-                    if let Some(inside) =
-                        path.strip_prefix("rules/").filter(|p| p.ends_with(".yaml"))
-                    {
-                        settings.specs.add_overlay(inside, &shown, &text()?)?;
-                        settings.overlays.push(shown.clone());
-                    }
-                }
-            }
-        }
-        if let Some(folder) = &options.rules {
-            settings.specs.overlay(folder)?;
-            settings.overlays.push(folder.display().to_string());
-        }
-        if let Some(path) = &options.baseline {
-            let bad = |why: String| {
-                Error::new(format!("{}: {why}", path.display()), "--write-baseline writes one")
-            };
-            let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
-            settings.baseline = Some(Baseline::parse(&text).map_err(bad)?);
-        }
-        Ok(settings)
-    }
 }
 
 fn chosen_rules(options: &Options, specs: &Specs) -> Result<Vec<Arc<Rule>>> {

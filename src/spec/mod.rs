@@ -5,6 +5,7 @@
 
 mod rule;
 mod table;
+mod table_file;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -123,7 +124,7 @@ impl Specs {
             }
             self.systems.insert(stem.to_owned(), system);
         } else if role.starts_with("rules/tables/") {
-            let family: table::Family = parse(shown, text)?;
+            let family: table_file::Family = parse(shown, text)?;
             for spec in family.into_specs().map_err(|e| malformed(shown, &e))? {
                 self.tables.insert(spec.name.clone(), Arc::new(spec));
             }

@@ -1,0 +1,74 @@
+//! What a run goes by beside the data: rules with their overlays, waivers, a baseline.
+
+use crate::baseline::Baseline;
+use crate::error::{Error, Result};
+use crate::source::Source;
+use crate::spec::Specs;
+use crate::validate::Options;
+use crate::waiver::Waivers;
+
+/// What a run goes by beside the data.
+pub struct Settings {
+    /// Rules, table specs and system facts, overlays included.
+    pub specs: Specs,
+    /// Signed exceptions.
+    pub waivers: Waivers,
+    /// Findings that are known.
+    pub baseline: Option<Baseline>,
+    /// Files that changed what the embedded rules would say.
+    pub overlays: Vec<String>,
+}
+
+impl Settings {
+    /// The embedded specs, the judged repository's own settings, then what the options name.
+    ///
+    /// # Errors
+    ///
+    /// When one of them cannot be read; a rule that is silently not there would pass what it should find.
+    pub fn read(source: &dyn Source, options: &Options) -> Result<Self> {
+        let mut settings = Self {
+            specs: Specs::embedded()?,
+            waivers: Waivers::default(),
+            baseline: None,
+            overlays: Vec::new(),
+        };
+        for entry in source.settings()? {
+            let shown = format!(".perfdb-gate/{}", entry.path);
+            let bad = |why: String| {
+                Error::new(format!("{shown}: {why}"), "CONTRIBUTING.md says how it is written")
+            };
+            let text = || {
+                let bytes = source.read(&entry).map_err(bad)?;
+                String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8 text".into()))
+            };
+            match entry.path.as_str() {
+                "waivers.yaml" => {
+                    settings.waivers = Waivers::parse(&shown, &text()?).map_err(bad)?
+                }
+                "baseline.json" => {
+                    settings.baseline = Some(Baseline::parse(&text()?).map_err(bad)?)
+                }
+                path => {
+                    if let Some(inside) =
+                        path.strip_prefix("rules/").filter(|p| p.ends_with(".yaml"))
+                    {
+                        settings.specs.add_overlay(inside, &shown, &text()?)?;
+                        settings.overlays.push(shown.clone());
+                    }
+                }
+            }
+        }
+        if let Some(folder) = &options.rules {
+            settings.specs.overlay(folder)?;
+            settings.overlays.push(folder.display().to_string());
+        }
+        if let Some(path) = &options.baseline {
+            let bad = |why: String| {
+                Error::new(format!("{}: {why}", path.display()), "--write-baseline writes one")
+            };
+            let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+            settings.baseline = Some(Baseline::parse(&text).map_err(bad)?);
+        }
+        Ok(settings)
+    }
+}
