@@ -55,7 +55,7 @@ impl Copies {
                     if like.equal >= self.points
                         && like.equal as f64 >= self.share * like.common as f64
                     {
-                        found.push(finding(rule, at, a, b, &like));
+                        found.extend(finding(rule, at, a, b, &like));
                     }
                 }
             }
@@ -104,7 +104,7 @@ fn finding(
     a: &TableFile,
     b: &TableFile,
     like: &Likeness,
-) -> Finding {
+) -> Option<Finding> {
     let (foreign_a, foreign_b) = ((at.foreign)(a), (at.foreign)(b));
     // Who names another origin more often is the copy; a tie names no culprit but is told once.
     let (copy, origin) = if foreign_a > foreign_b { (a, b) } else { (b, a) };
@@ -113,6 +113,10 @@ fn finding(
     } else {
         "its rows name another origin than this place, so it is the copy"
     };
+    // A run on one of the two systems tells it only where the copy lies.
+    if !at.judged(copy) {
+        return None;
+    }
     let scaled = match like.factor {
         1.0 => String::new(),
         f => format!(", each multiplied by {f:.6}"),
@@ -124,12 +128,13 @@ fn finding(
         plural(like.common, "point"),
         origin.entry.path
     );
-    Finding::on_table(&rule.id, rule.severity, copy, message)
+    let finding = Finding::on_table(&rule.id, rule.severity, copy, message)
         .rows(like.equal)
         .evidence("other", origin.entry.path.as_str())
         .evidence("common_points", like.common)
         .evidence("equal_points", like.equal)
-        .evidence("factor", like.factor)
+        .evidence("factor", like.factor);
+    Some(finding)
 }
 
 #[cfg(test)]
