@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::baseline::Baseline;
 use crate::catalog::{Place, TableFile};
+use crate::digest::hex;
 use crate::expr::ExprError;
 use crate::waiver::{Applied, Waivers};
 
@@ -161,7 +162,7 @@ impl Finding {
             part(name);
             part(&value.to_string());
         }
-        hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+        hex(&hash.finalize()[..8])
     }
 
     /// Order of reports: by path, then by how bad, then by rule.

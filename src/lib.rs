@@ -15,6 +15,7 @@
 pub mod baseline;
 pub mod catalog;
 pub mod checks;
+mod digest;
 pub mod error;
 pub mod explain;
 pub mod expr;

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use sha2::{Digest, Sha256};
-
 use crate::catalog::{Catalog, TableFile, VersionDir};
 use crate::checks::{CrossContext, DirContext, NeighbourContext, SystemContext, TableContext};
+use crate::digest::sha256;
 use crate::error::{Error, Result, unknown};
 use crate::expr::{ExprError, Scope};
 use crate::finding::{Finding, Severity, Sink};
@@ -302,7 +301,7 @@ impl Job<'_> {
         let table = match self.source.read(&file.entry) {
             Err(why) => Err(Fault::Unreadable(why)),
             Ok(bytes) => {
-                digest = stated.map(|_| hex(&Sha256::digest(&bytes)));
+                digest = stated.map(|_| sha256(&bytes));
                 let known = self.specs.tables.get(&file.table);
                 let is_text = |name: &str| {
                     IDENTITY.contains(&name)
@@ -451,8 +450,4 @@ impl Job<'_> {
         let strays = self.catalog.strays.iter().filter(judged);
         strays.flat_map(|(e, _)| self.rules.iter().filter_map(|r| r.check.stray(r, e))).collect()
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

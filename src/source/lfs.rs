@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
+use crate::digest::sha256;
 
 /// What an LFS pointer names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) fn resolve(git_dir: &Path, pointer: &Pointer) -> Result<Option<Vec<u8
     }
     let path = git_dir.join("lfs/objects").join(&oid[..2]).join(&oid[2..4]).join(oid);
     let Ok(bytes) = std::fs::read(path) else { return Ok(None) };
-    let found: String = Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+    let found = sha256(&bytes);
     if bytes.len() as u64 != pointer.size || !found.eq_ignore_ascii_case(oid) {
         return Err("its git-LFS object is damaged: it is not what the pointer names".into());
     }
