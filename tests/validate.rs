@@ -474,6 +474,13 @@ fn what_git_ignores_is_no_database() {
     tree.file(".gitignore", "/build\n");
     tree.commit();
     assert_eq!(tree.validate(&[]).code(), 1);
+    // Data beside its systems counts, ignored or not: an engineer's node may well ignore it.
+    let beside = Tree::new();
+    beside.file("systems/h200_sxm.yaml", common::H200);
+    beside.file("data/h200_sxm/vllm/0.24.0/gemm_perf.txt", gemm(&[(1, 0.0)]));
+    beside.file(".gitignore", "/data\n");
+    beside.commit();
+    assert_eq!(beside.validate(&[]).code(), 1);
 }
 
 #[test]

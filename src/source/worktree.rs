@@ -56,9 +56,10 @@ impl Source for WorkTree {
             let path = format!("{}{}", self.prefix, slashes(relative));
             if item.file_type().is_dir() {
                 // Hidden folders hold no database, and what git ignores is no part of one: a build
-                // may well hold copies. Below `systems` everything counts, ignored or not.
+                // may well hold copies. Below `systems` and the `data` that may stand beside it
+                // everything counts, ignored or not: what is passed over must not look clean.
                 let hidden = item.depth() > 0 && name.starts_with('.');
-                let inside = path.split('/').any(|part| part == "systems");
+                let inside = path.split('/').any(|part| part == "systems" || part == "data");
                 let ignored =
                     || repo.as_ref().is_some_and(|r| r.is_path_ignored(&path).unwrap_or(false));
                 if hidden || item.depth() > 0 && !inside && ignored() {
