@@ -24,6 +24,8 @@ pub enum Command {
     Rules(RulesArgs),
     /// Tell the whole story of a rule.
     Explain(Explain),
+    /// Learn from repeated rows how far honest reruns differ, as rules/noise.yaml.
+    Noise(NoiseArgs),
 }
 
 /// `perfdb-gate validate`.
@@ -88,6 +90,12 @@ pub struct OutputArgs {
     /// Freeze today's findings into a baseline; later runs report what is new or has grown.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub write_baseline: Option<PathBuf>,
+    /// Show only this many findings of each rule and severity, drawn at random, to judge by hand.
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    pub draw: Option<usize>,
+    /// Seed of the draw.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "draw", help_heading = "Output")]
+    pub seed: u64,
     /// Threads to use; 0 for as many as there are cores.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     pub threads: usize,
@@ -128,4 +136,18 @@ pub struct Explain {
     /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
     #[arg(long = "rules", value_name = "DIR")]
     pub rules_dir: Option<PathBuf>,
+}
+
+/// `perfdb-gate noise`.
+#[derive(Debug, Args)]
+pub struct NoiseArgs {
+    /// Repository or folder that holds the database.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub root: PathBuf,
+    /// Learn from a commit, read without a checkout, instead of the files on disk.
+    #[arg(long = "ref", value_name = "REF")]
+    pub reference: Option<String>,
+    /// Write the profile to a file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }

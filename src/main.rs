@@ -3,6 +3,7 @@
 mod cli;
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -14,7 +15,7 @@ use perfdb_gate::finding::Severity;
 use perfdb_gate::report::{self, Format};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
-use perfdb_gate::{explain, validate};
+use perfdb_gate::{explain, noise, validate};
 
 use cli::{Cli, Command, FailOn, FormatName, OutputArgs, Validate};
 
@@ -34,6 +35,12 @@ fn main() -> ExitCode {
             report::print(&explain::story(specs.rule(&args.rule)?))?;
             Ok(0)
         }),
+        Command::Noise(args) => {
+            noise::run(&args.root, args.reference.as_deref()).and_then(|noise| {
+                write(args.output.as_deref(), &noise.yaml())?;
+                Ok(0)
+            })
+        }
     };
     match outcome {
         Ok(code) => ExitCode::from(code),
@@ -47,7 +54,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn specs(overlay: Option<&std::path::Path>) -> Result<Specs> {
+fn specs(overlay: Option<&Path>) -> Result<Specs> {
     let mut specs = Specs::embedded()?;
     if let Some(folder) = overlay {
         specs.overlay(folder)?;
@@ -75,11 +82,11 @@ fn run_validate(args: Validate) -> Result<u8> {
     let bar = Bar::new();
     let outcome = validate::run(&options, &bar);
     bar.0.finish_and_clear();
-    finish(&outcome?, &args.output)
+    finish(outcome?, &args.output)
 }
 
 /// Writes the report and says how the run ended.
-fn finish(report: &report::Report, args: &OutputArgs) -> Result<u8> {
+fn finish(mut report: report::Report, args: &OutputArgs) -> Result<u8> {
     let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
     let format = match args.format {
         FormatName::Human => {
@@ -89,11 +96,6 @@ fn finish(report: &report::Report, args: &OutputArgs) -> Result<u8> {
         }
         FormatName::Json => Format::Json,
     };
-    let text = report::render(report, format);
-    match &args.output {
-        Some(path) if path.as_os_str() != "-" => report::write_whole(path, text.as_bytes())?,
-        _ => report::print(&text)?,
-    }
     if let Some(path) = &args.write_baseline {
         report::write_whole(path, Baseline::of(&report.findings).text().as_bytes())?;
     }
@@ -103,7 +105,20 @@ fn finish(report: &report::Report, args: &OutputArgs) -> Result<u8> {
         FailOn::Info => Some(Severity::Info),
         FailOn::Never => None,
     };
-    Ok(report.verdict(fail_on).code())
+    let code = report.verdict(fail_on).code();
+    if let Some(n) = args.draw {
+        report.draw(n, args.seed);
+    }
+    write(args.output.as_deref(), &report::render(&report, format))?;
+    Ok(code)
+}
+
+/// Writes to a file, or to standard output where none (or `-`) is named.
+fn write(file: Option<&Path>, text: &str) -> Result<()> {
+    match file {
+        Some(path) if path.as_os_str() != "-" => report::write_whole(path, text.as_bytes()),
+        _ => report::print(text),
+    }
 }
 
 /// A progress bar on a terminal.

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::expr::{ExprError, Scope};
-use crate::spec::TableSpec;
-use crate::table::Keys;
+use crate::series::{self, Outlier};
+use crate::table::{Keys, TableScope};
 
 /// Points a sketch keeps, about. Those with the smallest key hashes are kept, so that sketches of
 /// two tables hold the same points of the keys that both have.
@@ -24,7 +26,20 @@ pub struct Point {
     pub slice: u32,
 }
 
-/// A sample of a table's points, by key.
+/// A point that stands out from its neighbours, by key.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Apart {
+    /// Where it stands and how far.
+    pub outlier: Outlier,
+    /// Hash of its key.
+    pub hash: u64,
+    /// Its slice, an index into [`Sketch::slices`].
+    pub slice: u32,
+    /// Its key for people; of the most telling alone.
+    pub key: Vec<(String, Value)>,
+}
+
+/// A sample of a table's points, by key, and all that stand out.
 #[derive(Debug, Default)]
 pub struct Sketch {
     /// Rows of the table.
@@ -38,6 +53,8 @@ pub struct Sketch {
     pub slices: Vec<Slice>,
     /// Greatest hash that the sketch would hold.
     pub end: u64,
+    /// Points that stand out from their neighbours, by row.
+    pub apart: Vec<Apart>,
 }
 
 /// Sketches by path, of judged tables and their neighbours; a table that cannot be read has none.
@@ -48,8 +65,13 @@ pub struct Sketches {
 }
 
 impl Sketch {
-    /// Takes the sketch of a table.
-    pub fn of(spec: &TableSpec, keys: &Keys<'_>, scope: &dyn Scope) -> Result<Self, ExprError> {
+    /// Takes the sketch of a table; points that stand out by `apart` or more are in it whole.
+    pub fn of(
+        keys: &Keys<'_>,
+        scope: &TableScope<'_>,
+        apart: Option<f64>,
+    ) -> Result<Self, ExprError> {
+        let spec = scope.spec;
         let rows = scope.rows();
         let Some(latency) = spec.latency.first() else {
             return Ok(Self { rows, ..Self::default() });
@@ -65,23 +87,34 @@ impl Sketch {
         order.dedup_by_key(|(hash, _)| *hash);
         let mut slices: Vec<Slice> = Vec::new();
         let mut by_code: BTreeMap<u64, u32> = BTreeMap::new();
+        let mut slice = |row: usize| {
+            *by_code.entry(keys.text_code(row)).or_insert_with(|| {
+                let texts = keys.show(row).into_iter();
+                slices.push(texts.filter_map(|(k, v)| Some((k, v.as_str()?.to_owned()))).collect());
+                slices.len() as u32 - 1
+            })
+        };
         let points: Vec<Point> = order
             .iter()
             .map(|(hash, row)| {
                 let row = *row as usize;
-                let slice = *by_code.entry(keys.text_code(row)).or_insert_with(|| {
-                    let texts = keys.show(row).into_iter();
-                    slices.push(
-                        texts.filter_map(|(k, v)| Some((k, v.as_str()?.to_owned()))).collect(),
-                    );
-                    slices.len() as u32 - 1
-                });
-                Point { hash: *hash, latency: latency.get(row), slice }
+                Point { hash: *hash, latency: latency.get(row), slice: slice(row) }
             })
             .collect();
+        let apart = apart.map_or_else(Vec::new, |least| {
+            let loads = |row: usize| loaded.as_ref().is_none_or(|l| l.get(row));
+            let found = series::outliers(scope.table, spec, &latency, loads, least);
+            let of = |outlier: Outlier| {
+                let row = outlier.row as usize;
+                Apart { outlier, hash: keys.hashes()[row], slice: slice(row), key: Vec::new() }
+            };
+            let mut found: Vec<Apart> = found.into_iter().map(of).collect();
+            name_most_telling(&mut found, keys);
+            found
+        });
         let share = end as f64 / u64::MAX as f64;
         let keys = (points.len() as f64 / share).round() as usize;
-        Ok(Self { rows, keys, points, slices, end })
+        Ok(Self { rows, keys, points, slices, end, apart })
     }
 
     /// Pairs of latencies at the keys that both sketches would hold if both tables had them.
@@ -89,6 +122,22 @@ impl Sketch {
         let end = self.end.min(other.end);
         let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.hash <= end)];
         Common { a: within(self), b: within(other) }
+    }
+}
+
+/// Gives a key to the points that a report may show: reports show few, a table may hold thousands.
+fn name_most_telling(found: &mut [Apart], keys: &Keys<'_>) {
+    const NAMED: usize = 64;
+    for spike in [true, false] {
+        let mut order: Vec<usize> =
+            (0..found.len()).filter(|i| found[*i].outlier.spike() == spike).collect();
+        order.sort_by(|a, b| {
+            let telling = |i: &usize| found[*i].outlier.telling();
+            telling(b).total_cmp(&telling(a)).then(a.cmp(b))
+        });
+        for i in order.into_iter().take(NAMED) {
+            found[i].key = keys.show(found[i].outlier.row as usize);
+        }
     }
 }
 
@@ -139,6 +188,7 @@ mod tests {
             points,
             slices: vec![BTreeMap::new()],
             end,
+            apart: Vec::new(),
         }
     }
 

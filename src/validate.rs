@@ -20,7 +20,7 @@ use crate::settings::Settings;
 use crate::sidecar::{Meta, Reuse};
 use crate::sketch::{Sketch, Sketches};
 use crate::source::{self, Entry, Source};
-use crate::spec::{ColumnKind, IDENTITY, Rule, Specs, TableSpec};
+use crate::spec::{Rule, Specs};
 use crate::system::System;
 use crate::table::{Fault, Keys, Table, TableScope};
 
@@ -66,10 +66,12 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     let specs = &settings.specs;
     let catalog = Catalog::read(source.as_ref(), specs)?;
     let changed = options.since.as_deref().map(|since| source.changed_since(since)).transpose()?;
+    let rules = chosen_rules(options, specs)?;
     let job = Job {
         source: source.as_ref(),
         selected: options.selection.resolve(&catalog, changed)?,
-        rules: chosen_rules(options, specs)?,
+        apart: rules.iter().filter_map(|r| r.check.apart()).reduce(f64::min),
+        rules,
         catalog,
         specs,
         threads: match options.threads {
@@ -105,6 +107,8 @@ struct Job<'a> {
     rules: Vec<Arc<Rule>>,
     specs: &'a Specs,
     threads: usize,
+    /// From what factor on points that stand out are kept, where a rule looks at them.
+    apart: Option<f64>,
 }
 
 /// The parsed sidecars of every version directory, by path.
@@ -171,6 +175,7 @@ impl Job<'_> {
             judged: &tables.iter().map(|i| self.catalog.tables[*i].entry.path.as_str()).collect(),
             foreign: &|file| self.foreign(file, &sidecars),
             levels: Default::default(),
+            specs: self.specs,
         };
         sink.extend(self.rules.iter().flat_map(|r| r.check.cross(r, &cross)));
         let files = self.dirs(&sidecars, &mut sink) + self.systems(&mut sink);
@@ -188,6 +193,7 @@ impl Job<'_> {
             findings,
             counts,
             elapsed: start.elapsed(),
+            drawn: None,
         })
     }
 
@@ -257,17 +263,6 @@ impl Job<'_> {
         file.system.as_ref().ok().or_else(|| self.specs.systems.get(name))
     }
 
-    fn spec(&self, file: &TableFile, table: Option<&Table>) -> Arc<TableSpec> {
-        if let Some(spec) = self.specs.tables.get(&file.table) {
-            return spec.clone();
-        }
-        let family = file.place.family.as_deref().unwrap_or_default();
-        let kind = |c: &crate::table::Column| c.kind().unwrap_or(ColumnKind::Text);
-        let columns: Vec<_> =
-            table.iter().flat_map(|t| t.columns()).map(|(n, c)| (n.to_owned(), kind(c))).collect();
-        Arc::new(TableSpec::inferred(&file.table, family, &columns))
-    }
-
     /// Judges a table by some rules, and takes its sketch to compare others with.
     fn table(&self, file: &TableFile, sidecars: &Sidecars, rules: &[Arc<Rule>]) -> Result<Judged> {
         let work = || self.judge_table(file, sidecars, rules);
@@ -302,17 +297,11 @@ impl Job<'_> {
             Err(why) => Err(Fault::Unreadable(why)),
             Ok(bytes) => {
                 digest = stated.map(|_| sha256(&bytes));
-                let known = self.specs.tables.get(&file.table);
-                let is_text = |name: &str| {
-                    IDENTITY.contains(&name)
-                        || known
-                            .and_then(|s| s.column(name))
-                            .is_some_and(|c| c.kind == ColumnKind::Text)
-                };
+                let is_text = |column: &str| self.specs.is_text(&file.table, column);
                 Table::decode(&bytes, file.format, &is_text)
             }
         };
-        let spec = self.spec(file, table.as_ref().ok());
+        let spec = self.specs.table(file, table.as_ref().ok());
         let place = &file.place;
         let system = self.system(&place.system);
         let lookups = &self.specs.lookups;
@@ -323,7 +312,7 @@ impl Job<'_> {
             _ => None,
         };
         let sketch = match (&scope, &keys) {
-            (Some(scope), Some(keys)) => Some(Sketch::of(&spec, keys, scope)?),
+            (Some(scope), Some(keys)) => Some(Sketch::of(keys, scope, self.apart)?),
             (Some(scope), None) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
             (None, _) => None,
         };

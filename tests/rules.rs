@@ -63,8 +63,10 @@ fn rule_ids_are_the_contract() {
     framework-mismatch
     header-mismatch
     key-out-of-range
+    latency-drop
     latency-not-finite
     latency-not-positive
+    latency-spike
     legacy-marker
     lfs-pointer
     power-limit-mismatch

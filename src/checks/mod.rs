@@ -7,6 +7,7 @@ mod duplicates;
 mod header;
 mod identity;
 mod levels;
+mod outliers;
 mod parity;
 mod placement;
 mod power;
@@ -74,6 +75,10 @@ pub enum Check {
     Siblings(levels::Band),
     /// Slices in another unit than their siblings.
     UnitShift(levels::Units),
+    /// Points slower than both neighbours along every axis.
+    Spike(outliers::Standout),
+    /// Points faster than both neighbours along every axis.
+    Drop(outliers::Standout),
     /// Far fewer rows than elsewhere.
     Parity(parity::Shares),
     /// Tables of which no sidecar tells where they come from.
@@ -157,6 +162,8 @@ pub struct CrossContext<'a> {
     pub foreign: &'a dyn Fn(&TableFile) -> usize,
     /// Levels of slices by the points they take, for the rules that share them.
     pub levels: RefCell<BTreeMap<usize, Rc<BTreeMap<String, Levels>>>>,
+    /// What is known of tables, and how far honest reruns differ.
+    pub specs: &'a Specs,
 }
 
 impl CrossContext<'_> {
@@ -246,6 +253,14 @@ impl Check {
         }
     }
 
+    /// The least factor by which a point stands out that the check looks at.
+    pub fn apart(&self) -> Option<f64> {
+        match self {
+            Self::Spike(standout) | Self::Drop(standout) => Some(standout.recurs),
+            _ => None,
+        }
+    }
+
     /// Whether it looks at version directories.
     pub fn judges_dirs(&self) -> bool {
         matches!(
@@ -304,6 +319,8 @@ impl Check {
             Self::Copied(copies) => copies.check(rule, at),
             Self::Siblings(band) => band.check(rule, at),
             Self::UnitShift(units) => units.check(rule, at),
+            Self::Spike(standout) => standout.check(rule, at, true),
+            Self::Drop(standout) => standout.check(rule, at, false),
             _ => Vec::new(),
         }
     }

@@ -5,15 +5,26 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{Report, clean};
-use crate::finding::{Example, Finding, Severity};
+use super::{Report, clean, triage};
+use crate::checks::plural;
+use crate::finding::{EXAMPLES, Example, Finding, Severity};
 
 /// Rows shown under a finding; JSON has the rest.
 const ROWS: usize = 2;
+/// Findings that are read at a glance; more get a triage first.
+const GLANCE: usize = 10;
+/// Lines of the triage.
+const CAUSES: usize = 20;
 
 pub(super) fn render(report: &Report, colour: bool) -> String {
     let paint = Paint { on: colour };
     let mut out = String::new();
+    match &report.drawn {
+        Some(how) => out += &format!("{how}\n\n"),
+        None => write_triage(&mut out, report, &paint),
+    }
+    // Who judges a draw wants to see the rows.
+    let rows = if report.drawn.is_some() { EXAMPLES } else { ROWS };
     let mut last = "";
     for finding in report.findings.iter().filter(|f| f.counts()) {
         if finding.path != last {
@@ -21,7 +32,7 @@ pub(super) fn render(report: &Report, colour: bool) -> String {
             let _ = writeln!(out, "{gap}{}", paint.bold(&clean(&finding.path)));
             last = &finding.path;
         }
-        write_finding(&mut out, finding, &paint);
+        write_finding(&mut out, finding, rows, &paint);
     }
     if !out.is_empty() {
         out.push('\n');
@@ -31,14 +42,66 @@ pub(super) fn render(report: &Report, colour: bool) -> String {
     out
 }
 
-fn write_finding(out: &mut String, finding: &Finding, paint: &Paint) {
+/// The causes, a line each: what to look at first where there is much.
+fn write_triage(out: &mut String, report: &Report, paint: &Paint) {
+    let counted = || report.findings.iter().filter(|f| f.counts());
+    if counted().count() <= GLANCE {
+        return;
+    }
+    let causes = triage::causes(counted());
+    let shown = if causes.len() > CAUSES { CAUSES - 1 } else { causes.len() };
+    for cause in &causes[..shown] {
+        let place = [cause.backend, &some(&cause.versions)].join(" ");
+        let rows = match cause.rows {
+            0 => String::new(),
+            n => format!(", {}", plural(n as usize, "row")),
+        };
+        let worst = cause.worst.path.split('/').skip_while(|part| *part != "data").skip(1);
+        let most = match (cause.files, worst.collect::<Vec<_>>().join("/")) {
+            (1, _) => String::new(),
+            (_, path) if path.is_empty() => format!("; most in {}", cause.worst.path),
+            (_, path) => format!("; most in {path}"),
+        };
+        let line = format!(
+            "{}: {} on {}{rows}{most}",
+            place.trim(),
+            plural(cause.files, "file"),
+            some(&cause.systems),
+        );
+        let severity = paint.severity(cause.severity);
+        let _ = writeln!(out, "{severity} {} {}", paint.bold(cause.rule), clean(&line));
+    }
+    let rest = &causes[shown..];
+    if !rest.is_empty() {
+        let errors = rest.iter().filter(|c| c.severity == Severity::Error).count();
+        let _ = writeln!(
+            out,
+            "and {} more below, {} of them errors",
+            plural(rest.len(), "cause"),
+            errors
+        );
+    }
+    out.push('\n');
+}
+
+/// The first few of many names.
+fn some(all: &BTreeSet<&str>) -> String {
+    const SHOWN: usize = 3;
+    let named: Vec<&str> = all.iter().copied().take(SHOWN).collect();
+    match all.len().saturating_sub(SHOWN) {
+        0 => named.join(", "),
+        rest => format!("{} and {rest} more", named.join(", ")),
+    }
+}
+
+fn write_finding(out: &mut String, finding: &Finding, rows: usize, paint: &Paint) {
     let severity = paint.severity(finding.severity);
     let _ =
         writeln!(out, "  {severity} {}: {}", paint.bold(&finding.rule), clean(&finding.message));
-    for example in finding.examples.iter().take(ROWS) {
+    for example in finding.examples.iter().take(rows) {
         let _ = writeln!(out, "      {}", paint.dim(&clean(&line(example))));
     }
-    let rest = finding.examples.len().saturating_sub(ROWS);
+    let rest = finding.examples.len().saturating_sub(rows);
     if rest > 0 {
         let _ = writeln!(out, "      {}", paint.dim(&format!("and {rest} more in --format json")));
     }

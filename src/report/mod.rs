@@ -2,11 +2,15 @@
 
 mod human;
 mod json;
+mod triage;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::finding::{Counts, Finding, Severity};
@@ -33,6 +37,8 @@ pub struct Report {
     pub counts: Counts,
     /// Wall time.
     pub elapsed: Duration,
+    /// Set where the findings are a draw: how it was made.
+    pub drawn: Option<String>,
 }
 
 /// How a run ended, for every format alike.
@@ -68,6 +74,35 @@ impl Report {
         } else {
             Verdict::Clean
         }
+    }
+}
+
+impl Report {
+    /// Leaves `n` findings of each rule and severity, chosen by `seed`: a sample to open and judge
+    /// by hand. The counts stay those of all findings.
+    pub fn draw(&mut self, n: usize, seed: u64) {
+        let lot = |f: &Finding| {
+            let mut hash = Sha256::new();
+            hash.update(seed.to_le_bytes());
+            hash.update(f.fingerprint());
+            hash.update(&f.path);
+            <[u8; 32]>::from(hash.finalize())
+        };
+        let mut kinds: BTreeMap<(String, Severity), Vec<[u8; 32]>> = BTreeMap::new();
+        for finding in self.findings.iter().filter(|f| f.counts()) {
+            kinds.entry((finding.rule.clone(), finding.severity)).or_default().push(lot(finding));
+        }
+        kinds.values_mut().for_each(|lots| {
+            lots.sort_unstable();
+            lots.truncate(n);
+        });
+        let all = self.findings.len();
+        let lucky = |f: &Finding| kinds.get(&(f.rule.clone(), f.severity));
+        self.findings.retain(|f| f.counts() && lucky(f).is_some_and(|lots| lots.contains(&lot(f))));
+        let left = self.findings.len();
+        self.drawn = Some(format!(
+            "{left} of {all} findings: {n} of each rule and severity, drawn with seed {seed}"
+        ));
     }
 }
 

@@ -17,11 +17,15 @@ use serde::de::DeserializeOwned;
 pub use rule::{Example, Rule};
 pub use table::{
     Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,
+    measured_unit,
 };
 
+use crate::catalog::TableFile;
 use crate::error::{Error, Result};
 use crate::expr::Lookup;
+use crate::noise::Noise;
 use crate::system::System;
+use crate::table::{Column, Table};
 
 static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 static SYSTEMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/systems");
@@ -37,6 +41,8 @@ pub struct Specs {
     pub systems: BTreeMap<String, System>,
     /// What names in the tables stand for: for each name of a kind of fact, a value by text.
     pub lookups: Lookups,
+    /// How far honest reruns differ.
+    pub noise: Noise,
 }
 
 /// Facts that formulas look up by a text: `bytes(gemm_dtype)`.
@@ -133,6 +139,8 @@ impl Specs {
                 self.lookups.bytes.insert(name.clone(), dtype.bytes);
                 self.lookups.flops.extend(dtype.flops.map(|f| (name, f)));
             }
+        } else if role == "rules/noise.yaml" {
+            self.noise = parse(shown, text)?;
         } else {
             let rule: Rule = parse(shown, text)?;
             if rule.id != stem {
@@ -144,6 +152,24 @@ impl Specs {
             self.rules.insert(rule.id.clone(), Arc::new(rule));
         }
         Ok(())
+    }
+
+    /// What is known of a file's table; from its own columns where no spec is written for it.
+    pub fn table(&self, file: &TableFile, table: Option<&Table>) -> Arc<TableSpec> {
+        if let Some(spec) = self.tables.get(&file.table) {
+            return spec.clone();
+        }
+        let family = file.place.family.as_deref().unwrap_or_default();
+        let kind = |c: &Column| c.kind().unwrap_or(ColumnKind::Text);
+        let columns: Vec<_> =
+            table.iter().flat_map(|t| t.columns()).map(|(n, c)| (n.to_owned(), kind(c))).collect();
+        Arc::new(TableSpec::inferred(&file.table, family, &columns))
+    }
+
+    /// Whether a column holds names even where every cell looks like a number, a version for one.
+    pub fn is_text(&self, table: &str, column: &str) -> bool {
+        let known = || self.tables.get(table).and_then(|s| s.column(column));
+        IDENTITY.contains(&column) || known().is_some_and(|c| c.kind == ColumnKind::Text)
     }
 
     /// The rule of that id.

@@ -234,7 +234,7 @@ impl TableSpec {
 
 impl KeyPart {
     /// A bare column, when its name is one an expression can hold.
-    pub(super) fn column(name: &str) -> Option<Self> {
+    pub fn column(name: &str) -> Option<Self> {
         let value: Expr = name.parse().ok()?;
         value.as_column()?;
         Some(Self { name: name.to_owned(), value })

@@ -80,13 +80,14 @@ impl<'a> Keys<'a> {
     }
 }
 
+#[inline]
 /// Bits that are equal for equal numbers: one zero, one NaN.
-fn number_bits(value: f64) -> u64 {
+pub(crate) fn number_bits(value: f64) -> u64 {
     if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
 }
 
 #[inline]
-fn mix(hash: u64, value: u64) -> u64 {
+pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     // A folded multiply: the high half of the product scrambles the low half.
     let wide = u128::from(hash ^ value.wrapping_mul(0xa076_1d64_78bd_642f)) * 0xe703_7ed1_a0b4_28db;
     (wide as u64) ^ ((wide >> 64) as u64)
@@ -106,7 +107,7 @@ fn fold<T: Copy>(hashes: &mut [u64], values: &Vals<'_, T>, bits: impl Fn(T) -> u
     }
 }
 
-fn text_hash(text: &str) -> u64 {
+pub(crate) fn text_hash(text: &str) -> u64 {
     // FNV-1a: short names, hashed once a dictionary entry.
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
