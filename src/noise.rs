@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn reruns_count_and_mixed_kernels_do_not() {
-        let mixed = |i: usize| if i % 10 == 0 { 3.0 } else { honest(i) };
+        let mixed = |i: usize| if i.is_multiple_of(10) { 3.0 } else { honest(i) };
         let noise = Noise::learn(vec![
             repeats("a", 0.5, honest),
             repeats("b", 0.5, honest),

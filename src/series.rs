@@ -250,27 +250,12 @@ struct Grouped {
 impl Grouped {
     /// Groups rows by a hash: open addressing finds a row's series, a counting sort orders the rows.
     fn by(rows: usize, hash: impl Fn(usize) -> u64) -> Self {
-        const FREE: u32 = u32::MAX;
-        let slots = (rows * 2).next_power_of_two().max(16);
-        let mut table = vec![FREE; slots];
-        let mut heads: Vec<u64> = Vec::new();
+        let mut known = Known::default();
         let mut counts: Vec<u32> = Vec::new();
         let mut series = Vec::with_capacity(rows);
         for row in 0..rows {
-            let hash = hash(row);
-            let mut slot = (hash >> 7) as usize & (slots - 1);
-            let number = loop {
-                match table[slot] {
-                    FREE => {
-                        table[slot] = heads.len() as u32;
-                        heads.push(hash);
-                        counts.push(0);
-                        break table[slot];
-                    }
-                    number if heads[number as usize] == hash => break number,
-                    _ => slot = (slot + 1) & (slots - 1),
-                }
-            };
+            let number = known.number(hash(row));
+            counts.resize(known.heads.len(), 0);
             counts[number as usize] += 1;
             series.push(number);
         }
@@ -290,6 +275,58 @@ impl Grouped {
     fn series(&self) -> impl Iterator<Item = &[u32]> {
         let starts = std::iter::once(&0).chain(&self.ends);
         starts.zip(&self.ends).map(|(start, end)| &self.rows[*start as usize..*end as usize])
+    }
+}
+
+/// Hashes by the order in which they came.
+struct Known {
+    heads: Vec<u64>,
+    slots: Vec<u32>,
+}
+
+const FREE: u32 = u32::MAX;
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { heads: Vec::new(), slots: vec![FREE; 1024] }
+    }
+}
+
+impl Known {
+    /// The number of a hash; a new one gets the next. There are far fewer series than rows, so the
+    /// slots grow with what is there and stay within the cache.
+    fn number(&mut self, hash: u64) -> u32 {
+        let (mut slot, mask) = (Self::slot(hash, &self.slots), self.slots.len() - 1);
+        loop {
+            match self.slots[slot] {
+                FREE => break,
+                number if self.heads[number as usize] == hash => return number,
+                _ => slot = (slot + 1) & mask,
+            }
+        }
+        let number = self.heads.len() as u32;
+        self.slots[slot] = number;
+        self.heads.push(hash);
+        if self.heads.len() * 2 > self.slots.len() {
+            self.grow();
+        }
+        number
+    }
+
+    fn slot(hash: u64, slots: &[u32]) -> usize {
+        (hash >> 7) as usize & (slots.len() - 1)
+    }
+
+    fn grow(&mut self) {
+        self.slots = vec![FREE; self.slots.len() * 4];
+        let mask = self.slots.len() - 1;
+        for (number, hash) in (0u32..).zip(&self.heads) {
+            let mut slot = Self::slot(*hash, &self.slots);
+            while self.slots[slot] != FREE {
+                slot = (slot + 1) & mask;
+            }
+            self.slots[slot] = number;
+        }
     }
 }
 

@@ -322,7 +322,7 @@ impl Job<'_> {
             table: table.as_ref(),
             system,
             keys: keys.as_ref(),
-            lookups,
+            specs: self.specs,
             digest: digest.as_deref(),
             meta,
         };

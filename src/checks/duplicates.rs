@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{RowContext, plural};
+use super::{RowContext, count, plural};
 use crate::expr::{ExprError, Vals};
 use crate::finding::{EXAMPLES, Example, Finding, Severity};
 use crate::spec::{ColumnKind, KeyPart, Serves};
@@ -29,6 +29,8 @@ struct Group {
     /// Slowest over fastest copy, of the latency that differs most.
     spread: f64,
     conflict: bool,
+    /// Whether the copies differ by more than 99 of 100 honest reruns do.
+    beyond_noise: bool,
 }
 
 impl Conflict {
@@ -69,13 +71,23 @@ impl Conflict {
             .into_values()
             .collect::<BTreeSet<_>>()
             .into_iter()
-            .map(|rows| self.group(rows, &latency))
+            .map(|copies| self.group(rows, copies, &latency))
             .collect();
         Ok(vec![self.finding(rows, keys, &latency, groups, repeated.len())])
     }
 
-    fn group(&self, rows: Vec<usize>, latency: &[(&str, Vals<f64>)]) -> Group {
-        let mut group = Group { rows, spread: 1.0, conflict: false };
+    fn group(
+        &self,
+        rows: &RowContext<'_>,
+        copies: Vec<usize>,
+        latency: &[(&str, Vals<f64>)],
+    ) -> Group {
+        let file = rows.at.file;
+        let tail = |latency| {
+            let band = rows.at.specs.noise.at(&file.table, &file.place.backend, latency);
+            band.map_or(1.0, |b| b.p99)
+        };
+        let mut group = Group { rows: copies, spread: 1.0, conflict: false, beyond_noise: false };
         for (_, values) in latency {
             let copies = || group.rows.iter().map(|r| values.get(*r));
             let (least, most) =
@@ -85,6 +97,7 @@ impl Conflict {
             if least > 0.0 && most.is_finite() {
                 group.spread = group.spread.max(most / least);
                 group.conflict |= most / least - 1.0 > self.spread && most >= self.floor_ms;
+                group.beyond_noise |= most / least > tail(most);
             }
         }
         group
@@ -126,6 +139,10 @@ impl Conflict {
                 plural(conflicts, "key"),
                 self.spread * 100.0
             );
+            let reruns = groups.iter().filter(|g| g.conflict && !g.beyond_noise).count();
+            if reruns > 0 {
+                message += &format!(", {} of them no more than reruns may", count(reruns));
+            }
         }
         if !differs.is_empty() {
             message += &format!("; they differ in {}", differs.join(", "));
@@ -137,6 +154,7 @@ impl Conflict {
             .examples(examples)
             .evidence("keys", groups.len())
             .evidence("conflicting_keys", conflicts)
+            .evidence("keys_beyond_noise", groups.iter().filter(|g| g.beyond_noise).count())
             .evidence("median_ratio", median)
             .evidence("worst_ratio", worst)
             .evidence(
@@ -202,7 +220,7 @@ fn differing_columns(rows: &RowContext<'_>, groups: &[Group]) -> Vec<String> {
         .filter(|(name, _)| !measured(name))
         .filter(|(_, column)| {
             let differs =
-                |g: &Group| g.rows.iter().any(|r| column.json(*r) != column.json(g.rows[0]));
+                |g: &Group| g.rows.iter().any(|r| !column.equal(*r, g.rows[0]));
             groups.iter().take(1000).any(differs)
         })
         .map(|(name, _)| name.to_owned())

@@ -29,7 +29,7 @@ use crate::finding::{Example, Finding, Severity};
 use crate::sidecar::{Meta, Reuse};
 use crate::sketch::Sketches;
 use crate::source::{Entry, EntryKind};
-use crate::spec::{Lookups, Rule, Specs, TableSpec};
+use crate::spec::{Rule, Specs, TableSpec};
 use crate::system::System;
 use crate::table::{Fault, Keys, Table, TableScope};
 
@@ -115,8 +115,8 @@ pub struct TableContext<'a> {
     pub system: Option<&'a System>,
     /// The loader's key of its rows, where it has rows and a key.
     pub keys: Option<&'a Keys<'a>>,
-    /// What texts of its columns stand for.
-    pub lookups: &'a Lookups,
+    /// What texts of its columns stand for, and how far honest reruns differ.
+    pub specs: &'a Specs,
     /// SHA-256 of the file, in hex, where the sidecar states one.
     pub digest: Option<&'a str>,
     /// Its directory's sidecar, where it has one that can be read.
@@ -354,7 +354,7 @@ impl<'a> RowContext<'a> {
             self.at.spec,
             &self.at.file.place,
             self.at.system,
-            self.at.lookups,
+            &self.at.specs.lookups,
         )
     }
 

@@ -140,6 +140,22 @@ impl Column {
         }
     }
 
+    /// Whether two rows hold the same, null or not.
+    pub fn equal(&self, a: usize, b: usize) -> bool {
+        if self.is_null(a) || self.is_null(b) {
+            return self.is_null(a) && self.is_null(b);
+        }
+        match self {
+            Self::Int { values, .. } => values[a] == values[b],
+            Self::Float { values, .. } => number_bits(values[a]) == number_bits(values[b]),
+            Self::Bool { values, .. } => values[a] == values[b],
+            Self::Text { codes, dict, .. } => {
+                codes[a] == codes[b] || dict[codes[a] as usize] == dict[codes[b] as usize]
+            }
+            Self::Other(_) => true,
+        }
+    }
+
     /// Whether any row is null.
     pub fn has_nulls(&self) -> bool {
         match self {
