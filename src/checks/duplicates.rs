@@ -219,8 +219,7 @@ fn differing_columns(rows: &RowContext<'_>, groups: &[Group]) -> Vec<String> {
         .columns()
         .filter(|(name, _)| !measured(name))
         .filter(|(_, column)| {
-            let differs =
-                |g: &Group| g.rows.iter().any(|r| !column.equal(*r, g.rows[0]));
+            let differs = |g: &Group| g.rows.iter().any(|r| !column.equal(*r, g.rows[0]));
             groups.iter().take(1000).any(differs)
         })
         .map(|(name, _)| name.to_owned())
