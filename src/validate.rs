@@ -20,9 +20,9 @@ use crate::settings::Settings;
 use crate::sidecar::{Meta, Reuse};
 use crate::sketch::{Sketch, Sketches};
 use crate::source::{self, Entry, Source};
-use crate::spec::{ColumnKind, IDENTITY, Rule, Specs, TableSpec};
+use crate::spec::{Rule, Specs};
 use crate::system::System;
-use crate::table::{Fault, Keys, Table, TableScope};
+use crate::table::{Fault, Keys, TableScope};
 
 /// What to judge, and by which rules.
 #[derive(Debug, Default, Clone)]
@@ -62,7 +62,8 @@ pub trait Progress: Sync {
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref())?;
-    let settings = Settings::read(source.as_ref(), options)?;
+    let settings =
+        Settings::read(source.as_ref(), options.rules.as_deref(), options.baseline.as_deref())?;
     let specs = &settings.specs;
     let catalog = Catalog::read(source.as_ref(), specs)?;
     let changed = options.since.as_deref().map(|since| source.changed_since(since)).transpose()?;
@@ -72,10 +73,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         rules: chosen_rules(options, specs)?,
         catalog,
         specs,
-        threads: match options.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            n => n,
-        },
+        threads: parallel::threads(options.threads),
     };
     job.run(options, &settings, progress, start)
 }
@@ -257,17 +255,6 @@ impl Job<'_> {
         file.system.as_ref().ok().or_else(|| self.specs.systems.get(name))
     }
 
-    fn spec(&self, file: &TableFile, table: Option<&Table>) -> Arc<TableSpec> {
-        if let Some(spec) = self.specs.tables.get(&file.table) {
-            return spec.clone();
-        }
-        let family = file.place.family.as_deref().unwrap_or_default();
-        let kind = |c: &crate::table::Column| c.kind().unwrap_or(ColumnKind::Text);
-        let columns: Vec<_> =
-            table.iter().flat_map(|t| t.columns()).map(|(n, c)| (n.to_owned(), kind(c))).collect();
-        Arc::new(TableSpec::inferred(&file.table, family, &columns))
-    }
-
     /// Judges a table by some rules, and takes its sketch to compare others with.
     fn table(&self, file: &TableFile, sidecars: &Sidecars, rules: &[Arc<Rule>]) -> Result<Judged> {
         let work = || self.judge_table(file, sidecars, rules);
@@ -302,17 +289,10 @@ impl Job<'_> {
             Err(why) => Err(Fault::Unreadable(why)),
             Ok(bytes) => {
                 digest = stated.map(|_| sha256(&bytes));
-                let known = self.specs.tables.get(&file.table);
-                let is_text = |name: &str| {
-                    IDENTITY.contains(&name)
-                        || known
-                            .and_then(|s| s.column(name))
-                            .is_some_and(|c| c.kind == ColumnKind::Text)
-                };
-                Table::decode(&bytes, file.format, &is_text)
+                self.specs.decode(file, &bytes)
             }
         };
-        let spec = self.spec(file, table.as_ref().ok());
+        let spec = self.specs.of(file, table.as_ref().ok());
         let place = &file.place;
         let system = self.system(&place.system);
         let lookups = &self.specs.lookups;

@@ -17,11 +17,14 @@ use serde::de::DeserializeOwned;
 pub use rule::{Example, Rule};
 pub use table::{
     Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,
+    measured_unit,
 };
 
+use crate::catalog::TableFile;
 use crate::error::{Error, Result};
 use crate::expr::Lookup;
 use crate::system::System;
+use crate::table::{Column, Fault, Table};
 
 static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 static SYSTEMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/systems");
@@ -144,6 +147,28 @@ impl Specs {
             self.rules.insert(rule.id.clone(), Arc::new(rule));
         }
         Ok(())
+    }
+
+    /// What is known of a table, or what its columns tell where nothing is.
+    pub fn of(&self, file: &TableFile, table: Option<&Table>) -> Arc<TableSpec> {
+        if let Some(spec) = self.tables.get(&file.table) {
+            return spec.clone();
+        }
+        let family = file.place.family.as_deref().unwrap_or_default();
+        let kind = |c: &Column| c.kind().unwrap_or(ColumnKind::Text);
+        let columns: Vec<_> =
+            table.iter().flat_map(|t| t.columns()).map(|(n, c)| (n.to_owned(), kind(c))).collect();
+        Arc::new(TableSpec::inferred(&file.table, family, &columns))
+    }
+
+    /// Decodes a table file; in text, what is known of it tells names that look like numbers.
+    pub fn decode(&self, file: &TableFile, bytes: &[u8]) -> Result<Table, Fault> {
+        let known = self.tables.get(&file.table);
+        let is_text = |name: &str| {
+            let column = known.and_then(|s| s.column(name));
+            IDENTITY.contains(&name) || column.is_some_and(|c| c.kind == ColumnKind::Text)
+        };
+        Table::decode(bytes, file.format, &is_text)
     }
 
     /// The rule of that id.
