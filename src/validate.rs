@@ -185,6 +185,7 @@ impl Job<'_> {
             rows,
             findings,
             counts,
+            diff: None,
             elapsed: start.elapsed(),
         })
     }

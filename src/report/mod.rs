@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::diff::Diff;
 use crate::error::{Error, Result};
 use crate::finding::{Counts, Finding, Severity};
 use crate::spec::Rule;
@@ -21,16 +22,18 @@ pub struct Report {
     pub rules: Vec<Arc<Rule>>,
     /// Files and folders that changed what the embedded rules would say.
     pub overlays: Vec<String>,
-    /// Tables judged.
+    /// Tables judged or compared.
     pub tables: u64,
-    /// Sidecars and system YAML judged.
+    /// Sidecars and system YAML judged or compared.
     pub files: u64,
-    /// Rows judged.
+    /// Rows judged; of tables compared, those that the head has.
     pub rows: u64,
     /// Findings, in order.
     pub findings: Vec<Finding>,
     /// Findings by severity.
     pub counts: Counts,
+    /// What changed, where two states were compared.
+    pub diff: Option<Diff>,
     /// Wall time.
     pub elapsed: Duration,
 }
@@ -42,7 +45,7 @@ pub enum Verdict {
     Clean,
     /// Findings at or above it.
     Failed,
-    /// Nothing was checked.
+    /// Nothing was checked or compared.
     Inconclusive,
 }
 

@@ -81,12 +81,13 @@ impl<'a> Keys<'a> {
 }
 
 /// Bits that are equal for equal numbers: one zero, one NaN.
-fn number_bits(value: f64) -> u64 {
+pub(crate) fn number_bits(value: f64) -> u64 {
     if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
 }
 
+/// Takes a value into a hash.
 #[inline]
-fn mix(hash: u64, value: u64) -> u64 {
+pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     // A folded multiply: the high half of the product scrambles the low half.
     let wide = u128::from(hash ^ value.wrapping_mul(0xa076_1d64_78bd_642f)) * 0xe703_7ed1_a0b4_28db;
     (wide as u64) ^ ((wide >> 64) as u64)

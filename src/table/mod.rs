@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use key::Keys;
+pub(crate) use key::{mix, number_bits};
 
 use crate::catalog::{Format, Place};
 use crate::expr::{Lookup, NULL_CODE, Scope, Vals, Value};
