@@ -83,6 +83,17 @@ pub struct SystemFile {
     pub data_dir: String,
 }
 
+/// What a file beside the tables is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A sidecar, or a marker of the scheme before.
+    Sidecar,
+    /// A system's YAML.
+    System,
+    /// Anything else below a data directory: a table that no loader looks for, a link, a note.
+    Other,
+}
+
 /// What a source holds.
 #[derive(Debug, Default)]
 pub struct Catalog {
@@ -94,6 +105,8 @@ pub struct Catalog {
     pub tables: Vec<TableFile>,
     /// Below a data directory: tables at a depth where no loader looks, and links.
     pub strays: Vec<(Entry, String)>,
+    /// Files of the database that are no tables, in no order.
+    pub beside: Vec<(Entry, Role)>,
 }
 
 /// What is said of the tables of a directory.
@@ -103,12 +116,25 @@ const SIDECARS: [&str; 2] = ["collection_meta.yaml", "reuse.yaml"];
 const MARKERS: [&str; 2] = ["INCOMPLETE.txt", "SHARED_LAYER_REUSE.txt"];
 
 impl Catalog {
-    /// Walks `source`.
+    /// Walks a source that holds a database.
     ///
     /// # Errors
     ///
     /// When the files cannot be listed, or no perf database is among them.
     pub fn read(source: &dyn Source, specs: &Specs) -> Result<Self> {
+        let catalog = Self::walk(source, specs)?;
+        if catalog.systems.is_empty() {
+            return Err(no_database());
+        }
+        Ok(catalog)
+    }
+
+    /// Walks a source that may hold none, as a commit before the first data does.
+    ///
+    /// # Errors
+    ///
+    /// When the files cannot be listed, or there are two databases.
+    pub fn walk(source: &dyn Source, specs: &Specs) -> Result<Self> {
         let files = source.files()?;
         let mut catalog = Self::default();
         for entry in &files {
@@ -133,17 +159,11 @@ impl Catalog {
             };
             if let Some(system) = catalog.systems.values().find(|s| above(s)) {
                 let name = system.name.clone();
-                catalog.strays.push((entry, name));
+                catalog.add_stray(entry, &name);
             } else if let Some((dir, system)) = owner {
                 let (inside, system) = (entry.path[dir.len()..].to_owned(), system.clone());
                 catalog.add_file(entry, &inside, &system);
             }
-        }
-        if catalog.systems.is_empty() {
-            return Err(Error::new(
-                "no perf database found",
-                "--root takes a repository or folder with systems/<system>.yaml and the data beside it",
-            ));
         }
         Ok(catalog)
     }
@@ -178,6 +198,7 @@ impl Catalog {
             system: system.map(|s| s.with_facts(facts)),
             data_dir: join(folder, &data_dir.unwrap_or_else(|| format!("data/{name}"))),
         };
+        self.beside.push((entry.clone(), Role::System));
         match self.systems.entry(name.to_owned()) {
             Slot::Vacant(slot) => drop(slot.insert(file)),
             Slot::Occupied(first) => {
@@ -234,27 +255,23 @@ impl Catalog {
 
     fn add_file(&mut self, entry: Entry, inside: &str, system: &str) {
         if let EntryKind::Link(_) = entry.kind {
-            self.strays.push((entry, system.to_owned()));
-            return;
+            return self.add_stray(entry, system);
         }
         let parts: Vec<&str> = inside.split('/').collect();
         let (family, backend, version, file) = match parts[..] {
             [backend, version, file] => (None, backend, version, file),
             [family, backend, version, file] => (Some(family), backend, version, file),
-            _ => {
-                if format_of(inside).is_some() {
-                    self.strays.push((entry, system.to_owned()));
-                }
-                return;
-            }
+            _ if format_of(inside).is_some() => return self.add_stray(entry, system),
+            _ => return self.beside.push((entry, Role::Other)),
         };
         let (format, marker) = (format_of(file), MARKERS.contains(&file));
-        if format.is_none() && !marker && !SIDECARS.contains(&file) {
-            return;
-        }
+        let known = format.is_some() || marker || SIDECARS.contains(&file);
         // The loader passes over versions that are hidden or put aside so.
-        if version.starts_with(['.', '_']) {
-            return;
+        if !known || version.starts_with(['.', '_']) {
+            return self.beside.push((entry, Role::Other));
+        }
+        if format.is_none() {
+            self.beside.push((entry.clone(), Role::Sidecar));
         }
         let place = Place {
             system: system.to_owned(),
@@ -283,10 +300,23 @@ impl Catalog {
         }
     }
 
+    fn add_stray(&mut self, entry: Entry, system: &str) {
+        self.beside.push((entry.clone(), Role::Other));
+        self.strays.push((entry, system.to_owned()));
+    }
+
     /// The version directory of a table.
     pub fn dir_of(&self, file: &TableFile) -> Option<&VersionDir> {
         file.entry.path.rsplit_once('/').and_then(|(dir, _)| self.dirs.get(dir))
     }
+}
+
+/// The error of a job that finds nothing to work on.
+pub fn no_database() -> Error {
+    Error::new(
+        "no perf database found",
+        "--root takes a repository or folder with systems/<system>.yaml and the data beside it",
+    )
 }
 
 /// The table format of a file name, or `None` where it is no table.

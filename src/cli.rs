@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[derive(Debug, Parser)]
 #[command(name = "perfdb-gate", version, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 clean, 1 findings, 2 the tool could not do its work, 3 nothing was checked"
+    after_help = "Exit codes: 0 clean, 1 findings, 2 the tool could not do its work, 3 nothing was checked or compared"
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -20,6 +20,8 @@ pub struct Cli {
 pub enum Command {
     /// Judge a perf database: is this data right?
     Validate(Box<Validate>),
+    /// Compare a pull request with its base: what does it change?
+    Sanity(Box<Sanity>),
     /// List the rules.
     Rules(RulesArgs),
     /// Tell the whole story of a rule.
@@ -56,6 +58,30 @@ pub struct Validate {
     pub rules: RuleArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub gate: GateArgs,
+}
+
+/// `perfdb-gate sanity`.
+#[derive(Debug, Args)]
+pub struct Sanity {
+    /// Repository that holds the database, a bare one too where commits are named; or a folder in it.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to compare")]
+    pub root: PathBuf,
+    /// The branch to merge into; the comparison starts where the head's history left it.
+    #[arg(long, value_name = "REF", help_heading = "What to compare")]
+    pub base_ref: String,
+    /// The commit to compare, read without a checkout; the files on disk without this.
+    #[arg(long, value_name = "REF", help_heading = "What to compare")]
+    pub head_ref: Option<String>,
+    /// Write a comment for the pull request, in Markdown, of at most 65,536 characters.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub output_md_file: Option<PathBuf>,
+    /// Write the rows that changed to a folder: CSV, a file a table, and summary.csv.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub detail_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Which rules run.
@@ -81,6 +107,14 @@ pub struct OutputArgs {
     /// Write the report to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
+    /// Threads to use; 0 for as many as there are cores.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
+    pub threads: usize,
+}
+
+/// Which findings fail a run.
+#[derive(Debug, Args)]
+pub struct GateArgs {
     /// The least severity that fails the run.
     #[arg(long, value_enum, default_value_t = FailOn::Error, help_heading = "Output")]
     pub fail_on: FailOn,
@@ -96,9 +130,6 @@ pub struct OutputArgs {
     /// Seed of the draw.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "draw", help_heading = "Output")]
     pub seed: u64,
-    /// Threads to use; 0 for as many as there are cores.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
-    pub threads: usize,
 }
 
 /// Formats of a report.

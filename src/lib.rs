@@ -10,11 +10,15 @@
 //! [`catalog`] is the one place that knows how a database is laid out in files. [`table`] turns
 //! bytes into typed columns and row keys. [`checks`] judge them, one kind of check a file, by the
 //! rules that [`spec`] reads from YAML. [`finding`] collects what they find, [`report`] renders it.
-//! A job such as [`validate`] puts these together.
+//! [`diff`] compares two states of a database, and [`comment`] tells a pull request of it. A job such
+//! as [`validate`] or [`sanity`] puts these together.
 
 pub mod baseline;
 pub mod catalog;
 pub mod checks;
+pub mod comment;
+
+pub mod diff;
 mod digest;
 pub mod error;
 pub mod explain;
@@ -23,6 +27,7 @@ pub mod finding;
 pub mod noise;
 mod parallel;
 pub mod report;
+pub mod sanity;
 pub mod selection;
 pub mod series;
 pub mod settings;

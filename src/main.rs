@@ -15,9 +15,9 @@ use perfdb_gate::finding::Severity;
 use perfdb_gate::report::{self, Format};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
-use perfdb_gate::{explain, noise, validate};
+use perfdb_gate::{comment, explain, noise, sanity, validate};
 
-use cli::{Cli, Command, FailOn, FormatName, OutputArgs, Validate};
+use cli::{Cli, Command, FailOn, FormatName, OutputArgs, Sanity, Validate};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -27,6 +27,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
         Command::Validate(args) => run_validate(*args),
+        Command::Sanity(args) => run_sanity(*args),
         Command::Rules(args) => specs(args.rules_dir.as_deref()).and_then(|specs| {
             report::print(&explain::list(&specs))?;
             Ok(0)
@@ -76,17 +77,50 @@ fn run_validate(args: Validate) -> Result<u8> {
         only: args.rules.only,
         skip: args.rules.skip,
         rules: args.rules.rules_dir,
-        baseline: args.output.baseline.clone(),
+        baseline: args.gate.baseline,
         threads: args.output.threads,
     };
     let bar = Bar::new();
     let outcome = validate::run(&options, &bar);
     bar.0.finish_and_clear();
-    finish(outcome?, &args.output)
+    let mut report = outcome?;
+    if let Some(path) = &args.gate.write_baseline {
+        report::write_whole(path, Baseline::of(&report.findings).text().as_bytes())?;
+    }
+    let fail_on = match args.gate.fail_on {
+        FailOn::Error => Some(Severity::Error),
+        FailOn::Warning => Some(Severity::Warning),
+        FailOn::Info => Some(Severity::Info),
+        FailOn::Never => None,
+    };
+    let code = report.verdict(fail_on).code();
+    if let Some(n) = args.gate.draw {
+        report.draw(n, args.gate.seed);
+    }
+    write_report(&report, &args.output)?;
+    Ok(code)
 }
 
-/// Writes the report and says how the run ended.
-fn finish(mut report: report::Report, args: &OutputArgs) -> Result<u8> {
+fn run_sanity(args: Sanity) -> Result<u8> {
+    let options = sanity::Options {
+        root: args.root,
+        base: args.base_ref,
+        head: args.head_ref,
+        detail_dir: args.detail_dir,
+        threads: args.output.threads,
+    };
+    let bar = Bar::new();
+    let outcome = sanity::run(&options, &bar);
+    bar.0.finish_and_clear();
+    let report = outcome?;
+    if let Some(path) = &args.output_md_file {
+        report::write_whole(path, comment::render(&report)?.as_bytes())?;
+    }
+    write_report(&report, &args.output)?;
+    Ok(report.verdict(Some(Severity::Error)).code())
+}
+
+fn write_report(report: &report::Report, args: &OutputArgs) -> Result<()> {
     let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
     let format = match args.format {
         FormatName::Human => {
@@ -96,21 +130,7 @@ fn finish(mut report: report::Report, args: &OutputArgs) -> Result<u8> {
         }
         FormatName::Json => Format::Json,
     };
-    if let Some(path) = &args.write_baseline {
-        report::write_whole(path, Baseline::of(&report.findings).text().as_bytes())?;
-    }
-    let fail_on = match args.fail_on {
-        FailOn::Error => Some(Severity::Error),
-        FailOn::Warning => Some(Severity::Warning),
-        FailOn::Info => Some(Severity::Info),
-        FailOn::Never => None,
-    };
-    let code = report.verdict(fail_on).code();
-    if let Some(n) = args.draw {
-        report.draw(n, args.seed);
-    }
-    write(args.output.as_deref(), &report::render(&report, format))?;
-    Ok(code)
+    write(args.output.as_deref(), &report::render(report, format))
 }
 
 /// Writes to a file, or to standard output where none (or `-`) is named.

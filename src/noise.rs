@@ -76,7 +76,7 @@ pub fn run(root: &Path, reference: Option<&str>) -> Result<Noise> {
     let repeats = parallel::map(&files, &order, threads, |file| {
         let bytes = source.read(&file.entry).ok()?;
         // What cannot be read is validate's to tell.
-        let table = Table::decode(&bytes, file.format, &|c| specs.is_text(&file.table, c)).ok()?;
+        let table = specs.decode(file, &bytes).ok()?;
         let spec = specs.table(file, Some(&table));
         let scope = TableScope::new(&table, &spec, &file.place, None, &specs.lookups);
         Some(Repeats::of(file, &spec, &table, &scope))

@@ -3,6 +3,14 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// As many threads as asked for; for 0 as many as the machine has cores.
+pub fn threads(asked: usize) -> usize {
+    match asked {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n,
+    }
+}
+
 /// Calls `work` on the items in the order of `order`, by `threads` threads; largest first keeps
 /// the last thread from being the only one left.
 ///

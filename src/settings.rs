@@ -1,10 +1,11 @@
 //! What a run goes by beside the data: rules with their overlays, waivers, a baseline.
 
+use std::path::Path;
+
 use crate::baseline::Baseline;
 use crate::error::{Error, Result};
 use crate::source::Source;
 use crate::spec::Specs;
-use crate::validate::Options;
 use crate::waiver::Waivers;
 
 /// What a run goes by beside the data.
@@ -20,12 +21,17 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The embedded specs, the judged repository's own settings, then what the options name.
+    /// The embedded specs, the settings of a source's own repository, then what the command line
+    /// names: a folder of `rules`, a `baseline`.
     ///
     /// # Errors
     ///
     /// When one of them cannot be read; a rule that is silently not there would pass what it should find.
-    pub fn read(source: &dyn Source, options: &Options) -> Result<Self> {
+    pub fn read(
+        source: &dyn Source,
+        rules: Option<&Path>,
+        baseline: Option<&Path>,
+    ) -> Result<Self> {
         let mut settings = Self {
             specs: Specs::embedded()?,
             waivers: Waivers::default(),
@@ -58,11 +64,11 @@ impl Settings {
                 }
             }
         }
-        if let Some(folder) = &options.rules {
+        if let Some(folder) = rules {
             settings.specs.overlay(folder)?;
             settings.overlays.push(folder.display().to_string());
         }
-        if let Some(path) = &options.baseline {
+        if let Some(path) = baseline {
             let bad = |why: String| {
                 Error::new(format!("{}: {why}", path.display()), "--write-baseline writes one")
             };

@@ -22,7 +22,7 @@ use crate::sketch::{Sketch, Sketches};
 use crate::source::{self, Entry, Source};
 use crate::spec::{Rule, Specs};
 use crate::system::System;
-use crate::table::{Fault, Keys, Table, TableScope};
+use crate::table::{Fault, Keys, TableScope};
 
 /// What to judge, and by which rules.
 #[derive(Debug, Default, Clone)]
@@ -62,7 +62,8 @@ pub trait Progress: Sync {
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref())?;
-    let settings = Settings::read(source.as_ref(), options)?;
+    let settings =
+        Settings::read(source.as_ref(), options.rules.as_deref(), options.baseline.as_deref())?;
     let specs = &settings.specs;
     let catalog = Catalog::read(source.as_ref(), specs)?;
     let changed = options.since.as_deref().map(|since| source.changed_since(since)).transpose()?;
@@ -74,10 +75,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         rules,
         catalog,
         specs,
-        threads: match options.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            n => n,
-        },
+        threads: parallel::threads(options.threads),
     };
     job.run(options, &settings, progress, start)
 }
@@ -192,6 +190,7 @@ impl Job<'_> {
             rows,
             findings,
             counts,
+            diff: None,
             elapsed: start.elapsed(),
             drawn: None,
         })
@@ -297,8 +296,7 @@ impl Job<'_> {
             Err(why) => Err(Fault::Unreadable(why)),
             Ok(bytes) => {
                 digest = stated.map(|_| sha256(&bytes));
-                let is_text = |column: &str| self.specs.is_text(&file.table, column);
-                Table::decode(&bytes, file.format, &is_text)
+                self.specs.decode(file, &bytes)
             }
         };
         let spec = self.specs.table(file, table.as_ref().ok());

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::{Report, clean, triage};
-use crate::checks::plural;
+use crate::checks::{count, plural};
+use crate::diff::{Diff, FAR, Status, TableDiff};
 use crate::finding::{EXAMPLES, Example, Finding, Severity};
 
 /// Rows shown under a finding; JSON has the rest.
@@ -16,9 +17,15 @@ const GLANCE: usize = 10;
 /// Lines of the triage.
 const CAUSES: usize = 20;
 
+/// Files beside tables that are listed one by one.
+const FILES: usize = 20;
+
 pub(super) fn render(report: &Report, colour: bool) -> String {
     let paint = Paint { on: colour };
     let mut out = String::new();
+    if let Some(diff) = &report.diff {
+        write_diff(&mut out, diff, &paint);
+    }
     match &report.drawn {
         Some(how) => out += &format!("{how}\n\n"),
         None => write_triage(&mut out, report, &paint),
@@ -40,6 +47,68 @@ pub(super) fn render(report: &Report, colour: bool) -> String {
     write_advice(&mut out, report, &paint);
     write_summary(&mut out, report, &paint);
     out
+}
+
+/// Tables that changed, a line each, with the rows whose latency changed most; then other files.
+fn write_diff(out: &mut String, diff: &Diff, paint: &Paint) {
+    // A move of the whole tree is one thing to know, not a page of lines.
+    let (moved, told): (Vec<&TableDiff>, Vec<_>) =
+        diff.tables.iter().partition(|t| t.status == Status::Renamed && t.keeps_rows());
+    for table in told {
+        write_table(out, table, paint);
+    }
+    if let Some(first) = moved.first() {
+        let (old, new) = (first.old_path.as_deref().unwrap_or_default(), &first.path);
+        let tables = plural(moved.len(), "table");
+        let _ =
+            writeln!(out, "{tables} moved, no row changed: {} → {}{}", clean(old), clean(new), {
+                if moved.len() > 1 { ", …" } else { "" }
+            });
+    }
+    for file in diff.files.iter().take(FILES) {
+        let _ = writeln!(out, "{:9} {}", file.status.name(), clean(&file.path));
+    }
+    if diff.files.len() > FILES {
+        let rest = plural(diff.files.len() - FILES, "more file");
+        let _ = writeln!(out, "and {rest} in --format json");
+    }
+}
+
+fn write_table(out: &mut String, table: &TableDiff, paint: &Paint) {
+    let status = paint.bold(&format!("{:9}", table.status.name()));
+    let was = table.old_path.as_ref().map(|old| format!(" (was {})", clean(old)));
+    let _ = writeln!(out, "{status} {}{}", clean(&table.path), was.unwrap_or_default());
+    let mut line = match &table.rows {
+        None => "rows not compared".to_owned(),
+        Some(rows) if rows.is_empty() => "no row changed".to_owned(),
+        Some(rows) => format!(
+            "+{} -{} ~{} rows",
+            count(rows.added.len()),
+            count(rows.removed.len()),
+            count(rows.changed.len())
+        ),
+    };
+    if let (Some(base), Some(head)) = (table.base_rows, table.head_rows) {
+        line += &format!(", {} → {}", count(base as usize), count(head as usize));
+    }
+    if let Some(fault) = &table.fault {
+        line += &format!("; {}", clean(fault));
+    }
+    let _ = writeln!(out, "    {line}");
+    let Some(ratios) = &table.ratios else { return };
+    let _ = writeln!(
+        out,
+        "    latency × {:.3} (median; 5 % below {:.3}, 5 % above {:.3}); {:.0} % of {} off by over {:.0} %",
+        ratios.median,
+        ratios.low,
+        ratios.high,
+        ratios.far * 100.0,
+        plural(ratios.rows, "row"),
+        FAR * 100.0
+    );
+    for example in ratios.worst.iter().take(ROWS) {
+        let _ = writeln!(out, "      {}", paint.dim(&clean(&line_of(example))));
+    }
 }
 
 /// The causes, a line each: what to look at first where there is much.
@@ -99,7 +168,7 @@ fn write_finding(out: &mut String, finding: &Finding, rows: usize, paint: &Paint
     let _ =
         writeln!(out, "  {severity} {}: {}", paint.bold(&finding.rule), clean(&finding.message));
     for example in finding.examples.iter().take(rows) {
-        let _ = writeln!(out, "      {}", paint.dim(&clean(&line(example))));
+        let _ = writeln!(out, "      {}", paint.dim(&clean(&line_of(example))));
     }
     let rest = finding.examples.len().saturating_sub(rows);
     if rest > 0 {
@@ -107,7 +176,7 @@ fn write_finding(out: &mut String, finding: &Finding, rows: usize, paint: &Paint
     }
 }
 
-fn line(example: &Example) -> String {
+fn line_of(example: &Example) -> String {
     let (key, values) = (pairs(&example.key), pairs(&example.values));
     let arrow = if key.is_empty() || values.is_empty() { "" } else { " → " };
     format!("row {}: {key}{arrow}{values}", example.row)
@@ -154,6 +223,17 @@ fn write_summary(out: &mut String, report: &Report, paint: &Paint) {
     if !report.overlays.is_empty() {
         let _ = writeln!(out, "rules changed by {}", clean(&report.overlays.join(", ")));
     }
+    let checked = report.tables + report.files > 0;
+    if let Some(diff) = &report.diff {
+        let state = if checked { "" } else { "nothing was compared: " };
+        let line = format!(
+            "{state}{}; compared in {:.2} s",
+            diff.headline(),
+            report.elapsed.as_secs_f64()
+        );
+        let _ = writeln!(out, "{}", paint.bold(&line));
+        return;
+    }
     let c = report.counts;
     let word = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let mut parts =
@@ -171,7 +251,7 @@ fn write_summary(out: &mut String, report: &Report, paint: &Paint) {
     } else {
         format!(" in {}", word(tables.len() as u64, "file"))
     };
-    let state = if report.tables + report.files == 0 { "nothing was checked: " } else { "" };
+    let state = if checked { "" } else { "nothing was checked: " };
     let line = format!(
         "{state}{}{found}; {}, {} rows judged in {:.2} s",
         parts.join(", "),

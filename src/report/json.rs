@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::Report;
+use crate::diff::{FileDiff, TableDiff};
 use crate::finding::Finding;
 
 #[derive(Serialize)]
@@ -15,8 +16,8 @@ struct Document<'a> {
     command: &'a str,
     summary: Summary,
     findings: Vec<JsonFinding<'a>>,
-    diff: [(); 0],
-    files: [(); 0],
+    diff: Vec<JsonTable<'a>>,
+    files: Vec<JsonFile<'a>>,
     measurements: [(); 0],
     verdict: Option<&'a str>,
 }
@@ -60,6 +61,25 @@ struct JsonFinding<'a> {
 }
 
 #[derive(Serialize)]
+struct JsonTable<'a> {
+    path: &'a str,
+    old_path: Option<&'a str>,
+    status: &'static str,
+    base_rows: Option<u64>,
+    head_rows: Option<u64>,
+    added: Option<usize>,
+    removed: Option<usize>,
+    changed: Option<usize>,
+    median_ratio: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct JsonFile<'a> {
+    path: &'a str,
+    status: &'static str,
+}
+
+#[derive(Serialize)]
 struct JsonExample<'a> {
     row: u64,
     #[serde(serialize_with = "as_map")]
@@ -88,8 +108,8 @@ pub(super) fn render(report: &Report) -> String {
             elapsed_ms: report.elapsed.as_millis() as u64,
         },
         findings: report.findings.iter().map(finding).collect(),
-        diff: [],
-        files: [],
+        diff: report.diff.iter().flat_map(|d| &d.tables).map(table).collect(),
+        files: report.diff.iter().flat_map(|d| &d.files).map(file).collect(),
         measurements: [],
         verdict: None,
     };
@@ -123,4 +143,23 @@ fn finding(finding: &Finding) -> JsonFinding<'_> {
         waived_by: finding.waived_by.as_deref(),
         new: finding.new,
     }
+}
+
+fn table(table: &TableDiff) -> JsonTable<'_> {
+    let rows = table.rows.as_ref();
+    JsonTable {
+        path: &table.path,
+        old_path: table.old_path.as_deref(),
+        status: table.status.name(),
+        base_rows: table.base_rows,
+        head_rows: table.head_rows,
+        added: rows.map(|r| r.added.len()),
+        removed: rows.map(|r| r.removed.len()),
+        changed: rows.map(|r| r.changed.len()),
+        median_ratio: table.ratios.as_ref().map(|r| r.median),
+    }
+}
+
+fn file(file: &FileDiff) -> JsonFile<'_> {
+    JsonFile { path: &file.path, status: file.status.name() }
 }

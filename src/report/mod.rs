@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
+use crate::diff::Diff;
 use crate::error::{Error, Result};
 use crate::finding::{Counts, Finding, Severity};
 use crate::spec::Rule;
@@ -25,16 +26,18 @@ pub struct Report {
     pub rules: Vec<Arc<Rule>>,
     /// Files and folders that changed what the embedded rules would say.
     pub overlays: Vec<String>,
-    /// Tables judged.
+    /// Tables judged or compared.
     pub tables: u64,
-    /// Sidecars and system YAML judged.
+    /// Sidecars and system YAML judged or compared.
     pub files: u64,
-    /// Rows judged.
+    /// Rows judged; of tables compared, those that the head has.
     pub rows: u64,
     /// Findings, in order.
     pub findings: Vec<Finding>,
     /// Findings by severity.
     pub counts: Counts,
+    /// What changed, where two states were compared.
+    pub diff: Option<Diff>,
     /// Wall time.
     pub elapsed: Duration,
     /// Set where the findings are a draw: how it was made.
@@ -48,7 +51,7 @@ pub enum Verdict {
     Clean,
     /// Findings at or above it.
     Failed,
-    /// Nothing was checked.
+    /// Nothing was checked or compared.
     Inconclusive,
 }
 

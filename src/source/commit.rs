@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use git2::{ObjectType, Repository, TreeWalkMode, TreeWalkResult};
 
 use super::{
-    Entry, EntryKind, SETTINGS, Source, git_error, guard_size, lfs, merge_base, named_like_a_table,
-    repository, touched,
+    Entry, EntryKind, SETTINGS, Source, git_error, guard_size, id_of_link, lfs, merge_base,
+    named_like_a_table, repository, touched,
 };
 use crate::error::{Error, Result};
 
@@ -76,6 +76,18 @@ impl Commit {
         })
     }
 
+    /// A commit of an open repository, its root as far below the top as `prefix` says.
+    pub(super) fn at(repo: Repository, prefix: String, id: git2::Oid) -> Result<Self> {
+        let tree = repo.find_commit(id).map(|c| c.tree_id());
+        Ok(Self {
+            git_dir: repo.commondir().to_owned(),
+            prefix,
+            tree: tree.map_err(git_error("cannot read the commit"))?,
+            commit: Some(id),
+            idle: Mutex::new(vec![repo]),
+        })
+    }
+
     fn with_repository<T>(
         &self,
         f: impl FnOnce(&Repository) -> Result<T, git2::Error>,
@@ -112,7 +124,12 @@ impl Source for Commit {
             let tree = if self.prefix.is_empty() {
                 top
             } else {
-                top.get_path(Path::new(&self.prefix))?.to_object(repo)?.peel_to_tree()?
+                match top.get_path(Path::new(&self.prefix)) {
+                    Ok(folder) => folder.to_object(repo)?.peel_to_tree()?,
+                    // A folder that this commit lacks holds nothing.
+                    Err(e) if e.code() == git2::ErrorCode::NotFound => return Ok(()),
+                    Err(e) => return Err(e),
+                }
             };
             tree.walk(TreeWalkMode::PreOrder, |folder, entry| {
                 let name = name_of(entry);
@@ -186,6 +203,13 @@ impl Source for Commit {
         }
     }
 
+    fn id(&self, entry: &Entry) -> Option<git2::Oid> {
+        match &entry.kind {
+            EntryKind::Blob(id) => Some(*id),
+            kind => id_of_link(kind),
+        }
+    }
+
     fn changed_since(&self, reference: &str) -> Result<Vec<String>> {
         let Some(head) = self.commit else {
             return Err(Error::new("a bare tree has no history", "name a commit with --ref"));
@@ -198,5 +222,14 @@ impl Source for Commit {
         let new = repo.find_tree(self.tree).map_err(&failed)?;
         let diff = repo.diff_tree_to_tree(Some(&old), Some(&new), None).map_err(&failed)?;
         Ok(touched(&diff))
+    }
+    fn base(&self, reference: &str) -> Result<Commit> {
+        let Some(head) = self.commit else {
+            return Err(Error::new("a bare tree has no history", "name a commit"));
+        };
+        let repo =
+            Repository::open(&self.git_dir).map_err(git_error("cannot open the repository"))?;
+        let base = merge_base(&repo, reference, head)?;
+        Self::at(repo, self.prefix.clone(), base)
     }
 }

@@ -3,6 +3,7 @@
 //! Everything after a [`Source`] is the same code for every job.
 
 mod commit;
+mod index;
 mod lfs;
 mod worktree;
 
@@ -50,8 +51,15 @@ pub trait Source: Sync {
     /// The bytes of a file. The error is one line; it becomes a finding, not a failure.
     fn read(&self, entry: &Entry) -> Result<Vec<u8>, String>;
 
+    /// The id that git gives a file's bytes: files of equal ids are equal and need no reading. None
+    /// where there are no bytes to be had.
+    fn id(&self, entry: &Entry) -> Option<git2::Oid>;
+
     /// Paths that differ from the merge base with `reference`.
     fn changed_since(&self, reference: &str) -> Result<Vec<String>>;
+
+    /// The merge base with `reference`, at the same root.
+    fn base(&self, reference: &str) -> Result<Commit>;
 }
 
 /// Opens the work tree at `root`, or the commit that `reference` names in its repository.
@@ -78,6 +86,12 @@ fn guard_size(path: &str, size: u64) -> Result<(), String> {
 
 /// The folder of a repository's own rules, waivers and baseline.
 const SETTINGS: &str = ".perfdb-gate";
+
+/// The id of a link, which git keeps as the text of its target; none of anything else.
+fn id_of_link(kind: &EntryKind) -> Option<git2::Oid> {
+    let EntryKind::Link(to) = kind else { return None };
+    git2::Oid::hash_object(git2::ObjectType::Blob, to.as_bytes()).ok()
+}
 
 /// Names of directories and files that hold tables; a directory of such a name is no table, and said so.
 fn named_like_a_table(name: &str) -> bool {

@@ -1,10 +1,13 @@
 //! Files as they lie on disk, tracked or not.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
+use super::commit::{Commit, resolve};
+use super::index::Index;
 use super::{
-    Entry, EntryKind, SETTINGS, Source, git_error, guard_size, merge_base, named_like_a_table,
-    repository, slashes, touched,
+    Entry, EntryKind, SETTINGS, Source, git_error, guard_size, id_of_link, merge_base,
+    named_like_a_table, repository, slashes, touched,
 };
 use crate::error::{Error, Result};
 
@@ -16,6 +19,8 @@ pub struct WorkTree {
     root: PathBuf,
     /// The root below its repository's top, empty or ending in `/`.
     prefix: String,
+    /// Read once ids are asked for.
+    index: OnceLock<Index>,
 }
 
 impl WorkTree {
@@ -27,7 +32,7 @@ impl WorkTree {
         {
             return Err(Error::new(
                 format!("{} is a bare repository, it has no work tree", root.display()),
-                "name a commit with --ref",
+                "name a commit with --ref, in sanity with --head-ref",
             ));
         }
         if !root.is_dir() {
@@ -36,7 +41,24 @@ impl WorkTree {
                 "--root takes a repository or a folder that holds a perf database",
             ));
         }
-        Ok(Self { root: root.to_owned(), prefix: found.map(|(_, p)| p).unwrap_or_default() })
+        Ok(Self {
+            root: root.to_owned(),
+            prefix: found.map(|(_, p)| p).unwrap_or_default(),
+            index: OnceLock::new(),
+        })
+    }
+
+    /// The repository, its root below the top, and the merge base of its HEAD with `reference`.
+    fn merge_base(&self, reference: &str) -> Result<(git2::Repository, String, git2::Oid)> {
+        let Some((repo, prefix)) = repository(&self.root)? else {
+            return Err(Error::new(
+                format!("{} is in no git repository", self.root.display()),
+                "what changed is told against a commit, so it needs one",
+            ));
+        };
+        let head = resolve(&repo, "HEAD")?.id();
+        let base = merge_base(&repo, reference, head)?;
+        Ok((repo, prefix, base))
     }
 }
 
@@ -118,15 +140,18 @@ impl Source for WorkTree {
         }
     }
 
+    fn id(&self, entry: &Entry) -> Option<git2::Oid> {
+        match &entry.kind {
+            EntryKind::Path(path) => {
+                let index = self.index.get_or_init(|| Index::read(&self.root));
+                index.id(&entry.path, path, || self.read(entry).ok())
+            }
+            kind => id_of_link(kind),
+        }
+    }
+
     fn changed_since(&self, reference: &str) -> Result<Vec<String>> {
-        let Some((repo, _)) = repository(&self.root)? else {
-            return Err(Error::new(
-                format!("{} is in no git repository", self.root.display()),
-                "--since needs one",
-            ));
-        };
-        let head = super::commit::resolve(&repo, "HEAD")?.id();
-        let base = merge_base(&repo, reference, head)?;
+        let (repo, _, base) = self.merge_base(reference)?;
         let failed = git_error("cannot compare the work tree");
         let tree = repo.find_commit(base).and_then(|c| c.tree()).map_err(&failed)?;
         let mut options = git2::DiffOptions::new();
@@ -135,5 +160,9 @@ impl Source for WorkTree {
             .diff_tree_to_workdir_with_index(Some(&tree), Some(&mut options))
             .map_err(&failed)?;
         Ok(touched(&diff))
+    }
+    fn base(&self, reference: &str) -> Result<Commit> {
+        let (repo, prefix, base) = self.merge_base(reference)?;
+        Commit::at(repo, prefix, base)
     }
 }

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::expr::Lookup;
 use crate::noise::Noise;
 use crate::system::System;
-use crate::table::{Column, Table};
+use crate::table::{Column, Fault, Table};
 
 static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 static SYSTEMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/systems");
@@ -166,10 +166,14 @@ impl Specs {
         Arc::new(TableSpec::inferred(&file.table, family, &columns))
     }
 
-    /// Whether a column holds names even where every cell looks like a number, a version for one.
-    pub fn is_text(&self, table: &str, column: &str) -> bool {
-        let known = || self.tables.get(table).and_then(|s| s.column(column));
-        IDENTITY.contains(&column) || known().is_some_and(|c| c.kind == ColumnKind::Text)
+    /// Decodes a table file; in text, what is known of it tells names that look like numbers.
+    pub fn decode(&self, file: &TableFile, bytes: &[u8]) -> Result<Table, Fault> {
+        let known = self.tables.get(&file.table);
+        let is_text = |name: &str| {
+            let column = known.and_then(|s| s.column(name));
+            IDENTITY.contains(&name) || column.is_some_and(|c| c.kind == ColumnKind::Text)
+        };
+        Table::decode(bytes, file.format, &is_text)
     }
 
     /// The rule of that id.

@@ -86,6 +86,7 @@ pub(crate) fn number_bits(value: f64) -> u64 {
     if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
 }
 
+/// Takes a value into a hash.
 #[inline]
 pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     // A folded multiply: the high half of the product scrambles the low half.

@@ -30,6 +30,32 @@ pub fn gemm(rows: &[(u64, f64)]) -> String {
     GEMM.to_owned() + &rows.iter().map(line).collect::<String>()
 }
 
+/// The same rows as [`gemm`] gives, in Parquet.
+pub fn gemm_parquet(rows: &[(u64, f64)]) -> Vec<u8> {
+    use polars::prelude::*;
+    let text = |name: &str, value: &str| Column::new(name.into(), vec![value; rows.len()]);
+    let number = |name: &str, value: i64| Column::new(name.into(), vec![value; rows.len()]);
+    let mut frame = DataFrame::new(
+        rows.len(),
+        vec![
+            text("framework", "VLLM"),
+            text("version", "0.24.0"),
+            text("device", "NVIDIA H200"),
+            text("op_name", "gemm"),
+            text("kernel_source", "cutlass"),
+            text("gemm_dtype", "bfloat16"),
+            Column::new("m".into(), rows.iter().map(|(m, _)| *m as i64).collect::<Vec<_>>()),
+            number("n", 128),
+            number("k", 128),
+            Column::new("latency".into(), rows.iter().map(|(_, l)| *l).collect::<Vec<_>>()),
+        ],
+    )
+    .expect("a frame");
+    let mut bytes = Vec::new();
+    ParquetWriter::new(&mut bytes).finish(&mut frame).expect("parquet");
+    bytes
+}
+
 /// A temporary tree of files.
 pub struct Tree(TempDir);
 
@@ -78,6 +104,26 @@ impl Tree {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "--allow-empty", "-m", "synthetic"]);
         self.git(&["rev-parse", "HEAD"])
+    }
+
+    /// Moves a file.
+    pub fn rename(&self, from: &str, to: &str) {
+        let to = self.0.path().join(to);
+        std::fs::create_dir_all(to.parent().expect("a parent")).expect("folders");
+        std::fs::rename(self.0.path().join(from), to).expect("a move");
+    }
+
+    /// Removes a file.
+    pub fn remove(&self, path: &str) {
+        std::fs::remove_file(self.0.path().join(path)).expect("a file");
+    }
+
+    /// Runs `sanity` on the tree, in JSON.
+    pub fn sanity(&self, args: &[&str]) -> Run {
+        let root = self.path().display().to_string();
+        let mut all = vec!["sanity", "--root", &root, "--format", "json"];
+        all.extend(args);
+        run(&all)
     }
 
     /// Runs `validate` on the tree.
@@ -129,6 +175,33 @@ impl Run {
             .iter()
             .map(|f| format!("{} {} {}", text(f, "rule"), text(f, "severity"), text(f, "path")))
             .collect()
+    }
+
+    /// What changed: `status path +added -removed ~changed` of every table, a `?` for what is not
+    /// known, then `status path` of every other file. Paths begin below the systems' data.
+    pub fn diff(&self) -> Vec<String> {
+        let json = self.json();
+        let short = |v: &Value| {
+            let path = v.as_str().expect("a path");
+            path.rsplit_once("systems/data/h200_sxm/").map_or(path, |(_, p)| p).to_owned()
+        };
+        let count = |v: &Value| v.as_u64().map_or("?".to_owned(), |n| n.to_string());
+        let tables = json["diff"].as_array().expect("a diff").iter().map(|t| {
+            let was = t["old_path"].as_str().map(|_| format!(" was {}", short(&t["old_path"])));
+            format!(
+                "{} {} +{} -{} ~{}{}",
+                t["status"].as_str().expect("a status"),
+                short(&t["path"]),
+                count(&t["added"]),
+                count(&t["removed"]),
+                count(&t["changed"]),
+                was.unwrap_or_default()
+            )
+        });
+        let files = json["files"].as_array().expect("files").iter();
+        let files =
+            files.map(|f| format!("{} {}", f["status"].as_str().unwrap(), short(&f["path"])));
+        tables.chain(files).collect()
     }
 
     /// The only finding of a rule.

@@ -1,0 +1,527 @@
+//! `sanity` as users run it, on small repositories.
+
+mod common;
+
+use std::path::Path;
+
+use common::{SHIPPED, Tree, gemm, gemm_parquet, run};
+use perfdb_gate::source::{Commit, Source};
+
+const FLAT: &str = "systems/data/h200_sxm/vllm/0.24.0";
+const FAMILY: &str = "systems/data/h200_sxm/gemm/vllm/0.24.0";
+const POINTER: &str = "version https://git-lfs.github.com/spec/v1\noid sha256:295fbe9dcc8054085cfc8bc35ac46d59574d54f34183fcd5149222b65c4d1802\nsize 690924\n";
+
+/// A repository whose only commit, `main`, holds a table of two rows.
+fn repository() -> Tree {
+    let tree = Tree::new();
+    tree.file(&format!("{FLAT}/gemm_perf.txt"), gemm(&[(1, 0.5), (2, 0.6)]));
+    tree.commit();
+    tree
+}
+
+/// What the files on disk change.
+fn changes(tree: &Tree) -> Vec<String> {
+    let run = tree.sanity(&["--base-ref", "main"]);
+    assert_eq!((run.code(), run.err().as_str()), (0, ""), "{}", run.out());
+    run.diff()
+}
+
+#[test]
+fn a_table_is_added_modified_or_deleted() {
+    let tree = repository();
+    tree.file(&format!("{FLAT}/moe_perf.parquet"), SHIPPED);
+    tree.file(&format!("{FLAT}/gemm_perf.txt"), gemm(&[(1, 0.5), (2, 0.9), (3, 0.7)]));
+    assert_eq!(
+        changes(&tree),
+        [
+            "modified vllm/0.24.0/gemm_perf.txt +1 -0 ~1",
+            "added vllm/0.24.0/moe_perf.parquet +296 -0 ~0",
+        ]
+    );
+    tree.remove(&format!("{FLAT}/gemm_perf.txt"));
+    tree.remove(&format!("{FLAT}/moe_perf.parquet"));
+    assert_eq!(changes(&tree), ["deleted vllm/0.24.0/gemm_perf.txt +0 -2 ~0"]);
+}
+
+#[test]
+fn counts_and_the_ratio_are_those_of_the_rows() {
+    let tree = Tree::new();
+    let rows: Vec<(u64, f64)> = (1..=21).map(|m| (m, 1.0)).collect();
+    tree.gemm("gemm_perf.txt", gemm(&rows));
+    tree.commit();
+    // From 0.9 to 1.1 in steps of a hundredth, and one row whose base is zero.
+    let mut later: Vec<(u64, f64)> = (1..=21).map(|m| (m, 0.89 + 0.01 * m as f64)).collect();
+    later[10].1 = 2.0;
+    tree.gemm("gemm_perf.txt", gemm(&later));
+    let entry = tree.sanity(&["--base-ref", "main"]).json()["diff"][0].clone();
+    assert_eq!((&entry["base_rows"], &entry["head_rows"]), (&21.into(), &21.into()));
+    assert_eq!(entry["changed"], 21);
+    let median = entry["median_ratio"].as_f64().unwrap();
+    assert!((median - 1.01).abs() < 1e-9, "{median}");
+    assert!(entry["old_path"].is_null());
+}
+
+#[test]
+fn duplicates_match_equal_rows_first() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.1), (1, 0.2), (1, 0.3), (2, 0.4), (2, 0.4)]));
+    tree.commit();
+    // Of m = 1: 0.3 and 0.2 stay, 0.1 becomes 0.9. Of m = 2: one copy less.
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.3), (1, 0.9), (2, 0.4), (1, 0.2)]));
+    assert_eq!(changes(&tree), ["modified vllm/0.24.0/gemm_perf.txt +0 -1 ~1"]);
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.1), (1, 0.1), (2, 0.4), (2, 0.4), (2, 0.4)]));
+    assert_eq!(changes(&tree), ["modified vllm/0.24.0/gemm_perf.txt +1 -1 ~1"]);
+}
+
+#[test]
+fn bytes_without_a_changed_cell_are_a_rewrite() {
+    let tree = repository();
+    tree.gemm("gemm_perf.txt", gemm(&[(2, 0.6), (1, 0.5)]).replace("0.5", "5e-1"));
+    assert_eq!(changes(&tree), ["rewritten vllm/0.24.0/gemm_perf.txt +0 -0 ~0"]);
+    // A number is what its cell says, to the last bit.
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6000000000000001)]));
+    assert_eq!(changes(&tree), ["modified vllm/0.24.0/gemm_perf.txt +0 -0 ~1"]);
+}
+
+#[test]
+fn a_column_of_one_side_changes_all_rows() {
+    let tree = repository();
+    let text = gemm(&[(1, 0.5), (2, 0.6), (3, 0.7)]).replace('\n', ",700\n");
+    tree.gemm("gemm_perf.txt", text.replacen(",700", ",power", 1));
+    let run = tree.sanity(&["--base-ref", "main"]);
+    assert_eq!(run.diff(), ["modified vllm/0.24.0/gemm_perf.txt +1 -0 ~2"]);
+    assert_eq!(run.json()["diff"][0]["median_ratio"], 1.0);
+    // One that is no measurement is no part of the key either, so rows are not new for it.
+    let text = gemm(&[(2, 0.6), (1, 0.5)]).replace('\n', ",graph\n");
+    tree.gemm("gemm_perf.txt", text.replacen(",graph", ",mode", 1));
+    let run = tree.sanity(&["--base-ref", "main"]);
+    assert_eq!(run.diff(), ["modified vllm/0.24.0/gemm_perf.txt +0 -0 ~2"]);
+    assert_eq!(run.json()["diff"][0]["median_ratio"], 1.0, "rows that are equal but for it");
+    // And back: a column is lost.
+    tree.commit();
+    tree.git(&["checkout", "-qb", "without"]);
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
+    assert_eq!(changes(&tree), ["modified vllm/0.24.0/gemm_perf.txt +0 -0 ~2"]);
+}
+
+#[test]
+fn a_move_is_a_rename_with_its_rows_compared() {
+    let tree = Tree::new();
+    tree.file(&format!("{FLAT}/gemm_perf.parquet"), gemm_parquet(&[(1, 0.5), (2, 0.6)]));
+    tree.file(&format!("{FLAT}/moe_perf.txt"), gemm(&[(1, 0.5)]));
+    tree.commit();
+    tree.rename(&format!("{FLAT}/gemm_perf.parquet"), &format!("{FAMILY}/gemm_perf.parquet"));
+    tree.rename(
+        &format!("{FLAT}/moe_perf.txt"),
+        "systems/data/h200_sxm/moe/vllm/0.24.0/moe_perf.txt",
+    );
+    let run = tree.sanity(&["--base-ref", "main"]);
+    assert_eq!(
+        run.diff(),
+        [
+            "renamed gemm/vllm/0.24.0/gemm_perf.parquet +0 -0 ~0 was vllm/0.24.0/gemm_perf.parquet",
+            "renamed moe/vllm/0.24.0/moe_perf.txt +0 -0 ~0 was vllm/0.24.0/moe_perf.txt",
+        ]
+    );
+    // Equal bytes are not read, so their rows are not counted.
+    assert!(run.json()["diff"][0]["base_rows"].is_null());
+
+    tree.file(
+        &format!("{FAMILY}/gemm_perf.parquet"),
+        gemm_parquet(&[(1, 0.5), (2, 0.7), (3, 0.8)]),
+    );
+    let changed =
+        "renamed gemm/vllm/0.24.0/gemm_perf.parquet +1 -0 ~1 was vllm/0.24.0/gemm_perf.parquet";
+    assert_eq!(changes(&tree)[0], changed);
+}
+
+#[test]
+fn tables_of_the_same_bytes_go_to_their_own() {
+    let tree = Tree::new();
+    for version in ["0.19.0", "0.22.0", "0.24.0"] {
+        let path = format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.parquet");
+        tree.file(&path, SHIPPED);
+    }
+    tree.commit();
+    for version in ["0.19.0", "0.22.0"] {
+        tree.rename(
+            &format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.parquet"),
+            &format!("systems/data/h200_sxm/gemm/vllm/{version}/gemm_perf.parquet"),
+        );
+    }
+    // This one goes nowhere; another of its bytes comes.
+    tree.remove(&format!("{FLAT}/gemm_perf.parquet"));
+    tree.file("systems/data/h200_sxm/moe/vllm/0.25.0/moe_perf.parquet", SHIPPED);
+    let old = |version: &str| format!("+0 -0 ~0 was vllm/{version}/gemm_perf.parquet");
+    assert_eq!(
+        changes(&tree),
+        [
+            format!("renamed gemm/vllm/0.19.0/gemm_perf.parquet {}", old("0.19.0")),
+            format!("renamed gemm/vllm/0.22.0/gemm_perf.parquet {}", old("0.22.0")),
+            format!("renamed moe/vllm/0.25.0/moe_perf.parquet {}", old("0.24.0")),
+        ]
+    );
+}
+
+#[test]
+fn a_conversion_from_text_is_an_addition_that_tells_where_from() {
+    let tree = repository();
+    tree.remove(&format!("{FLAT}/gemm_perf.txt"));
+    tree.file(&format!("{FLAT}/gemm_perf.parquet"), gemm_parquet(&[(1, 0.5), (2, 0.6), (3, 0.7)]));
+    let wanted = "added vllm/0.24.0/gemm_perf.parquet +1 -0 ~0 was vllm/0.24.0/gemm_perf.txt";
+    assert_eq!(changes(&tree), [wanted]);
+    // Into the other layout at the same time.
+    tree.rename(&format!("{FLAT}/gemm_perf.parquet"), &format!("{FAMILY}/gemm_perf.parquet"));
+    let wanted = "added gemm/vllm/0.24.0/gemm_perf.parquet +1 -0 ~0 was vllm/0.24.0/gemm_perf.txt";
+    assert_eq!(changes(&tree), [wanted]);
+}
+
+#[test]
+fn what_an_unresolved_pointer_stood_for_is_new() {
+    let tree = Tree::new();
+    tree.file(&format!("{FLAT}/gemm_perf.txt"), POINTER);
+    tree.file(&format!("{FLAT}/moe_perf.txt"), POINTER);
+    tree.file(&format!("{FLAT}/kda_perf.txt"), POINTER.replace("295f", "395f"));
+    tree.commit();
+    tree.file(&format!("{FLAT}/gemm_perf.txt"), gemm(&[(1, 0.5)]));
+    tree.rename(
+        &format!("{FLAT}/moe_perf.txt"),
+        "systems/data/h200_sxm/moe/vllm/0.24.0/moe_perf.txt",
+    );
+    tree.remove(&format!("{FLAT}/kda_perf.txt"));
+    tree.file("systems/data/h200_sxm/kda/vllm/0.24.0/kda_perf.parquet", SHIPPED);
+    let run = tree.sanity(&["--base-ref", "main"]);
+    assert_eq!(
+        run.diff(),
+        [
+            "added kda/vllm/0.24.0/kda_perf.parquet +296 -0 ~0 was vllm/0.24.0/kda_perf.txt",
+            "renamed moe/vllm/0.24.0/moe_perf.txt +0 -0 ~0 was vllm/0.24.0/moe_perf.txt",
+            "added vllm/0.24.0/gemm_perf.txt +1 -0 ~0",
+        ]
+    );
+    assert_eq!(run.json()["diff"][2]["base_rows"], 0);
+}
+
+#[test]
+fn a_pointer_whose_object_is_here_is_the_table() {
+    use sha2::{Digest, Sha256};
+    let old = gemm(&[(1, 0.5), (2, 0.6)]);
+    let oid: String = Sha256::digest(&old).iter().map(|b| format!("{b:02x}")).collect();
+    let pointer = format!(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {}\n",
+        old.len()
+    );
+    let tree = Tree::new();
+    tree.file(&format!("{FLAT}/gemm_perf.txt"), &pointer);
+    tree.commit();
+    tree.file(&format!(".git/lfs/objects/{}/{}/{oid}", &oid[..2], &oid[2..4]), &old);
+    tree.file(&format!("{FLAT}/gemm_perf.txt"), gemm(&[(1, 0.5), (2, 0.9)]));
+    assert_eq!(changes(&tree), ["modified vllm/0.24.0/gemm_perf.txt +0 -0 ~1"]);
+    // As git-lfs checks it out: the pointer is committed, what it names lies on disk.
+    tree.file(&format!("{FLAT}/gemm_perf.txt"), &old);
+    let run = tree.sanity(&["--base-ref", "main"]);
+    assert_eq!((run.code(), run.diff()), (3, vec![]));
+}
+
+#[test]
+fn what_cannot_be_read_is_not_counted() {
+    let tree = Tree::new();
+    tree.file(&format!("{FLAT}/gemm_perf.parquet"), SHIPPED);
+    tree.file(&format!("{FLAT}/kda_perf.parquet"), "damaged");
+    tree.file(&format!("{FLAT}/mhc_perf.parquet"), "damaged too");
+    tree.file(&format!("{FLAT}/moe_perf.parquet"), SHIPPED);
+    tree.commit();
+    tree.file(&format!("{FLAT}/gemm_perf.parquet"), &SHIPPED[..SHIPPED.len() / 2]);
+    tree.file(&format!("{FLAT}/kda_perf.parquet"), SHIPPED);
+    tree.remove(&format!("{FLAT}/mhc_perf.parquet"));
+    tree.file(&format!("{FLAT}/moe_perf.parquet"), POINTER);
+    let run = tree.sanity(&["--base-ref", "main"]);
+    assert_eq!(
+        run.diff(),
+        [
+            "modified vllm/0.24.0/gemm_perf.parquet +? -? ~?",
+            "modified vllm/0.24.0/kda_perf.parquet +296 -0 ~0",
+            "deleted vllm/0.24.0/mhc_perf.parquet +? -? ~?",
+            "modified vllm/0.24.0/moe_perf.parquet +? -? ~?",
+        ]
+    );
+    let json = run.json();
+    let rows =
+        |i: usize| (json["diff"][i]["base_rows"].clone(), json["diff"][i]["head_rows"].clone());
+    assert_eq!(rows(0), (296.into(), serde_json::Value::Null));
+    assert_eq!(rows(1), (serde_json::Value::Null, 296.into()));
+    let human = tree.path().display().to_string();
+    let human = common::run(&["sanity", "--root", &human, "--base-ref", "main"]).out();
+    assert!(human.contains("the head cannot be read: it does not end as a parquet"), "{human}");
+    assert!(human.contains("the head is a git-LFS pointer"), "{human}");
+    assert!(human.contains("3 tables cannot be read"), "{human}");
+}
+
+#[test]
+fn a_table_that_loses_its_last_row_is_not_unreadable() {
+    let tree = repository();
+    tree.gemm("gemm_perf.txt", gemm(&[]));
+    assert_eq!(changes(&tree), ["modified vllm/0.24.0/gemm_perf.txt +0 -2 ~0"]);
+}
+
+#[test]
+fn the_comparison_starts_where_the_branches_parted() {
+    let tree = repository();
+    tree.git(&["checkout", "-qb", "feature"]);
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (3, 0.7)]));
+    tree.commit();
+    tree.git(&["checkout", "-q", "main"]);
+    tree.gemm("moe_perf.txt", gemm(&[(1, 0.5)]));
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.4)]));
+    tree.commit();
+    let wanted = ["modified vllm/0.24.0/gemm_perf.txt +1 -0 ~0"];
+    let run = tree.sanity(&["--base-ref", "main", "--head-ref", "feature"]);
+    assert_eq!(run.diff(), wanted);
+    // The same from the work tree, with what is not committed yet.
+    tree.git(&["checkout", "-q", "feature"]);
+    assert_eq!(changes(&tree), wanted);
+    tree.gemm("kda_perf.txt", gemm(&[(1, 0.5)]));
+    assert_eq!(changes(&tree), [wanted[0], "added vllm/0.24.0/kda_perf.txt +1 -0 ~0"]);
+}
+
+#[test]
+fn files_that_were_only_touched_did_not_change() {
+    let tree = repository();
+    // The same bytes, written again: the index cannot tell, their id does.
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
+    let run = tree.sanity(&["--base-ref", "main"]);
+    assert_eq!((run.code(), run.diff()), (3, vec![]));
+    // Other bytes of the same size, at once.
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.7)]));
+    assert_eq!(changes(&tree), ["modified vllm/0.24.0/gemm_perf.txt +0 -0 ~1"]);
+}
+
+#[test]
+fn a_work_tree_and_its_commit_have_the_same_ids() {
+    let tree = repository();
+    let (root, base) = (tree.path(), Commit::open(tree.path(), "main").unwrap());
+    let ids = |source: &dyn Source| {
+        let files = source.files().unwrap();
+        files.iter().map(|e| (e.path.clone(), source.id(e).unwrap())).collect::<Vec<_>>()
+    };
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    tree.git(&["update-index", "--refresh"]);
+    let disk = perfdb_gate::source::open(root, None).unwrap();
+    assert_eq!(ids(disk.as_ref()), ids(&base));
+}
+
+#[test]
+fn a_bare_repository_takes_two_refs() {
+    let tree = repository();
+    tree.git(&["checkout", "-qb", "feature"]);
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
+    tree.commit();
+    let to = tempfile::TempDir::new().unwrap();
+    let bare = to.path().join("db.git").display().to_string();
+    tree.git(&["clone", "-q", "--bare", ".", &bare]);
+    let args = ["sanity", "--root", &bare, "--base-ref", "main", "--format", "json"];
+    let both = run(&[&args[..], &["--head-ref", "feature"]].concat());
+    assert_eq!(both.diff(), ["modified vllm/0.24.0/gemm_perf.txt +0 -1 ~0"]);
+    let without = run(&args);
+    assert_eq!(
+        (without.code(), without.err().contains("--head-ref")),
+        (2, true),
+        "{}",
+        without.err()
+    );
+}
+
+#[test]
+fn a_missing_ref_leaves_nothing_behind() {
+    let tree = repository();
+    let out = tempfile::TempDir::new().unwrap();
+    let at = |name: &str| out.path().join(name).display().to_string();
+    for refs in
+        [["--base-ref", "mian", "--head-ref", "main"], ["--base-ref", "main", "--head-ref", "mian"]]
+    {
+        let files = [
+            "--output",
+            &at("report.json"),
+            "--output-md-file",
+            &at("comment.md"),
+            "--detail-dir",
+            &at("details"),
+        ];
+        let run = tree.sanity(&[&refs[..], &files[..]].concat());
+        assert_eq!(run.code(), 2);
+        assert_eq!(run.err().lines().count(), 2, "{}", run.err());
+        assert!(run.err().contains("no commit is named mian"), "{}", run.err());
+        assert!(run.err().contains("hint: did you mean main?"), "{}", run.err());
+    }
+    assert_eq!(out.path().read_dir().unwrap().count(), 0);
+    let elsewhere = tempfile::TempDir::new().unwrap();
+    let folder = elsewhere.path().display().to_string();
+    let no_repo = run(&["sanity", "--root", &folder, "--base-ref", "main"]);
+    assert_eq!((no_repo.code(), no_repo.err().contains("no git repository")), (2, true));
+}
+
+#[test]
+fn nothing_compared_is_never_green() {
+    let tree = repository();
+    let run = tree.sanity(&["--base-ref", "main"]);
+    assert_eq!((run.code(), run.diff()), (3, vec![]));
+    // What no rule and no loader reads is told, and settles nothing.
+    tree.file("systems/data/h200_sxm/vllm/README.md", "notes");
+    tree.file("docs/guide.md", "not of the database");
+    let run = tree.sanity(&["--base-ref", "main"]);
+    assert_eq!((run.code(), run.diff()), (3, vec!["added vllm/README.md".to_owned()]));
+    let human = tree.path().display().to_string();
+    let human = common::run(&["sanity", "--root", &human, "--base-ref", "main"]).out();
+    assert!(human.contains("nothing was compared"), "{human}");
+}
+
+#[test]
+fn sidecars_and_systems_are_told_apart_from_tables() {
+    let tree = repository();
+    tree.file(&format!("{FLAT}/collection_meta.yaml"), "schema_version: 1\n");
+    tree.file(&format!("{FLAT}/INCOMPLETE.txt"), "");
+    tree.commit();
+    tree.file(&format!("{FLAT}/collection_meta.yaml"), "schema_version: 2\n");
+    tree.remove(&format!("{FLAT}/INCOMPLETE.txt"));
+    tree.file("systems/h200_sxm.yaml", common::H200.replace("../data/", "data/") + "# again\n");
+    tree.file("systems/data/h200_sxm/a/b/c/d/gemm_perf.parquet", SHIPPED);
+    assert_eq!(
+        tree.sanity(&["--base-ref", "main~1"]).diff(),
+        [
+            "added a/b/c/d/gemm_perf.parquet",
+            "added vllm/0.24.0/collection_meta.yaml",
+            "modified systems/h200_sxm.yaml",
+        ]
+    );
+    assert_eq!(
+        changes(&tree),
+        [
+            "added a/b/c/d/gemm_perf.parquet",
+            "deleted vllm/0.24.0/INCOMPLETE.txt",
+            "modified vllm/0.24.0/collection_meta.yaml",
+            "modified systems/h200_sxm.yaml",
+        ]
+    );
+}
+
+#[test]
+fn the_first_data_and_the_last_are_a_change_too() {
+    let tree = Tree::new();
+    tree.remove("systems/h200_sxm.yaml");
+    tree.file("README.md", "no data yet");
+    tree.commit();
+    let none = tree.sanity(&["--base-ref", "main"]);
+    assert_eq!((none.code(), none.err().contains("no perf database found")), (2, true));
+    // Below the root, in a folder that the base does not have.
+    tree.file("db/systems/h200_sxm.yaml", common::H200.replace("../data/", "data/"));
+    tree.file(&format!("db/{FLAT}/gemm_perf.txt"), gemm(&[(1, 0.5)]));
+    let wanted = ["added vllm/0.24.0/gemm_perf.txt +1 -0 ~0", "added db/systems/h200_sxm.yaml"];
+    assert_eq!(changes(&tree), wanted);
+    let root = tree.path().join("db").display().to_string();
+    let args = ["sanity", "--root", &root, "--base-ref", "main", "--format", "json"];
+    assert_eq!(run(&args).diff(), wanted);
+    tree.git(&["checkout", "-qb", "data"]);
+    tree.commit();
+    tree.git(&["rm", "-rq", "db"]);
+    tree.commit();
+    let gone = tree.sanity(&["--base-ref", "data~1", "--head-ref", "data"]);
+    assert_eq!(
+        gone.diff(),
+        ["deleted vllm/0.24.0/gemm_perf.txt +0 -1 ~0", "deleted db/systems/h200_sxm.yaml"]
+    );
+}
+
+#[test]
+fn the_report_is_the_same_for_any_number_of_threads() {
+    let tree = repository();
+    for name in ["moe_perf", "context_mla_perf", "nccl_perf", "kda_perf"] {
+        tree.gemm(&format!("{name}.parquet"), SHIPPED);
+        tree.gemm(&format!("{name}.txt"), gemm(&[(1, 0.0), (1, 0.2)]));
+    }
+    let report = |threads: &str| tree.sanity(&["--base-ref", "main", "--threads", threads]).json();
+    let one = report("1");
+    assert_eq!(one["diff"].as_array().unwrap().len(), 8);
+    assert_eq!(report("2"), one);
+    assert_eq!(report("7"), one);
+}
+
+#[test]
+fn details_are_the_rows_themselves() {
+    let tree = repository();
+    tree.gemm("moe_perf.txt", gemm(&[(1, 0.5)]));
+    tree.gemm(
+        "gemm_perf.txt",
+        gemm(&[(3, 0.7), (2, 0.9)]).replace('\n', ",\"a,b\"\n").replacen("\"a,b\"", "note", 1),
+    );
+    let out = tempfile::TempDir::new().unwrap();
+    let folder = out.path().join("rows");
+    tree.sanity(&["--base-ref", "main", "--detail-dir", &folder.display().to_string()]);
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    insta::assert_snapshot!(read("h200_sxm__vllm__0.24.0__gemm_perf.txt.csv"), @r#"
+    change,base_row,head_row,framework,version,device,op_name,kernel_source,gemm_dtype,m,n,k,base_latency,head_latency,base_note,head_note,ratio
+    changed,1,1,VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,2,128,128,0.6,0.9,,"a,b",1.5
+    removed,0,,VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,1,128,128,0.5,,,,
+    added,,0,VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,3,128,128,,0.7,,"a,b",
+    "#);
+    insta::assert_snapshot!(read("summary.csv"), @"
+    path,old_path,status,base_rows,head_rows,added,removed,changed,median_ratio,ratio_p5,ratio_p95,share_beyond_5_percent,fault,details
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt,,modified,2,2,1,1,1,1.5,1.5,1.5,1,,h200_sxm__vllm__0.24.0__gemm_perf.txt.csv
+    systems/data/h200_sxm/vllm/0.24.0/moe_perf.txt,,added,0,1,1,0,0,,,,,,h200_sxm__vllm__0.24.0__moe_perf.txt.csv
+    ");
+    assert_eq!(folder.read_dir().unwrap().count(), 3, "and nothing else");
+}
+
+#[test]
+fn the_comment_and_the_human_report_read_as_shown() {
+    let tree = repository();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.25), (2, 0.6), (3, 0.7)]));
+    tree.file("systems/data/h200_sxm/sglang/0.5.14/gemm_perf.parquet", SHIPPED);
+    tree.file(&format!("{FLAT}/collection_meta.yaml"), "schema_version: 1\n");
+    let root = tree.path().display().to_string();
+    let comment = tree.path().join("comment.md");
+    let shown = comment.display().to_string();
+    let run = run(&["sanity", "--root", &root, "--base-ref", "main", "--output-md-file", &shown]);
+    assert_eq!(run.code(), 0, "{}", run.err());
+    let out = run.out();
+    let (text, last) = out.trim_end().rsplit_once('\n').unwrap();
+    let (headline, _) = last.rsplit_once("; compared in ").unwrap();
+    insta::assert_snapshot!(text, @"
+    added     systems/data/h200_sxm/sglang/0.5.14/gemm_perf.parquet
+        +296 -0 ~0 rows, 0 → 296
+    modified  systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
+        +1 -0 ~1 rows, 2 → 3
+        latency × 0.500 (median; 5 % below 0.500, 5 % above 0.500); 100 % of 1 row off by over 5 %
+          row 0: gemm_dtype=bfloat16 m=1 n=128 k=128 → base_ms=0.5 head_ms=0.25 ratio=0.5
+    added     systems/data/h200_sxm/vllm/0.24.0/collection_meta.yaml
+    ");
+    insta::assert_snapshot!(headline, @"tables: 1 added, 1 modified; rows: 297 added, 0 removed, 1 changed; other files: 1 added");
+    insta::assert_snapshot!(read(&comment), @"
+    <!-- perfdb-gate -->
+    **perfdb-gate**: tables: 1 added, 1 modified; rows: 297 added, 0 removed, 1 changed; other files: 1 added
+
+    | system | backend | version | tables | rows added | removed | changed |
+    |---|---|---|---|--:|--:|--:|
+    | `h200_sxm` | `sglang` | `0.5.14` | 1 added | 296 | 0 | 0 |
+    | `h200_sxm` | `vllm` | `0.24.0` | 1 modified | 1 | 0 | 1 |
+    | **total** | | | 1 added, 1 modified | 297 | 0 | 1 |
+
+    <details><summary>Tables</summary>
+
+    | table | | rows before | after | added | removed | changed | median latency ratio (5 % … 95 %) |
+    |---|---|--:|--:|--:|--:|--:|---|
+    | `systems/data/h200_sxm/sglang/0.5.14/gemm_perf.parquet` | added | 0 | 296 | 296 | 0 | 0 |  |
+    | `systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt` | modified | 2 | 3 | 1 | 0 | 1 | 0.500 (0.500 … 0.500) |
+
+    </details>
+
+    <details><summary>Files beside the tables</summary>
+
+    - added `systems/data/h200_sxm/vllm/0.24.0/collection_meta.yaml`
+
+    </details>
+    ");
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
