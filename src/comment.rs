@@ -249,6 +249,7 @@ mod tests {
             counts: Default::default(),
             diff: Some(diff(tables, "gemm")),
             elapsed: Default::default(),
+            drawn: None,
         };
         let all = render(&report(3)).unwrap();
         assert!(all.contains("<summary>Tables") && !all.contains("in the JSON report"), "{all}");
