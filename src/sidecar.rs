@@ -41,6 +41,18 @@ pub struct TableMeta {
     /// Digest of the cases that were run.
     #[serde(default)]
     pub case_plan_hash: Option<String>,
+    /// When it was collected.
+    #[serde(default)]
+    pub collected_at: Option<String>,
+    /// The collector's commit.
+    #[serde(default)]
+    pub collector_ref: Option<String>,
+    /// Digest of the collector.
+    #[serde(default)]
+    pub collector_hash: Option<String>,
+    /// What else is said: how the measurement deviates from the others.
+    #[serde(flatten)]
+    pub declared: BTreeMap<String, serde_json::Value>,
 }
 
 /// SHA-256 of nothing: a plan without cases.

@@ -169,6 +169,7 @@ impl Job<'_> {
         let cross = CrossContext {
             catalog: &self.catalog,
             sketches: &sketches,
+            meta: &sidecars.meta,
             reuse: &sidecars.reuse,
             judged: &tables.iter().map(|i| self.catalog.tables[*i].entry.path.as_str()).collect(),
             foreign: &|file| self.foreign(file, &sidecars),

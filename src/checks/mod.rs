@@ -153,6 +153,8 @@ pub struct CrossContext<'a> {
     pub catalog: &'a Catalog,
     /// What is known of each table's rows.
     pub sketches: &'a Sketches,
+    /// Parsed `collection_meta.yaml` by directory.
+    pub meta: &'a BTreeMap<String, Result<Meta, String>>,
     /// Parsed `reuse.yaml` by directory.
     pub reuse: &'a BTreeMap<String, Result<Reuse, String>>,
     /// Paths of the tables under judgement; the others are there to compare with.
@@ -177,6 +179,14 @@ impl CrossContext<'_> {
         let mut known = self.levels.borrow_mut();
         let compute = || Rc::new(levels::levels(self.catalog, self.sketches, points));
         known.entry(points).or_insert_with(compute).clone()
+    }
+
+    /// What a table's sidecar says of it beyond the usual: how it was measured otherwise.
+    fn declared(&self, file: &TableFile) -> Option<String> {
+        let meta = self.meta.get(&self.catalog.dir_of(file)?.path)?.as_ref().ok()?;
+        let declared = &meta.tables.get(&file.table)?.declared;
+        let said: Vec<String> = declared.iter().map(|(k, v)| format!("{k}: {v}")).collect();
+        (!said.is_empty()).then(|| said.join(", "))
     }
 
     /// Versions that a place declares as donors of a table.
