@@ -173,6 +173,7 @@ impl Job<'_> {
             reuse: &sidecars.reuse,
             judged: &tables.iter().map(|i| self.catalog.tables[*i].entry.path.as_str()).collect(),
             foreign: &|file| self.foreign(file, &sidecars),
+            age: &|a, b| self.source.age(&a.entry, &b.entry),
             levels: Default::default(),
             specs: self.specs,
         };

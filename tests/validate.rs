@@ -502,3 +502,64 @@ fn what_changes_the_rules_is_said_and_a_rule_made_an_info_fails_nothing() {
     tree.file(".perfdb-gate/rules/systems/zx.yaml", "data_dir: x\ndevice: ZX\n");
     assert!(tree.validate(&[]).err().contains("no field device"), "{}", tree.validate(&[]).err());
 }
+
+#[test]
+fn of_two_equal_tables_the_one_that_came_later_is_the_copy() {
+    let tree = Tree::new();
+    // Nothing in the rows names where they were measured.
+    let header = "op_name,kernel_source,gemm_dtype,m,n,k,latency\n".to_owned();
+    let row = |m: u64| format!("gemm,cutlass,bfloat16,{m},128,128,{}\n", 0.05 + m as f64 * 0.00371);
+    let rows = header + &(1..=60).map(row).collect::<String>();
+    let path = |version: &str| format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.txt");
+    tree.file(&path("0.24.0"), &rows);
+    tree.commit();
+    tree.file(&path("0.23.0"), &rows);
+    let copy = || {
+        let found = tree.validate(&["--only", "copied-table", "--format", "json"]);
+        let finding = found.finding("copied-table");
+        (finding["path"].as_str().unwrap().to_owned(), finding["message"].to_string())
+    };
+    assert_eq!(copy().0, path("0.23.0"), "not committed yet");
+    tree.commit();
+    let (at, why) = copy();
+    assert_eq!(at, path("0.23.0"));
+    assert!(why.contains("came to its place later"), "{why}");
+    let fresh = Tree::new();
+    fresh.file(&path("0.24.0"), &rows);
+    fresh.file(&path("0.23.0"), &rows);
+    fresh.commit();
+    let found = fresh.validate(&["--only", "copied-table", "--format", "json"]);
+    let why = found.finding("copied-table")["message"].to_string();
+    assert!(why.contains("nothing tells"), "{why}");
+}
+
+#[test]
+fn a_slice_that_its_sidecar_declares_measured_otherwise_is_an_info() {
+    let tree = Tree::new();
+    let rows = |factor: f64| -> String {
+        let row = |m: u64| {
+            let latency = factor * (0.05 + m as f64 * 0.005);
+            format!("gemm,cutlass,bfloat16,{m},128,128,{latency}\n")
+        };
+        "op_name,kernel_source,gemm_dtype,m,n,k,latency\n".to_owned()
+            + &(1..=40).map(row).collect::<String>()
+    };
+    let at = |backend: &str, version: &str, name: &str| {
+        format!("systems/data/h200_sxm/gemm/{backend}/{version}/{name}")
+    };
+    tree.file(&at("sglang", "0.5.14", "gemm_perf.txt"), rows(1.01));
+    tree.file(&at("trtllm", "1.3.0", "gemm_perf.txt"), rows(0.99));
+    tree.file(&at("vllm", "0.24.0", "gemm_perf.txt"), rows(5.0));
+    let run = || {
+        let found = tree.validate(&["--only", "sibling-deviation", "--format", "json"]);
+        let finding = found.finding("sibling-deviation");
+        (finding["severity"].to_string(), finding["message"].to_string())
+    };
+    assert_eq!(run().0, "\"warning\"");
+    let meta = "schema_version: 1\nruntime: {framework: vllm, version: 0.24.0}\n\
+                tables: {gemm_perf: {status: complete, dispatch: with launch overhead}}\n";
+    tree.file(&at("vllm", "0.24.0", "collection_meta.yaml"), meta);
+    let (severity, message) = run();
+    assert_eq!(severity, "\"info\"");
+    assert!(message.contains("dispatch: \\\"with launch overhead\\\""), "{message}");
+}

@@ -1,5 +1,6 @@
 //! The same measurements under two systems, backends or versions.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -36,7 +37,7 @@ const SAMPLE: usize = 64;
 
 impl Copies {
     /// One finding for each pair of tables that hold the same measurements, on the one that names
-    /// another device, framework or version than its place.
+    /// another device, framework or version than its place, else on the one that came later.
     pub fn check(&self, rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
         let mut by_table: BTreeMap<&str, Vec<(&TableFile, &Sketch)>> = BTreeMap::new();
         for file in &at.catalog.tables {
@@ -106,12 +107,17 @@ fn finding(
     like: &Likeness,
 ) -> Option<Finding> {
     let (foreign_a, foreign_b) = ((at.foreign)(a), (at.foreign)(b));
-    // Who names another origin more often is the copy; a tie names no culprit but is told once.
-    let (copy, origin) = if foreign_a > foreign_b { (a, b) } else { (b, a) };
-    let which = if foreign_a == foreign_b {
-        "nothing in the rows tells which is the copy"
-    } else {
-        "its rows name another origin than this place, so it is the copy"
+    let named = foreign_a.cmp(&foreign_b);
+    let (copy, origin, which) = match named.then_with(|| (at.age)(a, b).unwrap_or(Ordering::Equal))
+    {
+        Ordering::Greater => (a, b, true),
+        Ordering::Less => (b, a, true),
+        Ordering::Equal => (b, a, false),
+    };
+    let which = match (named.is_ne(), which) {
+        (true, _) => "its rows name another origin than this place, so it is the copy",
+        (false, true) => "it came to its place later, so it is the copy",
+        (false, false) => "nothing tells which is the copy",
     };
     // A run on one of the two systems tells it only where the copy lies.
     if !at.judged(copy) {

@@ -17,6 +17,7 @@ mod systems;
 mod values;
 
 use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -162,6 +163,9 @@ pub struct CrossContext<'a> {
     /// In how many ways a table's rows name another origin than its place: device, framework,
     /// version. It reads the table again, so it is asked for the few that matter.
     pub foreign: &'a dyn Fn(&TableFile) -> usize,
+    /// Which of two tables came to its place later: `Greater` for the first, none where nothing
+    /// tells. It walks the history, so it is asked for the few that matter.
+    pub age: &'a dyn Fn(&TableFile, &TableFile) -> Option<Ordering>,
     /// Levels of slices by the points they take, for the rules that share them.
     pub levels: RefCell<BTreeMap<usize, Rc<BTreeMap<String, Levels>>>>,
     /// What is known of tables, and how far honest reruns differ.

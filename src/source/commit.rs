@@ -1,13 +1,14 @@
 //! Files of a commit, read from the object database without a checkout.
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use git2::{ObjectType, Repository, TreeWalkMode, TreeWalkResult};
 
 use super::{
-    Entry, EntryKind, SETTINGS, Source, git_error, guard_size, id_of_link, lfs, merge_base,
-    named_like_a_table, repository, touched,
+    Entry, EntryKind, SETTINGS, Source, git_error, guard_size, history, id_of_link, lfs,
+    merge_base, named_like_a_table, repository, touched,
 };
 use crate::error::{Error, Result};
 
@@ -223,6 +224,7 @@ impl Source for Commit {
         let diff = repo.diff_tree_to_tree(Some(&old), Some(&new), None).map_err(&failed)?;
         Ok(touched(&diff))
     }
+
     fn base(&self, reference: &str) -> Result<Commit> {
         let Some(head) = self.commit else {
             return Err(Error::new("a bare tree has no history", "name a commit"));
@@ -231,5 +233,11 @@ impl Source for Commit {
             Repository::open(&self.git_dir).map_err(git_error("cannot open the repository"))?;
         let base = merge_base(&repo, reference, head)?;
         Self::at(repo, self.prefix.clone(), base)
+    }
+
+    fn age(&self, a: &Entry, b: &Entry) -> Option<Ordering> {
+        let head = self.commit?;
+        let (a, b) = ((a.path.as_str(), self.id(a)), (b.path.as_str(), self.id(b)));
+        self.with_repository(|repo| Ok(history::age(repo, head, a, b))).ok()?
     }
 }

@@ -3,10 +3,12 @@
 //! Everything after a [`Source`] is the same code for every job.
 
 mod commit;
+mod history;
 mod index;
 mod lfs;
 mod worktree;
 
+use std::cmp::Ordering;
 use std::path::Path;
 
 pub use commit::Commit;
@@ -60,6 +62,10 @@ pub trait Source: Sync {
 
     /// The merge base with `reference`, at the same root.
     fn base(&self, reference: &str) -> Result<Commit>;
+
+    /// Compares when two files came to their places: `Greater` where `a` did later. `None` where
+    /// they came at once, or no history tells.
+    fn age(&self, a: &Entry, b: &Entry) -> Option<Ordering>;
 }
 
 /// Opens the work tree at `root`, or the commit that `reference` names in its repository.

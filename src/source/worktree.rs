@@ -1,12 +1,13 @@
 //! Files as they lie on disk, tracked or not.
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::commit::{Commit, resolve};
 use super::index::Index;
 use super::{
-    Entry, EntryKind, SETTINGS, Source, git_error, guard_size, id_of_link, merge_base,
+    Entry, EntryKind, SETTINGS, Source, git_error, guard_size, history, id_of_link, merge_base,
     named_like_a_table, repository, slashes, touched,
 };
 use crate::error::{Error, Result};
@@ -161,8 +162,16 @@ impl Source for WorkTree {
             .map_err(&failed)?;
         Ok(touched(&diff))
     }
+
     fn base(&self, reference: &str) -> Result<Commit> {
         let (repo, prefix, base) = self.merge_base(reference)?;
         Commit::at(repo, prefix, base)
+    }
+
+    fn age(&self, a: &Entry, b: &Entry) -> Option<Ordering> {
+        let (repo, _) = repository(&self.root).ok()??;
+        let head = repo.head().ok()?.target()?;
+        let (a, b) = ((a.path.as_str(), self.id(a)), (b.path.as_str(), self.id(b)));
+        history::age(&repo, head, a, b)
     }
 }
