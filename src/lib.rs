@@ -15,6 +15,7 @@
 
 pub mod baseline;
 pub mod catalog;
+pub mod chart;
 pub mod checks;
 pub mod comment;
 

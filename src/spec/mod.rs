@@ -21,6 +21,7 @@ pub use table::{
 };
 
 use crate::catalog::TableFile;
+use crate::chart::ChartSpec;
 use crate::error::{Error, Result};
 use crate::expr::Lookup;
 use crate::noise::Noise;
@@ -29,6 +30,7 @@ use crate::table::{Column, Fault, Table};
 
 static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 static SYSTEMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/systems");
+static CHARTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/charts");
 
 /// Everything that is data rather than code.
 #[derive(Debug, Default)]
@@ -43,6 +45,8 @@ pub struct Specs {
     pub lookups: Lookups,
     /// How far honest reruns differ.
     pub noise: Noise,
+    /// What the charts of tables show, by file stem.
+    pub charts: BTreeMap<String, ChartSpec>,
 }
 
 /// Facts that formulas look up by a text: `bytes(gemm_dtype)`.
@@ -77,7 +81,7 @@ impl Specs {
     /// The specs that are part of the binary.
     pub fn embedded() -> Result<Self> {
         let mut specs = Self::default();
-        for (folder, dir) in [("rules", &RULES), ("systems", &SYSTEMS)] {
+        for (folder, dir) in [("rules", &RULES), ("systems", &SYSTEMS), ("charts", &CHARTS)] {
             for (path, text) in files(dir) {
                 specs.add(&format!("{folder}/{path}"), &text)?;
             }
@@ -85,7 +89,8 @@ impl Specs {
         Ok(specs)
     }
 
-    /// Overlays a folder laid out as `rules/` is; its `systems/` subfolder adds system facts.
+    /// Overlays a folder laid out as `rules/` is; its `systems/` and `charts/` subfolders add facts of
+    /// systems and what charts show.
     pub fn overlay(&mut self, folder: &Path) -> Result<()> {
         if !folder.is_dir() {
             return Err(Error::new(
@@ -109,7 +114,7 @@ impl Specs {
 
     /// Overlays one file by its path inside a folder laid out as `rules/`; `shown` names it in errors.
     pub fn add_overlay(&mut self, inside: &str, shown: &str, text: &str) -> Result<()> {
-        if inside.starts_with("systems/") {
+        if inside.starts_with("systems/") || inside.starts_with("charts/") {
             self.add_as(inside, shown, text)
         } else {
             self.add_as(&format!("rules/{inside}"), shown, text)
@@ -139,6 +144,8 @@ impl Specs {
                 self.lookups.bytes.insert(name.clone(), dtype.bytes);
                 self.lookups.flops.extend(dtype.flops.map(|f| (name, f)));
             }
+        } else if role.starts_with("charts/") {
+            self.charts.extend(parse::<BTreeMap<String, ChartSpec>>(shown, text)?);
         } else if role == "rules/noise.yaml" {
             self.noise = parse(shown, text)?;
         } else {

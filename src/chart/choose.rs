@@ -1,0 +1,466 @@
+//! A table, or what changed in it → the few series that tell.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::spec::ChartSpec;
+use super::{Figure, Kind, Line, Panel, Point};
+use crate::catalog::Place;
+use crate::diff::RowDiff;
+use crate::expr::{ExprError, Scope, Vals};
+use crate::spec::{ColumnKind, KeyPart, Lookups, TableSpec, measured_unit};
+use crate::system::System;
+use crate::table::{Column, Keys, Table, TableScope};
+
+/// Series in a chart: as many as there are colours that everybody tells apart.
+const SERIES: usize = 6;
+/// Points that make a line.
+const POINTS: usize = 3;
+
+/// A table to be drawn.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// Its rows.
+    pub table: &'a Table,
+    /// What is known of such tables.
+    pub spec: &'a TableSpec,
+    /// Its place.
+    pub place: &'a Place,
+    /// Its machine, where one is described.
+    pub system: Option<&'a System>,
+    /// What its texts stand for.
+    pub lookups: &'a Lookups,
+}
+
+impl<'a> Subject<'a> {
+    fn scope(&self) -> TableScope<'a> {
+        TableScope::new(self.table, self.spec, self.place, self.system, self.lookups)
+    }
+}
+
+/// What changed in a table.
+#[derive(Clone, Copy)]
+pub struct Change<'a> {
+    /// The table before.
+    pub base: &'a Table,
+    /// Its rows by what happened to them.
+    pub rows: &'a RowDiff,
+}
+
+/// The chart of a table: the slice that changed most (the largest, where nothing did), and of it a
+/// few series from fast to slow. `marked` are rows that findings show.
+///
+/// `None` where no sweep has points enough to be a line.
+///
+/// # Errors
+///
+/// When a formula meets a type it cannot work with.
+pub fn figure(
+    chart: &ChartSpec,
+    of: Subject<'_>,
+    change: Option<Change<'_>>,
+    marked: &BTreeSet<usize>,
+) -> Result<Option<Figure>, ExprError> {
+    let Some(x) = axis(chart, of) else { return Ok(None) };
+    // Columns that both sides have: a series before and after is found by them.
+    let shared = |name: &str| change.is_none_or(|c| c.base.column(name).is_some());
+    let fixed: Vec<KeyPart> = of
+        .table
+        .columns()
+        .map(|(name, _)| name)
+        .filter(|name| *name != x && measured_unit(name).is_none() && shared(name))
+        .filter(|name| !["framework", "version", "device"].contains(name))
+        .filter_map(KeyPart::column)
+        .collect();
+    let panel: Vec<KeyPart> = match &chart.panel {
+        Some(columns) => columns.iter().filter_map(|c| KeyPart::column(c)).collect(),
+        None => fixed.iter().filter(|p| is_text(of.table, &p.name)).cloned().collect(),
+    };
+    let scope = of.scope();
+    let head = Side::new(&scope, &x, &fixed, &panel, chart)?;
+    let moved: Vec<usize> = match change {
+        Some(c) if c.rows.changed.is_empty() => c.rows.added.iter().map(|r| *r as usize).collect(),
+        Some(c) => c.rows.changed.iter().map(|(_, r)| *r as usize).collect(),
+        None => Vec::new(),
+    };
+    let chosen = head.choose(&moved, marked);
+    let Some(first) = chosen.first().and_then(|rows| rows.first()) else { return Ok(None) };
+
+    let was = change.filter(|c| !c.rows.changed.is_empty());
+    let scope_before = was.map(|c| Subject { table: c.base, ..of }.scope());
+    let base =
+        scope_before.as_ref().map(|s| Side::new(s, &x, &fixed, &panel, chart)).transpose()?;
+    let names = names(&head, &chosen);
+    let none = BTreeSet::new();
+    let mut panels =
+        [Panel::of("latency, ms"), Panel::of("part of the speed-of-light bound reached")];
+    if let Some(rate) = &chart.rate {
+        let limit = rate.limit.as_ref().map(|l| l.numbers(&scope)).transpose()?;
+        let limit = limit.map(|l| l.get(*first)).filter(|l| *l > 0.0);
+        panels[1] = Panel { limit, ..Panel::of(&rate.name) };
+    }
+    let [latency, rate] = &mut panels;
+    for (colour, (rows, series)) in chosen.iter().zip(&names).enumerate() {
+        let add = |panel: &mut Panel, kind, points: Vec<Point>| {
+            if !points.is_empty() {
+                panel.lines.push(Line { series: series.clone(), colour, kind, points });
+            }
+        };
+        add(latency, Kind::Bound, head.points(rows, &head.bound, &none));
+        if let Some(base) = &base
+            && let Some(before) = base.series.get(&head.keys.hashes()[rows[0]])
+        {
+            add(latency, Kind::Base, base.points(before, &base.latency, &none));
+            add(rate, Kind::Base, base.points(before, &base.rate, &none));
+        }
+        add(latency, Kind::Head, head.points(rows, &head.latency, marked));
+        add(rate, Kind::Head, head.points(rows, &head.rate, marked));
+    }
+    let place = of.place;
+    let slice = head.panels.show(*first);
+    let varies = |name: &str| !matches!(of.table.column(name), Some(Column::Text { dict, .. }) if dict.len() == 1);
+    let slice = slice.into_iter().filter(|(k, _)| varies(k));
+    let slice: Vec<String> = slice.map(|(k, v)| format!("{k}={}", text(&v))).collect();
+    let told = if base.is_some() { ", dashed: before" } else { "" };
+    let bound = if latency.lines.iter().any(|l| l.kind == Kind::Bound) {
+        ", thin: the speed-of-light bound"
+    } else {
+        ""
+    };
+    Ok(Some(Figure {
+        name: [&place.system, &place.backend, &place.version, &of.spec.name]
+            .map(|part| part.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "_"))
+            .join("-"),
+        title: format!("{} on {}, {} {}", of.spec.name, place.system, place.backend, place.version),
+        subtitle: format!(
+            "{}{} of {} series{told}{bound}",
+            if slice.is_empty() { String::new() } else { slice.join(" ") + ": " },
+            chosen.len(),
+            head.lines(*first)
+        ),
+        x,
+        panels: panels.into_iter().filter(|p| !p.lines.is_empty()).collect(),
+    }))
+}
+
+impl Panel {
+    fn of(y: &str) -> Self {
+        Self { y: y.to_owned(), limit: None, lines: Vec::new() }
+    }
+}
+
+/// The column along the axis.
+fn axis(chart: &ChartSpec, of: Subject<'_>) -> Option<String> {
+    let values = |name: &str| distinct(of.table.column(name)?);
+    if let Some(x) = &chart.x {
+        return (values(x)? >= POINTS).then(|| x.clone());
+    }
+    let sweep = of.spec.sweep.iter().map(String::as_str);
+    let varies = |name: &&str| values(name).is_some_and(|n| n >= POINTS);
+    let first = sweep.clone().find(varies);
+    // Of a table that none wrote a spec for: what takes the most values.
+    let most = || {
+        let numbers = of.spec.columns.iter().filter(|c| c.kind == ColumnKind::Int);
+        numbers.map(|c| c.name.as_str()).filter(varies).max_by_key(|name| values(name))
+    };
+    first.or_else(most).map(str::to_owned)
+}
+
+/// How many values a numeric column takes, so far as it matters.
+fn distinct(column: &Column) -> Option<usize> {
+    const ENOUGH: usize = 1000;
+    let Column::Int { values, .. } = column else { return None };
+    let mut seen = BTreeSet::new();
+    for value in values {
+        seen.insert(value);
+        if seen.len() == ENOUGH {
+            break;
+        }
+    }
+    Some(seen.len())
+}
+
+fn is_text(table: &Table, column: &str) -> bool {
+    matches!(table.column(column), Some(Column::Text { .. }))
+}
+
+/// A table's rows by series, with what is drawn of them.
+struct Side<'a> {
+    x: Vec<f64>,
+    /// What is fixed along a series.
+    keys: Keys<'a>,
+    /// What one chart shows one value of.
+    panels: Keys<'a>,
+    /// Rows by the hash of what is fixed, in file order.
+    series: HashMap<u64, Vec<usize>>,
+    /// In ms.
+    latency: Vec<f64>,
+    /// In ms; NaN where none is known.
+    bound: Vec<f64>,
+    rate: Vec<f64>,
+    /// The first of the preferences that a row meets; their number where it meets none.
+    preferred: Vec<usize>,
+}
+
+impl<'a> Side<'a> {
+    fn new(
+        scope: &'a TableScope<'a>,
+        x: &str,
+        fixed: &'a [KeyPart],
+        panel: &'a [KeyPart],
+        chart: &ChartSpec,
+    ) -> Result<Self, ExprError> {
+        let rows = scope.rows();
+        let all =
+            |values: &Vals<'_, f64>| -> Vec<f64> { (0..rows).map(|r| values.get(r)).collect() };
+        let keys = Keys::new(fixed, scope)?;
+        let mut series: HashMap<u64, Vec<usize>> = HashMap::new();
+        for (row, hash) in keys.hashes().iter().enumerate() {
+            series.entry(*hash).or_default().push(row);
+        }
+        let latency = match scope.spec.latency.first() {
+            Some(part) => all(&part.value.numbers(scope)?),
+            None => vec![f64::NAN; rows],
+        };
+        let mut bound = vec![f64::NAN; rows];
+        for known in &scope.spec.bounds {
+            let seconds = known.seconds.numbers(scope)?;
+            // `max` passes over NaN, which is a bound that is not known.
+            bound.iter_mut().enumerate().for_each(|(r, b)| *b = b.max(seconds.get(r) * 1e3));
+        }
+        let rate = match &chart.rate {
+            Some(rate) => all(&rate.value.numbers(scope)?),
+            None => bound.iter().zip(&latency).map(|(bound, latency)| bound / latency).collect(),
+        };
+        let mut preferred = vec![chart.prefer.len(); rows];
+        for (n, rule) in chart.prefer.iter().enumerate().rev() {
+            let mask = rule.mask(scope)?;
+            preferred
+                .iter_mut()
+                .enumerate()
+                .filter(|(r, _)| mask.get(*r))
+                .for_each(|(_, p)| *p = n);
+        }
+        let column = scope.table.column(x);
+        Ok(Self {
+            x: (0..rows).map(|r| column.map_or(f64::NAN, |c| c.number(r))).collect(),
+            panels: Keys::new(panel, scope)?,
+            keys,
+            series,
+            latency,
+            bound,
+            rate,
+            preferred,
+        })
+    }
+
+    /// The rows of the series to show, from fast to slow.
+    fn choose(&self, moved: &[usize], marked: &BTreeSet<usize>) -> Vec<Vec<usize>> {
+        let marks: Vec<usize> = marked.iter().copied().filter(|r| *r < self.x.len()).collect();
+        let by = |hashes: &[u64], rows: &[usize]| {
+            let mut counts: HashMap<u64, usize> = HashMap::new();
+            rows.iter().for_each(|r| *counts.entry(hashes[*r]).or_default() += 1);
+            counts
+        };
+        let of = |counts: &HashMap<u64, usize>, hash: u64| counts.get(&hash).copied().unwrap_or(0);
+        let slices = self.panels.hashes();
+        let (slice_marks, slice_moves) = (by(slices, &marks), by(slices, moved));
+        let lines: Vec<&Vec<usize>> =
+            self.series.values().filter(|rows| self.is_line(rows)).collect();
+        let mut size: HashMap<u64, usize> = HashMap::new();
+        lines.iter().for_each(|rows| *size.entry(slices[rows[0]]).or_default() += rows.len());
+        // Rows are unique, so the first one settles ties whatever the order of the map.
+        let best = lines.iter().max_by_key(|rows| {
+            let slice = slices[rows[0]];
+            let interest = (of(&slice_marks, slice), of(&slice_moves, slice), of(&size, slice));
+            (interest, std::cmp::Reverse(rows[0]))
+        });
+        let Some(slice) = best.map(|rows| slices[rows[0]]) else { return Vec::new() };
+
+        let (marks, moves) = (by(self.keys.hashes(), &marks), by(self.keys.hashes(), moved));
+        let hash = |rows: &[usize]| self.keys.hashes()[rows[0]];
+        let within = || lines.iter().filter(|rows| slices[rows[0]] == slice);
+        let told = |rows: &&&Vec<usize>| of(&marks, hash(rows)) + of(&moves, hash(rows)) > 0;
+        let mut pool: Vec<&Vec<usize>> = within().filter(told).copied().collect();
+        if pool.is_empty() {
+            pool = within().copied().collect();
+        }
+        pool.sort_by(|a, b| self.level(a).total_cmp(&self.level(b)).then_with(|| a[0].cmp(&b[0])));
+        let mut first: Vec<usize> = (0..pool.len()).collect();
+        let prefers = |rows: &[usize]| rows.iter().map(|r| self.preferred[*r]).min();
+        let none = self.preferred.len();
+        first.sort_by_key(|i| {
+            let rows = pool[*i];
+            let marks = std::cmp::Reverse(of(&marks, hash(rows)));
+            (marks, prefers(rows).unwrap_or(none), *i)
+        });
+        let wanted = |i: &usize| of(&marks, hash(pool[*i])) > 0 || self.is_preferred(pool[*i]);
+        let mut shown: BTreeSet<usize> =
+            first.iter().copied().filter(wanted).take(SERIES).collect();
+        // The rest from fast to slow, evenly, and not the very first and last of many.
+        let free = SERIES.saturating_sub(shown.len()).min(pool.len());
+        shown.extend((0..free).map(|n| (2 * n + 1) * pool.len() / (2 * free)));
+        shown.into_iter().map(|i| pool[i].clone()).collect()
+    }
+
+    fn is_preferred(&self, rows: &[usize]) -> bool {
+        let most = self.preferred.iter().max().copied().unwrap_or(0);
+        rows.iter().any(|r| self.preferred[*r] < most)
+    }
+
+    fn is_line(&self, rows: &[usize]) -> bool {
+        let mut at: Vec<u64> = rows
+            .iter()
+            .filter(|r| self.x[**r] > 0.0 && self.latency[**r] > 0.0)
+            .map(|r| self.x[*r].to_bits())
+            .collect();
+        at.sort_unstable();
+        at.dedup();
+        at.len() >= POINTS
+    }
+
+    /// The middle latency.
+    fn level(&self, rows: &[usize]) -> f64 {
+        let mut values: Vec<f64> = rows.iter().map(|r| self.latency[*r]).collect();
+        let middle = values.len() / 2;
+        *values.select_nth_unstable_by(middle, f64::total_cmp).1
+    }
+
+    /// How many series there are in a row's slice.
+    fn lines(&self, row: usize) -> usize {
+        let slices = self.panels.hashes();
+        let within = self.series.values().filter(|rows| slices[rows[0]] == slices[row]);
+        within.filter(|rows| self.is_line(rows)).count()
+    }
+
+    /// Points by x; of several rows at one place the first, as the loader serves them.
+    fn points(&self, rows: &[usize], values: &[f64], marked: &BTreeSet<usize>) -> Vec<Point> {
+        let drawn = |v: f64| v > 0.0 && v.is_finite();
+        let mut points: Vec<Point> = rows
+            .iter()
+            .filter(|r| drawn(self.x[**r]) && drawn(values[**r]))
+            .map(|r| Point { x: self.x[*r], y: values[*r], marked: marked.contains(r) })
+            .collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        points.dedup_by(|b, a| {
+            let same = a.x == b.x;
+            a.marked |= same && b.marked;
+            same
+        });
+        points
+    }
+}
+
+/// What each series differs in from the others.
+fn names(side: &Side<'_>, chosen: &[Vec<usize>]) -> Vec<String> {
+    let told: Vec<_> = chosen.iter().map(|rows| side.keys.show(rows[0])).collect();
+    let varies = |i: usize| told.iter().any(|t| t[i].1 != told[0][i].1);
+    let name = |parts: &Vec<(String, serde_json::Value)>| {
+        let parts = parts.iter().enumerate().filter(|(i, _)| varies(*i));
+        parts.map(|(_, (k, v))| format!("{k}={}", text(v))).collect::<Vec<_>>().join(" ")
+    };
+    told.iter().map(name).collect()
+}
+
+fn text(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Format;
+    use crate::spec::Specs;
+
+    /// Synthetic rows: three dtypes, ten shapes, ten sizes.
+    fn gemm(factor: impl Fn(&str, u64, u64) -> f64) -> Table {
+        let mut text = "gemm_dtype,m,n,k,latency\n".to_owned();
+        for dtype in ["bfloat16", "fp8", "nvfp4"] {
+            for n in (1..=10).map(|n| n * 512) {
+                for m in (0..10).map(|m| 1 << m) {
+                    let latency = (n * 128 + m * n) as f64 * 1e-6 * factor(dtype, n, m);
+                    text += &format!("{dtype},{m},{n},128,{latency}\n");
+                }
+            }
+        }
+        Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap()
+    }
+
+    fn place() -> Place {
+        Place {
+            system: "h200_sxm".into(),
+            family: Some("gemm".into()),
+            backend: "vllm".into(),
+            version: "0.24.0".into(),
+        }
+    }
+
+    fn drawn(base: Option<&Table>, head: &Table, marked: &[usize]) -> Figure {
+        let specs = Specs::embedded().unwrap();
+        let place = place();
+        let of = Subject {
+            table: head,
+            spec: &specs.tables["gemm_perf"],
+            place: &place,
+            system: specs.systems.get("h200_sxm"),
+            lookups: &specs.lookups,
+        };
+        let rows = base.map(|base| RowDiff::between(base, head));
+        let change = base.zip(rows.as_ref()).map(|(base, rows)| Change { base, rows });
+        let marked = marked.iter().copied().collect();
+        figure(&ChartSpec::default(), of, change, &marked).unwrap().expect("a chart")
+    }
+
+    #[test]
+    fn a_new_table_shows_a_slice_from_fast_to_slow_with_its_bound() {
+        let figure = drawn(None, &gemm(|_, _, _| 1.0), &[]);
+        assert_eq!(figure.x, "m");
+        assert!(figure.subtitle.contains("6 of 10 series"), "{}", figure.subtitle);
+        let latency = &figure.panels[0];
+        let heads: Vec<&Line> = latency.lines.iter().filter(|l| l.kind == Kind::Head).collect();
+        assert_eq!(heads.len(), SERIES);
+        assert_eq!((heads[0].series.as_str(), heads[5].series.as_str()), ("n=512", "n=5120"));
+        assert!(latency.lines.iter().any(|l| l.kind == Kind::Bound));
+        assert!(latency.lines.iter().all(|l| l.kind != Kind::Base));
+    }
+
+    #[test]
+    fn what_changed_is_shown_before_and_after() {
+        let slower =
+            |dtype: &str, n: u64, _: u64| if dtype == "fp8" && n == 1024 { 2.0 } else { 1.0 };
+        let figure = drawn(Some(&gemm(|_, _, _| 1.0)), &gemm(slower), &[]);
+        assert!(
+            figure.subtitle.starts_with("gemm_dtype=fp8: 1 of 10 series"),
+            "{}",
+            figure.subtitle
+        );
+        let of = |kind| figure.panels[0].lines.iter().find(|l| l.kind == kind).unwrap();
+        let (base, head) = (of(Kind::Base), of(Kind::Head));
+        assert_eq!(base.points.len(), 10);
+        assert_eq!(head.points[3].y / base.points[3].y, 2.0);
+    }
+
+    #[test]
+    fn the_series_of_a_finding_is_shown_and_its_point_marked() {
+        // nvfp4, n = 1536, m = 8.
+        let row = 200 + 20 + 3;
+        let figure = drawn(None, &gemm(|_, _, _| 1.0), &[row]);
+        assert!(figure.subtitle.starts_with("gemm_dtype=nvfp4"), "{}", figure.subtitle);
+        assert_eq!(figure.marked(), 1);
+    }
+
+    #[test]
+    fn a_table_without_a_sweep_has_no_chart() {
+        let text = "gemm_dtype,m,n,k,latency\nfp8,1,128,128,0.1\n";
+        let table = Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
+        let specs = Specs::embedded().unwrap();
+        let place = place();
+        let of = Subject {
+            table: &table,
+            spec: &specs.tables["gemm_perf"],
+            place: &place,
+            system: None,
+            lookups: &specs.lookups,
+        };
+        assert!(figure(&ChartSpec::default(), of, None, &BTreeSet::new()).unwrap().is_none());
+    }
+}

@@ -1,0 +1,123 @@
+//! What a reviewer looks at: latency along a sweep, before and after, and how near it comes to what
+//! the machine allows.
+//!
+//! [`choose`] picks a few series of a table and makes a [`Figure`] of them, by `charts/*.yaml` or
+//! by what the table's spec tells; [`draw`] makes SVG of a figure, [`raster`] PNG of that, and
+//! [`mermaid`] a chart that a site draws from text.
+
+mod choose;
+mod draw;
+mod mermaid;
+mod raster;
+mod spec;
+
+pub use choose::{Change, Subject, figure};
+pub use draw::svg;
+pub use mermaid::mermaid;
+pub use raster::png;
+pub use spec::ChartSpec;
+
+/// A chart: panels one below the other over one axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// A file's name without its ending.
+    pub name: String,
+    /// The table.
+    pub title: String,
+    /// Which of its rows.
+    pub subtitle: String,
+    /// What the axis shows.
+    pub x: String,
+    /// Latency first.
+    pub panels: Vec<Panel>,
+}
+
+/// Lines over the figure's axis; both axes are logarithmic.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// What is shown, with its unit.
+    pub y: String,
+    /// What the machine allows at most, where that is one value.
+    pub limit: Option<f64>,
+    /// The lines, those of one series together.
+    pub lines: Vec<Line>,
+}
+
+/// Points of one series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// The series, by what it differs in from the others.
+    pub series: String,
+    /// Number of the series; lines of one have one colour.
+    pub colour: usize,
+    /// What the points are.
+    pub kind: Kind,
+    /// By x.
+    pub points: Vec<Point>,
+}
+
+/// What a line shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// What the table holds.
+    Head,
+    /// What it held before.
+    Base,
+    /// What physics allows.
+    Bound,
+}
+
+/// A point; both values are above zero.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Place on the sweep.
+    pub x: f64,
+    /// Value there.
+    pub y: f64,
+    /// Whether a finding shows it.
+    pub marked: bool,
+}
+
+impl Figure {
+    /// How many points are of findings.
+    pub fn marked(&self) -> usize {
+        let lines = self.panels.first().map_or(&[][..], |p| &p.lines);
+        lines.iter().flat_map(|l| &l.points).filter(|p| p.marked).count()
+    }
+}
+
+/// A number as axes and hovers show it: three digits, thousands by letter.
+fn short(value: f64) -> String {
+    let (value, unit) = match value.abs() {
+        v if v >= 1e9 => (value / 1e9, "G"),
+        v if v >= 1e6 => (value / 1e6, "M"),
+        v if v >= 1e4 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    let digits = (2.0 - value.abs().max(1e-12).log10().floor()).clamp(0.0, 9.0) as usize;
+    let text = format!("{value:.digits$}");
+    let text =
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn numbers_are_short_and_keep_three_digits() {
+        let shown = |v: f64| short(v);
+        assert_eq!(
+            ["1", "0.02", "0.00123", "65.5k", "4096", "1.05M"].map(str::to_owned),
+            [
+                shown(1.0),
+                shown(0.02),
+                shown(0.001_234),
+                shown(65_536.0),
+                shown(4096.0),
+                shown(1_048_576.0),
+            ]
+        );
+    }
+}

@@ -1,0 +1,36 @@
+//! What the charts of a table show, as `charts/*.yaml` says it.
+
+use serde::Deserialize;
+
+use crate::expr::Expr;
+
+/// What the chart of a table shows. What is left out is taken from the table's spec.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChartSpec {
+    /// The column along the axis; else the first of the sweep that varies.
+    #[serde(default)]
+    pub x: Option<String>,
+    /// Columns of which a chart shows one value each, those that changed most; else all texts.
+    #[serde(default)]
+    pub panel: Option<Vec<String>>,
+    /// Rows whose series are shown first.
+    #[serde(default)]
+    pub prefer: Vec<Expr>,
+    /// What the second panel shows; else the part of the bound that is reached.
+    #[serde(default)]
+    pub rate: Option<Rate>,
+}
+
+/// A rate over the sweep.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// Its name and unit.
+    pub name: String,
+    /// Its value in each row.
+    pub value: Expr,
+    /// What the machine allows.
+    #[serde(default)]
+    pub limit: Option<Expr>,
+}
