@@ -6,6 +6,7 @@
 mod rule;
 mod table;
 mod table_file;
+mod workflow;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,6 +20,7 @@ pub use table::{
     Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,
     measured_unit,
 };
+pub use workflow::{Alternative, Machine, Model, Need, Shape, Workflows};
 
 use crate::catalog::TableFile;
 use crate::error::{Error, Result};
@@ -43,6 +45,8 @@ pub struct Specs {
     pub lookups: Lookups,
     /// How far honest reruns differ.
     pub noise: Noise,
+    /// Default models and the rows that planning one asks for.
+    pub workflows: Workflows,
 }
 
 /// Facts that formulas look up by a text: `bytes(gemm_dtype)`.
@@ -141,6 +145,8 @@ impl Specs {
             }
         } else if role == "rules/noise.yaml" {
             self.noise = parse(shown, text)?;
+        } else if role == "rules/workflows.yaml" {
+            self.workflows.add(text, &self.tables).map_err(|e| malformed(shown, &e))?;
         } else {
             let rule: Rule = parse(shown, text)?;
             if rule.id != stem {
