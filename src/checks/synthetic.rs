@@ -1,7 +1,7 @@
 //! Rows that no machine measured: on the line between their neighbours, one value over and over,
 //! typed with fewer digits than the rest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use serde::Deserialize;
@@ -33,9 +33,9 @@ struct Line {
     windows: usize,
     /// Rows of each.
     rows: usize,
-    /// Least number of points on the line in a window.
+    /// Least number of points on the line in a window, or at one size in all windows.
     points: usize,
-    /// Their least share of the window's points that can be told.
+    /// Their least share of those points of which it can be told.
     share: f64,
     /// The coarsest rounding, over the value, at which a point on the line is no accident.
     rounding: f64,
@@ -151,20 +151,27 @@ impl Line {
         digits: Digits,
     ) -> Option<Sign> {
         let sweep = Sweep::of(rows, keys, values);
-        let (mut on, mut told, mut names) = (BTreeSet::new(), 0, BTreeSet::new());
-        for window in self.windows(values.len()) {
+        // A stretch of the file may be drawn, or one size of all that a sweep goes through.
+        let mut groups: BTreeMap<(&str, Group), Vec<Told>> = BTreeMap::new();
+        for (number, window) in self.windows(values.len()).enumerate() {
             for (part, name) in sweep.axes(&window) {
-                let (here, of) = self.on_line(&sweep.points(part, &window), values, digits);
-                if here.len() >= self.points && here.len() as f64 >= self.share * of as f64 {
-                    on.extend(here);
-                    told += of;
-                    names.insert(name);
+                for told in self.told(&sweep.points(part, &window), values, digits) {
+                    groups.entry((name, Group::Window(number))).or_default().push(told);
+                    groups.entry((name, Group::Size(told.size))).or_default().push(told);
                 }
             }
         }
+        groups.retain(|_, told| {
+            let on = told.iter().filter(|t| t.on_line).count();
+            on >= self.points && on as f64 >= self.share * told.len() as f64
+        });
+        let names: BTreeSet<&str> = groups.keys().map(|(name, _)| *name).collect();
+        let told: BTreeSet<Told> = groups.into_values().flatten().collect();
+        let on: BTreeSet<usize> = told.iter().filter(|t| t.on_line).map(|t| t.row).collect();
         let say = format!(
-            "{} of {told} points looked at lie exactly on the line between their neighbours along {}",
+            "{} of {} points looked at lie exactly on the line between their neighbours along {}",
             on.len(),
+            told.iter().map(|t| t.row).collect::<BTreeSet<_>>().len(),
             super::names(names.into_iter())
         );
         (!on.is_empty()).then_some(Sign { say, rows: on.into_iter().collect() })
@@ -180,15 +187,14 @@ impl Line {
         })
     }
 
-    /// Rows of points that lie on the line between their neighbours, and the number of those of
-    /// which that can be told.
-    fn on_line(&self, points: &[Point], values: &[f64], digits: Digits) -> (Vec<usize>, usize) {
+    /// The points of which it can be told whether they lie on the line between their neighbours.
+    fn told(&self, points: &[Point], values: &[f64], digits: Digits) -> Vec<Told> {
         // What the table's own rounding leaves open cannot be told.
         let coarse = match digits {
             Digits::Decimals(d) => 0.51 * 10f64.powi(-d),
             Digits::All => 0.0,
         };
-        let (mut on, mut told) = (Vec::new(), 0);
+        let mut told = Vec::new();
         for three in points.windows(3) {
             let [a, b, c] = three else { continue };
             let [y0, y1, y2] = [a, b, c].map(|p| values[p.row as usize]);
@@ -197,9 +203,10 @@ impl Line {
             if !one_series || y0 == y2 || coarse > self.rounding * y1 {
                 continue;
             }
-            told += 1;
+            let point = |on_line| Told { row: b.row as usize, size: b.x, on_line };
             // Either line runs between its ends.
             if (y1 - y0) * (y2 - y1) <= 0.0 {
+                told.push(point(false));
                 continue;
             }
             let [x0, x1, x2] = [a, b, c].map(|p| f64::from_bits(p.x));
@@ -207,12 +214,29 @@ impl Line {
             let power = y0 * ((y2 / y0).ln() * (x1 / x0).ln() / (x2 / x0).ln()).exp();
             let near = (y1 - straight).abs().min((y1 - power).abs());
             let limit = self.rounding * y1;
-            if near <= limit && rounding(y1) <= limit && near <= rounding(y1) {
-                on.push(b.row as usize);
-            }
+            let on_line = near <= limit && rounding(y1) <= limit && near <= rounding(y1);
+            told.push(point(on_line));
         }
-        (on, told)
+        told
     }
+}
+
+/// Points that are judged together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    /// Those of a window, by its number.
+    Window(usize),
+    /// Those at one place of the axis, by the bits of its coordinate.
+    Size(u64),
+}
+
+/// A point that may lie on the line between its neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Told {
+    row: usize,
+    /// Bits of its coordinate.
+    size: u64,
+    on_line: bool,
 }
 
 /// A point of a sweep; their order is that of series, and along the axis within one.
@@ -370,6 +394,24 @@ mod tests {
         let measured: Vec<f64> = (0..1000).map(|i| f64::from(i) / 7.0).collect();
         assert_eq!(usual_digits(&measured), Digits::All);
         assert_eq!(usual_digits(&[]), Digits::All);
+    }
+
+    #[test]
+    fn a_point_on_its_line_is_told_by_its_digits() {
+        let line = Line { windows: 1, rows: 10, points: 1, share: 1.0, rounding: 1e-4 };
+        let on_line = |values: [f64; 3], x: [f64; 3]| {
+            let point =
+                |row: usize| Point { series: 1, x: x[row].to_bits(), row: row as u32 };
+            let told = line.told(&[0, 1, 2].map(point), &values, Digits::All);
+            told.first().map(|t| (t.row, t.on_line))
+        };
+        assert_eq!(on_line([1.00003, 2.00004, 3.00005], [1.0, 2.0, 3.0]), Some((1, true)));
+        assert_eq!(on_line([1.00003, 2.00007, 3.00005], [1.0, 2.0, 3.0]), Some((1, false)));
+        // Four times as long for twice the size: a power law.
+        assert_eq!(on_line([0.00011, 0.00044, 0.00176], [1.0, 2.0, 4.0]), Some((1, false)));
+        let drawn = [0.1 / 3.0, 0.4 / 3.0, 1.6 / 3.0];
+        assert_eq!(on_line(drawn, [1.0, 2.0, 4.0]), Some((1, true)));
+        assert_eq!(on_line([1.0, 2.0, 1.0], [1.0, 2.0, 3.0]), None, "flat");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use pep440_rs::Version;
 use super::{CrossContext, names, plural};
 use crate::catalog::{Place, TableFile};
 use crate::finding::Finding;
-use crate::spec::{Machine, Model, Rule, Shape};
+use crate::spec::{Machine, Model, Need, Rule, Shape};
 use crate::system::System;
 
 /// A backend of a system at its newest version.
@@ -17,11 +17,11 @@ struct Newest<'a> {
     /// Place of one of its tables.
     place: &'a Place,
     version: Version,
-    machine: Machine<'a>,
+    system: &'a System,
 }
 
-/// What a model lacks first, and the table that lacks it.
-type Lack<'a> = (String, &'a Shape);
+/// Rows that a model looks up and nothing serves: the first of each alternative.
+type Lack<'a> = Vec<&'a Shape>;
 
 /// One finding for the newest version of each backend that cannot plan some model.
 pub fn check(rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
@@ -31,96 +31,96 @@ pub fn check(rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
 /// The newest version of each backend of each system that holds tables, where all of it is judged:
 /// of a part nothing can be said to be missing.
 fn newest<'a>(at: &'a CrossContext<'a>) -> Vec<Newest<'a>> {
-    let mut found: BTreeMap<(&str, &str), (Version, &Place)> = BTreeMap::new();
+    let mut found: BTreeMap<(&str, &str), (Version, Vec<&TableFile>)> = BTreeMap::new();
     for file in &at.catalog.tables {
-        let place = &file.place;
-        let Ok(version) = Version::from_str(&place.version) else { continue };
-        let slot = found.entry((&place.system, &place.backend));
-        let known = slot.or_insert_with(|| (version.clone(), place));
-        if version > known.0 {
-            *known = (version, place);
+        let Ok(version) = Version::from_str(&file.place.version) else { continue };
+        let slot = found.entry((&file.place.system, &file.place.backend));
+        let (known, files) = slot.or_insert_with(|| (version.clone(), Vec::new()));
+        if version > *known {
+            (*known, *files) = (version, vec![file]);
+        } else if version == *known {
+            files.push(file);
         }
     }
-    let of_place = |place: &'a Place| {
-        let (system, backend, version) = (&place.system, &place.backend, &place.version);
-        at.catalog.tables.iter().filter(move |t| {
-            (&t.place.system, &t.place.backend, &t.place.version) == (system, backend, version)
-        })
-    };
-    let newest = |(version, place): (Version, &'a Place)| {
+    let newest = |(version, files): (Version, Vec<&'a TableFile>)| {
+        let place = &files.first()?.place;
         let system = at.catalog.systems.get(&place.system)?.system.as_ref().ok()?;
-        let machine = Machine { system: Some(system), backend: &place.backend };
-        of_place(place).all(|t| at.judged(t)).then_some(Newest { at, place, version, machine })
+        let whole = files.iter().all(|f| at.judged(f));
+        whole.then_some(Newest { at, place, version, system })
     };
     found.into_values().filter_map(newest).collect()
 }
 
 impl<'a> Newest<'a> {
     fn check(&self, rule: &Rule) -> Option<Finding> {
-        let models = self.at.specs.workflows.models.iter();
-        let judged: Vec<(&String, &Model)> = models.filter(|(_, m)| self.is_for(m)).collect();
-        let mut lacks: Vec<(Lack<'_>, Vec<&str>)> = Vec::new();
-        for (name, model) in &judged {
-            let Some(lack) = self.lack(model) else { continue };
-            match lacks.iter_mut().find(|(l, _)| l.0 == lack.0) {
-                Some((_, names)) => names.push(name),
-                None => lacks.push((lack, vec![name])),
+        let serves = |table: &str| {
+            let known = self.at.specs.tables.contains_key(table);
+            known.then(|| self.sources(table).next().is_some())
+        };
+        let backend = &self.place.backend;
+        let here = Machine { system: Some(self.system), backend, serves: &serves };
+        let is_for = |m: &&(&String, &Model)| {
+            here.is(m.1.when.as_ref()) && here.is(Some(&m.1.claims))
+        };
+        let models: Vec<_> = self.at.specs.workflows.models.iter().collect();
+        let judged: Vec<(&String, Vec<Lack<'_>>)> = models
+            .iter()
+            .filter(is_for)
+            .map(|(name, model)| (*name, self.lacks(model, &here)))
+            .collect();
+        // What one model lacks first, others often do, too.
+        let mut firsts: Vec<(&Lack<'_>, String, Vec<&str>)> = Vec::new();
+        for (name, lacks) in &judged {
+            let Some(first) = lacks.first() else { continue };
+            let said = self::said(first);
+            match firsts.iter_mut().find(|(_, known, _)| *known == said) {
+                Some((_, _, models)) => models.push(name),
+                None => firsts.push((first, said, vec![name])),
             }
         }
-        let ((_, first), _) = lacks.first()?;
-        let said: Vec<String> = lacks
+        let (first, ..) = firsts.first()?;
+        let told: Vec<String> = firsts
             .iter()
-            .map(|((what, shape), of)| {
-                format!("{} of {what}{}", names(of.iter().copied()), self.elsewhere(shape))
+            .map(|(lack, said, models)| {
+                let elsewhere = self.elsewhere(lack);
+                format!("{} for want of {said}{elsewhere}", names(models.iter().copied()))
             })
             .collect();
-        let short: usize = lacks.iter().map(|(_, of)| of.len()).sum();
+        let short: usize = firsts.iter().map(|(.., models)| models.len()).sum();
         let message = format!(
-            "{short} of {} cannot be planned in full, for want {}",
+            "{short} of {} cannot be planned in full: {}",
             plural(judged.len(), "default model"),
-            said.join("; ")
+            told.join("; ")
         );
-        let of_model = |((what, _), of): &(Lack<'_>, Vec<&str>)| {
-            of.iter().map(|m| ((*m).to_owned(), what.clone().into())).collect::<Vec<_>>()
-        };
-        let by_model: serde_json::Map<_, _> = lacks.iter().flat_map(of_model).collect();
-        let (place, path) = self.home(first);
+        let all: BTreeMap<&str, Vec<String>> = judged
+            .iter()
+            .filter(|(_, lacks)| !lacks.is_empty())
+            .map(|(name, lacks)| (name.as_str(), lacks.iter().map(|l| said(l)).collect()))
+            .collect();
+        let shape = first.first()?;
+        let (place, path) = self.home(shape);
         let mut finding = Finding::on_path(&rule.id, rule.severity, &path, message);
-        finding.table = Some(first.table.clone());
-        Some(finding.at(&place).evidence("models", by_model))
+        finding.table = Some(shape.table.clone());
+        Some(finding.at(&place).evidence("lacks", serde_json::json!(all)))
     }
 
-    /// Whether the model runs here, and the backend says that it can be planned.
-    fn is_for(&self, model: &Model) -> bool {
-        let claimed = |table: &String| {
-            self.sources(table).any(|t| self.at.sketches.keys(&t.entry.path) > 0)
+    /// The needs of a model that are not met.
+    fn lacks<'m>(&self, model: &'m Model, here: &Machine<'_>) -> Vec<Lack<'m>> {
+        let needs = model.needs.iter().filter(|n| here.is(n.when.as_ref()));
+        let lack = |need: &'m Need| {
+            let ways = need.any.iter().filter(|a| here.is(a.when.as_ref()));
+            // One way that lacks nothing will do.
+            ways.map(|way| way.shapes.iter().find(|s| !self.served(s))).collect::<Option<Lack<'_>>>()
         };
-        self.machine.is(model.when.as_ref()) && model.claims.iter().all(claimed)
-    }
-
-    /// The first need of a model that is not met.
-    fn lack<'m>(&self, model: &'m Model) -> Option<Lack<'m>> {
-        let here = |when: &Option<_>| self.machine.is(when.as_ref());
-        model.needs.iter().filter(|n| here(&n.when)).find_map(|need| {
-            let mut missing = Vec::new();
-            for alternative in need.any.iter().filter(|a| here(&a.when)) {
-                missing.push(alternative.shapes.iter().find(|s| !self.served(s))?);
-            }
-            let said: Vec<String> =
-                missing.iter().map(|s| format!("{} ({})", s.table, s.name)).collect();
-            Some((said.join(" or "), *missing.first()?))
-        })
+        needs.filter_map(lack).filter(|lack| !lack.is_empty()).collect()
     }
 
     /// Whether some table that the loader reads has such rows; what was not read is not missing.
     fn served(&self, shape: &Shape) -> bool {
-        let holds = |file: &TableFile| match self.at.sketches.held.get(&file.entry.path) {
-            Some(held) => held.get(shape.predicate).copied().unwrap_or(false),
-            None => true,
-        };
+        let holds = |file: &TableFile| self.holds(file, shape).unwrap_or(true);
         match &shape.from {
             Some((backend, field)) => {
-                let version = self.machine.system.and_then(|s| text(s, field));
+                let version = text(self.system, field);
                 let there = |t: &&TableFile| {
                     t.place.backend == *backend && Some(&t.place.version) == version.as_ref()
                 };
@@ -130,45 +130,56 @@ impl<'a> Newest<'a> {
         }
     }
 
+    /// Whether a table has such rows; none where it was not read.
+    fn holds(&self, file: &TableFile, shape: &Shape) -> Option<bool> {
+        let held = self.at.sketches.held.get(&file.entry.path)?;
+        Some(held.get(shape.predicate).copied().unwrap_or(false))
+    }
+
     /// Tables of that name on the system.
     fn tables<'t>(&'t self, table: &'t str) -> impl Iterator<Item = &'t TableFile> {
-        let of_system = move |t: &&TableFile| t.place.system == self.place.system && t.table == table;
-        self.at.catalog.tables.iter().filter(of_system)
+        let here = move |t: &&TableFile| t.place.system == self.place.system && t.table == table;
+        self.at.catalog.tables.iter().filter(here)
     }
 
     /// What the loader reads for a table: the version's own, declared donors, earlier versions.
     fn sources<'t>(&'t self, table: &'t str) -> impl Iterator<Item = &'t TableFile> {
         let dirs = self.at.catalog.dirs.values().map(|d| &d.place);
-        let own = dirs.filter(|p| self.is_own(p));
+        let own = dirs.filter(|p| p.version == self.place.version && self.is_alike(p));
         let donors: Vec<&str> = own.flat_map(|p| self.at.donors(p, table)).collect();
         let shared = self.at.specs.tables.get(table).is_none_or(|s| s.shared);
         let fills = move |version: &str| {
             let earlier = |v: Version| v < self.version;
             donors.contains(&version) || Version::from_str(version).is_ok_and(earlier)
         };
-        let backend = |t: &&TableFile| t.place.backend == self.place.backend;
-        self.tables(table).filter(backend).filter(move |t| {
-            t.place.version == self.place.version || shared && fills(&t.place.version)
-        })
+        let reads = move |t: &&TableFile| {
+            let version = &t.place.version;
+            self.is_alike(&t.place) && (*version == self.place.version || shared && fills(version))
+        };
+        self.tables(table).filter(reads)
     }
 
-    fn is_own(&self, place: &Place) -> bool {
-        let name = |p: &'a Place| (&p.system, &p.backend, &p.version);
-        (&place.system, &place.backend, &place.version) == name(self.place)
+    fn is_alike(&self, place: &Place) -> bool {
+        (&place.system, &place.backend) == (&self.place.system, &self.place.backend)
     }
 
     /// Says where rows are that the loader does not take from there.
-    fn elsewhere(&self, shape: &Shape) -> String {
-        let holds = |t: &&TableFile| {
-            let held = self.at.sketches.held.get(&t.entry.path);
-            held.is_some_and(|h| h.get(shape.predicate) == Some(&true))
+    fn elsewhere(&self, lack: &Lack<'_>) -> String {
+        let [shape] = lack[..] else { return String::new() };
+        let has = |t: &&TableFile| {
+            self.is_alike(&t.place) && self.holds(t, shape).is_some_and(|holds| holds)
         };
-        let alike = self.tables(&shape.table).filter(|t| t.place.backend == self.place.backend);
-        let versions: Vec<&str> = alike.filter(holds).map(|t| t.place.version.as_str()).collect();
-        if versions.is_empty() {
-            return String::new();
+        let mut versions: Vec<(Option<Version>, &str)> = self
+            .tables(&shape.table)
+            .filter(has)
+            .map(|t| t.place.version.as_str())
+            .map(|v| (Version::from_str(v).ok(), v))
+            .collect();
+        versions.sort();
+        match versions.last() {
+            Some((_, newest)) => format!(" ({newest} has it, but versions do not share that table)"),
+            None => String::new(),
         }
-        format!(", which {} has, but no version shares it", names(versions.into_iter()))
     }
 
     /// Where the table belongs.
@@ -179,19 +190,22 @@ impl<'a> Newest<'a> {
             None => None,
         };
         let (backend, version) = match &shape.from {
-            None => (self.place.backend.clone(), Some(self.place.version.clone())),
+            None => (self.place.backend.clone(), self.place.version.clone()),
             Some((backend, field)) => {
-                (backend.clone(), self.machine.system.and_then(|s| text(s, field)))
+                (backend.clone(), text(self.system, field).unwrap_or_default())
             }
         };
-        let version = version.unwrap_or_default();
-        let parts = [family.as_deref(), Some(&*backend), Some(&*version)];
-        let data = self.at.catalog.systems.get(&self.place.system).map(|s| s.data_dir.as_str());
-        let path: Vec<&str> =
-            data.into_iter().chain(parts.into_iter().flatten()).filter(|p| !p.is_empty()).collect();
-        let path = path.join("/");
-        (Place { family, ..self.place.clone() }, path)
+        let data = self.at.catalog.systems.get(&self.place.system).map_or("", |s| &s.data_dir);
+        let parts = [Some(data), family.as_deref(), Some(&*backend), Some(&*version)];
+        let parts: Vec<&str> = parts.into_iter().flatten().filter(|p| !p.is_empty()).collect();
+        (Place { family: family.clone(), ..self.place.clone() }, parts.join("/"))
     }
+}
+
+/// `a table (a kind of row)`, or what is missing of each alternative.
+fn said(lack: &Lack<'_>) -> String {
+    let each = lack.iter().map(|s| format!("{} ({})", s.table, s.name));
+    each.collect::<Vec<_>>().join(" or ")
 }
 
 /// A field of a system as it names a directory.

@@ -13,6 +13,8 @@ use crate::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
 use crate::system::System;
 use crate::table::TableScope;
 
+type Tables = BTreeMap<String, Arc<TableSpec>>;
+
 /// Default models by name, and what they ask of each table.
 #[derive(Debug, Default)]
 pub struct Workflows {
@@ -27,8 +29,8 @@ pub struct Workflows {
 pub struct Model {
     /// Machines and backends that it is for; all when absent.
     pub when: Option<Expr>,
-    /// Tables by which a backend says that it can be planned.
-    pub claims: Vec<String>,
+    /// Tables by which a backend says that such models can be planned on it.
+    pub claims: Expr,
     /// What planning it looks up.
     pub needs: Vec<Need>,
 }
@@ -73,7 +75,7 @@ struct ModelFile {
     about: String,
     #[serde(default)]
     when: Option<Spanned<Expr>>,
-    claims: Vec<Spanned<String>>,
+    claims: Spanned<Expr>,
     needs: Vec<Spanned<NeedFile>>,
 }
 
@@ -112,12 +114,14 @@ struct From {
     version: String,
 }
 
-/// What a machine and a backend are, for `when`.
+/// What a machine and a backend are, for `when` and `claims`.
 pub struct Machine<'a> {
     /// The machine; none when a formula is only tried.
     pub system: Option<&'a System>,
     /// The backend.
     pub backend: &'a str,
+    /// Whether there is something to serve of a table, by its name; none where no table has it.
+    pub serves: &'a dyn Fn(&str) -> Option<bool>,
 }
 
 impl Scope for Machine<'_> {
@@ -130,7 +134,7 @@ impl Scope for Machine<'_> {
         match name {
             "backend" => Some(one(self.backend)),
             "system" => Some(one(self.system.map_or("", |s| &s.name))),
-            _ => None,
+            table => (self.serves)(table).map(|serves| Value::Bool(Vals::One(serves))),
         }
     }
 
@@ -155,36 +159,32 @@ impl Workflows {
     pub(super) fn add(
         &mut self,
         text: &str,
-        tables: &BTreeMap<String, Arc<TableSpec>>,
+        tables: &Tables,
     ) -> Result<(), String> {
         let models: BTreeMap<String, ModelFile> = super::yaml(text)?;
         for (name, file) in models {
-            let mut needs = Vec::new();
-            for need in file.needs {
-                needs.push(self.need(need, tables).map_err(|e| format!("{name}: {e}"))?);
-            }
-            let unknown = |t: &&Spanned<String>| !tables.contains_key(&t.value);
-            if let Some(claim) = file.claims.iter().find(unknown) {
-                return Err(format!("{name}: {} is no known table{}", claim.value, at(claim)));
-            }
-            let model = Model {
-                when: condition(file.when).map_err(|e| format!("{name}: {e}"))?,
-                claims: file.claims.into_iter().map(|c| c.value).collect(),
-                needs,
-            };
+            let model = self.model(file, tables).map_err(|e| format!("{name}: {e}"))?;
             self.models.insert(name, model);
         }
         Ok(())
     }
 
-    fn need(
-        &mut self,
-        need: Spanned<NeedFile>,
-        tables: &BTreeMap<String, Arc<TableSpec>>,
-    ) -> Result<Need, String> {
+    fn model(&mut self, file: ModelFile, tables: &Tables) -> Result<Model, String> {
+        Ok(Model {
+            when: file.when.map(|when| condition(when, tables)).transpose()?,
+            claims: condition(file.claims, tables)?,
+            needs: file
+                .needs
+                .into_iter()
+                .map(|need| self.need(need, tables))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn need(&mut self, need: Spanned<NeedFile>, tables: &Tables) -> Result<Need, String> {
         let place = at(&need);
         let NeedFile { when, any, table, shape, rows, each, from } = need.value;
-        let when = condition(when)?;
+        let when = when.map(|when| condition(when, tables)).transpose()?;
         if !any.is_empty() {
             if table.is_some() || rows.is_some() || shape.is_some() || from.is_some() {
                 return Err(format!("`any` stands alone or with `when`{place}"));
@@ -203,7 +203,8 @@ impl Workflows {
                     }
                     shapes.append(&mut one.shapes);
                 }
-                alternatives.push(Alternative { when: condition(file.when)?, shapes });
+                let when = file.when.map(|when| condition(when, tables)).transpose()?;
+                alternatives.push(Alternative { when, shapes });
             }
             return Ok(Need { when, any: alternatives });
         }
@@ -291,15 +292,15 @@ fn expanded(rows: &Expr, each: &BTreeMap<String, Vec<String>>) -> Vec<(String, S
 }
 
 /// A condition on machine and backend, tried on none.
-fn condition(when: Option<Spanned<Expr>>) -> Result<Option<Expr>, String> {
-    let Some(when) = when else { return Ok(None) };
-    let machine = Machine { system: None, backend: "" };
+fn condition(when: Spanned<Expr>, tables: &Tables) -> Result<Expr, String> {
+    let serves = |table: &str| tables.contains_key(table).then_some(false);
+    let machine = Machine { system: None, backend: "", serves: &serves };
     let known = |c: &&str| machine.column(c).is_some();
     if let Some(unknown) = when.value.columns().into_iter().find(|c| !known(c)) {
-        return Err(format!("`when` knows backend and system, not {unknown}{}", at(&when)));
+        return Err(format!("{unknown} is neither a table, nor backend or system{}", at(&when)));
     }
     when.value.mask(&machine).map_err(|e| format!("{e}{}", at(&when)))?;
-    Ok(Some(when.value))
+    Ok(when.value)
 }
 
 fn at<T>(spanned: &Spanned<T>) -> String {
