@@ -59,6 +59,9 @@ enum Digits {
 /// Most decimals that count as rounding.
 const MOST_DECIMALS: i32 = 8;
 
+/// Numbers of three digits are below it, by their last digit.
+const MOST_DIGITS: f64 = 999.5;
+
 /// Decimals that typed numbers have at most, where the measured ones have them all.
 const NANOSECONDS: i32 = 6;
 
@@ -113,18 +116,22 @@ impl Signs {
 
     /// Runs of values with fewer digits than the table's others.
     fn rounded(&self, values: &[f64], digits: Digits) -> Option<Sign> {
-        let (least, most) = match digits {
-            // Some writers print large values whole, so a round number has few digits too.
-            Digits::Decimals(d) => (d - self.decimals, 1e3),
-            Digits::All => (NANOSECONDS, f64::INFINITY),
+        let least = match digits {
+            Digits::Decimals(decimals) => decimals - self.decimals,
+            Digits::All => NANOSECONDS,
         };
         if least < 0 {
             return None;
         }
         let scale = 10f64.powi(least);
         let round = |row: usize| {
-            let scaled = values[row] * scale;
-            scaled > 0.0 && scaled < most && is_whole(scaled)
+            let value = values[row];
+            let typed = || match (digits, self::digits(value)) {
+                // Some writers give every value so many digits, and few decimals to large ones.
+                (Digits::Decimals(_), Digits::Decimals(d)) => value * 10f64.powi(d) < MOST_DIGITS,
+                _ => true,
+            };
+            value > 0.0 && is_whole(value * scale) && typed()
         };
         let found = runs(values.len(), self.rounded, |a, b| round(a) && round(b));
         let longest = found.iter().max_by_key(|run| run.len())?;
@@ -295,8 +302,7 @@ impl<'a> Sweep<'a> {
         let Some(axis) = self.keys.numbers(part) else { return Vec::new() };
         let series = self.keys.without(part, &self.also, window.clone());
         let measured = |(row, _): &(usize, u64)| axis.get(*row) >= 0.0 && self.values[*row] > 0.0;
-        let point =
-            |(row, series)| Point { series, x: axis.get(row).to_bits(), row: row as u32 };
+        let point = |(row, series)| Point { series, x: axis.get(row).to_bits(), row: row as u32 };
         let mut points: Vec<Point> =
             window.clone().zip(series).filter(measured).map(point).collect();
         points.sort_unstable();
@@ -400,8 +406,7 @@ mod tests {
     fn a_point_on_its_line_is_told_by_its_digits() {
         let line = Line { windows: 1, rows: 10, points: 1, share: 1.0, rounding: 1e-4 };
         let on_line = |values: [f64; 3], x: [f64; 3]| {
-            let point =
-                |row: usize| Point { series: 1, x: x[row].to_bits(), row: row as u32 };
+            let point = |row: usize| Point { series: 1, x: x[row].to_bits(), row: row as u32 };
             let told = line.told(&[0, 1, 2].map(point), &values, Digits::All);
             told.first().map(|t| (t.row, t.on_line))
         };

@@ -59,9 +59,8 @@ impl<'a> Newest<'a> {
         };
         let backend = &self.place.backend;
         let here = Machine { system: Some(self.system), backend, serves: &serves };
-        let is_for = |m: &&(&String, &Model)| {
-            here.is(m.1.when.as_ref()) && here.is(Some(&m.1.claims))
-        };
+        let is_for =
+            |m: &&(&String, &Model)| here.is(m.1.when.as_ref()) && here.is(Some(&m.1.claims));
         let models: Vec<_> = self.at.specs.workflows.models.iter().collect();
         let judged: Vec<(&String, Vec<Lack<'_>>)> = models
             .iter()
@@ -110,7 +109,8 @@ impl<'a> Newest<'a> {
         let lack = |need: &'m Need| {
             let ways = need.any.iter().filter(|a| here.is(a.when.as_ref()));
             // One way that lacks nothing will do.
-            ways.map(|way| way.shapes.iter().find(|s| !self.served(s))).collect::<Option<Lack<'_>>>()
+            ways.map(|way| way.shapes.iter().find(|s| !self.served(s)))
+                .collect::<Option<Lack<'_>>>()
         };
         needs.filter_map(lack).filter(|lack| !lack.is_empty()).collect()
     }
@@ -177,7 +177,9 @@ impl<'a> Newest<'a> {
             .collect();
         versions.sort();
         match versions.last() {
-            Some((_, newest)) => format!(" ({newest} has it, but versions do not share that table)"),
+            Some((_, newest)) => {
+                format!(" ({newest} has it, but versions do not share that table)")
+            }
             None => String::new(),
         }
     }

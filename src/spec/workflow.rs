@@ -156,11 +156,7 @@ impl Machine<'_> {
 
 impl Workflows {
     /// Adds the models of a file; one of the same name is replaced. The error is one line.
-    pub(super) fn add(
-        &mut self,
-        text: &str,
-        tables: &Tables,
-    ) -> Result<(), String> {
+    pub(super) fn add(&mut self, text: &str, tables: &Tables) -> Result<(), String> {
         let models: BTreeMap<String, ModelFile> = super::yaml(text)?;
         for (name, file) in models {
             let model = self.model(file, tables).map_err(|e| format!("{name}: {e}"))?;
@@ -211,14 +207,11 @@ impl Workflows {
         let (Some(table), Some(shape), Some(rows)) = (table, shape, rows) else {
             return Err(format!("a need has `table`, `shape` and `rows`, or `any`{place}"));
         };
-        let spec =
-            tables.get(&table).ok_or_else(|| format!("{table} is no known table{place}"))?;
+        let spec = tables.get(&table).ok_or_else(|| format!("{table} is no known table{place}"))?;
         let from = from.map(|f| (f.backend, f.version));
         let mut shapes = Vec::new();
         for (suffix, predicate) in expanded(&rows, &each) {
-            let predicate = self
-                .predicate(spec, &predicate)
-                .map_err(|e| format!("{e}{place}"))?;
+            let predicate = self.predicate(spec, &predicate).map_err(|e| format!("{e}{place}"))?;
             let name = format!("{shape}{suffix}");
             shapes.push(Shape { table: table.clone(), name, from: from.clone(), predicate });
         }

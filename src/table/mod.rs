@@ -301,7 +301,9 @@ impl Scope for TableScope<'_> {
     fn column(&self, name: &str) -> Option<Value<'_>> {
         let constant = |text: &str| Value::Text(Vals::One(0), Cow::Owned(vec![text.into()]));
         match self.table.column(name) {
-            Some(column) if self.spec.fits(name, column) => Some(column.value(self.range.clone(), self.step)),
+            Some(column) if self.spec.fits(name, column) => {
+                Some(column.value(self.range.clone(), self.step))
+            }
             Some(_) => None,
             None if name == "system" => Some(constant(&self.place.system)),
             None => None,
