@@ -62,6 +62,8 @@ pub struct Sketch {
 pub struct Sketches {
     /// Sketches by path.
     pub by_path: BTreeMap<String, Sketch>,
+    /// Which of the rows that default models ask for a table has, by path.
+    pub held: BTreeMap<String, Vec<bool>>,
 }
 
 impl Sketch {

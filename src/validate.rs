@@ -118,6 +118,8 @@ struct Sidecars {
 /// What judging a table leaves; one that cannot be read has no sketch.
 struct Judged {
     sketch: Option<Sketch>,
+    /// Which of the rows that default models ask for it has.
+    held: Vec<bool>,
     findings: Vec<Finding>,
 }
 
@@ -163,7 +165,9 @@ impl Job<'_> {
             if *judge {
                 rows += sketch.rows as u64;
             }
-            sketches.by_path.insert(self.catalog.tables[*index].entry.path.clone(), sketch);
+            let path = &self.catalog.tables[*index].entry.path;
+            sketches.by_path.insert(path.clone(), sketch);
+            sketches.held.insert(path.clone(), judged.held);
         }
         sink.extend(self.against_neighbours(&tables, &sketches, &sidecars));
         let cross = CrossContext {
@@ -264,6 +268,11 @@ impl Job<'_> {
         file.system.as_ref().ok().or_else(|| self.specs.systems.get(name))
     }
 
+    /// Whether a rule asks what default models find.
+    fn plans(&self) -> bool {
+        self.rules.iter().any(|r| r.check.plans())
+    }
+
     /// Judges a table by some rules, and takes its sketch to compare others with.
     fn table(&self, file: &TableFile, sidecars: &Sidecars, rules: &[Arc<Rule>]) -> Result<Judged> {
         let work = || self.judge_table(file, sidecars, rules);
@@ -316,6 +325,10 @@ impl Job<'_> {
             (Some(scope), None) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
             (None, _) => None,
         };
+        let held = match &scope {
+            Some(scope) if self.plans() => self.specs.workflows.held(&file.table, scope)?,
+            _ => Vec::new(),
+        };
         let context = TableContext {
             file,
             spec: &spec,
@@ -331,7 +344,7 @@ impl Job<'_> {
             findings.extend(rule.check.table(rule, &context)?);
             findings.extend(rule.check.placement(rule, file, &spec));
         }
-        Ok(Judged { sketch, findings })
+        Ok(Judged { sketch, held, findings })
     }
 
     /// In how many ways a table's rows name another origin than its place.

@@ -78,6 +78,7 @@ fn rule_ids_are_the_contract() {
     sidecar-contradiction
     sidecar-invalid
     sidecar-missing
+    synthetic-rows
     system-invalid
     system-suspicious
     table-empty
@@ -88,6 +89,7 @@ fn rule_ids_are_the_contract() {
     version-mismatch
     waiver-expired
     waiver-unused
+    workflow-incomplete
     ");
 }
 

@@ -563,3 +563,44 @@ fn a_slice_that_its_sidecar_declares_measured_otherwise_is_an_info() {
     assert_eq!(severity, "\"info\"");
     assert!(message.contains("dispatch: \\\"with launch overhead\\\""), "{message}");
 }
+
+#[test]
+fn a_made_up_model_is_a_few_lines_of_yaml() {
+    let tree = Tree::new();
+    tree.file("systems/h200_sxm.yaml", common::H200);
+    let model = |dtype: &str, gpus: u32| {
+        format!(
+            "dense-1b:\n  about: Synthetic.\n  when: gpu.sm_version >= 90\n  claims: gemm_perf\n  needs:\n\
+             \x20   - table: gemm_perf\n      shape: some\n      rows: m >= 16\n      each: {{ gemm_dtype: [bfloat16, {dtype}] }}\n\
+             \x20   - table: custom_allreduce_perf\n      shape: some\n      rows: num_gpus = {gpus}\n"
+        )
+    };
+    let find = || tree.validate(&["--only", "workflow-incomplete"]);
+    let rows = common::gemm(&[(16, 0.5)]);
+    let older = "data/h200_sxm/vllm/0.22.0";
+    tree.file("data/h200_sxm/vllm/0.24.0/gemm_perf.txt", &rows);
+    tree.file(&format!("{older}/gemm_perf.txt"), rows.replace("bfloat16", "fp8"));
+    let reduce = "framework,version,device,op_name,kernel_source,allreduce_dtype,num_gpus,message_size,latency\n\
+                  vLLM,0.24.0,NVIDIA H200,all_reduce,vLLM_custom_graph,bfloat16,8,8192,0.1\n";
+    tree.file("data/h200_sxm/vllm/0.24.0/custom_allreduce_perf.txt", reduce);
+    tree.file(&format!("{older}/custom_allreduce_perf.txt"), reduce.replace(",8,8192", ",2,8192"));
+
+    let overlay = ".perfdb-gate/rules/workflows.yaml";
+    tree.file(overlay, model("fp8", 8));
+    assert!(
+        !find().out().contains("for want of"),
+        "an earlier version serves fp8: {}",
+        find().out()
+    );
+    tree.file(overlay, model("int8", 8));
+    let told = "dense-1b for want of gemm_perf (some, gemm_dtype = int8)";
+    assert!(find().out().contains(told), "{}{}", find().out(), find().err());
+    tree.file(overlay, model("fp8", 2));
+    let told = "custom_allreduce_perf (some) (0.22.0 has it, but versions do not share that table)";
+    assert!(find().out().contains(told), "{}", find().out());
+    let part = tree.validate(&["--only", "workflow-incomplete", "--table", "gemm"]);
+    assert!(!part.out().contains("for want of"), "a part says nothing: {}", part.out());
+    tree.file(overlay, model("fp8", 2).replace("num_gpus", "gpus"));
+    let err = find().err();
+    assert!(err.contains("custom_allreduce_perf has no column gpus at line 10"), "{err}");
+}

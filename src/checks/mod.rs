@@ -13,8 +13,10 @@ mod placement;
 mod power;
 mod reuse;
 mod sidecars;
+mod synthetic;
 mod systems;
 mod values;
+mod workflows;
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -80,6 +82,10 @@ pub enum Check {
     Spike(outliers::Standout),
     /// Points faster than both neighbours along every axis.
     Drop(outliers::Standout),
+    /// Rows that no machine measured.
+    Synthetic(synthetic::Signs),
+    /// Default models that cannot be planned.
+    Workflows,
     /// Far fewer rows than elsewhere.
     Parity(parity::Shares),
     /// Tables of which no sidecar tells where they come from.
@@ -168,7 +174,7 @@ pub struct CrossContext<'a> {
     pub age: &'a dyn Fn(&TableFile, &TableFile) -> Option<Ordering>,
     /// Levels of slices by the points they take, for the rules that share them.
     pub levels: RefCell<BTreeMap<usize, Rc<BTreeMap<String, Levels>>>>,
-    /// What is known of tables, and how far honest reruns differ.
+    /// What is known of tables and models, and how far honest reruns differ.
     pub specs: &'a Specs,
 }
 
@@ -239,6 +245,7 @@ impl Check {
             Self::PowerLimit(tolerance) => tolerance.check(&rows)?,
             Self::DuplicateKey(conflict) => conflict.check(&rows)?,
             Self::SpeedOfLight(margins) => margins.check(&rows)?,
+            Self::Synthetic(signs) => signs.check(&rows).into_iter().collect(),
             Self::SidecarContradiction(_) => sidecars::row_count(&rows).into_iter().collect(),
             _ => Vec::new(),
         })
@@ -327,6 +334,11 @@ impl Check {
         (!told.is_empty()).then(finding)
     }
 
+    /// Whether it asks which rows of the default models' tables hold.
+    pub fn plans(&self) -> bool {
+        matches!(self, Self::Workflows)
+    }
+
     /// Judges all tables against each other.
     pub fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
         match self {
@@ -335,6 +347,7 @@ impl Check {
             Self::UnitShift(units) => units.check(rule, at),
             Self::Spike(standout) => standout.check(rule, at, true),
             Self::Drop(standout) => standout.check(rule, at, false),
+            Self::Workflows => workflows::check(rule, at),
             _ => Vec::new(),
         }
     }

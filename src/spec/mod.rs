@@ -6,6 +6,7 @@
 mod rule;
 mod table;
 mod table_file;
+mod workflow;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,6 +20,7 @@ pub use table::{
     Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,
     measured_unit,
 };
+pub use workflow::{Alternative, Machine, Model, Need, Shape, Workflows};
 
 use crate::catalog::TableFile;
 use crate::chart::ChartSpec;
@@ -47,6 +49,8 @@ pub struct Specs {
     pub noise: Noise,
     /// What the charts of tables show, by file stem.
     pub charts: BTreeMap<String, ChartSpec>,
+    /// Default models and the rows that planning one asks for.
+    pub workflows: Workflows,
 }
 
 /// Facts that formulas look up by a text: `bytes(gemm_dtype)`.
@@ -148,6 +152,8 @@ impl Specs {
             self.charts.extend(parse::<BTreeMap<String, ChartSpec>>(shown, text)?);
         } else if role == "rules/noise.yaml" {
             self.noise = parse(shown, text)?;
+        } else if role == "rules/workflows.yaml" {
+            self.workflows.add(text, &self.tables).map_err(|e| malformed(shown, &e))?;
         } else {
             let rule: Rule = parse(shown, text)?;
             if rule.id != stem {

@@ -150,6 +150,12 @@ impl TableSpec {
         self.columns.iter().find(|c| c.name == name)
     }
 
+    /// Whether formulas may read the column. `system` is the place's, so that one can tell a machine
+    /// from the others.
+    pub fn knows(&self, column: &str) -> bool {
+        column == "system" || IDENTITY.contains(&column) || self.column(column).is_some()
+    }
+
     /// Whether a column holds what the spec says, or the spec says nothing of it.
     pub fn fits(&self, name: &str, found: &Column) -> bool {
         let kind = match self.column(name) {

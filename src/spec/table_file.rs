@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::table::{
-    Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,
+    Bound, Bucket, ColumnKind, ColumnSpec, Guard, KeyPart, Serves, TableSpec, Unit,
 };
 use crate::expr::{Expr, Lookup, Scope, Vals, Value};
 
@@ -141,15 +141,13 @@ impl Table {
         if spec.key.is_empty() || spec.latency.is_empty() {
             return Err(bad("it needs a key and a measured column".into()));
         }
-        // `system` is the place's, so that a formula can tell one machine from the others.
-        let known = |c: &str| c == "system" || IDENTITY.contains(&c) || spec.column(c).is_some();
         // Types are the spec's, so a formula that mixes them is found here and not by some table.
         for formula in spec.formulas() {
             formula.eval(&Types(&spec)).map_err(|e| bad(e.to_string()))?;
         }
         let named = spec.formulas().flat_map(Expr::columns);
         let plain = spec.sweep.iter().chain(spec.zero.keys()).map(String::as_str);
-        if let Some(unknown) = named.chain(plain).find(|c| !known(c)) {
+        if let Some(unknown) = named.chain(plain).find(|c| !spec.knows(c)) {
             return Err(bad(format!("a formula reads {unknown}, which is no column of it")));
         }
         Ok(spec)
@@ -157,7 +155,7 @@ impl Table {
 }
 
 /// No rows, with the types that a spec gives: what formulas are tried on when the spec is read.
-struct Types<'a>(&'a TableSpec);
+pub(super) struct Types<'a>(pub &'a TableSpec);
 
 impl Scope for Types<'_> {
     fn rows(&self) -> usize {

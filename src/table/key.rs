@@ -1,5 +1,7 @@
 //! The loader's key of every row: a 64-bit hash for speed, the values themselves for certainty.
 
+use std::ops::Range;
+
 use crate::expr::{ExprError, NULL_CODE, Scope, Vals, Value};
 use crate::spec::KeyPart;
 use crate::table::{number_json, text_json};
@@ -17,7 +19,7 @@ impl<'a> Keys<'a> {
             .iter()
             .map(|p| Ok((p.name.as_str(), p.value.eval(scope)?)))
             .collect::<Result<_, ExprError>>()?;
-        let mut keys = Self { parts, hashes: vec![0x9e37_79b9_7f4a_7c15; scope.rows()] };
+        let mut keys = Self { parts, hashes: vec![SEED; scope.rows()] };
         keys.hash();
         Ok(keys)
     }
@@ -54,6 +56,34 @@ impl<'a> Keys<'a> {
         })
     }
 
+    /// A part's numbers, one a row; none where it holds names or flags.
+    pub fn numbers(&self, part: usize) -> Option<&Vals<'a, f64>> {
+        match &self.parts.get(part)?.1 {
+            Value::Number(numbers) => Some(numbers),
+            _ => None,
+        }
+    }
+
+    /// A hash of the key without one part, and of the texts of `also`, for some rows: alike for
+    /// rows of one table that differ in that part alone.
+    pub fn without(&self, part: usize, also: &[&[u32]], rows: Range<usize>) -> Vec<u64> {
+        let mut hashes = vec![SEED; rows.len()];
+        for (_, value) in self.parts.iter().enumerate().filter(|(i, _)| *i != part) {
+            let rows = rows.clone();
+            match &value.1 {
+                Value::Number(Vals::Rows(v)) => mix_all(&mut hashes, &v[rows], number_bits),
+                Value::Bool(Vals::Rows(v)) => mix_all(&mut hashes, &v[rows], u64::from),
+                Value::Text(Vals::Rows(v), _) => mix_all(&mut hashes, &v[rows], u64::from),
+                // The same in every row.
+                _ => {}
+            }
+        }
+        for codes in also {
+            mix_all(&mut hashes, &codes[rows.clone()], u64::from);
+        }
+        hashes
+    }
+
     /// Whether two rows have the same key.
     pub fn equal(&self, a: usize, b: usize) -> bool {
         self.parts.iter().all(|(_, value)| match value {
@@ -80,8 +110,11 @@ impl<'a> Keys<'a> {
     }
 }
 
-#[inline]
+/// What hashes start from.
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// Bits that are equal for equal numbers: one zero, one NaN.
+#[inline]
 pub(crate) fn number_bits(value: f64) -> u64 {
     if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
 }
@@ -100,11 +133,13 @@ fn fold<T: Copy>(hashes: &mut [u64], values: &Vals<'_, T>, bits: impl Fn(T) -> u
             let bits = bits(*v);
             hashes.iter_mut().for_each(|h| *h = mix(*h, bits));
         }
-        Vals::Rows(values) => {
-            for (hash, value) in hashes.iter_mut().zip(values.iter()) {
-                *hash = mix(*hash, bits(*value));
-            }
-        }
+        Vals::Rows(values) => mix_all(hashes, values, bits),
+    }
+}
+
+fn mix_all<T: Copy>(hashes: &mut [u64], values: &[T], bits: impl Fn(T) -> u64) {
+    for (hash, value) in hashes.iter_mut().zip(values) {
+        *hash = mix(*hash, bits(*value));
     }
 }
 

@@ -190,8 +190,20 @@ impl Column {
         }
     }
 
-    fn value(&self, range: Range<usize>) -> Value<'_> {
+    fn value(&self, range: Range<usize>, step: usize) -> Value<'_> {
         match self {
+            Self::Text { codes, dict, .. } if step > 1 => {
+                let codes = codes[range].iter().step_by(step).copied().collect();
+                Value::Text(Vals::Rows(Cow::Owned(codes)), Cow::Borrowed(dict))
+            }
+            Self::Bool { values, .. } if step > 1 => {
+                let flags = values[range].iter().step_by(step).copied().collect();
+                Value::Bool(Vals::Rows(Cow::Owned(flags)))
+            }
+            Self::Int { .. } | Self::Float { .. } if step > 1 => {
+                let numbers = range.step_by(step).map(|row| self.number(row)).collect();
+                Value::Number(Vals::Rows(Cow::Owned(numbers)))
+            }
             Self::Int { values, nulls } => {
                 let mut numbers: Vec<f64> =
                     values[range.clone()].iter().map(|v| *v as f64).collect();
@@ -250,6 +262,8 @@ pub struct TableScope<'a> {
     pub lookups: &'a Lookups,
     /// The rows in view.
     range: Range<usize>,
+    /// Every how many of them is.
+    step: usize,
 }
 
 impl<'a> TableScope<'a> {
@@ -261,7 +275,12 @@ impl<'a> TableScope<'a> {
         system: Option<&'a System>,
         lookups: &'a Lookups,
     ) -> Self {
-        Self { table, spec, place, system, lookups, range: 0..table.rows }
+        Self { table, spec, place, system, lookups, range: 0..table.rows, step: 1 }
+    }
+
+    /// The same table, some `count` evenly spaced rows of it.
+    pub fn spaced(&self, count: usize) -> Self {
+        Self { range: self.range.clone(), step: (self.range.len() / count).max(1), ..*self }
     }
 
     /// The same table, a part of its rows at a time: columns of a part stay within the cache.
@@ -276,13 +295,15 @@ impl<'a> TableScope<'a> {
 
 impl Scope for TableScope<'_> {
     fn rows(&self) -> usize {
-        self.range.len()
+        self.range.len().div_ceil(self.step)
     }
 
     fn column(&self, name: &str) -> Option<Value<'_>> {
         let constant = |text: &str| Value::Text(Vals::One(0), Cow::Owned(vec![text.into()]));
         match self.table.column(name) {
-            Some(column) if self.spec.fits(name, column) => Some(column.value(self.range.clone())),
+            Some(column) if self.spec.fits(name, column) => {
+                Some(column.value(self.range.clone(), self.step))
+            }
             Some(_) => None,
             None if name == "system" => Some(constant(&self.place.system)),
             None => None,
