@@ -132,10 +132,10 @@ pub fn figure(
             .join("-"),
         title: format!("{} on {}, {} {}", of.spec.name, place.system, place.backend, place.version),
         subtitle: format!(
-            "{}{} of {} series{told}{bound}",
-            if slice.is_empty() { String::new() } else { slice.join(" ") + ": " },
+            "{} of {} series{told}{bound}{}",
             chosen.len(),
-            head.lines(*first)
+            head.lines(*first),
+            if slice.is_empty() { String::new() } else { format!("; {}", slice.join(" ")) }
         ),
         x,
         panels: panels.into_iter().filter(|p| !p.lines.is_empty()).collect(),
@@ -429,7 +429,8 @@ mod tests {
             |dtype: &str, n: u64, _: u64| if dtype == "fp8" && n == 1024 { 2.0 } else { 1.0 };
         let figure = drawn(Some(&gemm(|_, _, _| 1.0)), &gemm(slower), &[]);
         assert!(
-            figure.subtitle.starts_with("gemm_dtype=fp8: 1 of 10 series"),
+            figure.subtitle.starts_with("1 of 10 series, dashed")
+                && figure.subtitle.ends_with("gemm_dtype=fp8"),
             "{}",
             figure.subtitle
         );
@@ -444,7 +445,7 @@ mod tests {
         // nvfp4, n = 1536, m = 8.
         let row = 200 + 20 + 3;
         let figure = drawn(None, &gemm(|_, _, _| 1.0), &[row]);
-        assert!(figure.subtitle.starts_with("gemm_dtype=nvfp4"), "{}", figure.subtitle);
+        assert!(figure.subtitle.ends_with("gemm_dtype=nvfp4"), "{}", figure.subtitle);
         assert_eq!(figure.marked(), 1);
     }
 

@@ -143,8 +143,9 @@ fn draw_panel<'a>(
                 chart.draw_series(DashedLineSeries::new(points(), dash, gap, style))?;
             }
             Kind::Bound => {
-                chart
-                    .draw_series(LineSeries::new(points(), colour.mix(0.55).stroke_width(FINE)))?;
+                let style = colour.mix(0.55).stroke_width(FINE);
+                let seen = points().filter(|p| (y.0..=y.1).contains(&p.1));
+                chart.draw_series(LineSeries::new(seen, style))?;
             }
         }
         if line.kind == Kind::Bound {
