@@ -14,22 +14,26 @@
 //! as [`validate`] or [`sanity`] puts these together.
 
 pub mod baseline;
+mod blocks;
 pub mod catalog;
 pub mod checks;
 pub mod comment;
-
+pub mod coverage;
 pub mod diff;
 mod digest;
 pub mod error;
 pub mod explain;
 pub mod expr;
 pub mod finding;
+pub mod gaps;
+pub mod ledger;
 pub mod noise;
 mod parallel;
 pub mod report;
 pub mod sanity;
 pub mod selection;
 pub mod series;
+pub mod served;
 pub mod settings;
 pub mod sidecar;
 pub mod sketch;

@@ -157,7 +157,7 @@ impl Table {
 }
 
 /// No rows, with the types that a spec gives: what formulas are tried on when the spec is read.
-struct Types<'a>(&'a TableSpec);
+pub(super) struct Types<'a>(pub(super) &'a TableSpec);
 
 impl Scope for Types<'_> {
     fn rows(&self) -> usize {
