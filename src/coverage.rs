@@ -326,10 +326,7 @@ mod tests {
             Column::Text { codes: vec![1, NULL_CODE, 0], dict: dict(&["fp8", "bf16", "unmet"]) },
             Column::Narrow(vec![8.0, f32::NAN, 0.0]),
         ]);
-        let b = of(vec![
-            Column::One(Cell::Text("fp4".into())),
-            Column::Wide(vec![-0.0, 0.1, 8.0]),
-        ]);
+        let b = of(vec![Column::One(Cell::Text("fp4".into())), Column::Wide(vec![-0.0, 0.1, 8.0])]);
         let points = [(&a, 0), (&b, 1), (&a, 1), (&a, 2), (&b, 0)];
         for (part, shown) in [(0, "null bf16 fp4 fp8"), (1, "null 0 0.1 8")] {
             let (values, codes) = distinct(part, &points);

@@ -132,7 +132,11 @@ impl<'a> Shelf<'a> {
 
     /// The version that counts: the one that the system's YAML names for the backend (a library's,
     /// NCCL's for one), else the newest.
-    pub fn current<'s>(&'s self, system: &str, editions: &'s Editions<'a>) -> Option<&'s Edition<'a>> {
+    pub fn current<'s>(
+        &'s self,
+        system: &str,
+        editions: &'s Editions<'a>,
+    ) -> Option<&'s Edition<'a>> {
         let file = editions.0.last()?.files.first()?;
         let named = self.named.get(system).and_then(|n| n.get(file.place.backend.as_str()));
         named.and_then(|version| editions.get(version)).or(editions.0.last())
@@ -210,16 +214,13 @@ impl<'a> Served<'a> {
         if !spec.shared {
             return Self { own, ..Self::default() };
         }
-        let declared = |e: &&Edition<'a>| donors.contains(&e.version) && e.version != edition.version;
+        let declared =
+            |e: &&Edition<'a>| donors.contains(&e.version) && e.version != edition.version;
         let files = |e: &Edition<'a>| e.files.clone();
         Self {
             own,
             donors: editions.iter().filter(declared).flat_map(files).collect(),
-            earlier: editions
-                .before(edition)
-                .filter(|e| !declared(e))
-                .flat_map(files)
-                .collect(),
+            earlier: editions.before(edition).filter(|e| !declared(e)).flat_map(files).collect(),
         }
     }
 

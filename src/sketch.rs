@@ -120,7 +120,8 @@ impl Sketch {
         let share = end as f64 / u64::MAX as f64;
         let count = (points.len() as f64 / share).round() as usize;
         let rows_of_points = || order.iter().map(|(_, row)| *row).collect();
-        let coverage = if named { Coverage::of(keys, rows_of_points()) } else { Coverage::default() };
+        let coverage =
+            if named { Coverage::of(keys, rows_of_points()) } else { Coverage::default() };
         Ok(Self { rows, keys: count, points, slices, end, apart, coverage })
     }
 

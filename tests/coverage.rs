@@ -15,7 +15,8 @@ fn rows(device: &str, version: &str, dtypes: &[&str]) -> String {
     for dtype in dtypes {
         for i in 0..8 {
             let (m, latency) = (1 << i, 0.005 + f64::from(i) / 1e4 + device.len() as f64 / 1e5);
-            text += &format!("VLLM,{version},{device},gemm,cutlass,{dtype},{m},128,128,{latency}\n");
+            text +=
+                &format!("VLLM,{version},{device},gemm,cutlass,{dtype},{m},128,128,{latency}\n");
         }
     }
     text
@@ -111,7 +112,9 @@ fn a_classified_failure_explains_its_case() {
     let run = judge(&tree, &["--ledger", &classified]);
     let hole = run.finding("coverage-hole");
     assert_eq!(hole["severity"], "info");
-    assert!(hole["message"].as_str().unwrap().contains("8 keys are missing by a classified failure"));
+    assert!(
+        hole["message"].as_str().unwrap().contains("8 keys are missing by a classified failure")
+    );
     for (name, class, dtype) in
         [("unresolved", "unresolved_from_checkpoint", "fp8"), ("other", "unexpected", "nvfp4")]
     {

@@ -169,7 +169,13 @@ impl Ledger {
 
     /// The classified failures of a table, by backend, version and operation. The operation of
     /// several tables' words is that of the table with most of them.
-    pub fn of(&self, spec: &TableSpec, backend: &str, version: &str, tables: &[&str]) -> Failures<'_> {
+    pub fn of(
+        &self,
+        spec: &TableSpec,
+        backend: &str,
+        version: &str,
+        tables: &[&str],
+    ) -> Failures<'_> {
         let here = |f: &&Failure| {
             let versions = self.versions.get(&f.backend).filter(|v| !v.is_empty());
             f.backend == backend
@@ -256,7 +262,8 @@ impl Failure {
             Case::Group => dtypes,
             Case::Named(named) => {
                 let of = |name: &str| points.parts.iter().position(|p| p.name == name);
-                let mut told = named.iter().filter_map(|(n, values)| Some((of(n)?, values))).peekable();
+                let mut told =
+                    named.iter().filter_map(|(n, values)| Some((of(n)?, values))).peekable();
                 // A dtype goes by other names in a key: gemm_type is gemm_dtype.
                 let mut types =
                     named.iter().filter(|(n, _)| n.ends_with("type") && of(n).is_none());

@@ -55,7 +55,10 @@ pub(super) fn parse(shown: &str, text: &str) -> Result<Limits, String> {
         let at = |line: u64| format!("line {line}");
         let id = entry.id.value;
         if id.trim().is_empty() || entry.reason.trim().is_empty() {
-            return Err(format!("a limit without id or reason, {}", at(entry.id.referenced.line())));
+            return Err(format!(
+                "a limit without id or reason, {}",
+                at(entry.id.referenced.line())
+            ));
         }
         let glob = |glob: &String| {
             let built = GlobBuilder::new(glob).build();

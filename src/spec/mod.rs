@@ -189,9 +189,9 @@ impl Specs {
     /// At the first limit that does not; it names file and line.
     pub fn check(&self) -> Result<()> {
         for limit in self.limits.values() {
-            limit.check(self).map_err(|why| {
-                Error::new(why, "CONTRIBUTING.md says what a limit can read")
-            })?;
+            limit
+                .check(self)
+                .map_err(|why| Error::new(why, "CONTRIBUTING.md says what a limit can read"))?;
         }
         Ok(())
     }

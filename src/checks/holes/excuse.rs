@@ -78,9 +78,7 @@ impl<'a> Case<'a> {
         let tables: Vec<&str> = self.at.specs.tables.keys().map(String::as_str).collect();
         let place = &self.file.place;
         let failures = ledger.of(self.spec, &place.backend, &place.version, &tables);
-        let explain = |p| {
-            Some((p, Excuse::Failure(failures.explain(self.spec, points, p)?)))
-        };
+        let explain = |p| Some((p, Excuse::Failure(failures.explain(self.spec, points, p)?)));
         missing.filter_map(explain).collect()
     }
 

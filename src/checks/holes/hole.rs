@@ -120,10 +120,16 @@ fn had_by(case: &Case<'_>, block: &Block) -> Vec<Share> {
         2 * had >= block.missing.len()
     };
     let share = |(systems, what): (bool, &'static str)| {
-        let of = || case.references.iter().enumerate().filter(|(_, r)| r.system.is_some() == systems);
+        let of =
+            || case.references.iter().enumerate().filter(|(_, r)| r.system.is_some() == systems);
         let having = || of().filter(|(i, _)| has(*i)).map(|(_, r)| r);
         let same_version = having().any(|r| r.version == case.file.place.version);
-        Share { what, having: having().map(Reference::name).collect(), of: of().count(), same_version }
+        Share {
+            what,
+            having: having().map(Reference::name).collect(),
+            of: of().count(),
+            same_version,
+        }
     };
     let shares = [(true, "nearest system"), (false, "other version")].map(share);
     shares.into_iter().filter(|s| s.of > 0).collect()

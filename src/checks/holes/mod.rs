@@ -182,18 +182,25 @@ impl<'a> Case<'a> {
         let missing =
             holes.iter().map(|h| h.keys).sum::<usize>() + told.explained.values().sum::<usize>();
         let names = self.references.iter().map(Reference::name);
-        let message = format!("of {} keys of {}, {}", self.about(reference), names.collect::<Vec<_>>().join(", "), said.join("; "));
+        let message = format!(
+            "of {} keys of {}, {}",
+            self.about(reference),
+            names.collect::<Vec<_>>().join(", "),
+            said.join("; ")
+        );
         let mut finding = Finding::on_table(&rule.id, severity, self.file, message)
             .rows(missing)
             .evidence("reference_keys", reference)
             .evidence("missing_keys", missing)
             .evidence("estimated", self.found.share < 1.0)
             .evidence("holes", holes.iter().map(|h| h.json()).collect::<Vec<_>>())
-            .examples(holes.iter().flat_map(|h| h.examples.iter().cloned()).take(EXAMPLES).collect());
+            .examples(
+                holes.iter().flat_map(|h| h.examples.iter().cloned()).take(EXAMPLES).collect(),
+            );
         if !told.explained.is_empty() {
-            let explained = told.explained.iter().map(|(why, keys)| {
-                json!({"by": why.to_string(), "reason": why.reason(), "keys": keys})
-            });
+            let explained = told.explained.iter().map(
+                |(why, keys)| json!({"by": why.to_string(), "reason": why.reason(), "keys": keys}),
+            );
             finding = finding.evidence("explained", explained.collect::<Vec<_>>());
         }
         if let Some(excuse) = &self.excuse {
