@@ -27,8 +27,10 @@ impl Reference<'_> {
     }
 }
 
-/// References that can be told apart; more of them count as the last one.
-const REFERENCES: usize = 64;
+/// The mark of a reference. So many can be told apart; more of them count as the last one.
+fn bit(reference: usize) -> u64 {
+    1 << reference.min(63)
+}
 
 /// A reference's point.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +72,7 @@ impl<'a> Compared<'a> {
                 let points = (0..).zip(sketch.points.iter().take_while(|p| p.hash <= end));
                 met.extend(points.map(|(point, p)| Met {
                     hash: p.hash,
-                    had: 1 << i.min(REFERENCES - 1),
+                    had: bit(i),
                     sketch,
                     point,
                     served: false,
@@ -101,9 +103,8 @@ impl<'a> Compared<'a> {
     /// Keeps the points that all of several other systems have, and those of other versions: of
     /// machines that are less alike, what they agree on counts.
     pub fn shared_by_systems(&mut self, references: &[Reference<'_>]) {
-        let bit = |(i, _): (usize, &Reference<'_>)| 1 << i.min(REFERENCES - 1);
         let systems = references.iter().enumerate().filter(|(_, r)| r.system.is_some());
-        let all = systems.map(bit).fold(0, |all: u64, bit| all | bit);
+        let all = systems.fold(0, |all, (i, _)| all | bit(i));
         let several = all.count_ones() > 1;
         self.met.retain(|m| m.had & !all != 0 || (several && m.had & all == all));
         self.count();
@@ -149,6 +150,11 @@ impl<'a> Compared<'a> {
     /// The references that have a point, a bit each.
     pub fn had(&self, point: usize) -> u64 {
         self.met[point].had
+    }
+
+    /// Whether a reference, by its index, has a point.
+    pub fn has(&self, reference: usize, point: usize) -> bool {
+        self.met[point].had & bit(reference) != 0
     }
 
     /// A point's row in a reference that has it.

@@ -141,7 +141,7 @@ fn a_declared_limit_explains_what_it_forbids() {
     let hole = run.finding("coverage-hole");
     assert_eq!(hole["severity"], "info");
     assert_eq!(hole["evidence"]["explained"][0]["reason"], "Synthetic.");
-    limit("gemm_dtype = 'fp8' AND m > 16");
+    limit("gemm_dtype = 'fp8' AND m > 64");
     assert_eq!(severities(&tree, &["--rules", &rules]), ["warning"], "it explains a part");
 
     for (predicate, told) in [

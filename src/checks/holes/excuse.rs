@@ -55,8 +55,9 @@ impl<'a> Case<'a> {
         let limits = self.at.specs.limits.iter().filter(|(_, l)| l.concerns(&self.spec.name));
         let limits: Vec<_> = limits.collect();
         let facts = Facts::new(&self.found, points);
-        for (had, within) in by_had {
-            let near = self.references.iter().enumerate().filter(|(i, _)| had >> i & 1 == 1);
+        for within in by_had.into_values() {
+            let has = |(i, _): &(usize, _)| self.found.has(*i, within[0]);
+            let near = self.references.iter().enumerate().filter(has);
             let near = near.map(|(_, r)| r.system.unwrap_or(&self.file.place.system)).collect();
             let scope = MissingKeys { case: self, points, within: &within, facts: &facts, near };
             for (id, limit) in &limits {

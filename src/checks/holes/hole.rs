@@ -116,7 +116,7 @@ impl Hole {
 /// Who has a block: who has half of what is missing of it.
 fn had_by(case: &Case<'_>, block: &Block) -> Vec<Share> {
     let has = |i: usize| {
-        let had = block.missing.iter().filter(|p| case.found.had(**p) >> i & 1 == 1).count();
+        let had = block.missing.iter().filter(|p| case.found.has(i, **p)).count();
         2 * had >= block.missing.len()
     };
     let share = |(systems, what): (bool, &'static str)| {
