@@ -54,6 +54,9 @@ pub struct Validate {
     /// Only these tables, with or without `_perf`.
     #[arg(long, value_name = "NAME", help_heading = "What to judge")]
     pub table: Vec<String>,
+    /// A collector's log directory: what it classified as failed is missing for a reason.
+    #[arg(long, value_name = "DIR", help_heading = "What to judge")]
+    pub ledger: Option<PathBuf>,
     #[command(flatten)]
     pub rules: RuleArgs,
     #[command(flatten)]

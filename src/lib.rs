@@ -9,28 +9,33 @@
 //! A [`source`] is where bytes come from: a work tree, or a commit read without a checkout. The
 //! [`catalog`] is the one place that knows how a database is laid out in files. [`table`] turns
 //! bytes into typed columns and row keys. [`checks`] judge them, one kind of check a file, by the
-//! rules that [`spec`] reads from YAML. [`finding`] collects what they find, [`report`] renders it.
+//! rules that [`spec`] reads from YAML. Tables are held against each other by their [`sketch`]es:
+//! [`served`] knows what stands behind one when it is loaded, [`gaps`] what it lacks. [`finding`] collects what they find, [`report`] renders it.
 //! [`diff`] compares two states of a database, and [`comment`] tells a pull request of it. A job such
 //! as [`validate`] or [`sanity`] puts these together.
 
 pub mod baseline;
+mod blocks;
 pub mod catalog;
 pub mod chart;
 pub mod checks;
 pub mod comment;
-
+pub mod coverage;
 pub mod diff;
 mod digest;
 pub mod error;
 pub mod explain;
 pub mod expr;
 pub mod finding;
+pub mod gaps;
+pub mod ledger;
 pub mod noise;
 mod parallel;
 pub mod report;
 pub mod sanity;
 pub mod selection;
 pub mod series;
+pub mod served;
 pub mod settings;
 pub mod sidecar;
 pub mod sketch;

@@ -78,6 +78,7 @@ fn run_validate(args: Validate) -> Result<u8> {
         skip: args.rules.skip,
         rules: args.rules.rules_dir,
         baseline: args.gate.baseline,
+        ledger: args.ledger,
         threads: args.output.threads,
     };
     let bar = Bar::new();

@@ -68,6 +68,7 @@ impl Settings {
             settings.specs.overlay(folder)?;
             settings.overlays.push(folder.display().to_string());
         }
+        settings.specs.check()?;
         if let Some(path) = baseline {
             let bad = |why: String| {
                 Error::new(format!("{}: {why}", path.display()), "--write-baseline writes one")

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::coverage::Coverage;
 use crate::expr::{ExprError, Scope};
 use crate::series::{self, Outlier};
 use crate::table::{Keys, TableScope};
@@ -55,6 +56,8 @@ pub struct Sketch {
     pub end: u64,
     /// Points that stand out from their neighbours, by row.
     pub apart: Vec<Apart>,
+    /// What the points are, of a table that others are compared with key by key.
+    pub coverage: Coverage,
 }
 
 /// Sketches by path, of judged tables and their neighbours; a table that cannot be read has none.
@@ -67,11 +70,13 @@ pub struct Sketches {
 }
 
 impl Sketch {
-    /// Takes the sketch of a table; points that stand out by `apart` or more are in it whole.
+    /// Takes the sketch of a table; points that stand out by `apart` or more are in it whole, and
+    /// what its points are where they are `named`: told of tables that lack them.
     pub fn of(
         keys: &Keys<'_>,
         scope: &TableScope<'_>,
         apart: Option<f64>,
+        named: bool,
     ) -> Result<Self, ExprError> {
         let spec = scope.spec;
         let rows = scope.rows();
@@ -115,8 +120,11 @@ impl Sketch {
             found
         });
         let share = end as f64 / u64::MAX as f64;
-        let keys = (points.len() as f64 / share).round() as usize;
-        Ok(Self { rows, keys, points, slices, end, apart })
+        let count = (points.len() as f64 / share).round() as usize;
+        let rows_of_points = || order.iter().map(|(_, row)| *row).collect();
+        let coverage =
+            if named { Coverage::of(keys, rows_of_points()) } else { Coverage::default() };
+        Ok(Self { rows, keys: count, points, slices, end, apart, coverage })
     }
 
     /// Pairs of latencies at the keys that both sketches would hold if both tables had them.
@@ -190,7 +198,7 @@ mod tests {
             points,
             slices: vec![BTreeMap::new()],
             end,
-            apart: Vec::new(),
+            ..Sketch::default()
         }
     }
 

@@ -8,14 +8,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use crate::catalog::{Catalog, TableFile, VersionDir};
-use crate::checks::{CrossContext, DirContext, NeighbourContext, SystemContext, TableContext};
+use crate::checks::{CrossContext, DirContext, SystemContext, TableContext};
 use crate::digest::sha256;
 use crate::error::{Error, Result, unknown};
 use crate::expr::{ExprError, Scope};
 use crate::finding::{Finding, Severity, Sink};
+use crate::ledger::Ledger;
 use crate::parallel;
 use crate::report::Report;
 use crate::selection::{Selected, Selection};
+use crate::served::Shelf;
 use crate::settings::Settings;
 use crate::sidecar::{Meta, Reuse};
 use crate::sketch::{Sketch, Sketches};
@@ -43,6 +45,8 @@ pub struct Options {
     pub rules: Option<PathBuf>,
     /// A baseline instead of the judged repository's own.
     pub baseline: Option<PathBuf>,
+    /// A collector's log directory, whose classified failures explain what is missing.
+    pub ledger: Option<PathBuf>,
     /// Threads; 0 for as many as the machine has cores.
     pub threads: usize,
 }
@@ -132,6 +136,10 @@ impl Job<'_> {
         start: Instant,
     ) -> Result<Report> {
         let sidecars = self.sidecars();
+        let ledger = options.ledger.as_deref().map(Ledger::read).transpose()?;
+        let shelf = Shelf::new(&self.catalog, &sidecars.reuse);
+        let named = self.rules.iter().any(|r| r.check.names_keys());
+        let named = if named { shelf.references(self.specs) } else { BTreeSet::new() };
         let tables = self.judged_tables();
         let neighbours = self.neighbours(&tables);
 
@@ -147,7 +155,8 @@ impl Job<'_> {
         let judged = parallel::map(&items, &order, self.threads, |(index, judge)| {
             let file = &self.catalog.tables[*index];
             let rules = if *judge { &self.rules[..] } else { &[] };
-            let judged = self.table(file, &sidecars, rules);
+            let named = named.contains(file.entry.path.as_str());
+            let judged = self.table(file, &sidecars, rules, named);
             if !judge {
                 return judged;
             }
@@ -169,19 +178,25 @@ impl Job<'_> {
             sketches.by_path.insert(path.clone(), sketch);
             sketches.held.insert(path.clone(), judged.held);
         }
-        sink.extend(self.against_neighbours(&tables, &sketches, &sidecars));
         let cross = CrossContext {
             catalog: &self.catalog,
             sketches: &sketches,
+            shelf: &shelf,
             meta: &sidecars.meta,
-            reuse: &sidecars.reuse,
+            ledger: ledger.as_ref(),
             judged: &tables.iter().map(|i| self.catalog.tables[*i].entry.path.as_str()).collect(),
             foreign: &|file| self.foreign(file, &sidecars),
             age: &|a, b| self.source.age(&a.entry, &b.entry),
             levels: Default::default(),
             specs: self.specs,
         };
-        sink.extend(self.rules.iter().flat_map(|r| r.check.cross(r, &cross)));
+        for rule in &self.rules {
+            let found = rule.check.cross(rule, &cross);
+            sink.extend(found.map_err(|e| {
+                let hint = "the formula is in rules/limits.yaml";
+                Error::new(format!("cannot judge by {}: {e}", rule.id), hint)
+            })?);
+        }
         let files = self.dirs(&sidecars, &mut sink) + self.systems(&mut sink);
         sink.extend(self.strays());
 
@@ -273,9 +288,16 @@ impl Job<'_> {
         self.rules.iter().any(|r| r.check.plans())
     }
 
-    /// Judges a table by some rules, and takes its sketch to compare others with.
-    fn table(&self, file: &TableFile, sidecars: &Sidecars, rules: &[Arc<Rule>]) -> Result<Judged> {
-        let work = || self.judge_table(file, sidecars, rules);
+    /// Judges a table by some rules, and takes its sketch to compare others with, its keys `named`
+    /// where they are told of others.
+    fn table(
+        &self,
+        file: &TableFile,
+        sidecars: &Sidecars,
+        rules: &[Arc<Rule>],
+        named: bool,
+    ) -> Result<Judged> {
+        let work = || self.judge_table(file, sidecars, rules, named);
         // A fault of ours must not pass for a verdict on the data.
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(judged)) => Ok(judged),
@@ -295,6 +317,7 @@ impl Job<'_> {
         file: &TableFile,
         sidecars: &Sidecars,
         rules: &[Arc<Rule>],
+        named: bool,
     ) -> Result<Judged, ExprError> {
         let meta = self
             .catalog
@@ -321,7 +344,7 @@ impl Job<'_> {
             _ => None,
         };
         let sketch = match (&scope, &keys) {
-            (Some(scope), Some(keys)) => Some(Sketch::of(keys, scope, self.apart)?),
+            (Some(scope), Some(keys)) => Some(Sketch::of(keys, scope, self.apart, named)?),
             (Some(scope), None) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
             (None, _) => None,
         };
@@ -352,37 +375,8 @@ impl Job<'_> {
         let rules: Vec<_> =
             self.specs.rules.values().filter(|r| r.check.tells_origin()).cloned().collect();
         let told = |f: &&Finding| f.severity != Severity::Info;
-        self.table(file, sidecars, &rules)
+        self.table(file, sidecars, &rules, false)
             .map_or(0, |judged| judged.findings.iter().filter(told).count())
-    }
-
-    fn against_neighbours(
-        &self,
-        tables: &[usize],
-        sketches: &Sketches,
-        sidecars: &Sidecars,
-    ) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for file in tables.iter().map(|i| &self.catalog.tables[*i]) {
-            let Some(spec) = self.specs.tables.get(&file.table) else {
-                continue;
-            };
-            let reuse = self
-                .catalog
-                .dir_of(file)
-                .and_then(|d| sidecars.reuse.get(&d.path))
-                .and_then(|r| r.as_ref().ok());
-            let donors: Vec<String> = reuse
-                .iter()
-                .flat_map(|r| &r.reuse)
-                .filter(|d| d.table == file.table)
-                .map(|d| d.from_version.clone())
-                .collect();
-            let context =
-                NeighbourContext { file, spec, catalog: &self.catalog, donors: &donors, sketches };
-            findings.extend(self.rules.iter().filter_map(|r| r.check.neighbours(r, &context)));
-        }
-        findings
     }
 
     /// Judges version directories; counts the sidecars among them.

@@ -58,6 +58,7 @@ fn rule_ids_are_the_contract() {
     insta::assert_snapshot!(ids.join("\n"), @r"
     below-speed-of-light
     copied-table
+    coverage-hole
     device-mismatch
     duplicate-key
     framework-mismatch

@@ -150,7 +150,7 @@ mod tests {
 
     fn sketch(latency: impl Fn(u64) -> f64) -> Sketch {
         let points = (0..50).map(|i| Point { hash: i, latency: latency(i), slice: 0 }).collect();
-        Sketch { rows: 50, keys: 50, points, slices: Vec::new(), end: u64::MAX, apart: Vec::new() }
+        Sketch { rows: 50, keys: 50, points, end: u64::MAX, ..Sketch::default() }
     }
 
     #[test]

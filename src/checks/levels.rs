@@ -326,7 +326,7 @@ mod tests {
                 .collect(),
             slices: (0..slices).map(|s| [("dtype".to_owned(), s.to_string())].into()).collect(),
             end: u64::MAX,
-            apart: Vec::new(),
+            ..Sketch::default()
         };
         let levels = medians(&sketch(1000.0, 2), &sketch(1.0, 1), 20)
             .into_iter()

@@ -5,6 +5,7 @@ mod copies;
 mod decoding;
 mod duplicates;
 mod header;
+mod holes;
 mod identity;
 mod levels;
 mod outliers;
@@ -29,7 +30,9 @@ use self::levels::Levels;
 use crate::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
 use crate::expr::ExprError;
 use crate::finding::{Example, Finding, Severity};
-use crate::sidecar::{Meta, Reuse};
+use crate::ledger::Ledger;
+use crate::served::Shelf;
+use crate::sidecar::{Meta, Reuse, TableMeta};
 use crate::sketch::Sketches;
 use crate::source::{Entry, EntryKind};
 use crate::spec::{Rule, Specs, TableSpec};
@@ -88,6 +91,8 @@ pub enum Check {
     Workflows,
     /// Far fewer rows than elsewhere.
     Parity(parity::Shares),
+    /// Slices and blocks of the grid that nearby tables have.
+    Coverage(holes::Size),
     /// Tables of which no sidecar tells where they come from.
     SidecarMissing,
     /// A sidecar that cannot be read.
@@ -160,10 +165,12 @@ pub struct CrossContext<'a> {
     pub catalog: &'a Catalog,
     /// What is known of each table's rows.
     pub sketches: &'a Sketches,
+    /// The tables by backend, system and version.
+    pub shelf: &'a Shelf<'a>,
     /// Parsed `collection_meta.yaml` by directory.
     pub meta: &'a BTreeMap<String, Result<Meta, String>>,
-    /// Parsed `reuse.yaml` by directory.
-    pub reuse: &'a BTreeMap<String, Result<Reuse, String>>,
+    /// What a collector could not measure, where that is known.
+    pub ledger: Option<&'a Ledger>,
     /// Paths of the tables under judgement; the others are there to compare with.
     pub judged: &'a BTreeSet<&'a str>,
     /// In how many ways a table's rows name another origin than its place: device, framework,
@@ -191,35 +198,28 @@ impl CrossContext<'_> {
         known.entry(points).or_insert_with(compute).clone()
     }
 
+    /// What a table's sidecar says of it.
+    fn sidecar(&self, file: &TableFile) -> Option<&TableMeta> {
+        let meta = self.meta.get(&self.catalog.dir_of(file)?.path)?.as_ref().ok()?;
+        meta.tables.get(&file.table)
+    }
+
     /// What a table's sidecar says of it beyond the usual: how it was measured otherwise.
     fn declared(&self, file: &TableFile) -> Option<String> {
-        let meta = self.meta.get(&self.catalog.dir_of(file)?.path)?.as_ref().ok()?;
-        let declared = &meta.tables.get(&file.table)?.declared;
+        let declared = &self.sidecar(file)?.declared;
         let said: Vec<String> = declared.iter().map(|(k, v)| format!("{k}: {v}")).collect();
         (!said.is_empty()).then(|| said.join(", "))
     }
 
+    /// Whether a table's sidecar says that its collection is not complete.
+    fn partial(&self, file: &TableFile) -> bool {
+        self.sidecar(file).is_some_and(|t| t.status == "partial")
+    }
+
     /// Versions that a place declares as donors of a table.
     pub fn donors(&self, place: &Place, table: &str) -> Vec<&str> {
-        let dirs = self.catalog.dirs.values().filter(|d| d.place == *place);
-        let reuse = dirs.filter_map(|d| self.reuse.get(&d.path)).filter_map(|r| r.as_ref().ok());
-        let donors = reuse.flat_map(|r| &r.reuse).filter(|d| d.table == table);
-        donors.map(|d| d.from_version.as_str()).collect()
+        self.shelf.donors(place, table)
     }
-}
-
-/// A table against its neighbours.
-pub struct NeighbourContext<'a> {
-    /// Its file.
-    pub file: &'a TableFile,
-    /// What is known of such tables.
-    pub spec: &'a TableSpec,
-    /// All files.
-    pub catalog: &'a Catalog,
-    /// Versions that its directory declares as donors of the table.
-    pub donors: &'a [String],
-    /// What is known of each table's rows.
-    pub sketches: &'a Sketches,
 }
 
 impl Check {
@@ -309,14 +309,6 @@ impl Check {
         }
     }
 
-    /// Judges a table against the others.
-    pub fn neighbours(&self, rule: &Rule, at: &NeighbourContext<'_>) -> Option<Finding> {
-        match self {
-            Self::Parity(shares) => shares.check(rule, at),
-            _ => None,
-        }
-    }
-
     /// Judges the waivers of a file, by what came of applying them.
     pub fn waivers(
         &self,
@@ -339,9 +331,16 @@ impl Check {
         matches!(self, Self::Workflows)
     }
 
+    /// Whether it names keys that other tables have.
+    pub fn names_keys(&self) -> bool {
+        matches!(self, Self::Coverage(_))
+    }
+
     /// Judges all tables against each other.
-    pub fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
-        match self {
+    pub fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Vec<Finding>, ExprError> {
+        Ok(match self {
+            Self::Parity(shares) => shares.check(rule, at),
+            Self::Coverage(size) => size.check(rule, at)?,
             Self::Copied(copies) => copies.check(rule, at),
             Self::Siblings(band) => band.check(rule, at),
             Self::UnitShift(units) => units.check(rule, at),
@@ -349,7 +348,7 @@ impl Check {
             Self::Drop(standout) => standout.check(rule, at, false),
             Self::Workflows => workflows::check(rule, at),
             _ => Vec::new(),
-        }
+        })
     }
 
     /// Judges what lies below a system's data and is no table in its place.

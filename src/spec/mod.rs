@@ -3,6 +3,7 @@
 //! The files are embedded in the binary. A folder of the same layout overlays them by id: a rule,
 //! table or system of the same name is replaced, a new one is added.
 
+mod limit;
 mod rule;
 mod table;
 mod table_file;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use include_dir::{Dir, include_dir};
 use serde::de::DeserializeOwned;
 
+pub use limit::{Limit, Limits, NEAREST};
 pub use rule::{Example, Rule};
 pub use table::{
     Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,
@@ -51,6 +53,8 @@ pub struct Specs {
     pub charts: BTreeMap<String, ChartSpec>,
     /// Default models and the rows that planning one asks for.
     pub workflows: Workflows,
+    /// What keeps a machine from running a case, by id.
+    pub limits: Limits,
 }
 
 /// Facts that formulas look up by a text: `bytes(gemm_dtype)`.
@@ -154,6 +158,8 @@ impl Specs {
             self.noise = parse(shown, text)?;
         } else if role == "rules/workflows.yaml" {
             self.workflows.add(text, &self.tables).map_err(|e| malformed(shown, &e))?;
+        } else if role == "rules/limits.yaml" {
+            self.limits.extend(limit::parse(shown, text).map_err(|e| malformed(shown, &e))?);
         } else {
             let rule: Rule = parse(shown, text)?;
             if rule.id != stem {
@@ -187,6 +193,20 @@ impl Specs {
             IDENTITY.contains(&name) || column.is_some_and(|c| c.kind == ColumnKind::Text)
         };
         Table::decode(bytes, file.format, &is_text)
+    }
+
+    /// Checks what one file says of others: that limits read what their tables have.
+    ///
+    /// # Errors
+    ///
+    /// At the first limit that does not; it names file and line.
+    pub fn check(&self) -> Result<()> {
+        for limit in self.limits.values() {
+            limit
+                .check(self)
+                .map_err(|why| Error::new(why, "CONTRIBUTING.md says what a limit can read"))?;
+        }
+        Ok(())
     }
 
     /// The rule of that id.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::expr::Expr;
+use super::table_file::Types;
+use crate::expr::{Expr, Value};
 use crate::table::Column;
 
 /// Columns that say where a row comes from; every table has them.
@@ -171,6 +172,11 @@ impl TableSpec {
                 matches!(found, Column::Int { .. } | Column::Float { .. })
             }
         }
+    }
+
+    /// Whether a part of the key is a name or a flag, not a number.
+    pub fn is_name(&self, part: &KeyPart) -> bool {
+        !matches!(part.value.eval(&Types(self)), Ok(Value::Number(_)))
     }
 
     /// Every formula of the spec.

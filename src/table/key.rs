@@ -29,6 +29,11 @@ impl<'a> Keys<'a> {
         &self.hashes
     }
 
+    /// The values of the key's parts, in the loader's order.
+    pub fn values(&self) -> impl Iterator<Item = &Value<'a>> {
+        self.parts.iter().map(|(_, value)| value)
+    }
+
     fn hash(&mut self) {
         for (_, value) in &self.parts {
             match value {

@@ -1,0 +1,349 @@
+//! A collector's failure ledger: the cases that it could not measure, and why.
+//!
+//! A run of the collector leaves two kinds of JSON files in its log directory:
+//!
+//! ```text
+//! errors_<module>.json                [failure, …]
+//! collection_summary_<backend>.json   {"summary": {"backend", "version", …}, "errors": [failure, …]}
+//! ```
+//!
+//! A failure names its module (`sglang.moe`: backend and operation), the case in `task_params` (as
+//! Python prints it: `Case(m=1, dtype='fp8')`, or a tuple without names), its group (`model|dtypes`)
+//! and a classification. It explains a missing key only when it is classified, and only as far as it
+//! says which case failed:
+//!
+//! - Named parameters that are parts of the table's key must all have the key's values, and the key
+//!   must hold any other `…type` among them.
+//! - Of parameters without names, the key's plain numbers must all be among them.
+//! - A failure without parameters stands for its group's dtypes, where the group names no model; a
+//!   model is no part of a key. Skipped for an operation as a whole, it stands for the operation.
+//!
+//! Classified is what the collector recorded for the case itself: `unexpected`, the mark of every
+//! case that failed with an exception of its own; `breaker_skipped` and `unverified_skipped`, cases
+//! that it left out. Not classified are a failure without a classification (a worker that died, a
+//! module that did not load), `unresolved_from_checkpoint`, which counts failures and names none, and
+//! running out of memory once: the collector's own rule is to believe that when the same case fails
+//! again.
+
+mod params;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use self::params::Case;
+use crate::coverage::{Cell, Points};
+use crate::error::{Error, Result};
+use crate::spec::TableSpec;
+
+/// Failures of a collection, the classified ones.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    failures: Vec<Failure>,
+    /// Versions that were collected, by backend, where a summary tells.
+    versions: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// A case that failed.
+#[derive(Debug)]
+struct Failure {
+    backend: String,
+    /// Words of the operation: mla, context, module.
+    operation: BTreeSet<String>,
+    dtypes: Vec<String>,
+    case: Case,
+    error: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Record {
+    #[serde(default)]
+    module: Option<String>,
+    #[serde(default)]
+    task_id: Json,
+    #[serde(default)]
+    task_params: Json,
+    #[serde(default)]
+    error_type: Option<String>,
+    #[serde(default)]
+    error_message: Option<String>,
+    #[serde(default)]
+    classification: Option<String>,
+    #[serde(default)]
+    group: Option<String>,
+    #[serde(default)]
+    device_id: Json,
+    #[serde(default)]
+    timestamp: Json,
+}
+
+#[derive(Debug, Deserialize)]
+struct Summary {
+    summary: SummaryHead,
+    #[serde(default)]
+    errors: Vec<Record>,
+}
+
+#[derive(Debug, Deserialize)]
+struct SummaryHead {
+    backend: String,
+    #[serde(default)]
+    version: Option<String>,
+}
+
+impl Ledger {
+    /// Reads the ledger of a log directory.
+    ///
+    /// # Errors
+    ///
+    /// When there is none in it, or a file of it cannot be read: a ledger that is silently not there
+    /// would explain nothing.
+    pub fn read(folder: &Path) -> Result<Self> {
+        const HINT: &str = "--ledger takes a collector's log directory, with its errors_<module>.json \
+                            and collection_summary_<backend>.json";
+        let bad = |path: &Path, why: String| Error::new(format!("{}: {why}", path.display()), HINT);
+        let listed = std::fs::read_dir(folder).map_err(|e| bad(folder, e.to_string()))?;
+        let mut files = Vec::new();
+        for entry in listed {
+            files.push(entry.map_err(|e| bad(folder, e.to_string()))?.path());
+        }
+        files.sort();
+        let mut ledger = Self::default();
+        let (mut records, mut found) = (Vec::new(), false);
+        for path in files {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let Some(stem) = name.strip_suffix(".json") else { continue };
+            let summary = stem.starts_with("collection_summary_");
+            if !summary && !stem.starts_with("errors_") {
+                continue;
+            }
+            found = true;
+            let text = std::fs::read_to_string(&path).map_err(|e| bad(&path, e.to_string()))?;
+            if summary {
+                let summary: Summary =
+                    serde_json::from_str(&text).map_err(|e| bad(&path, e.to_string()))?;
+                let SummaryHead { backend, version } = summary.summary;
+                ledger.versions.entry(backend).or_default().extend(version);
+                records.extend(summary.errors);
+            } else {
+                let listed: Vec<Record> =
+                    serde_json::from_str(&text).map_err(|e| bad(&path, e.to_string()))?;
+                records.extend(listed);
+            }
+        }
+        if !found {
+            return Err(bad(folder, "it holds no failure ledger".into()));
+        }
+        ledger.add(records);
+        Ok(ledger)
+    }
+
+    fn add(&mut self, records: Vec<Record>) {
+        // A summary repeats what the modules' files hold: one failure of one run is one record.
+        let mut seen = BTreeSet::new();
+        let mut memory: BTreeMap<String, usize> = BTreeMap::new();
+        let mut kept = Vec::new();
+        for record in records {
+            let run = format!(
+                "{:?} {} {} {}",
+                record.module, record.task_id, record.device_id, record.timestamp
+            );
+            let case = format!("{:?} {} {}", record.module, record.task_id, record.task_params);
+            if seen.insert((run, case.clone())) {
+                if out_of_memory(&record) {
+                    *memory.entry(case.clone()).or_default() += 1;
+                }
+                kept.push((case, record));
+            }
+        }
+        let classified = |(case, record): &(String, Record)| {
+            let class = record.classification.as_deref().unwrap_or_default().trim();
+            let named = !matches!(class, "" | "unclassified" | "unresolved_from_checkpoint");
+            named && memory.get(case).is_none_or(|times| *times > 1)
+        };
+        let kept = kept.into_iter().filter(classified);
+        self.failures.extend(kept.filter_map(|(_, record)| Failure::new(record)));
+    }
+
+    /// The classified failures of a table, by backend, version and operation. The operation of
+    /// several tables' words is that of the table with most of them.
+    pub fn of(
+        &self,
+        spec: &TableSpec,
+        backend: &str,
+        version: &str,
+        tables: &[&str],
+    ) -> Failures<'_> {
+        let here = |f: &&Failure| {
+            let versions = self.versions.get(&f.backend).filter(|v| !v.is_empty());
+            f.backend == backend
+                && versions.is_none_or(|v| v.contains(version))
+                && f.table(tables) == Some(spec.name.as_str())
+        };
+        Failures(self.failures.iter().filter(here).collect())
+    }
+}
+
+/// Whether the GPU's memory ran out.
+fn out_of_memory(record: &Record) -> bool {
+    let said = |text: &Option<String>, what: &str| {
+        text.as_ref().is_some_and(|t| t.to_lowercase().contains(what))
+    };
+    said(&record.error_type, "outofmemory")
+        || said(&record.error_message, "out of memory")
+        || said(&record.error_message, "alloc_failed")
+}
+
+/// The classified failures of one table.
+#[derive(Debug)]
+pub struct Failures<'a>(Vec<&'a Failure>);
+
+impl<'a> Failures<'a> {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The error of a failure that explains why a key is missing.
+    pub fn explain(&self, spec: &TableSpec, points: &Points, point: usize) -> Option<&'a str> {
+        let failure: &'a Failure = self.0.iter().find(|f| f.explains(spec, points, point))?;
+        Some(failure.error.as_str())
+    }
+}
+
+/// The words of a name: `mla_context_module` has three.
+fn words(name: &str) -> BTreeSet<String> {
+    name.split(['_', '.', '-']).filter(|w| !w.is_empty()).map(str::to_owned).collect()
+}
+
+impl Failure {
+    fn new(record: Record) -> Option<Self> {
+        let module = record.module.filter(|m| !m.is_empty())?;
+        let (backend, operation) = module.split_once('.')?;
+        let group = record.group.unwrap_or_default();
+        let (model, dtypes) = group.split_once('|').unwrap_or(("", &group));
+        let dtypes: Vec<String> =
+            dtypes.split(',').map(str::trim).filter(|d| !d.is_empty()).map(str::to_owned).collect();
+        let class = record.classification.unwrap_or_default();
+        let case = match Case::parse(&record.task_params) {
+            Some(case) => case,
+            None if model.is_empty() && !dtypes.is_empty() => Case::Group,
+            None if class == "unverified_skipped" && group.is_empty() => Case::Operation,
+            // Nothing tells which of the operation's cases it was.
+            None => return None,
+        };
+        Some(Self {
+            backend: backend.to_owned(),
+            operation: words(operation),
+            dtypes,
+            case,
+            error: record.error_type.unwrap_or(class),
+        })
+    }
+
+    /// The table that its operation writes: the one with most words of the operation's name.
+    fn table<'t>(&self, tables: &[&'t str]) -> Option<&'t str> {
+        let of = |table: &&'t str| {
+            let words = words(table.trim_end_matches("_perf"));
+            words.is_subset(&self.operation).then_some((words.len(), *table))
+        };
+        tables.iter().filter_map(of).max().map(|(_, table)| table)
+    }
+
+    fn explains(&self, spec: &TableSpec, points: &Points, point: usize) -> bool {
+        let cells = || (0..points.parts.len()).map(|i| (i, points.cell(i, point)));
+        let text = |t: &str| cells().any(|(_, c)| matches!(c, Cell::Text(own) if **own == *t));
+        // Dtypes that no part of the key holds say nothing of it.
+        let dtypes = self.dtypes.iter().all(|d| text(d));
+        match &self.case {
+            Case::Operation => true,
+            Case::Group => dtypes,
+            Case::Named(named) => {
+                let of = |name: &str| points.parts.iter().position(|p| p.name == name);
+                let mut told =
+                    named.iter().filter_map(|(n, values)| Some((of(n)?, values))).peekable();
+                // A dtype goes by other names in a key: gemm_type is gemm_dtype.
+                let mut types =
+                    named.iter().filter(|(n, _)| n.ends_with("type") && of(n).is_none());
+                told.peek().is_some()
+                    && dtypes
+                    && types.all(|(_, values)| cells().any(|(_, c)| values.contains(c)))
+                    && told.all(|(part, values)| values.contains(points.cell(part, point)))
+            }
+            Case::Values(values) => {
+                let plain = |i: usize| spec.key[i].value.as_column().is_some();
+                let number = |c: &Cell| matches!(c, Cell::Number(_));
+                let mut numbers = cells().filter(|(i, c)| plain(*i) && number(c)).peekable();
+                numbers.peek().is_some() && dtypes && numbers.all(|(_, c)| values.contains(c))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(json: Json) -> Record {
+        serde_json::from_value(json).unwrap()
+    }
+
+    fn failures(records: Vec<Json>) -> Vec<Failure> {
+        let mut ledger = Ledger::default();
+        ledger.add(records.into_iter().map(record).collect());
+        ledger.failures
+    }
+
+    #[test]
+    fn only_classified_failures_count() {
+        let of = |class: Json, error: &str| {
+            serde_json::json!({
+                "module": "vllm.gemm", "task_id": "a", "task_params": "(1, 2, 3)",
+                "error_type": error, "classification": class, "timestamp": error
+            })
+        };
+        assert_eq!(failures(vec![of("unexpected".into(), "RuntimeError")]).len(), 1);
+        assert_eq!(failures(vec![of("breaker_skipped".into(), "")]).len(), 1);
+        for class in [Json::Null, "".into(), "unresolved_from_checkpoint".into()] {
+            assert!(failures(vec![of(class, "RuntimeError")]).is_empty());
+        }
+        let memory = || of("unexpected".into(), "OutOfMemoryError");
+        assert!(failures(vec![memory()]).is_empty(), "memory ran out once");
+        assert!(failures(vec![memory(), memory()]).is_empty(), "told twice, of one run");
+        let mut again = memory();
+        again["timestamp"] = "later".into();
+        assert_eq!(failures(vec![memory(), again]).len(), 2);
+    }
+
+    #[test]
+    fn a_failure_is_its_table_s_by_the_words_of_its_module() {
+        let tables = ["gemm_perf", "moe_perf", "wideep_moe_perf", "context_attention_perf"];
+        let table = |module: &str| {
+            let json = serde_json::json!({
+                "module": module, "task_params": "(1,)", "classification": "unexpected"
+            });
+            failures(vec![json]).first().and_then(|f| f.table(&tables))
+        };
+        assert_eq!(table("vllm.gemm"), Some("gemm_perf"));
+        assert_eq!(table("trtllm.attention_context"), Some("context_attention_perf"));
+        assert_eq!(table("trtllm.wideep_moe"), Some("wideep_moe_perf"));
+        assert_eq!(table("trtllm.conv1d"), None);
+        assert_eq!(table("gemm"), None, "no backend");
+    }
+
+    #[test]
+    fn a_failure_without_a_case_stands_for_its_group_or_for_nothing() {
+        let case = |group: Json, class: &str| {
+            let json = serde_json::json!({
+                "module": "vllm.moe", "task_params": null, "group": group, "classification": class
+            });
+            failures(vec![json]).pop().map(|f| f.case)
+        };
+        assert_eq!(case("|fp8".into(), "breaker_skipped"), Some(Case::Group));
+        assert_eq!(case("some/model|fp8".into(), "breaker_skipped"), None);
+        assert_eq!(case(Json::Null, "unverified_skipped"), Some(Case::Operation));
+        assert_eq!(case(Json::Null, "unexpected"), None);
+    }
+}
