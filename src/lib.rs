@@ -17,13 +17,13 @@ pub mod baseline;
 pub mod catalog;
 pub mod checks;
 pub mod comment;
-
 pub mod diff;
 mod digest;
 pub mod error;
 pub mod explain;
 pub mod expr;
 pub mod finding;
+pub mod news;
 pub mod noise;
 mod parallel;
 pub mod report;

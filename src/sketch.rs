@@ -167,6 +167,13 @@ impl Iterator for Common<'_> {
 }
 
 impl Sketches {
+    /// Those of the tables that `path` gives the path for, by that path: the sketches of another
+    /// state of the same tables.
+    pub fn of_state(self, path: impl Fn(&str) -> Option<String>) -> Self {
+        let moved = self.by_path.into_iter().filter_map(|(at, sketch)| Some((path(&at)?, sketch)));
+        Self { by_path: moved.collect() }
+    }
+
     /// Keys of the table at `path`, 0 where it cannot be read.
     pub fn keys(&self, path: &str) -> usize {
         self.by_path.get(path).map_or(0, |s| s.keys)
