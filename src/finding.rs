@@ -186,11 +186,36 @@ impl Finding {
         hex(&hash.finalize()[..8])
     }
 
+    /// The command that finds it again in a checkout.
+    pub fn command(&self) -> String {
+        let mut words = vec!["perfdb-gate validate --root . --ref HEAD".to_owned()];
+        let mut choose = |flag: &str, name: &str| words.push(format!("{flag} {}", quoted(name)));
+        if let Some(place) = &self.place {
+            choose("--system", &place.system);
+            choose("--backend", &place.backend);
+            choose("--version", &place.version);
+        }
+        if let Some(table) = &self.table {
+            choose("--table", table);
+        }
+        choose("--only", &self.rule);
+        words.join(" ")
+    }
+
     /// Order of reports: by path, then by how bad, then by rule.
     fn order(&self) -> (&str, Severity, &str, String) {
         let slice = serde_json::to_string(&self.slice).unwrap_or_default();
         (&self.path, self.severity, &self.rule, slice)
     }
+}
+
+/// A word of a command, quoted where a shell would read more into it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-/=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Rows of a table that a pull request adds or changes.
