@@ -21,6 +21,8 @@ const LONGEST: usize = 65_536;
 
 /// Findings told in full, with rows and the command; a reviewer has half a minute.
 const FULL: usize = 8;
+/// Versions listed in the open.
+const GLANCE: usize = 12;
 /// Findings told in a line, of those that are left.
 const LINES: usize = 50;
 
@@ -34,6 +36,8 @@ struct View {
     more: Vec<Told>,
     old: Option<String>,
     versions: Vec<Version>,
+    /// Whether they are more than are read at a glance.
+    folded: bool,
     total: Version,
     tables: Vec<Table>,
     /// Whether a count of them is not known.
@@ -179,7 +183,7 @@ fn inert(text: &str) -> String {
         }
         word.replacen(bare, &code(bare), 1)
     };
-    clean(text).split(' ').map(word).collect::<Vec<_>>().join(" ")
+    clean(text).replace('`', "'").split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The verdict, in a few words.
@@ -261,6 +265,7 @@ fn view(report: &Report, diff: &Diff) -> View {
         findings,
         more,
         old: old_debt(report),
+        folded: by_version.len() > GLANCE,
         versions: by_version.into_iter().map(version).collect(),
         total: sums(&diff.tables.iter().collect::<Vec<_>>()),
         tables: diff.tables.iter().map(table).collect(),
@@ -397,7 +402,7 @@ mod tests {
         };
         let new = |i: usize| {
             let mut finding =
-                finding(&format!("systems/data/{i}"), &"much ".repeat(99), true).rows(i);
+                finding(&format!("systems/data/t{i}"), &"much ".repeat(99), true).rows(i);
             finding.examples = (0..5).map(example).collect();
             finding
         };
@@ -407,7 +412,7 @@ mod tests {
         assert!(text.len() <= LONGEST, "{}", text.len());
         let mut lines = text.lines().skip(1);
         assert!(lines.next().unwrap().starts_with("**perfdb-gate: ❌ 200 new errors**"), "{text}");
-        assert!(text.find("`199`").unwrap() < text.find("`198`").unwrap(), "{text}");
+        assert!(text.find("`t199`").unwrap() < text.find("`t198`").unwrap(), "{text}");
         assert!(text.contains("142 more findings in the JSON report"), "{text}");
         assert!(text.contains("Old debt: 2 findings were there before (2 a-rule)"), "{text}");
         assert!(text.contains("--only a-rule"), "{text}");

@@ -10,8 +10,9 @@
 //! [`catalog`] is the one place that knows how a database is laid out in files. [`table`] turns
 //! bytes into typed columns and row keys. [`checks`] judge them, one kind of check a file, by the
 //! rules that [`spec`] reads from YAML. [`finding`] collects what they find, [`report`] renders it.
-//! [`diff`] compares two states of a database, and [`comment`] tells a pull request of it. A job such
-//! as [`validate`] or [`sanity`] puts these together.
+//! [`diff`] compares two states of a database, [`news`] tells the findings that the later one brings
+//! from old debt, and [`comment`] tells a pull request of both. A job such as [`validate`] or
+//! [`sanity`] puts these together.
 
 pub mod baseline;
 pub mod catalog;

@@ -55,12 +55,11 @@ impl News<'_> {
     /// When a rule fails. Whatever is wrong with the data is a finding.
     pub fn findings(&self, progress: &dyn Progress) -> Result<Vec<Finding>> {
         let was = self.was();
-        let mut brings = Brings::default();
-        let head = self.job(self.head, &brings)?;
+        let mut head = self.job(self.head)?;
         let alone = head.judged_tables();
-        let against = self.against(&head, &alone);
-        self.bring(&mut brings, &alone, &was);
-        let head = self.job(self.head, &brings)?;
+        let against = self.against(&alone);
+        let brings = self.brings(&alone, &was);
+        head.brings = Some(&brings);
         let judged = head.run(&alone, &against, Sketches::default(), progress)?;
 
         let (mut open, mut findings): (Vec<_>, Vec<_>) =
@@ -81,7 +80,7 @@ impl News<'_> {
     }
 
     /// Judges by the rules what changed of a state.
-    fn job<'a>(&'a self, state: State<'a>, brings: &'a Brings) -> Result<Job<'a>> {
+    fn job<'a>(&'a self, state: State<'a>) -> Result<Job<'a>> {
         let tables = self.diff.tables.iter().flat_map(|t| [Some(&t.path), t.old_path.as_ref()]);
         let files = self.diff.files.iter().map(|f| Some(&f.path));
         let changed = tables.chain(files).flatten().cloned().collect();
@@ -92,7 +91,7 @@ impl News<'_> {
             rules: self.rules.to_vec(),
             specs: self.specs,
             threads: self.threads,
-            brings: Some(brings),
+            brings: None,
         })
     }
 
@@ -116,7 +115,7 @@ impl News<'_> {
 
     /// The tables judged against others: those that changed, and those of which the loader serves
     /// less since rows of another version are gone.
-    fn against(&self, head: &Job<'_>, alone: &[usize]) -> Vec<usize> {
+    fn against(&self, alone: &[usize]) -> Vec<usize> {
         let base = self.base.catalog.tables.iter().map(|t| (t.entry.path.as_str(), t));
         let base: BTreeMap<&str, &TableFile> = base.collect();
         let lost = |t: &TableDiff| {
@@ -127,16 +126,17 @@ impl News<'_> {
         };
         let lost: BTreeSet<Served<'_>> = self.diff.tables.iter().filter_map(lost).collect();
         let poorer = |i: &usize| {
-            let table = &head.catalog.tables[*i];
+            let table = &self.head.catalog.tables[*i];
             lost.contains(&served(&table.place, &table.table))
         };
         let mut against: BTreeSet<usize> = alone.iter().copied().collect();
-        against.extend((0..head.catalog.tables.len()).filter(poorer));
+        against.extend((0..self.head.catalog.tables.len()).filter(poorer));
         against.into_iter().collect()
     }
 
     /// Tells which rows of the tables judged are new.
-    fn bring(&self, brings: &mut Brings, alone: &[usize], was: &BTreeMap<&str, &TableFile>) {
+    fn brings(&self, alone: &[usize], was: &BTreeMap<&str, &TableFile>) -> Brings {
+        let mut brings = Brings::default();
         let systems = self.diff.files.iter().filter(|f| f.role == Role::System);
         let systems: BTreeSet<&str> = systems.map(|f| f.path.as_str()).collect();
         let diff = self.diff.tables.iter().map(|t| (t.path.as_str(), t));
@@ -160,6 +160,7 @@ impl News<'_> {
             }
             brings.rows.insert(path.to_owned(), brought);
         }
+        brings
     }
 
     /// Whether the system of a table is another than it was, so that all of it is judged anew.
@@ -191,7 +192,8 @@ impl News<'_> {
             later: later.map(|t| t.entry.path.clone()).collect(),
         };
         let rules: BTreeSet<&str> = open.iter().map(|f| f.rule.as_str()).collect();
-        let mut base = self.job(self.base, &brings)?;
+        let mut base = self.job(self.base)?;
+        base.brings = Some(&brings);
         base.rules.retain(|r| rules.contains(r.id.as_str()));
         let judged = base.run(&tables, &tables, self.kept(sketches), progress)?;
         let mut known: BTreeMap<Subject, Known> = BTreeMap::new();
