@@ -40,6 +40,8 @@ struct View {
     folded: bool,
     total: Version,
     tables: Vec<Table>,
+    /// Tables that only lie elsewhere: a move of the whole tree is one thing to know.
+    moved: Option<String>,
     /// Whether a count of them is not known.
     unknown: bool,
     faults: Vec<Table>,
@@ -252,6 +254,8 @@ fn view(report: &Report, diff: &Diff) -> View {
         let key = (place.system.as_str(), place.backend.as_str(), place.version.as_str());
         by_version.entry(key).or_default().push(table);
     }
+    let (moves, tables): (Vec<&TableDiff>, Vec<&TableDiff>) =
+        diff.tables.iter().partition(|t| t.only_moved());
     let version =
         |((system, backend, version), tables): ((&str, &str, &str), Vec<&TableDiff>)| Version {
             system: system.to_owned(),
@@ -268,12 +272,20 @@ fn view(report: &Report, diff: &Diff) -> View {
         folded: by_version.len() > GLANCE,
         versions: by_version.into_iter().map(version).collect(),
         total: sums(&diff.tables.iter().collect::<Vec<_>>()),
-        tables: diff.tables.iter().map(table).collect(),
-        unknown: diff.tables.iter().any(|t| t.base_rows.and(t.head_rows).is_none()),
+        moved: moved(&moves),
+        unknown: tables.iter().any(|t| t.base_rows.and(t.head_rows).is_none()),
+        tables: tables.into_iter().map(table).collect(),
         faults: diff.tables.iter().filter(|t| t.fault.is_some()).map(table).collect(),
         files: diff.files.iter().map(file).collect(),
         left_out,
     }
+}
+
+fn moved(tables: &[&TableDiff]) -> Option<String> {
+    let first = tables.first()?;
+    let (old, new) = (first.old_path.as_deref().unwrap_or_default(), &first.path);
+    let rest = if tables.len() > 1 { ", …" } else { "" };
+    Some(format!("{} moved, no row changed: {old} → {new}{rest}", plural(tables.len(), "table")))
 }
 
 fn sums(tables: &[&TableDiff]) -> Version {

@@ -65,7 +65,7 @@ impl News<'_> {
         let (mut open, mut findings): (Vec<_>, Vec<_>) =
             judged.findings.into_iter().partition(|f| f.new.is_none());
         if !open.is_empty() {
-            let known = self.known(&open, &was, judged.sketches, progress)?;
+            let known = self.known(&open, &against, &was, judged.sketches, progress)?;
             for finding in &mut open {
                 finding.new =
                     Some(known.get(&Subject::of(finding)).is_none_or(|k| k.grew(finding)));
@@ -169,10 +169,12 @@ impl News<'_> {
         system.is_some_and(|s| changed.contains(s.yaml.as_str()))
     }
 
-    /// What the base has of the findings that are `open`, by what they are about.
+    /// What the base has of the findings that are `open`, by what they are about, where the head
+    /// was judged `against` others.
     fn known(
         &self,
         open: &[Finding],
+        against: &[usize],
         was: &BTreeMap<&str, &TableFile>,
         sketches: Sketches,
         progress: &dyn Progress,
@@ -182,9 +184,20 @@ impl News<'_> {
             .filter_map(|f| was.get(f.path.as_str()))
             .map(|t| t.entry.path.as_str())
             .collect();
+        // Of several tables together only what all of them were tells what there was.
+        let together = open.iter().any(|f| f.table.is_none());
+        let of_head = |i: &usize| self.head.catalog.tables[*i].entry.path.as_str();
+        let judged: BTreeSet<&str> = against
+            .iter()
+            .filter_map(|i| was.get(of_head(i)))
+            .map(|t| t.entry.path.as_str())
+            .filter(|path| together || wanted.contains(path))
+            .collect();
         let tables = &self.base.catalog.tables;
-        let tables: Vec<usize> =
-            (0..tables.len()).filter(|i| wanted.contains(tables[*i].entry.path.as_str())).collect();
+        let of_base = |paths: &BTreeSet<&str>| -> Vec<usize> {
+            let among = |i: &usize| paths.contains(tables[*i].entry.path.as_str());
+            (0..tables.len()).filter(among).collect()
+        };
         let later = self.diff.tables.iter().filter_map(|t| was.get(t.path.as_str()));
         // No row of the base is told apart from the others.
         let brings = Brings {
@@ -195,7 +208,8 @@ impl News<'_> {
         let mut base = self.job(self.base)?;
         base.brings = Some(&brings);
         base.rules.retain(|r| rules.contains(r.id.as_str()));
-        let judged = base.run(&tables, &tables, self.kept(sketches), progress)?;
+        let judged =
+            base.run(&of_base(&wanted), &of_base(&judged), self.kept(sketches, was), progress)?;
         let mut known: BTreeMap<Subject, Known> = BTreeMap::new();
         for finding in judged.findings {
             known.entry(Subject::of(&finding)).or_default().add(finding);
@@ -203,15 +217,22 @@ impl News<'_> {
         Ok(known)
     }
 
-    /// The sketches of the head that are the base's, too: those of tables that did not change.
-    fn kept(&self, sketches: Sketches) -> Sketches {
-        let changed = self.diff.tables.iter().flat_map(|t| [Some(&t.path), t.old_path.as_ref()]);
-        let changed: BTreeSet<&String> = changed.flatten().collect();
+    /// The sketches of the head that are the base's, too: those of tables that did not change but
+    /// for their path.
+    fn kept(&self, sketches: Sketches, was: &BTreeMap<&str, &TableFile>) -> Sketches {
         let systems: BTreeSet<&str> = self.diff.files.iter().map(|f| f.path.as_str()).collect();
-        let system_kept = |t: &&TableFile| !self.machine_changed(t, &systems);
-        let kept = self.head.catalog.tables.iter().filter(system_kept).map(|t| &t.entry.path);
-        let kept: BTreeSet<&String> = kept.filter(|path| !changed.contains(path)).collect();
-        sketches.of_state(|path| kept.contains(&path.to_owned()).then(|| path.to_owned()))
+        let read = self.diff.tables.iter().filter(|t| t.base_rows.is_some() || t.fault.is_some());
+        let read: BTreeSet<&str> = read.map(|t| t.path.as_str()).collect();
+        let kept = |file: &TableFile| {
+            let before = *was.get(file.entry.path.as_str())?;
+            let same = identity(&before.place, &before.table) == identity(&file.place, &file.table)
+                && !read.contains(file.entry.path.as_str())
+                && !self.machine_changed(file, &systems);
+            same.then(|| (file.entry.path.clone(), before.entry.path.clone()))
+        };
+        let kept: BTreeMap<String, String> =
+            self.head.catalog.tables.iter().filter_map(kept).collect();
+        sketches.of_state(|path| kept.get(path).cloned())
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Report, clean, triage};
 use crate::checks::{count, plural};
-use crate::diff::{Diff, FAR, Status, TableDiff};
+use crate::diff::{Diff, FAR, TableDiff};
 use crate::finding::{EXAMPLES, Example, Finding, Severity};
 
 /// Rows shown under a finding; JSON has the rest.
@@ -58,8 +58,7 @@ pub(super) fn render(report: &Report, colour: bool) -> String {
 /// Tables that changed, a line each, with the rows whose latency changed most; then other files.
 fn write_diff(out: &mut String, diff: &Diff, paint: &Paint) {
     // A move of the whole tree is one thing to know, not a page of lines.
-    let (moved, told): (Vec<&TableDiff>, Vec<_>) =
-        diff.tables.iter().partition(|t| t.status == Status::Renamed && t.keeps_rows());
+    let (moved, told): (Vec<&TableDiff>, Vec<_>) = diff.tables.iter().partition(|t| t.only_moved());
     for table in told {
         write_table(out, table, paint);
     }
