@@ -132,7 +132,7 @@ impl Units {
             let own = || refs.iter().filter(|(name, _)| *name != NEARBY).map(|(_, r)| *r);
             let nearby = refs.get(NEARBY).copied();
             let all = |off: &dyn Fn(f64) -> bool| {
-                let confirmed = nearby.is_some_and(|r| off(r)) as usize;
+                let confirmed = nearby.is_some_and(off) as usize;
                 own().all(off) && own().count() > 0 && own().count() + confirmed >= self.references
             };
             all(&|r| factor.contains(&r)) || all(&|r| factor.contains(&(1.0 / r)))
