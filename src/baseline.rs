@@ -72,9 +72,10 @@ impl Baseline {
 
     /// Whether a finding is new: not known, of more rows than known, or worse.
     pub fn is_new(&self, finding: &Finding) -> bool {
+        let rows = finding.all_rows.unwrap_or(finding.rows);
         self.known
             .get(&finding.fingerprint())
-            .is_none_or(|known| finding.rows > known.rows || finding.severity < known.severity)
+            .is_none_or(|known| rows > known.rows || finding.severity < known.severity)
     }
 }
 

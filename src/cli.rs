@@ -20,7 +20,7 @@ pub struct Cli {
 pub enum Command {
     /// Judge a perf database: is this data right?
     Validate(Box<Validate>),
-    /// Compare a pull request with its base: what does it change?
+    /// Compare a pull request with its base: what does it change, and is that right?
     Sanity(Box<Sanity>),
     /// List the rules.
     Rules(RulesArgs),
@@ -80,9 +80,17 @@ pub struct Sanity {
     /// Write a comment for the pull request, in Markdown, of at most 65,536 characters.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output_md_file: Option<PathBuf>,
+    /// Folder for the charts.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub output_dir: Option<PathBuf>,
     /// Write the rows that changed to a folder: CSV, a file a table, and summary.csv.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub detail_dir: Option<PathBuf>,
+    /// The least severity of a new finding that fails the run.
+    #[arg(long, value_enum, default_value_t = FailOn::Error, help_heading = "Output")]
+    pub fail_on: FailOn,
+    #[command(flatten)]
+    pub rules: RuleArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }

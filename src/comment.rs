@@ -1,5 +1,6 @@
 //! The comment on a pull request: one view of a report, rendered by `charts/comment.md.j2`.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use minijinja::syntax::SyntaxConfig;
@@ -10,26 +11,55 @@ use serde::Serialize;
 use crate::checks::{count, plural};
 use crate::diff::{Diff, FileDiff, Status, TableDiff, Totals};
 use crate::error::{Error, Result};
-use crate::report::{Report, clean};
+use crate::finding::{Finding, Severity};
+use crate::report::{Report, clean, line_of, old_debt};
 
 const TEMPLATE: &str = include_str!("../charts/comment.md.j2");
 
 /// What a site takes as a comment, in characters; counted in bytes, which are no fewer.
 const LONGEST: usize = 65_536;
 
+/// Findings told in full, with rows and the command; a reviewer has half a minute.
+const FULL: usize = 8;
+/// Versions listed in the open.
+const GLANCE: usize = 12;
+/// Findings told in a line, of those that are left.
+const LINES: usize = 50;
+
 /// What the template sees.
 #[derive(Serialize)]
 struct View {
+    verdict: String,
     headline: String,
+    findings: Vec<Told>,
+    /// Findings that are not told in full.
+    more: Vec<Told>,
+    old: Option<String>,
     versions: Vec<Version>,
+    /// Whether they are more than are read at a glance.
+    folded: bool,
     total: Version,
     tables: Vec<Table>,
+    /// Tables that only lie elsewhere: a move of the whole tree is one thing to know.
+    moved: Option<String>,
     /// Whether a count of them is not known.
     unknown: bool,
     faults: Vec<Table>,
     files: Vec<File>,
     /// A line for each section that did not fit.
     left_out: Vec<String>,
+}
+
+/// A finding.
+#[derive(Serialize)]
+struct Told {
+    mark: &'static str,
+    rule: String,
+    path: String,
+    message: String,
+    rows: Vec<String>,
+    instead: String,
+    command: String,
 }
 
 #[derive(Serialize, Default)]
@@ -75,7 +105,7 @@ struct File {
 pub fn render(report: &Report) -> Result<String> {
     let empty = Diff::default();
     let diff = report.diff.as_ref().unwrap_or(&empty);
-    let cuts: [fn(&mut View); 5] = [
+    let cuts: [fn(&mut View); 8] = [
         |_| {},
         |view| {
             let tables = plural(view.tables.len(), "table");
@@ -88,6 +118,12 @@ pub fn render(report: &Report) -> Result<String> {
             view.left_out.push(format!("{files} beside the tables in the JSON report."));
         },
         |view| {
+            for told in &mut view.findings {
+                told.rows.clear();
+            }
+            view.left_out.push("Rows of the findings in the JSON report.".to_owned());
+        },
+        |view| {
             let faults = plural(view.faults.len(), "table");
             view.faults.clear();
             view.left_out
@@ -98,8 +134,18 @@ pub fn render(report: &Report) -> Result<String> {
             view.versions.clear();
             view.left_out.push(format!("{versions} in the JSON report."));
         },
+        |view| {
+            let more = plural(view.more.len(), "more finding");
+            view.more.clear();
+            view.left_out.push(format!("{more} in the JSON report."));
+        },
+        |view| {
+            let findings = plural(view.findings.len(), "finding");
+            view.findings.clear();
+            view.left_out.push(format!("{findings} in the JSON report."));
+        },
     ];
-    let mut view = view(diff);
+    let mut view = view(report, diff);
     let mut text = String::new();
     for cut in cuts {
         cut(&mut view);
@@ -118,6 +164,8 @@ fn rendered(view: &View) -> Result<String, minijinja::Error> {
     env.set_undefined_behavior(UndefinedBehavior::Strict);
     env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     env.add_filter("code", |text: String| code(&text));
+    env.add_filter("inert", |text: String| inert(&text));
+    env.add_filter("fenced", |text: String| clean(&text).replace('`', "'"));
     env.add_template("comment.md.j2", TEMPLATE)?;
     env.get_template("comment.md.j2")?.render(Value::from(Serde(view)))
 }
@@ -127,13 +175,87 @@ fn code(text: &str) -> String {
     format!("`{}`", clean(text).replace('`', "'").replace('|', "\\|"))
 }
 
-fn view(diff: &Diff) -> View {
+/// Text that may hold words from data: what the site would read more into stands as code.
+fn inert(text: &str) -> String {
+    let word = |word: &str| {
+        let bare = word.trim_end_matches([',', ';', ':', '.', ')']).trim_start_matches('(');
+        let harmless = |c: char| c.is_alphanumeric() || "-+=.,;:%()×…'\" ".contains(c);
+        if bare.is_empty() || bare.chars().all(harmless) && !bare.starts_with("www.") {
+            return word.to_owned();
+        }
+        word.replacen(bare, &code(bare), 1)
+    };
+    clean(text).replace('`', "'").split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// The verdict, in a few words.
+fn verdict(report: &Report) -> String {
+    let (errors, warnings) = (report.counts.errors as usize, report.counts.warnings as usize);
+    let compared = report.tables + report.files > 0;
+    match (errors, warnings) {
+        (0, 0) if !compared => "nothing was compared".to_owned(),
+        (0, 0) => "✅ no new error or warning".to_owned(),
+        (0, _) => format!("⚠️ no new error, {}", plural(warnings, "new warning")),
+        (_, 0) => format!("❌ {}", plural(errors, "new error")),
+        _ => format!("❌ {}, {}", plural(errors, "new error"), plural(warnings, "new warning")),
+    }
+}
+
+/// New findings, the worst first: errors before warnings, then by rows.
+fn told(report: &Report) -> Vec<Told> {
+    let told = |f: &&Finding| f.counts() && f.severity != Severity::Info;
+    let mut findings: Vec<&Finding> = report.findings.iter().filter(told).collect();
+    findings.sort_by_key(|f| (f.severity, Reverse(f.rows), &f.path, &f.rule));
+    let instead = |rule: &str| {
+        let rule = report.rules.iter().find(|r| r.id == rule);
+        let words = rule.into_iter().flat_map(|r| r.instead.split_whitespace());
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let told = |f: &Finding| Told {
+        mark: if f.severity == Severity::Error { "❌" } else { "⚠️" },
+        rule: f.rule.clone(),
+        path: f.path.rsplit_once("systems/data/").map_or(&*f.path, |(_, below)| below).to_owned(),
+        message: short(&f.message),
+        rows: f.examples.iter().map(|e| short(&line_of(e))).collect(),
+        instead: instead(&f.rule),
+        command: f.command(),
+    };
+    findings.into_iter().map(told).collect()
+}
+
+/// A sentence that may list much, cut to what is read.
+fn short(text: &str) -> String {
+    const LENGTH: usize = 400;
+    match text.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{} …", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn view(report: &Report, diff: &Diff) -> View {
+    let mut findings = told(report);
+    let mut more = findings.split_off(findings.len().min(FULL));
+    let rest = more.split_off(more.len().min(LINES)).len();
+    let mut left_out = Vec::new();
+    if rest > 0 {
+        left_out.push(format!("{} in the JSON report.", plural(rest, "more finding")));
+    }
+    let infos = report.counts.infos as usize;
+    if infos > 0 {
+        left_out.push(format!("{} in the JSON report.", plural(infos, "new info")));
+    }
+    let waived = report.counts.waived as usize;
+    if waived > 0 {
+        left_out.push(format!("{} in the JSON report.", plural(waived, "waived finding")));
+    }
     let mut by_version: BTreeMap<(&str, &str, &str), Vec<&TableDiff>> = BTreeMap::new();
     for table in &diff.tables {
         let place = &table.place;
         let key = (place.system.as_str(), place.backend.as_str(), place.version.as_str());
         by_version.entry(key).or_default().push(table);
     }
+    let (moves, tables): (Vec<&TableDiff>, Vec<&TableDiff>) =
+        diff.tables.iter().partition(|t| t.only_moved());
     let version =
         |((system, backend, version), tables): ((&str, &str, &str), Vec<&TableDiff>)| Version {
             system: system.to_owned(),
@@ -142,15 +264,28 @@ fn view(diff: &Diff) -> View {
             ..sums(&tables)
         };
     View {
+        verdict: verdict(report),
         headline: diff.headline(),
+        findings,
+        more,
+        old: old_debt(report),
+        folded: by_version.len() > GLANCE,
         versions: by_version.into_iter().map(version).collect(),
         total: sums(&diff.tables.iter().collect::<Vec<_>>()),
-        tables: diff.tables.iter().map(table).collect(),
-        unknown: diff.tables.iter().any(|t| t.base_rows.and(t.head_rows).is_none()),
+        moved: moved(&moves),
+        unknown: tables.iter().any(|t| t.base_rows.and(t.head_rows).is_none()),
+        tables: tables.into_iter().map(table).collect(),
         faults: diff.tables.iter().filter(|t| t.fault.is_some()).map(table).collect(),
         files: diff.files.iter().map(file).collect(),
-        left_out: Vec::new(),
+        left_out,
     }
+}
+
+fn moved(tables: &[&TableDiff]) -> Option<String> {
+    let first = tables.first()?;
+    let (old, new) = (first.old_path.as_deref().unwrap_or_default(), &first.path);
+    let rest = if tables.len() > 1 { ", …" } else { "" };
+    Some(format!("{} moved, no row changed: {old} → {new}{rest}", plural(tables.len(), "table")))
 }
 
 fn sums(tables: &[&TableDiff]) -> Version {
@@ -197,6 +332,7 @@ mod tests {
     use super::*;
     use crate::catalog::{Place, Role};
     use crate::diff::RowDiff;
+    use crate::finding::{Example, Sink};
 
     fn diff(tables: usize, name: &str) -> Diff {
         let table = |i: usize| TableDiff {
@@ -224,33 +360,42 @@ mod tests {
         Diff { tables: (0..tables).map(table).collect(), files: vec![file] }
     }
 
-    fn comment(diff: &Diff) -> String {
-        let mut view = view(diff);
-        view.left_out.push("something".into());
-        rendered(&view).unwrap()
+    fn report(diff: Diff, findings: Vec<Finding>) -> Report {
+        let mut sink = Sink::default();
+        sink.extend(findings);
+        let (findings, counts) = sink.finish();
+        Report {
+            command: "sanity",
+            rules: Vec::new(),
+            overlays: Vec::new(),
+            tables: diff.tables.len() as u64,
+            files: 0,
+            rows: 0,
+            findings,
+            counts,
+            diff: Some(diff),
+            elapsed: Default::default(),
+            drawn: None,
+        }
+    }
+
+    fn finding(path: &str, message: &str, new: bool) -> Finding {
+        let finding = Finding::on_path("a-rule", Severity::Error, path, message);
+        Finding { new: Some(new), ..finding }
     }
 
     #[test]
     fn names_are_inert() {
-        let text = comment(&diff(1, "a|b`@you<img>\u{202e}"));
+        let bad = finding("systems/data/`@you`", "see @you, #1 (a|b) and https://x.y; 5 %", true);
+        let text = render(&report(diff(1, "a|b`@you<img>\u{202e}"), vec![bad])).unwrap();
         assert!(text.contains("a\\|b'@you<img>\\u{202e}"), "{text}");
+        assert!(text.contains("see `@you`, `#1` (`a\\|b`) and `https://x.y`; 5 %"), "{text}");
+        assert!(text.contains("`'@you'`"), "{text}");
     }
 
     #[test]
     fn what_does_not_fit_is_a_line() {
-        let report = |tables| Report {
-            command: "sanity",
-            rules: Vec::new(),
-            overlays: Vec::new(),
-            tables: 0,
-            files: 0,
-            rows: 0,
-            findings: Vec::new(),
-            counts: Default::default(),
-            diff: Some(diff(tables, "gemm")),
-            elapsed: Default::default(),
-            drawn: None,
-        };
+        let report = |tables| report(diff(tables, "gemm"), Vec::new());
         let all = render(&report(3)).unwrap();
         assert!(all.contains("<summary>Tables") && !all.contains("in the JSON report"), "{all}");
         let cut = render(&report(800)).unwrap();
@@ -258,5 +403,30 @@ mod tests {
         assert!(cut.contains("| 1,600 | 0 | 0 |"), "the total stays: {cut}");
         let most = render(&report(100_000)).unwrap();
         assert!(most.len() <= LONGEST && most.contains("\n100,000 versions in the JSON"), "{most}");
+    }
+
+    #[test]
+    fn findings_are_told_worst_first_and_old_ones_in_a_line() {
+        let example = |row| Example {
+            row,
+            values: vec![("why".into(), "x".repeat(900).into())],
+            ..Example::default()
+        };
+        let new = |i: usize| {
+            let mut finding =
+                finding(&format!("systems/data/t{i}"), &"much ".repeat(99), true).rows(i);
+            finding.examples = (0..5).map(example).collect();
+            finding
+        };
+        let old = [finding("a", "old", false), finding("b", "old", false)];
+        let all: Vec<Finding> = (0..200).map(new).chain(old).collect();
+        let text = render(&report(diff(800, "gemm"), all)).unwrap();
+        assert!(text.len() <= LONGEST, "{}", text.len());
+        let mut lines = text.lines().skip(1);
+        assert!(lines.next().unwrap().starts_with("**perfdb-gate: ❌ 200 new errors**"), "{text}");
+        assert!(text.find("`t199`").unwrap() < text.find("`t198`").unwrap(), "{text}");
+        assert!(text.contains("142 more findings in the JSON report"), "{text}");
+        assert!(text.contains("Old debt: 2 findings were there before (2 a-rule)"), "{text}");
+        assert!(text.contains("--only a-rule"), "{text}");
     }
 }

@@ -110,6 +110,11 @@ impl Coverage {
         Self { rows, parts }
     }
 
+    /// Whether it was taken.
+    pub fn is_taken(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
     /// The row of a point in its table.
     pub fn row(&self, point: usize) -> u32 {
         self.rows[point]

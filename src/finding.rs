@@ -1,6 +1,6 @@
 //! Findings, and the one place that filters, waives and counts them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,12 @@ pub struct Finding {
     pub slice: BTreeMap<String, Value>,
     /// Rows concerned.
     pub rows: u64,
+    /// Where rows are told one by one: all of them, those of the other [`Half`] too. None of a
+    /// finding on a file as a whole, whose count says nothing of its growth.
+    pub all_rows: Option<u64>,
+    /// What a finding is made of that is not told by rows: columns, donors, slices. In a pull
+    /// request it is new where one of them was not there before.
+    pub parts: BTreeSet<String>,
     /// One sentence.
     pub message: String,
     /// Figures behind the sentence.
@@ -95,6 +101,8 @@ impl Finding {
             table: None,
             slice: BTreeMap::new(),
             rows: 0,
+            all_rows: None,
+            parts: BTreeSet::new(),
             message: message.into(),
             evidence: BTreeMap::new(),
             examples: Vec::new(),
@@ -126,6 +134,19 @@ impl Finding {
     /// Counts the rows concerned.
     pub fn rows(mut self, rows: usize) -> Self {
         self.rows = rows as u64;
+        self
+    }
+
+    /// Says which half of `all` rows it tells.
+    pub fn half(mut self, half: &Half<'_>, all: usize) -> Self {
+        self.all_rows = Some(all as u64);
+        self.new = half.new;
+        self
+    }
+
+    /// Names what it is made of.
+    pub fn parts(mut self, parts: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.parts.extend(parts.into_iter().map(Into::into));
         self
     }
 
@@ -165,6 +186,22 @@ impl Finding {
         hex(&hash.finalize()[..8])
     }
 
+    /// The command that finds it again in a checkout.
+    pub fn command(&self) -> String {
+        let mut words = vec!["perfdb-gate validate --root . --ref HEAD".to_owned()];
+        let mut choose = |flag: &str, name: &str| words.push(format!("{flag} {}", quoted(name)));
+        if let Some(place) = &self.place {
+            choose("--system", &place.system);
+            choose("--backend", &place.backend);
+            choose("--version", &place.version);
+        }
+        if let Some(table) = &self.table {
+            choose("--table", table);
+        }
+        choose("--only", &self.rule);
+        words.join(" ")
+    }
+
     /// Order of reports: by path, then by how bad, then by rule.
     fn order(&self) -> (&str, Severity, &str, String) {
         let slice = serde_json::to_string(&self.slice).unwrap_or_default();
@@ -172,10 +209,76 @@ impl Finding {
     }
 }
 
+/// A word of a command, quoted where a shell would read more into it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-/=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// Rows of a table that a pull request adds or changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Brought {
+    /// All of them.
+    All,
+    /// Those that are marked, by row; none beyond the last mark.
+    Rows(Vec<bool>),
+}
+
+impl Brought {
+    /// Whether it brings the row.
+    pub fn has(&self, row: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::Rows(marked) => marked.get(row).copied().unwrap_or(false),
+        }
+    }
+
+    /// Whether it brings any row.
+    pub fn any(&self) -> bool {
+        match self {
+            Self::All => true,
+            Self::Rows(marked) => marked.contains(&true),
+        }
+    }
+}
+
+/// A half of a table's rows, told apart in a pull request: what it brings, and what was there.
+#[derive(Debug, Clone, Copy)]
+pub struct Half<'a> {
+    /// Whether it is the half that is new; none where all rows are told together.
+    pub new: Option<bool>,
+    brought: Option<&'a Brought>,
+}
+
+impl<'a> Half<'a> {
+    /// The halves of a table of which a pull request brings rows; all in one elsewhere.
+    pub fn both(brought: Option<&'a Brought>) -> impl Iterator<Item = Self> + use<'a> {
+        let news = if brought.is_some() { &[Some(true), Some(false)][..] } else { &[None] };
+        news.iter().map(move |new| Self { new: *new, brought })
+    }
+
+    /// Whether the row is of this half.
+    pub fn has(&self, row: usize) -> bool {
+        match (self.new, self.brought) {
+            (Some(new), Some(brought)) => brought.has(row) == new,
+            _ => true,
+        }
+    }
+
+    /// Those of `rows` that are of this half.
+    pub fn of(&self, rows: &[usize]) -> Vec<usize> {
+        rows.iter().copied().filter(|row| self.has(*row)).collect()
+    }
+}
+
 /// Collects findings; the only place that waives, compares with a baseline, sorts and counts.
 #[derive(Debug, Default)]
 pub struct Sink {
     findings: Vec<Finding>,
+    baselined: u64,
 }
 
 /// Findings by severity.
@@ -191,12 +294,19 @@ pub struct Counts {
     pub waived: u64,
     /// Known to the baseline, not counted above.
     pub baselined: u64,
+    /// There before a pull request, not counted above.
+    pub old: u64,
 }
 
 impl Finding {
-    /// Whether it counts: neither waived nor known.
+    /// Whether it counts: neither waived nor known nor there before.
     pub fn counts(&self) -> bool {
         self.waived_by.is_none() && self.new != Some(false)
+    }
+
+    /// Whether it was there before, or is known to a baseline.
+    pub fn is_old(&self) -> bool {
+        self.waived_by.is_none() && self.new == Some(false)
     }
 }
 
@@ -213,8 +323,10 @@ impl Sink {
 
     /// Tells new findings from those that a baseline knows.
     pub fn compare(&mut self, baseline: &Baseline) {
-        for finding in &mut self.findings {
-            finding.new = Some(baseline.is_new(finding));
+        for finding in self.findings.iter_mut().filter(|f| f.new != Some(false)) {
+            let new = baseline.is_new(finding);
+            finding.new = Some(new);
+            self.baselined += u64::from(!new && finding.waived_by.is_none());
         }
     }
 
@@ -225,13 +337,15 @@ impl Sink {
         for finding in &self.findings {
             let counter = match (finding.counts(), finding.severity) {
                 (false, _) if finding.waived_by.is_some() => &mut counts.waived,
-                (false, _) => &mut counts.baselined,
+                (false, _) => &mut counts.old,
                 (true, Severity::Error) => &mut counts.errors,
                 (true, Severity::Warning) => &mut counts.warnings,
                 (true, Severity::Info) => &mut counts.infos,
             };
             *counter += 1;
         }
+        counts.baselined = self.baselined;
+        counts.old -= self.baselined;
         (self.findings, counts)
     }
 }

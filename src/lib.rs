@@ -10,9 +10,11 @@
 //! [`catalog`] is the one place that knows how a database is laid out in files. [`table`] turns
 //! bytes into typed columns and row keys. [`checks`] judge them, one kind of check a file, by the
 //! rules that [`spec`] reads from YAML. Tables are held against each other by their [`sketch`]es:
-//! [`served`] knows what stands behind one when it is loaded, [`gaps`] what it lacks. [`finding`] collects what they find, [`report`] renders it.
-//! [`diff`] compares two states of a database, and [`comment`] tells a pull request of it. A job such
-//! as [`validate`] or [`sanity`] puts these together.
+//! [`served`] knows what stands behind one when it is loaded, [`gaps`] what it lacks. [`finding`]
+//! collects what they find, [`report`] renders it. [`diff`] compares two states of a database,
+//! [`news`] tells the findings that the later one brings from old debt, [`chart`] draws what
+//! changed, and [`comment`] tells a pull request of it all. A job such as [`validate`] or
+//! [`sanity`] puts these together.
 
 pub mod baseline;
 mod blocks;
@@ -29,6 +31,7 @@ pub mod expr;
 pub mod finding;
 pub mod gaps;
 pub mod ledger;
+pub mod news;
 pub mod noise;
 mod parallel;
 pub mod report;

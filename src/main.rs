@@ -88,13 +88,7 @@ fn run_validate(args: Validate) -> Result<u8> {
     if let Some(path) = &args.gate.write_baseline {
         report::write_whole(path, Baseline::of(&report.findings).text().as_bytes())?;
     }
-    let fail_on = match args.gate.fail_on {
-        FailOn::Error => Some(Severity::Error),
-        FailOn::Warning => Some(Severity::Warning),
-        FailOn::Info => Some(Severity::Info),
-        FailOn::Never => None,
-    };
-    let code = report.verdict(fail_on).code();
+    let code = report.verdict(least(args.gate.fail_on)).code();
     if let Some(n) = args.gate.draw {
         report.draw(n, args.gate.seed);
     }
@@ -107,6 +101,9 @@ fn run_sanity(args: Sanity) -> Result<u8> {
         root: args.root,
         base: args.base_ref,
         head: args.head_ref,
+        only: args.rules.only,
+        skip: args.rules.skip,
+        rules: args.rules.rules_dir,
         detail_dir: args.detail_dir,
         threads: args.output.threads,
     };
@@ -118,7 +115,17 @@ fn run_sanity(args: Sanity) -> Result<u8> {
         report::write_whole(path, comment::render(&report)?.as_bytes())?;
     }
     write_report(&report, &args.output)?;
-    Ok(report.verdict(Some(Severity::Error)).code())
+    Ok(report.verdict(least(args.fail_on)).code())
+}
+
+/// The least severity that fails a run; none where none does.
+fn least(fail_on: FailOn) -> Option<Severity> {
+    match fail_on {
+        FailOn::Error => Some(Severity::Error),
+        FailOn::Warning => Some(Severity::Warning),
+        FailOn::Info => Some(Severity::Info),
+        FailOn::Never => None,
+    }
 }
 
 fn write_report(report: &report::Report, args: &OutputArgs) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The second job: what does a pull request change?
+//! The second job: what does a pull request change, and is that right?
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -6,12 +6,13 @@ use std::time::Instant;
 use crate::catalog::{Catalog, Role, no_database};
 use crate::diff::{Comparison, Details, State};
 use crate::error::Result;
-use crate::finding::Counts;
+use crate::finding::Sink;
+use crate::news::News;
 use crate::parallel;
 use crate::report::Report;
 use crate::settings::Settings;
 use crate::source;
-use crate::validate::Progress;
+use crate::validate::{Progress, chosen_rules};
 
 /// What to compare.
 #[derive(Debug, Default, Clone)]
@@ -22,13 +23,19 @@ pub struct Options {
     pub base: String,
     /// The commit to compare; the files on disk without one.
     pub head: Option<String>,
+    /// Rules to run; all when empty.
+    pub only: Vec<String>,
+    /// Rules not to run.
+    pub skip: Vec<String>,
+    /// A folder that overlays the rules of the base.
+    pub rules: Option<PathBuf>,
     /// A folder for the rows that changed, as CSV.
     pub detail_dir: Option<PathBuf>,
     /// Threads; 0 for as many as the machine has cores.
     pub threads: usize,
 }
 
-/// Compares a head with its merge base.
+/// Compares a head with its merge base, and judges what changed.
 ///
 /// # Errors
 ///
@@ -39,32 +46,41 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     let head = source::open(&options.root, options.head.as_deref())?;
     let base = head.base(&options.base)?;
     // What a pull request brings must not change how it is judged.
-    let settings = Settings::read(&base, None, None)?;
+    let settings = Settings::read(&base, options.rules.as_deref(), None)?;
+    let rules = chosen_rules(&settings.specs, &options.only, &options.skip)?;
     let specs = &settings.specs;
     let (before, after) = (Catalog::walk(&base, specs)?, Catalog::walk(head.as_ref(), specs)?);
     if before.systems.is_empty() && after.systems.is_empty() {
         return Err(no_database());
     }
+    let threads = parallel::threads(options.threads);
+    let (base, head) = (
+        State { source: &base, catalog: &before },
+        State { source: head.as_ref(), catalog: &after },
+    );
     let details = options.detail_dir.as_deref().map(Details::new).transpose()?;
-    let comparison = Comparison {
-        base: State { source: &base, catalog: &before },
-        head: State { source: head.as_ref(), catalog: &after },
-        specs,
-        details: details.as_ref(),
-    };
-    let diff = comparison.run(parallel::threads(options.threads), progress)?;
+    let comparison = Comparison { base, head, specs, details: details.as_ref() };
+    let diff = comparison.run(threads, progress)?;
+    let news = News { base, head, diff: &diff, rules: &rules, specs, threads };
+    let mut sink = Sink::default();
+    sink.extend(news.findings(progress)?);
+    settings.waive(&mut sink)?;
+    if let Some(baseline) = &settings.baseline {
+        sink.compare(baseline);
+    }
+    let (findings, counts) = sink.finish();
     if let Some(details) = details {
         details.finish(&diff)?;
     }
     Ok(Report {
         command: "sanity",
-        rules: Vec::new(),
+        rules,
         overlays: settings.overlays,
         tables: diff.tables.len() as u64,
         files: diff.files.iter().filter(|f| f.role != Role::Other).count() as u64,
         rows: diff.tables.iter().filter_map(|t| t.head_rows).sum(),
-        findings: Vec::new(),
-        counts: Counts::default(),
+        findings,
+        counts,
         diff: Some(diff),
         elapsed: start.elapsed(),
         drawn: None,

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use crate::baseline::Baseline;
 use crate::error::{Error, Result};
+use crate::finding::Sink;
 use crate::source::Source;
 use crate::spec::Specs;
-use crate::waiver::Waivers;
+use crate::waiver::{Applied, Waivers};
 
 /// What a run goes by beside the data.
 pub struct Settings {
@@ -77,5 +78,18 @@ impl Settings {
             settings.baseline = Some(Baseline::parse(&text).map_err(bad)?);
         }
         Ok(settings)
+    }
+
+    /// Marks the findings that are waived today, and says what is to be said of the waivers.
+    ///
+    /// # Errors
+    ///
+    /// When a waiver's condition reads what findings do not have.
+    pub fn waive(&self, sink: &mut Sink) -> Result<Applied> {
+        let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+        sink.waive(&self.waivers, today).map_err(|e| {
+            let message = format!("{}: {e}", self.waivers.path);
+            Error::new(message, "`where` reads rows, severity and evidence")
+        })
     }
 }

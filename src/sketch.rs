@@ -177,6 +177,15 @@ impl Iterator for Common<'_> {
 }
 
 impl Sketches {
+    /// Those of the tables that `path` gives the path for, by that path: the sketches of another
+    /// state of the same tables.
+    pub fn of_state(self, path: impl Fn(&str) -> Option<String>) -> Self {
+        let path = &path;
+        let sketches = self.by_path.into_iter().filter_map(|(at, s)| Some((path(&at)?, s)));
+        let held = self.held.into_iter().filter_map(|(at, held)| Some((path(&at)?, held)));
+        Self { by_path: sketches.collect(), held: held.collect() }
+    }
+
     /// Keys of the table at `path`, 0 where it cannot be read.
     pub fn keys(&self, path: &str) -> usize {
         self.by_path.get(path).map_or(0, |s| s.keys)

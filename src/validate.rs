@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use crate::catalog::{Catalog, TableFile, VersionDir};
-use crate::checks::{CrossContext, DirContext, SystemContext, TableContext};
+use crate::checks::{Brings, CrossContext, DirContext, SystemContext, TableContext};
 use crate::digest::sha256;
 use crate::error::{Error, Result, unknown};
 use crate::expr::{ExprError, Scope};
@@ -71,29 +71,53 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     let specs = &settings.specs;
     let catalog = Catalog::read(source.as_ref(), specs)?;
     let changed = options.since.as_deref().map(|since| source.changed_since(since)).transpose()?;
-    let rules = chosen_rules(options, specs)?;
+    let ledger = options.ledger.as_deref().map(Ledger::read).transpose()?;
     let job = Job {
         source: source.as_ref(),
         selected: options.selection.resolve(&catalog, changed)?,
-        apart: rules.iter().filter_map(|r| r.check.apart()).reduce(f64::min),
-        rules,
-        catalog,
+        rules: chosen_rules(specs, &options.only, &options.skip)?,
+        catalog: &catalog,
         specs,
         threads: parallel::threads(options.threads),
+        ledger: ledger.as_ref(),
+        brings: None,
     };
-    job.run(options, &settings, progress, start)
+    let tables = job.judged_tables();
+    let judgement = job.run(&tables, &tables, Sketches::default(), progress)?;
+    let mut sink = Sink::default();
+    sink.extend(judgement.findings);
+    job.waive(&mut sink, &settings, options)?;
+    let (findings, counts) = sink.finish();
+    Ok(Report {
+        command: "validate",
+        rules: job.rules,
+        overlays: settings.overlays.clone(),
+        tables: tables.len() as u64,
+        files: judgement.files,
+        rows: judgement.rows,
+        findings,
+        counts,
+        diff: None,
+        elapsed: start.elapsed(),
+        drawn: None,
+    })
 }
 
-fn chosen_rules(options: &Options, specs: &Specs) -> Result<Vec<Arc<Rule>>> {
+/// The rules to run: all, or `only` some, but for those to `skip`.
+///
+/// # Errors
+///
+/// When a name is no rule's, or no rule is left.
+pub(crate) fn chosen_rules(
+    specs: &Specs,
+    only: &[String],
+    skip: &[String],
+) -> Result<Vec<Arc<Rule>>> {
     let known = || specs.rules.keys().map(String::as_str);
-    if let Some(name) =
-        options.only.iter().chain(&options.skip).find(|n| !specs.rules.contains_key(*n))
-    {
+    if let Some(name) = only.iter().chain(skip).find(|n| !specs.rules.contains_key(*n)) {
         return Err(unknown("rule", name, known()));
     }
-    let chosen = |id: &String| {
-        (options.only.is_empty() || options.only.contains(id)) && !options.skip.contains(id)
-    };
+    let chosen = |id: &String| (only.is_empty() || only.contains(id)) && !skip.contains(id);
     let rules: Vec<_> =
         specs.rules.iter().filter(|(id, _)| chosen(id)).map(|(_, r)| r.clone()).collect();
     if rules.is_empty() {
@@ -102,15 +126,36 @@ fn chosen_rules(options: &Options, specs: &Specs) -> Result<Vec<Arc<Rule>>> {
     Ok(rules)
 }
 
-struct Job<'a> {
-    source: &'a dyn Source,
-    catalog: Catalog,
-    selected: Selected,
-    rules: Vec<Arc<Rule>>,
-    specs: &'a Specs,
-    threads: usize,
-    /// From what factor on points that stand out are kept, where a rule looks at them.
-    apart: Option<f64>,
+/// A state of a database under judgement; how, is the same for every job.
+pub(crate) struct Job<'a> {
+    /// Where its bytes are.
+    pub source: &'a dyn Source,
+    /// What it holds.
+    pub catalog: &'a Catalog,
+    /// Which part of it is judged.
+    pub selected: Selected,
+    /// By what.
+    pub rules: Vec<Arc<Rule>>,
+    /// What is known of tables.
+    pub specs: &'a Specs,
+    /// Threads.
+    pub threads: usize,
+    /// What a collector failed at, where its log was given.
+    pub ledger: Option<&'a Ledger>,
+    /// What a pull request brings to it, where one is judged.
+    pub brings: Option<&'a Brings>,
+}
+
+/// What judging a state leaves.
+pub(crate) struct Judgement {
+    /// In no order.
+    pub findings: Vec<Finding>,
+    /// Sidecars and system YAML judged.
+    pub files: u64,
+    /// Rows of the tables judged.
+    pub rows: u64,
+    /// Of the tables judged and of those they were compared with.
+    pub sketches: Sketches,
 }
 
 /// The parsed sidecars of every version directory, by path.
@@ -128,23 +173,30 @@ struct Judged {
 }
 
 impl Job<'_> {
-    fn run(
+    /// Judges the tables `alone` by themselves and those `against` others by what those have, as
+    /// indices into the catalog; then the sidecars, systems and strays selected. Of tables that are
+    /// not `alone`, sketches that are `known` are not taken again.
+    pub fn run(
         &self,
-        options: &Options,
-        settings: &Settings,
+        alone: &[usize],
+        against: &[usize],
+        known: Sketches,
         progress: &dyn Progress,
-        start: Instant,
-    ) -> Result<Report> {
+    ) -> Result<Judgement> {
         let sidecars = self.sidecars();
-        let ledger = options.ledger.as_deref().map(Ledger::read).transpose()?;
-        let shelf = Shelf::new(&self.catalog, &sidecars.reuse);
+        let path = |index: usize| self.catalog.tables[index].entry.path.as_str();
+        let shelf = Shelf::new(self.catalog, &sidecars.reuse);
         let named = self.rules.iter().any(|r| r.check.names_keys());
         let named = if named { shelf.references(self.specs) } else { BTreeSet::new() };
-        let tables = self.judged_tables();
-        let neighbours = self.neighbours(&tables);
+        let mut neighbours = self.neighbours(alone, against);
+        // A sketch of another state serves unless it lacks what this one asks of it.
+        let serves = |path: &str, sketch: &Sketch| {
+            !named.contains(path) || sketch.points.is_empty() || sketch.coverage.is_taken()
+        };
+        neighbours.retain(|i| !known.by_path.get(path(*i)).is_some_and(|s| serves(path(*i), s)));
 
         let done = AtomicUsize::new(0);
-        let items: Vec<(usize, bool)> = tables
+        let items: Vec<(usize, bool)> = alone
             .iter()
             .map(|i| (*i, true))
             .chain(neighbours.iter().map(|i| (*i, false)))
@@ -160,71 +212,52 @@ impl Job<'_> {
             if !judge {
                 return judged;
             }
-            progress.tables(done.fetch_add(1, Ordering::Relaxed) + 1, tables.len());
+            progress.tables(done.fetch_add(1, Ordering::Relaxed) + 1, alone.len());
             judged
         });
 
-        let mut sink = Sink::default();
-        let mut sketches = Sketches::default();
+        let mut findings = Vec::new();
+        let mut sketches = known;
         let mut rows = 0;
         for ((index, judge), judged) in items.iter().zip(judged) {
             let judged = judged?;
-            sink.extend(judged.findings);
+            findings.extend(judged.findings);
             let Some(sketch) = judged.sketch else { continue };
             if *judge {
                 rows += sketch.rows as u64;
             }
-            let path = &self.catalog.tables[*index].entry.path;
-            sketches.by_path.insert(path.clone(), sketch);
-            sketches.held.insert(path.clone(), judged.held);
+            sketches.by_path.insert(path(*index).to_owned(), sketch);
+            sketches.held.insert(path(*index).to_owned(), judged.held);
         }
         let cross = CrossContext {
-            catalog: &self.catalog,
+            catalog: self.catalog,
             sketches: &sketches,
             shelf: &shelf,
             meta: &sidecars.meta,
-            ledger: ledger.as_ref(),
-            judged: &tables.iter().map(|i| self.catalog.tables[*i].entry.path.as_str()).collect(),
+            ledger: self.ledger,
+            judged: &against.iter().map(|i| path(*i)).collect(),
             foreign: &|file| self.foreign(file, &sidecars),
             age: &|a, b| self.source.age(&a.entry, &b.entry),
             levels: Default::default(),
             specs: self.specs,
+            brings: self.brings,
         };
         for rule in &self.rules {
             let found = rule.check.cross(rule, &cross);
-            sink.extend(found.map_err(|e| {
+            findings.extend(found.map_err(|e| {
                 let hint = "the formula is in rules/limits.yaml";
                 Error::new(format!("cannot judge by {}: {e}", rule.id), hint)
             })?);
         }
-        let files = self.dirs(&sidecars, &mut sink) + self.systems(&mut sink);
-        sink.extend(self.strays());
-
-        self.waive(&mut sink, settings, options)?;
-        let (findings, counts) = sink.finish();
-        Ok(Report {
-            command: "validate",
-            rules: self.rules.clone(),
-            overlays: settings.overlays.clone(),
-            tables: tables.len() as u64,
-            files,
-            rows,
-            findings,
-            counts,
-            diff: None,
-            elapsed: start.elapsed(),
-            drawn: None,
-        })
+        let files = self.dirs(&sidecars, &mut findings) + self.systems(&mut findings);
+        findings.extend(self.strays());
+        Ok(Judgement { findings, files, rows, sketches })
     }
 
     /// Applies waivers and the baseline, and judges the waivers themselves.
     fn waive(&self, sink: &mut Sink, settings: &Settings, options: &Options) -> Result<()> {
-        let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+        let applied = settings.waive(sink)?;
         let path = settings.waivers.path.as_str();
-        let bad = |e: ExprError| {
-            Error::new(format!("{path}: {e}"), "`where` reads rows, severity and evidence")
-        };
-        let applied = sink.waive(&settings.waivers, today).map_err(bad)?;
         // A run over a part of the database, or by some rules, cannot tell what a waiver is for.
         let whole = options.since.is_none() && options.only.is_empty() && options.skip.is_empty();
         let unused = if whole && options.selection.is_all() { &applied.unused[..] } else { &[] };
@@ -237,22 +270,26 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn judged_tables(&self) -> Vec<usize> {
-        // A sidecar speaks of its tables, so a change of it is one of theirs.
+    /// The tables selected, as indices into the catalog.
+    pub fn judged_tables(&self) -> Vec<usize> {
+        // A sidecar speaks of its tables and a system of its rows, so a change of it is one of theirs.
         let meta = |t: &TableFile| self.catalog.dir_of(t).and_then(|d| d.meta.as_ref());
+        let system = |t: &TableFile| self.catalog.systems.get(&t.place.system);
         let judged = |t: &TableFile| {
             self.selected.table(&t.place, &t.table)
                 && (self.selected.changed(&t.entry.path)
-                    || meta(t).is_some_and(|m| self.selected.changed(&m.path)))
+                    || meta(t).is_some_and(|m| self.selected.changed(&m.path))
+                    || system(t).is_some_and(|s| self.selected.changed(&s.yaml)))
         };
         (0..self.catalog.tables.len()).filter(|i| judged(&self.catalog.tables[*i])).collect()
     }
 
-    /// Tables that are not judged but that judged ones are compared with: the same table elsewhere.
-    fn neighbours(&self, tables: &[usize]) -> Vec<usize> {
+    /// Tables that are not judged `alone` but that those `against` others are compared with: the
+    /// same table elsewhere.
+    fn neighbours(&self, alone: &[usize], against: &[usize]) -> Vec<usize> {
         let name = |i: &usize| self.catalog.tables[*i].table.as_str();
-        let wanted: BTreeSet<&str> = tables.iter().map(name).collect();
-        let judged: BTreeSet<usize> = tables.iter().copied().collect();
+        let wanted: BTreeSet<&str> = against.iter().map(name).collect();
+        let judged: BTreeSet<usize> = alone.iter().copied().collect();
         let others = (0..self.catalog.tables.len()).filter(|i| !judged.contains(i));
         others.filter(|i| wanted.contains(name(i))).collect()
     }
@@ -275,6 +312,11 @@ impl Job<'_> {
             }
         }
         sidecars
+    }
+
+    /// From what factor on points that stand out are kept, where a rule looks at them.
+    fn apart(&self) -> Option<f64> {
+        self.rules.iter().filter_map(|r| r.check.apart()).reduce(f64::min)
     }
 
     fn system(&self, name: &str) -> Option<&System> {
@@ -344,7 +386,7 @@ impl Job<'_> {
             _ => None,
         };
         let sketch = match (&scope, &keys) {
-            (Some(scope), Some(keys)) => Some(Sketch::of(keys, scope, self.apart, named)?),
+            (Some(scope), Some(keys)) => Some(Sketch::of(keys, scope, self.apart(), named)?),
             (Some(scope), None) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
             (None, _) => None,
         };
@@ -361,6 +403,7 @@ impl Job<'_> {
             specs: self.specs,
             digest: digest.as_deref(),
             meta,
+            brought: self.brings.and_then(|b| b.of(file)),
         };
         let mut findings = Vec::new();
         for rule in rules {
@@ -380,7 +423,7 @@ impl Job<'_> {
     }
 
     /// Judges version directories; counts the sidecars among them.
-    fn dirs(&self, sidecars: &Sidecars, sink: &mut Sink) -> u64 {
+    fn dirs(&self, sidecars: &Sidecars, findings: &mut Vec<Finding>) -> u64 {
         let mut files = 0;
         for dir in self.catalog.dirs.values() {
             let within = dir.meta.iter().chain(&dir.reuse).chain(&dir.markers);
@@ -393,7 +436,7 @@ impl Job<'_> {
             }
             let context = DirContext {
                 dir,
-                catalog: &self.catalog,
+                catalog: self.catalog,
                 specs: self.specs,
                 meta: sidecars.meta.get(&dir.path),
                 reuse: sidecars.reuse.get(&dir.path),
@@ -402,7 +445,7 @@ impl Job<'_> {
                 let of_selected = |f: &Finding| {
                     f.table.as_ref().is_none_or(|t| self.selected.table(&dir.place, t))
                 };
-                sink.extend(rule.check.dir(rule, &context).into_iter().filter(of_selected));
+                findings.extend(rule.check.dir(rule, &context).into_iter().filter(of_selected));
             }
         }
         files
@@ -424,16 +467,16 @@ impl Job<'_> {
     }
 
     /// Judges systems; counts them.
-    fn systems(&self, sink: &mut Sink) -> u64 {
+    fn systems(&self, findings: &mut Vec<Finding>) -> u64 {
         let mut files = 0;
         for file in self.catalog.systems.values() {
             if !self.selected.system(&file.name) || !self.selected.changed(&file.yaml) {
                 continue;
             }
             files += u64::from(self.rules.iter().any(|r| r.check.judges_systems()));
-            let context = SystemContext { file, catalog: &self.catalog, specs: self.specs };
+            let context = SystemContext { file, catalog: self.catalog, specs: self.specs };
             for rule in &self.rules {
-                sink.extend(rule.check.system(rule, &context));
+                findings.extend(rule.check.system(rule, &context));
             }
         }
         files

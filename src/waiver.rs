@@ -134,7 +134,11 @@ impl Scope for Facts<'_> {
     fn column(&self, name: &str) -> Option<Value<'_>> {
         let text = |t: &str| Value::Text(Vals::One(0), Cow::Owned(vec![t.into()]));
         match (name, self.0.evidence.get(name)) {
-            ("rows", _) => Some(Value::Number(Vals::One(self.0.rows as f64))),
+            // A pull request's half of a finding is no smaller finding.
+            ("rows", _) => {
+                let rows = self.0.all_rows.unwrap_or(self.0.rows);
+                Some(Value::Number(Vals::One(rows as f64)))
+            }
             ("severity", _) => Some(text(self.0.severity.name())),
             (_, Some(Json::Number(n))) => {
                 Some(Value::Number(Vals::One(n.as_f64().unwrap_or(f64::NAN))))

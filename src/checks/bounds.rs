@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{RowContext, plural};
 use crate::expr::{ExprError, Scope};
-use crate::finding::{EXAMPLES, Finding, Severity};
+use crate::finding::{EXAMPLES, Finding, Half, Severity};
 use crate::system::L2_CACHE;
 use crate::table::number_json;
 
@@ -23,9 +23,8 @@ pub struct Margins {
 struct Below {
     name: String,
     strict: bool,
-    rows: Vec<usize>,
-    /// Measured over bound, lowest first, of the rows.
-    ratios: Vec<f64>,
+    /// Measured over bound, lowest first, and the row.
+    points: Vec<(f64, usize)>,
 }
 
 impl Margins {
@@ -37,24 +36,12 @@ impl Margins {
         }
         // The certain bound speaks first; the others are told beside it.
         below.sort_by_key(|b| !b.strict);
-        let Some(first) = below.first() else { return Ok(Vec::new()) };
-        let severity = if first.strict {
-            rows.rule.severity
-        } else {
-            rows.rule.severity.at_most(Severity::Warning)
+        let half = |half: Half<'_>| {
+            let part: Vec<Below> = below.iter().filter_map(|b| b.half(&half)).collect();
+            let first = below.iter().find(|b| part.first().is_some_and(|p| p.name == b.name))?;
+            Some(finding(rows, &part)?.half(&half, first.points.len()))
         };
-        let told: Vec<String> = below.iter().map(Below::say).collect();
-        let shown = &first.rows[..first.rows.len().min(EXAMPLES)];
-        let mut examples = rows.examples(shown, &["latency", "kernel_source"]);
-        for (example, ratio) in examples.iter_mut().zip(&first.ratios) {
-            example.values.push(("reached".into(), number_json(*ratio)));
-        }
-        let finding = rows.finding_as(severity, told.join("; ")).rows(first.rows.len());
-        let evidence = |b: &Below| {
-            (b.name.clone(), serde_json::json!({"rows": b.rows.len(), "lowest": b.ratios[0]}))
-        };
-        let by_bound: serde_json::Map<_, _> = below.iter().map(evidence).collect();
-        Ok(vec![finding.examples(examples).evidence("bounds", by_bound)])
+        Ok(rows.halves().filter_map(half).collect())
     }
 
     fn below(
@@ -88,12 +75,42 @@ impl Margins {
             return Ok(None);
         }
         found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let (ratios, rows) = found.into_iter().unzip();
-        Ok(Some(Below { name: bound.name.clone(), strict: bound.strict, rows, ratios }))
+        Ok(Some(Below { name: bound.name.clone(), strict: bound.strict, points: found }))
     }
 }
 
+/// One finding with the rows below each bound, the first of which decides.
+fn finding(rows: &RowContext<'_>, below: &[Below]) -> Option<Finding> {
+    let first = below.first()?;
+    let severity = if first.strict {
+        rows.rule.severity
+    } else {
+        rows.rule.severity.at_most(Severity::Warning)
+    };
+    let told: Vec<String> = below.iter().map(Below::say).collect();
+    let shown: Vec<usize> = first.points.iter().map(|p| p.1).take(EXAMPLES).collect();
+    let mut examples = rows.examples(&shown, &["latency", "kernel_source"]);
+    for (example, (ratio, _)) in examples.iter_mut().zip(&first.points) {
+        example.values.push(("reached".into(), number_json(*ratio)));
+    }
+    let finding = rows.finding_as(severity, told.join("; ")).rows(first.points.len());
+    let evidence = |b: &Below| {
+        (b.name.clone(), serde_json::json!({"rows": b.points.len(), "lowest": b.points[0].0}))
+    };
+    let by_bound: serde_json::Map<_, _> = below.iter().map(evidence).collect();
+    Some(finding.examples(examples).evidence("bounds", by_bound))
+}
+
 impl Below {
+    /// What of it is of a half, if anything is.
+    fn half(&self, half: &Half<'_>) -> Option<Self> {
+        let points: Vec<_> = self.points.iter().copied().filter(|p| half.has(p.1)).collect();
+        if points.is_empty() {
+            return None;
+        }
+        Some(Self { name: self.name.clone(), strict: self.strict, points })
+    }
+
     fn say(&self) -> String {
         let sure = if self.strict { "" } else { ", a bound that holds beyond caches" };
         let what = match self.name.as_str() {
@@ -102,7 +119,7 @@ impl Below {
             "link" => "moving its data takes at the link's bandwidth",
             other => other,
         };
-        let (n, lowest) = (plural(self.rows.len(), "row"), self.ratios[0]);
+        let (n, lowest) = (plural(self.points.len(), "row"), self.points[0].0);
         format!("{n} take less time than {what}{sure}, down to {lowest:.2} of it")
     }
 }

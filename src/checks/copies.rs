@@ -108,8 +108,12 @@ fn finding(
 ) -> Option<Finding> {
     let (foreign_a, foreign_b) = ((at.foreign)(a), (at.foreign)(b));
     let named = foreign_a.cmp(&foreign_b);
-    let (copy, origin, which) = match named.then_with(|| (at.age)(a, b).unwrap_or(Ordering::Equal))
-    {
+    // What a pull request changes comes after what it leaves alone.
+    let age = || {
+        let changed = at.later(a).cmp(&at.later(b));
+        changed.then_with(|| (at.age)(a, b).unwrap_or(Ordering::Equal))
+    };
+    let (copy, origin, which) = match named.then_with(age) {
         Ordering::Greater => (a, b, true),
         Ordering::Less => (b, a, true),
         Ordering::Equal => (b, a, false),
@@ -134,8 +138,10 @@ fn finding(
         plural(like.common, "point"),
         origin.entry.path
     );
+    let other = &origin.place;
     let finding = Finding::on_table(&rule.id, rule.severity, copy, message)
         .rows(like.equal)
+        .parts([format!("{:?}", (&other.system, &other.backend, &other.version))])
         .evidence("other", origin.entry.path.as_str())
         .evidence("common_points", like.common)
         .evidence("equal_points", like.equal)

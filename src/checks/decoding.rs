@@ -47,7 +47,8 @@ fn torn_finding(finding: impl Fn(String) -> Finding, torn: &Torn, rest: &str) ->
         values: vec![("line".into(), (*line).into()), ("why".into(), why.as_str().into())],
         ..Example::default()
     };
-    finding(message).rows(torn.rows).examples(torn.first.iter().map(example).collect())
+    let examples = torn.first.iter().map(example).collect();
+    finding(message).rows(torn.rows).parts([torn.rows.to_string()]).examples(examples)
 }
 
 /// A table of whose rows the loader reads none.
@@ -76,6 +77,7 @@ pub fn digest(rows: &RowContext<'_>) -> Option<Finding> {
     let found = rows.at.digest?;
     (!stated.eq_ignore_ascii_case(found)).then(|| {
         rows.finding("its bytes are not those that its sidecar's sha256 was taken of")
+            .parts([found])
             .evidence("stated", stated)
             .evidence("found", found)
     })

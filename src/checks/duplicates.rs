@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{RowContext, count, plural};
 use crate::expr::{ExprError, Vals};
-use crate::finding::{EXAMPLES, Example, Finding, Severity};
+use crate::finding::{EXAMPLES, Example, Finding, Half, Severity};
 use crate::spec::{ColumnKind, KeyPart, Serves};
 use crate::table::{Keys, number_json};
 
@@ -44,7 +44,6 @@ impl Conflict {
         let scope = rows.scope();
         let loaded = spec.filter.as_ref().map(|f| f.mask(&scope)).transpose()?;
 
-        let mut repeated = BTreeSet::new();
         // Copies compete within a bucket; a row that goes into two may have rivals in both.
         let mut groups: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
         let buckets: Vec<Vals<bool>> = if spec.buckets.is_empty() {
@@ -55,11 +54,10 @@ impl Conflict {
         for (number, bucket) in buckets.iter().enumerate() {
             let goes = |i: usize| bucket.get(i) && loaded.as_ref().is_none_or(|l| l.get(i));
             for (row, first) in repeats(keys.hashes(), goes, |a, b| keys.equal(a, b)) {
-                repeated.insert(row);
                 groups.entry((number, first)).or_insert_with(|| vec![first]).push(row);
             }
         }
-        if repeated.is_empty() {
+        if groups.is_empty() {
             return Ok(Vec::new());
         }
         let latency = spec
@@ -67,13 +65,16 @@ impl Conflict {
             .iter()
             .map(|l| Ok((l.name.as_str(), l.value.numbers(&scope)?)))
             .collect::<Result<Vec<_>, ExprError>>()?;
-        let groups: Vec<Group> = groups
-            .into_values()
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .map(|copies| self.group(rows, copies, &latency))
-            .collect();
-        Ok(vec![self.finding(rows, keys, &latency, groups, repeated.len())])
+        let groups: BTreeSet<Vec<usize>> = groups.into_values().collect();
+        let all = groups.iter().flat_map(|copies| &copies[1..]).collect::<BTreeSet<_>>().len();
+        let half = |half: Half<'_>| {
+            let (groups, repeated) = told(&groups, &half);
+            let of = |copies| self.group(rows, copies, &latency);
+            let groups: Vec<Group> = groups.into_iter().map(of).collect();
+            let finding = || self.finding(rows, keys, &latency, groups, repeated);
+            (repeated > 0).then(|| finding().half(&half, all))
+        };
+        Ok(rows.halves().filter_map(half).collect())
     }
 
     fn group(
@@ -169,6 +170,25 @@ impl Conflict {
     }
 }
 
+/// The groups that a half tells, and how many of their rows repeat a key: rows that a pull request
+/// brings repeat what was there before, wherever they stand in the file.
+fn told(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, usize) {
+    let mut told = Vec::new();
+    let mut repeated = BTreeSet::new();
+    for copies in groups {
+        let (own, others): (Vec<usize>, Vec<usize>) = copies.iter().partition(|r| half.has(**r));
+        let new = half.new == Some(true);
+        // The first of all rows repeats none.
+        let repeats =
+            if new && !others.is_empty() { &own[..] } else { own.get(1..).unwrap_or(&[]) };
+        if !repeats.is_empty() {
+            repeated.extend(repeats.iter().copied());
+            told.push(if new { copies.clone() } else { own });
+        }
+    }
+    (told, repeated.len())
+}
+
 /// Whether the table has what a key part reads; without it every row would be a copy of every other.
 fn has_columns(rows: &RowContext<'_>, part: &KeyPart) -> bool {
     let optional = |c: &str| rows.at.spec.column(c).is_some_and(|c| c.optional);
@@ -253,13 +273,27 @@ fn example(
 
 #[cfg(test)]
 mod tests {
-    use super::repeats;
+    use super::{repeats, told};
+    use crate::finding::{Brought, Half};
 
     #[test]
     fn equal_hashes_of_unequal_keys_are_no_repeats() {
         let keys = [1, 2, 1, 2, 3];
         let found = repeats(&[7; 5], |_| true, |a, b| keys[a] == keys[b]);
         assert_eq!(found, [(2, 0), (3, 1)]);
+    }
+
+    #[test]
+    fn rows_that_are_brought_repeat_those_that_were_there() {
+        let groups = [vec![0, 4], vec![1, 2, 3], vec![5, 6]].into();
+        // Row 0 comes before what it repeats; 5 and 6 repeat only each other.
+        let marks = [true, false, false, true, false, true, true];
+        let brought = Brought::Rows(marks.into());
+        let told: Vec<_> = Half::both(Some(&brought)).map(|half| told(&groups, &half)).collect();
+        assert_eq!(told[0], (vec![vec![0, 4], vec![1, 2, 3], vec![5, 6]], 3));
+        assert_eq!(told[1], (vec![vec![1, 2]], 1));
+        let all = Half::both(None).next().unwrap();
+        assert_eq!(super::told(&groups, &all).1, 4);
     }
 
     #[test]

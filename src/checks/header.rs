@@ -71,7 +71,7 @@ pub fn check(rows: &RowContext<'_>) -> Option<Finding> {
     let shown = spec.columns.iter().find_map(cell);
     let examples = shown.map(|(name, cells)| rows.examples(&cells, &[&name])).unwrap_or_default();
     let finding = rows.finding_as(severity, message).rows(rows.table.rows).examples(examples);
-    Some(finding.evidence("columns", all))
+    Some(finding.parts(&all).evidence("columns", all))
 }
 
 fn fits(spec: &ColumnSpec, found: &Column) -> bool {

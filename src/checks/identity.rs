@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::{RowContext, names, plural};
 use crate::expr::NULL_CODE;
-use crate::finding::{EXAMPLES, Finding, Severity};
+use crate::finding::{EXAMPLES, Finding, Half, Severity};
 use crate::table::Column;
 
 /// Rows by the name that a text column gives them, null ones apart.
@@ -36,36 +36,45 @@ impl<'a> Named<'a> {
         Some(Self { codes, names, nulls: *nulls })
     }
 
-    /// The finding on the rows whose names `wrong` picks, if there are any.
-    fn finding(
+    /// The findings on the rows whose names `wrong` picks, if there are any.
+    fn findings(
         &self,
         rows: &RowContext<'_>,
         column: &str,
         severity: Severity,
         wrong: impl Fn(&str) -> bool,
-        say: impl FnOnce(&str, usize) -> String,
-    ) -> Option<Finding> {
-        let bad: Vec<bool> = self.names.iter().map(|(name, _)| wrong(name)).collect();
-        let mut found: BTreeMap<String, serde_json::Value> = BTreeMap::new();
-        let mut total = 0;
-        for ((name, count), _) in self.names.iter().zip(&bad).filter(|(_, bad)| **bad) {
-            found.insert((*name).to_owned(), (*count).into());
-            total += count;
+        say: impl Fn(&str, usize) -> String,
+    ) -> Vec<Finding> {
+        let bad: Vec<bool> =
+            self.names.iter().map(|(name, count)| *count > 0 && wrong(name)).collect();
+        if self.nulls == 0 && !bad.contains(&true) {
+            return Vec::new();
         }
-        if self.nulls > 0 {
-            found.insert("(null)".into(), self.nulls.into());
-            total += self.nulls;
-        }
-        if total == 0 {
-            return None;
-        }
-        let is_bad = |code: u32| code == NULL_CODE || bad[code as usize];
-        let shown: Vec<usize> =
-            (0..self.codes.len()).filter(|&i| is_bad(self.codes[i])).take(EXAMPLES).collect();
-        let message = say(&names(found.keys().map(String::as_str)), total);
-        let examples = rows.examples(&shown, &[column]);
-        let finding = rows.finding_as(severity, message).rows(total).examples(examples);
-        Some(finding.evidence("found", serde_json::to_value(found).unwrap_or_default()))
+        let is_bad = |row: &usize| match self.codes[*row] {
+            NULL_CODE => true,
+            code => bad[code as usize],
+        };
+        let all: Vec<usize> = (0..self.codes.len()).filter(is_bad).collect();
+        let half = |half: Half<'_>| {
+            let part = half.of(&all);
+            if part.is_empty() {
+                return None;
+            }
+            let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+            part.iter().for_each(|row| *counts.entry(self.codes[*row]).or_default() += 1);
+            let name = |code: u32| match code {
+                NULL_CODE => "(null)",
+                code => self.names[code as usize].0,
+            };
+            let found: BTreeMap<&str, usize> =
+                counts.into_iter().map(|(code, count)| (name(code), count)).collect();
+            let message = say(&names(found.keys().copied()), part.len());
+            let examples = rows.examples(&part[..part.len().min(EXAMPLES)], &[column]);
+            let finding = rows.finding_as(severity, message).rows(part.len()).examples(examples);
+            let found = serde_json::to_value(found).unwrap_or_default();
+            Some(finding.half(&half, all.len()).evidence("found", found))
+        };
+        rows.halves().filter_map(half).collect()
     }
 }
 
@@ -74,14 +83,14 @@ fn matchers(globs: &[String]) -> Vec<GlobMatcher> {
 }
 
 /// Rows of another GPU than the system's.
-pub fn device(rows: &RowContext<'_>) -> Option<Finding> {
-    let system = rows.at.system?;
-    if system.devices.is_empty() {
-        return None;
-    }
+pub fn device(rows: &RowContext<'_>) -> Vec<Finding> {
+    let system = rows.at.system.filter(|s| !s.devices.is_empty());
+    let (Some(system), Some(named)) = (system, Named::of(rows, "device")) else {
+        return Vec::new();
+    };
     let known = matchers(&system.devices);
     let wanted = system.devices.join(" or ");
-    Named::of(rows, "device")?.finding(
+    named.findings(
         rows,
         "device",
         rows.rule.severity,
@@ -100,11 +109,12 @@ pub struct FrameworkNames {
 
 impl FrameworkNames {
     /// Rows of another framework than the directory's.
-    pub fn check(&self, rows: &RowContext<'_>) -> Option<Finding> {
+    pub fn check(&self, rows: &RowContext<'_>) -> Vec<Finding> {
+        let Some(named) = Named::of(rows, "framework") else { return Vec::new() };
         let backend = &rows.at.file.place.backend;
         let own = [backend.clone()];
         let known = self.backends.get(backend).map_or(&own[..], Vec::as_slice);
-        Named::of(rows, "framework")?.finding(
+        named.findings(
             rows,
             "framework",
             rows.rule.severity,
@@ -126,9 +136,9 @@ pub struct VersionNames {
 
 impl VersionNames {
     /// Rows of another version than the directory's.
-    pub fn check(&self, rows: &RowContext<'_>) -> Option<Finding> {
+    pub fn check(&self, rows: &RowContext<'_>) -> Vec<Finding> {
+        let Some(named) = Named::of(rows, "version") else { return Vec::new() };
         let dir = rows.at.file.place.version.as_str();
-        let named = Named::of(rows, "version")?;
         let untagged = matchers(&self.untagged);
         let fits =
             |name: &str| self.versionless.iter().any(|v| v == name) || same_version(name, dir);
@@ -160,7 +170,7 @@ impl VersionNames {
             }
             (false, _) => (Severity::Info, "; a build without tags states no version"),
         };
-        named.finding(
+        named.findings(
             rows,
             "version",
             severity,

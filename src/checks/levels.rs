@@ -304,7 +304,9 @@ fn finding(
         .iter()
         .map(|(slice, refs)| serde_json::json!({"slice": slice, "ratio_over": refs}))
         .collect();
-    Some(Finding::on_table(&rule.id, severity, file, message).rows(rows).evidence("slices", told))
+    let parts = slices.keys().map(|slice| format!("{slice:?}"));
+    let finding = Finding::on_table(&rule.id, severity, file, message).rows(rows).parts(parts);
+    Some(finding.evidence("slices", told))
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ use serde::Deserialize;
 use self::levels::Levels;
 use crate::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
 use crate::expr::ExprError;
-use crate::finding::{Example, Finding, Severity};
+use crate::finding::{Brought, Example, Finding, Half, Severity};
 use crate::ledger::Ledger;
 use crate::served::Shelf;
 use crate::sidecar::{Meta, Reuse, TableMeta};
@@ -133,6 +133,8 @@ pub struct TableContext<'a> {
     pub digest: Option<&'a str>,
     /// Its directory's sidecar, where it has one that can be read.
     pub meta: Option<&'a Meta>,
+    /// Which of its rows a pull request brings, where one is judged.
+    pub brought: Option<&'a Brought>,
 }
 
 /// A version directory under judgement.
@@ -183,9 +185,41 @@ pub struct CrossContext<'a> {
     pub levels: RefCell<BTreeMap<usize, Rc<BTreeMap<String, Levels>>>>,
     /// What is known of tables and models, and how far honest reruns differ.
     pub specs: &'a Specs,
+    /// Which rows a pull request brings, where one is judged.
+    pub brings: Option<&'a Brings>,
+}
+
+/// What a pull request brings.
+#[derive(Debug, Default)]
+pub struct Brings {
+    /// Rows that it adds or changes, by the table's path; none where rows do not tell what is new,
+    /// since all of the table may be judged otherwise than before.
+    pub rows: BTreeMap<String, Option<Brought>>,
+    /// Tables that it adds or changes, by path: of two that are alike, the later.
+    pub later: BTreeSet<String>,
+}
+
+/// What a pull request brings to a table that it leaves alone.
+static NOTHING: Brought = Brought::Rows(Vec::new());
+
+impl Brings {
+    /// Which rows of a table it brings; none where its rows do not tell what is new.
+    pub fn of(&self, file: &TableFile) -> Option<&Brought> {
+        self.rows.get(&file.entry.path).map_or(Some(&NOTHING), Option::as_ref)
+    }
 }
 
 impl CrossContext<'_> {
+    /// The halves in which findings on a table's rows are told.
+    pub fn halves(&self, file: &TableFile) -> impl Iterator<Item = Half<'_>> {
+        Half::both(self.brings.and_then(|b| b.of(file)))
+    }
+
+    /// Whether the table is the later one: it comes or changes with a pull request.
+    pub fn later(&self, file: &TableFile) -> bool {
+        self.brings.is_some_and(|b| b.later.contains(&file.entry.path))
+    }
+
     /// Whether findings on the table are asked for.
     pub fn judged(&self, file: &TableFile) -> bool {
         self.judged.contains(file.entry.path.as_str())
@@ -235,9 +269,9 @@ impl Check {
             Self::Unreadable => decoding::digest(&rows).into_iter().collect(),
             Self::Empty => decoding::none_loaded(&rows)?.into_iter().collect(),
             Self::Header => header::check(&rows).into_iter().collect(),
-            Self::Device => identity::device(&rows).into_iter().collect(),
-            Self::Framework(names) => names.check(&rows).into_iter().collect(),
-            Self::Version(names) => names.check(&rows).into_iter().collect(),
+            Self::Device => identity::device(&rows),
+            Self::Framework(names) => names.check(&rows),
+            Self::Version(names) => names.check(&rows),
             Self::NotFinite => values::not_finite(&rows)?,
             Self::NotPositive => values::not_positive(&rows)?,
             Self::KeyRange(range) => range.check(&rows)?,
@@ -382,6 +416,11 @@ impl<'a> RowContext<'a> {
             self.at.system,
             &self.at.specs.lookups,
         )
+    }
+
+    /// The halves in which findings on rows are told.
+    pub fn halves(&self) -> impl Iterator<Item = Half<'a>> + use<'a> {
+        Half::both(self.at.brought)
     }
 
     /// A finding of the rule's own severity.

@@ -48,6 +48,9 @@ impl Standout {
             let Some(sketch) = sketched(file) else { continue };
             let stands = |a: &&Apart| a.outlier.spike() == spike && self.stands_out(file, a, at);
             let all: Vec<&Apart> = sketch.apart.iter().filter(stands).collect();
+            if all.is_empty() {
+                continue;
+            }
             let steps = |a: &&&Apart| {
                 let known = elsewhere.get(&(file.table.as_str(), a.hash, spike));
                 // The same figure is the same measurement, in a copy or a later version.
@@ -56,18 +59,22 @@ impl Standout {
                         .any(|(f, latency)| f.place != file.place && *latency != a.outlier.latency)
                 })
             };
-            let (steps, alone): (Vec<&Apart>, Vec<&Apart>) = all.iter().partition(|a| steps(a));
-            let told = if alone.is_empty() { &steps } else { &alone };
-            if told.is_empty() {
-                continue;
+            for half in at.halves(file) {
+                let part = all.iter().filter(|a| half.has(a.outlier.row as usize));
+                let (steps, alone): (Vec<&Apart>, Vec<&Apart>) = part.partition(|a| steps(a));
+                let told = if alone.is_empty() { &steps } else { &alone };
+                if told.is_empty() {
+                    continue;
+                }
+                let severity = if alone.is_empty() {
+                    rule.severity.at_most(Severity::Info)
+                } else {
+                    rule.severity
+                };
+                let telling = Telling { file, sketch: &sketch.slices, told, steps: steps.len() };
+                let finding = telling.finding(rule, severity, at, alone.is_empty());
+                found.push(finding.half(&half, all.len()));
             }
-            let severity = if alone.is_empty() {
-                rule.severity.at_most(Severity::Info)
-            } else {
-                rule.severity
-            };
-            let telling = Telling { file, sketch: &sketch.slices, told, steps: steps.len() };
-            found.push(telling.finding(rule, severity, at, alone.is_empty()));
         }
         found
     }

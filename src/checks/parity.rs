@@ -81,6 +81,7 @@ impl Shares {
         let slices = thin.iter().map(|t| serde_json::json!({"slice": t.slice, "share": t.share}));
         let mut finding = Finding::on_table(&rule.id, severity, file, message)
             .rows(case.own)
+            .parts(thin.iter().map(|t| format!("{:?}", t.slice)))
             .evidence("own_keys", case.own)
             .evidence("served_keys", served)
             .evidence("reference_keys", least);

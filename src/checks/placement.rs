@@ -11,6 +11,7 @@ pub fn check(rule: &Rule, file: &TableFile, spec: &TableSpec) -> Option<Finding>
         let message =
             format!("{} belongs under {}/, it lies under {found}/", spec.name, spec.family);
         Finding::on_table(&rule.id, rule.severity, file, message)
+            .parts([found])
             .evidence("family", found)
             .evidence("own_family", spec.family.as_str())
     })

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{RowContext, plural};
 use crate::expr::ExprError;
-use crate::finding::{EXAMPLES, Finding};
+use crate::finding::{EXAMPLES, Finding, Half};
 
 /// How far a reading may stand above its limit.
 #[derive(Debug, Deserialize)]
@@ -32,16 +32,14 @@ impl Meter {
                     || limit.is_some_and(|l| read > l * (1.0 + self.error)))
         };
         let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
-        if bad.is_empty() {
-            return Ok(Vec::new());
-        }
         let percent = self.error * 100.0;
-        let message = format!(
-            "{} with a power of zero or less, or beyond the limit by more than the meter's {percent} %",
-            plural(bad.len(), "row")
-        );
-        let examples = rows.examples(&bad[..bad.len().min(EXAMPLES)], &["power", "power_limit"]);
-        Ok(vec![rows.finding(message).rows(bad.len()).examples(examples)])
+        let message = |bad: &[usize]| {
+            format!(
+                "{} with a power of zero or less, or beyond the limit by more than the meter's {percent} %",
+                plural(bad.len(), "row")
+            )
+        };
+        Ok(findings(rows, &bad, &["power", "power_limit"], message))
     }
 }
 
@@ -65,15 +63,30 @@ impl LimitTolerance {
             !limit.is_null(i) && (away > self.tolerance || away.is_nan())
         };
         let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
-        if bad.is_empty() {
-            return Ok(Vec::new());
-        }
-        let message = format!(
-            "{} measured under a power limit of {} W, the system's is {rating} W",
-            plural(bad.len(), "row"),
-            limit.number(bad[0])
-        );
-        let examples = rows.examples(&bad[..bad.len().min(EXAMPLES)], &["power_limit"]);
-        Ok(vec![rows.finding(message).rows(bad.len()).examples(examples)])
+        let message = |bad: &[usize]| {
+            format!(
+                "{} measured under a power limit of {} W, the system's is {rating} W",
+                plural(bad.len(), "row"),
+                limit.number(bad[0])
+            )
+        };
+        Ok(findings(rows, &bad, &["power_limit"], message))
     }
+}
+
+/// The findings on rows, with the columns that show what is wrong.
+fn findings(
+    rows: &RowContext<'_>,
+    bad: &[usize],
+    columns: &[&str],
+    message: impl Fn(&[usize]) -> String,
+) -> Vec<Finding> {
+    let half = |half: Half<'_>| {
+        let part = half.of(bad);
+        let shown = &part[..part.len().min(EXAMPLES)];
+        let finding = || rows.finding(message(&part)).rows(part.len());
+        (!part.is_empty())
+            .then(|| finding().examples(rows.examples(shown, columns)).half(&half, bad.len()))
+    };
+    rows.halves().filter_map(half).collect()
 }

@@ -9,12 +9,13 @@ pub fn invalid(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
     let (Some(reuse), Some(entry)) = (at.reuse, &at.dir.reuse) else {
         return Vec::new();
     };
-    let finding = |message: String| {
-        vec![Finding::on_path(&rule.id, rule.severity, &entry.path, message).at(&at.dir.place)]
+    let finding = |message: String, parts: &[String]| {
+        let finding = Finding::on_path(&rule.id, rule.severity, &entry.path, message);
+        vec![finding.at(&at.dir.place).parts(parts)]
     };
     let reuse = match reuse {
         Ok(reuse) => reuse,
-        Err(why) => return finding(why.clone()),
+        Err(why) => return finding(why.clone(), &[]),
     };
     let parent = at.dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
     let empty: Vec<String> = reuse
@@ -30,7 +31,9 @@ pub fn invalid(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
     if empty.is_empty() {
         return Vec::new();
     }
-    finding(format!("{} without that table: {}", plural(empty.len(), "donor"), empty.join(", ")))
+    let message =
+        format!("{} without that table: {}", plural(empty.len(), "donor"), empty.join(", "));
+    finding(message, &empty)
 }
 
 /// Declared reuse of tables that the loader takes from their own version alone.
@@ -49,5 +52,6 @@ pub fn forbidden(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
     }
     let message =
         format!("{} is never reused; the loader ignores what is declared here", wrong.join(", "));
-    vec![Finding::on_path(&rule.id, rule.severity, &entry.path, message).at(&at.dir.place)]
+    let finding = Finding::on_path(&rule.id, rule.severity, &entry.path, message);
+    vec![finding.at(&at.dir.place).parts(wrong)]
 }

@@ -20,7 +20,9 @@ pub fn missing(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
     let Some(meta) = at.meta else {
         let message =
             format!("{} without a collection_meta.yaml", plural(dir.tables.len(), "table"));
-        return vec![Finding::on_path(&rule.id, rule.severity, &dir.path, message).at(&dir.place)];
+        let finding = Finding::on_path(&rule.id, rule.severity, &dir.path, message);
+        let tables = dir.tables.iter().map(|i| &at.catalog.tables[*i].table);
+        return vec![finding.at(&dir.place).parts(tables)];
     };
     let Ok(meta) = meta else { return Vec::new() };
     let files = dir.tables.iter().map(|i| &at.catalog.tables[*i]);
@@ -69,10 +71,8 @@ impl Frameworks {
         if wrong.is_empty() {
             return Vec::new();
         }
-        vec![
-            Finding::on_path(&rule.id, rule.severity, &entry.path, wrong.join("; "))
-                .at(&at.dir.place),
-        ]
+        let finding = Finding::on_path(&rule.id, rule.severity, &entry.path, wrong.join("; "));
+        vec![finding.at(&at.dir.place).parts(wrong)]
     }
 
     fn contradictions(&self, meta: &Meta, at: &DirContext<'_>) -> Vec<String> {
@@ -107,6 +107,7 @@ pub fn row_count(rows: &RowContext<'_>) -> Option<Finding> {
     (stated != found).then(|| {
         rows.finding(format!("its sidecar says {stated} rows, it has {found}"))
             .rows(rows.table.rows)
+            .parts([format!("{stated} {found}")])
             .evidence("stated", stated)
             .evidence("found", found)
     })

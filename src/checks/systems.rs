@@ -61,7 +61,7 @@ impl Schema {
         if let Some(other) = at.catalog.systems.values().find(shares) {
             wrong.push(format!("its data_dir is that of {} too", other.name));
         }
-        if wrong.is_empty() { Vec::new() } else { vec![finding(wrong.join("; "))] }
+        if wrong.is_empty() { Vec::new() } else { vec![finding(wrong.join("; ")).parts(wrong)] }
     }
 }
 
@@ -142,7 +142,7 @@ impl Plausible {
         if odd.is_empty() {
             return Vec::new();
         }
-        vec![Finding::on_path(&rule.id, rule.severity, &at.file.path, odd.join("; "))]
+        vec![Finding::on_path(&rule.id, rule.severity, &at.file.path, odd.join("; ")).parts(odd)]
     }
 
     fn stands_apart(&self, path: &str, system: &System, at: &SystemContext<'_>) -> Option<String> {

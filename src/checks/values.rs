@@ -6,16 +6,15 @@ use serde::Deserialize;
 
 use super::{RowContext, plural};
 use crate::expr::{ExprError, Scope};
-use crate::finding::{EXAMPLES, Finding, Severity};
+use crate::finding::{EXAMPLES, Finding, Half, Severity};
 use crate::spec::{ColumnKind, ColumnSpec, Guard};
 use crate::table::Column;
 
 /// Rows that are wrong, by what is wrong with them.
 #[derive(Default)]
 struct Wrong {
-    kinds: BTreeMap<String, usize>,
+    kinds: BTreeMap<String, Vec<usize>>,
     columns: Vec<String>,
-    bad: Vec<bool>,
 }
 
 impl Wrong {
@@ -23,9 +22,7 @@ impl Wrong {
     fn add(&mut self, column: &str, rows: usize, why: impl Fn(usize) -> Option<&'static str>) {
         for i in 0..rows {
             if let Some(why) = why(i) {
-                self.bad.resize(rows, false);
-                self.bad[i] = true;
-                *self.kinds.entry(format!("{column} {why}")).or_default() += 1;
+                self.kinds.entry(format!("{column} {why}")).or_default().push(i);
                 if self.columns.last().is_none_or(|c| c != column) {
                     self.columns.push(column.to_owned());
                 }
@@ -33,23 +30,40 @@ impl Wrong {
         }
     }
 
-    fn finding(self, rows: &RowContext<'_>, severity: Severity) -> Vec<Finding> {
-        let total = self.bad.iter().filter(|b| **b).count();
-        if total == 0 {
-            return Vec::new();
+    fn findings(self, rows: &RowContext<'_>, severity: Severity) -> Vec<Finding> {
+        let all: BTreeSet<usize> = self.kinds.values().flatten().copied().collect();
+        let all: Vec<usize> = all.into_iter().collect();
+        rows.halves().filter_map(|half| self.half(rows, severity, &half, &all)).collect()
+    }
+
+    fn half(
+        &self,
+        rows: &RowContext<'_>,
+        severity: Severity,
+        half: &Half<'_>,
+        all: &[usize],
+    ) -> Option<Finding> {
+        let bad = half.of(all);
+        let kinds: BTreeMap<&str, usize> = self
+            .kinds
+            .iter()
+            .map(|(kind, rows)| (kind.as_str(), rows.iter().filter(|r| half.has(**r)).count()))
+            .filter(|(_, rows)| *rows > 0)
+            .collect();
+        if bad.is_empty() {
+            return None;
         }
-        let shown: Vec<usize> =
-            (0..self.bad.len()).filter(|&i| self.bad[i]).take(EXAMPLES).collect();
-        let kinds: Vec<String> = self.kinds.keys().cloned().collect();
-        let verb = if total == 1 { "has" } else { "have" };
-        let message = format!("{} {verb} {}", plural(total, "row"), kinds.join(", "));
+        let verb = if bad.len() == 1 { "has" } else { "have" };
+        let named: Vec<&str> = kinds.keys().copied().collect();
+        let message = format!("{} {verb} {}", plural(bad.len(), "row"), named.join(", "));
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
-        let evidence = serde_json::to_value(&self.kinds).unwrap_or_default();
+        let evidence = serde_json::to_value(&kinds).unwrap_or_default();
         let finding = rows
             .finding_as(severity, message)
-            .rows(total)
-            .examples(rows.examples(&shown, &columns));
-        vec![finding.evidence("rows_by_kind", evidence)]
+            .rows(bad.len())
+            .half(half, all.len())
+            .examples(rows.examples(&bad[..bad.len().min(EXAMPLES)], &columns));
+        Some(finding.evidence("rows_by_kind", evidence))
     }
 }
 
@@ -92,7 +106,7 @@ pub fn not_finite(rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
             }
         });
     }
-    Ok(wrong.finding(rows, rows.rule.severity))
+    Ok(wrong.findings(rows, rows.rule.severity))
 }
 
 /// Measurements of zero where no zero rule allows it, or below zero.
@@ -126,7 +140,7 @@ pub fn not_positive(rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
     } else {
         rows.rule.severity.at_most(Severity::Warning)
     };
-    Ok(wrong.finding(rows, severity))
+    Ok(wrong.findings(rows, severity))
 }
 
 /// Groups that the loader refuses since two columns do not vary together.
@@ -207,7 +221,7 @@ impl KeyRange {
         if let Some(guard) = &spec.guard {
             refused_groups(&mut wrong, rows, guard);
         }
-        Ok(wrong.finding(rows, guessed(rows)))
+        Ok(wrong.findings(rows, guessed(rows)))
     }
 
     fn int(&self, wrong: &mut Wrong, spec: &ColumnSpec, column: &Column, rows: usize) {

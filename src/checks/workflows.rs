@@ -100,7 +100,9 @@ impl<'a> Newest<'a> {
         let (place, path) = self.home(shape);
         let mut finding = Finding::on_path(&rule.id, rule.severity, &path, message);
         finding.table = Some(shape.table.clone());
-        Some(finding.at(&place).evidence("lacks", serde_json::json!(all)))
+        let parts =
+            all.iter().flat_map(|(model, lacks)| lacks.iter().map(move |l| format!("{model} {l}")));
+        Some(finding.at(&place).parts(parts).evidence("lacks", serde_json::json!(all)))
     }
 
     /// The needs of a model that are not met.

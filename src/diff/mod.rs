@@ -154,9 +154,9 @@ impl Diff {
 }
 
 impl TableDiff {
-    /// Whether no row of it changed, though its path or bytes did.
-    pub fn keeps_rows(&self) -> bool {
-        self.rows.as_ref().is_some_and(RowDiff::is_empty)
+    /// Whether it lies elsewhere and no row of it changed.
+    pub fn only_moved(&self) -> bool {
+        self.status == Status::Renamed && self.rows.as_ref().is_some_and(RowDiff::is_empty)
     }
 }
 

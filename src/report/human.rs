@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Report, clean, triage};
 use crate::checks::{count, plural};
-use crate::diff::{Diff, FAR, Status, TableDiff};
+use crate::diff::{Diff, FAR, TableDiff};
 use crate::finding::{EXAMPLES, Example, Finding, Severity};
 
 /// Rows shown under a finding; JSON has the rest.
@@ -32,6 +32,9 @@ pub(super) fn render(report: &Report, colour: bool) -> String {
     }
     // Who judges a draw wants to see the rows.
     let rows = if report.drawn.is_some() { EXAMPLES } else { ROWS };
+    if report.diff.is_some() && report.findings.iter().any(Finding::counts) {
+        out += "\n";
+    }
     let mut last = "";
     for finding in report.findings.iter().filter(|f| f.counts()) {
         if finding.path != last {
@@ -44,6 +47,9 @@ pub(super) fn render(report: &Report, colour: bool) -> String {
     if !out.is_empty() {
         out.push('\n');
     }
+    if let Some(old) = super::old_debt(report) {
+        let _ = writeln!(out, "old debt: {old}; --format json lists them\n");
+    }
     write_advice(&mut out, report, &paint);
     write_summary(&mut out, report, &paint);
     out
@@ -52,8 +58,7 @@ pub(super) fn render(report: &Report, colour: bool) -> String {
 /// Tables that changed, a line each, with the rows whose latency changed most; then other files.
 fn write_diff(out: &mut String, diff: &Diff, paint: &Paint) {
     // A move of the whole tree is one thing to know, not a page of lines.
-    let (moved, told): (Vec<&TableDiff>, Vec<_>) =
-        diff.tables.iter().partition(|t| t.status == Status::Renamed && t.keeps_rows());
+    let (moved, told): (Vec<&TableDiff>, Vec<_>) = diff.tables.iter().partition(|t| t.only_moved());
     for table in told {
         write_table(out, table, paint);
     }
@@ -176,7 +181,7 @@ fn write_finding(out: &mut String, finding: &Finding, rows: usize, paint: &Paint
     }
 }
 
-fn line_of(example: &Example) -> String {
+pub(super) fn line_of(example: &Example) -> String {
     let (key, values) = (pairs(&example.key), pairs(&example.values));
     let arrow = if key.is_empty() || values.is_empty() { "" } else { " → " };
     format!("row {}: {key}{arrow}{values}", example.row)
@@ -224,20 +229,14 @@ fn write_summary(out: &mut String, report: &Report, paint: &Paint) {
         let _ = writeln!(out, "rules changed by {}", clean(&report.overlays.join(", ")));
     }
     let checked = report.tables + report.files > 0;
-    if let Some(diff) = &report.diff {
-        let state = if checked { "" } else { "nothing was compared: " };
-        let line = format!(
-            "{state}{}; compared in {:.2} s",
-            diff.headline(),
-            report.elapsed.as_secs_f64()
-        );
-        let _ = writeln!(out, "{}", paint.bold(&line));
-        return;
-    }
     let c = report.counts;
     let word = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let mut parts =
-        vec![word(c.errors, "error"), word(c.warnings, "warning"), word(c.infos, "info")];
+    let new = if report.diff.is_some() { "new " } else { "" };
+    let mut parts = vec![
+        word(c.errors, &format!("{new}error")),
+        word(c.warnings, &format!("{new}warning")),
+        word(c.infos, &format!("{new}info")),
+    ];
     if c.waived > 0 {
         parts.push(format!("{} waived", c.waived));
     }
@@ -251,6 +250,17 @@ fn write_summary(out: &mut String, report: &Report, paint: &Paint) {
     } else {
         format!(" in {}", word(tables.len() as u64, "file"))
     };
+    if let Some(diff) = &report.diff {
+        let state = if checked { "" } else { "nothing was compared: " };
+        let line = format!(
+            "{state}{}{found}; {}; compared in {:.2} s",
+            parts.join(", "),
+            diff.headline(),
+            report.elapsed.as_secs_f64()
+        );
+        let _ = writeln!(out, "{}", paint.bold(&line));
+        return;
+    }
     let state = if checked { "" } else { "nothing was checked: " };
     let line = format!(
         "{state}{}{found}; {}, {} rows judged in {:.2} s",

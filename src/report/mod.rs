@@ -4,6 +4,7 @@ mod human;
 mod json;
 mod triage;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -12,9 +13,10 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
+use crate::checks::{count, plural};
 use crate::diff::Diff;
 use crate::error::{Error, Result};
-use crate::finding::{Counts, Finding, Severity};
+use crate::finding::{Counts, Example, Finding, Severity};
 use crate::spec::Rule;
 
 /// The outcome of a run.
@@ -107,6 +109,27 @@ impl Report {
             "{left} of {all} findings: {n} of each rule and severity, drawn with seed {seed}"
         ));
     }
+}
+
+/// What was there before a pull request, in a line; none where there is nothing.
+pub fn old_debt(report: &Report) -> Option<String> {
+    let mut rules: BTreeMap<&str, usize> = BTreeMap::new();
+    report.findings.iter().filter(|f| report.diff.is_some() && f.is_old()).for_each(|f| {
+        *rules.entry(&f.rule).or_default() += 1;
+    });
+    let all: usize = rules.values().sum();
+    let mut rules: Vec<(&str, usize)> = rules.into_iter().collect();
+    rules.sort_by_key(|(rule, n)| (Reverse(*n), *rule));
+    let rules: Vec<String> =
+        rules.iter().map(|(rule, n)| format!("{} {rule}", count(*n))).collect();
+    let were = if all == 1 { "was" } else { "were" };
+    (all > 0)
+        .then(|| format!("{} {were} there before ({})", plural(all, "finding"), rules.join(", ")))
+}
+
+/// An example on one line: row, key, values.
+pub fn line_of(example: &Example) -> String {
+    clean(&human::line_of(example))
 }
 
 /// How a report is rendered.

@@ -190,6 +190,7 @@ impl<'a> Case<'a> {
         );
         let mut finding = Finding::on_table(&rule.id, severity, self.file, message)
             .rows(missing)
+            .parts(holes.iter().map(|h| h.words.as_str()))
             .evidence("reference_keys", reference)
             .evidence("missing_keys", missing)
             .evidence("estimated", self.found.share < 1.0)
