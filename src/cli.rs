@@ -118,6 +118,9 @@ pub struct OutputArgs {
     /// Write the report to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
+    /// Write the report as a page that opens in a browser, from disk too: one file, no network.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
     /// Threads to use; 0 for as many as there are cores.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     pub threads: usize,

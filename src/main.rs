@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use perfdb_gate::baseline::Baseline;
 use perfdb_gate::error::Result;
 use perfdb_gate::finding::Severity;
-use perfdb_gate::report::{self, Format};
+use perfdb_gate::report::{self, Format, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
 use perfdb_gate::{comment, explain, noise, sanity, validate};
@@ -88,12 +88,12 @@ fn run_validate(args: Validate) -> Result<u8> {
     if let Some(path) = &args.gate.write_baseline {
         report::write_whole(path, Baseline::of(&report.findings).text().as_bytes())?;
     }
-    let code = report.verdict(least(args.gate.fail_on)).code();
+    let verdict = report.verdict(least(args.gate.fail_on));
     if let Some(n) = args.gate.draw {
         report.draw(n, args.gate.seed);
     }
-    write_report(&report, &args.output)?;
-    Ok(code)
+    write_report(&report, verdict, &args.output)?;
+    Ok(verdict.code())
 }
 
 fn run_sanity(args: Sanity) -> Result<u8> {
@@ -114,8 +114,9 @@ fn run_sanity(args: Sanity) -> Result<u8> {
     if let Some(path) = &args.output_md_file {
         report::write_whole(path, comment::render(&report)?.as_bytes())?;
     }
-    write_report(&report, &args.output)?;
-    Ok(report.verdict(least(args.fail_on)).code())
+    let verdict = report.verdict(least(args.fail_on));
+    write_report(&report, verdict, &args.output)?;
+    Ok(verdict.code())
 }
 
 /// The least severity that fails a run; none where none does.
@@ -128,7 +129,7 @@ fn least(fail_on: FailOn) -> Option<Severity> {
     }
 }
 
-fn write_report(report: &report::Report, args: &OutputArgs) -> Result<()> {
+fn write_report(report: &Report, verdict: Verdict, args: &OutputArgs) -> Result<()> {
     let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
     let format = match args.format {
         FormatName::Human => {
@@ -138,6 +139,9 @@ fn write_report(report: &report::Report, args: &OutputArgs) -> Result<()> {
         }
         FormatName::Json => Format::Json,
     };
+    if let Some(path) = &args.html {
+        write(Some(path), &report::page(report, verdict, &[])?)?;
+    }
     write(args.output.as_deref(), &report::render(report, format))
 }
 

@@ -192,7 +192,7 @@ fn pairs(items: &[(String, Value)]) -> String {
     pairs.join(" ")
 }
 
-fn short(value: &Value) -> String {
+pub(super) fn short(value: &Value) -> String {
     match value {
         Value::String(s) => s.clone(),
         Value::Number(n) if n.is_f64() => {

@@ -1,11 +1,12 @@
 //! What a run found, in the formats its readers want.
 
+mod html;
 mod human;
 mod json;
 mod triage;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ use crate::diff::Diff;
 use crate::error::{Error, Result};
 use crate::finding::{Counts, Example, Finding, Severity};
 use crate::spec::Rule;
+
+pub use html::Chart;
 
 /// The outcome of a run.
 #[derive(Debug)]
@@ -149,6 +152,46 @@ pub fn render(report: &Report, format: Format) -> String {
     }
 }
 
+/// Renders a report as a page of its own, with charts where there are any.
+///
+/// # Errors
+///
+/// When its template fails, which is a fault of this program.
+pub fn page(report: &Report, verdict: Verdict, charts: &[Chart]) -> Result<String> {
+    html::render(report, verdict, charts)
+}
+
+/// What a run found, in a line that does not depend on how long it took.
+fn headline(report: &Report) -> String {
+    let c = report.counts;
+    let new = if report.diff.is_some() { "new " } else { "" };
+    let found = |n: u64, what: &str| plural(n as usize, &format!("{new}{what}"));
+    let mut parts =
+        vec![found(c.errors, "error"), found(c.warnings, "warning"), found(c.infos, "info")];
+    if c.waived > 0 {
+        parts.push(format!("{} waived", count(c.waived as usize)));
+    }
+    if c.baselined > 0 {
+        parts.push(format!("{} in the baseline", count(c.baselined as usize)));
+    }
+    let counted = report.findings.iter().filter(|f| f.counts());
+    let files: BTreeSet<&str> = counted.map(|f| f.path.as_str()).collect();
+    let within = match files.len() {
+        0 => String::new(),
+        n => format!(" in {}", plural(n, "file")),
+    };
+    let found = format!("{}{within}", parts.join(", "));
+    match &report.diff {
+        _ if report.tables + report.files == 0 => format!("nothing was checked; {found}"),
+        Some(diff) => format!("{found}; {}", diff.headline()),
+        None => format!(
+            "{found}; {}, {} judged",
+            plural(report.tables as usize, "table"),
+            plural(report.rows as usize, "row")
+        ),
+    }
+}
+
 /// Writes `text` to a file as a whole or not at all. What is no regular file (a device, a pipe) is
 /// written to as it is, and a link's target is written, not the link.
 pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
@@ -182,13 +225,16 @@ pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Makes text from data harmless on a terminal: control characters and marks that reorder text
-/// show as their code.
+/// Makes text from data harmless to show: control characters, marks that reorder text and those that
+/// nobody sees show as their code.
 pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        let reorders = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if c.is_control() || reorders {
+        let hidden = matches!(
+            c,
+            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        );
+        if c.is_control() || hidden {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);

@@ -1,0 +1,398 @@
+//! The report as one page that opens from disk: `charts/report.html.j2`, filled.
+//!
+//! Findings are rows of HTML, not data that a script would render: the page reads without a script,
+//! the template escapes whatever comes from data, and the script only hides and reorders rows.
+
+use std::collections::BTreeSet;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, Value};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::human::short;
+use super::{Report, Verdict, clean, headline, triage};
+use crate::checks::{count, plural};
+use crate::diff::{Diff, TableDiff};
+use crate::digest::hex;
+use crate::error::{Error, Result};
+use crate::finding::{Example, Finding};
+use crate::spec::Rule;
+
+const TEMPLATE: &str = include_str!("../../charts/report.html.j2");
+
+/// From how many findings on their causes are told first.
+const GLANCE: usize = 10;
+
+/// A drawing for the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chart {
+    /// What it shows.
+    pub title: String,
+    /// An `<svg>` element, trusted: whoever drew it escaped what came from data. Values that show
+    /// on hover are `<title>` elements in it.
+    pub svg: String,
+}
+
+/// What the template sees.
+#[derive(Serialize)]
+struct View {
+    command: &'static str,
+    version: &'static str,
+    verdict: &'static str,
+    headline: String,
+    notes: Vec<String>,
+    causes: Vec<Cause>,
+    findings: Vec<Row>,
+    choices: Choices,
+    /// Whether some findings do not count: they are hidden first.
+    debt: bool,
+    rules: Vec<Help>,
+    tables: Vec<Table>,
+    moved: Vec<Table>,
+    files: Vec<File>,
+    charts: Vec<Drawing>,
+    nonce: String,
+}
+
+#[derive(Serialize)]
+struct Cause {
+    severity: &'static str,
+    rule: String,
+    backend: String,
+    versions: String,
+    systems: String,
+    files: usize,
+    rows: String,
+}
+
+#[derive(Serialize)]
+struct Row {
+    severity: &'static str,
+    /// For sorting: the worst first.
+    rank: u8,
+    state: &'static str,
+    rule: String,
+    path: String,
+    table: String,
+    system: String,
+    backend: String,
+    version: String,
+    count: u64,
+    rows: String,
+    message: String,
+    waived_by: Option<String>,
+    fingerprint: String,
+    facts: Vec<(String, String)>,
+    examples: Option<Examples>,
+}
+
+/// Rows of a table, as a table.
+#[derive(Serialize)]
+struct Examples {
+    title: String,
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+/// What the findings can be narrowed to.
+#[derive(Serialize)]
+struct Choices {
+    severity: Vec<String>,
+    rule: Vec<String>,
+    system: Vec<String>,
+    backend: Vec<String>,
+    state: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Help {
+    id: String,
+    summary: String,
+    what: String,
+    why: String,
+    instead: String,
+}
+
+#[derive(Serialize)]
+struct Table {
+    path: String,
+    old_path: Option<String>,
+    status: &'static str,
+    before: String,
+    after: String,
+    added: String,
+    removed: String,
+    changed: String,
+    ratio: String,
+    fault: Option<String>,
+    worst: Option<Examples>,
+}
+
+#[derive(Serialize)]
+struct File {
+    path: String,
+    status: &'static str,
+}
+
+#[derive(Serialize)]
+struct Drawing {
+    title: String,
+    svg: String,
+}
+
+/// Renders the page.
+///
+/// # Errors
+///
+/// When the template fails, which is a fault of this program.
+pub(super) fn render(report: &Report, verdict: Verdict, charts: &[Chart]) -> Result<String> {
+    rendered(view(report, verdict, charts))
+        .map_err(|e| Error::new(format!("cannot render the page: {e}"), "please report it"))
+}
+
+fn rendered(mut view: View) -> Result<String, minijinja::Error> {
+    // Only the page's own script has the nonce. It depends on all that the page shows, so that data
+    // cannot know it.
+    let seen = serde_json::to_vec(&view).unwrap_or_default();
+    view.nonce = hex(&Sha256::digest(seen)[..16]);
+    let mut env = Environment::new();
+    env.set_undefined_behavior(UndefinedBehavior::Strict);
+    env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    env.set_auto_escape_callback(|_| AutoEscape::Html);
+    env.add_template("report.html.j2", TEMPLATE)?;
+    env.get_template("report.html.j2")?.render(Value::from(Serde(&view)))
+}
+
+fn view(report: &Report, verdict: Verdict, charts: &[Chart]) -> View {
+    let findings = &report.findings;
+    let counted = || findings.iter().filter(|f| f.counts());
+    let causes = if counted().count() > GLANCE { triage::causes(counted()) } else { Vec::new() };
+    let of = |name: fn(&Finding) -> Option<&str>| -> Vec<String> {
+        let names: BTreeSet<&str> = findings.iter().filter_map(name).collect();
+        names.into_iter().map(clean).collect()
+    };
+    let severities: BTreeSet<_> = findings.iter().map(|f| f.severity).collect();
+    let none = Diff::default();
+    let diff = report.diff.as_ref().unwrap_or(&none);
+    let (moved, told): (Vec<&TableDiff>, Vec<_>) = diff.tables.iter().partition(|t| t.only_moved());
+    let found: BTreeSet<&str> = findings.iter().map(|f| f.rule.as_str()).collect();
+    View {
+        command: report.command,
+        version: env!("CARGO_PKG_VERSION"),
+        verdict: match verdict {
+            Verdict::Clean => "passed",
+            Verdict::Failed => "failed",
+            Verdict::Inconclusive => "inconclusive",
+        },
+        headline: headline(report),
+        notes: notes(report),
+        causes: causes.iter().map(cause).collect(),
+        findings: findings.iter().map(row).collect(),
+        choices: Choices {
+            severity: severities.iter().map(|s| s.name().to_owned()).collect(),
+            rule: of(|f| Some(&f.rule)),
+            system: of(|f| f.place.as_ref().map(|p| p.system.as_str())),
+            backend: of(|f| f.place.as_ref().map(|p| p.backend.as_str())),
+            state: of(|f| Some(state(f))),
+        },
+        debt: findings.iter().any(|f| !f.counts()),
+        rules: report.rules.iter().filter(|r| found.contains(r.id.as_str())).map(help).collect(),
+        tables: told.into_iter().map(table).collect(),
+        moved: moved.into_iter().map(table).collect(),
+        files: diff
+            .files
+            .iter()
+            .map(|f| File { path: clean(&f.path), status: f.status.name() })
+            .collect(),
+        charts: charts
+            .iter()
+            .map(|c| Drawing { title: clean(&c.title), svg: c.svg.clone() })
+            .collect(),
+        nonce: String::new(),
+    }
+}
+
+fn notes(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(how) = &report.drawn {
+        notes.push(how.clone());
+    }
+    if !report.overlays.is_empty() {
+        notes.push(format!("Rules changed by {}.", clean(&report.overlays.join(", "))));
+    }
+    notes
+}
+
+fn cause(cause: &triage::Cause<'_>) -> Cause {
+    let names =
+        |all: &BTreeSet<&str>| all.iter().map(|name| clean(name)).collect::<Vec<_>>().join(", ");
+    Cause {
+        severity: cause.severity.name(),
+        rule: clean(cause.rule),
+        backend: clean(cause.backend),
+        versions: names(&cause.versions),
+        systems: names(&cause.systems),
+        files: cause.files,
+        rows: count(cause.rows as usize),
+    }
+}
+
+/// Whether a finding counts, and if not, why not.
+fn state(finding: &Finding) -> &'static str {
+    match (&finding.waived_by, finding.new) {
+        (Some(_), _) => "waived",
+        (None, Some(false)) => "known",
+        (None, Some(true)) => "new",
+        (None, None) => "open",
+    }
+}
+
+fn row(finding: &Finding) -> Row {
+    let place = finding.place.as_ref();
+    let name = |name: Option<&str>| name.map(clean).unwrap_or_default();
+    let facts = finding.slice.iter().chain(&finding.evidence);
+    Row {
+        severity: finding.severity.name(),
+        rank: finding.severity as u8,
+        state: state(finding),
+        rule: clean(&finding.rule),
+        path: clean(&finding.path),
+        table: name(finding.table.as_deref()),
+        system: name(place.map(|p| p.system.as_str())),
+        backend: name(place.map(|p| p.backend.as_str())),
+        version: name(place.map(|p| p.version.as_str())),
+        count: finding.rows,
+        rows: if finding.rows == 0 { String::new() } else { count(finding.rows as usize) },
+        message: clean(&finding.message),
+        waived_by: finding.waived_by.as_deref().map(clean),
+        fingerprint: finding.fingerprint(),
+        facts: facts.map(|(name, value)| (clean(name), clean(&short(value)))).collect(),
+        examples: examples(&finding.examples, "example row"),
+    }
+}
+
+/// Examples as a table: their keys first, then their values, in the order in which they come.
+fn examples(examples: &[Example], what: &str) -> Option<Examples> {
+    if examples.is_empty() {
+        return None;
+    }
+    let mut columns: Vec<(bool, &str)> = Vec::new();
+    for (of_key, pairs) in
+        examples.iter().map(|e| (true, &e.key)).chain(examples.iter().map(|e| (false, &e.values)))
+    {
+        for (name, _) in pairs {
+            if !columns.contains(&(of_key, name)) {
+                columns.push((of_key, name));
+            }
+        }
+    }
+    let cells = |example: &Example| {
+        let cell = |(of_key, column): &(bool, &str)| {
+            let pairs = if *of_key { &example.key } else { &example.values };
+            let value = pairs.iter().find(|(name, _)| name == column);
+            value.map(|(_, value)| clean(&short(value))).unwrap_or_default()
+        };
+        let row = std::iter::once(example.row.to_string());
+        row.chain(columns.iter().map(cell)).collect()
+    };
+    Some(Examples {
+        title: plural(examples.len(), what),
+        columns: columns.iter().map(|(_, name)| clean(name)).collect(),
+        rows: examples.iter().map(cells).collect(),
+    })
+}
+
+fn help(rule: &std::sync::Arc<Rule>) -> Help {
+    let text = |text: &str| clean(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    Help {
+        id: clean(&rule.id),
+        summary: text(&rule.summary),
+        what: text(&rule.what),
+        why: text(&rule.why),
+        instead: text(&rule.instead),
+    }
+}
+
+fn table(table: &TableDiff) -> Table {
+    let known = |n: Option<usize>| n.map_or("–".to_owned(), count);
+    let rows = table.rows.as_ref();
+    let ratios = table.ratios.as_ref();
+    Table {
+        path: clean(&table.path),
+        old_path: table.old_path.as_deref().map(clean),
+        status: table.status.name(),
+        before: known(table.base_rows.map(|n| n as usize)),
+        after: known(table.head_rows.map(|n| n as usize)),
+        added: known(rows.map(|r| r.added.len())),
+        removed: known(rows.map(|r| r.removed.len())),
+        changed: known(rows.map(|r| r.changed.len())),
+        ratio: ratios
+            .map(|r| format!("{:.3} ({:.3} … {:.3})", r.median, r.low, r.high))
+            .unwrap_or_default(),
+        fault: table.fault.as_deref().map(clean),
+        worst: ratios.and_then(|r| examples(&r.worst, "row whose latency changed most")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Severity;
+
+    fn page(findings: Vec<Finding>, charts: &[Chart]) -> String {
+        let report = Report {
+            command: "validate",
+            rules: Vec::new(),
+            overlays: Vec::new(),
+            tables: 1,
+            files: 0,
+            rows: 1,
+            findings,
+            counts: Default::default(),
+            diff: None,
+            elapsed: Default::default(),
+            drawn: None,
+        };
+        render(&report, Verdict::Failed, charts).unwrap()
+    }
+
+    #[test]
+    fn names_are_inert_and_the_script_is_ours_alone() {
+        let hostile = "</script><script>alert(1)</script>\"'`${x}{{ x }}\u{202e}\u{2028}";
+        let mut finding =
+            Finding::on_path(hostile, Severity::Error, hostile, hostile).evidence(hostile, hostile);
+        finding.examples = vec![Example {
+            row: 3,
+            key: vec![(hostile.into(), hostile.into())],
+            values: Vec::new(),
+        }];
+        let page = page(vec![finding], &[]);
+        assert_eq!(page.matches("<script").count(), 1);
+        assert_eq!(page.matches("</script>").count(), 1);
+        assert!(!page.contains('\u{202e}') && !page.contains('\u{2028}'));
+        assert!(page.contains("&lt;script&gt;alert(1)") && page.contains("{{ x }}"));
+        let nonce = page.split("nonce-").nth(1).and_then(|rest| rest.split('\'').next()).unwrap();
+        assert!(page.contains(&format!("<script nonce=\"{nonce}\">")), "{nonce}");
+    }
+
+    #[test]
+    fn charts_stand_in_the_page_as_they_are() {
+        let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><title>1 ms</title></svg>".to_owned();
+        let page = page(Vec::new(), &[Chart { title: "a < b".into(), svg: svg.clone() }]);
+        assert!(page.contains(&svg) && page.contains("a &lt; b"));
+    }
+
+    #[test]
+    fn examples_with_other_columns_share_a_table() {
+        let example = |row, key: &str| Example {
+            row,
+            key: vec![(key.into(), 1.into())],
+            values: vec![("latency".into(), 0.5.into())],
+        };
+        let table = examples(&[example(7, "m"), example(9, "n")], "row").unwrap();
+        assert_eq!(table.columns, ["m", "n", "latency"]);
+        assert_eq!(table.rows, [["7", "1", "", "0.5"], ["9", "", "1", "0.5"]]);
+    }
+}
