@@ -153,6 +153,14 @@ pub enum FormatName {
     Human,
     /// For programs, schema perfdb-gate/v1.
     Json,
+    /// For code scanning and editors, SARIF 2.1.0.
+    Sarif,
+    /// Annotations of GitHub Actions.
+    Github,
+    /// For CI systems that show tests.
+    Junit,
+    /// For a step's summary.
+    Markdown,
 }
 
 /// Severities that fail a run.

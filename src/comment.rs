@@ -1,18 +1,15 @@
 //! The comment on a pull request: one view of a report, rendered by `charts/comment.md.j2`.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Serde, Value};
-use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
 use crate::checks::{count, plural};
 use crate::diff::{Diff, FileDiff, Status, TableDiff, Totals};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::finding::{Finding, Severity};
-use crate::report::{Report, clean, line_of, old_debt};
+use crate::report::{Report, below_data, line_of, old_debt, worst_first};
+use crate::template::fill;
 
 const TEMPLATE: &str = include_str!("../charts/comment.md.j2");
 
@@ -149,43 +146,12 @@ pub fn render(report: &Report) -> Result<String> {
     let mut text = String::new();
     for cut in cuts {
         cut(&mut view);
-        text = rendered(&view).map_err(|e| {
-            Error::new(format!("cannot render the comment: {e}"), "please report it")
-        })?;
+        text = fill("comment.md.j2", TEMPLATE, &view)?;
         if text.len() <= LONGEST {
             break;
         }
     }
     Ok(text)
-}
-
-fn rendered(view: &View) -> Result<String, minijinja::Error> {
-    let mut env = Environment::new();
-    env.set_undefined_behavior(UndefinedBehavior::Strict);
-    env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
-    env.add_filter("code", |text: String| code(&text));
-    env.add_filter("inert", |text: String| inert(&text));
-    env.add_filter("fenced", |text: String| clean(&text).replace('`', "'"));
-    env.add_template("comment.md.j2", TEMPLATE)?;
-    env.get_template("comment.md.j2")?.render(Value::from(Serde(view)))
-}
-
-/// Text from data as code, in which the site looks for no markup, mentions or links.
-fn code(text: &str) -> String {
-    format!("`{}`", clean(text).replace('`', "'").replace('|', "\\|"))
-}
-
-/// Text that may hold words from data: what the site would read more into stands as code.
-fn inert(text: &str) -> String {
-    let word = |word: &str| {
-        let bare = word.trim_end_matches([',', ';', ':', '.', ')']).trim_start_matches('(');
-        let harmless = |c: char| c.is_alphanumeric() || "-+=.,;:%()×…'\" ".contains(c);
-        if bare.is_empty() || bare.chars().all(harmless) && !bare.starts_with("www.") {
-            return word.to_owned();
-        }
-        word.replacen(bare, &code(bare), 1)
-    };
-    clean(text).replace('`', "'").split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The verdict, in a few words.
@@ -203,9 +169,7 @@ fn verdict(report: &Report) -> String {
 
 /// New findings, the worst first: errors before warnings, then by rows.
 fn told(report: &Report) -> Vec<Told> {
-    let told = |f: &&Finding| f.counts() && f.severity != Severity::Info;
-    let mut findings: Vec<&Finding> = report.findings.iter().filter(told).collect();
-    findings.sort_by_key(|f| (f.severity, Reverse(f.rows), &f.path, &f.rule));
+    let findings = worst_first(report).into_iter().filter(|f| f.severity != Severity::Info);
     let instead = |rule: &str| {
         let rule = report.rules.iter().find(|r| r.id == rule);
         let words = rule.into_iter().flat_map(|r| r.instead.split_whitespace());
@@ -214,13 +178,13 @@ fn told(report: &Report) -> Vec<Told> {
     let told = |f: &Finding| Told {
         mark: if f.severity == Severity::Error { "❌" } else { "⚠️" },
         rule: f.rule.clone(),
-        path: f.path.rsplit_once("systems/data/").map_or(&*f.path, |(_, below)| below).to_owned(),
+        path: below_data(&f.path).to_owned(),
         message: short(&f.message),
         rows: f.examples.iter().map(|e| short(&line_of(e))).collect(),
         instead: instead(&f.rule),
         command: f.command(),
     };
-    findings.into_iter().map(told).collect()
+    findings.map(told).collect()
 }
 
 /// A sentence that may list much, cut to what is read.

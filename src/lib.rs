@@ -46,6 +46,7 @@ pub mod source;
 pub mod spec;
 pub mod system;
 pub mod table;
+mod template;
 pub mod validate;
 pub mod waiver;
 

@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use perfdb_gate::baseline::Baseline;
 use perfdb_gate::error::Result;
 use perfdb_gate::finding::Severity;
-use perfdb_gate::report::{self, Format, Report, Verdict};
+use perfdb_gate::report::{self, Format, Outcome, Report};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
 use perfdb_gate::{comment, explain, noise, sanity, validate};
@@ -88,12 +88,12 @@ fn run_validate(args: Validate) -> Result<u8> {
     if let Some(path) = &args.gate.write_baseline {
         report::write_whole(path, Baseline::of(&report.findings).text().as_bytes())?;
     }
-    let verdict = report.verdict(least(args.gate.fail_on));
+    let outcome = report.outcome(least(args.gate.fail_on));
     if let Some(n) = args.gate.draw {
         report.draw(n, args.gate.seed);
     }
-    write_report(&report, verdict, &args.output)?;
-    Ok(verdict.code())
+    write_report(&report, outcome, &args.output)?;
+    Ok(outcome.verdict.code())
 }
 
 fn run_sanity(args: Sanity) -> Result<u8> {
@@ -114,9 +114,9 @@ fn run_sanity(args: Sanity) -> Result<u8> {
     if let Some(path) = &args.output_md_file {
         report::write_whole(path, comment::render(&report)?.as_bytes())?;
     }
-    let verdict = report.verdict(least(args.fail_on));
-    write_report(&report, verdict, &args.output)?;
-    Ok(verdict.code())
+    let outcome = report.outcome(least(args.fail_on));
+    write_report(&report, outcome, &args.output)?;
+    Ok(outcome.verdict.code())
 }
 
 /// The least severity that fails a run; none where none does.
@@ -129,7 +129,7 @@ fn least(fail_on: FailOn) -> Option<Severity> {
     }
 }
 
-fn write_report(report: &Report, verdict: Verdict, args: &OutputArgs) -> Result<()> {
+fn write_report(report: &Report, outcome: Outcome, args: &OutputArgs) -> Result<()> {
     let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
     let format = match args.format {
         FormatName::Human => {
@@ -138,11 +138,16 @@ fn write_report(report: &Report, verdict: Verdict, args: &OutputArgs) -> Result<
             Format::Human { colour }
         }
         FormatName::Json => Format::Json,
+        FormatName::Sarif => Format::Sarif,
+        FormatName::Github => Format::Github,
+        FormatName::Junit => Format::Junit,
+        FormatName::Markdown => Format::Markdown,
     };
+    let text = report::render(report, outcome, format)?;
     if let Some(path) = &args.html {
-        write(Some(path), &report::page(report, verdict, &[])?)?;
+        write(Some(path), &report::page(report, outcome, &[])?)?;
     }
-    write(args.output.as_deref(), &report::render(report, format))
+    write(args.output.as_deref(), &text)
 }
 
 /// Writes to a file, or to standard output where none (or `-`) is named.

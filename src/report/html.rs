@@ -4,26 +4,25 @@
 //! the template escapes whatever comes from data, and the script only hides and reorders rows.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Serde, Value};
-use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::human::short;
-use super::{Report, Verdict, clean, headline, triage};
+use super::{Report, Verdict, below_data, clean, headline, triage, urgency};
 use crate::checks::{count, plural};
 use crate::diff::{Diff, TableDiff};
 use crate::digest::hex;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::finding::{Example, Finding};
 use crate::spec::Rule;
+use crate::template::fill;
 
 const TEMPLATE: &str = include_str!("../../charts/report.html.j2");
 
-/// From how many findings on their causes are told first.
-const GLANCE: usize = 10;
+/// Causes that are listed; the findings themselves follow.
+const CAUSES: usize = 20;
 
 /// A drawing for the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +43,8 @@ struct View {
     headline: String,
     notes: Vec<String>,
     causes: Vec<Cause>,
+    /// Causes that are not listed.
+    more_causes: usize,
     findings: Vec<Row>,
     choices: Choices,
     /// Whether some findings do not count: they are hidden first.
@@ -148,27 +149,19 @@ struct Drawing {
 ///
 /// When the template fails, which is a fault of this program.
 pub(super) fn render(report: &Report, verdict: Verdict, charts: &[Chart]) -> Result<String> {
-    rendered(view(report, verdict, charts))
-        .map_err(|e| Error::new(format!("cannot render the page: {e}"), "please report it"))
-}
-
-fn rendered(mut view: View) -> Result<String, minijinja::Error> {
+    let mut view = view(report, verdict, charts);
     // Only the page's own script has the nonce. It depends on all that the page shows, so that data
     // cannot know it.
     let seen = serde_json::to_vec(&view).unwrap_or_default();
     view.nonce = hex(&Sha256::digest(seen)[..16]);
-    let mut env = Environment::new();
-    env.set_undefined_behavior(UndefinedBehavior::Strict);
-    env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
-    env.set_auto_escape_callback(|_| AutoEscape::Html);
-    env.add_template("report.html.j2", TEMPLATE)?;
-    env.get_template("report.html.j2")?.render(Value::from(Serde(&view)))
+    fill("report.html.j2", TEMPLATE, &view)
 }
 
 fn view(report: &Report, verdict: Verdict, charts: &[Chart]) -> View {
     let findings = &report.findings;
-    let counted = || findings.iter().filter(|f| f.counts());
-    let causes = if counted().count() > GLANCE { triage::causes(counted()) } else { Vec::new() };
+    let causes = triage::at_a_glance(report);
+    let mut ordered: Vec<&Finding> = findings.iter().collect();
+    ordered.sort_by_key(|f| (!f.counts(), urgency(f)));
     let of = |name: fn(&Finding) -> Option<&str>| -> Vec<String> {
         let names: BTreeSet<&str> = findings.iter().filter_map(name).collect();
         names.into_iter().map(clean).collect()
@@ -181,15 +174,12 @@ fn view(report: &Report, verdict: Verdict, charts: &[Chart]) -> View {
     View {
         command: report.command,
         version: env!("CARGO_PKG_VERSION"),
-        verdict: match verdict {
-            Verdict::Clean => "passed",
-            Verdict::Failed => "failed",
-            Verdict::Inconclusive => "inconclusive",
-        },
+        verdict: verdict.name(),
         headline: headline(report),
-        notes: notes(report),
-        causes: causes.iter().map(cause).collect(),
-        findings: findings.iter().map(row).collect(),
+        notes: report.notes().iter().map(|note| clean(note)).collect(),
+        more_causes: causes.len().saturating_sub(CAUSES),
+        causes: causes.iter().take(CAUSES).map(cause).collect(),
+        findings: ordered.into_iter().map(row).collect(),
         choices: Choices {
             severity: severities.iter().map(|s| s.name().to_owned()).collect(),
             rule: of(|f| Some(&f.rule)),
@@ -212,17 +202,6 @@ fn view(report: &Report, verdict: Verdict, charts: &[Chart]) -> View {
             .collect(),
         nonce: String::new(),
     }
-}
-
-fn notes(report: &Report) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Some(how) = &report.drawn {
-        notes.push(how.clone());
-    }
-    if !report.overlays.is_empty() {
-        notes.push(format!("Rules changed by {}.", clean(&report.overlays.join(", "))));
-    }
-    notes
 }
 
 fn cause(cause: &triage::Cause<'_>) -> Cause {
@@ -269,12 +248,12 @@ fn row(finding: &Finding) -> Row {
         waived_by: finding.waived_by.as_deref().map(clean),
         fingerprint: finding.fingerprint(),
         facts: facts.map(|(name, value)| (clean(name), clean(&short(value)))).collect(),
-        examples: examples(&finding.examples, "example row"),
+        examples: examples(&finding.examples, plural(finding.examples.len(), "example row")),
     }
 }
 
 /// Examples as a table: their keys first, then their values, in the order in which they come.
-fn examples(examples: &[Example], what: &str) -> Option<Examples> {
+fn examples(examples: &[Example], title: String) -> Option<Examples> {
     if examples.is_empty() {
         return None;
     }
@@ -298,13 +277,13 @@ fn examples(examples: &[Example], what: &str) -> Option<Examples> {
         row.chain(columns.iter().map(cell)).collect()
     };
     Some(Examples {
-        title: plural(examples.len(), what),
+        title,
         columns: columns.iter().map(|(_, name)| clean(name)).collect(),
         rows: examples.iter().map(cells).collect(),
     })
 }
 
-fn help(rule: &std::sync::Arc<Rule>) -> Help {
+fn help(rule: &Arc<Rule>) -> Help {
     let text = |text: &str| clean(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     Help {
         id: clean(&rule.id),
@@ -320,8 +299,8 @@ fn table(table: &TableDiff) -> Table {
     let rows = table.rows.as_ref();
     let ratios = table.ratios.as_ref();
     Table {
-        path: clean(&table.path),
-        old_path: table.old_path.as_deref().map(clean),
+        path: clean(below_data(&table.path)),
+        old_path: table.old_path.as_deref().map(below_data).map(clean),
         status: table.status.name(),
         before: known(table.base_rows.map(|n| n as usize)),
         after: known(table.head_rows.map(|n| n as usize)),
@@ -332,7 +311,10 @@ fn table(table: &TableDiff) -> Table {
             .map(|r| format!("{:.3} ({:.3} … {:.3})", r.median, r.low, r.high))
             .unwrap_or_default(),
         fault: table.fault.as_deref().map(clean),
-        worst: ratios.and_then(|r| examples(&r.worst, "row whose latency changed most")),
+        worst: ratios.and_then(|r| {
+            let rows = plural(r.worst.len(), "row");
+            examples(&r.worst, format!("The {rows} whose latency changed most"))
+        }),
     }
 }
 
@@ -391,7 +373,7 @@ mod tests {
             key: vec![(key.into(), 1.into())],
             values: vec![("latency".into(), 0.5.into())],
         };
-        let table = examples(&[example(7, "m"), example(9, "n")], "row").unwrap();
+        let table = examples(&[example(7, "m"), example(9, "n")], "rows".into()).unwrap();
         assert_eq!(table.columns, ["m", "n", "latency"]);
         assert_eq!(table.rows, [["7", "1", "", "0.5"], ["9", "", "1", "0.5"]]);
     }

@@ -5,15 +5,13 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{Report, clean, triage};
+use super::{Report, clean, headline, triage};
 use crate::checks::{count, plural};
 use crate::diff::{Diff, FAR, TableDiff};
 use crate::finding::{EXAMPLES, Example, Finding, Severity};
 
 /// Rows shown under a finding; JSON has the rest.
 const ROWS: usize = 2;
-/// Findings that are read at a glance; more get a triage first.
-const GLANCE: usize = 10;
 /// Lines of the triage.
 const CAUSES: usize = 20;
 
@@ -118,11 +116,10 @@ fn write_table(out: &mut String, table: &TableDiff, paint: &Paint) {
 
 /// The causes, a line each: what to look at first where there is much.
 fn write_triage(out: &mut String, report: &Report, paint: &Paint) {
-    let counted = || report.findings.iter().filter(|f| f.counts());
-    if counted().count() <= GLANCE {
+    let causes = triage::at_a_glance(report);
+    if causes.is_empty() {
         return;
     }
-    let causes = triage::causes(counted());
     let shown = if causes.len() > CAUSES { CAUSES - 1 } else { causes.len() };
     for cause in &causes[..shown] {
         let place = [cause.backend, &some(&cause.versions)].join(" ");
@@ -228,56 +225,10 @@ fn write_summary(out: &mut String, report: &Report, paint: &Paint) {
     if !report.overlays.is_empty() {
         let _ = writeln!(out, "rules changed by {}", clean(&report.overlays.join(", ")));
     }
-    let checked = report.tables + report.files > 0;
-    let c = report.counts;
-    let word = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let new = if report.diff.is_some() { "new " } else { "" };
-    let mut parts = vec![
-        word(c.errors, &format!("{new}error")),
-        word(c.warnings, &format!("{new}warning")),
-        word(c.infos, &format!("{new}info")),
-    ];
-    if c.waived > 0 {
-        parts.push(format!("{} waived", c.waived));
-    }
-    if c.baselined > 0 {
-        parts.push(format!("{} in the baseline", c.baselined));
-    }
-    let counted = report.findings.iter().filter(|f| f.counts());
-    let tables: BTreeSet<&str> = counted.map(|f| f.path.as_str()).collect();
-    let found = if tables.is_empty() {
-        String::new()
-    } else {
-        format!(" in {}", word(tables.len() as u64, "file"))
-    };
-    if let Some(diff) = &report.diff {
-        let state = if checked { "" } else { "nothing was compared: " };
-        let line = format!(
-            "{state}{}{found}; {}; compared in {:.2} s",
-            parts.join(", "),
-            diff.headline(),
-            report.elapsed.as_secs_f64()
-        );
-        let _ = writeln!(out, "{}", paint.bold(&line));
-        return;
-    }
-    let state = if checked { "" } else { "nothing was checked: " };
-    let line = format!(
-        "{state}{}{found}; {}, {} rows judged in {:.2} s",
-        parts.join(", "),
-        word(report.tables, "table"),
-        rows(report.rows),
-        report.elapsed.as_secs_f64()
-    );
+    let seconds = report.elapsed.as_secs_f64();
+    let compared = if report.diff.is_some() { "; compared" } else { "" };
+    let line = format!("{}{compared} in {seconds:.2} s", headline(report));
     let _ = writeln!(out, "{}", paint.bold(&line));
-}
-
-fn rows(n: u64) -> String {
-    match n {
-        0..10_000 => n.to_string(),
-        10_000..1_000_000 => format!("{:.0} k", n as f64 / 1e3),
-        _ => format!("{:.1} M", n as f64 / 1e6),
-    }
 }
 
 struct Paint {

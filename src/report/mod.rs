@@ -1,8 +1,12 @@
 //! What a run found, in the formats its readers want.
 
+mod github;
 mod html;
 mod human;
 mod json;
+mod junit;
+mod markdown;
+mod sarif;
 mod triage;
 
 use std::cmp::Reverse;
@@ -69,23 +73,55 @@ impl Verdict {
             Self::Inconclusive => 3,
         }
     }
+
+    /// Its name in reports.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Clean => "passed",
+            Self::Failed => "failed",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// How a run ended, and by which findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// How it ended.
+    pub verdict: Verdict,
+    /// Findings of this severity and worse fail a run; without one, none do.
+    pub fail_on: Option<Severity>,
+}
+
+impl Outcome {
+    /// Whether the finding fails a run.
+    fn fails(self, finding: &Finding) -> bool {
+        finding.counts() && self.fail_on.is_some_and(|least| finding.severity <= least)
+    }
 }
 
 impl Report {
-    /// The verdict when findings of `fail_on` and worse fail a run; `None` fails none.
-    pub fn verdict(&self, fail_on: Option<Severity>) -> Verdict {
-        let fails = |f: &&Finding| f.counts() && fail_on.is_some_and(|least| f.severity <= least);
-        if self.findings.iter().any(|f| fails(&f)) {
+    /// How the run ended when findings of `fail_on` and worse fail it; `None` fails none.
+    pub fn outcome(&self, fail_on: Option<Severity>) -> Outcome {
+        let outcome = Outcome { verdict: Verdict::Failed, fail_on };
+        let verdict = if self.findings.iter().any(|f| outcome.fails(f)) {
             Verdict::Failed
         } else if self.tables + self.files == 0 {
             Verdict::Inconclusive
         } else {
             Verdict::Clean
-        }
+        };
+        Outcome { verdict, ..outcome }
     }
-}
 
-impl Report {
+    /// What a reader should know of how the report was made.
+    fn notes(&self) -> Vec<String> {
+        let rules = (!self.overlays.is_empty())
+            .then(|| format!("Rules changed by {}.", self.overlays.join(", ")));
+        let old = old_debt(self).map(|old| format!("Old debt: {old}."));
+        self.drawn.iter().cloned().chain(rules).chain(old).collect()
+    }
+
     /// Leaves `n` findings of each rule and severity, chosen by `seed`: a sample to open and judge
     /// by hand. The counts stay those of all findings.
     pub fn draw(&mut self, n: usize, seed: u64) {
@@ -142,14 +178,30 @@ pub enum Format {
     Human { colour: bool },
     /// The versioned JSON of the contract.
     Json,
+    /// SARIF 2.1.0.
+    Sarif,
+    /// Annotations of GitHub Actions.
+    Github,
+    /// JUnit XML.
+    Junit,
+    /// A step's summary; of a comparison, the comment on the pull request.
+    Markdown,
 }
 
 /// Renders a report.
-pub fn render(report: &Report, format: Format) -> String {
-    match format {
+///
+/// # Errors
+///
+/// When a template fails, which is a fault of this program.
+pub fn render(report: &Report, outcome: Outcome, format: Format) -> Result<String> {
+    Ok(match format {
         Format::Human { colour } => human::render(report, colour),
         Format::Json => json::render(report),
-    }
+        Format::Sarif => sarif::render(report, outcome),
+        Format::Github => github::render(report),
+        Format::Junit => junit::render(report, outcome),
+        Format::Markdown => markdown::render(report, outcome)?,
+    })
 }
 
 /// Renders a report as a page of its own, with charts where there are any.
@@ -157,8 +209,25 @@ pub fn render(report: &Report, format: Format) -> String {
 /// # Errors
 ///
 /// When its template fails, which is a fault of this program.
-pub fn page(report: &Report, verdict: Verdict, charts: &[Chart]) -> Result<String> {
-    html::render(report, verdict, charts)
+pub fn page(report: &Report, outcome: Outcome, charts: &[Chart]) -> Result<String> {
+    html::render(report, outcome.verdict, charts)
+}
+
+/// A path without what the paths of all tables have in common.
+pub(crate) fn below_data(path: &str) -> &str {
+    path.rsplit_once("systems/data/").map_or(path, |(_, below)| below)
+}
+
+/// What is read first is least: what is worst, then what concerns most rows.
+fn urgency(finding: &Finding) -> impl Ord {
+    (finding.severity, Reverse(finding.rows), &finding.path, &finding.rule)
+}
+
+/// The findings that count, those first that should be read first.
+pub(crate) fn worst_first(report: &Report) -> Vec<&Finding> {
+    let mut findings: Vec<&Finding> = report.findings.iter().filter(|f| f.counts()).collect();
+    findings.sort_by_key(|f| urgency(f));
+    findings
 }
 
 /// What a run found, in a line that does not depend on how long it took.
@@ -181,14 +250,25 @@ fn headline(report: &Report) -> String {
         n => format!(" in {}", plural(n, "file")),
     };
     let found = format!("{}{within}", parts.join(", "));
+    let checked = report.tables + report.files > 0;
     match &report.diff {
-        _ if report.tables + report.files == 0 => format!("nothing was checked; {found}"),
-        Some(diff) => format!("{found}; {}", diff.headline()),
-        None => format!(
-            "{found}; {}, {} judged",
-            plural(report.tables as usize, "table"),
-            plural(report.rows as usize, "row")
-        ),
+        Some(diff) => {
+            let state = if checked { "" } else { "nothing was compared: " };
+            format!("{state}{found}; {}", diff.headline())
+        }
+        None => {
+            let state = if checked { "" } else { "nothing was checked: " };
+            let tables = plural(report.tables as usize, "table");
+            format!("{state}{found}; {tables}, {} rows judged", rows(report.rows))
+        }
+    }
+}
+
+fn rows(n: u64) -> String {
+    match n {
+        0..10_000 => n.to_string(),
+        10_000..1_000_000 => format!("{:.0} k", n as f64 / 1e3),
+        _ => format!("{:.1} M", n as f64 / 1e6),
     }
 }
 

@@ -3,7 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Report;
 use crate::finding::{Finding, Severity};
+
+/// Findings that are read at a glance; of more, the causes are told first.
+const GLANCE: usize = 10;
 
 /// Findings of one rule on one backend.
 #[derive(Debug, PartialEq)]
@@ -22,9 +26,15 @@ pub(super) struct Cause<'a> {
     pub worst: &'a Finding,
 }
 
+/// The causes behind a report's findings; none where these can be read at a glance.
+pub(super) fn at_a_glance(report: &Report) -> Vec<Cause<'_>> {
+    let counted = || report.findings.iter().filter(|f| f.counts());
+    if counted().count() > GLANCE { causes(counted()) } else { Vec::new() }
+}
+
 /// The causes behind findings, errors before warnings, those that mislead most rows first. Infos
 /// have none.
-pub(super) fn causes<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<Cause<'a>> {
+fn causes<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<Cause<'a>> {
     let mut groups: BTreeMap<(Severity, &str, &str), Vec<&Finding>> = BTreeMap::new();
     for finding in findings.filter(|f| f.severity != Severity::Info) {
         let backend = finding.place.as_ref().map_or("", |p| p.backend.as_str());

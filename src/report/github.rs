@@ -1,0 +1,64 @@
+//! Annotations of GitHub Actions: commands on standard output that the runner reads.
+
+use std::fmt::Write;
+
+use super::{Report, clean, headline, worst_first};
+use crate::checks::plural;
+use crate::finding::{Finding, Severity};
+
+/// Annotations of a kind that the site shows of a step; it drops the rest without a word.
+const SHOWN: usize = 10;
+
+pub(super) fn render(report: &Report) -> String {
+    let findings = worst_first(report);
+    let mut out = String::new();
+    let mut left_out = Vec::new();
+    for severity in [Severity::Error, Severity::Warning] {
+        let found: Vec<&&Finding> = findings.iter().filter(|f| f.severity == severity).collect();
+        for finding in found.iter().take(SHOWN) {
+            let _ = writeln!(
+                out,
+                "::{} file={},title={}::{}",
+                severity.name(),
+                property(&finding.path),
+                property(&finding.rule),
+                data(&finding.message)
+            );
+        }
+        if found.len() > SHOWN {
+            left_out.push(plural(found.len() - SHOWN, &format!("more {}", severity.name())));
+        }
+    }
+    let infos = findings.iter().filter(|f| f.severity == Severity::Info).count();
+    if infos > 0 {
+        left_out.push(plural(infos, "info"));
+    }
+    let rest = if left_out.is_empty() {
+        String::new()
+    } else {
+        format!("; not shown as annotations: {}", left_out.join(", "))
+    };
+    let _ = writeln!(out, "::notice title=perfdb-gate::{}{}", data(&headline(report)), rest);
+    out
+}
+
+/// A command's message, escaped as the runner undoes it; `clean` leaves no line break.
+fn data(text: &str) -> String {
+    clean(text).replace('%', "%25")
+}
+
+/// A command's property, likewise.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{data, property};
+
+    #[test]
+    fn no_command_starts_within_another() {
+        assert_eq!(data("5 %\r\n::error::x"), "5 %25\\u{d}\\u{a}::error::x");
+        assert_eq!(property("a,b::c\n%0A"), "a%2Cb%3A%3Ac\\u{a}%250A");
+    }
+}

@@ -1,0 +1,156 @@
+//! JUnit XML, which most CI systems show: a suite for each rule, a case for each finding.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::human::{line_of, short};
+use super::{Outcome, Report, Verdict, clean, headline};
+use crate::checks::plural;
+use crate::finding::Finding;
+
+/// Cases of a suite, or of all of them.
+#[derive(Default, Clone, Copy)]
+struct Tally {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    skipped: usize,
+}
+
+pub(super) fn render(report: &Report, outcome: Outcome) -> String {
+    // A rule without findings is a case that passed.
+    let mut rules: BTreeMap<&str, Vec<&Finding>> =
+        report.rules.iter().map(|rule| (rule.id.as_str(), Vec::new())).collect();
+    for finding in &report.findings {
+        rules.entry(&finding.rule).or_default().push(finding);
+    }
+    let mut all = Tally::default();
+    let mut suites = String::new();
+    if outcome.verdict == Verdict::Inconclusive {
+        // Nothing checked is never green.
+        let error = format!("<error message=\"{}\"/>", xml(&headline(report)));
+        let case = case("perfdb-gate", "something was checked", &error);
+        suite(&mut suites, &mut all, "perfdb-gate", &[case], |tally| tally.errors = 1);
+    }
+    for (rule, findings) in rules {
+        if findings.is_empty() {
+            let case = case(rule, "no findings", "");
+            suite(&mut suites, &mut all, rule, &[case], |_| {});
+            continue;
+        }
+        let failed = |f: &&&Finding| outcome.fails(f);
+        let skipped = |f: &&&Finding| !f.counts();
+        let cases: Vec<String> =
+            findings.iter().map(|f| case(rule, &name(f), &body(f, outcome))).collect();
+        suite(&mut suites, &mut all, rule, &cases, |tally| {
+            tally.failures = findings.iter().filter(failed).count();
+            tally.skipped = findings.iter().filter(skipped).count();
+        });
+    }
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"perfdb-gate {}\" {}>\n{suites}</testsuites>\n",
+        report.command,
+        all.attributes()
+    )
+}
+
+impl Tally {
+    fn attributes(self) -> String {
+        let Self { tests, failures, errors, skipped } = self;
+        format!(
+            "tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\""
+        )
+    }
+}
+
+fn suite(
+    out: &mut String,
+    all: &mut Tally,
+    name: &str,
+    cases: &[String],
+    count: impl FnOnce(&mut Tally),
+) {
+    let mut tally = Tally { tests: cases.len(), ..Tally::default() };
+    count(&mut tally);
+    all.tests += tally.tests;
+    all.failures += tally.failures;
+    all.errors += tally.errors;
+    all.skipped += tally.skipped;
+    let attributes = tally.attributes();
+    let _ = writeln!(out, "  <testsuite name=\"{}\" {attributes}>", xml(name));
+    cases.iter().for_each(|case| out.push_str(case));
+    out.push_str("  </testsuite>\n");
+}
+
+fn case(rule: &str, name: &str, body: &str) -> String {
+    let (rule, name) = (xml(rule), xml(name));
+    match body {
+        "" => format!("    <testcase classname=\"{rule}\" name=\"{name}\"/>\n"),
+        body => format!("    <testcase classname=\"{rule}\" name=\"{name}\">{body}</testcase>\n"),
+    }
+}
+
+/// What tells a finding from the others of its rule.
+fn name(finding: &Finding) -> String {
+    let mut name = finding.path.clone();
+    for (column, value) in &finding.slice {
+        let _ = write!(name, " {column}={}", short(value));
+    }
+    if finding.new == Some(false) {
+        name += " (known)";
+    }
+    name
+}
+
+fn body(finding: &Finding, outcome: Outcome) -> String {
+    let message = xml(&finding.message);
+    if let Some(by) = &finding.waived_by {
+        return format!("<skipped message=\"waived by {}: {message}\"/>", xml(by));
+    }
+    if finding.new == Some(false) {
+        return format!("<skipped message=\"known: {message}\"/>");
+    }
+    let severity = finding.severity.name();
+    let mut lines = vec![format!("{severity}: {}", finding.message)];
+    if finding.rows > 0 {
+        lines.push(format!("{} concerned", plural(finding.rows as usize, "row")));
+    }
+    lines.extend(finding.examples.iter().map(line_of));
+    let text = lines.iter().map(|line| xml(line)).collect::<Vec<_>>().join("\n");
+    if outcome.fails(finding) {
+        format!("<failure type=\"{severity}\" message=\"{message}\">{text}</failure>")
+    } else {
+        format!("<system-out>{text}</system-out>")
+    }
+}
+
+/// Text for a document or an attribute. XML has no way to write most control characters, and two
+/// code points more.
+fn xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in clean(text).chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&apos;",
+            '\u{fffe}' | '\u{ffff}' => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::xml;
+
+    #[test]
+    fn text_is_inert() {
+        assert_eq!(
+            xml("]]><a b='\"'>&\0\u{ffff}"),
+            "]]&gt;&lt;a b=&apos;&quot;&apos;&gt;&amp;\\u{0}\\u{ffff}"
+        );
+    }
+}
