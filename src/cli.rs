@@ -80,9 +80,12 @@ pub struct Sanity {
     /// Write a comment for the pull request, in Markdown, of at most 65,536 characters.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output_md_file: Option<PathBuf>,
-    /// Folder for the charts.
+    /// Write charts of what changed most to a folder, as SVG and PNG.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
+    /// Charts to draw, at most.
+    #[arg(long, value_name = "N", default_value_t = 12, help_heading = "Output")]
+    pub charts: usize,
     /// Write the rows that changed to a folder: CSV, a file a table, and summary.csv.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub detail_dir: Option<PathBuf>,

@@ -1,9 +1,11 @@
 //! The comment on a pull request: one view of a report, rendered by `charts/comment.md.j2`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Serialize;
 
+use crate::chart::{self, Figure};
 use crate::checks::{count, plural};
 use crate::diff::{Diff, FileDiff, Status, TableDiff, Totals};
 use crate::error::Result;
@@ -20,6 +22,8 @@ const LONGEST: usize = 65_536;
 const FULL: usize = 8;
 /// Versions listed in the open.
 const GLANCE: usize = 12;
+/// Charts drawn in the comment itself.
+const SKETCHES: usize = 3;
 /// Findings told in a line, of those that are left.
 const LINES: usize = 50;
 
@@ -43,6 +47,11 @@ struct View {
     unknown: bool,
     faults: Vec<Table>,
     files: Vec<File>,
+    /// Charts that the site draws from text.
+    sketches: Vec<String>,
+    /// The charts, by name, and where they are.
+    charts: Vec<String>,
+    folder: Option<String>,
     /// A line for each section that did not fit.
     left_out: Vec<String>,
 }
@@ -93,16 +102,17 @@ struct File {
     status: &'static str,
 }
 
-/// Renders the comment of a report, cut to what a site takes: the longest sections become a line
-/// first that says what was left out and where it is.
+/// Renders the comment of a report with its charts, which lie in `folder` where they were written,
+/// cut to what a site takes: the longest sections become a line first that says what was left out
+/// and where it is.
 ///
 /// # Errors
 ///
 /// When the template fails, which is a fault of this program.
-pub fn render(report: &Report) -> Result<String> {
+pub fn render(report: &Report, figures: &[Figure], folder: Option<&Path>) -> Result<String> {
     let empty = Diff::default();
     let diff = report.diff.as_ref().unwrap_or(&empty);
-    let cuts: [fn(&mut View); 8] = [
+    let cuts: [fn(&mut View); 9] = [
         |_| {},
         |view| {
             let tables = plural(view.tables.len(), "table");
@@ -114,6 +124,7 @@ pub fn render(report: &Report) -> Result<String> {
             view.files.clear();
             view.left_out.push(format!("{files} beside the tables in the JSON report."));
         },
+        |view| view.sketches.clear(),
         |view| {
             for told in &mut view.findings {
                 told.rows.clear();
@@ -143,6 +154,11 @@ pub fn render(report: &Report) -> Result<String> {
         },
     ];
     let mut view = view(report, diff);
+    view.sketches = figures.iter().filter_map(chart::mermaid).take(SKETCHES).collect();
+    if let Some(folder) = folder {
+        view.charts = figures.iter().map(|f| f.name.clone()).collect();
+        view.folder = Some(folder.display().to_string());
+    }
     let mut text = String::new();
     for cut in cuts {
         cut(&mut view);
@@ -241,6 +257,9 @@ fn view(report: &Report, diff: &Diff) -> View {
         tables: tables.into_iter().map(table).collect(),
         faults: diff.tables.iter().filter(|t| t.fault.is_some()).map(table).collect(),
         files: diff.files.iter().map(file).collect(),
+        sketches: Vec::new(),
+        charts: Vec::new(),
+        folder: None,
         left_out,
     }
 }
@@ -351,7 +370,7 @@ mod tests {
     #[test]
     fn names_are_inert() {
         let bad = finding("systems/data/`@you`", "see @you, #1 (a|b) and https://x.y; 5 %", true);
-        let text = render(&report(diff(1, "a|b`@you<img>\u{202e}"), vec![bad])).unwrap();
+        let text = render(&report(diff(1, "a|b`@you<img>\u{202e}"), vec![bad]), &[], None).unwrap();
         assert!(text.contains("a\\|b'@you<img>\\u{202e}"), "{text}");
         assert!(text.contains("see `@you`, `#1` (`a\\|b`) and `https://x.y`; 5 %"), "{text}");
         assert!(text.contains("`'@you'`"), "{text}");
@@ -360,12 +379,12 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_a_line() {
         let report = |tables| report(diff(tables, "gemm"), Vec::new());
-        let all = render(&report(3)).unwrap();
+        let all = render(&report(3), &[], None).unwrap();
         assert!(all.contains("<summary>Tables") && !all.contains("in the JSON report"), "{all}");
-        let cut = render(&report(800)).unwrap();
+        let cut = render(&report(800), &[], None).unwrap();
         assert!(cut.len() <= LONGEST && cut.contains("\n800 tables in the JSON report"), "{cut}");
         assert!(cut.contains("| 1,600 | 0 | 0 |"), "the total stays: {cut}");
-        let most = render(&report(100_000)).unwrap();
+        let most = render(&report(100_000), &[], None).unwrap();
         assert!(most.len() <= LONGEST && most.contains("\n100,000 versions in the JSON"), "{most}");
     }
 
@@ -384,7 +403,7 @@ mod tests {
         };
         let old = [finding("a", "old", false), finding("b", "old", false)];
         let all: Vec<Finding> = (0..200).map(new).chain(old).collect();
-        let text = render(&report(diff(800, "gemm"), all)).unwrap();
+        let text = render(&report(diff(800, "gemm"), all), &[], None).unwrap();
         assert!(text.len() <= LONGEST, "{}", text.len());
         let mut lines = text.lines().skip(1);
         assert!(lines.next().unwrap().starts_with("**perfdb-gate: ❌ 200 new errors**"), "{text}");

@@ -10,6 +10,7 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use perfdb_gate::baseline::Baseline;
+use perfdb_gate::chart::{self, Drawing};
 use perfdb_gate::error::Result;
 use perfdb_gate::finding::Severity;
 use perfdb_gate::report::{self, Format, Outcome, Report};
@@ -92,7 +93,7 @@ fn run_validate(args: Validate) -> Result<u8> {
     if let Some(n) = args.gate.draw {
         report.draw(n, args.gate.seed);
     }
-    write_report(&report, outcome, &args.output)?;
+    write_report(&report, &[], outcome, &args.output)?;
     Ok(outcome.verdict.code())
 }
 
@@ -105,17 +106,31 @@ fn run_sanity(args: Sanity) -> Result<u8> {
         skip: args.rules.skip,
         rules: args.rules.rules_dir,
         detail_dir: args.detail_dir,
+        charts: args.charts,
         threads: args.output.threads,
     };
     let bar = Bar::new();
     let outcome = sanity::run(&options, &bar);
     bar.0.finish_and_clear();
-    let report = outcome?;
-    if let Some(path) = &args.output_md_file {
-        report::write_whole(path, comment::render(&report)?.as_bytes())?;
+    let (report, figures) = outcome?;
+    let drawn = args.output_dir.is_some() || args.output.html.is_some();
+    let drawings = match drawn {
+        true => chart::drawings(&figures, args.output.threads)?,
+        false => Vec::new(),
+    };
+    let folder = args.output_dir.as_deref();
+    let comment = match &args.output_md_file {
+        Some(path) => Some((path, comment::render(&report, &figures, folder)?)),
+        None => None,
+    };
+    if let Some(folder) = folder {
+        report::write_charts(folder, &drawings)?;
+    }
+    if let Some((path, text)) = comment {
+        report::write_whole(path, text.as_bytes())?;
     }
     let outcome = report.outcome(least(args.fail_on));
-    write_report(&report, outcome, &args.output)?;
+    write_report(&report, &drawings, outcome, &args.output)?;
     Ok(outcome.verdict.code())
 }
 
@@ -129,7 +144,12 @@ fn least(fail_on: FailOn) -> Option<Severity> {
     }
 }
 
-fn write_report(report: &Report, outcome: Outcome, args: &OutputArgs) -> Result<()> {
+fn write_report(
+    report: &Report,
+    drawings: &[Drawing],
+    outcome: Outcome,
+    args: &OutputArgs,
+) -> Result<()> {
     let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
     let format = match args.format {
         FormatName::Human => {
@@ -145,7 +165,7 @@ fn write_report(report: &Report, outcome: Outcome, args: &OutputArgs) -> Result<
     };
     let text = report::render(report, outcome, format)?;
     if let Some(path) = &args.html {
-        write(Some(path), &report::page(report, outcome, &[])?)?;
+        write(Some(path), &report::page(report, outcome, drawings)?)?;
     }
     write(args.output.as_deref(), &text)
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::catalog::{Catalog, Role, no_database};
+use crate::chart::{Figure, Gallery};
 use crate::diff::{Comparison, Details, State};
 use crate::error::Result;
 use crate::finding::Sink;
@@ -31,17 +32,19 @@ pub struct Options {
     pub rules: Option<PathBuf>,
     /// A folder for the rows that changed, as CSV.
     pub detail_dir: Option<PathBuf>,
+    /// Charts wanted, at most.
+    pub charts: usize,
     /// Threads; 0 for as many as the machine has cores.
     pub threads: usize,
 }
 
-/// Compares a head with its merge base, and judges what changed.
+/// Compares a head with its merge base, judges what changed and picks charts of it.
 ///
 /// # Errors
 ///
 /// When nothing can be compared: no repository, a missing commit, no database on either side, or
 /// details that cannot be written. Tables that cannot be read are part of the report.
-pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Figure>)> {
     let start = Instant::now();
     let head = source::open(&options.root, options.head.as_deref())?;
     let base = head.base(&options.base)?;
@@ -69,10 +72,12 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         sink.compare(baseline);
     }
     let (findings, counts) = sink.finish();
+    let gallery = Gallery { base, head, diff: &diff, findings: &findings, specs, threads };
+    let figures = gallery.figures(options.charts)?;
     if let Some(details) = details {
         details.finish(&diff)?;
     }
-    Ok(Report {
+    let report = Report {
         command: "sanity",
         rules,
         overlays: settings.overlays,
@@ -84,5 +89,6 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         diff: Some(diff),
         elapsed: start.elapsed(),
         drawn: None,
-    })
+    };
+    Ok((report, figures))
 }

@@ -1,18 +1,20 @@
 //! What a reviewer looks at: latency along a sweep, before and after, and how near it comes to what
 //! the machine allows.
 //!
-//! [`choose`] picks a few series of a table and makes a [`Figure`] of them, by `charts/*.yaml` or
-//! by what the table's spec tells; [`draw`] makes SVG of a figure, [`raster`] PNG of that, and
-//! [`mermaid`] a chart that a site draws from text.
+//! A [`Gallery`] picks the tables of a pull request that tell most, [`figure`] a few series of a
+//! table, by `charts/*.yaml` or by what the table's spec tells. [`svg`] draws a [`Figure`], [`png`]
+//! makes an image of that, and [`mermaid`] a chart that a site draws from text.
 
 mod choose;
 mod draw;
+mod gallery;
 mod mermaid;
 mod raster;
 mod spec;
 
 pub use choose::{Change, Subject, figure};
 pub use draw::svg;
+pub use gallery::{Drawing, Gallery, drawings};
 pub use mermaid::mermaid;
 pub use raster::png;
 pub use spec::ChartSpec;

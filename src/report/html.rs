@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::human::short;
 use super::{Report, Verdict, below_data, clean, headline, triage, urgency};
+use crate::chart::Drawing;
 use crate::checks::{count, plural};
 use crate::diff::{Diff, TableDiff};
 use crate::digest::hex;
@@ -23,16 +24,6 @@ const TEMPLATE: &str = include_str!("../../charts/report.html.j2");
 
 /// Causes that are listed; the findings themselves follow.
 const CAUSES: usize = 20;
-
-/// A drawing for the page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chart {
-    /// What it shows.
-    pub title: String,
-    /// An `<svg>` element, trusted: whoever drew it escaped what came from data. Values that show
-    /// on hover are `<title>` elements in it.
-    pub svg: String,
-}
 
 /// What the template sees.
 #[derive(Serialize)]
@@ -53,7 +44,7 @@ struct View {
     tables: Vec<Table>,
     moved: Vec<Table>,
     files: Vec<File>,
-    charts: Vec<Drawing>,
+    charts: Vec<Shown>,
     nonce: String,
 }
 
@@ -138,7 +129,7 @@ struct File {
 }
 
 #[derive(Serialize)]
-struct Drawing {
+struct Shown {
     title: String,
     svg: String,
 }
@@ -148,7 +139,7 @@ struct Drawing {
 /// # Errors
 ///
 /// When the template fails, which is a fault of this program.
-pub(super) fn render(report: &Report, verdict: Verdict, charts: &[Chart]) -> Result<String> {
+pub(super) fn render(report: &Report, verdict: Verdict, charts: &[Drawing]) -> Result<String> {
     let mut view = view(report, verdict, charts);
     // Only the page's own script has the nonce. It depends on all that the page shows, so that data
     // cannot know it.
@@ -157,7 +148,7 @@ pub(super) fn render(report: &Report, verdict: Verdict, charts: &[Chart]) -> Res
     fill("report.html.j2", TEMPLATE, &view)
 }
 
-fn view(report: &Report, verdict: Verdict, charts: &[Chart]) -> View {
+fn view(report: &Report, verdict: Verdict, charts: &[Drawing]) -> View {
     let findings = &report.findings;
     let causes = triage::at_a_glance(report);
     let mut ordered: Vec<&Finding> = findings.iter().collect();
@@ -198,7 +189,7 @@ fn view(report: &Report, verdict: Verdict, charts: &[Chart]) -> View {
             .collect(),
         charts: charts
             .iter()
-            .map(|c| Drawing { title: clean(&c.title), svg: c.svg.clone() })
+            .map(|c| Shown { title: clean(&c.title), svg: c.svg.clone() })
             .collect(),
         nonce: String::new(),
     }
@@ -323,7 +314,11 @@ mod tests {
     use super::*;
     use crate::finding::Severity;
 
-    fn page(findings: Vec<Finding>, charts: &[Chart]) -> String {
+    fn drawing(svg: String) -> Drawing {
+        Drawing { name: "chart".into(), title: "a < b".into(), svg, png: Vec::new() }
+    }
+
+    fn page(findings: Vec<Finding>, charts: &[Drawing]) -> String {
         let report = Report {
             command: "validate",
             rules: Vec::new(),
@@ -362,7 +357,7 @@ mod tests {
     #[test]
     fn charts_stand_in_the_page_as_they_are() {
         let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><title>1 ms</title></svg>".to_owned();
-        let page = page(Vec::new(), &[Chart { title: "a < b".into(), svg: svg.clone() }]);
+        let page = page(Vec::new(), &[drawing(svg.clone())]);
         assert!(page.contains(&svg) && page.contains("a &lt; b"));
     }
 

@@ -18,13 +18,12 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
+use crate::chart::Drawing;
 use crate::checks::{count, plural};
 use crate::diff::Diff;
 use crate::error::{Error, Result};
 use crate::finding::{Counts, Example, Finding, Severity};
 use crate::spec::Rule;
-
-pub use html::Chart;
 
 /// The outcome of a run.
 #[derive(Debug)]
@@ -209,8 +208,25 @@ pub fn render(report: &Report, outcome: Outcome, format: Format) -> Result<Strin
 /// # Errors
 ///
 /// When its template fails, which is a fault of this program.
-pub fn page(report: &Report, outcome: Outcome, charts: &[Chart]) -> Result<String> {
+pub fn page(report: &Report, outcome: Outcome, charts: &[Drawing]) -> Result<String> {
     html::render(report, outcome.verdict, charts)
+}
+
+/// Writes charts to a folder, which is made where it is not there, each as SVG and as PNG.
+///
+/// # Errors
+///
+/// When the folder cannot be made or written to.
+pub fn write_charts(folder: &Path, charts: &[Drawing]) -> Result<()> {
+    std::fs::create_dir_all(folder).map_err(|e| {
+        let hint = "--output-dir takes a folder; it is made where it is not there";
+        Error::new(format!("cannot make {}: {}", folder.display(), e.kind()), hint)
+    })?;
+    for chart in charts {
+        write_whole(&folder.join(format!("{}.svg", chart.name)), chart.svg.as_bytes())?;
+        write_whole(&folder.join(format!("{}.png", chart.name)), &chart.png)?;
+    }
+    Ok(())
 }
 
 /// A path without what the paths of all tables have in common.
