@@ -89,6 +89,10 @@ pub struct Sanity {
     /// Write the rows that changed to a folder: CSV, a file a table, and summary.csv.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub detail_dir: Option<PathBuf>,
+    /// A shell command that tries the database, `aiconfigurator cli default …` for one: the comment
+    /// holds how it ended and what it printed, and the run fails where it does.
+    #[arg(long, value_name = "CMD", help_heading = "Output")]
+    pub smoke_command: Option<String>,
     /// The least severity of a new finding that fails the run.
     #[arg(long, value_enum, default_value_t = FailOn::Error, help_heading = "Output")]
     pub fail_on: FailOn,

@@ -11,6 +11,7 @@ use crate::diff::{Diff, FileDiff, Status, TableDiff, Totals};
 use crate::error::Result;
 use crate::finding::{Finding, Severity};
 use crate::report::{Report, below_data, line_of, old_debt, worst_first};
+use crate::smoke::Smoke;
 use crate::template::fill;
 
 const TEMPLATE: &str = include_str!("../charts/comment.md.j2");
@@ -23,7 +24,7 @@ const FULL: usize = 8;
 /// Versions listed in the open.
 const GLANCE: usize = 12;
 /// Charts drawn in the comment itself.
-const SKETCHES: usize = 3;
+pub const SKETCHES: usize = 3;
 /// Findings told in a line, of those that are left.
 const LINES: usize = 50;
 
@@ -52,6 +53,7 @@ struct View {
     /// The charts, by name, and where they are.
     charts: Vec<String>,
     folder: Option<String>,
+    smoke: Option<Tried>,
     /// A line for each section that did not fit.
     left_out: Vec<String>,
 }
@@ -96,20 +98,39 @@ struct Table {
     fault: Option<String>,
 }
 
+/// The command that tries the database.
+#[derive(Serialize)]
+struct Tried {
+    mark: &'static str,
+    command: String,
+    ended: String,
+    output: Vec<String>,
+}
+
 #[derive(Serialize)]
 struct File {
     path: String,
     status: &'static str,
 }
 
-/// Renders the comment of a report with its charts, which lie in `folder` where they were written,
-/// cut to what a site takes: the longest sections become a line first that says what was left out
-/// and where it is.
+/// What a comment holds beside its report.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Extras<'a> {
+    /// Charts of what changed most.
+    pub figures: &'a [Figure],
+    /// Where the charts were written.
+    pub folder: Option<&'a Path>,
+    /// What became of the command that tries the database.
+    pub smoke: Option<&'a Smoke>,
+}
+
+/// Renders the comment of a report, cut to what a site takes: the longest sections become a line
+/// first that says what was left out and where it is.
 ///
 /// # Errors
 ///
 /// When the template fails, which is a fault of this program.
-pub fn render(report: &Report, figures: &[Figure], folder: Option<&Path>) -> Result<String> {
+pub fn render(report: &Report, extras: Extras<'_>) -> Result<String> {
     let empty = Diff::default();
     let diff = report.diff.as_ref().unwrap_or(&empty);
     let cuts: [fn(&mut View); 9] = [
@@ -154,6 +175,8 @@ pub fn render(report: &Report, figures: &[Figure], folder: Option<&Path>) -> Res
         },
     ];
     let mut view = view(report, diff);
+    let Extras { figures, folder, smoke } = extras;
+    view.smoke = smoke.map(tried);
     view.sketches = figures.iter().filter_map(chart::mermaid).take(SKETCHES).collect();
     if let Some(folder) = folder {
         view.charts = figures.iter().map(|f| f.name.clone()).collect();
@@ -260,6 +283,7 @@ fn view(report: &Report, diff: &Diff) -> View {
         sketches: Vec::new(),
         charts: Vec::new(),
         folder: None,
+        smoke: None,
         left_out,
     }
 }
@@ -298,12 +322,32 @@ fn table(table: &TableDiff) -> Table {
             removed: known(rows.map(|r| r.removed.len())),
             changed: known(rows.map(|r| r.changed.len())),
         },
-        ratio: table
-            .ratios
-            .as_ref()
-            .map_or(String::new(), |r| format!("{:.3} ({:.3} … {:.3})", r.median, r.low, r.high)),
+        ratio: table.ratios.as_ref().map_or(String::new(), |r| {
+            let trend = sparkline(&r.trend);
+            format!("{:.3} ({:.3} … {:.3}) {trend}", r.median, r.low, r.high)
+        }),
         fault: table.fault.clone(),
     }
+}
+
+fn tried(smoke: &Smoke) -> Tried {
+    Tried {
+        mark: if smoke.passed { "✅" } else { "❌" },
+        command: smoke.command.clone(),
+        ended: smoke.ended.clone(),
+        output: smoke.output.lines().map(str::to_owned).collect(),
+    }
+}
+
+/// The middle ratios of ever longer latencies, as bars: ▄ is no change, a full bar twice the time
+/// or more, the lowest half or less.
+fn sparkline(trend: &[f64]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let bar = |ratio: &f64| {
+        let up = ratio.log2().clamp(-1.0, 1.0);
+        BARS[(3.0 + if up > 0.0 { up * 4.0 } else { up * 3.0 }).round() as usize]
+    };
+    trend.iter().map(bar).collect()
 }
 
 fn file(file: &FileDiff) -> File {
@@ -370,7 +414,8 @@ mod tests {
     #[test]
     fn names_are_inert() {
         let bad = finding("systems/data/`@you`", "see @you, #1 (a|b) and https://x.y; 5 %", true);
-        let text = render(&report(diff(1, "a|b`@you<img>\u{202e}"), vec![bad]), &[], None).unwrap();
+        let text = render(&report(diff(1, "a|b`@you<img>\u{202e}"), vec![bad]), Extras::default())
+            .unwrap();
         assert!(text.contains("a\\|b'@you<img>\\u{202e}"), "{text}");
         assert!(text.contains("see `@you`, `#1` (`a\\|b`) and `https://x.y`; 5 %"), "{text}");
         assert!(text.contains("`'@you'`"), "{text}");
@@ -379,12 +424,12 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_a_line() {
         let report = |tables| report(diff(tables, "gemm"), Vec::new());
-        let all = render(&report(3), &[], None).unwrap();
+        let all = render(&report(3), Extras::default()).unwrap();
         assert!(all.contains("<summary>Tables") && !all.contains("in the JSON report"), "{all}");
-        let cut = render(&report(800), &[], None).unwrap();
+        let cut = render(&report(800), Extras::default()).unwrap();
         assert!(cut.len() <= LONGEST && cut.contains("\n800 tables in the JSON report"), "{cut}");
         assert!(cut.contains("| 1,600 | 0 | 0 |"), "the total stays: {cut}");
-        let most = render(&report(100_000), &[], None).unwrap();
+        let most = render(&report(100_000), Extras::default()).unwrap();
         assert!(most.len() <= LONGEST && most.contains("\n100,000 versions in the JSON"), "{most}");
     }
 
@@ -403,7 +448,7 @@ mod tests {
         };
         let old = [finding("a", "old", false), finding("b", "old", false)];
         let all: Vec<Finding> = (0..200).map(new).chain(old).collect();
-        let text = render(&report(diff(800, "gemm"), all), &[], None).unwrap();
+        let text = render(&report(diff(800, "gemm"), all), Extras::default()).unwrap();
         assert!(text.len() <= LONGEST, "{}", text.len());
         let mut lines = text.lines().skip(1);
         assert!(lines.next().unwrap().starts_with("**perfdb-gate: ❌ 200 new errors**"), "{text}");
@@ -411,5 +456,22 @@ mod tests {
         assert!(text.contains("142 more findings in the JSON report"), "{text}");
         assert!(text.contains("Old debt: 2 findings were there before (2 a-rule)"), "{text}");
         assert!(text.contains("--only a-rule"), "{text}");
+    }
+
+    #[test]
+    fn bars_stand_for_ratios_from_half_to_twice() {
+        assert_eq!(sparkline(&[0.3, 0.5, 1.0, 1.02, 1.5, 2.0, 90.0]), "▁▁▄▄▆██");
+    }
+
+    #[test]
+    fn what_a_command_printed_stays_inside_its_fence() {
+        let output = "```\n# @you <img>".to_owned();
+        let command = "plan | head".to_owned();
+        let smoke = Smoke { command, passed: false, ended: "exit status: 1".into(), output };
+        let extras = Extras { smoke: Some(&smoke), ..Extras::default() };
+        let text = render(&report(diff(1, "gemm"), Vec::new()), extras).unwrap();
+        assert!(text.contains("❌ Smoke command"), "{text}");
+        assert_eq!(text.matches("```").count() % 2, 0, "{text}");
+        assert!(text.contains("'''\n# @you"), "{text}");
     }
 }

@@ -42,6 +42,7 @@ pub mod served;
 pub mod settings;
 pub mod sidecar;
 pub mod sketch;
+pub mod smoke;
 pub mod source;
 pub mod spec;
 pub mod system;

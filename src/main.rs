@@ -16,7 +16,7 @@ use perfdb_gate::finding::Severity;
 use perfdb_gate::report::{self, Format, Outcome, Report};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
-use perfdb_gate::{comment, explain, noise, sanity, validate};
+use perfdb_gate::{comment, explain, noise, sanity, smoke, validate};
 
 use cli::{Cli, Command, FailOn, FormatName, OutputArgs, Sanity, Validate};
 
@@ -106,7 +106,11 @@ fn run_sanity(args: Sanity) -> Result<u8> {
         skip: args.rules.skip,
         rules: args.rules.rules_dir,
         detail_dir: args.detail_dir,
-        charts: args.charts,
+        charts: match (&args.output_dir, &args.output.html, &args.output_md_file) {
+            (None, None, None) => 0,
+            (None, None, Some(_)) => args.charts.min(comment::SKETCHES),
+            _ => args.charts,
+        },
         threads: args.output.threads,
     };
     let bar = Bar::new();
@@ -118,9 +122,11 @@ fn run_sanity(args: Sanity) -> Result<u8> {
         true => chart::drawings(&figures, args.output.threads)?,
         false => Vec::new(),
     };
+    let smoke = args.smoke_command.as_deref().map(smoke::run).transpose()?;
     let folder = args.output_dir.as_deref();
+    let extras = comment::Extras { figures: &figures, folder, smoke: smoke.as_ref() };
     let comment = match &args.output_md_file {
-        Some(path) => Some((path, comment::render(&report, &figures, folder)?)),
+        Some(path) => Some((path, comment::render(&report, extras)?)),
         None => None,
     };
     if let Some(folder) = folder {
@@ -131,6 +137,10 @@ fn run_sanity(args: Sanity) -> Result<u8> {
     }
     let outcome = report.outcome(least(args.fail_on));
     write_report(&report, &drawings, outcome, &args.output)?;
+    if let Some(smoke) = smoke.filter(|s| !s.passed) {
+        eprintln!("perfdb-gate: the smoke command failed: {}", report::clean(&smoke.ended));
+        return Ok(1);
+    }
     Ok(outcome.verdict.code())
 }
 

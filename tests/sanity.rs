@@ -848,3 +848,35 @@ fn the_least_severity_and_the_rules_are_the_users_choice() {
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
+
+#[test]
+fn charts_are_drawn_the_same_twice_and_a_smoke_command_is_told() {
+    let tree = Tree::new();
+    let rows = |factor: f64| -> Vec<(u64, f64)> {
+        (0..10).map(|i| (1 << i, factor * (1.0 + i as f64))).collect()
+    };
+    tree.gemm("gemm_perf.txt", gemm(&rows(1.0)));
+    tree.commit();
+    tree.gemm("gemm_perf.txt", gemm(&rows(1.5)));
+    let out = |name: &str| tree.path().join("out").join(name).display().to_string();
+    let comment = tree.path().join("comment.md").display().to_string();
+    let draw = |folder: &str, smoke: &str| {
+        let folder = out(folder);
+        let args = ["--base-ref", "HEAD", "--output-dir", &folder, "--output-md-file", &comment];
+        tree.sanity(&[&args[..], &["--smoke-command", smoke]].concat())
+    };
+    let passed = draw("a", "echo planned");
+    assert_ne!(passed.code(), 2, "{}", passed.err());
+    let text = std::fs::read_to_string(&comment).unwrap();
+    assert!(text.contains("✅ Smoke command") && text.contains("planned"), "{text}");
+    assert!(text.contains("```mermaid\nxychart-beta") && text.contains("1.5, 1.5"), "{text}");
+    assert_eq!(draw("b", "exit 7").code(), 1, "a smoke command that fails fails the run");
+    let name = "h200_sxm-vllm-0.24.0-gemm_perf";
+    for ending in ["svg", "png"] {
+        let read = |folder| std::fs::read(format!("{}/{name}.{ending}", out(folder))).unwrap();
+        assert_eq!(read("a"), read("b"));
+    }
+    let none = tree.sanity(&["--base-ref", "HEAD", "--output-dir", &out("c"), "--charts", "0"]);
+    assert_ne!(none.code(), 2, "{}", none.err());
+    assert_eq!(std::fs::read_dir(out("c")).unwrap().count(), 0);
+}

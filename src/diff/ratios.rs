@@ -23,6 +23,8 @@ pub struct Ratios {
     pub high: f64,
     /// Share that is further from 1 than [`FAR`].
     pub far: f64,
+    /// The middle ratios of up to eight parts of the rows, from short to long latencies before.
+    pub trend: Vec<f64>,
     /// The rows furthest from 1 by factor, by row of the head, with the loader's key.
     pub worst: Vec<Example>,
 }
@@ -78,6 +80,7 @@ impl<'a> Sides<'a> {
             low: quantile(&sorted, 0.05),
             high: quantile(&sorted, 0.95),
             far: far as f64 / sorted.len() as f64,
+            trend: trend(latencies, &rows),
             worst: self.worst(changed, latencies, rows)?,
         }))
     }
@@ -126,6 +129,22 @@ impl Change {
     }
 }
 
+/// The middle ratios of rows in parts of equal size, by their latency before.
+fn trend(latencies: &[Change], rows: &[(usize, f64)]) -> Vec<f64> {
+    const PARTS: usize = 8;
+    let mut rows = rows.to_vec();
+    rows.sort_by(|a, b| {
+        latencies[a.0].before.total_cmp(&latencies[b.0].before).then(a.0.cmp(&b.0))
+    });
+    let part = rows.len().div_ceil(PARTS).max(1);
+    let middle = |part: &[(usize, f64)]| {
+        let mut ratios: Vec<f64> = part.iter().map(|(_, ratio)| *ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        quantile(&ratios, 0.5)
+    };
+    rows.chunks(part).map(middle).collect()
+}
+
 /// The value below which a share of sorted values lies, between two of them where it falls there.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let at = share * (sorted.len() - 1) as f64;
@@ -143,6 +162,15 @@ mod tests {
         assert_eq!(quantile(&[1.0, 2.0], 0.5), 1.5);
         assert_eq!(quantile(&[3.0], 0.95), 3.0);
         assert_eq!(quantile(&[0.0, 10.0], 0.05), 0.5);
+    }
+
+    #[test]
+    fn a_trend_goes_from_short_to_long() {
+        let change = |i: usize| Change { before: (16 - i) as f64, after: ((16 - i) * i) as f64 };
+        let latencies: Vec<Change> = (1..16).map(change).collect();
+        let rows: Vec<(usize, f64)> = (0..15).map(|i| (i, (i + 1) as f64)).collect();
+        let trend = trend(&latencies, &rows);
+        assert_eq!(trend, [14.5, 12.5, 10.5, 8.5, 6.5, 4.5, 2.5, 1.0]);
     }
 
     #[test]
