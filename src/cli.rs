@@ -71,12 +71,18 @@ pub struct Sanity {
     /// Repository that holds the database, a bare one too where commits are named; or a folder in it.
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to compare")]
     pub root: PathBuf,
-    /// The branch to merge into; the comparison starts where the head's history left it.
+    /// The branch to merge into; the comparison starts where the head's history left it. Without
+    /// it, charts are drawn of what is there.
     #[arg(long, value_name = "REF", help_heading = "What to compare")]
-    pub base_ref: String,
+    #[arg(required_unless_present = "system")]
+    pub base_ref: Option<String>,
     /// The commit to compare, read without a checkout; the files on disk without this.
     #[arg(long, value_name = "REF", help_heading = "What to compare")]
     pub head_ref: Option<String>,
+    /// Systems to draw, where there is no base; `*` stands for any characters, may be repeated.
+    #[arg(long, value_name = "NAME", conflicts_with = "base_ref", requires = "output_dir")]
+    #[arg(help_heading = "What to compare")]
+    pub system: Vec<String>,
     /// Write a comment for the pull request, in Markdown, of at most 65,536 characters.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output_md_file: Option<PathBuf>,

@@ -98,9 +98,10 @@ fn run_validate(args: Validate) -> Result<u8> {
 }
 
 fn run_sanity(args: Sanity) -> Result<u8> {
+    let Some(base) = args.base_ref else { return run_overview(&args) };
     let options = sanity::Options {
         root: args.root,
-        base: args.base_ref,
+        base,
         head: args.head_ref,
         only: args.rules.only,
         skip: args.rules.skip,
@@ -142,6 +143,19 @@ fn run_sanity(args: Sanity) -> Result<u8> {
         return Ok(1);
     }
     Ok(outcome.verdict.code())
+}
+
+/// `sanity` without a base: charts of what is there.
+fn run_overview(args: &Sanity) -> Result<u8> {
+    let systems = Selection { systems: args.system.clone(), ..Selection::default() };
+    let threads = args.output.threads;
+    let figures =
+        sanity::overview(&args.root, args.head_ref.as_deref(), &systems, args.charts, threads)?;
+    let Some(folder) = &args.output_dir else { return Ok(3) };
+    report::write_charts(folder, &chart::drawings(&figures, threads)?)?;
+    let names = figures.iter().map(|f| format!("{}.svg\n", folder.join(&f.name).display()));
+    report::print(&names.collect::<String>())?;
+    Ok(if figures.is_empty() { 3 } else { 0 })
 }
 
 /// The least severity that fails a run; none where none does.

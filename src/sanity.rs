@@ -1,16 +1,19 @@
 //! The second job: what does a pull request change, and is that right?
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::catalog::{Catalog, Role, no_database};
-use crate::chart::{Figure, Gallery};
+use crate::catalog::{Catalog, Role, TableFile, no_database};
+use crate::chart::{self, Figure, Gallery};
 use crate::diff::{Comparison, Details, State};
 use crate::error::Result;
 use crate::finding::Sink;
 use crate::news::News;
 use crate::parallel;
 use crate::report::Report;
+use crate::selection::Selection;
+use crate::served::Shelf;
 use crate::settings::Settings;
 use crate::source;
 use crate::validate::{Progress, chosen_rules};
@@ -36,6 +39,36 @@ pub struct Options {
     pub charts: usize,
     /// Threads; 0 for as many as the machine has cores.
     pub threads: usize,
+}
+
+/// Charts of the newest version of every table of some systems, at most `charts`.
+///
+/// # Errors
+///
+/// When there is nothing to draw from: no database, an unknown system.
+pub fn overview(
+    root: &Path,
+    head: Option<&str>,
+    systems: &Selection,
+    charts: usize,
+    threads: usize,
+) -> Result<Vec<Figure>> {
+    let source = source::open(root, head)?;
+    let settings = Settings::read(source.as_ref(), None, None)?;
+    let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
+    let selected = systems.resolve(&catalog, None)?;
+    let reuse = BTreeMap::new();
+    let shelf = Shelf::new(&catalog, &reuse);
+    let newest = |file: &&TableFile| {
+        let editions = shelf.editions(file);
+        let current = editions.and_then(|e| shelf.current(&file.place.system, e));
+        current.is_some_and(|e| e.version == file.place.version)
+    };
+    let tables =
+        catalog.tables.iter().filter(|t| selected.table(&t.place, &t.table)).filter(newest);
+    let state = State { source: source.as_ref(), catalog: &catalog };
+    let threads = parallel::threads(threads);
+    chart::overview(state, &tables.collect::<Vec<_>>(), &settings.specs, threads, charts)
 }
 
 /// Compares a head with its merge base, judges what changed and picks charts of it.

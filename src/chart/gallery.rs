@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ChartSpec, Figure, Subject, choose, draw, raster};
+use super::{Change, ChartSpec, Figure, Subject, choose, draw, raster};
 use crate::catalog::TableFile;
 use crate::diff::{Diff, State, TableDiff};
 use crate::error::{Error, Result};
@@ -74,26 +74,14 @@ impl Gallery<'_> {
     }
 
     fn figure(&self, change: &TableDiff) -> Result<Option<Figure>> {
-        let Some((file, head)) = self.read(self.head, &change.path) else { return Ok(None) };
+        let Some(file) = find(self.head, &change.path) else { return Ok(None) };
+        let Some(head) = read(self.head, file, self.specs) else { return Ok(None) };
         let before = change.old_path.as_ref().unwrap_or(&change.path);
-        let base = change.base_rows.and_then(|_| self.read(self.base, before));
-        let systems = &self.head.catalog.systems;
-        let system = systems.get(&file.place.system).and_then(|s| s.system.as_ref().ok());
-        let spec = self.specs.table(file, Some(&head));
-        let of = Subject {
-            table: &head,
-            spec: &spec,
-            place: &file.place,
-            system,
-            lookups: &self.specs.lookups,
-        };
-        let base = base.as_ref().map(|(_, table)| table).zip(change.rows.as_ref());
-        let change = base.map(|(base, rows)| choose::Change { base, rows });
-        let chart = self.specs.charts.get(&file.table);
-        let marked = self.marked(&file.entry.path);
-        choose::figure(chart.unwrap_or(&ChartSpec::default()), of, change, &marked).map_err(|e| {
-            Error::new(format!("cannot draw {}: {e}", file.table), "the formula is in charts/")
-        })
+        let base = change.base_rows.and_then(|_| find(self.base, before));
+        let base = base.and_then(|file| read(self.base, file, self.specs));
+        let change = base.as_ref().zip(change.rows.as_ref());
+        let change = change.map(|(base, rows)| Change { base, rows });
+        draw_table(self.head, self.specs, file, &head, change, &self.marked(&file.entry.path))
     }
 
     /// Rows that new findings show.
@@ -101,12 +89,63 @@ impl Gallery<'_> {
         let new = self.findings.iter().filter(|f| f.new == Some(true) && f.path == path);
         new.flat_map(|f| &f.examples).map(|e| e.row as usize).collect()
     }
+}
 
-    fn read<'s>(&'s self, state: State<'s>, path: &str) -> Option<(&'s TableFile, Table)> {
-        let file = state.catalog.tables.iter().find(|t| t.entry.path == path)?;
-        let bytes = state.source.read(&file.entry).ok()?;
-        Some((file, self.specs.decode(file, &bytes).ok()?))
-    }
+/// Charts of tables as they are, those of most rows first, at most `most`.
+///
+/// # Errors
+///
+/// When a formula of `charts/` does not fit a table.
+pub fn overview(
+    state: State<'_>,
+    files: &[&TableFile],
+    specs: &Specs,
+    threads: usize,
+    most: usize,
+) -> Result<Vec<Figure>> {
+    let order: Vec<usize> = (0..files.len()).collect();
+    let drawn = parallel::map(files, &order, threads, |file| {
+        let Some(table) = read(state, file, specs) else { return Ok(None) };
+        let figure = draw_table(state, specs, file, &table, None, &BTreeSet::new())?;
+        Ok(figure.map(|f| (Reverse(table.rows), f)))
+    });
+    let drawn: Vec<Option<(Reverse<usize>, Figure)>> = drawn.into_iter().collect::<Result<_>>()?;
+    let mut drawn: Vec<(Reverse<usize>, Figure)> = drawn.into_iter().flatten().collect();
+    drawn.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.name.cmp(&b.1.name)));
+    Ok(drawn.into_iter().map(|(_, figure)| figure).take(most).collect())
+}
+
+fn find<'a>(state: State<'a>, path: &str) -> Option<&'a TableFile> {
+    state.catalog.tables.iter().find(|t| t.entry.path == path)
+}
+
+/// A table; one that cannot be read is not drawn, and a finding elsewhere.
+fn read(state: State<'_>, file: &TableFile, specs: &Specs) -> Option<Table> {
+    specs.decode(file, &state.source.read(&file.entry).ok()?).ok()
+}
+
+fn draw_table(
+    state: State<'_>,
+    specs: &Specs,
+    file: &TableFile,
+    table: &Table,
+    change: Option<Change<'_>>,
+    marked: &BTreeSet<usize>,
+) -> Result<Option<Figure>> {
+    let system = state.catalog.systems.get(&file.place.system);
+    let spec = specs.table(file, Some(table));
+    let of = Subject {
+        table,
+        spec: &spec,
+        place: &file.place,
+        system: system.and_then(|s| s.system.as_ref().ok()),
+        lookups: &specs.lookups,
+    };
+    let otherwise = ChartSpec::default();
+    let chart = specs.charts.get(&file.table).unwrap_or(&otherwise);
+    choose::figure(chart, of, change, marked).map_err(|e| {
+        Error::new(format!("cannot draw {}: {e}", file.table), "the formula is in charts/")
+    })
 }
 
 fn gained(table: &TableDiff) -> bool {

@@ -14,7 +14,7 @@ mod spec;
 
 pub use choose::{Change, Subject, figure};
 pub use draw::svg;
-pub use gallery::{Drawing, Gallery, drawings};
+pub use gallery::{Drawing, Gallery, drawings, overview};
 pub use mermaid::mermaid;
 pub use raster::png;
 pub use spec::ChartSpec;
