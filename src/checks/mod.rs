@@ -279,7 +279,7 @@ impl Check {
             Self::PowerLimit(tolerance) => tolerance.check(&rows)?,
             Self::DuplicateKey(conflict) => conflict.check(&rows)?,
             Self::SpeedOfLight(margins) => margins.check(&rows)?,
-            Self::Synthetic(signs) => signs.check(&rows).into_iter().collect(),
+            Self::Synthetic(signs) => signs.check(&rows),
             Self::SidecarContradiction(_) => sidecars::row_count(&rows).into_iter().collect(),
             _ => Vec::new(),
         })

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{RowContext, plural};
 use crate::expr::Vals;
-use crate::finding::{EXAMPLES, Finding};
+use crate::finding::{EXAMPLES, Finding, Half};
 use crate::table::{Column, Keys};
 
 /// What gives made-up rows away.
@@ -69,28 +69,36 @@ const NANOSECONDS: i32 = 6;
 const ARITHMETIC: f64 = 1e-9;
 
 impl Signs {
-    /// One finding for the table, with all its signs.
-    pub fn check(&self, rows: &RowContext<'_>) -> Option<Finding> {
-        let (name, _) = rows.at.spec.measures().next()?;
-        let Some(Column::Float { values, .. }) = rows.table.column(name) else { return None };
-        let keys = rows.at.keys?;
+    /// One finding for each half of the table, with all its signs.
+    pub fn check(&self, rows: &RowContext<'_>) -> Vec<Finding> {
+        let measured = rows.at.spec.measures().next().map(|(name, _)| name);
+        let Some((name, keys)) = measured.zip(rows.at.keys) else { return Vec::new() };
+        let Some(Column::Float { values, .. }) = rows.table.column(name) else {
+            return Vec::new();
+        };
         let digits = usual_digits(values);
         let mut signs: Vec<Sign> = Vec::new();
         signs.extend(self.repeated(values, keys));
         signs.extend(self.rounded(values, digits));
         signs.extend(self.line.check(rows, keys, values, digits));
-        if signs.is_empty() {
-            return None;
-        }
         let all: BTreeSet<usize> = signs.iter().flat_map(|s| s.rows.iter().copied()).collect();
-        let said: Vec<String> = signs.iter().map(|s| s.say.clone()).collect();
-        // A few rows of every sign.
-        let each = EXAMPLES.div_ceil(signs.len());
-        let mut shown: Vec<usize> =
-            signs.iter().flat_map(|s| s.rows.iter().copied().take(each)).collect();
-        shown.truncate(EXAMPLES);
-        let examples = rows.examples(&shown, &[name, "kernel_source"]);
-        Some(rows.finding(said.join("; ")).rows(all.len()).examples(examples))
+        let half = |half: Half<'_>| {
+            let here = |sign: &Sign| (sign.say.clone(), half.of(&sign.rows));
+            let mut signs: Vec<(String, Vec<usize>)> = signs.iter().map(here).collect();
+            signs.retain(|(_, rows)| !rows.is_empty());
+            let found: BTreeSet<usize> =
+                signs.iter().flat_map(|(_, r)| r.iter().copied()).collect();
+            let said: Vec<&str> = signs.iter().map(|(say, _)| say.as_str()).collect();
+            // A few rows of every sign.
+            let each = EXAMPLES.div_ceil(signs.len().max(1));
+            let mut shown: Vec<usize> =
+                signs.iter().flat_map(|(_, rows)| rows.iter().copied().take(each)).collect();
+            shown.truncate(EXAMPLES);
+            let examples = rows.examples(&shown, &[name, "kernel_source"]);
+            let finding = rows.finding(said.join("; ")).rows(found.len()).examples(examples);
+            (!found.is_empty()).then(|| finding.half(&half, all.len()))
+        };
+        rows.halves().filter_map(half).collect()
     }
 
     /// Runs of one value at different keys.
