@@ -76,6 +76,8 @@ struct Version {
     backend: String,
     version: String,
     tables: String,
+    /// Rows that these tables hold now.
+    now: String,
     rows: Rows,
 }
 
@@ -299,6 +301,7 @@ fn sums(tables: &[&TableDiff]) -> Version {
     let totals = Totals::of(tables.iter().copied());
     Version {
         tables: Status::counts(tables.iter().map(|t| t.status)),
+        now: count(tables.iter().filter_map(|t| t.head_rows).sum::<u64>() as usize),
         rows: Rows {
             added: count(totals.added as usize),
             removed: count(totals.removed as usize),

@@ -517,15 +517,15 @@ fn the_comment_and_the_human_report_read_as_shown() {
     perfdb-gate explain RULE tells the whole story
     ");
     insta::assert_snapshot!(headline, @"2 new errors, 1 new warning, 0 new infos in 2 files; tables: 1 added, 1 modified; rows: 297 added, 0 removed, 1 changed; other files: 1 added");
-    insta::assert_snapshot!(read(&comment), @"
+    insta::assert_snapshot!(read(&comment), @r#"
     <!-- perfdb-gate -->
     **perfdb-gate: ❌ 2 new errors, 1 new warning** · tables: 1 added, 1 modified; rows: 297 added, 0 removed, 1 changed; other files: 1 added
 
-    | system | backend | version | tables | rows added | removed | changed |
-    |---|---|---|---|--:|--:|--:|
-    | `h200_sxm` | `sglang` | `0.5.14` | 1 added | 296 | 0 | 0 |
-    | `h200_sxm` | `vllm` | `0.24.0` | 1 modified | 1 | 0 | 1 |
-    | **total** | | | 1 added, 1 modified | 297 | 0 | 1 |
+    | system | backend | version | tables | rows now | added | removed | changed |
+    |---|---|---|---|--:|--:|--:|--:|
+    | `h200_sxm` | `sglang` | `0.5.14` | 1 added | 296 | 296 | 0 | 0 |
+    | `h200_sxm` | `vllm` | `0.24.0` | 1 modified | 4 | 1 | 0 | 1 |
+    | **total** | | | 1 added, 1 modified | 300 | 297 | 0 | 1 |
 
     ### New findings
 
@@ -583,12 +583,24 @@ fn the_comment_and_the_human_report_read_as_shown() {
 
     Old debt: 1 finding was there before (1 latency-not-positive); `--format json` lists them.
 
+    <details open><summary>What changed most</summary>
+
+    ```mermaid
+    xychart-beta
+        title "gemm_perf on h200_sxm, sglang 0.5.14"
+        x-axis "m" ["2", "80", "32.8k"]
+        y-axis "part of the speed-of-light bound reached" 0 --> 1.1
+        line [0.00984, 0.0108, 0.181]
+    ```
+
+    </details>
+
     <details><summary>Tables</summary>
 
-    | table | | rows before | after | added | removed | changed | median latency ratio (5 % … 95 %) |
+    | table | | rows before | after | added | removed | changed | median latency ratio (5 % … 95 %), from short to long latencies |
     |---|---|--:|--:|--:|--:|--:|---|
     | `systems/data/h200_sxm/sglang/0.5.14/gemm_perf.parquet` | added | 0 | 296 | 296 | 0 | 0 |  |
-    | `systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt` | modified | 3 | 4 | 1 | 0 | 1 | 0.500 (0.500 … 0.500) |
+    | `systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt` | modified | 3 | 4 | 1 | 0 | 1 | 0.500 (0.500 … 0.500) ▁ |
 
     </details>
 
@@ -597,7 +609,7 @@ fn the_comment_and_the_human_report_read_as_shown() {
     - added `systems/data/h200_sxm/vllm/0.24.0/collection_meta.yaml`
 
     </details>
-    ");
+    "#);
 }
 
 /// What the files on disk bring and leave: `rule severity path rows`, old ones after a `was`.

@@ -2,6 +2,8 @@
 
 use super::{Figure, Kind, Line, short};
 
+/// Points that make a line.
+const FEWEST: usize = 3;
 /// Points along the axis; more are thinned out, since its labels would run into each other.
 const POINTS: usize = 16;
 
@@ -25,7 +27,7 @@ pub fn mermaid(figure: &Figure) -> Option<String> {
             (panel.y.as_str(), line, line.points.iter().map(|p| (p.x, p.y)).collect())
         }
     };
-    if points.len() < 2 {
+    if points.len() < FEWEST {
         return None;
     }
     let step = points.len().div_ceil(POINTS);
@@ -96,6 +98,6 @@ mod tests {
 
     #[test]
     fn latency_alone_is_no_linear_chart() {
-        assert_eq!(mermaid(&figure(vec![line(Kind::Head, &[1.0, 2.0])])), None);
+        assert_eq!(mermaid(&figure(vec![line(Kind::Head, &[1.0, 2.0, 3.0])])), None);
     }
 }
