@@ -80,8 +80,9 @@ pub struct Sanity {
     #[arg(long, value_name = "REF", help_heading = "What to compare")]
     pub head_ref: Option<String>,
     /// Systems to draw, where there is no base; `*` stands for any characters, may be repeated.
-    #[arg(long, value_name = "NAME", conflicts_with = "base_ref", requires = "output_dir")]
-    #[arg(help_heading = "What to compare")]
+    #[arg(long, value_name = "NAME", requires = "output_dir", help_heading = "What to compare")]
+    #[arg(conflicts_with_all = ["base_ref", "output_md_file", "detail_dir", "smoke_command", "only", "skip"])]
+    #[arg(conflicts_with_all = ["html", "output", "format", "fail_on"])]
     pub system: Vec<String>,
     /// Write a comment for the pull request, in Markdown, of at most 65,536 characters.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -152,8 +153,9 @@ pub struct GateArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub write_baseline: Option<PathBuf>,
     /// Show only this many findings of each rule and severity, drawn at random, to judge by hand.
-    #[arg(long, value_name = "N", help_heading = "Output")]
-    pub draw: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = "Output")]
+    pub draw: Option<u32>,
     /// Seed of the draw.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "draw", help_heading = "Output")]
     pub seed: u64,

@@ -10,7 +10,7 @@ use crate::checks::{count, plural};
 use crate::diff::{Diff, FileDiff, Status, TableDiff, Totals};
 use crate::error::Result;
 use crate::finding::{Finding, Severity};
-use crate::report::{Report, below_data, line_of, old_debt, worst_first};
+use crate::report::{Outcome, Report, Verdict, below_data, line_of, old_debt, worst_first};
 use crate::smoke::Smoke;
 use crate::template::fill;
 
@@ -32,6 +32,8 @@ const LINES: usize = 50;
 #[derive(Serialize)]
 struct View {
     verdict: String,
+    /// What a reader should know of how it was judged.
+    notes: Option<String>,
     headline: String,
     findings: Vec<Told>,
     /// Findings that are not told in full.
@@ -100,6 +102,13 @@ struct Table {
     fault: Option<String>,
 }
 
+/// Rows that tables hold; a dash where that of one is not known, since it only moved.
+fn now(tables: &[&TableDiff]) -> String {
+    let held = |t: &&&TableDiff| t.status != Status::Deleted;
+    let rows = tables.iter().filter(held).map(|t| t.head_rows).sum::<Option<u64>>();
+    rows.map_or("–".to_owned(), |rows| count(rows as usize))
+}
+
 /// The command that tries the database.
 #[derive(Serialize)]
 struct Tried {
@@ -132,10 +141,10 @@ pub struct Extras<'a> {
 /// # Errors
 ///
 /// When the template fails, which is a fault of this program.
-pub fn render(report: &Report, extras: Extras<'_>) -> Result<String> {
+pub fn render(report: &Report, outcome: Outcome, extras: Extras<'_>) -> Result<String> {
     let empty = Diff::default();
     let diff = report.diff.as_ref().unwrap_or(&empty);
-    let cuts: [fn(&mut View); 9] = [
+    let cuts: [fn(&mut View); 11] = [
         |_| {},
         |view| {
             let tables = plural(view.tables.len(), "table");
@@ -148,6 +157,16 @@ pub fn render(report: &Report, extras: Extras<'_>) -> Result<String> {
             view.left_out.push(format!("{files} beside the tables in the JSON report."));
         },
         |view| view.sketches.clear(),
+        |view| {
+            let charts = plural(view.charts.len(), "chart");
+            view.charts.clear();
+            view.left_out.push(format!("{charts} in {}.", view.folder.as_deref().unwrap_or("")));
+        },
+        |view| {
+            if let Some(tried) = &mut view.smoke {
+                tried.output.clear();
+            }
+        },
         |view| {
             for told in &mut view.findings {
                 told.rows.clear();
@@ -176,7 +195,7 @@ pub fn render(report: &Report, extras: Extras<'_>) -> Result<String> {
             view.left_out.push(format!("{findings} in the JSON report."));
         },
     ];
-    let mut view = view(report, diff);
+    let mut view = view(report, outcome, diff);
     let Extras { figures, folder, smoke } = extras;
     view.smoke = smoke.map(tried);
     view.sketches = figures.iter().filter_map(chart::mermaid).take(SKETCHES).collect();
@@ -196,15 +215,19 @@ pub fn render(report: &Report, extras: Extras<'_>) -> Result<String> {
 }
 
 /// The verdict, in a few words.
-fn verdict(report: &Report) -> String {
+fn verdict(report: &Report, outcome: Outcome) -> String {
     let (errors, warnings) = (report.counts.errors as usize, report.counts.warnings as usize);
-    let compared = report.tables + report.files > 0;
-    match (errors, warnings) {
-        (0, 0) if !compared => "nothing was compared".to_owned(),
-        (0, 0) => "✅ no new error or warning".to_owned(),
-        (0, _) => format!("⚠️ no new error, {}", plural(warnings, "new warning")),
-        (_, 0) => format!("❌ {}", plural(errors, "new error")),
-        _ => format!("❌ {}, {}", plural(errors, "new error"), plural(warnings, "new warning")),
+    let found = match (errors, warnings) {
+        (0, 0) => "no new error or warning".to_owned(),
+        (0, _) => format!("no new error, {}", plural(warnings, "new warning")),
+        (_, 0) => plural(errors, "new error"),
+        _ => format!("{}, {}", plural(errors, "new error"), plural(warnings, "new warning")),
+    };
+    match outcome.verdict {
+        Verdict::Inconclusive => "nothing was compared".to_owned(),
+        Verdict::Failed => format!("❌ {found}"),
+        Verdict::Clean if errors + warnings > 0 => format!("⚠️ {found}"),
+        Verdict::Clean => format!("✅ {found}"),
     }
 }
 
@@ -237,7 +260,7 @@ fn short(text: &str) -> String {
     }
 }
 
-fn view(report: &Report, diff: &Diff) -> View {
+fn view(report: &Report, outcome: Outcome, diff: &Diff) -> View {
     let mut findings = told(report);
     let mut more = findings.split_off(findings.len().min(FULL));
     let rest = more.split_off(more.len().min(LINES)).len();
@@ -269,7 +292,8 @@ fn view(report: &Report, diff: &Diff) -> View {
             ..sums(&tables)
         };
     View {
-        verdict: verdict(report),
+        verdict: verdict(report, outcome),
+        notes: report.changed_rules(),
         headline: diff.headline(),
         findings,
         more,
@@ -301,7 +325,7 @@ fn sums(tables: &[&TableDiff]) -> Version {
     let totals = Totals::of(tables.iter().copied());
     Version {
         tables: Status::counts(tables.iter().map(|t| t.status)),
-        now: count(tables.iter().filter_map(|t| t.head_rows).sum::<u64>() as usize),
+        now: now(tables),
         rows: Rows {
             added: count(totals.added as usize),
             removed: count(totals.removed as usize),
@@ -336,7 +360,7 @@ fn table(table: &TableDiff) -> Table {
 fn tried(smoke: &Smoke) -> Tried {
     Tried {
         mark: if smoke.passed { "✅" } else { "❌" },
-        command: smoke.command.clone(),
+        command: short(&smoke.command),
         ended: smoke.ended.clone(),
         output: smoke.output.lines().map(str::to_owned).collect(),
     }
@@ -363,6 +387,10 @@ mod tests {
     use crate::catalog::{Place, Role};
     use crate::diff::RowDiff;
     use crate::finding::{Example, Sink};
+
+    fn rendered(report: &Report, extras: Extras<'_>) -> Result<String> {
+        render(report, report.outcome(Some(Severity::Error)), extras)
+    }
 
     fn diff(tables: usize, name: &str) -> Diff {
         let table = |i: usize| TableDiff {
@@ -417,8 +445,9 @@ mod tests {
     #[test]
     fn names_are_inert() {
         let bad = finding("systems/data/`@you`", "see @you, #1 (a|b) and https://x.y; 5 %", true);
-        let text = render(&report(diff(1, "a|b`@you<img>\u{202e}"), vec![bad]), Extras::default())
-            .unwrap();
+        let text =
+            rendered(&report(diff(1, "a|b`@you<img>\u{202e}"), vec![bad]), Extras::default())
+                .unwrap();
         assert!(text.contains("a\\|b'@you<img>\\u{202e}"), "{text}");
         assert!(text.contains("see `@you`, `#1` (`a\\|b`) and `https://x.y`; 5 %"), "{text}");
         assert!(text.contains("`'@you'`"), "{text}");
@@ -427,12 +456,12 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_a_line() {
         let report = |tables| report(diff(tables, "gemm"), Vec::new());
-        let all = render(&report(3), Extras::default()).unwrap();
+        let all = rendered(&report(3), Extras::default()).unwrap();
         assert!(all.contains("<summary>Tables") && !all.contains("in the JSON report"), "{all}");
-        let cut = render(&report(800), Extras::default()).unwrap();
+        let cut = rendered(&report(800), Extras::default()).unwrap();
         assert!(cut.len() <= LONGEST && cut.contains("\n800 tables in the JSON report"), "{cut}");
         assert!(cut.contains("| 1,600 | 0 | 0 |"), "the total stays: {cut}");
-        let most = render(&report(100_000), Extras::default()).unwrap();
+        let most = rendered(&report(100_000), Extras::default()).unwrap();
         assert!(most.len() <= LONGEST && most.contains("\n100,000 versions in the JSON"), "{most}");
     }
 
@@ -451,7 +480,7 @@ mod tests {
         };
         let old = [finding("a", "old", false), finding("b", "old", false)];
         let all: Vec<Finding> = (0..200).map(new).chain(old).collect();
-        let text = render(&report(diff(800, "gemm"), all), Extras::default()).unwrap();
+        let text = rendered(&report(diff(800, "gemm"), all), Extras::default()).unwrap();
         assert!(text.len() <= LONGEST, "{}", text.len());
         let mut lines = text.lines().skip(1);
         assert!(lines.next().unwrap().starts_with("**perfdb-gate: ❌ 200 new errors**"), "{text}");
@@ -472,7 +501,7 @@ mod tests {
         let command = "plan | head".to_owned();
         let smoke = Smoke { command, passed: false, ended: "exit status: 1".into(), output };
         let extras = Extras { smoke: Some(&smoke), ..Extras::default() };
-        let text = render(&report(diff(1, "gemm"), Vec::new()), extras).unwrap();
+        let text = rendered(&report(diff(1, "gemm"), Vec::new()), extras).unwrap();
         assert!(text.contains("❌ Smoke command"), "{text}");
         assert_eq!(text.matches("```").count() % 2, 0, "{text}");
         assert!(text.contains("'''\n# @you"), "{text}");

@@ -3,7 +3,7 @@
 mod cli;
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -13,7 +13,7 @@ use perfdb_gate::baseline::Baseline;
 use perfdb_gate::chart::{self, Drawing};
 use perfdb_gate::error::Result;
 use perfdb_gate::finding::Severity;
-use perfdb_gate::report::{self, Format, Outcome, Report};
+use perfdb_gate::report::{self, Format, Outcome, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
 use perfdb_gate::{comment, explain, noise, sanity, smoke, validate};
@@ -86,14 +86,16 @@ fn run_validate(args: Validate) -> Result<u8> {
     let outcome = validate::run(&options, &bar);
     bar.0.finish_and_clear();
     let mut report = outcome?;
+    let mut outputs = Outputs::default();
     if let Some(path) = &args.gate.write_baseline {
-        report::write_whole(path, Baseline::of(&report.findings).text().as_bytes())?;
+        outputs.add(path, Baseline::of(&report.findings).text());
     }
     let outcome = report.outcome(least(args.gate.fail_on));
     if let Some(n) = args.gate.draw {
-        report.draw(n, args.gate.seed);
+        report.draw(n as usize, args.gate.seed);
     }
-    write_report(&report, &[], outcome, &args.output)?;
+    outputs.report(&report, &[], outcome, &args.output)?;
+    outputs.write()?;
     Ok(outcome.verdict.code())
 }
 
@@ -124,35 +126,42 @@ fn run_sanity(args: Sanity) -> Result<u8> {
         false => Vec::new(),
     };
     let smoke = args.smoke_command.as_deref().map(smoke::run).transpose()?;
-    let folder = args.output_dir.as_deref();
-    let extras = comment::Extras { figures: &figures, folder, smoke: smoke.as_ref() };
-    let comment = match &args.output_md_file {
-        Some(path) => Some((path, comment::render(&report, extras)?)),
-        None => None,
-    };
-    if let Some(folder) = folder {
-        report::write_charts(folder, &drawings)?;
-    }
-    if let Some((path, text)) = comment {
-        report::write_whole(path, text.as_bytes())?;
-    }
-    let outcome = report.outcome(least(args.fail_on));
-    write_report(&report, &drawings, outcome, &args.output)?;
-    if let Some(smoke) = smoke.filter(|s| !s.passed) {
+    let mut outcome = report.outcome(least(args.fail_on));
+    if let Some(smoke) = smoke.as_ref().filter(|s| !s.passed) {
         eprintln!("perfdb-gate: the smoke command failed: {}", report::clean(&smoke.ended));
-        return Ok(1);
+        outcome.verdict = Verdict::Failed;
     }
+    let folder = args.output_dir.as_deref();
+    let mut outputs = Outputs::default();
+    if let Some(path) = &args.output_md_file {
+        let extras = comment::Extras { figures: &figures, folder, smoke: smoke.as_ref() };
+        outputs.add(path, comment::render(&report, outcome, extras)?);
+    }
+    if let Some(folder) = folder {
+        outputs.charts(folder, &drawings);
+    }
+    outputs.report(&report, &drawings, outcome, &args.output)?;
+    outputs.write()?;
     Ok(outcome.verdict.code())
 }
 
 /// `sanity` without a base: charts of what is there.
 fn run_overview(args: &Sanity) -> Result<u8> {
     let systems = Selection { systems: args.system.clone(), ..Selection::default() };
+    let rules = args.rules.rules_dir.as_deref();
     let threads = args.output.threads;
-    let figures =
-        sanity::overview(&args.root, args.head_ref.as_deref(), &systems, args.charts, threads)?;
+    let figures = sanity::overview(
+        &args.root,
+        args.head_ref.as_deref(),
+        rules,
+        &systems,
+        args.charts,
+        threads,
+    )?;
     let Some(folder) = &args.output_dir else { return Ok(3) };
-    report::write_charts(folder, &chart::drawings(&figures, threads)?)?;
+    let mut outputs = Outputs::default();
+    outputs.charts(folder, &chart::drawings(&figures, threads)?);
+    outputs.write()?;
     let names = figures.iter().map(|f| format!("{}.svg\n", folder.join(&f.name).display()));
     report::print(&names.collect::<String>())?;
     Ok(if figures.is_empty() { 3 } else { 0 })
@@ -168,30 +177,68 @@ fn least(fail_on: FailOn) -> Option<Severity> {
     }
 }
 
-fn write_report(
-    report: &Report,
-    drawings: &[Drawing],
-    outcome: Outcome,
-    args: &OutputArgs,
-) -> Result<()> {
-    let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
-    let format = match args.format {
-        FormatName::Human => {
-            let says = |name: &str| std::env::var_os(name).unwrap_or_default();
-            let colour = to_terminal && says("NO_COLOR").is_empty() && says("TERM") != "dumb";
-            Format::Human { colour }
+/// What a run writes: all of it is made before any of it is there.
+#[derive(Default)]
+struct Outputs {
+    /// Folders that are made where they are not there.
+    folders: Vec<PathBuf>,
+    files: Vec<(PathBuf, Vec<u8>)>,
+    /// For standard output.
+    text: String,
+}
+
+impl Outputs {
+    /// A text for a file, or for standard output where its name is `-`.
+    fn add(&mut self, path: &Path, text: String) {
+        match path.as_os_str() == "-" {
+            true => self.text += &text,
+            false => self.files.push((path.to_owned(), text.into_bytes())),
         }
-        FormatName::Json => Format::Json,
-        FormatName::Sarif => Format::Sarif,
-        FormatName::Github => Format::Github,
-        FormatName::Junit => Format::Junit,
-        FormatName::Markdown => Format::Markdown,
-    };
-    let text = report::render(report, outcome, format)?;
-    if let Some(path) = &args.html {
-        write(Some(path), &report::page(report, outcome, drawings)?)?;
     }
-    write(args.output.as_deref(), &text)
+
+    /// Charts for a folder, each as SVG and as PNG.
+    fn charts(&mut self, folder: &Path, charts: &[Drawing]) {
+        self.folders.push(folder.to_owned());
+        for chart in charts {
+            let at = |ending: &str| folder.join(format!("{}.{ending}", chart.name));
+            self.files.push((at("svg"), chart.svg.clone().into_bytes()));
+            self.files.push((at("png"), chart.png.clone()));
+        }
+    }
+
+    /// The report in its format, and its page where one is asked for.
+    fn report(
+        &mut self,
+        report: &Report,
+        drawings: &[Drawing],
+        outcome: Outcome,
+        args: &OutputArgs,
+    ) -> Result<()> {
+        let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
+        let format = match args.format {
+            FormatName::Human => {
+                let says = |name: &str| std::env::var_os(name).unwrap_or_default();
+                let colour = to_terminal && says("NO_COLOR").is_empty() && says("TERM") != "dumb";
+                Format::Human { colour }
+            }
+            FormatName::Json => Format::Json,
+            FormatName::Sarif => Format::Sarif,
+            FormatName::Github => Format::Github,
+            FormatName::Junit => Format::Junit,
+            FormatName::Markdown => Format::Markdown,
+        };
+        if let Some(path) = &args.html {
+            self.add(path, report::page(report, outcome, drawings)?);
+        }
+        let path = args.output.as_deref().unwrap_or(Path::new("-"));
+        self.add(path, report::render(report, outcome, format)?);
+        Ok(())
+    }
+
+    fn write(self) -> Result<()> {
+        report::write_all(&self.folders, &self.files)?;
+        report::print(&self.text)
+    }
 }
 
 /// Writes to a file, or to standard output where none (or `-`) is named.

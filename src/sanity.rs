@@ -41,7 +41,8 @@ pub struct Options {
     pub threads: usize,
 }
 
-/// Charts of the newest version of every table of some systems, at most `charts`.
+/// Charts of the newest version of every table of some systems, at most `charts`; `rules` overlays
+/// what they show.
 ///
 /// # Errors
 ///
@@ -49,12 +50,13 @@ pub struct Options {
 pub fn overview(
     root: &Path,
     head: Option<&str>,
+    rules: Option<&Path>,
     systems: &Selection,
     charts: usize,
     threads: usize,
 ) -> Result<Vec<Figure>> {
     let source = source::open(root, head)?;
-    let settings = Settings::read(source.as_ref(), None, None)?;
+    let settings = Settings::read(source.as_ref(), rules, None)?;
     let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
     let selected = systems.resolve(&catalog, None)?;
     let reuse = BTreeMap::new();

@@ -32,7 +32,9 @@ pub fn run(command: &str) -> Result<Smoke> {
     let done = done.map_err(|e| {
         Error::new(format!("cannot run --smoke-command: {e}"), "it is run by `sh -c`")
     })?;
-    let text = String::from_utf8_lossy(&done.stdout);
+    let mut text = String::from_utf8_lossy(&done.stdout).into_owned();
+    // The shell's own word of a command that it cannot read.
+    text += &String::from_utf8_lossy(&done.stderr);
     let start = text.char_indices().rev().nth(KEPT).map_or(0, |(at, _)| at);
     Ok(Smoke {
         command: command.to_owned(),
@@ -51,6 +53,8 @@ mod tests {
         let smoke = run("echo one; echo two >&2; exit 3").unwrap();
         assert_eq!((smoke.passed, smoke.output.as_str()), (false, "one\ntwo"));
         assert!(smoke.ended.contains('3'), "{}", smoke.ended);
+        let torn = run("echo \"never closed").unwrap();
+        assert!(!torn.passed && !torn.output.is_empty(), "{torn:?}");
         let long = run("head -c 9000 /dev/zero | tr '\\0' x; echo end").unwrap();
         assert!(long.passed && long.output.len() < 4_100 && long.output.ends_with("xend"));
     }

@@ -51,12 +51,19 @@ impl Gallery<'_> {
     pub fn figures(&self, most: usize) -> Result<Vec<Figure>> {
         let mut tables: Vec<&TableDiff> = self.diff.tables.iter().filter(|t| gained(t)).collect();
         tables.sort_by_key(|t| (self.interest(t), t.path.as_str()));
-        // Some have no sweep to draw.
-        tables.truncate(2 * most);
-        let order: Vec<usize> = (0..tables.len()).collect();
-        let drawn = parallel::map(&tables, &order, self.threads, |table| self.figure(table));
-        let drawn: Vec<Option<Figure>> = drawn.into_iter().collect::<Result<_>>()?;
-        Ok(drawn.into_iter().flatten().take(most).collect())
+        let mut figures = Vec::new();
+        // Some have no sweep to draw, and leave their place to the next.
+        let mut rest = &tables[..];
+        while figures.len() < most && !rest.is_empty() {
+            let (next, later) = rest.split_at(rest.len().min(most - figures.len()));
+            let order: Vec<usize> = (0..next.len()).collect();
+            let drawn = parallel::map(next, &order, self.threads, |table| self.figure(table));
+            let drawn: Vec<Option<Figure>> = drawn.into_iter().collect::<Result<_>>()?;
+            figures.extend(drawn.into_iter().flatten());
+            rest = later;
+        }
+        number(&mut figures);
+        Ok(figures)
     }
 
     fn interest(&self, table: &TableDiff) -> Reverse<(usize, usize, usize, usize)> {
@@ -112,7 +119,9 @@ pub fn overview(
     let drawn: Vec<Option<(Reverse<usize>, Figure)>> = drawn.into_iter().collect::<Result<_>>()?;
     let mut drawn: Vec<(Reverse<usize>, Figure)> = drawn.into_iter().flatten().collect();
     drawn.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.name.cmp(&b.1.name)));
-    Ok(drawn.into_iter().map(|(_, figure)| figure).take(most).collect())
+    let mut figures: Vec<Figure> = drawn.into_iter().map(|(_, f)| f).take(most).collect();
+    number(&mut figures);
+    Ok(figures)
 }
 
 fn find<'a>(state: State<'a>, path: &str) -> Option<&'a TableFile> {
@@ -152,7 +161,19 @@ fn gained(table: &TableDiff) -> bool {
     table.rows.as_ref().is_some_and(|rows| !rows.added.is_empty() || !rows.changed.is_empty())
 }
 
-/// Draws figures. Those of one name, a table in two layouts, are numbered.
+/// Numbers figures of one name, of a table in two layouts for one.
+fn number(figures: &mut [Figure]) {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for figure in figures {
+        let times = seen.entry(figure.name.clone()).or_default();
+        *times += 1;
+        if *times > 1 {
+            figure.name = format!("{}-{times}", figure.name);
+        }
+    }
+}
+
+/// Draws figures.
 ///
 /// # Errors
 ///
@@ -164,14 +185,5 @@ pub fn drawings(figures: &[Figure], threads: usize) -> Result<Vec<Drawing>> {
         let png = raster::png(&svg)?;
         Ok(Drawing { name: figure.name.clone(), title: figure.title.clone(), svg, png })
     });
-    let mut drawn: Vec<Drawing> = drawn.into_iter().collect::<Result<_>>()?;
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    for drawing in &mut drawn {
-        let times = seen.entry(drawing.name.clone()).or_default();
-        *times += 1;
-        if *times > 1 {
-            drawing.name = format!("{}-{times}", drawing.name);
-        }
-    }
-    Ok(drawn)
+    drawn.into_iter().collect()
 }

@@ -43,9 +43,19 @@ pub fn mermaid(figure: &Figure) -> Option<String> {
         plain(&figure.x),
         list(&|(x, _)| format!("\"{}\"", short(*x))),
         plain(y),
-        short(most * 1.1),
-        list(&|(_, y)| short(*y)),
+        number(most * 1.1),
+        list(&|(_, y)| number(*y)),
     ))
+}
+
+/// A value of an axis: digits alone, three that count.
+fn number(value: f64) -> String {
+    let digits = (2.0 - value.abs().max(1e-12).log10().floor()).clamp(0.0, 9.0) as usize;
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
 }
 
 /// After over before at the places that both have.

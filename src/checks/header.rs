@@ -2,13 +2,21 @@
 
 use super::RowContext;
 use crate::finding::{EXAMPLES, Finding, Severity};
-use crate::spec::{ColumnKind, ColumnSpec, IDENTITY};
+use crate::spec::{ColumnKind, ColumnSpec, IDENTITY, measured_unit};
 use crate::table::Column;
 
 /// One finding with all that is wrong with the columns, as bad as the worst of it.
 pub fn check(rows: &RowContext<'_>) -> Option<Finding> {
     let spec = rows.at.spec;
     if spec.inferred {
+        let text = |(name, column): &(&str, &Column)| {
+            measured_unit(name).is_some() && matches!(column, Column::Text { .. })
+        };
+        let broken: Vec<&str> = rows.table.columns().filter(text).map(|(name, _)| name).collect();
+        if !broken.is_empty() {
+            let message = format!("{} is text, not a measurement", broken.join(", "));
+            return Some(rows.finding(message).parts(broken));
+        }
         let key: Vec<&str> = spec.key.iter().map(|k| k.name.as_str()).collect();
         let message = format!(
             "no spec knows {}; judged by one inferred from its columns, with the key {}",

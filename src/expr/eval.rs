@@ -31,8 +31,14 @@ impl Node {
                 Value::Bool(compare(*op, a.eval(scope)?, b.eval(scope)?, rows)?)
             }
             Self::Logic { and, sides } => {
+                let left = sides.0.bools(scope)?;
+                // What settles every row spares the other side; formulas are tried on no rows, where
+                // both sides are looked at.
+                if rows > 0 && (0..rows).all(|row| left.get(row) != *and) {
+                    return Ok(Value::Bool(Vals::One(!*and)));
+                }
                 let f: fn(bool, bool) -> bool = if *and { |a, b| a && b } else { |a, b| a || b };
-                Value::Bool(sides.0.bools(scope)?.zip(&sides.1.bools(scope)?, rows, f))
+                Value::Bool(left.zip(&sides.1.bools(scope)?, rows, f))
             }
             Self::Like(a, pattern) => match a.eval(scope)? {
                 Value::Text(codes, dict) => {
@@ -104,6 +110,9 @@ fn compare(op: Compare, a: Value, b: Value, rows: usize) -> Result<Vals<'static,
             {
                 let hits: Vec<bool> =
                     da.iter().map(|t| (*t == db[code as usize]) == same).collect();
+                if !hits.contains(&true) {
+                    return Ok(Vals::One(false));
+                }
                 return Ok(a.map(|c| c != NULL_CODE && hits[c as usize]));
             }
             Ok(a.zip(&b, rows, |a, b| {

@@ -58,7 +58,7 @@ struct Told {
 /// When the template fails, which is a fault of this program.
 pub(super) fn render(report: &Report, outcome: Outcome) -> Result<String> {
     if report.diff.is_some() {
-        return comment::render(report, comment::Extras::default());
+        return comment::render(report, outcome, comment::Extras::default());
     }
     let mut text = String::new();
     for (lines, detailed) in SIZES {
