@@ -135,9 +135,15 @@ impl News<'_> {
         against.into_iter().collect()
     }
 
+    /// Systems and their backends of which tables changed.
+    fn backends(&self) -> BTreeSet<(String, String)> {
+        let of = |t: &TableDiff| (t.place.system.clone(), t.place.backend.clone());
+        self.diff.tables.iter().map(of).collect()
+    }
+
     /// Tells which rows of the tables judged are new.
     fn brings(&self, alone: &[usize], was: &BTreeMap<&str, &TableFile>) -> Brings {
-        let mut brings = Brings::default();
+        let mut brings = Brings { backends: self.backends(), ..Brings::default() };
         let systems = self.diff.files.iter().filter(|f| f.role == Role::System);
         let systems: BTreeSet<&str> = systems.map(|f| f.path.as_str()).collect();
         let diff = self.diff.tables.iter().map(|t| (t.path.as_str(), t));
@@ -203,6 +209,7 @@ impl News<'_> {
         // No row of the base is told apart from the others.
         let brings = Brings {
             rows: wanted.iter().map(|path| ((*path).to_owned(), None)).collect(),
+            backends: self.backends(),
             later: later.map(|t| t.entry.path.clone()).collect(),
         };
         let rules: BTreeSet<&str> = open.iter().map(|f| f.rule.as_str()).collect();

@@ -72,9 +72,18 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     let catalog = Catalog::read(source.as_ref(), specs)?;
     let changed = options.since.as_deref().map(|since| source.changed_since(since)).transpose()?;
     let ledger = options.ledger.as_deref().map(Ledger::read).transpose()?;
+    let selected = options.selection.resolve(&catalog, changed)?;
+    // A log does not say on which machine it was written.
+    let machines = catalog.systems.keys().filter(|s| selected.system(s)).count();
+    if ledger.is_some() && machines > 1 {
+        return Err(Error::new(
+            format!("--ledger holds for one system, and {machines} are judged"),
+            "name the system of the log with --system",
+        ));
+    }
     let job = Job {
         source: source.as_ref(),
-        selected: options.selection.resolve(&catalog, changed)?,
+        selected,
         rules: chosen_rules(specs, &options.only, &options.skip)?,
         catalog: &catalog,
         specs,

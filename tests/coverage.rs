@@ -109,7 +109,9 @@ fn a_classified_failure_explains_its_case() {
         tree.path().join(name).display().to_string()
     };
     let classified = ledger("logs", "unexpected", "fp8");
-    let run = judge(&tree, &["--ledger", &classified]);
+    let many = judge(&tree, &["--ledger", &classified]);
+    assert_eq!((many.code(), many.err().contains("--system")), (2, true), "{}", many.err());
+    let run = judge(&tree, &["--system", "h200_sxm", "--ledger", &classified]);
     let hole = run.finding("coverage-hole");
     assert_eq!(hole["severity"], "info");
     assert!(
@@ -118,7 +120,8 @@ fn a_classified_failure_explains_its_case() {
     for (name, class, dtype) in
         [("unresolved", "unresolved_from_checkpoint", "fp8"), ("other", "unexpected", "nvfp4")]
     {
-        assert_eq!(severities(&tree, &["--ledger", &ledger(name, class, dtype)]), ["warning"]);
+        let folder = ledger(name, class, dtype);
+        assert_eq!(severities(&tree, &["--system", "h200_sxm", "--ledger", &folder]), ["warning"]);
     }
 
     let run = judge(&tree, &["--ledger", "/no/such/folder"]);

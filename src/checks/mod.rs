@@ -197,6 +197,8 @@ pub struct Brings {
     pub rows: BTreeMap<String, Option<Brought>>,
     /// Tables that it adds or changes, by path: of two that are alike, the later.
     pub later: BTreeSet<String>,
+    /// Systems and their backends of which it adds, changes or removes tables.
+    pub backends: BTreeSet<(String, String)>,
 }
 
 /// What a pull request brings to a table that it leaves alone.

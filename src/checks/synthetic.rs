@@ -43,8 +43,15 @@ struct Line {
 
 /// A sign, with the rows that show it.
 struct Sign {
-    say: String,
+    /// What some of its rows show.
+    say: Box<dyn Fn(&[usize]) -> String>,
     rows: Vec<usize>,
+}
+
+/// The longest stretch of rows one after the other, of rows in their order.
+fn longest(rows: &[usize]) -> Range<usize> {
+    let runs = rows.chunk_by(|a, b| b - a == 1).map(|run| run[0]..run[run.len() - 1] + 1);
+    runs.max_by_key(|run| (run.len(), std::cmp::Reverse(run.start))).unwrap_or(0..0)
 }
 
 /// Digits of a measured column.
@@ -83,9 +90,11 @@ impl Signs {
         signs.extend(self.line.check(rows, keys, values, digits));
         let all: BTreeSet<usize> = signs.iter().flat_map(|s| s.rows.iter().copied()).collect();
         let half = |half: Half<'_>| {
-            let here = |sign: &Sign| (sign.say.clone(), half.of(&sign.rows));
-            let mut signs: Vec<(String, Vec<usize>)> = signs.iter().map(here).collect();
-            signs.retain(|(_, rows)| !rows.is_empty());
+            let here = |sign: &Sign| {
+                let rows = half.of(&sign.rows);
+                (!rows.is_empty()).then(|| ((sign.say)(&rows), rows))
+            };
+            let signs: Vec<(String, Vec<usize>)> = signs.iter().filter_map(here).collect();
             let found: BTreeSet<usize> =
                 signs.iter().flat_map(|(_, r)| r.iter().copied()).collect();
             let said: Vec<&str> = signs.iter().map(|(say, _)| say.as_str()).collect();
@@ -111,15 +120,23 @@ impl Signs {
             keys.len()
         };
         found.retain(|run| different(run) >= self.repeated);
-        let longest = found.iter().max_by_key(|run| run.len())?;
-        let say = format!(
-            "{} at different keys repeat one value, up to {} in a row ({} from row {})",
-            plural(found.iter().map(Range::len).sum(), "row"),
-            longest.len(),
-            values[longest.start],
-            longest.start
-        );
-        Some(Sign { say, rows: found.into_iter().flatten().collect() })
+        // Two runs may touch, so the longest is told of what repeats its own value.
+        let value: BTreeMap<usize, f64> =
+            found.iter().flat_map(|run| run.clone().map(|row| (row, values[row]))).collect();
+        let rows: Vec<usize> = found.into_iter().flatten().collect();
+        let say = move |rows: &[usize]| {
+            let same = |a: &usize, b: &usize| b - a == 1 && value[a] == value[b];
+            let runs = rows.chunk_by(same);
+            let longest = runs.max_by_key(|r| (r.len(), std::cmp::Reverse(r[0]))).unwrap_or(&[0]);
+            format!(
+                "{} at different keys repeat one value, up to {} in a row ({} from row {})",
+                plural(rows.len(), "row"),
+                longest.len(),
+                value.get(&longest[0]).copied().unwrap_or(f64::NAN),
+                longest[0]
+            )
+        };
+        (!rows.is_empty()).then(|| Sign { say: Box::new(say), rows })
     }
 
     /// Runs of values with fewer digits than the table's others.
@@ -142,18 +159,21 @@ impl Signs {
             value > 0.0 && is_whole(value * scale) && typed()
         };
         let found = runs(values.len(), self.rounded, |a, b| round(a) && round(b));
-        let longest = found.iter().max_by_key(|run| run.len())?;
+        let rows: Vec<usize> = found.into_iter().flatten().collect();
         let others = match digits {
             Digits::Decimals(d) => d.to_string(),
             Digits::All => "all".to_owned(),
         };
-        let say = format!(
-            "{} have {least} decimals at most where the others have {others}, up to {} in a row (from row {})",
-            plural(found.iter().map(Range::len).sum(), "row"),
-            longest.len(),
-            longest.start
-        );
-        Some(Sign { say, rows: found.into_iter().flatten().collect() })
+        let say = move |rows: &[usize]| {
+            let longest = longest(rows);
+            format!(
+                "{} have {least} decimals at most where the others have {others}, up to {} in a row (from row {})",
+                plural(rows.len(), "row"),
+                longest.len(),
+                longest.start
+            )
+        };
+        (!rows.is_empty()).then(|| Sign { say: Box::new(say), rows })
     }
 }
 
@@ -183,13 +203,16 @@ impl Line {
         let names: BTreeSet<&str> = groups.keys().map(|(name, _)| *name).collect();
         let told: BTreeSet<Told> = groups.into_values().flatten().collect();
         let on: BTreeSet<usize> = told.iter().filter(|t| t.on_line).map(|t| t.row).collect();
-        let say = format!(
-            "{} of {} points looked at lie exactly on the line between their neighbours along {}",
-            on.len(),
-            told.iter().map(|t| t.row).collect::<BTreeSet<_>>().len(),
-            super::names(names.into_iter())
-        );
-        (!on.is_empty()).then_some(Sign { say, rows: on.into_iter().collect() })
+        let looked_at = told.iter().map(|t| t.row).collect::<BTreeSet<_>>().len();
+        let along = super::names(names.into_iter());
+        let say = move |rows: &[usize]| {
+            format!(
+                "{} of {looked_at} points looked at lie exactly on the line between their neighbours along {along}",
+                rows.len()
+            )
+        };
+        let rows: Vec<usize> = on.into_iter().collect();
+        (!rows.is_empty()).then(|| Sign { say: Box::new(say), rows })
     }
 
     /// The parts of the file that are looked at: all of a small one.

@@ -45,7 +45,13 @@ fn newest<'a>(at: &'a CrossContext<'a>) -> Vec<Newest<'a>> {
     let newest = |(version, files): (Version, Vec<&'a TableFile>)| {
         let place = &files.first()?.place;
         let system = at.catalog.systems.get(&place.system)?.system.as_ref().ok()?;
-        let whole = files.iter().all(|f| at.judged(f));
+        let whole = match at.brings {
+            None => files.iter().all(|f| at.judged(f)),
+            // A pull request touches a backend by one of its tables, gone ones too.
+            Some(brings) => {
+                brings.backends.contains(&(place.system.clone(), place.backend.clone()))
+            }
+        };
         whole.then_some(Newest { at, place, version, system })
     };
     found.into_values().filter_map(newest).collect()
@@ -77,7 +83,9 @@ impl<'a> Newest<'a> {
                 None => firsts.push((first, said, vec![name])),
             }
         }
-        let (first, ..) = firsts.first()?;
+        if firsts.is_empty() {
+            return None;
+        }
         let told: Vec<String> = firsts
             .iter()
             .map(|(lack, said, models)| {
@@ -96,10 +104,8 @@ impl<'a> Newest<'a> {
             .filter(|(_, lacks)| !lacks.is_empty())
             .map(|(name, lacks)| (name.as_str(), lacks.iter().map(|l| said(l)).collect()))
             .collect();
-        let shape = first.first()?;
-        let (place, path) = self.home(shape);
-        let mut finding = Finding::on_path(&rule.id, rule.severity, &path, message);
-        finding.table = Some(shape.table.clone());
+        let (place, path) = self.home();
+        let finding = Finding::on_path(&rule.id, rule.severity, &path, message);
         let parts =
             all.iter().flat_map(|(model, lacks)| lacks.iter().map(move |l| format!("{model} {l}")));
         Some(finding.at(&place).parts(parts).evidence("lacks", serde_json::json!(all)))
@@ -186,23 +192,12 @@ impl<'a> Newest<'a> {
         }
     }
 
-    /// Where the table belongs.
-    fn home(&self, shape: &Shape) -> (Place, String) {
-        let spec = self.at.specs.tables.get(&shape.table);
-        let family = match &self.place.family {
-            Some(_) => spec.map(|s| s.family.clone()),
-            None => None,
-        };
-        let (backend, version) = match &shape.from {
-            None => (self.place.backend.clone(), self.place.version.clone()),
-            Some((backend, field)) => {
-                (backend.clone(), text(self.system, field).unwrap_or_default())
-            }
-        };
+    /// The version, wherever its families lie.
+    fn home(&self) -> (Place, String) {
         let data = self.at.catalog.systems.get(&self.place.system).map_or("", |s| &s.data_dir);
-        let parts = [Some(data), family.as_deref(), Some(&*backend), Some(&*version)];
-        let parts: Vec<&str> = parts.into_iter().flatten().filter(|p| !p.is_empty()).collect();
-        (Place { family: family.clone(), ..self.place.clone() }, parts.join("/"))
+        let parts = [data, &self.place.backend, &self.place.version];
+        let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+        (Place { family: None, ..self.place.clone() }, parts.join("/"))
     }
 }
 

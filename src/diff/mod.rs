@@ -327,13 +327,13 @@ impl Comparison<'_> {
         let (mut base, head) = (self.read(self.base, pair.base), self.read(self.head, pair.head));
         let fault = head.fault("head").or(base.fault("base"));
         // What a pointer stands for was never at hand, so all of the head is new.
-        let pointer = matches!(base, Side::Pointer);
+        let pointer = matches!(base, Side::Pointer) && pair.head.is_some();
         if pointer {
             base = Side::Absent;
         }
         let rows = match (&base, &head) {
             (_, Side::Pointer | Side::Unreadable(_)) => None,
-            (Side::Unreadable(_), _) if pair.head.is_none() => None,
+            (Side::Pointer | Side::Unreadable(_), _) if pair.head.is_none() => None,
             (Side::Rows(base), Side::Rows(head)) => Some(RowDiff::between(base, head)),
             (base, head) => Some(RowDiff::one_sided(base.table(), head.table())),
         };

@@ -14,7 +14,8 @@
 //!
 //! - Named parameters that are parts of the table's key must all have the key's values, and the key
 //!   must hold any other `…type` among them.
-//! - Of parameters without names, the key's plain numbers must all be among them.
+//! - Of parameters without names, the key's plain numbers must all be among them, each as one of its
+//!   own, and so must the key's texts where they name one of that part.
 //! - A failure without parameters stands for its group's dtypes, where the group names no model; a
 //!   model is no part of a key. Skipped for an operation as a whole, it stands for the operation.
 //!
@@ -161,7 +162,8 @@ impl Ledger {
         let classified = |(case, record): &(String, Record)| {
             let class = record.classification.as_deref().unwrap_or_default().trim();
             let named = !matches!(class, "" | "unclassified" | "unresolved_from_checkpoint");
-            named && memory.get(case).is_none_or(|times| *times > 1)
+            let believed = || memory.get(case).is_some_and(|times| *times > 1);
+            named && (!out_of_memory(record) || believed())
         };
         let kept = kept.into_iter().filter(classified);
         self.failures.extend(kept.filter_map(|(_, record)| Failure::new(record)));
@@ -211,6 +213,17 @@ impl<'a> Failures<'a> {
         let failure: &'a Failure = self.0.iter().find(|f| f.explains(spec, points, point))?;
         Some(failure.error.as_str())
     }
+}
+
+/// Whether each number is one of a value of its own: a number that stands once is no two parts'.
+/// Numbers by themselves are taken before those of a list.
+fn each_its_own(numbers: &[&Cell], values: &[Vec<Cell>]) -> bool {
+    let mut free: Vec<&Vec<Cell>> = values.iter().collect();
+    free.sort_by_key(|v| v.len());
+    numbers.iter().all(|number| {
+        let at = free.iter().position(|v| v.contains(number));
+        at.map(|at| free.remove(at)).is_some()
+    })
 }
 
 /// The words of a name: `mla_context_module` has three.
@@ -275,8 +288,16 @@ impl Failure {
             Case::Values(values) => {
                 let plain = |i: usize| spec.key[i].value.as_column().is_some();
                 let number = |c: &Cell| matches!(c, Cell::Number(_));
-                let mut numbers = cells().filter(|(i, c)| plain(*i) && number(c)).peekable();
-                numbers.peek().is_some() && dtypes && numbers.all(|(_, c)| values.contains(c))
+                let numbers: Vec<&Cell> =
+                    cells().filter(|(i, c)| plain(*i) && number(c)).map(|(_, c)| c).collect();
+                // Where it names one of a part's texts, it failed at that one alone.
+                let says = |text: &Cell| values.iter().flatten().any(|v| v == text);
+                let texts = cells().all(|(i, own)| {
+                    let known = points.parts[i].values.iter();
+                    let mut known = known.filter(|v| matches!(v, Cell::Text(_)));
+                    !known.any(says) || says(own)
+                });
+                !numbers.is_empty() && dtypes && texts && each_its_own(&numbers, values)
             }
         }
     }
@@ -315,6 +336,19 @@ mod tests {
         let mut again = memory();
         again["timestamp"] = "later".into();
         assert_eq!(failures(vec![memory(), again]).len(), 2);
+    }
+
+    #[test]
+    fn a_number_that_stands_once_is_not_two_parts_numbers() {
+        let cells = |all: &[f64]| all.iter().map(|n| Cell::Number(*n)).collect::<Vec<_>>();
+        let values = [cells(&[1.0, 2.0, 4.0]), cells(&[256.0]), cells(&[4096.0])];
+        let fits = |all: &[f64]| {
+            let numbers = cells(all);
+            each_its_own(&numbers.iter().collect::<Vec<_>>(), &values)
+        };
+        assert!(fits(&[2.0, 256.0, 4096.0]));
+        assert!(!fits(&[256.0, 256.0, 4096.0]), "it stands once");
+        assert!(!fits(&[1.0, 2.0, 4096.0]), "one list, one part");
     }
 
     #[test]

@@ -13,22 +13,26 @@ pub(super) enum Case {
     Group,
     /// One, by the names of its parameters.
     Named(Vec<(String, Vec<Cell>)>),
-    /// One, by its parameters' values.
-    Values(Vec<Cell>),
+    /// One, by its parameters' values, of a list all that it holds.
+    Values(Vec<Vec<Cell>>),
 }
 
 impl Case {
     /// The case of a failure's `task_params`: a text as Python prints it, or JSON.
     pub(super) fn parse(params: &Json) -> Option<Self> {
         let mut named = Vec::new();
-        let mut values = Vec::new();
+        let mut values: Vec<Vec<Cell>> = Vec::new();
         match params {
             Json::String(text) => {
-                for (name, token) in tokens(text) {
-                    match name {
-                        Some(name) => add(&mut named, name, token),
-                        None => values.push(token),
+                let mut last = None;
+                for Token { name, cell, list } in tokens(text) {
+                    match (name, values.last_mut()) {
+                        (Some(name), _) => add(&mut named, name, cell),
+                        // What one list holds is one value's.
+                        (None, Some(value)) if list.is_some() && list == last => value.push(cell),
+                        (None, _) => values.push(vec![cell]),
                     }
+                    last = list;
                 }
             }
             Json::Object(map) => {
@@ -36,7 +40,14 @@ impl Case {
                     flatten(value, &mut |cell| add(&mut named, name, cell));
                 }
             }
-            other => flatten(other, &mut |cell| values.push(cell)),
+            Json::Array(items) => {
+                for item in items {
+                    let mut one = Vec::new();
+                    flatten(item, &mut |cell| one.push(cell));
+                    values.extend((!one.is_empty()).then_some(one));
+                }
+            }
+            other => flatten(other, &mut |cell| values.push(vec![cell])),
         }
         match (named.is_empty(), values.is_empty()) {
             (false, _) => Some(Self::Named(named)),
@@ -64,11 +75,22 @@ fn flatten(value: &Json, take: &mut impl FnMut(Cell)) {
     }
 }
 
+/// A number or a name of a Python value.
+struct Token<'a> {
+    /// The keyword it stands under.
+    name: Option<&'a str>,
+    cell: Cell,
+    /// Which of the lists inside the value it stands in.
+    list: Option<usize>,
+}
+
 /// Numbers and names of a Python value as it is printed, each with the keyword it stands under:
 /// `Case(m=[1, 2], dtype='fp8')` has 1 and 2 under `m`.
-fn tokens(text: &str) -> Vec<(Option<&str>, Cell)> {
+fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let (mut name, mut depth): (Option<(&str, usize)>, usize) = (None, 0);
+    let mut lists = 0;
+    let list = |depth: usize, lists: usize| (depth > 1).then_some(lists);
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         if c == '\'' || c == '"' {
@@ -80,7 +102,11 @@ fn tokens(text: &str) -> Vec<(Option<&str>, Cell)> {
             if let Some(after) = rest.trim_start().strip_prefix(':') {
                 (name, rest) = (Some((word, depth)), after);
             } else {
-                found.push((name.map(|n| n.0), Cell::Text(word.into())));
+                found.push(Token {
+                    name: name.map(|n| n.0),
+                    cell: Cell::Text(word.into()),
+                    list: list(depth, lists),
+                });
             }
             continue;
         }
@@ -88,7 +114,10 @@ fn tokens(text: &str) -> Vec<(Option<&str>, Cell)> {
         let word = &rest[..end.unwrap_or(rest.len())];
         if word.is_empty() {
             match c {
-                '(' | '[' | '{' => depth += 1,
+                '(' | '[' | '{' => {
+                    depth += 1;
+                    lists += usize::from(depth == 2);
+                }
                 ')' | ']' | '}' => depth = depth.saturating_sub(1),
                 _ => {}
             }
@@ -105,14 +134,22 @@ fn tokens(text: &str) -> Vec<(Option<&str>, Cell)> {
         } else if rest.starts_with('(') {
             // The name of a type.
         } else if let Ok(number) = word.parse::<f64>() {
-            found.push((name.map(|n| n.0), Cell::Number(number)));
+            found.push(Token {
+                name: name.map(|n| n.0),
+                cell: Cell::Number(number),
+                list: list(depth, lists),
+            });
         } else if word != "None" {
             let word = match word {
                 "True" => "true",
                 "False" => "false",
                 other => other,
             };
-            found.push((name.map(|n| n.0), Cell::Text(word.into())));
+            found.push(Token {
+                name: name.map(|n| n.0),
+                cell: Cell::Text(word.into()),
+                list: list(depth, lists),
+            });
         }
     }
     found
@@ -125,7 +162,7 @@ mod tests {
     #[test]
     fn parameters_are_read_as_python_prints_them() {
         let shown = |text: &str| {
-            let show = |(name, cell): (Option<&str>, Cell)| match name {
+            let show = |Token { name, cell, .. }: Token<'_>| match name {
                 Some(name) => format!("{name}={cell}"),
                 None => cell.to_string(),
             };
@@ -139,5 +176,16 @@ mod tests {
         assert_eq!(shown("{'m': 4, 'inner': {'n': 5}, 'k': -1}"), "m=4 n=5 k=-1");
         assert_eq!(shown("('unterminated"), "unterminated");
         assert_eq!(shown("é(ü=[ß"), "ü=ß");
+    }
+
+    #[test]
+    fn a_list_is_one_value() {
+        let values = |params: serde_json::Value| match Case::parse(&params) {
+            Some(Case::Values(values)) => values.iter().map(Vec::len).collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        };
+        let expected: Vec<usize> = vec![1, 3, 1, 2];
+        assert_eq!(values("('fp8', [1, 2, 4], 256, (8, 9))".into()), expected);
+        assert_eq!(values(serde_json::json!(["fp8", [1, 2, 4], 256, [8, 9]])), expected);
     }
 }

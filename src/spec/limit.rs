@@ -13,6 +13,8 @@ use crate::expr::{Expr, Lookup, Scope, Vals, Value};
 /// A limit, by its id in [`Limits`].
 #[derive(Debug)]
 pub struct Limit {
+    /// Whether it is this program's own, whatever tables an overlay brings.
+    pub(super) shipped: bool,
     tables: Vec<GlobMatcher>,
     /// Keys that it keeps from being measured.
     pub holds: Expr,
@@ -66,6 +68,7 @@ pub(super) fn parse(shown: &str, text: &str) -> Result<Limits, String> {
         };
         let limit = Limit {
             tables: entry.tables.iter().map(glob).collect::<Result<_, _>>()?,
+            shipped: false,
             place: format!("{shown}: {}", at(entry.holds.referenced.line())),
             holds: entry.holds.value,
             reason: entry.reason.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -87,6 +90,9 @@ impl Limit {
     /// or mixes is found here and not at some hole. The error names file and line.
     pub(super) fn check(&self, specs: &Specs) -> Result<(), String> {
         let mut known: BTreeSet<&str> = FACTS.into();
+        if self.shipped {
+            known.extend(specs.known_parts.iter().map(String::as_str));
+        }
         for spec in specs.tables.values().filter(|t| self.concerns(&t.name)) {
             known.extend(spec.key.iter().map(|p| p.name.as_str()));
             let types = KeyTypes(spec);

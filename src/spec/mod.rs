@@ -9,7 +9,7 @@ mod table;
 mod table_file;
 mod workflow;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -49,6 +49,8 @@ pub struct Specs {
     pub lookups: Lookups,
     /// How far honest reruns differ.
     pub noise: Noise,
+    /// Names of the key parts of this program's own tables: an overlay may lack what a limit reads.
+    known_parts: BTreeSet<String>,
     /// What the charts of tables show, by file stem.
     pub charts: BTreeMap<String, ChartSpec>,
     /// Default models and the rows that planning one asks for.
@@ -94,6 +96,9 @@ impl Specs {
                 specs.add(&format!("{folder}/{path}"), &text)?;
             }
         }
+        let parts = specs.tables.values().flat_map(|t| t.key.iter().map(|p| p.name.clone()));
+        specs.known_parts = parts.collect();
+        specs.limits.values_mut().for_each(|limit| limit.shipped = true);
         Ok(specs)
     }
 
