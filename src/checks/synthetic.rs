@@ -41,10 +41,12 @@ struct Line {
     rounding: f64,
 }
 
+/// Says what some rows of a sign show.
+type Say = Box<dyn Fn(&[usize]) -> String>;
+
 /// A sign, with the rows that show it.
 struct Sign {
-    /// What some of its rows show.
-    say: Box<dyn Fn(&[usize]) -> String>,
+    say: Say,
     rows: Vec<usize>,
 }
 
