@@ -910,3 +910,26 @@ fn without_a_base_what_is_there_is_drawn() {
     assert_eq!(draw(&["--system", "h300", "--output-dir", &folder]).code(), 2);
     assert_eq!(draw(&[]).code(), 2);
 }
+
+#[test]
+fn a_model_that_a_pull_request_makes_unplannable_is_told() {
+    let tree = Tree::new();
+    let model = "dense-1b:\n  about: Synthetic.\n  claims: gemm_perf OR moe_perf\n  needs:\n\
+                 \x20   - table: gemm_perf\n      shape: some\n      rows: m >= 2\n";
+    tree.file(".perfdb-gate/rules/workflows.yaml", model);
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
+    tree.gemm("moe_perf.parquet", SHIPPED);
+    tree.commit();
+    let told = || {
+        let run = tree.sanity(&["--base-ref", "main", "--only", "workflow-incomplete"]);
+        let json = run.json();
+        let found = json["findings"].as_array().unwrap_or_else(|| panic!("{}", run.err()));
+        found.iter().filter(|f| f["message"].as_str().unwrap().contains("dense-1b")).count()
+    };
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.7)]));
+    assert_eq!(told(), 0, "the row is measured again");
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
+    assert_eq!(told(), 1);
+    tree.remove(&format!("{FLAT}/gemm_perf.txt"));
+    assert_eq!(told(), 1);
+}
