@@ -88,6 +88,21 @@ impl Node {
     }
 }
 
+impl Node {
+    /// Whether it is a number (or null) whatever its columns hold.
+    fn is_number(&self) -> bool {
+        match self {
+            Self::Number(_) | Self::Null | Self::Field(_) | Self::Lookup(..) => true,
+            Self::Neg(_) | Self::Math(..) => true,
+            Self::Call(function, _) => !matches!(function, Function::Coalesce),
+            Self::Case(arms, otherwise) => {
+                arms.iter().map(|(_, then)| then).chain([&**otherwise]).all(Self::is_number)
+            }
+            _ => false,
+        }
+    }
+}
+
 fn compare(op: Compare, a: Value, b: Value, rows: usize) -> Result<Vals<'static, bool>, String> {
     let ordered = |a: f64, b: f64| match op {
         Compare::Eq => a == b,
@@ -135,12 +150,22 @@ fn case<'a>(
     let rows = scope.rows();
     let mut whens = Vec::new();
     let mut thens = Vec::new();
+    // What no row takes is not worked out where that cannot change what kind of value comes out;
+    // formulas that are tried on no rows are looked at whole.
+    let lazy =
+        rows > 0 && arms.iter().map(|(_, then)| then).chain([otherwise]).all(Node::is_number);
     for (when, then) in arms {
-        whens.push(when.bools(scope)?);
-        thens.push(then.eval(scope)?);
+        let when = when.bools(scope)?;
+        if !lazy || (0..rows).any(|row| when.get(row)) {
+            thens.push(then.eval(scope)?);
+            whens.push(when);
+        }
+    }
+    if whens.is_empty() {
+        return otherwise.eval(scope);
     }
     thens.push(otherwise.eval(scope)?);
-    let pick = |i: usize| whens.iter().position(|w| w.get(i)).unwrap_or(arms.len());
+    let pick = |i: usize| whens.iter().position(|w| w.get(i)).unwrap_or(whens.len());
 
     if thens.iter().any(|t| matches!(t, Value::Text(..))) {
         let mut dict: Vec<Arc<str>> = Vec::new();
@@ -171,12 +196,30 @@ fn case<'a>(
         };
         return Ok(Value::Bool(Vals::Rows((0..rows).map(get).collect())));
     }
-    let get = |i: usize| match &thens[pick(i)] {
-        Value::Number(n) => n.get(i),
-        Value::Bool(b) => f64::from(b.get(i)),
-        Value::Text(..) => f64::NAN,
+    let numbers = |value: Value<'a>| match value {
+        Value::Number(n) => n,
+        Value::Bool(b) => b.map(f64::from),
+        Value::Text(..) => Vals::One(f64::NAN),
     };
-    Ok(Value::Number(Vals::Rows((0..rows).map(get).collect())))
+    let mut thens = thens.into_iter().map(numbers);
+    // The last arm first, so that the first to hold has the last word.
+    let mut result = match thens.next_back() {
+        Some(Vals::Rows(values)) => values.into_owned(),
+        Some(Vals::One(value)) => vec![value; rows],
+        None => Vec::new(),
+    };
+    for (when, then) in whens.iter().zip(thens).rev() {
+        match (when, then) {
+            (Vals::One(true), Vals::One(value)) => result.fill(value),
+            (Vals::One(true), Vals::Rows(values)) => result = values.into_owned(),
+            (Vals::One(false), _) => {}
+            (Vals::Rows(when), then) => {
+                let taken = result.iter_mut().zip(when.iter()).enumerate();
+                taken.filter(|(_, (_, when))| **when).for_each(|(i, (r, _))| *r = then.get(i));
+            }
+        }
+    }
+    Ok(Value::Number(Vals::Rows(result.into())))
 }
 
 fn call<'a>(

@@ -338,6 +338,26 @@ mod tests {
     }
 
     #[test]
+    fn the_first_arm_that_holds_has_its_way() {
+        assert_eq!(
+            numbers("CASE WHEN m >= 1 THEN 10 WHEN m >= 2 THEN 20 ELSE 30 END"),
+            [10.0, 10.0, 30.0]
+        );
+        assert_eq!(
+            numbers("CASE WHEN m = 2 THEN 10 WHEN m > 0 THEN 2 * m ELSE 30 END"),
+            [2.0, 10.0, 30.0]
+        );
+        assert_eq!(numbers("CASE WHEN m = 9 THEN 1 WHEN 1 = 1 THEN 2 ELSE 3 END"), [2.0; 3]);
+        assert_eq!(
+            numbers("CASE WHEN m = 9 THEN 1 WHEN kernel = 'no' THEN 2 ELSE 3 END"),
+            [3.0; 3]
+        );
+        assert_eq!(numbers("CASE WHEN m = 2 THEN m = 2 ELSE 3 END"), [3.0, 1.0, 3.0]);
+        assert_eq!(mask("m = 9 AND kernel = 'triton'"), [false; 3]);
+        assert_eq!(mask("kernel <> 'no' OR m = 1"), [true, true, false]);
+    }
+
+    #[test]
     fn arithmetic_and_fields() {
         assert_eq!(numbers("2 * m + gpu.mem_bw")[..2], [12.0, 14.0]);
         assert_eq!(numbers("coalesce(window_size, 7)"), [7.0; 3]);
