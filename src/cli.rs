@@ -22,6 +22,8 @@ pub enum Command {
     Validate(Box<Validate>),
     /// Compare a pull request with its base: what does it change, and is that right?
     Sanity(Box<Sanity>),
+    /// Measure a sample of rows again: does the GPU still say what the table says?
+    Remeasure(Box<Remeasure>),
     /// List the rules.
     Rules(RulesArgs),
     /// Tell the whole story of a rule.
@@ -107,6 +109,66 @@ pub struct Sanity {
     pub rules: RuleArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// `perfdb-gate remeasure`.
+#[derive(Debug, Args)]
+pub struct Remeasure {
+    /// Repository or folder that holds the database.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to measure")]
+    pub root: PathBuf,
+    /// Tables of a commit, read without a checkout, instead of the files on disk.
+    #[arg(long = "ref", value_name = "REF", help_heading = "What to measure")]
+    pub reference: Option<String>,
+    /// Only these systems; without this, those that the device is.
+    #[arg(long, value_name = "NAME", help_heading = "What to measure")]
+    pub system: Vec<String>,
+    /// Only these backends; `*` stands for any characters, may be repeated.
+    #[arg(long, value_name = "NAME", help_heading = "What to measure")]
+    pub backend: Vec<String>,
+    /// Only these versions.
+    #[arg(long, value_name = "VERSION", help_heading = "What to measure")]
+    pub version: Vec<String>,
+    /// Only these tables, with or without `_perf`.
+    #[arg(long, value_name = "NAME", help_heading = "What to measure")]
+    pub table: Vec<String>,
+    /// Only these rows: "gemm_dtype = 'bfloat16' AND m <= 256", or an exact key.
+    #[arg(long = "where", value_name = "EXPR", help_heading = "What to measure")]
+    pub filter: Option<String>,
+    /// Points of each table, drawn from strata of slice and latency.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), help_heading = "What to measure")]
+    pub sample: u32,
+    /// Seed of the draw.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "What to measure")]
+    pub seed: u64,
+    /// Where to measure: this machine's GPU through CUDA, or a command.
+    #[arg(long, value_enum, default_value_t = DeviceName::Cuda, help_heading = "How to measure")]
+    pub device: DeviceName,
+    /// The command of `--device process`: it reads a point per line as JSON, and answers a line each.
+    #[arg(
+        long,
+        value_name = "CMD",
+        required_if_eq("device", "process"),
+        help_heading = "How to measure"
+    )]
+    pub command: Option<String>,
+    /// Print a runner for `--device process` that measures GEMM with PyTorch, and measure nothing.
+    #[arg(long, help_heading = "How to measure")]
+    pub print_runner: bool,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR", help_heading = "How to measure")]
+    pub rules_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Where points are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DeviceName {
+    /// This machine's GPU, with the kernels built in.
+    Cuda,
+    /// A command.
+    Process,
 }
 
 /// Which rules run.

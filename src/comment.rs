@@ -432,6 +432,7 @@ mod tests {
             findings,
             counts,
             diff: Some(diff),
+            remeasured: None,
             elapsed: Default::default(),
             drawn: None,
         }

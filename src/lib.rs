@@ -14,7 +14,8 @@
 //! collects what they find, [`report`] renders it. [`diff`] compares two states of a database,
 //! [`news`] tells the findings that the later one brings from old debt, [`chart`] draws what
 //! changed, and [`comment`] tells a pull request of it all. A job such as [`validate`] or
-//! [`sanity`] puts these together.
+//! [`sanity`] puts these together. [`remeasure`] takes a [`sample`] of a table's rows back to the
+//! GPU: a [`measure`] device measures them, [`judge`] says whether the table holds.
 
 pub mod baseline;
 mod blocks;
@@ -30,11 +31,16 @@ pub mod explain;
 pub mod expr;
 pub mod finding;
 pub mod gaps;
+pub mod judge;
 pub mod ledger;
+pub mod measure;
 pub mod news;
 pub mod noise;
 mod parallel;
+mod points;
+pub mod remeasure;
 pub mod report;
+pub mod sample;
 pub mod sanity;
 pub mod selection;
 pub mod series;

@@ -13,12 +13,15 @@ use perfdb_gate::baseline::Baseline;
 use perfdb_gate::chart::{self, Drawing};
 use perfdb_gate::error::Result;
 use perfdb_gate::finding::Severity;
+use perfdb_gate::measure::Device;
+use perfdb_gate::measure::cuda::Cuda;
+use perfdb_gate::measure::process::{PYTORCH, Process};
 use perfdb_gate::report::{self, Format, Outcome, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
-use perfdb_gate::{comment, explain, noise, sanity, smoke, validate};
+use perfdb_gate::{comment, explain, noise, remeasure, sanity, smoke, validate};
 
-use cli::{Cli, Command, FailOn, FormatName, OutputArgs, Sanity, Validate};
+use cli::{Cli, Command, DeviceName, FailOn, FormatName, OutputArgs, Remeasure, Sanity, Validate};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -29,6 +32,7 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Validate(args) => run_validate(*args),
         Command::Sanity(args) => run_sanity(*args),
+        Command::Remeasure(args) => run_remeasure(*args),
         Command::Rules(args) => specs(args.rules_dir.as_deref()).and_then(|specs| {
             report::print(&explain::list(&specs))?;
             Ok(0)
@@ -177,6 +181,42 @@ fn least(fail_on: FailOn) -> Option<Severity> {
     }
 }
 
+fn run_remeasure(args: Remeasure) -> Result<u8> {
+    if args.print_runner {
+        let mut outputs = Outputs::default();
+        outputs.add(args.output.output.as_deref().unwrap_or(Path::new("-")), PYTORCH.to_owned());
+        outputs.write()?;
+        return Ok(0);
+    }
+    let options = remeasure::Options {
+        root: args.root,
+        reference: args.reference,
+        selection: Selection {
+            systems: args.system,
+            backends: args.backend,
+            versions: args.version,
+            tables: args.table,
+        },
+        filter: args.filter,
+        sample: args.sample as usize,
+        seed: args.seed,
+        rules: args.rules_dir,
+    };
+    let mut device: Box<dyn Device> = match args.device {
+        DeviceName::Cuda => Box::new(Cuda::open()?),
+        DeviceName::Process => Box::new(Process::start(&args.command.unwrap_or_default())?),
+    };
+    let bar = Bar::of("points");
+    let report = remeasure::run(&options, device.as_mut(), &bar);
+    bar.0.finish_and_clear();
+    let report = report?;
+    let outcome = report.outcome(None);
+    let mut outputs = Outputs::default();
+    outputs.report(&report, &[], outcome, &args.output)?;
+    outputs.write()?;
+    Ok(outcome.verdict.code())
+}
+
 /// What a run writes: all of it is made before any of it is there.
 #[derive(Default)]
 struct Outputs {
@@ -254,11 +294,17 @@ struct Bar(ProgressBar);
 
 impl Bar {
     fn new() -> Self {
+        Self::of("tables")
+    }
+
+    fn of(what: &str) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self(ProgressBar::hidden());
         }
         let bar = ProgressBar::new(0);
-        if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} tables, {eta} left") {
+        if let Ok(style) = ProgressStyle::with_template(&format!(
+            "{{bar:40}} {{pos}}/{{len}} {what}, {{eta}} left"
+        )) {
             bar.set_style(style);
         }
         Self(bar)
@@ -269,5 +315,11 @@ impl validate::Progress for Bar {
     fn tables(&self, done: usize, total: usize) {
         self.0.set_length(total as u64);
         self.0.set_position(done as u64);
+    }
+}
+
+impl remeasure::Progress for Bar {
+    fn points(&self, done: usize, total: usize) {
+        validate::Progress::tables(self, done, total);
     }
 }

@@ -122,6 +122,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         findings,
         counts,
         diff: Some(diff),
+        remeasured: None,
         elapsed: start.elapsed(),
         drawn: None,
     };

@@ -107,6 +107,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         findings,
         counts,
         diff: None,
+        remeasured: None,
         elapsed: start.elapsed(),
         drawn: None,
     })

@@ -329,6 +329,7 @@ mod tests {
             findings,
             counts: Default::default(),
             diff: None,
+            remeasured: None,
             elapsed: Default::default(),
             drawn: None,
         };

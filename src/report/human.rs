@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{Report, clean, headline, triage};
+use super::{Report, clean, headline, measured, triage};
 use crate::checks::{count, plural};
 use crate::diff::{Diff, FAR, TableDiff};
 use crate::finding::{EXAMPLES, Example, Finding, Severity};
@@ -21,6 +21,12 @@ const FILES: usize = 20;
 pub(super) fn render(report: &Report, colour: bool) -> String {
     let paint = Paint { on: colour };
     let mut out = String::new();
+    if let Some(remeasured) = &report.remeasured {
+        measured::write(&mut out, remeasured, &paint);
+        let _ =
+            writeln!(out, "{}", paint.dim(&format!("in {:.1} s", report.elapsed.as_secs_f64())));
+        return out;
+    }
     if let Some(diff) = &report.diff {
         write_diff(&mut out, diff, &paint);
     }
@@ -184,7 +190,7 @@ pub(super) fn line_of(example: &Example) -> String {
     format!("row {}: {key}{arrow}{values}", example.row)
 }
 
-fn pairs(items: &[(String, Value)]) -> String {
+pub(super) fn pairs(items: &[(String, Value)]) -> String {
     let pairs: Vec<String> = items.iter().map(|(k, v)| format!("{k}={}", short(v))).collect();
     pairs.join(" ")
 }
@@ -231,20 +237,20 @@ fn write_summary(out: &mut String, report: &Report, paint: &Paint) {
     let _ = writeln!(out, "{}", paint.bold(&line));
 }
 
-struct Paint {
+pub(super) struct Paint {
     on: bool,
 }
 
 impl Paint {
-    fn wrap(&self, code: &str, text: &str) -> String {
+    pub(super) fn wrap(&self, code: &str, text: &str) -> String {
         if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    fn bold(&self, text: &str) -> String {
+    pub(super) fn bold(&self, text: &str) -> String {
         self.wrap("1", text)
     }
 
-    fn dim(&self, text: &str) -> String {
+    pub(super) fn dim(&self, text: &str) -> String {
         self.wrap("2", text)
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::Report;
+use super::{Report, measured};
 use crate::diff::{FileDiff, TableDiff};
 use crate::finding::Finding;
 
@@ -18,8 +18,10 @@ struct Document<'a> {
     findings: Vec<JsonFinding<'a>>,
     diff: Vec<JsonTable<'a>>,
     files: Vec<JsonFile<'a>>,
-    measurements: [(); 0],
-    verdict: Option<&'a str>,
+    measurements: Vec<measured::Measurement<'a>>,
+    verdict: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remeasure: Option<measured::Summary<'a>>,
 }
 
 #[derive(Serialize)]
@@ -110,8 +112,9 @@ pub(super) fn render(report: &Report) -> String {
         findings: report.findings.iter().map(finding).collect(),
         diff: report.diff.iter().flat_map(|d| &d.tables).map(table).collect(),
         files: report.diff.iter().flat_map(|d| &d.files).map(file).collect(),
-        measurements: [],
-        verdict: None,
+        measurements: report.remeasured.iter().flat_map(measured::measurements).collect(),
+        verdict: report.remeasured.as_ref().map(|r| r.outcome().name()),
+        remeasure: report.remeasured.as_ref().map(measured::summary),
     };
     // Maps with text keys and finite numbers always serialise.
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();

@@ -6,6 +6,7 @@ mod human;
 mod json;
 mod junit;
 mod markdown;
+mod measured;
 mod sarif;
 mod triage;
 
@@ -23,6 +24,8 @@ use crate::checks::{count, plural};
 use crate::diff::Diff;
 use crate::error::{Error, Result};
 use crate::finding::{Counts, Example, Finding, Severity};
+use crate::judge;
+use crate::remeasure::Remeasured;
 use crate::spec::Rule;
 
 /// The outcome of a run.
@@ -46,6 +49,8 @@ pub struct Report {
     pub counts: Counts,
     /// What changed, where two states were compared.
     pub diff: Option<Diff>,
+    /// What was measured again.
+    pub remeasured: Option<Remeasured>,
     /// Wall time.
     pub elapsed: Duration,
     /// Set where the findings are a draw: how it was made.
@@ -59,7 +64,7 @@ pub enum Verdict {
     Clean,
     /// Findings at or above it.
     Failed,
-    /// Nothing was checked or compared.
+    /// Nothing was checked or compared, or too noisy to say.
     Inconclusive,
 }
 
@@ -102,6 +107,14 @@ impl Outcome {
 impl Report {
     /// How the run ended when findings of `fail_on` and worse fail it; `None` fails none.
     pub fn outcome(&self, fail_on: Option<Severity>) -> Outcome {
+        if let Some(remeasured) = &self.remeasured {
+            let verdict = match remeasured.outcome() {
+                judge::Outcome::Pass => Verdict::Clean,
+                judge::Outcome::Fail => Verdict::Failed,
+                judge::Outcome::Inconclusive => Verdict::Inconclusive,
+            };
+            return Outcome { verdict, fail_on };
+        }
         let outcome = Outcome { verdict: Verdict::Failed, fail_on };
         let verdict = if self.findings.iter().any(|f| outcome.fails(f)) {
             Verdict::Failed
@@ -236,6 +249,9 @@ pub(crate) fn worst_first(report: &Report) -> Vec<&Finding> {
 
 /// What a run found, in a line that does not depend on how long it took.
 fn headline(report: &Report) -> String {
+    if let Some(remeasured) = &report.remeasured {
+        return measured::headline(remeasured);
+    }
     let c = report.counts;
     let new = if report.diff.is_some() { "new " } else { "" };
     let found = |n: u64, what: &str| plural(n as usize, &format!("{new}{what}"));

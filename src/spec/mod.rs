@@ -4,6 +4,7 @@
 //! table or system of the same name is replaced, a new one is added.
 
 mod limit;
+mod recipe;
 mod rule;
 mod table;
 mod table_file;
@@ -17,6 +18,7 @@ use include_dir::{Dir, include_dir};
 use serde::de::DeserializeOwned;
 
 pub use limit::{Limit, Limits, NEAREST};
+pub use recipe::{Dtype, Fill, Inputs, Margins, Operation, Recipe, Recipes};
 pub use rule::{Example, Rule};
 pub use table::{
     Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,
@@ -57,6 +59,8 @@ pub struct Specs {
     pub workflows: Workflows,
     /// What keeps a machine from running a case, by id.
     pub limits: Limits,
+    /// How rows were measured.
+    pub recipes: Recipes,
 }
 
 /// Facts that formulas look up by a text: `bytes(gemm_dtype)`.
@@ -81,7 +85,7 @@ impl Lookups {
 /// A dtype's facts, in `rules/dtypes.yaml`.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Dtype {
+struct DtypeFacts {
     bytes: f64,
     #[serde(default)]
     flops: Option<String>,
@@ -153,7 +157,7 @@ impl Specs {
                 self.tables.insert(spec.name.clone(), Arc::new(spec));
             }
         } else if role == "rules/dtypes.yaml" {
-            for (name, dtype) in parse::<BTreeMap<String, Dtype>>(shown, text)? {
+            for (name, dtype) in parse::<BTreeMap<String, DtypeFacts>>(shown, text)? {
                 self.lookups.bytes.insert(name.clone(), dtype.bytes);
                 self.lookups.flops.extend(dtype.flops.map(|f| (name, f)));
             }
@@ -165,6 +169,12 @@ impl Specs {
             self.workflows.add(text, &self.tables).map_err(|e| malformed(shown, &e))?;
         } else if role == "rules/limits.yaml" {
             self.limits.extend(limit::parse(shown, text).map_err(|e| malformed(shown, &e))?);
+        } else if role == "rules/recipes.yaml" {
+            let recipes: Recipes = parse(shown, text)?;
+            if let Some(why) = recipes.fault() {
+                return Err(malformed(shown, &why));
+            }
+            self.recipes = recipes;
         } else {
             let rule: Rule = parse(shown, text)?;
             if rule.id != stem {

@@ -1,0 +1,278 @@
+//! Stored against measured: a verdict about a sample, with its statistics.
+//!
+//! Single honest reruns differ by several percent, their median hardly. So a table fails when the
+//! whole interval of the median log ratio lies beyond what honest collections differ by (bias), or
+//! when more points leave the band of reruns than chance allows (tail). A machine that was busy,
+//! throttled or drifted is not the table's fault: inconclusive.
+
+pub mod power;
+pub mod stats;
+
+use crate::measure::{Answer, Point};
+use crate::noise::Band;
+use crate::spec::Margins;
+use stats::{Interval, at_least, median, median_interval};
+
+/// A point with what was measured.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// What was asked for.
+    pub point: Point,
+    /// What was answered, or why nothing was.
+    pub answer: Result<Answer, String>,
+    /// How far honest reruns of such a point differ.
+    pub band: Option<Band>,
+}
+
+/// What one point says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Within the band of honest reruns.
+    Within,
+    /// Beyond its 99th percentile.
+    Beyond,
+    /// Another kernel than the recorded one: shown, not judged.
+    Proxy,
+    /// Not measured.
+    Missing,
+}
+
+impl Standing {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Within => "within",
+            Self::Beyond => "beyond",
+            Self::Proxy => "proxy",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+impl Measured {
+    /// The median sample in ms.
+    pub fn measured_ms(&self) -> Option<f64> {
+        self.answer.as_ref().ok().map(|a| median(&a.samples_ms))
+    }
+
+    /// Measured over recorded.
+    pub fn ratio(&self) -> Option<f64> {
+        self.measured_ms().map(|ms| ms / self.point.recorded_ms)
+    }
+
+    /// Where the ratio lies by the point's own samples: the interval of their median, or all of them
+    /// where they are too few for one.
+    pub fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
+        let samples = &self.answer.as_ref().ok()?.samples_ms;
+        let (low, high) = match median_interval(samples, confidence) {
+            Some(interval) => (interval.low, interval.high),
+            None => extremes(samples),
+        };
+        Some((low / self.point.recorded_ms, high / self.point.recorded_ms))
+    }
+
+    /// Why it is a proxy.
+    pub fn proxy(&self) -> Option<&str> {
+        self.answer.as_ref().ok()?.proxy.as_deref()
+    }
+
+    /// What it says.
+    pub fn standing(&self) -> Standing {
+        match (self.ratio(), self.proxy(), &self.band) {
+            (None, ..) => Standing::Missing,
+            (_, Some(_), _) => Standing::Proxy,
+            (Some(ratio), _, Some(band)) if ratio.ln().abs() > band.p99.ln() => Standing::Beyond,
+            _ => Standing::Within,
+        }
+    }
+
+    /// Whether it is within 2 % of what is recorded, as the collection guide asks.
+    pub fn within_2_percent(&self) -> Option<bool> {
+        self.ratio().map(|r| (r - 1.0).abs() <= 0.02)
+    }
+
+    /// Whether its own samples differ by more than 19 of 20 reruns do.
+    fn restless(&self) -> bool {
+        let samples = self.answer.as_ref().map(|a| extremes(&a.samples_ms));
+        matches!((samples, &self.band), (Ok((low, high)), Some(band)) if high / low > band.p95)
+    }
+}
+
+fn extremes(values: &[f64]) -> (f64, f64) {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    (low, values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+}
+
+/// How a sample ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// The table holds.
+    Pass,
+    /// Nothing can be said.
+    Inconclusive,
+    /// It does not.
+    Fail,
+}
+
+impl Outcome {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Inconclusive => "INCONCLUSIVE",
+            Self::Fail => "FAIL",
+        }
+    }
+}
+
+/// A verdict and what it rests on.
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why, a sentence each; none where it passes.
+    pub reasons: Vec<String>,
+    /// Points judged: measured, and no proxies.
+    pub judged: usize,
+    /// Median log ratio of measured over recorded.
+    pub bias: f64,
+    /// Its interval.
+    pub interval: Option<Interval>,
+    /// Points beyond the band of reruns.
+    pub beyond: usize,
+    /// How likely that many are.
+    pub tail: f64,
+    /// Points within 2 %.
+    pub within_2_percent: usize,
+    /// The share of honest reruns that are, by the same bands.
+    pub honest_within: f64,
+    /// How far the control points moved, as a log ratio to their first pass, a pass each.
+    pub drift: Vec<f64>,
+}
+
+/// Judges a sample. `controls` holds, for each control point, its time in every pass in ms;
+/// `trouble` is what the device had to say about itself.
+pub fn judge(
+    points: &[Measured],
+    controls: &[Vec<f64>],
+    trouble: &[String],
+    limits: &Margins,
+) -> Verdict {
+    let judged: Vec<&Measured> = points
+        .iter()
+        .filter(|p| matches!(p.standing(), Standing::Within | Standing::Beyond))
+        .collect();
+    let logs: Vec<f64> = judged.iter().filter_map(|p| p.ratio()).map(f64::ln).collect();
+    let beyond = judged.iter().filter(|p| p.standing() == Standing::Beyond).count();
+    let bands = || judged.iter().filter_map(|p| p.band.as_ref());
+    let honest: f64 = bands().map(|b| power::within(b, 0.02)).sum();
+    let mut verdict = Verdict {
+        outcome: Outcome::Pass,
+        reasons: Vec::new(),
+        judged: judged.len(),
+        bias: median(&logs),
+        interval: median_interval(&logs, limits.confidence),
+        beyond,
+        tail: at_least(beyond, judged.len(), limits.tail_share),
+        within_2_percent: judged.iter().filter(|p| p.within_2_percent() == Some(true)).count(),
+        honest_within: honest / bands().count().max(1) as f64,
+        drift: drift(controls),
+    };
+    verdict.conclude(&judged, trouble, limits);
+    verdict
+}
+
+/// The median movement of the controls from their first pass, a later pass each.
+fn drift(controls: &[Vec<f64>]) -> Vec<f64> {
+    let passes = controls.iter().map(Vec::len).min().unwrap_or(0);
+    let moved = |pass: usize| {
+        let logs: Vec<f64> = controls.iter().map(|c| (c[pass] / c[0]).ln()).collect();
+        median(&logs)
+    };
+    (1..passes).map(moved).collect()
+}
+
+impl Verdict {
+    fn conclude(&mut self, judged: &[&Measured], trouble: &[String], limits: &Margins) {
+        let unsure = self.unsure(judged, trouble, limits);
+        let wrong = self.wrong(limits);
+        (self.outcome, self.reasons) = match (unsure.is_empty(), wrong.is_empty()) {
+            (false, _) => (Outcome::Inconclusive, unsure),
+            (true, false) => (Outcome::Fail, wrong),
+            (true, true) => match self.vague(limits) {
+                Some(why) => (Outcome::Inconclusive, vec![why]),
+                None => (Outcome::Pass, Vec::new()),
+            },
+        };
+    }
+
+    /// Why the machine, not the table, decides what was measured.
+    fn unsure(&self, judged: &[&Measured], trouble: &[String], limits: &Margins) -> Vec<String> {
+        let mut reasons = trouble.to_vec();
+        if let Some(moved) = self.drift.iter().copied().find(|d| d.abs() > limits.bias) {
+            reasons.push(format!("the control points drifted by {}", percent(moved)));
+        }
+        let restless = judged.iter().filter(|p| p.restless()).count();
+        if restless * 2 > judged.len() {
+            reasons.push(format!(
+                "{restless} of {} points differ between their own samples by more than 95 % of reruns do",
+                judged.len()
+            ));
+        }
+        if judged.len() < limits.least_points {
+            reasons.push(format!(
+                "{} points could be judged, {} are the least",
+                judged.len(),
+                limits.least_points
+            ));
+        }
+        reasons
+    }
+
+    /// What the table does not hold.
+    fn wrong(&self, limits: &Margins) -> Vec<String> {
+        let mut reasons = Vec::new();
+        if let Some(i) = self.interval
+            && (i.low > limits.bias || i.high < -limits.bias)
+        {
+            reasons.push(format!(
+                "measured times differ by {} in the median ({} to {}), honest collections by up to {:.1} %",
+                percent(self.bias),
+                percent(i.low),
+                percent(i.high),
+                limits.bias * 100.0
+            ));
+        }
+        if self.tail < limits.tail_level {
+            reasons.push(format!(
+                "{} of {} points are beyond what 99 % of reruns differ by; honest collections have up to {:.0} %",
+                self.beyond,
+                self.judged,
+                limits.tail_share * 100.0
+            ));
+        }
+        reasons
+    }
+
+    /// Why the sample is too wide to pass.
+    fn vague(&self, limits: &Margins) -> Option<String> {
+        let i = self.interval?;
+        // What passes differs no more than any honest collection does, and excludes twice as much.
+        (self.bias.abs() > limits.most_bias || i.low < -2.0 * limits.bias || i.high > 2.0 * limits.bias).then(|| {
+            format!(
+                "the median may be off by {} to {}, so the sample does not exclude {:.1} %: take more points",
+                percent(i.low),
+                percent(i.high),
+                2.0 * limits.bias * 100.0
+            )
+        })
+    }
+}
+
+/// A log ratio as a signed percentage.
+pub fn percent(log: f64) -> String {
+    format!("{:+.1} %", (log.exp() - 1.0) * 100.0)
+}
+
+#[cfg(test)]
+mod tests;

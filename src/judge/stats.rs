@@ -1,0 +1,106 @@
+//! The statistics of a verdict: medians with intervals, and counts.
+
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+/// The middle of the values, of an even number the mean of the two; NaN of none.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
+    }
+}
+
+/// An interval for a median, with the confidence it has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Its confidence, at least what was asked for.
+    pub confidence: f64,
+}
+
+/// The rank, from 1, of the lower end of a median's interval: that of the upper is as far from the
+/// other end. `None` where so few values give none of that confidence (5 or fewer at 95 %).
+///
+/// The interval between two order statistics that inverts the sign test: David and Nagaraja, "Order
+/// Statistics" (2003), section 7.1; Conover, "Practical Nonparametric Statistics" (1999), section 3.2.
+pub fn rank(count: usize, confidence: f64) -> Option<usize> {
+    let signs = Binomial::new(0.5, count as u64).ok()?;
+    let outside = (1.0 - confidence) / 2.0;
+    (1..=count / 2).rev().find(|rank| signs.cdf(*rank as u64 - 1) <= outside)
+}
+
+/// The interval of the median, free of assumptions on the distribution.
+pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
+    let rank = rank(values.len(), confidence)?;
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let signs = Binomial::new(0.5, values.len() as u64).ok()?;
+    Some(Interval {
+        low: sorted[rank - 1],
+        high: sorted[values.len() - rank],
+        confidence: 1.0 - 2.0 * signs.cdf(rank as u64 - 1),
+    })
+}
+
+/// How likely `count` or more of `of` are, when each is with this share (binomial).
+pub fn at_least(count: usize, of: usize, share: f64) -> f64 {
+    match (count, Binomial::new(share, of as u64)) {
+        (0, _) => 1.0,
+        (count, Ok(binomial)) => binomial.sf(count as u64 - 1),
+        _ => f64::NAN,
+    }
+}
+
+/// How likely at most `count` of independent events are, each with its own probability, by
+/// convolution.
+pub fn at_most(count: usize, probabilities: &[f64]) -> f64 {
+    let mut exactly = vec![0.0; count + 1];
+    exactly[0] = 1.0;
+    for p in probabilities {
+        for hits in (0..=count).rev() {
+            let before = if hits == 0 { 0.0 } else { exactly[hits - 1] };
+            exactly[hits] = exactly[hits] * (1.0 - p) + before * p;
+        }
+    }
+    exactly.iter().sum::<f64>().clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-4
+    }
+
+    #[test]
+    fn ranks_are_those_of_the_tables_of_the_sign_test() {
+        // As tables of the sign test give them, for 95 %.
+        for (count, lower) in [(6, 1), (10, 2), (16, 4), (20, 6), (40, 14)] {
+            assert_eq!(rank(count, 0.95), Some(lower), "{count}");
+        }
+        assert_eq!(rank(5, 0.95), None);
+        assert_eq!(rank(0, 0.95), None);
+        let twenty: Vec<f64> = (1..=20).map(f64::from).collect();
+        let interval = median_interval(&twenty, 0.95).unwrap();
+        assert_eq!((interval.low, interval.high), (6.0, 15.0));
+        assert!(near(interval.confidence, 0.9586), "{interval:?}");
+        assert_eq!(median(&twenty), 10.5);
+    }
+
+    #[test]
+    fn counts_follow_the_binomial() {
+        // Sums of C(20, i) pⁱ (1 - p)²⁰⁻ⁱ, worked out in exact arithmetic.
+        assert!(near(at_least(4, 20, 0.05), 0.0159), "{}", at_least(4, 20, 0.05));
+        assert!(near(at_least(8, 20, 0.17), 0.0127), "{}", at_least(8, 20, 0.17));
+        assert_eq!(at_least(0, 20, 0.05), 1.0);
+        assert!(near(at_most(3, &[0.05; 20]), 1.0 - 0.0159));
+        assert!(near(at_most(1, &[0.5, 0.25]), 1.0 - 0.125));
+    }
+}

@@ -1,0 +1,148 @@
+//! The GPU of this machine, through CUDA's driver and cuBLAS, both loaded at run time: the same binary
+//! starts where there is neither.
+
+mod fp8;
+mod kernel;
+mod nvml;
+mod tensor;
+mod timing;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use cudarc::driver::{CudaContext, CudaStream, DriverError};
+
+use super::{About, Answer, Device, Fault, Point, State, Work};
+use crate::error::{Error, Result};
+use kernel::{Blas, Kernel};
+use nvml::Meter;
+
+/// Bytes that stay free: cuBLAS's workspace and CUDA's own needs.
+const RESERVE: usize = 1 << 30;
+
+/// A GPU.
+pub struct Cuda {
+    stream: Arc<CudaStream>,
+    blas: Blas,
+    meter: Option<Meter>,
+    about: About,
+}
+
+/// Why CUDA failed, in its own words.
+pub(super) fn told(error: &DriverError) -> String {
+    catch_unwind(|| error.error_string().map(|s| s.to_string_lossy().into_owned()))
+        .ok()
+        .and_then(std::result::Result::ok)
+        .unwrap_or_else(|| format!("{error:?}"))
+}
+
+impl Cuda {
+    /// Opens the first GPU.
+    ///
+    /// # Errors
+    ///
+    /// One line on what was looked for, where there is no GPU or a library is missing.
+    pub fn open() -> Result<Self> {
+        // SAFETY: these only try to open the libraries.
+        let found = unsafe {
+            [
+                ("CUDA's driver (libcuda)", cudarc::driver::sys::is_culib_present()),
+                ("cuBLAS (libcublas)", cudarc::cublas::sys::is_culib_present()),
+                ("cuBLASLt (libcublasLt)", cudarc::cublaslt::sys::is_culib_present()),
+            ]
+        };
+        let missing: Vec<&str> =
+            found.iter().filter(|(_, ok)| !ok).map(|(name, _)| *name).collect();
+        if !missing.is_empty() {
+            return Err(Error::new(
+                format!("no GPU to measure on: {} not found", missing.join(", ")),
+                "run on a machine with an NVIDIA GPU and CUDA 13 on the library path, or use --device process",
+            ));
+        }
+        // A driver too old for a function that is used panics in the loader of its symbol.
+        match crate::quiet_panics(|| catch_unwind(AssertUnwindSafe(Self::connect))) {
+            Ok(device) => device,
+            Err(_) => Err(Error::new(
+                "the CUDA libraries found are too old or do not fit together",
+                "CUDA 13 and its cuBLAS are needed; or use --device process",
+            )),
+        }
+    }
+
+    fn connect() -> Result<Self> {
+        let failed = |e: DriverError| {
+            Error::new(
+                format!("no GPU to measure on: {}", told(&e)),
+                "nvidia-smi shows what the driver sees",
+            )
+        };
+        let context = CudaContext::new(0).map_err(failed)?;
+        // One stream alone: waits on events of other streams would enter the captured graph.
+        // SAFETY: no memory is used on another stream.
+        unsafe { context.disable_event_tracking() };
+        let stream = context.new_stream().map_err(failed)?;
+        let attribute = |a| context.attribute(a).map_err(failed);
+        let bus = format!(
+            "{:08X}:{:02X}:{:02X}.0",
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID)?,
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)?,
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)?,
+        );
+        let mut about = About { name: context.name().map_err(failed)?, ..About::default() };
+        let (meter, why) = match Meter::open(&bus) {
+            Ok(meter) => (Some(meter), None),
+            Err(why) => (None, Some(why)),
+        };
+        match &meter {
+            Some(meter) => meter.describe(&mut about),
+            None => {
+                about.settings.insert("nvml".into(), why.unwrap_or_default());
+            }
+        }
+        let blas = Blas::new(&stream).map_err(|why| {
+            Error::new(format!("cuBLAS does not start: {why}"), "or use --device process")
+        })?;
+        about.versions.insert("cuBLAS".into(), blas.version());
+        let (free, _) = context.mem_get_info().map_err(failed)?;
+        about.memory_bytes = Some(free.saturating_sub(RESERVE) as u64);
+        Ok(Self { stream, blas, meter, about })
+    }
+}
+
+impl Device for Cuda {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn takes(&self, work: Option<&Work>) -> bool {
+        work.is_some()
+    }
+
+    fn measure(&mut self, point: &Point) -> std::result::Result<Answer, Fault> {
+        let Some(work) = &point.work else {
+            return Err(Fault::Point("no recipe says how it was measured".into()));
+        };
+        let run = || -> std::result::Result<Answer, String> {
+            let kernel = Kernel::new(&self.stream, &self.blas, work)?;
+            timing::measure(&self.stream, &kernel, work, self.meter.as_ref())
+        };
+        let answer = match crate::quiet_panics(|| catch_unwind(AssertUnwindSafe(run))) {
+            Ok(answer) => answer,
+            Err(_) => Err("a CUDA function that it needs is missing".into()),
+        };
+        // A kernel that failed leaves the context unusable: what follows would fail too.
+        if let Err(e) = self.stream.synchronize() {
+            return Err(Fault::Device(Error::new(
+                format!("the GPU failed at row {} of {}: {}", point.row, point.path, told(&e)),
+                "nvidia-smi -q shows the card's state",
+            )));
+        }
+        let answer = answer.map_err(Fault::Point)?;
+        Ok(Answer { proxy: work.proxy.clone(), ..answer })
+    }
+
+    fn state(&mut self) -> Option<State> {
+        self.meter.as_ref().map(Meter::state)
+    }
+}

@@ -1,0 +1,227 @@
+//! A device that is a command: it reads a request per line and answers a line each.
+//!
+//! So rows of a framework are measured again inside its own container. Requests and answers are JSON:
+//!
+//! ```text
+//! → {"hello": "perfdb-gate/measure/v1"}
+//! ← {"device": "NVIDIA H200", "memory_bytes": 150000000000, "versions": {"torch": "2.11.0"}}
+//! → {"id": 0, "table": "gemm_perf", "key": {"gemm_dtype": "bfloat16", "m": 1, …}, "samples": 5, "work": {…}}
+//! ← {"id": 0, "samples_ms": [0.011, …], "power_w": 310.5, "clocks_mhz": 1980, "throttled": []}
+//! ← {"id": 0, "error": "out of memory"}
+//! ```
+//!
+//! `work` is the recipe with the row's figures in it; tables without a recipe have none, and the
+//! command knows by the key what to run. Of an answer only `id` and `samples_ms` are required;
+//! `proxy` says why what ran is not the recorded kernel. What the command writes to standard error
+//! is shown as it comes.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{About, Answer, Device, Fault, Point, SAMPLES, Work};
+use crate::error::{Error, Result};
+
+/// A runner for GEMM with PyTorch, to start from and to check others against.
+pub const PYTORCH: &str = include_str!("pytorch.py");
+
+/// How long a command may take over one answer: the largest point takes seconds, loading a
+/// framework minutes.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// A running command.
+pub struct Process {
+    child: Child,
+    requests: Option<ChildStdin>,
+    answers: Receiver<std::io::Result<String>>,
+    about: About,
+    next: u64,
+    patience: Duration,
+}
+
+#[derive(Deserialize)]
+struct Reply {
+    id: u64,
+    #[serde(default)]
+    error: Option<String>,
+    #[serde(flatten)]
+    answer: Value,
+}
+
+impl Process {
+    /// Starts a command through the shell and asks what it is.
+    ///
+    /// # Errors
+    ///
+    /// When it does not start, or its first line says nothing of a device.
+    pub fn start(command: &str) -> Result<Self> {
+        Self::start_with(command, PATIENCE)
+    }
+
+    fn start_with(command: &str, patience: Duration) -> Result<Self> {
+        let hint =
+            "it reads a request per line and answers a line each; --print-runner writes an example";
+        let failed = |why: String| Error::new(format!("`{command}` {why}"), hint);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        #[cfg(unix)]
+        {
+            // A group of its own, so that what it starts ends with it.
+            use std::os::unix::process::CommandExt;
+            shell.process_group(0);
+        }
+        let mut child = shell.spawn().map_err(|e| failed(format!("does not start: {e}")))?;
+        let requests = child.stdin.take();
+        let lines = child.stdout.take();
+        let (send, answers) = channel();
+        std::thread::spawn(move || {
+            for line in lines.into_iter().flat_map(|l| BufReader::new(l).lines()) {
+                if send.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut process =
+            Self { child, requests, answers, about: About::default(), next: 0, patience };
+        let line = process.ask(&json!({"hello": "perfdb-gate/measure/v1"})).map_err(&failed)?;
+        process.about = serde_json::from_str(&line)
+            .map_err(|e| failed(format!("does not say what device it is: {e}")))?;
+        Ok(process)
+    }
+
+    /// Sends a line and waits for the next.
+    fn ask(&mut self, request: &Value) -> Result<String, String> {
+        let line = format!("{request}\n");
+        let sent = match &mut self.requests {
+            Some(pipe) => pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()),
+            None => return Err("is gone".into()),
+        };
+        match self.answers.recv_timeout(self.patience) {
+            Ok(Ok(line)) => Ok(line),
+            Ok(Err(e)) => Err(format!("answered what is no text: {e}")),
+            Err(RecvTimeoutError::Timeout) => {
+                Err(format!("did not answer within {} s", self.patience.as_secs()))
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(match self.child.wait() {
+                Ok(status) => format!("ended ({status}) without an answer"),
+                Err(e) => format!("ended without an answer: {e}"),
+            }),
+        }
+        .and_then(|line| sent.map(|()| line).map_err(|e| format!("takes no request: {e}")))
+    }
+}
+
+impl Device for Process {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn takes(&self, _: Option<&Work>) -> bool {
+        true
+    }
+
+    fn measure(&mut self, point: &Point) -> Result<Answer, Fault> {
+        let id = self.next;
+        self.next += 1;
+        let table = point.path.rsplit('/').next().unwrap_or(&point.path);
+        let key: serde_json::Map<_, _> = point.key.iter().cloned().collect();
+        let request = json!({
+            "id": id,
+            "table": table.split('.').next(),
+            "key": key,
+            "samples": SAMPLES,
+            "work": point.work,
+        });
+        let hint = "the request was for a point of the table; try it by hand";
+        let broken = |why: String| Fault::Device(Error::new(format!("the command {why}"), hint));
+        let line = self.ask(&request).map_err(broken)?;
+        let reply: Reply = serde_json::from_str(&line)
+            .map_err(|e| broken(format!("answered what is no measurement: {e}")))?;
+        if reply.id != id {
+            return Err(broken(format!("answered {} when asked {id}", reply.id)));
+        }
+        if let Some(why) = reply.error {
+            return Err(Fault::Point(why));
+        }
+        let answer: Answer = serde_json::from_value(reply.answer)
+            .map_err(|e| broken(format!("answered what is no measurement: {e}")))?;
+        if answer.samples_ms.is_empty() || answer.samples_ms.iter().any(|s| s.is_nan() || *s <= 0.0)
+        {
+            return Err(broken("answered samples that are no times".into()));
+        }
+        Ok(answer)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The end of its input tells it to stop; one that does not is stopped.
+        self.requests.take();
+        for _ in 0..20 {
+            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    const HELLO: &str = r#"read l; echo '{"device": "mock"}'; "#;
+
+    fn point() -> Point {
+        Point {
+            path: "a/gemm_perf.parquet".into(),
+            row: 0,
+            key: vec![("m".into(), 1.into())],
+            slice: String::new(),
+            decile: 1,
+            recorded_ms: 1.0,
+            recorded_w: None,
+            work: None,
+        }
+    }
+
+    fn ask(script: &str) -> Result<Answer, Fault> {
+        let mut process =
+            Process::start_with(&format!("{HELLO}{script}"), Duration::from_secs(2)).unwrap();
+        assert_eq!(process.about().name, "mock");
+        process.measure(&point())
+    }
+
+    #[test]
+    fn a_line_is_answered_by_a_line() {
+        let answer = ask(r#"read l; echo '{"id": 0, "samples_ms": [1.5, 2], "power_w": 300}'"#);
+        let answer = answer.unwrap();
+        assert_eq!((answer.samples_ms, answer.power_w), (vec![1.5, 2.0], Some(300.0)));
+        let fault = ask(r#"read l; echo '{"id": 0, "error": "out of memory"}'"#);
+        assert!(matches!(fault, Err(Fault::Point(why)) if why == "out of memory"));
+    }
+
+    #[test]
+    fn whatever_a_command_does_is_an_error_of_one_line() {
+        for (script, why) in [
+            ("exit 3", "ended"),
+            ("read l; echo nonsense", "no measurement"),
+            (r#"read l; echo '{"id": 9, "samples_ms": [1]}'"#, "answered 9 when asked 0"),
+            (r#"read l; echo '{"id": 0, "samples_ms": [-1]}'"#, "no times"),
+            ("sleep 5", "did not answer"),
+        ] {
+            match ask(script) {
+                Err(Fault::Device(e)) => assert!(e.message.contains(why), "{script}: {e}"),
+                other => panic!("{script}: {other:?}"),
+            }
+        }
+        let none = Process::start("exit 1").err().unwrap();
+        assert!(none.message.contains("exit 1"), "{none}");
+    }
+}

@@ -1,0 +1,144 @@
+//! Rows of a table as points that can be measured again.
+
+use std::collections::HashSet;
+
+use crate::catalog::TableFile;
+use crate::expr::{Expr, ExprError, Scope, Vals};
+use crate::measure::{Point, Work};
+use crate::sample::Stratum;
+use crate::spec::{Recipe, Recipes, measured_unit};
+use crate::table::{Column, Keys, Table, TableScope};
+
+/// The rows that the loader serves and a filter leaves, with the recipe of each.
+pub struct Points<'a> {
+    path: &'a str,
+    table: &'a Table,
+    latency: Vals<'a, f64>,
+    kept: Vec<usize>,
+    recipes: Vec<Cooked<'a>>,
+    /// The recipe of every row of the table.
+    recipe: Vec<Option<usize>>,
+}
+
+/// A recipe with its formulas evaluated.
+struct Cooked<'a> {
+    recipe: &'a Recipe,
+    sizes: Vec<(&'a str, Vals<'a, f64>)>,
+    copies: Vals<'a, f64>,
+}
+
+impl<'a> Points<'a> {
+    /// Evaluates filter and recipes over a table.
+    pub fn of(
+        file: &'a TableFile,
+        scope: &'a TableScope<'a>,
+        filter: Option<&'a Expr>,
+        recipes: &'a Recipes,
+    ) -> Result<Self, ExprError> {
+        let (table, spec) = (scope.table, scope.spec);
+        let keys = Keys::new(&spec.key, scope)?;
+        let latency = match spec.latency.first() {
+            Some(part) => part.value.numbers(scope)?,
+            None => Vals::One(f64::NAN),
+        };
+        let masks: Vec<Vals<'_, bool>> = spec
+            .filter
+            .iter()
+            .chain(filter)
+            .map(|e| e.mask(scope))
+            .collect::<Result<_, ExprError>>()?;
+        let mut seen = HashSet::new();
+        let mut kept = Vec::new();
+        for row in 0..scope.rows() {
+            let time = latency.get(row);
+            let measured = time > 0.0 && time.is_finite();
+            // Of a repeated key the loader serves one row: which, is duplicate-key's to tell.
+            if measured
+                && masks.iter().all(|m| m.get(row))
+                && (spec.key.is_empty() || seen.insert(keys.hashes()[row]))
+            {
+                kept.push(row);
+            }
+        }
+        let mut cooked = Vec::new();
+        let mut recipe = vec![None; scope.rows()];
+        for own in &recipes.recipes {
+            if own.table != file.table || own.backend != file.place.backend {
+                continue;
+            }
+            let rows = own.rows.mask(scope)?;
+            for row in kept.iter().filter(|row| rows.get(**row)) {
+                recipe[*row].get_or_insert(cooked.len());
+            }
+            let size = |(name, e): (&'a String, &'a Expr)| Ok((name.as_str(), e.numbers(scope)?));
+            cooked.push(Cooked {
+                recipe: own,
+                sizes: own.sizes.iter().map(size).collect::<Result<_, ExprError>>()?,
+                copies: own.copies.numbers(scope)?,
+            });
+        }
+        Ok(Self { path: &file.entry.path, table, latency, kept, recipes: cooked, recipe })
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> Vec<usize> {
+        self.kept.clone()
+    }
+
+    /// What the table says, in ms.
+    pub fn latency(&self, row: usize) -> f64 {
+        self.latency.get(row)
+    }
+
+    /// What a device runs for a row; `None` where no recipe says, or its formulas give no size.
+    pub fn work(&self, row: usize) -> Option<Work> {
+        let cooked = &self.recipes[self.recipe[row]?];
+        let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v < 9e15).then_some(v as u64);
+        let own = cooked.recipe;
+        let size = |(name, values): &(&str, Vals<'_, f64>)| {
+            Some(((*name).to_owned(), whole(values.get(row))?))
+        };
+        Some(Work {
+            operation: own.operation,
+            dtype: own.dtype,
+            sizes: cooked.sizes.iter().map(size).collect::<Option<_>>()?,
+            copies: whole(cooked.copies.get(row)).filter(|c| *c > 0)?,
+            inputs: own.inputs,
+            weight_fill: own.weight_fill,
+            input_fill: own.input_fill,
+            cuda_graph: own.cuda_graph,
+            warmups: own.warmups,
+            runs: own.runs,
+            proxy: own.proxy.clone(),
+        })
+    }
+
+    /// The texts that set a row's slice apart.
+    pub fn slice(&self, row: usize) -> String {
+        let text = |(name, column): (&str, &Column)| match column {
+            Column::Text { dict, .. }
+                if !["framework", "version", "device"].contains(&name) && !dict.is_empty() =>
+            {
+                column.json(row).as_str().map(str::to_owned)
+            }
+            _ => None,
+        };
+        self.table.columns().filter_map(text).collect::<Vec<_>>().join(" ")
+    }
+
+    /// A row as a point.
+    pub fn point(&self, row: usize, stratum: &Stratum) -> Point {
+        let key = self.table.columns().filter(|(name, _)| measured_unit(name).is_none());
+        let watts = self.table.column("power").map(|c| c.number(row)).filter(|w| w.is_finite());
+        Point {
+            path: self.path.to_owned(),
+            row: row as u64,
+            key: key.map(|(name, column)| (name.to_owned(), column.json(row))).collect(),
+            slice: stratum.slice.clone(),
+            decile: stratum.decile,
+            recorded_ms: self.latency(row),
+            recorded_w: watts,
+            work: self.work(row),
+        }
+    }
+}

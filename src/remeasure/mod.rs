@@ -1,0 +1,315 @@
+//! The third job: does the GPU still say what the table says?
+
+mod outcome;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+pub use outcome::{Remeasured, Sample};
+
+use globset::Glob;
+
+use crate::catalog::{Catalog, TableFile};
+use crate::error::{Error, Result, unknown};
+use crate::expr::Expr;
+use crate::finding::Sink;
+use crate::judge::power::power;
+use crate::judge::{Measured, judge, stats};
+use crate::measure::{About, Device, Fault, Point};
+use crate::noise::Band;
+use crate::points::Points;
+use crate::report::Report;
+use crate::sample;
+use crate::selection::Selection;
+use crate::settings::Settings;
+use crate::source::{self, Source};
+use crate::spec::Specs;
+use crate::system::System;
+
+/// What to measure again.
+#[derive(Debug, Default, Clone)]
+pub struct Options {
+    /// The folder or repository.
+    pub root: PathBuf,
+    /// A commit to read instead of the files on disk.
+    pub reference: Option<String>,
+    /// Which tables.
+    pub selection: Selection,
+    /// Which rows, as an expression in SQL's syntax.
+    pub filter: Option<String>,
+    /// Points of each table.
+    pub sample: usize,
+    /// Seed of the draw.
+    pub seed: u64,
+    /// A folder that overlays the embedded rules.
+    pub rules: Option<PathBuf>,
+}
+
+/// Is told how far a run is.
+pub trait Progress {
+    /// `done` of `total` points are measured.
+    fn points(&self, done: usize, total: usize);
+}
+
+/// Control points, measured before, between and after the others.
+const CONTROLS: usize = 3;
+
+/// Measures a sample of points again.
+///
+/// # Errors
+///
+/// When nothing can be measured: no database, no table that the device can measure, another GPU than
+/// the tables', a device that fails.
+pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) -> Result<Report> {
+    let start = Instant::now();
+    let source = source::open(&options.root, options.reference.as_deref())?;
+    let settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
+    let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
+    let job = Job { source: source.as_ref(), specs: &settings.specs, catalog: &catalog, options };
+    let files = job.tables(device.about())?;
+    let filter = job.filter()?;
+
+    let mut drawn = Vec::new();
+    for file in &files {
+        drawn.extend(job.draw(file, filter.as_ref(), device)?);
+    }
+    if drawn.is_empty() {
+        return Err(Error::new(
+            format!("no row of {} that can be measured is selected", plural_tables(files.len())),
+            "--where selects rows, rules/recipes.yaml says which can be measured by --device cuda",
+        ));
+    }
+    let total = drawn.iter().map(|d| d.points.len()).sum();
+    let mut states = Vec::new();
+    states.extend(device.state().map(|s| ("before", s)));
+    let mut samples = Vec::new();
+    let mut done = 0;
+    for drawn in drawn {
+        let tell = |more: usize| progress.points(done + more, total);
+        let sample = job.measure(drawn, device, &tell)?;
+        done += sample.points.len();
+        samples.push(sample);
+    }
+    states.extend(device.state().map(|s| ("after", s)));
+    let measured = |s: &Sample| s.points.iter().filter(|p| p.answer.is_ok()).count() as u64;
+    let mut sink = Sink::default();
+    sink.extend(samples.iter().filter_map(Sample::finding));
+    let (findings, counts) = sink.finish();
+    Ok(Report {
+        command: "remeasure",
+        rules: Vec::new(),
+        overlays: settings.overlays.clone(),
+        tables: samples.len() as u64,
+        files: 0,
+        rows: samples.iter().map(measured).sum(),
+        findings,
+        counts,
+        diff: None,
+        remeasured: Some(Remeasured { about: device.about().clone(), states, samples }),
+        elapsed: start.elapsed(),
+        drawn: None,
+    })
+}
+
+fn plural_tables(n: usize) -> String {
+    crate::checks::plural(n, "table")
+}
+
+struct Job<'a> {
+    source: &'a dyn Source,
+    specs: &'a Specs,
+    catalog: &'a Catalog,
+    options: &'a Options,
+}
+
+/// Points of a table that were drawn, not yet measured.
+struct Drawn<'a> {
+    file: &'a TableFile,
+    rows: usize,
+    without_recipe: usize,
+    strata: usize,
+    replaced: usize,
+    points: Vec<(Point, Option<Band>)>,
+}
+
+impl<'a> Job<'a> {
+    /// The selected tables of systems that the device is.
+    fn tables(&self, about: &About) -> Result<Vec<&'a TableFile>> {
+        let selected = self.options.selection.resolve(self.catalog, None)?;
+        let mut files: Vec<&'a TableFile> =
+            self.catalog.tables.iter().filter(|t| selected.table(&t.place, &t.table)).collect();
+        let named: Vec<String> = files.iter().map(|t| t.place.system.clone()).collect();
+        files.retain(|t| self.system(&t.place.system).is_some_and(|s| is(s, &about.name)));
+        match (files.first(), named.first()) {
+            (None, Some(system)) => Err(Error::new(
+                format!("the device is {}, the tables are of {system}", about.name),
+                "measure on a machine of the tables' system; its YAML names its devices",
+            )),
+            _ => Ok(files),
+        }
+    }
+
+    fn system(&self, name: &str) -> Option<&System> {
+        let file = self.catalog.systems.get(name)?;
+        file.system.as_ref().ok().or_else(|| self.specs.systems.get(name))
+    }
+
+    fn filter(&self) -> Result<Option<Expr>> {
+        let Some(text) = &self.options.filter else { return Ok(None) };
+        let bad = |e: crate::expr::ExprError| {
+            Error::new(
+                format!("--where: {e}"),
+                "an example: --where \"gemm_dtype = 'bfloat16' AND m <= 256\"",
+            )
+        };
+        text.parse().map(Some).map_err(bad)
+    }
+
+    /// Draws points of a table; `None` where it has none that the device takes.
+    fn draw(
+        &self,
+        file: &'a TableFile,
+        filter: Option<&Expr>,
+        device: &dyn Device,
+    ) -> Result<Option<Drawn<'a>>> {
+        let path = &file.entry.path;
+        let unreadable = |why: String| {
+            Error::new(format!("{path}: {why}"), "perfdb-gate validate tells what is wrong with it")
+        };
+        let bytes = self.source.read(&file.entry).map_err(&unreadable)?;
+        let table = self
+            .specs
+            .decode(file, &bytes)
+            .map_err(|fault| unreadable(format!("it cannot be read: {fault:?}")))?;
+        let spec = self.specs.table(file, Some(&table));
+        let system = self.system(&file.place.system);
+        let scope =
+            crate::table::TableScope::new(&table, &spec, &file.place, system, &self.specs.lookups);
+        if let Some(filter) = filter {
+            let has = |name: &&str| *name == "system" || table.column(name).is_some();
+            if let Some(name) = filter.columns().into_iter().find(|c| !has(c)) {
+                return Err(unknown("column", name, table.columns().map(|(n, _)| n)));
+            }
+        }
+        let bad = |e: crate::expr::ExprError| {
+            Error::new(format!("{path}: {e}"), "the formula is in rules/ or --where")
+        };
+        let points = Points::of(file, &scope, filter, &self.specs.recipes).map_err(bad)?;
+        let takes = |row: &usize| device.takes(points.work(*row).as_ref());
+        let (rows, left): (Vec<usize>, Vec<usize>) =
+            points.rows().into_iter().partition(|row| takes(row));
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let strata =
+            sample::strata(rows.iter().map(|r| (*r, points.slice(*r), points.latency(*r))));
+        let memory = device.about().memory_bytes;
+        let fits = |row: usize| {
+            let needed = points.work(row).map_or(0, |w| w.bytes());
+            memory.is_none_or(|memory| needed <= memory)
+        };
+        let draw = sample::draw(&strata, self.options.sample, self.options.seed, fits);
+        let noise =
+            |latency| self.specs.noise.at(&file.table, &file.place.backend, latency).cloned();
+        let point = |(stratum, row): &(usize, usize)| {
+            let point = points.point(*row, &strata[*stratum]);
+            let band = noise(point.recorded_ms);
+            (point, band)
+        };
+        Ok(Some(Drawn {
+            file,
+            rows: rows.len(),
+            without_recipe: left.len(),
+            strata: strata.len(),
+            replaced: draw.replaced,
+            points: draw.points.iter().map(point).collect(),
+        }))
+    }
+
+    fn measure(
+        &self,
+        drawn: Drawn<'_>,
+        device: &mut dyn Device,
+        progress: &dyn Fn(usize),
+    ) -> Result<Sample> {
+        let limits = &self.specs.recipes.judge;
+        let bands: Vec<&Band> = drawn.points.iter().filter_map(|(_, b)| b.as_ref()).collect();
+        let power = power(&bands, limits);
+        let controls = controls(&drawn.points);
+        let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
+        let mut pass = |device: &mut dyn Device| -> Result<()> {
+            for (point, times) in controls.iter().zip(&mut passes) {
+                match device.measure(point) {
+                    Ok(answer) => times.push(stats::median(&answer.samples_ms)),
+                    Err(Fault::Point(_)) => {}
+                    Err(Fault::Device(e)) => return Err(e),
+                }
+            }
+            Ok(())
+        };
+        let middle = drawn.points.len() / 2;
+        let mut points = Vec::new();
+        pass(device)?;
+        for (index, (point, band)) in drawn.points.into_iter().enumerate() {
+            if index == middle && index > 0 {
+                pass(device)?;
+            }
+            let answer = match device.measure(&point) {
+                Ok(answer) => Ok(answer),
+                Err(Fault::Point(why)) => Err(why),
+                Err(Fault::Device(e)) => return Err(e),
+            };
+            points.push(Measured { point, answer, band });
+            progress(points.len());
+        }
+        pass(device)?;
+        passes.retain(|times| times.len() > 1);
+        let trouble = trouble(device.about(), &points);
+        Ok(Sample {
+            file: drawn.file.clone(),
+            seed: self.options.seed,
+            rows: drawn.rows,
+            without_recipe: drawn.without_recipe,
+            strata: drawn.strata,
+            replaced: drawn.replaced,
+            power,
+            confidence: limits.confidence,
+            allowed: limits.bias,
+            verdict: judge(&points, &passes, &trouble, limits),
+            points,
+        })
+    }
+}
+
+/// Whether the device is the system's GPU.
+fn is(system: &System, device: &str) -> bool {
+    system
+        .devices
+        .iter()
+        .any(|name| Glob::new(name).is_ok_and(|g| g.compile_matcher().is_match(device)))
+}
+
+/// Points to measure over and over: spread over the sample's latencies, none of the longest, since
+/// they are measured three times.
+fn controls(points: &[(Point, Option<Band>)]) -> Vec<Point> {
+    let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).collect();
+    by_latency.sort_by(|a, b| a.recorded_ms.total_cmp(&b.recorded_ms));
+    let count = CONTROLS.min(by_latency.len());
+    (1..=count).map(|i| by_latency[i * by_latency.len() / (count + 2)].clone()).collect()
+}
+
+/// What the device says against what it measured.
+fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
+    let mut reasons: Vec<String> = about.busy.iter().cloned().collect();
+    // A cap on power is how these cards always run large products; heat and braking are not.
+    let slowed = |why: &&String| why.as_str() != "SW_POWER_CAP";
+    let throttled: Vec<&Measured> = points
+        .iter()
+        .filter(|p| p.answer.as_ref().is_ok_and(|a| a.throttled.iter().any(|w| slowed(&w))))
+        .collect();
+    if let Some(first) = throttled.first() {
+        let why = first.answer.as_ref().map(|a| a.throttled.join(", ")).unwrap_or_default();
+        reasons.push(format!("the card was throttled in {} points: {why}", throttled.len()));
+    }
+    reasons
+}

@@ -1,0 +1,331 @@
+//! What was measured again, for people and for programs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::clean;
+use super::human::Paint;
+use crate::checks::{count, plural};
+use crate::judge::{Measured, Outcome, Standing, percent};
+use crate::measure::State;
+use crate::remeasure::{Remeasured, Sample};
+
+/// One point, as the contract has it.
+#[derive(Serialize)]
+pub(super) struct Measurement<'a> {
+    path: &'a str,
+    row: u64,
+    key: BTreeMap<&'a str, &'a Value>,
+    slice: &'a str,
+    decile: usize,
+    recorded_ms: f64,
+    samples_ms: &'a [f64],
+    measured_ms: Option<f64>,
+    ratio: Option<f64>,
+    interval: Vec<f64>,
+    within_2_percent: Option<bool>,
+    verdict: &'static str,
+    proxy: Option<&'a str>,
+    power_w: Option<f64>,
+    recorded_power_w: Option<f64>,
+    clocks_mhz: Option<f64>,
+    throttled: &'a [String],
+    note: Option<&'a str>,
+}
+
+/// How the points were drawn and judged.
+#[derive(Serialize)]
+pub(super) struct Summary<'a> {
+    device: &'a str,
+    versions: &'a BTreeMap<String, String>,
+    settings: &'a BTreeMap<String, String>,
+    states: BTreeMap<&'static str, &'a State>,
+    tables: Vec<Judged<'a>>,
+}
+
+#[derive(Serialize)]
+struct Judged<'a> {
+    path: &'a str,
+    verdict: &'static str,
+    reasons: &'a [String],
+    seed: u64,
+    rows: usize,
+    without_recipe: usize,
+    strata: usize,
+    points: usize,
+    replaced: usize,
+    judged: usize,
+    detects: Option<f64>,
+    false_alarm: f64,
+    bias: Option<f64>,
+    interval: Vec<f64>,
+    confidence: Option<f64>,
+    allowed: f64,
+    beyond: usize,
+    tail: f64,
+    within_2_percent: usize,
+    honest_within_2_percent: f64,
+    drift: Vec<f64>,
+}
+
+/// A log ratio as a share: 0.02 for 2 % more.
+fn share(log: f64) -> f64 {
+    log.exp() - 1.0
+}
+
+pub(super) fn measurements(remeasured: &Remeasured) -> impl Iterator<Item = Measurement<'_>> {
+    remeasured.samples.iter().flat_map(|s| s.points.iter().map(|p| measurement(p, s.confidence)))
+}
+
+fn measurement(measured: &Measured, confidence: f64) -> Measurement<'_> {
+    let (point, answer) = (&measured.point, measured.answer.as_ref());
+    let note = match answer {
+        Ok(answer) => answer.note.as_deref(),
+        Err(why) => Some(why.as_str()),
+    };
+    let answer = answer.ok();
+    Measurement {
+        path: &point.path,
+        row: point.row,
+        key: point.key.iter().map(|(k, v)| (k.as_str(), v)).collect(),
+        slice: &point.slice,
+        decile: point.decile,
+        recorded_ms: point.recorded_ms,
+        samples_ms: answer.map_or(&[], |a| &a.samples_ms),
+        measured_ms: measured.measured_ms(),
+        ratio: measured.ratio(),
+        interval: measured.interval(confidence).map_or(Vec::new(), |(low, high)| vec![low, high]),
+        within_2_percent: measured.within_2_percent(),
+        verdict: measured.standing().name(),
+        proxy: measured.proxy(),
+        power_w: answer.and_then(|a| a.power_w),
+        recorded_power_w: point.recorded_w,
+        clocks_mhz: answer.and_then(|a| a.clocks_mhz),
+        throttled: answer.map_or(&[], |a| &a.throttled),
+        note,
+    }
+}
+
+pub(super) fn summary(remeasured: &Remeasured) -> Summary<'_> {
+    Summary {
+        device: &remeasured.about.name,
+        versions: &remeasured.about.versions,
+        settings: &remeasured.about.settings,
+        states: remeasured.states.iter().map(|(when, state)| (*when, state)).collect(),
+        tables: remeasured.samples.iter().map(judged).collect(),
+    }
+}
+
+fn judged(sample: &Sample) -> Judged<'_> {
+    let verdict = &sample.verdict;
+    Judged {
+        path: &sample.file.entry.path,
+        verdict: verdict.outcome.name(),
+        reasons: &verdict.reasons,
+        seed: sample.seed,
+        rows: sample.rows,
+        without_recipe: sample.without_recipe,
+        strata: sample.strata,
+        points: sample.points.len(),
+        replaced: sample.replaced,
+        judged: verdict.judged,
+        detects: sample.power.detects.map(share),
+        false_alarm: sample.power.false_alarm,
+        bias: verdict.bias.is_finite().then(|| share(verdict.bias)),
+        interval: verdict.interval.map_or(Vec::new(), |i| vec![share(i.low), share(i.high)]),
+        confidence: verdict.interval.map(|i| i.confidence),
+        allowed: share(sample.allowed),
+        beyond: verdict.beyond,
+        tail: verdict.tail,
+        within_2_percent: verdict.within_2_percent,
+        honest_within_2_percent: verdict.honest_within,
+        drift: verdict.drift.iter().copied().map(share).collect(),
+    }
+}
+
+/// The verdicts on one line.
+pub(super) fn headline(remeasured: &Remeasured) -> String {
+    let table = |sample: &Sample| {
+        let v = &sample.verdict;
+        let bias = if v.bias.is_finite() { percent(v.bias) } else { "nothing judged".into() };
+        format!("{} ({bias}, {})", v.outcome.name(), plural(v.judged, "point"))
+    };
+    let told: Vec<String> = remeasured.samples.iter().map(table).collect();
+    format!("measured again on {}: {}", remeasured.about.name, told.join(", "))
+}
+
+/// The report a person reads.
+pub(super) fn write(out: &mut String, remeasured: &Remeasured, paint: &Paint) {
+    let about = &remeasured.about;
+    let list = |of: &BTreeMap<String, String>| {
+        of.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
+    };
+    let _ = writeln!(out, "{}: {}", paint.bold(&clean(&about.name)), clean(&list(&about.versions)));
+    if !about.settings.is_empty() {
+        let _ = writeln!(out, "{}", clean(&list(&about.settings)));
+    }
+    for (when, state) in &remeasured.states {
+        let _ = writeln!(out, "{when}: {}", line_of(state));
+    }
+    for sample in &remeasured.samples {
+        write_sample(out, sample, paint);
+    }
+}
+
+fn line_of(state: &State) -> String {
+    let part = |value: Option<String>, unit: &str| value.map(|v| format!("{v} {unit}"));
+    let mut parts: Vec<String> = [
+        part(state.sm_mhz.map(|v| v.to_string()), "MHz SM"),
+        part(state.memory_mhz.map(|v| v.to_string()), "MHz memory"),
+        part(state.power_w.map(|v| format!("{v:.0}")), "W"),
+        part(state.celsius.map(|v| v.to_string()), "°C"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !state.throttled.is_empty() {
+        parts.push(format!("throttled: {}", state.throttled.join(", ")));
+    }
+    parts.join(", ")
+}
+
+fn write_sample(out: &mut String, sample: &Sample, paint: &Paint) {
+    let v = &sample.verdict;
+    let _ = writeln!(out, "\n{}", paint.bold(&clean(&sample.file.entry.path)));
+    let mut line = format!(
+        "  {} of {} rows, seed {}, from {}",
+        sample.points.len(),
+        count(sample.rows),
+        sample.seed,
+        plural(sample.strata, "stratum").replace("stratums", "strata"),
+    );
+    if sample.replaced > 0 {
+        line += &format!("; {} replaced that do not fit the memory", sample.replaced);
+    }
+    if sample.without_recipe > 0 {
+        line += &format!("; {} rows have no recipe", count(sample.without_recipe));
+    }
+    let _ = writeln!(out, "{line}");
+    match sample.power.detects {
+        Some(detects) => {
+            let _ = writeln!(
+                out,
+                "  fails 9 times of 10 when times are off by {}; fails honest reruns {} % of the time",
+                percent(detects).trim_start_matches('+'),
+                short(sample.power.false_alarm * 100.0)
+            );
+        }
+        None => {
+            let _ = writeln!(out, "  too few points to find any bias");
+        }
+    }
+    write_points(out, sample, paint);
+    write_verdict(out, sample, paint);
+    let code = match v.outcome {
+        Outcome::Pass => "32;1",
+        Outcome::Inconclusive => "33;1",
+        Outcome::Fail => "31;1",
+    };
+    let why =
+        if v.reasons.is_empty() { String::new() } else { format!(": {}", v.reasons.join("; ")) };
+    let _ = writeln!(out, "  {}{}", paint.wrap(code, v.outcome.name()), clean(&why));
+}
+
+/// A point a line, by recorded latency.
+fn write_points(out: &mut String, sample: &Sample, paint: &Paint) {
+    let _ = writeln!(
+        out,
+        "{}",
+        paint.dim("    recorded ms  measured ms   ratio  its samples      2 %     W   MHz")
+    );
+    let mut points: Vec<&Measured> = sample.points.iter().collect();
+    points.sort_by(|a, b| a.point.recorded_ms.total_cmp(&b.point.recorded_ms));
+    for measured in points {
+        let point = &measured.point;
+        let key = point
+            .key
+            .iter()
+            .filter(|(name, _)| !["framework", "version", "device"].contains(&name.as_str()));
+        let key: Vec<(String, Value)> = key.cloned().collect();
+        let key = clean(&super::human::pairs(&key));
+        let (Some(ms), Some(ratio), Ok(answer)) =
+            (measured.measured_ms(), measured.ratio(), &measured.answer)
+        else {
+            let why = measured.answer.as_ref().err().map_or("", String::as_str);
+            let _ = writeln!(
+                out,
+                "    {:>11.6}  not measured: {}  {key}",
+                point.recorded_ms,
+                clean(why)
+            );
+            continue;
+        };
+        let (low, high) = measured.interval(sample.confidence).unwrap_or((ratio, ratio));
+        let two = if measured.within_2_percent() == Some(true) { "yes" } else { "no" };
+        let figure = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.0}"));
+        let what = match (measured.standing(), measured.proxy()) {
+            (Standing::Beyond, _) => "  beyond reruns".to_owned(),
+            (_, Some(why)) => format!("  proxy: {why}"),
+            _ => String::new(),
+        };
+        let note = answer.note.as_ref().map_or(String::new(), |n| format!("  ({n})"));
+        let _ = writeln!(
+            out,
+            "    {:>11.6}  {ms:>11.6}  {ratio:>6.3}  {low:.3} … {high:.3}  {two:>3}  {:>4}  {:>4}  {}{}",
+            point.recorded_ms,
+            figure(answer.power_w),
+            figure(answer.clocks_mhz),
+            paint.dim(&key),
+            clean(&format!("{what}{note}"))
+        );
+    }
+}
+
+fn write_verdict(out: &mut String, sample: &Sample, paint: &Paint) {
+    let v = &sample.verdict;
+    if v.judged > 0 {
+        let interval = v.interval.map_or("no interval, too few points".to_owned(), |i| {
+            format!("{} to {} at {:.1} %", percent(i.low), percent(i.high), i.confidence * 100.0)
+        });
+        let _ = writeln!(
+            out,
+            "  {} {} in the median ({interval}); honest collections differ by up to {}",
+            paint.bold("bias"),
+            percent(v.bias),
+            percent(sample.allowed).trim_start_matches('+')
+        );
+        let _ = writeln!(
+            out,
+            "  {} {} of {} beyond 99 % of reruns; that many or more in {} % of honest collections",
+            paint.bold("tail"),
+            v.beyond,
+            v.judged,
+            short(v.tail * 100.0)
+        );
+        let _ = writeln!(
+            out,
+            "  {} {} of {}; of honest reruns {:.0} % are",
+            paint.bold("within 2 %"),
+            v.within_2_percent,
+            v.judged,
+            v.honest_within * 100.0
+        );
+    }
+    if !v.drift.is_empty() {
+        let moved: Vec<String> = v.drift.iter().map(|d| percent(*d)).collect();
+        let _ =
+            writeln!(out, "  {} {} since the first pass", paint.bold("controls"), moved.join(", "));
+    }
+}
+
+/// A percentage with as many digits as say something.
+fn short(percent: f64) -> String {
+    match percent {
+        p if p < 0.01 => "under 0.01".into(),
+        p if p < 1.0 => format!("{p:.2}"),
+        p => format!("{p:.0}"),
+    }
+}

@@ -1,0 +1,168 @@
+//! Recipes: how rows of a table were measured, and how what is measured again is judged
+//! (`rules/recipes.yaml`).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::expr::Expr;
+
+/// The file's content.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipes {
+    /// How a sample is judged.
+    pub judge: Margins,
+    /// In order; the first that fits a row is its own.
+    pub recipes: Vec<Recipe>,
+}
+
+/// What a sample may show before it is more than a rerun.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Margins {
+    /// Median log ratio, either way, that two honest collections may differ by.
+    pub bias: f64,
+    /// The most that any two were found to differ by: beyond, a sample does not pass.
+    pub most_bias: f64,
+    /// Confidence of intervals.
+    pub confidence: f64,
+    /// Share of points that an honest collection may have beyond the 99th percentile of reruns.
+    pub tail_share: f64,
+    /// How unlikely a count beyond must be under that share to fail.
+    pub tail_level: f64,
+    /// Points below which nothing is concluded.
+    pub least_points: usize,
+}
+
+/// How rows of a table and backend were measured.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// File stem of the table.
+    pub table: String,
+    /// Backend directory.
+    pub backend: String,
+    /// Rows it is for.
+    pub rows: Expr,
+    /// What ran.
+    pub operation: Operation,
+    /// Element type of inputs and weights.
+    pub dtype: Dtype,
+    /// The operation's sizes by name, as formulas.
+    pub sizes: BTreeMap<String, Expr>,
+    /// Calls with weights of their own in one timed unit; latency is a call's share.
+    pub copies: Expr,
+    /// Whether the calls read one x or each its own.
+    pub inputs: Inputs,
+    /// What the weights hold.
+    pub weight_fill: Fill,
+    /// What the inputs hold.
+    pub input_fill: Fill,
+    /// Whether the unit was captured in a CUDA graph.
+    pub cuda_graph: bool,
+    /// Units run before the timed ones.
+    pub warmups: u32,
+    /// Units timed together; their mean is the sample.
+    pub runs: u32,
+    /// Why the kernel that the tool itself runs is not the recorded one.
+    #[serde(default)]
+    pub proxy: Option<String>,
+    /// Where upstream says so.
+    #[allow(dead_code)]
+    pub source: String,
+}
+
+/// A kind of operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// `y[m,n] = x[m,k] W[n,k]ᵀ`.
+    Gemm,
+    /// A product per head, strided.
+    Bmm,
+}
+
+/// Element types that are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dtype {
+    /// bfloat16.
+    Bfloat16,
+    /// float8 e4m3; the output is bfloat16.
+    Fp8,
+}
+
+/// Whether calls share their input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Inputs {
+    /// One for all calls of a unit.
+    Shared,
+    /// One a call, its output too.
+    Own,
+}
+
+/// What a tensor holds; power, and with it time, depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fill {
+    /// Zeros; uninitialised memory measures like them.
+    Zeros,
+    /// One value everywhere.
+    Constant,
+    /// Standard normal.
+    Normal,
+}
+
+impl Recipe {
+    /// Sizes that every operation of the kind needs.
+    fn needed(&self) -> &'static [&'static str] {
+        match self.operation {
+            Operation::Gemm => &["m", "n", "k"],
+            Operation::Bmm => &[
+                "batch",
+                "m",
+                "n",
+                "k",
+                "weight_transposed",
+                "weight_row",
+                "weight_batch",
+                "out_row",
+                "out_batch",
+            ],
+        }
+    }
+
+    fn fault(&self) -> Option<String> {
+        let name = format!("the recipe of {} for {}", self.table, self.backend);
+        let needed = self.needed();
+        if let Some(size) = needed.iter().find(|s| !self.sizes.contains_key(**s)) {
+            return Some(format!("{name} lacks the size {size}"));
+        }
+        if let Some(size) = self.sizes.keys().find(|s| !needed.contains(&s.as_str())) {
+            return Some(format!("{name} has a size {size} that its operation has not"));
+        }
+        (self.runs == 0).then(|| format!("{name} has no timed run"))
+    }
+}
+
+impl Recipes {
+    /// What is wrong with the content, beyond its form.
+    pub fn fault(&self) -> Option<String> {
+        let j = &self.judge;
+        let share = |v: f64| v > 0.0 && v < 1.0;
+        if !share(j.bias)
+            || !share(j.most_bias)
+            || !share(j.confidence)
+            || !share(j.tail_share)
+            || !share(j.tail_level)
+        {
+            return Some(
+                "judge: bias, most_bias, confidence, tail_share and tail_level lie within 0 and 1"
+                    .into(),
+            );
+        }
+        self.recipes.iter().find_map(Recipe::fault)
+    }
+}

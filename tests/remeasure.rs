@@ -1,0 +1,255 @@
+//! `remeasure` without a GPU: what is drawn, judged and told, by a mock device and by commands.
+
+mod common;
+
+use std::path::PathBuf;
+
+use common::{Run, SHIPPED, Tree, run};
+use perfdb_gate::judge::Outcome;
+use perfdb_gate::measure::{About, Answer, Device, Fault, Point, Work};
+use perfdb_gate::remeasure::{self, Options, Progress, Remeasured};
+use perfdb_gate::report::{self, Format};
+use perfdb_gate::selection::Selection;
+
+const TABLE: &str = "systems/data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet";
+
+/// The shipped table, which was measured on a real H200.
+fn tree() -> Tree {
+    let tree = Tree::new();
+    tree.file(TABLE, SHIPPED);
+    tree
+}
+
+/// Answers a factor of what is recorded, with the spread of honest reruns.
+struct Mock {
+    about: About,
+    factor: f64,
+    /// By how much it slows down with every point.
+    drift: f64,
+    measured: Vec<u64>,
+    works: Vec<Work>,
+}
+
+impl Mock {
+    fn new(factor: f64) -> Self {
+        let about = About { name: "NVIDIA H200".into(), ..About::default() };
+        Self { about, factor, drift: 0.0, measured: Vec::new(), works: Vec::new() }
+    }
+}
+
+impl Device for Mock {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn takes(&self, work: Option<&Work>) -> bool {
+        work.is_some()
+    }
+
+    fn measure(&mut self, point: &Point) -> Result<Answer, Fault> {
+        let spread = (point.row % 7) as f64 / 200.0 - 0.015;
+        let slower = 1.0 + self.drift * self.measured.len() as f64;
+        let ms = point.recorded_ms * self.factor * (1.0 + spread) * slower;
+        self.measured.push(point.row);
+        self.works.extend(point.work.clone());
+        Ok(Answer { samples_ms: vec![ms * 0.999, ms, ms * 1.001], ..Answer::default() })
+    }
+}
+
+struct Silent;
+
+impl Progress for Silent {
+    fn points(&self, _: usize, _: usize) {}
+}
+
+fn options(tree: &Tree, sample: usize, seed: u64) -> Options {
+    Options { root: tree.path().to_owned(), sample, seed, ..Options::default() }
+}
+
+fn measure(options: &Options, mock: &mut Mock) -> (Remeasured, String) {
+    let report = remeasure::run(options, mock, &Silent).unwrap();
+    let json = report::render(&report, report.outcome(None), Format::Json).unwrap();
+    (report.remeasured.unwrap(), json)
+}
+
+#[test]
+fn honest_reruns_pass_and_a_lie_of_five_percent_fails() {
+    let tree = tree();
+    for seed in 1..=5 {
+        let (honest, _) = measure(&options(&tree, 20, seed), &mut Mock::new(1.0));
+        assert_eq!(honest.outcome(), Outcome::Pass, "seed {seed}: {:?}", honest.samples[0].verdict);
+        let (lie, _) = measure(&options(&tree, 40, seed), &mut Mock::new(1.0 / 0.95));
+        assert_eq!(lie.outcome(), Outcome::Fail, "seed {seed}: {:?}", lie.samples[0].verdict);
+    }
+}
+
+#[test]
+fn a_machine_that_slows_down_does_not_blame_the_table() {
+    let mut mock = Mock::new(1.0);
+    mock.drift = 0.005;
+    let (remeasured, _) = measure(&options(&tree(), 20, 1), &mut mock);
+    let verdict = &remeasured.samples[0].verdict;
+    assert_eq!(verdict.outcome, Outcome::Inconclusive);
+    assert!(verdict.reasons[0].contains("drifted"), "{:?}", verdict.reasons);
+    let mut busy = Mock::new(2.0);
+    busy.about.busy = Some("the card is busy".into());
+    assert_eq!(measure(&options(&tree(), 20, 1), &mut busy).0.outcome(), Outcome::Inconclusive);
+}
+
+#[test]
+fn a_draw_depends_on_the_seed_and_controls_come_first_between_and_last() {
+    let tree = tree();
+    let rows = |seed: u64| {
+        let mut mock = Mock::new(1.0);
+        let (_, json) = measure(&options(&tree, 20, seed), &mut mock);
+        (mock.measured, json)
+    };
+    let (once, again, other) = (rows(1), rows(1), rows(2));
+    assert_eq!(once.0, again.0);
+    assert_ne!(once.0, other.0);
+    let (first, last) = (&once.0[..3], &once.0[26..]);
+    assert_eq!((first, &once.0[13..16], once.0.len()), (last, last, 29));
+}
+
+#[test]
+fn the_recipe_is_that_of_the_rows() {
+    let (tree, mut mock) = (tree(), Mock::new(1.0));
+    let mut options = options(&tree, 3, 1);
+    options.filter = Some("m = 1 AND gemm_dtype = 'bfloat16'".into());
+    let (remeasured, _) = measure(&options, &mut mock);
+    let work = &mock.works[0];
+    assert_eq!((work.copies, work.warmups, work.runs), (6, 3, 6));
+    let point = &remeasured.samples[0].points[0].point;
+    assert!(point.key.contains(&("m".to_owned(), 1.into())), "{:?}", point.key);
+    assert_eq!(work.size("m"), 1);
+}
+
+#[test]
+fn points_that_do_not_fit_are_replaced_and_counted() {
+    let mut mock = Mock::new(1.0);
+    mock.about.memory_bytes = Some(500_000_000);
+    let (remeasured, json) = measure(&options(&tree(), 40, 1), &mut mock);
+    let sample = &remeasured.samples[0];
+    assert!(sample.replaced > 0);
+    assert!(sample.points.iter().all(|p| p.point.work.as_ref().unwrap().bytes() <= 500_000_000));
+    assert!(json.contains(&format!("\"replaced\": {}", sample.replaced)));
+}
+
+#[test]
+fn another_gpu_is_not_compared() {
+    let mut mock = Mock::new(1.0);
+    mock.about.name = "NVIDIA L4".into();
+    let error = remeasure::run(&options(&tree(), 5, 1), &mut mock, &Silent).unwrap_err();
+    assert!(error.message.contains("NVIDIA L4") && error.message.contains("h200_sxm"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_selected_is_told() {
+    let tree = tree();
+    let fails = |filter: &str| {
+        let mut options = options(&tree, 5, 1);
+        options.filter = Some(filter.into());
+        remeasure::run(&options, &mut Mock::new(1.0), &Silent).unwrap_err().to_string()
+    };
+    assert!(fails("dtype = 'fp8'").contains("no column matches 'dtype'"));
+    assert!(fails("m +").starts_with("--where"), "{}", fails("m +"));
+    assert!(fails("m = 7777").contains("no row"), "{}", fails("m = 7777"));
+    let mut options = options(&tree, 5, 1);
+    options.selection = Selection { tables: vec!["moe".into()], ..Selection::default() };
+    let error = remeasure::run(&options, &mut Mock::new(1.0), &Silent).unwrap_err();
+    assert!(error.message.contains("no table matches"), "{error}");
+}
+
+/// A runner in the shell that answers a factor of 1 for the points that it is told.
+fn command(tree: &Tree, answer: &str) -> String {
+    let script = format!(
+        "#!/bin/sh\nread hello\necho '{{\"device\": \"NVIDIA H200\"}}'\nid=0\n\
+         while read -r line; do\n  echo '{{\"id\": '$id', {answer}}}'\n  id=$((id + 1))\ndone\n"
+    );
+    format!("sh {}", tree.file("runner.sh", script).display())
+}
+
+fn process(tree: &Tree, answer: &str, more: &[&str]) -> Run {
+    let (root, command) = (tree.path().display().to_string(), command(tree, answer));
+    let mut args = vec!["remeasure", "--root", &root, "--device", "process"];
+    args.extend(["--command", &command]);
+    args.extend(more);
+    run(&args)
+}
+
+#[test]
+#[cfg(unix)]
+fn a_command_measures_and_the_report_says_so_in_every_format() {
+    let tree = tree();
+    let answer = "\"samples_ms\": [0.5, 0.5, 0.5], \"power_w\": 300";
+    let json = process(&tree, answer, &["--format", "json", "--sample", "10", "--seed", "3"]);
+    let document = json.json();
+    assert_eq!((json.code(), document["verdict"].as_str()), (1, Some("FAIL")), "{}", json.err());
+    assert_eq!(document["schema"], "perfdb-gate/v1");
+    let measurements = document["measurements"].as_array().unwrap();
+    assert_eq!(measurements.len(), 10);
+    let first = &measurements[0];
+    assert_eq!((first["path"].as_str(), first["measured_ms"].as_f64()), (Some(TABLE), Some(0.5)));
+    assert_eq!(first["samples_ms"].as_array().unwrap().len(), 3);
+    assert_eq!(first["power_w"], 300.0);
+    assert!(first["key"]["gemm_dtype"] == "bfloat16" && first["key"].get("latency").is_none());
+    let human = process(&tree, answer, &["--sample", "10", "--seed", "3"]);
+    assert_eq!(human.code(), 1);
+    for part in ["seed 3", "FAIL", "bias", "within 2 %", "fails 9 times of 10"] {
+        assert!(human.out().contains(part), "{part} in {}", human.out());
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn every_format_tells_a_table_that_does_not_hold() {
+    let tree = tree();
+    for format in ["sarif", "github", "junit", "markdown"] {
+        let run = process(&tree, "\"samples_ms\": [0.5]", &["--format", format]);
+        assert_eq!(run.code(), 1, "{format}: {}", run.err());
+        assert!(run.out().contains("gemm_perf") && run.out().contains("FAIL"), "{}", run.out());
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn proxies_are_shown_and_never_failed_on() {
+    let run = process(&tree(), "\"samples_ms\": [9], \"proxy\": \"another kernel\"", &[]);
+    assert_eq!(run.code(), 3, "{}", run.out());
+    assert!(run.out().contains("proxy: another kernel"), "{}", run.out());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_command_that_breaks_is_an_error_without_a_report() {
+    let output = tempfile::TempDir::new().unwrap();
+    let file: PathBuf = output.path().join("report.json");
+    let run = process(&tree(), "\"samples_ms\": [0]", &["--output", &file.display().to_string()]);
+    assert_eq!((run.code(), run.err().lines().count()), (2, 2), "{}", run.err());
+    assert!(!file.exists());
+    let failed = common::run(&["remeasure", "--device", "process", "--command", "exit 4"]);
+    assert_eq!(failed.code(), 2);
+    assert!(failed.err().contains("exit 4"), "{}", failed.err());
+}
+
+#[test]
+fn without_a_gpu_it_says_what_it_looked_for() {
+    // On a machine with a GPU there is nothing to see here.
+    if std::path::Path::new("/dev/nvidiactl").exists() || std::path::Path::new("/dev/dxg").exists()
+    {
+        return;
+    }
+    let tree = tree();
+    let root = tree.path().display().to_string();
+    let run = run(&["remeasure", "--root", &root, "--sample", "20"]);
+    assert_eq!((run.code(), run.out().as_str()), (2, ""));
+    assert!(run.err().contains("no GPU to measure on"), "{}", run.err());
+    assert_eq!(run.err().lines().count(), 2, "{}", run.err());
+}
+
+#[test]
+fn the_runner_is_part_of_the_binary() {
+    let run = run(&["remeasure", "--print-runner"]);
+    assert_eq!(run.code(), 0);
+    assert!(run.out().contains("torch.nn.functional.linear"));
+}
