@@ -107,8 +107,9 @@ fn a_draw_depends_on_the_seed_and_controls_come_first_between_and_last() {
     let (once, again, other) = (rows(1), rows(1), rows(2));
     assert_eq!(once.0, again.0);
     assert_ne!(once.0, other.0);
-    let (first, last) = (&once.0[..3], &once.0[26..]);
-    assert_eq!((first, &once.0[13..16], once.0.len()), (last, last, 29));
+    // Once uncounted, to wake the card.
+    let (wakes, first, last) = (&once.0[..3], &once.0[3..6], &once.0[29..]);
+    assert_eq!((wakes, first, &once.0[16..19], once.0.len()), (last, last, last, 32));
 }
 
 #[test]
