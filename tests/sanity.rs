@@ -587,7 +587,7 @@ fn the_comment_and_the_human_report_read_as_shown() {
 
     ```mermaid
     xychart-beta
-        title "gemm_perf on h200_sxm, sglang 0.5.14"
+        title "gemm_perf on h200_sxm, sglang 0.5.14: n=1024 k=64"
         x-axis "m" ["2", "80", "32.8k"]
         y-axis "part of the speed-of-light bound reached" 0 --> 1.1
         line [0.00984, 0.0108, 0.181]

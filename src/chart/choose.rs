@@ -89,7 +89,7 @@ pub fn figure(
     let scope_before = was.map(|c| Subject { table: c.base, ..of }.scope());
     let base =
         scope_before.as_ref().map(|s| Side::new(s, &x, &fixed, &panel, chart)).transpose()?;
-    let names = names(&head, &chosen);
+    let (names, columns) = names(&head, &chosen);
     let none = BTreeSet::new();
     let mut panels =
         [Panel::of("latency, ms"), Panel::of("part of the speed-of-light bound reached")];
@@ -132,9 +132,10 @@ pub fn figure(
             .join("-"),
         title: format!("{} on {}, {} {}", of.spec.name, place.system, place.backend, place.version),
         subtitle: format!(
-            "{} of {} series{told}{bound}{}",
+            "{} of {} series{}{told}{bound}{}",
             chosen.len(),
             head.lines(*first),
+            columns.map(|c| format!(" by {c}")).unwrap_or_default(),
             if slice.is_empty() { String::new() } else { format!("; {}", slice.join(" ")) }
         ),
         x,
@@ -297,8 +298,9 @@ impl<'a> Side<'a> {
         let mut shown: BTreeSet<usize> =
             first.iter().copied().filter(wanted).take(SERIES).collect();
         // The rest from fast to slow, evenly, and not the very first and last of many.
-        let free = SERIES.saturating_sub(shown.len()).min(pool.len());
-        shown.extend((0..free).map(|n| (2 * n + 1) * pool.len() / (2 * free)));
+        let left: Vec<usize> = (0..pool.len()).filter(|i| !shown.contains(i)).collect();
+        let free = SERIES.saturating_sub(shown.len()).min(left.len());
+        shown.extend((0..free).map(|n| left[(2 * n + 1) * left.len() / (2 * free)]));
         shown.into_iter().map(|i| pool[i].clone()).collect()
     }
 
@@ -350,15 +352,30 @@ impl<'a> Side<'a> {
     }
 }
 
-/// What each series differs in from the others.
-fn names(side: &Side<'_>, chosen: &[Vec<usize>]) -> Vec<String> {
+/// What each series differs in from the others (of one alone, its numbers), and the names of that
+/// where there is room for the values only.
+fn names(side: &Side<'_>, chosen: &[Vec<usize>]) -> (Vec<String>, Option<String>) {
+    /// Characters beside a line.
+    const ROOM: usize = 22;
     let told: Vec<_> = chosen.iter().map(|rows| side.keys.show(rows[0])).collect();
-    let varies = |i: usize| told.iter().any(|t| t[i].1 != told[0][i].1);
-    let name = |parts: &Vec<(String, serde_json::Value)>| {
-        let parts = parts.iter().enumerate().filter(|(i, _)| varies(*i));
-        parts.map(|(_, (k, v))| format!("{k}={}", text(v))).collect::<Vec<_>>().join(" ")
+    let alone = told.len() == 1;
+    let varies = |i: &usize| {
+        told.iter().any(|t| t[*i].1 != told[0][*i].1) || alone && told[0][*i].1.is_number()
     };
-    told.iter().map(name).collect()
+    let parts: Vec<usize> = (0..told[0].len()).filter(varies).collect();
+    let full = |t: &Vec<(String, serde_json::Value)>| {
+        let part = |i: &usize| format!("{}={}", t[*i].0, text(&t[*i].1));
+        parts.iter().map(part).collect::<Vec<_>>().join(" ")
+    };
+    let all: Vec<String> = told.iter().map(full).collect();
+    if all.iter().all(|name| name.chars().count() <= ROOM) {
+        return (all, None);
+    }
+    let values = |t: &Vec<(String, serde_json::Value)>| {
+        parts.iter().map(|i| text(&t[*i].1)).collect::<Vec<_>>().join(", ")
+    };
+    let columns = parts.iter().map(|i| told[0][*i].0.as_str()).collect::<Vec<_>>().join(", ");
+    (told.iter().map(values).collect(), Some(columns))
 }
 
 fn text(value: &serde_json::Value) -> String {
