@@ -44,18 +44,8 @@ pub struct Validate {
     /// Only what changed since the merge base with this commit.
     #[arg(long, value_name = "REF", help_heading = "What to judge")]
     pub since: Option<String>,
-    /// Only these systems; `*` stands for any characters, may be repeated.
-    #[arg(long, value_name = "NAME", help_heading = "What to judge")]
-    pub system: Vec<String>,
-    /// Only these backends.
-    #[arg(long, value_name = "NAME", help_heading = "What to judge")]
-    pub backend: Vec<String>,
-    /// Only these versions.
-    #[arg(long, value_name = "VERSION", help_heading = "What to judge")]
-    pub version: Vec<String>,
-    /// Only these tables, with or without `_perf`.
-    #[arg(long, value_name = "NAME", help_heading = "What to judge")]
-    pub table: Vec<String>,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
     /// A collector's log directory: what it classified as failed is missing for a reason.
     #[arg(long, value_name = "DIR", help_heading = "What to judge")]
     pub ledger: Option<PathBuf>,
@@ -120,18 +110,8 @@ pub struct Remeasure {
     /// Tables of a commit, read without a checkout, instead of the files on disk.
     #[arg(long = "ref", value_name = "REF", help_heading = "What to measure")]
     pub reference: Option<String>,
-    /// Only these systems; without this, those that the device is.
-    #[arg(long, value_name = "NAME", help_heading = "What to measure")]
-    pub system: Vec<String>,
-    /// Only these backends; `*` stands for any characters, may be repeated.
-    #[arg(long, value_name = "NAME", help_heading = "What to measure")]
-    pub backend: Vec<String>,
-    /// Only these versions.
-    #[arg(long, value_name = "VERSION", help_heading = "What to measure")]
-    pub version: Vec<String>,
-    /// Only these tables, with or without `_perf`.
-    #[arg(long, value_name = "NAME", help_heading = "What to measure")]
-    pub table: Vec<String>,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
     /// Only these rows: "gemm_dtype = 'bfloat16' AND m <= 256", or an exact key.
     #[arg(long = "where", value_name = "EXPR", help_heading = "What to measure")]
     pub filter: Option<String>,
@@ -169,6 +149,23 @@ pub enum DeviceName {
     Cuda,
     /// A command.
     Process,
+}
+
+/// Which tables; `*` stands for any characters.
+#[derive(Debug, Args)]
+pub struct SelectionArgs {
+    /// Only these systems; `*` stands for any characters, may be repeated.
+    #[arg(long, value_name = "NAME", help_heading = "Which tables")]
+    pub system: Vec<String>,
+    /// Only these backends.
+    #[arg(long, value_name = "NAME", help_heading = "Which tables")]
+    pub backend: Vec<String>,
+    /// Only these versions.
+    #[arg(long, value_name = "VERSION", help_heading = "Which tables")]
+    pub version: Vec<String>,
+    /// Only these tables, with or without `_perf`.
+    #[arg(long, value_name = "NAME", help_heading = "Which tables")]
+    pub table: Vec<String>,
 }
 
 /// Which rules run.

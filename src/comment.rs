@@ -146,54 +146,26 @@ pub fn render(report: &Report, outcome: Outcome, extras: Extras<'_>) -> Result<S
     let diff = report.diff.as_ref().unwrap_or(&empty);
     let cuts: [fn(&mut View); 11] = [
         |_| {},
-        |view| {
-            let tables = plural(view.tables.len(), "table");
-            view.tables.clear();
-            view.left_out.push(format!("{tables} in the JSON report (`--format json`)."));
+        |v| leave_out(&mut v.tables, "table", "the JSON report (`--format json`)", &mut v.left_out),
+        |v| leave_out(&mut v.files, "file", "the JSON report", &mut v.left_out),
+        |v| v.sketches.clear(),
+        |v| {
+            let folder = v.folder.as_deref().unwrap_or_default();
+            leave_out(&mut v.charts, "chart", folder, &mut v.left_out);
         },
-        |view| {
-            let files = plural(view.files.len(), "file");
-            view.files.clear();
-            view.left_out.push(format!("{files} beside the tables in the JSON report."));
-        },
-        |view| view.sketches.clear(),
-        |view| {
-            let charts = plural(view.charts.len(), "chart");
-            view.charts.clear();
-            view.left_out.push(format!("{charts} in {}.", view.folder.as_deref().unwrap_or("")));
-        },
-        |view| {
-            if let Some(tried) = &mut view.smoke {
+        |v| {
+            if let Some(tried) = &mut v.smoke {
                 tried.output.clear();
             }
         },
-        |view| {
-            for told in &mut view.findings {
-                told.rows.clear();
-            }
-            view.left_out.push("Rows of the findings in the JSON report.".to_owned());
+        |v| {
+            v.findings.iter_mut().for_each(|told| told.rows.clear());
+            v.left_out.push("Rows of the findings in the JSON report.".to_owned());
         },
-        |view| {
-            let faults = plural(view.faults.len(), "table");
-            view.faults.clear();
-            view.left_out
-                .push(format!("{faults} of which a side cannot be read in the JSON report."));
-        },
-        |view| {
-            let versions = plural(view.versions.len(), "version");
-            view.versions.clear();
-            view.left_out.push(format!("{versions} in the JSON report."));
-        },
-        |view| {
-            let more = plural(view.more.len(), "more finding");
-            view.more.clear();
-            view.left_out.push(format!("{more} in the JSON report."));
-        },
-        |view| {
-            let findings = plural(view.findings.len(), "finding");
-            view.findings.clear();
-            view.left_out.push(format!("{findings} in the JSON report."));
-        },
+        |v| leave_out(&mut v.faults, "unreadable table", "the JSON report", &mut v.left_out),
+        |v| leave_out(&mut v.versions, "version", "the JSON report", &mut v.left_out),
+        |v| leave_out(&mut v.more, "more finding", "the JSON report", &mut v.left_out),
+        |v| leave_out(&mut v.findings, "finding", "the JSON report", &mut v.left_out),
     ];
     let mut view = view(report, outcome, diff);
     let Extras { figures, folder, smoke } = extras;
@@ -212,6 +184,14 @@ pub fn render(report: &Report, outcome: Outcome, extras: Extras<'_>) -> Result<S
         }
     }
     Ok(text)
+}
+
+/// Clears a section, with a line that says how much of what is where instead.
+fn leave_out<T>(section: &mut Vec<T>, what: &str, place: &str, left_out: &mut Vec<String>) {
+    if !section.is_empty() {
+        left_out.push(format!("{} in {place}.", plural(section.len(), what)));
+    }
+    section.clear();
 }
 
 /// The verdict, in a few words.

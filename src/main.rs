@@ -21,7 +21,10 @@ use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
 use perfdb_gate::{comment, explain, noise, remeasure, sanity, smoke, validate};
 
-use cli::{Cli, Command, DeviceName, FailOn, FormatName, OutputArgs, Remeasure, Sanity, Validate};
+use cli::{
+    Cli, Command, DeviceName, FailOn, FormatName, OutputArgs, Remeasure, Sanity, SelectionArgs,
+    Validate,
+};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -41,12 +44,8 @@ fn main() -> ExitCode {
             report::print(&explain::story(specs.rule(&args.rule)?))?;
             Ok(0)
         }),
-        Command::Noise(args) => {
-            noise::run(&args.root, args.reference.as_deref()).and_then(|noise| {
-                write(args.output.as_deref(), &noise.yaml())?;
-                Ok(0)
-            })
-        }
+        Command::Noise(args) => noise::run(&args.root, args.reference.as_deref())
+            .and_then(|noise| print(args.output.as_deref(), noise.yaml())),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),
@@ -72,12 +71,7 @@ fn run_validate(args: Validate) -> Result<u8> {
     let options = validate::Options {
         root: args.root,
         reference: args.reference,
-        selection: Selection {
-            systems: args.system,
-            backends: args.backend,
-            versions: args.version,
-            tables: args.table,
-        },
+        selection: args.selection.into(),
         since: args.since,
         only: args.rules.only,
         skip: args.rules.skip,
@@ -149,6 +143,17 @@ fn run_sanity(args: Sanity) -> Result<u8> {
     Ok(outcome.verdict.code())
 }
 
+impl From<SelectionArgs> for Selection {
+    fn from(args: SelectionArgs) -> Self {
+        Self {
+            systems: args.system,
+            backends: args.backend,
+            versions: args.version,
+            tables: args.table,
+        }
+    }
+}
+
 /// `sanity` without a base: charts of what is there.
 fn run_overview(args: &Sanity) -> Result<u8> {
     let systems = Selection { systems: args.system.clone(), ..Selection::default() };
@@ -183,20 +188,12 @@ fn least(fail_on: FailOn) -> Option<Severity> {
 
 fn run_remeasure(args: Remeasure) -> Result<u8> {
     if args.print_runner {
-        let mut outputs = Outputs::default();
-        outputs.add(args.output.output.as_deref().unwrap_or(Path::new("-")), PYTORCH.to_owned());
-        outputs.write()?;
-        return Ok(0);
+        return print(args.output.output.as_deref(), PYTORCH.to_owned());
     }
     let options = remeasure::Options {
         root: args.root,
         reference: args.reference,
-        selection: Selection {
-            systems: args.system,
-            backends: args.backend,
-            versions: args.version,
-            tables: args.table,
-        },
+        selection: args.selection.into(),
         filter: args.filter,
         sample: args.sample as usize,
         seed: args.seed,
@@ -215,6 +212,14 @@ fn run_remeasure(args: Remeasure) -> Result<u8> {
     outputs.report(&report, &[], outcome, &args.output)?;
     outputs.write()?;
     Ok(outcome.verdict.code())
+}
+
+/// Writes a text to a file, or to standard output where none is named.
+fn print(file: Option<&Path>, text: String) -> Result<u8> {
+    let mut outputs = Outputs::default();
+    outputs.add(file.unwrap_or(Path::new("-")), text);
+    outputs.write()?;
+    Ok(0)
 }
 
 /// What a run writes: all of it is made before any of it is there.
@@ -270,22 +275,16 @@ impl Outputs {
         if let Some(path) = &args.html {
             self.add(path, report::page(report, outcome, drawings)?);
         }
-        let path = args.output.as_deref().unwrap_or(Path::new("-"));
-        self.add(path, report::render(report, outcome, format)?);
+        self.add(
+            args.output.as_deref().unwrap_or(Path::new("-")),
+            report::render(report, outcome, format)?,
+        );
         Ok(())
     }
 
     fn write(self) -> Result<()> {
         report::write_all(&self.folders, &self.files)?;
         report::print(&self.text)
-    }
-}
-
-/// Writes to a file, or to standard output where none (or `-`) is named.
-fn write(file: Option<&Path>, text: &str) -> Result<()> {
-    match file {
-        Some(path) if path.as_os_str() != "-" => report::write_whole(path, text.as_bytes()),
-        _ => report::print(text),
     }
 }
 

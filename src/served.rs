@@ -63,9 +63,10 @@ impl<'a> Editions<'a> {
         self.0.iter()
     }
 
-    /// Those strictly before `edition`, as the loader orders them.
-    pub fn before(&self, edition: &Edition<'a>) -> impl Iterator<Item = &Edition<'a>> {
-        self.0.iter().filter(|e| e.parsed.is_some() && e.parsed < edition.parsed)
+    /// Those strictly before `version`, as the loader orders them.
+    pub fn before(&self, version: &str) -> impl Iterator<Item = &Edition<'a>> {
+        let version = Version::from_str(version).ok();
+        self.0.iter().filter(move |e| e.parsed.is_some() && e.parsed < version)
     }
 }
 
@@ -126,8 +127,18 @@ impl<'a> Shelf<'a> {
         editions: &Editions<'a>,
         edition: &Edition<'a>,
     ) -> Served<'a> {
-        let place = &edition.files[0].place;
-        Served::new(spec, editions, edition, &self.donors(place, &spec.name))
+        let donors = self.donors(&edition.files[0].place, &spec.name);
+        Served::new(editions, edition.version, spec.shared, &donors)
+    }
+
+    /// What a version of a system's backend reads of a table, whether or not it has one itself.
+    pub fn read(&self, place: &Place, table: &str, shared: bool, donors: &[&str]) -> Served<'a> {
+        let backends = self.tables.get(table);
+        let systems = backends.and_then(|b| b.get(place.backend.as_str()));
+        match systems.and_then(|s| s.get(place.system.as_str())) {
+            Some(editions) => Served::new(editions, &place.version, shared, donors),
+            None => Served::default(),
+        }
     }
 
     /// The version that counts: the one that the system's YAML names for the backend (a library's,
@@ -203,24 +214,19 @@ pub struct Served<'a> {
 }
 
 impl<'a> Served<'a> {
-    /// Of `edition`; `donors` are the versions that its reuse.yaml names.
-    fn new(
-        spec: &TableSpec,
-        editions: &Editions<'a>,
-        edition: &Edition<'a>,
-        donors: &[&str],
-    ) -> Self {
-        let own = edition.files.clone();
-        if !spec.shared {
+    /// Of `version`; `donors` are the versions that its reuse.yaml names. Of a table that is not
+    /// `shared` nothing but its own.
+    fn new(editions: &Editions<'a>, version: &str, shared: bool, donors: &[&str]) -> Self {
+        let own = editions.get(version).map_or_else(Vec::new, |e| e.files.clone());
+        if !shared {
             return Self { own, ..Self::default() };
         }
-        let declared =
-            |e: &&Edition<'a>| donors.contains(&e.version) && e.version != edition.version;
+        let declared = |e: &&Edition<'a>| donors.contains(&e.version) && e.version != version;
         let files = |e: &Edition<'a>| e.files.clone();
         Self {
             own,
             donors: editions.iter().filter(declared).flat_map(files).collect(),
-            earlier: editions.before(edition).filter(|e| !declared(e)).flat_map(files).collect(),
+            earlier: editions.before(version).filter(|e| !declared(e)).flat_map(files).collect(),
         }
     }
 
@@ -229,9 +235,9 @@ impl<'a> Served<'a> {
         self.own.iter().chain(&self.donors).copied()
     }
 
-    /// All of them.
-    pub fn files(&self) -> impl Iterator<Item = &'a TableFile> {
-        self.fresh().chain(self.earlier.iter().copied())
+    /// All of them, in that order.
+    pub fn files(self) -> impl Iterator<Item = &'a TableFile> + use<'a> {
+        self.own.into_iter().chain(self.donors).chain(self.earlier)
     }
 }
 
@@ -267,8 +273,7 @@ mod tests {
         editions.0.sort_by_cached_key(|e| (e.parsed.clone(), e.version));
         let order: Vec<&str> = editions.iter().map(|e| e.version).collect();
         assert_eq!(order, ["odd", "0.9.0", "0.10.0rc1", "0.10.0"]);
-        let newest = editions.get("0.10.0").unwrap();
-        let before: Vec<&str> = editions.before(newest).map(|e| e.version).collect();
+        let before: Vec<&str> = editions.before("0.10.0").map(|e| e.version).collect();
         assert_eq!(before, ["0.9.0", "0.10.0rc1"], "one that cannot be ordered is passed over");
     }
 }

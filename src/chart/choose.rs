@@ -4,38 +4,15 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::spec::ChartSpec;
 use super::{Figure, Kind, Line, Panel, Point};
-use crate::catalog::Place;
 use crate::diff::RowDiff;
 use crate::expr::{ExprError, Scope, Vals};
-use crate::spec::{ColumnKind, KeyPart, Lookups, TableSpec, measured_unit};
-use crate::system::System;
+use crate::spec::{ColumnKind, KeyPart, measured_unit};
 use crate::table::{Column, Keys, Table, TableScope};
 
 /// Series in a chart: as many as there are colours that everybody tells apart.
 const SERIES: usize = 6;
 /// Points that make a line.
 const POINTS: usize = 3;
-
-/// A table to be drawn.
-#[derive(Clone, Copy)]
-pub struct Subject<'a> {
-    /// Its rows.
-    pub table: &'a Table,
-    /// What is known of such tables.
-    pub spec: &'a TableSpec,
-    /// Its place.
-    pub place: &'a Place,
-    /// Its machine, where one is described.
-    pub system: Option<&'a System>,
-    /// What its texts stand for.
-    pub lookups: &'a Lookups,
-}
-
-impl<'a> Subject<'a> {
-    fn scope(&self) -> TableScope<'a> {
-        TableScope::new(self.table, self.spec, self.place, self.system, self.lookups)
-    }
-}
 
 /// What changed in a table.
 #[derive(Clone, Copy)]
@@ -56,7 +33,7 @@ pub struct Change<'a> {
 /// When a formula meets a type it cannot work with.
 pub fn figure(
     chart: &ChartSpec,
-    of: Subject<'_>,
+    of: &TableScope<'_>,
     change: Option<Change<'_>>,
     marked: &BTreeSet<usize>,
 ) -> Result<Option<Figure>, ExprError> {
@@ -75,8 +52,7 @@ pub fn figure(
         Some(columns) => columns.iter().filter_map(|c| KeyPart::column(c)).collect(),
         None => fixed.iter().filter(|p| is_text(of.table, &p.name)).cloned().collect(),
     };
-    let scope = of.scope();
-    let head = Side::new(&scope, &x, &fixed, &panel, chart)?;
+    let head = Side::new(of, &x, &fixed, &panel, chart)?;
     let moved: Vec<usize> = match change {
         Some(c) if c.rows.changed.is_empty() => c.rows.added.iter().map(|r| *r as usize).collect(),
         Some(c) => c.rows.changed.iter().map(|(_, r)| *r as usize).collect(),
@@ -86,7 +62,8 @@ pub fn figure(
     let Some(first) = chosen.first().and_then(|rows| rows.first()) else { return Ok(None) };
 
     let was = change.filter(|c| !c.rows.changed.is_empty());
-    let scope_before = was.map(|c| Subject { table: c.base, ..of }.scope());
+    let scope_before =
+        was.map(|c| TableScope::new(c.base, of.spec, of.place, of.system, of.lookups));
     let base =
         scope_before.as_ref().map(|s| Side::new(s, &x, &fixed, &panel, chart)).transpose()?;
     let (names, columns) = names(&head, &chosen);
@@ -94,7 +71,7 @@ pub fn figure(
     let mut panels =
         [Panel::of("latency, ms"), Panel::of("part of the speed-of-light bound reached")];
     if let Some(rate) = &chart.rate {
-        let limit = rate.limit.as_ref().map(|l| l.numbers(&scope)).transpose()?;
+        let limit = rate.limit.as_ref().map(|l| l.numbers(of)).transpose()?;
         let limit = limit.map(|l| l.get(*first)).filter(|l| *l > 0.0);
         panels[1] = Panel { limit, ..Panel::of(&rate.name) };
     }
@@ -150,7 +127,7 @@ impl Panel {
 }
 
 /// The column along the axis.
-fn axis(chart: &ChartSpec, of: Subject<'_>) -> Option<String> {
+fn axis(chart: &ChartSpec, of: &TableScope<'_>) -> Option<String> {
     let values = |name: &str| distinct(of.table.column(name)?);
     if let Some(x) = &chart.x {
         return (values(x)? >= POINTS).then(|| x.clone());
@@ -385,7 +362,7 @@ fn text(value: &serde_json::Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::Format;
+    use crate::catalog::{Format, Place};
     use crate::spec::Specs;
 
     /// Synthetic rows: three dtypes, ten shapes, ten sizes.
@@ -414,17 +391,12 @@ mod tests {
     fn drawn(base: Option<&Table>, head: &Table, marked: &[usize]) -> Figure {
         let specs = Specs::embedded().unwrap();
         let place = place();
-        let of = Subject {
-            table: head,
-            spec: &specs.tables["gemm_perf"],
-            place: &place,
-            system: specs.systems.get("h200_sxm"),
-            lookups: &specs.lookups,
-        };
+        let (spec, system) = (&specs.tables["gemm_perf"], specs.systems.get("h200_sxm"));
+        let of = TableScope::new(head, spec, &place, system, &specs.lookups);
         let rows = base.map(|base| RowDiff::between(base, head));
         let change = base.zip(rows.as_ref()).map(|(base, rows)| Change { base, rows });
         let marked = marked.iter().copied().collect();
-        figure(&ChartSpec::default(), of, change, &marked).unwrap().expect("a chart")
+        figure(&ChartSpec::default(), &of, change, &marked).unwrap().expect("a chart")
     }
 
     #[test]
@@ -463,7 +435,8 @@ mod tests {
         let row = 200 + 20 + 3;
         let figure = drawn(None, &gemm(|_, _, _| 1.0), &[row]);
         assert!(figure.subtitle.ends_with("gemm_dtype=nvfp4"), "{}", figure.subtitle);
-        assert_eq!(figure.marked(), 1);
+        let latency = figure.panels[0].lines.iter().flat_map(|l| &l.points);
+        assert_eq!(latency.filter(|p| p.marked).count(), 1);
     }
 
     #[test]
@@ -472,13 +445,8 @@ mod tests {
         let table = Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
         let specs = Specs::embedded().unwrap();
         let place = place();
-        let of = Subject {
-            table: &table,
-            spec: &specs.tables["gemm_perf"],
-            place: &place,
-            system: None,
-            lookups: &specs.lookups,
-        };
-        assert!(figure(&ChartSpec::default(), of, None, &BTreeSet::new()).unwrap().is_none());
+        let spec = &specs.tables["gemm_perf"];
+        let of = TableScope::new(&table, spec, &place, None, &specs.lookups);
+        assert!(figure(&ChartSpec::default(), &of, None, &BTreeSet::new()).unwrap().is_none());
     }
 }

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Change, ChartSpec, Figure, Subject, choose, draw, raster};
+use super::{Change, ChartSpec, Figure, choose, draw, raster};
 use crate::catalog::TableFile;
 use crate::diff::{Diff, State, TableDiff};
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Severity};
 use crate::parallel;
 use crate::spec::Specs;
-use crate::table::Table;
+use crate::table::{Table, TableScope};
 
 /// Two states of a database, what changed between them and what was found.
 pub struct Gallery<'a> {
@@ -143,16 +143,11 @@ fn draw_table(
 ) -> Result<Option<Figure>> {
     let system = state.catalog.systems.get(&file.place.system);
     let spec = specs.table(file, Some(table));
-    let of = Subject {
-        table,
-        spec: &spec,
-        place: &file.place,
-        system: system.and_then(|s| s.system.as_ref().ok()),
-        lookups: &specs.lookups,
-    };
+    let system = system.and_then(|s| s.system.as_ref().ok());
+    let of = TableScope::new(table, &spec, &file.place, system, &specs.lookups);
     let otherwise = ChartSpec::default();
     let chart = specs.charts.get(&file.table).unwrap_or(&otherwise);
-    choose::figure(chart, of, change, marked).map_err(|e| {
+    choose::figure(chart, &of, change, marked).map_err(|e| {
         Error::new(format!("cannot draw {}: {e}", file.table), "the formula is in charts/")
     })
 }

@@ -1,6 +1,6 @@
 //! Charts that a site draws from text. Its axes are linear, so ratios are shown, not latencies.
 
-use super::{Figure, Kind, Line, short};
+use super::{Figure, Kind, Line, short, three_digits};
 
 /// Points that make a line.
 const FEWEST: usize = 3;
@@ -43,19 +43,9 @@ pub fn mermaid(figure: &Figure) -> Option<String> {
         plain(&figure.x),
         list(&|(x, _)| format!("\"{}\"", short(*x))),
         plain(y),
-        number(most * 1.1),
-        list(&|(_, y)| number(*y)),
+        three_digits(most * 1.1),
+        list(&|(_, y)| three_digits(*y)),
     ))
-}
-
-/// A value of an axis: digits alone, three that count.
-fn number(value: f64) -> String {
-    let digits = (2.0 - value.abs().max(1e-12).log10().floor()).clamp(0.0, 9.0) as usize;
-    let text = format!("{value:.digits$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
 }
 
 /// After over before at the places that both have.

@@ -12,7 +12,7 @@ mod mermaid;
 mod raster;
 mod spec;
 
-pub use choose::{Change, Subject, figure};
+pub use choose::{Change, figure};
 pub use draw::svg;
 pub use gallery::{Drawing, Gallery, drawings, overview};
 pub use mermaid::mermaid;
@@ -80,14 +80,6 @@ pub struct Point {
     pub marked: bool,
 }
 
-impl Figure {
-    /// How many points are of findings.
-    pub fn marked(&self) -> usize {
-        let lines = self.panels.first().map_or(&[][..], |p| &p.lines);
-        lines.iter().flat_map(|l| &l.points).filter(|p| p.marked).count()
-    }
-}
-
 /// A number as axes and hovers show it: three digits, thousands by letter.
 fn short(value: f64) -> String {
     let (value, unit) = match value.abs() {
@@ -96,11 +88,17 @@ fn short(value: f64) -> String {
         v if v >= 1e4 => (value / 1e3, "k"),
         _ => (value, ""),
     };
+    format!("{}{unit}", three_digits(value))
+}
+
+/// A number with the three digits that count, and no more.
+fn three_digits(value: f64) -> String {
     let digits = (2.0 - value.abs().max(1e-12).log10().floor()).clamp(0.0, 9.0) as usize;
     let text = format!("{value:.digits$}");
-    let text =
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text}{unit}")
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ struct Newest<'a> {
     at: &'a CrossContext<'a>,
     /// Place of one of its tables.
     place: &'a Place,
-    version: Version,
     system: &'a System,
 }
 
@@ -42,7 +41,7 @@ fn newest<'a>(at: &'a CrossContext<'a>) -> Vec<Newest<'a>> {
             files.push(file);
         }
     }
-    let newest = |(version, files): (Version, Vec<&'a TableFile>)| {
+    let newest = |files: Vec<&'a TableFile>| {
         let place = &files.first()?.place;
         let system = at.catalog.systems.get(&place.system)?.system.as_ref().ok()?;
         let whole = match at.brings {
@@ -52,9 +51,9 @@ fn newest<'a>(at: &'a CrossContext<'a>) -> Vec<Newest<'a>> {
                 brings.backends.contains(&(place.system.clone(), place.backend.clone()))
             }
         };
-        whole.then_some(Newest { at, place, version, system })
+        whole.then_some(Newest { at, place, system })
     };
-    found.into_values().filter_map(newest).collect()
+    found.into_values().filter_map(|(_, files)| newest(files)).collect()
 }
 
 impl<'a> Newest<'a> {
@@ -151,20 +150,12 @@ impl<'a> Newest<'a> {
     }
 
     /// What the loader reads for a table: the version's own, declared donors, earlier versions.
-    fn sources<'t>(&'t self, table: &'t str) -> impl Iterator<Item = &'t TableFile> {
+    fn sources(&self, table: &str) -> impl Iterator<Item = &'a TableFile> + use<'a> {
         let dirs = self.at.catalog.dirs.values().map(|d| &d.place);
         let own = dirs.filter(|p| p.version == self.place.version && self.is_alike(p));
         let donors: Vec<&str> = own.flat_map(|p| self.at.donors(p, table)).collect();
         let shared = self.at.specs.tables.get(table).is_none_or(|s| s.shared);
-        let fills = move |version: &str| {
-            let earlier = |v: Version| v < self.version;
-            donors.contains(&version) || Version::from_str(version).is_ok_and(earlier)
-        };
-        let reads = move |t: &&TableFile| {
-            let version = &t.place.version;
-            self.is_alike(&t.place) && (*version == self.place.version || shared && fills(version))
-        };
-        self.tables(table).filter(reads)
+        self.at.shelf.read(self.place, table, shared, &donors).files()
     }
 
     fn is_alike(&self, place: &Place) -> bool {
