@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use super::{Column, Fault, Table, Torn};
-use crate::expr::NULL_CODE;
 
 /// Longer than any row; a longer line is no text table.
 const LONGEST_LINE: usize = 1 << 20;
@@ -148,20 +147,7 @@ impl Cells {
                 return Column::Bool { values, nulls };
             }
         }
-        let mut dict: Vec<Arc<str>> = Vec::new();
-        let mut known = std::collections::HashMap::new();
-        let codes = cells
-            .iter()
-            .map(|cell| match cell {
-                None => NULL_CODE,
-                Some(text) => *known.entry(text.clone()).or_insert_with(|| {
-                    dict.push(text.clone());
-                    dict.len() as u32 - 1
-                }),
-            })
-            .collect();
-        let nulls = cells.iter().filter(|c| c.is_none()).count();
-        Column::Text { codes, dict, nulls }
+        Column::texts(cells.iter().map(Option::as_deref))
     }
 }
 

@@ -3,13 +3,16 @@
 mod csv;
 mod key;
 mod parquet;
+mod write;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 pub use key::Keys;
 pub(crate) use key::{mix, number_bits, text_hash};
+pub use write::{encode, write};
 
 use crate::catalog::{Format, Place};
 use crate::expr::{Lookup, NULL_CODE, Scope, Vals, Value};
@@ -107,6 +110,50 @@ impl Table {
 }
 
 impl Column {
+    /// A column of names, each distinct one kept once; `None` is null.
+    pub fn texts<T: AsRef<str>>(cells: impl IntoIterator<Item = Option<T>>) -> Self {
+        let mut dict: Vec<Arc<str>> = Vec::new();
+        let mut known: HashMap<Arc<str>, u32> = HashMap::new();
+        let mut code = |text: &str| match known.get(text) {
+            Some(code) => *code,
+            None => {
+                let (text, code): (Arc<str>, _) = (text.into(), dict.len() as u32);
+                dict.push(text.clone());
+                known.insert(text, code);
+                code
+            }
+        };
+        let cells = cells.into_iter();
+        let codes: Vec<u32> =
+            cells.map(|cell| cell.map_or(NULL_CODE, |text| code(text.as_ref()))).collect();
+        let nulls = codes.iter().filter(|c| **c == NULL_CODE).count();
+        Self::Text { codes, dict, nulls }
+    }
+
+    /// Number of rows; 0 where the type is one that is not decoded.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Int { values, .. } => values.len(),
+            Self::Float { values, .. } => values.len(),
+            Self::Bool { values, .. } => values.len(),
+            Self::Text { codes, .. } => codes.len(),
+            Self::Other(_) => 0,
+        }
+    }
+
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row's name; none where it is null or no name.
+    pub fn text(&self, row: usize) -> Option<&str> {
+        match self {
+            Self::Text { codes, dict, .. } => dict.get(codes[row] as usize).map(AsRef::as_ref),
+            _ => None,
+        }
+    }
+
     /// What it holds, as specs name it.
     pub fn kind(&self) -> Option<ColumnKind> {
         match self {
