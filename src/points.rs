@@ -25,6 +25,7 @@ struct Cooked<'a> {
     recipe: &'a Recipe,
     sizes: Vec<(&'a str, Vals<'a, f64>)>,
     copies: Vals<'a, f64>,
+    runs: Vals<'a, f64>,
 }
 
 impl<'a> Points<'a> {
@@ -74,7 +75,11 @@ impl<'a> Points<'a> {
             cooked.push(Cooked {
                 recipe: own,
                 sizes: own.sizes.iter().map(size).collect::<Result<_, ExprError>>()?,
-                copies: own.copies.numbers(scope)?,
+                copies: match &own.copies {
+                    Some(copies) => copies.numbers(scope)?,
+                    None => Vals::One(1.0),
+                },
+                runs: own.runs.numbers(scope)?,
             });
         }
         Ok(Self { path: &file.entry.path, table, latency, kept, recipes: cooked, recipe })
@@ -107,8 +112,10 @@ impl<'a> Points<'a> {
             weight_fill: own.weight_fill,
             input_fill: own.input_fill,
             cuda_graph: own.cuda_graph,
+            layout: own.layout,
+            rested: own.rested,
             warmups: own.warmups,
-            runs: own.runs,
+            runs: whole(cooked.runs.get(row)).filter(|r| (1..=1_000_000).contains(r))? as u32,
             proxy: own.proxy.clone(),
         })
     }
@@ -138,6 +145,7 @@ impl<'a> Points<'a> {
             decile: stratum.decile,
             recorded_ms: self.latency(row),
             recorded_w: watts,
+            power: false,
             work: self.work(row),
         }
     }

@@ -257,13 +257,15 @@ impl Verdict {
     /// Why the sample is too wide to pass.
     fn vague(&self, limits: &Margins) -> Option<String> {
         let i = self.interval?;
-        // What passes differs no more than any honest collection does, and excludes twice as much.
-        (self.bias.abs() > limits.most_bias || i.low < -2.0 * limits.bias || i.high > 2.0 * limits.bias).then(|| {
+        // What passes differs no more than any honest collection does, and excludes what 19 of 20
+        // honest samples do.
+        let wide = i.low < -limits.excludes || i.high > limits.excludes;
+        (wide || self.bias.abs() > limits.most_bias).then(|| {
             format!(
-                "the median may be off by {} to {}, so the sample does not exclude {:.1} %: take more points",
+                "the median differs by {} ({} to {}), more than honest collections do, but not for certain: take more points",
+                percent(self.bias),
                 percent(i.low),
                 percent(i.high),
-                2.0 * limits.bias * 100.0
             )
         })
     }

@@ -2,7 +2,7 @@
 
 use super::stats::{at_most, rank};
 use crate::noise::Band;
-use crate::spec::Margins;
+use crate::spec::{Margins, Spread};
 
 /// The power of a sample, by the spread of reruns in `rules/noise.yaml`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,8 +34,15 @@ fn at_or_below(band: &Band, limit: f64) -> f64 {
     0.5 + limit.signum() * within(band, limit.abs()) / 2.0
 }
 
+/// A band that is nowhere narrower than what points on another card differ by.
+fn widened(band: &Band, by: &Spread) -> Band {
+    let (p50, p95, p99) = (band.p50.max(by.p50), band.p95.max(by.p95), band.p99.max(by.p99));
+    Band { p50, p95, p99, ..band.clone() }
+}
+
 /// The power of a sample with these bands, a point each.
 pub fn power(bands: &[&Band], limits: &Margins) -> Power {
+    let bands: Vec<Band> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
     let Some(rank) = rank(bands.len(), limits.confidence) else {
         return Power { detects: None, false_alarm: 0.0 };
     };
@@ -67,6 +74,8 @@ mod tests {
         Margins {
             bias: 0.02,
             most_bias: 0.025,
+            elsewhere: Spread::default(),
+            excludes: 0.042,
             confidence: 0.95,
             tail_share: 0.1,
             tail_level: 0.01,

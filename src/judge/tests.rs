@@ -4,6 +4,8 @@ fn limits() -> Margins {
     Margins {
         bias: 0.021,
         most_bias: 0.025,
+        elsewhere: crate::spec::Spread::default(),
+        excludes: 0.042,
         confidence: 0.95,
         tail_share: 0.17,
         tail_level: 0.01,
@@ -23,6 +25,7 @@ fn measured(ratio: f64) -> Measured {
             decile: 1,
             recorded_ms: 1.0,
             recorded_w: None,
+            power: false,
             work: None,
         },
         answer: Ok(Answer { samples_ms, ..Answer::default() }),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::spec::{Dtype, Fill, Inputs, Operation};
+use crate::spec::{Dtype, Fill, Inputs, Layout, Operation};
 
 /// What a device runs for a point: a recipe with a row's figures in it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,6 +33,10 @@ pub struct Work {
     pub input_fill: Fill,
     /// Whether a unit is captured in a CUDA graph.
     pub cuda_graph: bool,
+    /// How the tensors lie in memory.
+    pub layout: Layout,
+    /// Whether the card comes to rest before every sample.
+    pub rested: bool,
     /// Units run before the timed ones.
     pub warmups: u32,
     /// Units timed together; their mean is a sample.
@@ -46,14 +50,6 @@ impl Work {
     /// A size by name; 1 where the operation has none of it.
     pub fn size(&self, name: &str) -> u64 {
         self.sizes.get(name).copied().unwrap_or(1)
-    }
-
-    /// Bytes of an input or weight element.
-    pub fn element(&self) -> u64 {
-        match self.dtype {
-            Dtype::Bfloat16 => 2,
-            Dtype::Fp8 => 1,
-        }
     }
 
     /// Elements of one input.
@@ -78,10 +74,13 @@ impl Work {
         if self.inputs == Inputs::Own { self.copies } else { 1 }
     }
 
-    /// Bytes of device memory that it holds.
+    /// Bytes of device memory that it holds, on each GPU.
     pub fn bytes(&self) -> u64 {
+        if self.operation.is_collective() {
+            return 2 * self.dtype.bytes() * self.size("count");
+        }
         let held = self.inputs_held();
-        self.element() * (held * self.input() + self.copies * self.weight())
+        self.dtype.bytes() * (held * self.input() + self.copies * self.weight())
             + 2 * held * self.output()
     }
 }
@@ -103,6 +102,8 @@ pub struct Point {
     pub recorded_ms: f64,
     /// What the table says, in W.
     pub recorded_w: Option<f64>,
+    /// Whether its power is asked for, which takes a second more.
+    pub power: bool,
     /// By its recipe; a point of a table without one goes to a command only.
     pub work: Option<Work>,
 }
@@ -112,10 +113,10 @@ pub struct Point {
 pub struct Answer {
     /// Every sample, a call's mean time each, in ms.
     pub samples_ms: Vec<f64>,
-    /// Mean power over the timed part, in W.
+    /// Mean power in W over a second of it, where that was asked for.
     #[serde(default)]
     pub power_w: Option<f64>,
-    /// Mean SM clock over the timed part, in MHz.
+    /// Mean SM clock after the samples, in MHz.
     #[serde(default)]
     pub clocks_mhz: Option<f64>,
     /// Why the clocks were held down, by NVML's names.

@@ -134,6 +134,7 @@ impl Device for Process {
             "table": table.split('.').next(),
             "key": key,
             "samples": SAMPLES,
+            "power": point.power,
             "work": point.work,
         });
         let hint = "the request was for a point of the table; try it by hand";
@@ -187,6 +188,7 @@ mod tests {
             decile: 1,
             recorded_ms: 1.0,
             recorded_w: None,
+            power: false,
             work: None,
         }
     }

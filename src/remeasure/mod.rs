@@ -296,12 +296,15 @@ fn is(system: &System, device: &str) -> bool {
 }
 
 /// Points to measure over and over: spread over the sample's latencies, none of the longest, since
-/// they are measured three times.
+/// they are measured three times. The card rests before each: what they show is not what ran before.
 fn controls(points: &[(Point, Option<Band>)]) -> Vec<Point> {
     let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).collect();
     by_latency.sort_by(|a, b| a.recorded_ms.total_cmp(&b.recorded_ms));
     let count = CONTROLS.min(by_latency.len());
-    (1..=count).map(|i| by_latency[i * by_latency.len() / (count + 2)].clone()).collect()
+    let mut controls: Vec<Point> =
+        (1..=count).map(|i| by_latency[i * by_latency.len() / (count + 2)].clone()).collect();
+    controls.iter_mut().filter_map(|c| c.work.as_mut()).for_each(|w| w.rested = true);
+    controls
 }
 
 /// What the device says against what it measured.

@@ -18,7 +18,7 @@ use include_dir::{Dir, include_dir};
 use serde::de::DeserializeOwned;
 
 pub use limit::{Limit, Limits, NEAREST};
-pub use recipe::{Dtype, Fill, Inputs, Margins, Operation, Recipe, Recipes};
+pub use recipe::{Dtype, Fill, Inputs, Layout, Margins, Operation, Recipe, Recipes, Spread};
 pub use rule::{Example, Rule};
 pub use table::{
     Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,

@@ -25,6 +25,10 @@ pub struct Margins {
     pub bias: f64,
     /// The most that any two were found to differ by: beyond, a sample does not pass.
     pub most_bias: f64,
+    /// How far single points differ on another card with another library.
+    pub elsewhere: Spread,
+    /// A bias, as a log ratio, that the interval must exclude for a sample to pass.
+    pub excludes: f64,
     /// Confidence of intervals.
     pub confidence: f64,
     /// Share of points that an honest collection may have beyond the 99th percentile of reruns.
@@ -33,6 +37,18 @@ pub struct Margins {
     pub tail_level: f64,
     /// Points below which nothing is concluded.
     pub least_points: usize,
+}
+
+/// Percentiles of slower over faster.
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spread {
+    /// Half of them are within it.
+    pub p50: f64,
+    /// 95 % are.
+    pub p95: f64,
+    /// 99 % are.
+    pub p99: f64,
 }
 
 /// How rows of a table and backend were measured.
@@ -49,22 +65,33 @@ pub struct Recipe {
     pub operation: Operation,
     /// Element type of inputs and weights.
     pub dtype: Dtype,
-    /// The operation's sizes by name, as formulas.
+    /// The operation's sizes by name, as formulas; `count` is in elements.
     pub sizes: BTreeMap<String, Expr>,
-    /// Calls with weights of their own in one timed unit; latency is a call's share.
-    pub copies: Expr,
+    /// Calls with weights of their own in one timed unit, 1 where absent; latency is a call's share.
+    #[serde(default)]
+    pub copies: Option<Expr>,
     /// Whether the calls read one x or each its own.
+    #[serde(default)]
     pub inputs: Inputs,
     /// What the weights hold.
+    #[serde(default)]
     pub weight_fill: Fill,
     /// What the inputs hold.
+    #[serde(default)]
     pub input_fill: Fill,
     /// Whether the unit was captured in a CUDA graph.
+    #[serde(default)]
     pub cuda_graph: bool,
+    /// How the tensors lay in memory.
+    #[serde(default)]
+    pub layout: Layout,
+    /// Whether the card came to rest before every sample; collectors go on at once.
+    #[serde(default)]
+    pub rested: bool,
     /// Units run before the timed ones.
     pub warmups: u32,
     /// Units timed together; their mean is the sample.
-    pub runs: u32,
+    pub runs: Expr,
     /// Why the kernel that the tool itself runs is not the recorded one.
     #[serde(default)]
     pub proxy: Option<String>,
@@ -81,6 +108,21 @@ pub enum Operation {
     Gemm,
     /// A product per head, strided.
     Bmm,
+    /// Sums over GPUs, all of it on each.
+    AllReduce,
+    /// Parts of all GPUs, joined on each.
+    AllGather,
+    /// Sums over GPUs, a part on each.
+    ReduceScatter,
+    /// A part from each GPU to each other.
+    Alltoall,
+}
+
+impl Operation {
+    /// Whether it is between GPUs.
+    pub fn is_collective(self) -> bool {
+        !matches!(self, Self::Gemm | Self::Bmm)
+    }
 }
 
 /// Element types that are measured.
@@ -91,28 +133,55 @@ pub enum Dtype {
     Bfloat16,
     /// float8 e4m3; the output is bfloat16.
     Fp8,
+    /// float16.
+    Half,
+    /// Whole numbers of a byte.
+    Int8,
+}
+
+impl Dtype {
+    /// Bytes of an element.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Bfloat16 | Self::Half => 2,
+            Self::Fp8 | Self::Int8 => 1,
+        }
+    }
 }
 
 /// Whether calls share their input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inputs {
     /// One for all calls of a unit.
+    #[default]
     Shared,
     /// One a call, its output too.
     Own,
 }
 
 /// What a tensor holds; power, and with it time, depends on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fill {
     /// Zeros; uninitialised memory measures like them.
+    #[default]
     Zeros,
     /// One value everywhere.
     Constant,
     /// Standard normal.
     Normal,
+}
+
+/// How tensors lie in memory: a kernel that touches more pages waits for their addresses.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layout {
+    /// One after the other.
+    #[default]
+    Packed,
+    /// Far from each other, as in a process that has run for long.
+    Apart,
 }
 
 impl Recipe {
@@ -131,6 +200,7 @@ impl Recipe {
                 "out_row",
                 "out_batch",
             ],
+            _ => &["count", "gpus"],
         }
     }
 
@@ -143,7 +213,9 @@ impl Recipe {
         if let Some(size) = self.sizes.keys().find(|s| !needed.contains(&s.as_str())) {
             return Some(format!("{name} has a size {size} that its operation has not"));
         }
-        (self.runs == 0).then(|| format!("{name} has no timed run"))
+        let products = [Dtype::Bfloat16, Dtype::Fp8].contains(&self.dtype);
+        (products == self.operation.is_collective())
+            .then(|| format!("{name} has a dtype that its operation has not"))
     }
 }
 
@@ -154,12 +226,13 @@ impl Recipes {
         let share = |v: f64| v > 0.0 && v < 1.0;
         if !share(j.bias)
             || !share(j.most_bias)
+            || !share(j.excludes)
             || !share(j.confidence)
             || !share(j.tail_share)
             || !share(j.tail_level)
         {
             return Some(
-                "judge: bias, most_bias, confidence, tail_share and tail_level lie within 0 and 1"
+                "judge: bias, most_bias, excludes, confidence, tail_share and tail_level lie within 0 and 1"
                     .into(),
             );
         }

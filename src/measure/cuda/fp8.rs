@@ -8,18 +8,18 @@ use cudarc::cublaslt::result::CublasError;
 use cudarc::cublaslt::{result, sys};
 use cudarc::driver::CudaStream;
 
-use super::tensor::Tensor;
+use super::tensor::{Memory, Tensor};
 use crate::measure::Work;
 
 /// cuBLASLt's handle.
 pub struct Lt(sys::cublasLtHandle_t);
 
 /// A product with the algorithm that cuBLASLt chose for it.
-pub struct Plan {
+pub struct Plan<'a> {
     descriptor: sys::cublasLtMatmulDesc_t,
     layouts: [sys::cublasLtMatrixLayout_t; 3],
     chosen: sys::cublasLtMatmulHeuristicResult_t,
-    scale: Tensor,
+    scale: Tensor<'a>,
 }
 
 fn failed(e: CublasError) -> String {
@@ -33,16 +33,16 @@ impl Lt {
     }
 
     /// Asks for an algorithm; the library refuses shapes that its kernels do not have.
-    pub fn plan(
+    pub fn plan<'a>(
         &self,
-        stream: &Arc<CudaStream>,
+        memory: &'a Memory,
         work: &Work,
         workspace: usize,
-    ) -> Result<Plan, String> {
+    ) -> Result<Plan<'a>, String> {
         let (m, n, k) = (work.size("m"), work.size("n"), work.size("k"));
         let (wide, narrow) =
             (sys::cudaDataType_t::CUDA_R_16BF, sys::cudaDataType_t::CUDA_R_8F_E4M3);
-        let scale = Tensor::holding(stream, &1f32.to_le_bytes())?;
+        let scale = Tensor::holding(memory, &1f32.to_le_bytes())?;
         let compute = sys::cublasComputeType_t::CUBLAS_COMPUTE_32F;
         let descriptor =
             result::create_matmul_desc(compute, sys::cudaDataType_t::CUDA_R_32F).map_err(failed)?;
@@ -91,7 +91,7 @@ impl Lt {
     /// Enqueues the product of `(weight, input, output)`, by address.
     pub fn run(
         &self,
-        plan: &Plan,
+        plan: &Plan<'_>,
         (weight, input, output): (u64, u64, u64),
         workspace: u64,
         stream: &Arc<CudaStream>,
@@ -131,7 +131,7 @@ impl Drop for Lt {
     }
 }
 
-impl Drop for Plan {
+impl Drop for Plan<'_> {
     fn drop(&mut self) {
         // SAFETY: each was made by the plan and is not used again.
         unsafe {

@@ -9,9 +9,9 @@ use cudarc::cublas::{result as blas, sys as blas_sys};
 use cudarc::driver::CudaStream;
 
 use super::fp8::{Lt, Plan};
-use super::tensor::Tensor;
+use super::tensor::{Memory, Tensor};
 use crate::measure::Work;
-use crate::spec::{Dtype, Fill, Operation};
+use crate::spec::{Dtype, Fill, Layout, Operation};
 
 /// cuBLAS's workspace on this generation, as PyTorch sets it.
 const WORKSPACE: u64 = 32 << 20;
@@ -20,27 +20,26 @@ const WORKSPACE: u64 = 32 << 20;
 pub struct Blas {
     handle: blas_sys::cublasHandle_t,
     lt: Lt,
-    workspace: Tensor,
+    workspace: u64,
+    // Freed when the handle is closed.
+    _memory: Memory,
 }
 
 impl Blas {
     /// Opens both on a stream.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Self, String> {
         let failed = |e: cudarc::cublas::result::CublasError| format!("{:?}", e.0);
-        let workspace = Tensor::new(stream, WORKSPACE, Dtype::Fp8, Fill::Zeros)?;
+        let memory = Memory::new(stream, Layout::Packed);
+        let workspace = Tensor::new(&memory, WORKSPACE, Dtype::Fp8, Fill::Zeros)?.address();
         let handle = blas::create_handle().map_err(failed)?;
         // SAFETY: the handle is new, the stream and the workspace live as long as it does.
         unsafe {
             blas::set_stream(handle, stream.cu_stream().cast()).map_err(failed)?;
-            blas_sys::cublasSetWorkspace_v2(
-                handle,
-                workspace.address() as *mut c_void,
-                WORKSPACE as usize,
-            )
-            .result()
-            .map_err(failed)?;
+            blas_sys::cublasSetWorkspace_v2(handle, workspace as *mut c_void, WORKSPACE as usize)
+                .result()
+                .map_err(failed)?;
         }
-        Ok(Self { handle, lt: Lt::new()?, workspace })
+        Ok(Self { handle, lt: Lt::new()?, workspace, _memory: memory })
     }
 
     /// cuBLAS's version, as 13.0.2.
@@ -67,29 +66,31 @@ pub struct Kernel<'a> {
     blas: &'a Blas,
     stream: &'a Arc<CudaStream>,
     work: &'a Work,
-    weights: Vec<Tensor>,
-    inputs: Vec<Tensor>,
-    outputs: Vec<Tensor>,
-    scaled: Option<Plan>,
+    weights: Vec<Tensor<'a>>,
+    inputs: Vec<Tensor<'a>>,
+    outputs: Vec<Tensor<'a>>,
+    scaled: Option<Plan<'a>>,
 }
 
 impl<'a> Kernel<'a> {
     /// Fills the operands.
     pub fn new(
         stream: &'a Arc<CudaStream>,
+        memory: &'a Memory,
         blas: &'a Blas,
         work: &'a Work,
     ) -> Result<Self, String> {
         if work.operation == Operation::Bmm && work.dtype == Dtype::Fp8 {
             return Err("a batched product in fp8 is not among the native kernels".into());
         }
-        let tensors = |count: u64, elements: u64, dtype, fill| -> Result<Vec<Tensor>, String> {
-            (0..count).map(|_| Tensor::new(stream, elements, dtype, fill)).collect()
+        let tensors = |count: u64, elements: u64, dtype, fill| -> Result<Vec<Tensor<'a>>, String> {
+            memory.next_group()?;
+            (0..count).map(|_| Tensor::new(memory, elements, dtype, fill)).collect()
         };
         let held = work.inputs_held();
         let scaled = match work.dtype {
-            Dtype::Fp8 => Some(blas.lt.plan(stream, work, WORKSPACE as usize)?),
-            Dtype::Bfloat16 => None,
+            Dtype::Fp8 => Some(blas.lt.plan(memory, work, WORKSPACE as usize)?),
+            _ => None,
         };
         Ok(Self {
             weights: tensors(work.copies, work.weight(), work.dtype, work.weight_fill)?,
@@ -110,15 +111,10 @@ impl<'a> Kernel<'a> {
             let addresses = (weight.address(), input.address(), output.address());
             match (&self.scaled, self.work.operation) {
                 (Some(plan), _) => {
-                    self.blas.lt.run(
-                        plan,
-                        addresses,
-                        self.blas.workspace.address(),
-                        self.stream,
-                    )?;
+                    self.blas.lt.run(plan, addresses, self.blas.workspace, self.stream)?;
                 }
                 (None, Operation::Gemm) => self.gemm(addresses)?,
-                (None, Operation::Bmm) => self.bmm(addresses)?,
+                (None, _) => self.bmm(addresses)?,
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! The GPU of this machine, through CUDA's driver and cuBLAS, both loaded at run time: the same binary
 //! starts where there is neither.
 
+mod fabric;
 mod fp8;
 mod kernel;
 mod nvml;
@@ -15,11 +16,14 @@ use cudarc::driver::{CudaContext, CudaStream, DriverError};
 
 use super::{About, Answer, Device, Fault, Point, State, Work};
 use crate::error::{Error, Result};
+use fabric::Fabric;
 use kernel::{Blas, Kernel};
 use nvml::Meter;
+use tensor::Memory;
 
-/// Bytes that stay free: cuBLAS's workspace and CUDA's own needs.
-const RESERVE: usize = 1 << 30;
+/// Bytes that stay free: cuBLAS's workspace, CUDA's own needs, and what lies between tensors that are
+/// apart.
+const RESERVE: usize = 16 << 30;
 
 /// A GPU.
 pub struct Cuda {
@@ -27,6 +31,10 @@ pub struct Cuda {
     blas: Blas,
     meter: Option<Meter>,
     about: About,
+    /// GPUs of this host that NCCL can join.
+    gpus: usize,
+    /// Those that it has joined, kept from point to point.
+    fabric: Option<Fabric>,
 }
 
 /// Why CUDA failed, in its own words.
@@ -106,7 +114,30 @@ impl Cuda {
         about.versions.insert("cuBLAS".into(), blas.version());
         let (free, _) = context.mem_get_info().map_err(failed)?;
         about.memory_bytes = Some(free.saturating_sub(RESERVE) as u64);
-        Ok(Self { stream, blas, meter, about })
+        let nccl = fabric::version();
+        let gpus = if nccl.is_some() { CudaContext::device_count().map_err(failed)? } else { 0 };
+        about.versions.extend(nccl.map(|version| ("NCCL".into(), version)));
+        about.settings.insert("GPUs".into(), gpus.max(1).to_string());
+        // What NCCL is told by its environment decides what it runs.
+        about.settings.extend(std::env::vars().filter(|(name, _)| name.starts_with("NCCL_")));
+        Ok(Self { stream, blas, meter, about, gpus: gpus as usize, fabric: None })
+    }
+
+    fn measure_work(&mut self, work: &Work, power: bool) -> std::result::Result<Answer, String> {
+        if !work.operation.is_collective() {
+            let memory = Memory::new(&self.stream, work.layout);
+            let kernel = Kernel::new(&self.stream, &memory, &self.blas, work)?;
+            return timing::measure(&self.stream, &kernel, work, self.meter.as_ref(), power);
+        }
+        let gpus = work.size("gpus") as usize;
+        if self.fabric.as_ref().is_none_or(|f| f.gpus() != gpus || !f.is_whole()) {
+            self.fabric = None;
+            self.fabric = Some(Fabric::open(gpus)?);
+        }
+        match &self.fabric {
+            Some(fabric) => fabric.measure(work),
+            None => Err("NCCL has joined no GPUs".into()),
+        }
     }
 }
 
@@ -116,17 +147,14 @@ impl Device for Cuda {
     }
 
     fn takes(&self, work: Option<&Work>) -> bool {
-        work.is_some()
+        work.is_some_and(|w| !w.operation.is_collective() || w.size("gpus") <= self.gpus as u64)
     }
 
     fn measure(&mut self, point: &Point) -> std::result::Result<Answer, Fault> {
         let Some(work) = &point.work else {
             return Err(Fault::Point("no recipe says how it was measured".into()));
         };
-        let run = || -> std::result::Result<Answer, String> {
-            let kernel = Kernel::new(&self.stream, &self.blas, work)?;
-            timing::measure(&self.stream, &kernel, work, self.meter.as_ref())
-        };
+        let run = || self.measure_work(work, point.power);
         let answer = match crate::quiet_panics(|| catch_unwind(AssertUnwindSafe(run))) {
             Ok(answer) => answer,
             Err(_) => Err("a CUDA function that it needs is missing".into()),

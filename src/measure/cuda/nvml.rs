@@ -1,19 +1,23 @@
 //! The card's clocks, power, temperature and why it throttles, by NVML. Nothing is ever set.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use nvml_wrapper::{Device, Nvml};
 
-use crate::measure::{About, Answer, State};
+use crate::measure::{About, State};
 
-/// How often the card is read while something is timed.
+/// How often the card is read.
 const EVERY: Duration = Duration::from_millis(25);
-/// Readings that a mean power needs.
-const LEAST_READINGS: usize = 8;
+/// How long a kernel may run without any power cap.
+const QUIET_MS: f64 = 2.0;
+/// How old NVML's readings are at most.
+const LATE: Duration = Duration::from_millis(120);
+/// The share of the fastest clock seen at which a card has come to rest.
+const RESTED: f64 = 0.99;
+/// After which it will not.
+const LONGEST_REST: Duration = Duration::from_millis(600);
 /// How long the card is watched for other work before anything is measured.
 const WATCHED: Duration = Duration::from_millis(600);
 /// Utilisation in percent below which a card is idle: NVML counts its own queries.
@@ -21,15 +25,24 @@ const IDLE: u32 = 5;
 
 /// A card.
 pub struct Meter {
-    nvml: Arc<Nvml>,
+    nvml: Nvml,
     bus: String,
+    /// The fastest SM clock seen, in MHz.
+    fastest: Cell<u32>,
+    /// How long it ran since it last rested.
+    worked_ms: Cell<f64>,
 }
 
 impl Meter {
     /// Opens the card at a PCI address.
     pub fn open(bus: &str) -> Result<Self, String> {
         let nvml = Nvml::init().map_err(|e| format!("NVML does not start: {e}"))?;
-        let meter = Self { nvml: Arc::new(nvml), bus: bus.to_owned() };
+        let meter = Self {
+            nvml,
+            bus: bus.to_owned(),
+            fastest: Cell::default(),
+            worked_ms: Cell::default(),
+        };
         meter.card()?;
         Ok(meter)
     }
@@ -90,55 +103,31 @@ impl Meter {
         self.card().map(|card| state(&card)).unwrap_or_default()
     }
 
-    /// Reads the card until [`Reading::finish`].
-    pub fn start(&self) -> Reading {
-        let done = Arc::new(AtomicBool::new(false));
-        let states = Arc::new(Mutex::new(Vec::new()));
-        let (nvml, bus) = (self.nvml.clone(), self.bus.clone());
-        let (stop, seen) = (done.clone(), states.clone());
-        let thread = std::thread::spawn(move || {
-            let Ok(card) = card(&nvml, &bus) else { return };
-            // A short point is over before the first reading: queries of the driver must not disturb it.
-            loop {
-                std::thread::park_timeout(EVERY);
-                let ended = stop.load(Ordering::Relaxed);
-                let now = state(&card);
-                seen.lock().unwrap_or_else(|e| e.into_inner()).push(now);
-                if ended {
-                    break;
-                }
-            }
-        });
-        Reading { done, states, thread }
+    /// Notes that the card ran for so long.
+    pub fn worked(&self, ms: f64) {
+        self.worked_ms.set(self.worked_ms.get() + ms);
     }
-}
 
-/// A card that is being read.
-pub struct Reading {
-    done: Arc<AtomicBool>,
-    states: Arc<Mutex<Vec<State>>>,
-    thread: JoinHandle<()>,
-}
-
-impl Reading {
-    /// Ends it, and tells what was read.
-    pub fn finish(self, answer: &mut Answer) {
-        self.done.store(true, Ordering::Relaxed);
-        self.thread.thread().unpark();
-        let _ = self.thread.join();
-        let states = self.states.lock().unwrap_or_else(|e| e.into_inner());
-        let mean = |values: Vec<f64>| {
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
-        // The card averages its power over some 100 ms: of a shorter part it says nothing.
-        let watts: Vec<f64> = states.iter().filter_map(|s| s.power_w).collect();
-        answer.power_w = if watts.len() > LEAST_READINGS { mean(watts) } else { None };
-        answer.clocks_mhz = mean(states.iter().filter_map(|s| s.sm_mhz.map(f64::from)).collect());
-        let mut reasons: Vec<String> =
-            states.iter().flat_map(|s| s.throttled.iter().cloned()).collect();
-        reasons.sort();
-        reasons.dedup();
-        answer.throttled = reasons;
+    /// Waits until what ran before no longer holds the clocks down: they are back some 0.3 s after a
+    /// power cap (H200), and a short kernel runs up to 9 % slower until then.
+    pub fn rest(&self) {
+        if self.worked_ms.replace(0.0) < QUIET_MS {
+            return;
+        }
+        let start = Instant::now();
+        // NVML learns of a cap a tenth of a second late.
+        std::thread::sleep(LATE);
+        loop {
+            let Some(mhz) = self.card().ok().and_then(|c| c.clock_info(Clock::SM).ok()) else {
+                return;
+            };
+            let most = self.fastest.get().max(mhz);
+            self.fastest.set(most);
+            if f64::from(mhz) >= RESTED * f64::from(most) || start.elapsed() > LONGEST_REST {
+                return;
+            }
+            std::thread::sleep(EVERY);
+        }
     }
 }
 

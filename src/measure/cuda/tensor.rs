@@ -1,66 +1,160 @@
-//! Device memory with given contents.
+//! Device memory with given contents, laid out as PyTorch lays it out.
+//!
+//! Where operands lie decides how many pages a kernel touches: a product of 5 µs ran 31.5 to 34.7 µs
+//! for six, in one process of PyTorch, by which of its freed blocks it got (H200).
 
+use std::cell::RefCell;
+use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
-use cudarc::driver::{CudaSlice, CudaStream, DevicePtr};
+use cudarc::driver::{CudaStream, result};
 
 use super::told;
 use crate::sample::Random;
-use crate::spec::{Dtype, Fill};
+use crate::spec::{Dtype, Fill, Layout};
 
 /// Elements that are drawn; longer tensors repeat them. Their number is prime, so that rows of a
 /// power of two differ.
 const DRAWN: usize = 4_194_301;
 
-/// Device memory, of bytes.
-pub struct Tensor {
-    memory: CudaSlice<u8>,
+/// Sizes of PyTorch's caching allocator (c10/cuda/CUDACachingAllocator): tensors start at multiples of
+/// [`ALIGNED`]; those of up to [`SMALL`] bytes share blocks of [`SMALL_BLOCK`], those below [`LARGE`]
+/// share blocks of [`MIDDLE_BLOCK`], larger ones have their own, of a multiple of [`SMALL_BLOCK`].
+const ALIGNED: usize = 512;
+const SMALL: usize = 1 << 20;
+const SMALL_BLOCK: usize = 2 << 20;
+const LARGE: usize = 10 << 20;
+const MIDDLE_BLOCK: usize = 20 << 20;
+
+/// What lies between the blocks of a collector that has run for hours: with it, 60 products of under
+/// 0.3 ms ran 2.6 % slower in the median than packed, with an eighth of it 0.1 % (H200).
+const APART: usize = 1 << 30;
+
+/// Memory that tensors are taken from, given back as a whole.
+pub struct Memory {
     stream: Arc<CudaStream>,
+    layout: Layout,
+    blocks: RefCell<Vec<Block>>,
 }
 
-impl Tensor {
-    /// Memory for `elements` of `size` bytes, filled.
+struct Block {
+    address: u64,
+    bytes: usize,
+    used: usize,
+}
+
+impl Memory {
+    /// None yet.
+    pub fn new(stream: &Arc<CudaStream>, layout: Layout) -> Self {
+        Self { stream: stream.clone(), layout, blocks: RefCell::default() }
+    }
+
+    /// Takes memory; its content is whatever was there.
+    fn take(&self, bytes: usize) -> Result<u64, String> {
+        let bytes = bytes.max(1).next_multiple_of(ALIGNED);
+        let size = match bytes {
+            _ if bytes <= SMALL => SMALL_BLOCK,
+            _ if bytes < LARGE => MIDDLE_BLOCK,
+            _ => bytes.next_multiple_of(SMALL_BLOCK),
+        };
+        let room = |b: &&mut Block| b.bytes == size && b.bytes - b.used >= bytes;
+        if let Some(block) = self.blocks.borrow_mut().iter_mut().find(room) {
+            block.used += bytes;
+            return Ok(block.address + (block.used - bytes) as u64);
+        }
+        self.block(size, bytes)
+    }
+
+    /// What is taken from now on lies in blocks of its own, where the layout asks for that.
+    pub fn next_group(&self) -> Result<(), String> {
+        if self.layout == Layout::Packed {
+            return Ok(());
+        }
+        self.blocks.borrow_mut().iter_mut().for_each(|b| b.used = b.bytes);
+        self.block(APART, APART).map(drop)
+    }
+
+    fn block(&self, bytes: usize, used: usize) -> Result<u64, String> {
+        self.stream.context().bind_to_thread().map_err(|e| told(&e))?;
+        // SAFETY: the block is freed once, when this is dropped.
+        let address = unsafe { result::malloc_sync(bytes) }.map_err(|e| told(&e))?;
+        self.blocks.borrow_mut().push(Block { address, bytes, used });
+        Ok(address)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // What still runs must not lose its operands; freeing what cannot be freed leaves nothing to do.
+        let _ = self.stream.synchronize();
+        for block in self.blocks.borrow().iter() {
+            // SAFETY: tensors do not outlive this.
+            let _ = unsafe { result::free_sync(block.address) };
+        }
+    }
+}
+
+/// A part of the memory.
+pub struct Tensor<'a> {
+    address: u64,
+    stream: &'a Arc<CudaStream>,
+    memory: PhantomData<&'a Memory>,
+}
+
+impl<'a> Tensor<'a> {
+    /// A tensor of `elements`, filled.
     pub fn new(
-        stream: &Arc<CudaStream>,
+        memory: &'a Memory,
         elements: u64,
         dtype: Dtype,
         fill: Fill,
     ) -> Result<Self, String> {
-        let size = if dtype == Dtype::Fp8 { 1 } else { 2 };
-        let bytes = (elements * size) as usize;
+        let size = dtype.bytes() as usize;
+        let bytes = elements as usize * size;
+        let stream = memory.stream.cu_stream();
+        let address = memory.take(bytes)?;
         let failed = |e| told(&e);
-        let mut memory = stream.alloc_zeros::<u8>(bytes.max(16)).map_err(failed)?;
-        if fill != Fill::Zeros {
-            let head = bytes.min(DRAWN * size as usize);
-            let mut view = memory.slice_mut(..head);
-            stream.memcpy_htod(&values(dtype, fill)[..head], &mut view).map_err(failed)?;
+        let head = if fill == Fill::Zeros { 0 } else { bytes.min(DRAWN * size) };
+        // SAFETY: all of it lies within the tensor; the values live as long as the program.
+        unsafe {
+            if fill == Fill::Zeros {
+                result::memset_d8_async(address, 0, bytes, stream).map_err(failed)?;
+            } else {
+                let values = &values(dtype, fill)[..head];
+                result::memcpy_htod_async(address, values, stream).map_err(failed)?;
+            }
             // Doubles what is filled, a copy at a time.
-            let mut filled = head;
+            let mut filled = if fill == Fill::Zeros { bytes } else { head };
             while filled < bytes {
                 let more = filled.min(bytes - filled);
-                let (from, mut rest) = memory.split_at_mut(filled);
-                let mut to = rest.slice_mut(..more);
-                stream.memcpy_dtod(&from.slice(..more), &mut to).map_err(failed)?;
+                result::memcpy_dtod_async(address + filled as u64, address, more, stream)
+                    .map_err(failed)?;
                 filled += more;
             }
         }
-        Ok(Self { memory, stream: stream.clone() })
+        Ok(Self { address, stream: &memory.stream, memory: PhantomData })
     }
 
-    /// Memory that holds these bytes.
-    pub fn holding(stream: &Arc<CudaStream>, bytes: &[u8]) -> Result<Self, String> {
-        let memory = stream.clone_htod(bytes).map_err(|e| told(&e))?;
-        Ok(Self { memory, stream: stream.clone() })
+    /// A tensor of these bytes.
+    pub fn holding(memory: &'a Memory, bytes: &[u8]) -> Result<Self, String> {
+        let address = memory.take(bytes.len())?;
+        // SAFETY: the tensor is as long as the bytes, which are copied before this returns.
+        unsafe { result::memcpy_htod_sync(address, bytes) }.map_err(|e| told(&e))?;
+        Ok(Self { address, stream: &memory.stream, memory: PhantomData })
     }
 
     /// Its address on the device.
     pub fn address(&self) -> u64 {
-        self.memory.device_ptr(&self.stream).0
+        self.address
     }
 
-    /// The first bytes, on the host.
+    /// The first bytes, on the host; the tensor has as many.
     pub fn head(&self, bytes: usize) -> Result<Vec<u8>, String> {
-        self.stream.clone_dtoh(&self.memory.slice(..bytes)).map_err(|e| told(&e))
+        self.stream.synchronize().map_err(|e| told(&e))?;
+        let mut head = vec![0u8; bytes];
+        // SAFETY: the tensor has as many bytes.
+        unsafe { result::memcpy_dtoh_sync(&mut head, self.address) }.map_err(|e| told(&e))?;
+        Ok(head)
     }
 }
 

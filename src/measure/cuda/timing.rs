@@ -1,6 +1,7 @@
 //! Timing a kernel as the collectors do: warm-ups, a CUDA graph, events around a number of runs, their mean.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::{CUevent_flags, CUgraphInstantiate_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaGraph, CudaStream, DriverError};
@@ -14,12 +15,18 @@ use crate::measure::{Answer, SAMPLES, Work};
 /// the better for its length.
 const LONGEST_MS: f64 = 1000.0;
 
-/// Takes the samples of a kernel.
+/// How long a point runs on for its power, and how often that is read: as the collectors do. NVML's
+/// reading is itself a mean over a second, so it lags behind.
+const POWER_FOR: Duration = Duration::from_secs(1);
+const POWER_EVERY_MS: f64 = 100.0;
+
+/// Takes the samples of a kernel, and its power where that is asked for.
 pub fn measure(
     stream: &Arc<CudaStream>,
     kernel: &Kernel<'_>,
     work: &Work,
     meter: Option<&Meter>,
+    power: bool,
 ) -> Result<Answer, String> {
     // Loads and plans: nothing of that may be timed or captured.
     kernel.launch()?;
@@ -42,25 +49,43 @@ pub fn measure(
         }
         end.record(stream).map_err(text)?;
         stream.synchronize().map_err(text)?;
-        Ok(f64::from(start.elapsed_ms(&end).map_err(text)?) / f64::from(runs))
+        let elapsed = f64::from(start.elapsed_ms(&end).map_err(text)?);
+        meter.inspect(|m| m.worked(elapsed));
+        Ok(elapsed / f64::from(runs))
     };
     let once = timed(1)?;
     let long = once * f64::from(work.runs) > LONGEST_MS;
     let runs = if long { ((LONGEST_MS / once) as u32).max(1) } else { work.runs };
     let warmups = if long { 1 } else { work.warmups };
-    let reading = meter.map(Meter::start);
-    let mut samples_ms = Vec::new();
+    let mut answer = Answer::default();
+    let mut clocks = Vec::new();
     for _ in 0..SAMPLES {
+        if let (true, Some(meter)) = (work.rested, meter) {
+            meter.rest();
+        }
         for _ in 0..warmups {
             run()?;
         }
+        meter.inspect(|m| m.worked(once * f64::from(warmups)));
         // The collectors wait here, so that the first run starts on an idle card.
         stream.synchronize().map_err(text)?;
-        samples_ms.push(timed(runs)? / work.copies as f64);
+        answer.samples_ms.push(timed(runs)? / work.copies as f64);
+        let state = meter.map(Meter::state).unwrap_or_default();
+        clocks.extend(state.sm_mhz.map(f64::from));
+        answer.throttled.extend(state.throttled);
     }
-    let mut answer = Answer { samples_ms, ..Answer::default() };
-    if let Some(reading) = reading {
-        reading.finish(&mut answer);
+    answer.throttled.sort();
+    answer.throttled.dedup();
+    answer.clocks_mhz = mean(&clocks);
+    if let (true, Some(meter)) = (power, meter) {
+        let batch = (POWER_EVERY_MS / once).clamp(1.0, 100_000.0) as u32;
+        let started = Instant::now();
+        let mut watts = Vec::new();
+        while started.elapsed() < POWER_FOR {
+            timed(batch)?;
+            watts.extend(meter.state().power_w);
+        }
+        answer.power_w = mean(&watts);
     }
     if runs != work.runs {
         answer.note = Some(format!("{runs} runs of a unit of {once:.0} ms, not {}", work.runs));
@@ -75,6 +100,10 @@ fn capture(stream: &Arc<CudaStream>, kernel: &Kernel<'_>) -> Result<CudaGraph, S
     let graph = stream.end_capture(CUgraphInstantiate_flags(0)).map_err(text);
     launched?;
     graph?.ok_or_else(|| "the captured graph is empty".into())
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 fn text(error: DriverError) -> String {
