@@ -24,6 +24,8 @@ pub enum Command {
     Sanity(Box<Sanity>),
     /// Measure a sample of rows again: does the GPU still say what the table says?
     Remeasure(Box<Remeasure>),
+    /// Measure a plan's grid into a table; goes on where it was stopped.
+    Measure(Measure),
     /// List the rules.
     Rules(RulesArgs),
     /// Tell the whole story of a rule.
@@ -121,6 +123,47 @@ pub struct Remeasure {
     /// Seed of the draw.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "What to measure")]
     pub seed: u64,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Measure the power of points whose rows have one, a second each.
+    #[arg(long, help_heading = "How to measure")]
+    pub power: bool,
+    /// Keep what is measured as rows of a table, DIR/TABLE.parquet, with a log and a sidecar beside it.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub record: Option<PathBuf>,
+    /// Print a runner for `--device process` that measures GEMM with PyTorch, and measure nothing.
+    #[arg(long, help_heading = "How to measure")]
+    pub print_runner: bool,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR", help_heading = "How to measure")]
+    pub rules_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `perfdb-gate measure`.
+#[derive(Debug, Args)]
+pub struct Measure {
+    /// A plan by its name, as rules/plans/ has it: gemm, mla_bmm, nccl.
+    #[arg(long, value_name = "NAME")]
+    pub plan: String,
+    /// The folder of a database's data: the table is DIR/<system>/<family>/<backend>/<version>/<table>.parquet,
+    /// with a log of every sample and a sidecar beside it.
+    #[arg(long, value_name = "DIR")]
+    pub output_dir: PathBuf,
+    /// Begin no further point after so many minutes; the same command goes on later.
+    #[arg(long, value_name = "N")]
+    pub minutes: Option<f64>,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR")]
+    pub rules_dir: Option<PathBuf>,
+}
+
+/// What measures.
+#[derive(Debug, Args)]
+pub struct DeviceArgs {
     /// Where to measure: this machine's GPU through CUDA, or a command.
     #[arg(long, value_enum, default_value_t = DeviceName::Cuda, help_heading = "How to measure")]
     pub device: DeviceName,
@@ -132,14 +175,6 @@ pub struct Remeasure {
         help_heading = "How to measure"
     )]
     pub command: Option<String>,
-    /// Print a runner for `--device process` that measures GEMM with PyTorch, and measure nothing.
-    #[arg(long, help_heading = "How to measure")]
-    pub print_runner: bool,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
-    #[arg(long = "rules", value_name = "DIR", help_heading = "How to measure")]
-    pub rules_dir: Option<PathBuf>,
-    #[command(flatten)]
-    pub output: OutputArgs,
 }
 
 /// Where points are measured.

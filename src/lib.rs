@@ -15,13 +15,15 @@
 //! [`news`] tells the findings that the later one brings from old debt, [`chart`] draws what
 //! changed, and [`comment`] tells a pull request of it all. A job such as [`validate`] or
 //! [`sanity`] puts these together. [`remeasure`] takes a [`sample`] of a table's rows back to the
-//! GPU: a [`measure`] device measures them, [`judge`] says whether the table holds.
+//! GPU: a [`measure`] device measures them, [`judge`] says whether the table holds. [`collect`]
+//! measures a plan's grid, and [`record`] keeps what was measured as a table.
 
 pub mod baseline;
 mod blocks;
 pub mod catalog;
 pub mod chart;
 pub mod checks;
+pub mod collect;
 pub mod comment;
 pub mod coverage;
 pub mod diff;
@@ -38,6 +40,7 @@ pub mod news;
 pub mod noise;
 mod parallel;
 mod points;
+pub mod record;
 pub mod remeasure;
 pub mod report;
 pub mod sample;

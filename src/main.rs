@@ -5,6 +5,7 @@ mod cli;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -19,11 +20,11 @@ use perfdb_gate::measure::process::{PYTORCH, Process};
 use perfdb_gate::report::{self, Format, Outcome, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
-use perfdb_gate::{comment, explain, noise, remeasure, sanity, smoke, validate};
+use perfdb_gate::{collect, comment, explain, noise, remeasure, sanity, smoke, validate};
 
 use cli::{
-    Cli, Command, DeviceName, FailOn, FormatName, OutputArgs, Remeasure, Sanity, SelectionArgs,
-    Validate,
+    Cli, Command, DeviceArgs, DeviceName, FailOn, FormatName, Measure, OutputArgs, Remeasure,
+    Sanity, SelectionArgs, Validate,
 };
 
 #[global_allocator]
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Validate(args) => run_validate(*args),
         Command::Sanity(args) => run_sanity(*args),
         Command::Remeasure(args) => run_remeasure(*args),
+        Command::Measure(args) => run_measure(&args),
         Command::Rules(args) => specs(args.rules_dir.as_deref()).and_then(|specs| {
             report::print(&explain::list(&specs))?;
             Ok(0)
@@ -198,11 +200,10 @@ fn run_remeasure(args: Remeasure) -> Result<u8> {
         sample: args.sample as usize,
         seed: args.seed,
         rules: args.rules_dir,
+        power: args.power,
+        record: args.record,
     };
-    let mut device: Box<dyn Device> = match args.device {
-        DeviceName::Cuda => Box::new(Cuda::open()?),
-        DeviceName::Process => Box::new(Process::start(&args.command.unwrap_or_default())?),
-    };
+    let mut device = open(&args.device)?;
     let bar = Bar::of("points");
     let report = remeasure::run(&options, device.as_mut(), &bar);
     bar.0.finish_and_clear();
@@ -212,6 +213,31 @@ fn run_remeasure(args: Remeasure) -> Result<u8> {
     outputs.report(&report, &[], outcome, &args.output)?;
     outputs.write()?;
     Ok(outcome.verdict.code())
+}
+
+fn open(args: &DeviceArgs) -> Result<Box<dyn Device>> {
+    Ok(match args.device {
+        DeviceName::Cuda => Box::new(Cuda::open()?),
+        DeviceName::Process => {
+            Box::new(Process::start(args.command.as_deref().unwrap_or_default())?)
+        }
+    })
+}
+
+fn run_measure(args: &Measure) -> Result<u8> {
+    let options = collect::Options {
+        plan: args.plan.clone(),
+        folder: args.output_dir.clone(),
+        until: args.minutes.map(|m| Duration::from_secs_f64(m.clamp(0.0, 1e6) * 60.0)),
+    };
+    let specs = specs(args.rules_dir.as_deref())?;
+    specs.plan(&options.plan)?;
+    let mut device = open(&args.device)?;
+    let bar = Bar::of("points");
+    let collected = collect::run(&specs, &options, device.as_mut(), &bar);
+    bar.0.finish_and_clear();
+    report::print(&collected?.told())?;
+    Ok(0)
 }
 
 /// Writes a text to a file, or to standard output where none is named.

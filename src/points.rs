@@ -36,7 +36,7 @@ impl<'a> Points<'a> {
         filter: Option<&'a Expr>,
         recipes: &'a Recipes,
     ) -> Result<Self, ExprError> {
-        let (table, spec) = (scope.table, scope.spec);
+        let spec = scope.spec;
         let keys = Keys::new(&spec.key, scope)?;
         let latency = match spec.latency.first() {
             Some(part) => part.value.numbers(scope)?,
@@ -61,6 +61,30 @@ impl<'a> Points<'a> {
                 kept.push(row);
             }
         }
+        Self::cook(file, scope, latency, kept, recipes)
+    }
+
+    /// The rows of a grid that is still to be measured.
+    pub fn to_measure(
+        file: &'a TableFile,
+        scope: &'a TableScope<'a>,
+        filter: Option<&'a Expr>,
+        recipes: &'a Recipes,
+    ) -> Result<Self, ExprError> {
+        let mask = filter.map(|e| e.mask(scope)).transpose()?;
+        let kept = |row: &usize| mask.as_ref().is_none_or(|m| m.get(*row));
+        let kept = (0..scope.rows()).filter(kept).collect();
+        Self::cook(file, scope, Vals::One(f64::NAN), kept, recipes)
+    }
+
+    fn cook(
+        file: &'a TableFile,
+        scope: &'a TableScope<'a>,
+        latency: Vals<'a, f64>,
+        kept: Vec<usize>,
+        recipes: &'a Recipes,
+    ) -> Result<Self, ExprError> {
+        let table = scope.table;
         let mut cooked = Vec::new();
         let mut recipe = vec![None; scope.rows()];
         for own in &recipes.recipes {
@@ -131,6 +155,11 @@ impl<'a> Points<'a> {
             _ => None,
         };
         self.table.columns().filter_map(text).collect::<Vec<_>>().join(" ")
+    }
+
+    /// A row that has no latency yet, as a point.
+    pub fn unmeasured(&self, row: usize) -> Point {
+        self.point(row, &Stratum { slice: self.slice(row), decile: 1, rows: Vec::new() })
     }
 
     /// A row as a point.

@@ -98,7 +98,8 @@ impl Measured {
     }
 }
 
-fn extremes(values: &[f64]) -> (f64, f64) {
+/// The least and the greatest.
+pub(crate) fn extremes(values: &[f64]) -> (f64, f64) {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     (low, values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
 }

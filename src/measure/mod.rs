@@ -109,7 +109,7 @@ pub struct Point {
 }
 
 /// What a device answers for a point.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// Every sample, a call's mean time each, in ms.
     pub samples_ms: Vec<f64>,
@@ -145,6 +145,9 @@ pub struct About {
     /// How the card is set, by name: persistence mode, power limit, applied clocks.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+    /// The power it may draw, in W.
+    #[serde(default)]
+    pub power_limit_w: Option<f64>,
     /// Why what it measures now says little: another process keeps it busy.
     #[serde(default)]
     pub busy: Option<String>,

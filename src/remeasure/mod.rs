@@ -2,7 +2,7 @@
 
 mod outcome;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub use outcome::{Remeasured, Sample};
@@ -18,6 +18,7 @@ use crate::judge::{Measured, judge, stats};
 use crate::measure::{About, Device, Fault, Point};
 use crate::noise::Band;
 use crate::points::Points;
+use crate::record::{Log, Origin};
 use crate::report::Report;
 use crate::sample;
 use crate::selection::Selection;
@@ -43,6 +44,10 @@ pub struct Options {
     pub seed: u64,
     /// A folder that overlays the embedded rules.
     pub rules: Option<PathBuf>,
+    /// Whether power is measured where a row has it.
+    pub power: bool,
+    /// A table to keep what is measured in.
+    pub record: Option<PathBuf>,
 }
 
 /// Is told how far a run is.
@@ -91,6 +96,9 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
         samples.push(sample);
     }
     states.extend(device.state().map(|s| ("after", s)));
+    if let Some(table) = &options.record {
+        job.record(table, &samples, device.about())?;
+    }
     let measured = |s: &Sample| s.points.iter().filter(|p| p.answer.is_ok()).count() as u64;
     let mut sink = Sink::default();
     sink.extend(samples.iter().filter_map(Sample::finding));
@@ -212,7 +220,8 @@ impl<'a> Job<'a> {
         let noise =
             |latency| self.specs.noise.at(&file.table, &file.place.backend, latency).cloned();
         let point = |(stratum, row): &(usize, usize)| {
-            let point = points.point(*row, &strata[*stratum]);
+            let mut point = points.point(*row, &strata[*stratum]);
+            point.power = self.options.power && point.recorded_w.is_some();
             let band = noise(point.recorded_ms);
             (point, band)
         };
@@ -224,6 +233,33 @@ impl<'a> Job<'a> {
             replaced: draw.replaced,
             points: draw.points.iter().map(point).collect(),
         }))
+    }
+
+    /// Keeps what was measured as rows of one table.
+    fn record(&self, table: &Path, samples: &[Sample], about: &About) -> Result<()> {
+        let [sample] = samples else {
+            return Err(Error::new(
+                format!("--record takes one table, {} were measured", samples.len()),
+                "--backend, --version and --table narrow the selection",
+            ));
+        };
+        let mut log = Log::open(table, about)?;
+        for point in &sample.points {
+            log.add(point.point.key.iter().cloned().collect(), &point.answer)?;
+        }
+        let file = &sample.file;
+        let spec = self.specs.tables.get(&file.table).ok_or_else(|| {
+            unknown("table", &file.table, self.specs.tables.keys().map(String::as_str))
+        })?;
+        let origin = Origin {
+            table: &file.table,
+            framework: &file.place.backend,
+            version: &file.place.version,
+            plan: &format!("points of {}, seed {}, measured again", file.entry.path, sample.seed),
+            cases: None,
+            complete: false,
+        };
+        log.finish(spec, &origin).map(drop)
     }
 
     fn measure(
@@ -288,7 +324,7 @@ impl<'a> Job<'a> {
 }
 
 /// Whether the device is the system's GPU.
-fn is(system: &System, device: &str) -> bool {
+pub(crate) fn is(system: &System, device: &str) -> bool {
     system
         .devices
         .iter()

@@ -4,6 +4,7 @@
 //! table or system of the same name is replaced, a new one is added.
 
 mod limit;
+mod plan;
 mod recipe;
 mod rule;
 mod table;
@@ -18,6 +19,7 @@ use include_dir::{Dir, include_dir};
 use serde::de::DeserializeOwned;
 
 pub use limit::{Limit, Limits, NEAREST};
+pub use plan::{Cell, Draw, Plan};
 pub use recipe::{Dtype, Fill, Inputs, Layout, Margins, Operation, Recipe, Recipes, Spread};
 pub use rule::{Example, Rule};
 pub use table::{
@@ -61,6 +63,8 @@ pub struct Specs {
     pub limits: Limits,
     /// How rows were measured.
     pub recipes: Recipes,
+    /// Grids to measure, by name.
+    pub plans: BTreeMap<String, Plan>,
 }
 
 /// Facts that formulas look up by a text: `bytes(gemm_dtype)`.
@@ -175,6 +179,12 @@ impl Specs {
                 return Err(malformed(shown, &why));
             }
             self.recipes = recipes;
+        } else if role.starts_with("rules/plans/") {
+            let plan: Plan = parse(shown, text)?;
+            if let Some(why) = plan.fault() {
+                return Err(malformed(shown, &why));
+            }
+            self.plans.insert(stem.to_owned(), plan);
         } else {
             let rule: Rule = parse(shown, text)?;
             if rule.id != stem {
@@ -222,6 +232,12 @@ impl Specs {
                 .map_err(|why| Error::new(why, "CONTRIBUTING.md says what a limit can read"))?;
         }
         Ok(())
+    }
+
+    /// The plan of that name.
+    pub fn plan(&self, name: &str) -> Result<&Plan> {
+        let known = self.plans.keys().map(String::as_str);
+        self.plans.get(name).ok_or_else(|| crate::error::unknown("plan", name, known))
     }
 
     /// The rule of that id.

@@ -98,6 +98,11 @@ impl Table {
         }
     }
 
+    /// A table of these columns, each `rows` long.
+    pub fn of(rows: usize, columns: Vec<(String, Column)>) -> Self {
+        Self { rows, torn: Torn::default(), columns }
+    }
+
     /// Columns in file order.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.columns.iter().map(|(n, c)| (n.as_str(), c))

@@ -73,11 +73,6 @@ impl Fabric {
         !self.broken.load(Ordering::SeqCst)
     }
 
-    /// How many GPUs there are.
-    pub fn gpus(&self) -> usize {
-        self.ranks.len()
-    }
-
     /// Takes the samples of a collective operation; `count` is the elements of the whole message.
     pub fn measure(&self, work: &Work) -> Result<Answer, String> {
         let memories: Vec<Memory> =
@@ -173,7 +168,7 @@ impl Fabric {
         let gpus = self.ranks.len();
         let (count, bytes) = (work.size("count") as usize, work.dtype.bytes() as usize);
         // As nccl-tests: the parts start at multiples of 16 bytes.
-        let part = count / gpus & (16 / bytes).wrapping_neg();
+        let part = (count / gpus) & (16 / bytes).wrapping_neg();
         let dtype = match work.dtype {
             Dtype::Int8 => sys::ncclDataType_t::ncclInt8,
             _ => sys::ncclDataType_t::ncclFloat16,

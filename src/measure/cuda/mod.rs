@@ -8,6 +8,7 @@ mod nvml;
 mod tensor;
 mod timing;
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -33,8 +34,8 @@ pub struct Cuda {
     about: About,
     /// GPUs of this host that NCCL can join.
     gpus: usize,
-    /// Those that it has joined, kept from point to point.
-    fabric: Option<Fabric>,
+    /// Those that it has joined, by their number, kept from point to point.
+    fabrics: BTreeMap<usize, Fabric>,
 }
 
 /// Why CUDA failed, in its own words.
@@ -120,7 +121,7 @@ impl Cuda {
         about.settings.insert("GPUs".into(), gpus.max(1).to_string());
         // What NCCL is told by its environment decides what it runs.
         about.settings.extend(std::env::vars().filter(|(name, _)| name.starts_with("NCCL_")));
-        Ok(Self { stream, blas, meter, about, gpus: gpus as usize, fabric: None })
+        Ok(Self { stream, blas, meter, about, gpus: gpus as usize, fabrics: BTreeMap::new() })
     }
 
     fn measure_work(&mut self, work: &Work, power: bool) -> std::result::Result<Answer, String> {
@@ -130,14 +131,10 @@ impl Cuda {
             return timing::measure(&self.stream, &kernel, work, self.meter.as_ref(), power);
         }
         let gpus = work.size("gpus") as usize;
-        if self.fabric.as_ref().is_none_or(|f| f.gpus() != gpus || !f.is_whole()) {
-            self.fabric = None;
-            self.fabric = Some(Fabric::open(gpus)?);
+        if self.fabrics.get(&gpus).is_none_or(|f| !f.is_whole()) {
+            self.fabrics.insert(gpus, Fabric::open(gpus)?);
         }
-        match &self.fabric {
-            Some(fabric) => fabric.measure(work),
-            None => Err("NCCL has joined no GPUs".into()),
-        }
+        self.fabrics[&gpus].measure(work)
     }
 }
 

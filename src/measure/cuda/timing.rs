@@ -7,13 +7,17 @@ use cudarc::driver::sys::{CUevent_flags, CUgraphInstantiate_flags, CUstreamCaptu
 use cudarc::driver::{CudaGraph, CudaStream, DriverError};
 
 use super::kernel::Kernel;
-use super::nvml::Meter;
+use super::nvml::{Meter, QUIET_MS};
 use super::told;
 use crate::measure::{Answer, SAMPLES, Work};
 
 /// The longest timed part of a sample in ms: a unit that takes long is run less often, its mean is
 /// the better for its length.
 const LONGEST_MS: f64 = 1000.0;
+
+/// Samples of a point that the card rests after each of: they take a quarter of a second each, and
+/// differ little.
+const RESTED_SAMPLES: u32 = 3;
 
 /// How long a point runs on for its power, and how often that is read: as the collectors do. NVML's
 /// reading is itself a mean over a second, so it lags behind.
@@ -57,9 +61,11 @@ pub fn measure(
     let long = once * f64::from(work.runs) > LONGEST_MS;
     let runs = if long { ((LONGEST_MS / once) as u32).max(1) } else { work.runs };
     let warmups = if long { 1 } else { work.warmups };
+    let rests = work.rested && once * f64::from(warmups + runs) > QUIET_MS;
+    let samples = if rests { RESTED_SAMPLES } else { SAMPLES };
     let mut answer = Answer::default();
     let mut clocks = Vec::new();
-    for _ in 0..SAMPLES {
+    for _ in 0..samples {
         if let (true, Some(meter)) = (work.rested, meter) {
             meter.rest();
         }
