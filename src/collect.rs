@@ -120,7 +120,7 @@ pub fn run(
         version: &grid.file.place.version,
         plan: &plan.about,
         cases: Some(works.digest),
-        complete: now == total,
+        complete: now == total && works.unfit == 0,
     };
     let written = log.finish(&grid.spec, &origin)?;
     Ok(Collected { written, planned: works.planned, now, left: total - now, unfit: works.unfit })

@@ -108,8 +108,8 @@ fn a_draw_depends_on_the_seed_and_controls_come_first_between_and_last() {
     assert_eq!(once.0, again.0);
     assert_ne!(once.0, other.0);
     // Once uncounted, to wake the card.
-    let (wakes, first, last) = (&once.0[..3], &once.0[3..6], &once.0[29..]);
-    assert_eq!((wakes, first, &once.0[16..19], once.0.len()), (last, last, last, 32));
+    let (wakes, first, last) = (&once.0[..5], &once.0[5..10], &once.0[35..]);
+    assert_eq!((wakes, first, &once.0[20..25], once.0.len()), (last, last, last, 40));
 }
 
 #[test]

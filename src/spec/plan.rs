@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn what_is_no_grid_is_refused() {
         for (grid, why) in [
-            ("[]", "no part"),
+            (" []", "no part"),
             ("- {m: [1]}\n- {n: [1]}", "same columns"),
             ("- {m: []}", "no value"),
             ("- {m: [1, a]}", "sizes and names"),
