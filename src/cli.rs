@@ -13,6 +13,32 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
+    #[command(flatten)]
+    pub terminal: TerminalArgs,
+}
+
+/// What shows on the terminal, whatever the job.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct TerminalArgs {
+    /// Colour in reports for people: on a terminal (NO_COLOR is heeded), always or never.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorName::Auto)]
+    #[arg(help_heading = "Terminal")]
+    pub color: ColorName,
+    /// No progress, and of a report for people only the line that sums it up.
+    #[arg(long, short, global = true, help_heading = "Terminal")]
+    pub quiet: bool,
+    /// Tell on standard error what is read and how long each stage takes.
+    #[arg(long, short, global = true, conflicts_with = "quiet", help_heading = "Terminal")]
+    pub verbose: bool,
+}
+
+/// When reports for people have colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorName {
+    /// On a terminal.
+    Auto,
+    Always,
+    Never,
 }
 
 /// The jobs.
@@ -32,6 +58,10 @@ pub enum Command {
     Explain(Explain),
     /// Learn from repeated rows how far honest reruns differ, as rules/noise.yaml.
     Noise(NoiseArgs),
+    /// Print the completions of a shell.
+    Completions(Completions),
+    /// Print the JSON Schema of a file, for editors.
+    Schema(SchemaArgs),
 }
 
 /// `perfdb-gate validate`.
@@ -76,7 +106,7 @@ pub struct Sanity {
     /// Systems to draw, where there is no base; `*` stands for any characters, may be repeated.
     #[arg(long, value_name = "NAME", requires = "output_dir", help_heading = "What to compare")]
     #[arg(conflicts_with_all = ["base_ref", "output_md_file", "detail_dir", "smoke_command", "only", "skip"])]
-    #[arg(conflicts_with_all = ["html", "output", "format", "fail_on"])]
+    #[arg(conflicts_with_all = ["html", "output", "report", "format", "fail_on"])]
     pub system: Vec<String>,
     /// Write a comment for the pull request, in Markdown, of at most 65,536 characters.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -226,6 +256,9 @@ pub struct OutputArgs {
     /// Write the report to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
+    /// Write the report in one more format: `sarif=perfdb.sarif`; may be repeated.
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = report_of, help_heading = "Output")]
+    pub report: Vec<(FormatName, PathBuf)>,
     /// Write the report as a page that opens in a browser, from disk too: one file, no network.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
@@ -253,6 +286,16 @@ pub struct GateArgs {
     /// Seed of the draw.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "draw", help_heading = "Output")]
     pub seed: u64,
+}
+
+/// `FORMAT=FILE`.
+fn report_of(text: &str) -> Result<(FormatName, PathBuf), String> {
+    let (format, file) =
+        text.split_once('=').ok_or("it is FORMAT=FILE, sarif=perfdb.sarif for one")?;
+    if file.is_empty() || file == "-" {
+        return Err("it needs the name of a file; --format is what standard output gets".to_owned());
+    }
+    Ok((FormatName::from_str(format, false)?, PathBuf::from(file)))
 }
 
 /// Formats of a report.
@@ -312,4 +355,41 @@ pub struct NoiseArgs {
     /// Write the profile to a file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// `perfdb-gate completions`.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell that reads them.
+    #[arg(value_enum)]
+    pub shell: ShellName,
+}
+
+/// Shells with completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ShellName {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// `perfdb-gate schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// The file.
+    #[arg(value_enum)]
+    pub file: SchemaName,
+}
+
+/// Files with a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaName {
+    /// A report, `--format json`.
+    Report,
+    /// `rules/<rule>.yaml`.
+    Rule,
+    /// `rules/tables/<family>.yaml`.
+    Tables,
+    /// `.perfdb-gate/waivers.yaml`.
+    Waivers,
 }

@@ -45,6 +45,7 @@ pub mod remeasure;
 pub mod report;
 pub mod sample;
 pub mod sanity;
+pub mod schema;
 pub mod selection;
 pub mod series;
 pub mod served;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+use clap_complete::Shell;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use perfdb_gate::baseline::Baseline;
@@ -20,11 +21,11 @@ use perfdb_gate::measure::process::{PYTORCH, Process};
 use perfdb_gate::report::{self, Format, Outcome, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
-use perfdb_gate::{collect, comment, explain, noise, remeasure, sanity, smoke, validate};
+use perfdb_gate::{collect, comment, explain, noise, remeasure, sanity, schema, smoke, validate};
 
 use cli::{
-    Cli, Command, DeviceArgs, DeviceName, FailOn, FormatName, Measure, OutputArgs, Remeasure,
-    Sanity, SelectionArgs, Validate,
+    Cli, ColorName, Command, DeviceArgs, DeviceName, FailOn, FormatName, Measure, OutputArgs,
+    Remeasure, Sanity, SchemaName, SelectionArgs, ShellName, TerminalArgs, Validate,
 };
 
 #[global_allocator]
@@ -33,11 +34,15 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     perfdb_gate::install_panic_hook();
     let cli = Cli::parse();
+    let terminal = cli.terminal;
+    if terminal.verbose {
+        log();
+    }
     let outcome = match cli.command {
-        Command::Validate(args) => run_validate(*args),
-        Command::Sanity(args) => run_sanity(*args),
-        Command::Remeasure(args) => run_remeasure(*args),
-        Command::Measure(args) => run_measure(&args),
+        Command::Validate(args) => run_validate(*args, terminal),
+        Command::Sanity(args) => run_sanity(*args, terminal),
+        Command::Remeasure(args) => run_remeasure(*args, terminal),
+        Command::Measure(args) => run_measure(&args, terminal),
         Command::Rules(args) => specs(args.rules_dir.as_deref()).and_then(|specs| {
             report::print(&explain::list(&specs))?;
             Ok(0)
@@ -48,6 +53,8 @@ fn main() -> ExitCode {
         }),
         Command::Noise(args) => noise::run(&args.root, args.reference.as_deref())
             .and_then(|noise| print(args.output.as_deref(), noise.yaml())),
+        Command::Completions(args) => print(None, completions(args.shell)),
+        Command::Schema(args) => print(None, schema_of(args.file)),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),
@@ -61,6 +68,37 @@ fn main() -> ExitCode {
     }
 }
 
+/// What `--verbose` tells goes to standard error, so that reports stay reports.
+fn log() {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(tracing::Level::DEBUG)
+        .with_ansi(false)
+        .with_target(false)
+        .with_timer(tracing_subscriber::fmt::time::uptime())
+        .init();
+}
+
+fn completions(shell: ShellName) -> String {
+    let shell = match shell {
+        ShellName::Bash => Shell::Bash,
+        ShellName::Zsh => Shell::Zsh,
+        ShellName::Fish => Shell::Fish,
+    };
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "perfdb-gate", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}
+
+fn schema_of(file: SchemaName) -> String {
+    match file {
+        SchemaName::Report => schema::report(),
+        SchemaName::Rule => schema::rule(),
+        SchemaName::Tables => schema::tables(),
+        SchemaName::Waivers => schema::waivers(),
+    }
+}
+
 fn specs(overlay: Option<&Path>) -> Result<Specs> {
     let mut specs = Specs::embedded()?;
     if let Some(folder) = overlay {
@@ -69,7 +107,7 @@ fn specs(overlay: Option<&Path>) -> Result<Specs> {
     Ok(specs)
 }
 
-fn run_validate(args: Validate) -> Result<u8> {
+fn run_validate(args: Validate, terminal: TerminalArgs) -> Result<u8> {
     let options = validate::Options {
         root: args.root,
         reference: args.reference,
@@ -82,7 +120,7 @@ fn run_validate(args: Validate) -> Result<u8> {
         ledger: args.ledger,
         threads: args.output.threads,
     };
-    let bar = Bar::new();
+    let bar = Bar::of("tables", terminal);
     let outcome = validate::run(&options, &bar);
     bar.0.finish_and_clear();
     let mut report = outcome?;
@@ -94,12 +132,12 @@ fn run_validate(args: Validate) -> Result<u8> {
     if let Some(n) = args.gate.draw {
         report.draw(n as usize, args.gate.seed);
     }
-    outputs.report(&report, &[], outcome, &args.output)?;
+    outputs.report(&report, &[], outcome, &args.output, terminal)?;
     outputs.write()?;
     Ok(outcome.verdict.code())
 }
 
-fn run_sanity(args: Sanity) -> Result<u8> {
+fn run_sanity(args: Sanity, terminal: TerminalArgs) -> Result<u8> {
     let Some(base) = args.base_ref else { return run_overview(&args) };
     let options = sanity::Options {
         root: args.root,
@@ -116,7 +154,7 @@ fn run_sanity(args: Sanity) -> Result<u8> {
         },
         threads: args.output.threads,
     };
-    let bar = Bar::new();
+    let bar = Bar::of("tables", terminal);
     let outcome = sanity::run(&options, &bar);
     bar.0.finish_and_clear();
     let (report, figures) = outcome?;
@@ -140,7 +178,7 @@ fn run_sanity(args: Sanity) -> Result<u8> {
     if let Some(folder) = folder {
         outputs.charts(folder, &drawings);
     }
-    outputs.report(&report, &drawings, outcome, &args.output)?;
+    outputs.report(&report, &drawings, outcome, &args.output, terminal)?;
     outputs.write()?;
     Ok(outcome.verdict.code())
 }
@@ -188,7 +226,7 @@ fn least(fail_on: FailOn) -> Option<Severity> {
     }
 }
 
-fn run_remeasure(args: Remeasure) -> Result<u8> {
+fn run_remeasure(args: Remeasure, terminal: TerminalArgs) -> Result<u8> {
     if args.print_runner {
         return print(args.output.output.as_deref(), PYTORCH.to_owned());
     }
@@ -204,13 +242,13 @@ fn run_remeasure(args: Remeasure) -> Result<u8> {
         record: args.record,
     };
     let mut device = open(&args.device)?;
-    let bar = Bar::of("points");
+    let bar = Bar::of("points", terminal);
     let report = remeasure::run(&options, device.as_mut(), &bar);
     bar.0.finish_and_clear();
     let report = report?;
     let outcome = report.outcome(None);
     let mut outputs = Outputs::default();
-    outputs.report(&report, &[], outcome, &args.output)?;
+    outputs.report(&report, &[], outcome, &args.output, terminal)?;
     outputs.write()?;
     Ok(outcome.verdict.code())
 }
@@ -224,7 +262,7 @@ fn open(args: &DeviceArgs) -> Result<Box<dyn Device>> {
     })
 }
 
-fn run_measure(args: &Measure) -> Result<u8> {
+fn run_measure(args: &Measure, terminal: &TerminalArgs) -> Result<u8> {
     let options = collect::Options {
         plan: args.plan.clone(),
         folder: args.output_dir.clone(),
@@ -233,7 +271,7 @@ fn run_measure(args: &Measure) -> Result<u8> {
     let specs = specs(args.rules_dir.as_deref())?;
     specs.plan(&options.plan)?;
     let mut device = open(&args.device)?;
-    let bar = Bar::of("points");
+    let bar = Bar::of("points", terminal);
     let collected = collect::run(&specs, &options, device.as_mut(), &bar);
     bar.0.finish_and_clear();
     report::print(&collected?.told())?;
@@ -284,23 +322,16 @@ impl Outputs {
         drawings: &[Drawing],
         outcome: Outcome,
         args: &OutputArgs,
+        terminal: TerminalArgs,
     ) -> Result<()> {
-        let to_terminal = args.output.is_none() && std::io::stdout().is_terminal();
-        let format = match args.format {
-            FormatName::Human => {
-                let says = |name: &str| std::env::var_os(name).unwrap_or_default();
-                let colour = to_terminal && says("NO_COLOR").is_empty() && says("TERM") != "dumb";
-                Format::Human { colour }
-            }
-            FormatName::Json => Format::Json,
-            FormatName::Sarif => Format::Sarif,
-            FormatName::Github => Format::Github,
-            FormatName::Junit => Format::Junit,
-            FormatName::Markdown => Format::Markdown,
-        };
         if let Some(path) = &args.html {
             self.add(path, report::page(report, outcome, drawings)?);
         }
+        for (format, path) in &args.report {
+            let format = format_of(*format, true, terminal);
+            self.add(path, report::render(report, outcome, format)?);
+        }
+        let format = format_of(args.format, args.output.is_some(), terminal);
         self.add(
             args.output.as_deref().unwrap_or(Path::new("-")),
             report::render(report, outcome, format)?,
@@ -314,16 +345,36 @@ impl Outputs {
     }
 }
 
+/// How a report is rendered for a file or for standard output.
+fn format_of(name: FormatName, to_file: bool, terminal: TerminalArgs) -> Format {
+    match name {
+        FormatName::Human => {
+            let says = |name: &str| std::env::var_os(name).unwrap_or_default();
+            let colour = match terminal.color {
+                ColorName::Always => true,
+                ColorName::Never => false,
+                ColorName::Auto => {
+                    let plain = !says("NO_COLOR").is_empty() || says("TERM") == "dumb";
+                    !to_file && !plain && std::io::stdout().is_terminal()
+                }
+            };
+            Format::Human { colour, brief: terminal.quiet }
+        }
+        FormatName::Json => Format::Json,
+        FormatName::Sarif => Format::Sarif,
+        FormatName::Github => Format::Github,
+        FormatName::Junit => Format::Junit,
+        FormatName::Markdown => Format::Markdown,
+    }
+}
+
 /// A progress bar on a terminal.
 struct Bar(ProgressBar);
 
 impl Bar {
-    fn new() -> Self {
-        Self::of("tables")
-    }
-
-    fn of(what: &str) -> Self {
-        if !std::io::stderr().is_terminal() {
+    fn of(what: &str, terminal: TerminalArgs) -> Self {
+        // Lines of the log would tear it.
+        if terminal.quiet || terminal.verbose || !std::io::stderr().is_terminal() {
             return Self(ProgressBar::hidden());
         }
         let bar = ProgressBar::new(0);

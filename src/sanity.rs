@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use tracing::debug;
+
 use crate::catalog::{Catalog, Role, TableFile, no_database};
 use crate::chart::{self, Figure, Gallery};
 use crate::diff::{Comparison, Details, State};
@@ -99,6 +101,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let details = options.detail_dir.as_deref().map(Details::new).transpose()?;
     let comparison = Comparison { base, head, specs, details: details.as_ref() };
     let diff = comparison.run(threads, progress)?;
+    debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
     let news = News { base, head, diff: &diff, rules: &rules, specs, threads };
     let mut sink = Sink::default();
     sink.extend(news.findings(progress)?);
@@ -107,8 +110,10 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         sink.compare(baseline);
     }
     let (findings, counts) = sink.finish();
+    debug!(findings = findings.len(), took = ?start.elapsed(), "judged");
     let gallery = Gallery { base, head, diff: &diff, findings: &findings, specs, threads };
     let figures = gallery.figures(options.charts)?;
+    debug!(charts = figures.len(), took = ?start.elapsed(), "chose charts");
     if let Some(details) = details {
         details.finish(&diff)?;
     }

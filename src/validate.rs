@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use tracing::debug;
+
 use crate::catalog::{Catalog, TableFile, VersionDir};
 use crate::checks::{Brings, CrossContext, DirContext, SystemContext, TableContext};
 use crate::digest::sha256;
@@ -70,6 +72,13 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         Settings::read(source.as_ref(), options.rules.as_deref(), options.baseline.as_deref())?;
     let specs = &settings.specs;
     let catalog = Catalog::read(source.as_ref(), specs)?;
+    debug!(
+        systems = catalog.systems.len(),
+        tables = catalog.tables.len(),
+        overlays = settings.overlays.len(),
+        root = ?options.root,
+        "listed"
+    );
     let changed = options.since.as_deref().map(|since| source.changed_since(since)).transpose()?;
     let ledger = options.ledger.as_deref().map(Ledger::read).transpose()?;
     let selected = options.selection.resolve(&catalog, changed)?;
@@ -218,7 +227,10 @@ impl Job<'_> {
             let file = &self.catalog.tables[*index];
             let rules = if *judge { &self.rules[..] } else { &[] };
             let named = named.contains(file.entry.path.as_str());
+            let start = Instant::now();
             let judged = self.table(file, &sidecars, rules, named);
+            let rows = judged.as_ref().ok().and_then(|j| Some(j.sketch.as_ref()?.rows));
+            debug!(path = ?file.entry.path, rows, judge, took = ?start.elapsed(), "read");
             if !judge {
                 return judged;
             }
@@ -253,7 +265,9 @@ impl Job<'_> {
             brings: self.brings,
         };
         for rule in &self.rules {
+            let start = Instant::now();
             let found = rule.check.cross(rule, &cross);
+            debug!(rule = rule.id, took = ?start.elapsed(), "held tables against each other");
             findings.extend(found.map_err(|e| {
                 let hint = "the formula is in rules/limits.yaml";
                 Error::new(format!("cannot judge by {}: {e}", rule.id), hint)

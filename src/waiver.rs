@@ -15,6 +15,7 @@ use std::borrow::Cow;
 
 use globset::{GlobBuilder, GlobMatcher};
 use jiff::civil::Date;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -22,7 +23,7 @@ use crate::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
 use crate::finding::Finding;
 
 /// A signed exception.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Waiver {
     /// The rule it waives.
@@ -38,7 +39,8 @@ pub struct Waiver {
     pub evidence: String,
     /// Who says so.
     pub approved_by: String,
-    /// The last day it holds.
+    /// The last day it holds, `2027-06-30`.
+    #[schemars(extend("format" = "date"))]
     pub until: String,
 }
 
@@ -50,10 +52,15 @@ pub struct Waivers {
     pub path: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct File {
     waivers: Vec<Waiver>,
+}
+
+/// The schema of a file of waivers.
+pub(crate) fn schema(generator: schemars::SchemaGenerator) -> schemars::Schema {
+    generator.into_root_schema_for::<File>()
 }
 
 impl Waivers {

@@ -1,6 +1,7 @@
 //! Measurements shorter than physics allows: the arithmetic at the machine's peak, the bytes at its
 //! bandwidth.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{RowContext, plural};
@@ -10,7 +11,7 @@ use crate::system::L2_CACHE;
 use crate::table::number_json;
 
 /// How far below a bound a measurement must be.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Margins {
     /// Measured over bound; a little under 1, for clocks above the rated ones and timer error.

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{CrossContext, plural};
@@ -12,7 +13,7 @@ use crate::sketch::Sketch;
 use crate::spec::Rule;
 
 /// When two tables are one.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Copies {
     /// Points that must be equal to the last bit, or differ by one and the same factor.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use crate::spec::{ColumnKind, KeyPart, Serves};
 use crate::table::{Keys, number_json};
 
 /// When copies of a key contradict each other, as opposed to being measured twice.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Conflict {
     /// Slowest over fastest copy, less 1.

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use globset::{Glob, GlobMatcher};
 use pep440_rs::Version;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{RowContext, names, plural};
@@ -101,7 +102,7 @@ pub fn device(rows: &RowContext<'_>) -> Vec<Finding> {
 
 /// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
 /// listed goes by its own name.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameworkNames {
     backends: BTreeMap<String, Vec<String>>,
@@ -125,7 +126,7 @@ impl FrameworkNames {
 }
 
 /// How rows may spell a version.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VersionNames {
     /// Names that state no version on purpose: the rows are a kernel's, not a framework's.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -13,7 +14,7 @@ use crate::sketch::{Sketch, Sketches, Slice};
 use crate::spec::Rule;
 
 /// How far slices of siblings stand apart on the database, and when one stands out.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Band {
     /// Points that a slice and its sibling must share.
@@ -33,7 +34,7 @@ pub struct Band {
 }
 
 /// Factors that a unit is off by.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Units {
     /// Points that a slice and its sibling must share.

@@ -24,6 +24,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::levels::Levels;
@@ -40,7 +41,7 @@ use crate::system::System;
 use crate::table::{Fault, Keys, Table, TableScope};
 
 /// A kind of check with its parameters, as a rule file gives them.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
     /// The table's bytes cannot be decoded.

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{CrossContext, count, names, plural};
@@ -13,7 +14,7 @@ use crate::spec::Rule;
 use crate::table::number_json;
 
 /// When a point stands out.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Standout {
     /// Factor over (or under) every neighbour that few points exceed.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{CrossContext, count, plural};
@@ -13,7 +14,7 @@ use crate::sketch::{Sketch, Slice};
 use crate::spec::Rule;
 
 /// Shares of the reference's keys.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shares {
     /// Below it, rows are missing.

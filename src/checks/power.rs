@@ -1,5 +1,6 @@
 //! Power readings against their limit, and the limit against the machine.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{RowContext, plural};
@@ -7,7 +8,7 @@ use crate::expr::ExprError;
 use crate::finding::{EXAMPLES, Finding, Half};
 
 /// How far a reading may stand above its limit.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Meter {
     /// The meter's error as a share of the reading; NVML's documentation says 5 %.
@@ -44,7 +45,7 @@ impl Meter {
 }
 
 /// How far a row's limit may differ from the machine's rating.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitTolerance {
     /// As a share of the rating.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::identity::same_version;
@@ -55,7 +56,7 @@ pub fn legacy(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
 }
 
 /// What a run may call itself in a backend's directory, beside the backend's own name.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Frameworks {
     backends: BTreeMap<String, Vec<String>>,

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{RowContext, plural};
@@ -12,7 +13,7 @@ use crate::finding::{EXAMPLES, Finding, Half};
 use crate::table::{Column, Keys};
 
 /// What gives made-up rows away.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Signs {
     /// Rows one after the other, of different keys, that honest files never hold of one value.
@@ -26,7 +27,7 @@ pub struct Signs {
 }
 
 /// How many points lie on the line between their neighbours along a sweep.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Line {
     /// Parts of the file that are looked at, from its first row to its last.

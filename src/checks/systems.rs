@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::SystemContext;
@@ -12,7 +13,7 @@ use crate::spec::Rule;
 use crate::system::System;
 
 /// Fields of a system YAML.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Schema {
     /// Texts the loader requires.
@@ -22,7 +23,7 @@ pub struct Schema {
 }
 
 /// Where a figure of a real machine lies.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Range {
     /// Least and most, in SI units.
@@ -82,7 +83,7 @@ impl Range {
 }
 
 /// Figures of one system against each other and the nearest systems.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plausible {
     relations: Vec<Relation>,
@@ -95,7 +96,7 @@ pub struct Plausible {
 }
 
 /// What holds between figures of one machine.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Relation {
     holds: Expr,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{RowContext, plural};
@@ -183,7 +184,7 @@ fn refused_groups(wrong: &mut Wrong, rows: &RowContext<'_>, guard: &Guard) {
 }
 
 /// Which whole-number columns may be zero.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeyRange {
     may_be_zero: Vec<String>,

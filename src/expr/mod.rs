@@ -227,6 +227,19 @@ impl FromStr for Expr {
     }
 }
 
+impl schemars::JsonSchema for Expr {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Expression".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "An expression in SQL's syntax.",
+            "type": ["string", "number", "boolean"],
+        })
+    }
+}
+
 impl<'de> serde::Deserialize<'de> for Expr {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // A bare number or boolean is an expression too: `zero: true`.

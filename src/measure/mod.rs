@@ -8,6 +8,7 @@ pub mod process;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -154,7 +155,7 @@ pub struct About {
 }
 
 /// The card at a moment.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct State {
     /// SM clock in MHz.
     pub sm_mhz: Option<u32>,

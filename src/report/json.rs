@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::{Report, measured};
 use crate::diff::{FileDiff, TableDiff};
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Document<'a> {
+    #[schemars(extend("const" = "perfdb-gate/v1"))]
     schema: &'static str,
     tool: Tool,
     command: &'a str,
@@ -24,13 +26,13 @@ struct Document<'a> {
     remeasure: Option<measured::Summary<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Tool {
     name: &'static str,
     version: &'static str,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Summary {
     tables: u64,
     rows: u64,
@@ -42,9 +44,10 @@ struct Summary {
     elapsed_ms: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct JsonFinding<'a> {
     rule: &'a str,
+    #[schemars(with = "Severity")]
     severity: &'static str,
     fingerprint: String,
     path: &'a str,
@@ -62,7 +65,7 @@ struct JsonFinding<'a> {
     new: Option<bool>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct JsonTable<'a> {
     path: &'a str,
     old_path: Option<&'a str>,
@@ -75,23 +78,30 @@ struct JsonTable<'a> {
     median_ratio: Option<f64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct JsonFile<'a> {
     path: &'a str,
     status: &'static str,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct JsonExample<'a> {
     row: u64,
     #[serde(serialize_with = "as_map")]
+    #[schemars(with = "BTreeMap<String, Value>")]
     key: &'a [(String, Value)],
     #[serde(serialize_with = "as_map")]
+    #[schemars(with = "BTreeMap<String, Value>")]
     values: &'a [(String, Value)],
 }
 
 fn as_map<S: Serializer>(pairs: &[(String, Value)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().map(|(k, v)| (k, v)))
+}
+
+/// The schema of the document.
+pub(crate) fn schema(generator: SchemaGenerator) -> Schema {
+    generator.into_root_schema_for::<Document<'_>>()
 }
 
 pub(super) fn render(report: &Report) -> String {

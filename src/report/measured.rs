@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ use crate::measure::State;
 use crate::remeasure::{Remeasured, Sample};
 
 /// One point, as the contract has it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Measurement<'a> {
     path: &'a str,
     row: u64,
@@ -37,7 +38,7 @@ pub(super) struct Measurement<'a> {
 }
 
 /// How the points were drawn and judged.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Summary<'a> {
     device: &'a str,
     versions: &'a BTreeMap<String, String>,
@@ -46,7 +47,7 @@ pub(super) struct Summary<'a> {
     tables: Vec<Judged<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Judged<'a> {
     path: &'a str,
     verdict: &'static str,

@@ -10,6 +10,8 @@ mod measured;
 mod sarif;
 mod triage;
 
+pub(crate) use json::schema;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -191,8 +193,8 @@ pub fn line_of(example: &Example) -> String {
 /// How a report is rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// For people, with colour or without.
-    Human { colour: bool },
+    /// For people, with colour or without; brief is the line that sums it up.
+    Human { colour: bool, brief: bool },
     /// The versioned JSON of the contract.
     Json,
     /// SARIF 2.1.0.
@@ -212,7 +214,8 @@ pub enum Format {
 /// When a template fails, which is a fault of this program.
 pub fn render(report: &Report, outcome: Outcome, format: Format) -> Result<String> {
     Ok(match format {
-        Format::Human { colour } => human::render(report, colour),
+        Format::Human { brief: true, .. } => clean(&headline(report)) + "\n",
+        Format::Human { colour, .. } => human::render(report, colour),
         Format::Json => json::render(report),
         Format::Sarif => sarif::render(report, outcome),
         Format::Github => github::render(report),

@@ -1,5 +1,5 @@
 //! SARIF 2.1.0, for code scanning and editors. A table has no lines, so a finding is located at its
-//! file: the standard leaves `region` out of such a location.
+//! file, as its first line: the standard would leave `region` out, code scanning shows no such result.
 
 use std::collections::BTreeMap;
 
@@ -86,6 +86,8 @@ fn result(finding: &Finding, rule: Option<&usize>) -> Value {
         "message": {"text": message(&finding.message)},
         "locations": [{"physicalLocation": {
             "artifactLocation": {"uri": uri(&finding.path), "uriBaseId": "%SRCROOT%"},
+            // Code scanning requires a line.
+            "region": {"startLine": 1},
         }}],
         // The second is the only one that code scanning looks at.
         "partialFingerprints": {

@@ -248,6 +248,11 @@ impl Specs {
     }
 }
 
+/// The schema of `rules/tables/<family>.yaml`.
+pub(crate) fn tables_schema(generator: schemars::SchemaGenerator) -> schemars::Schema {
+    generator.into_root_schema_for::<table_file::Family>()
+}
+
 fn files(dir: &'static Dir<'static>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut folders = vec![dir];

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::checks::Check;
 use crate::finding::Severity;
 
 /// What is looked for, why it matters, what to do, and how it is checked.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Kebab-case, the file's stem; part of the contract.
@@ -35,7 +36,7 @@ pub struct Rule {
 ///
 /// Paths are relative to the tree's top. A system YAML that is not given is taken from the
 /// embedded facts.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Example {
     /// Contents by path.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::table_file::Types;
@@ -60,7 +61,7 @@ pub struct KeyPart {
 }
 
 /// Which of several rows with one key the loader serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Serves {
     /// The first row in the file.
@@ -72,7 +73,7 @@ pub enum Serves {
 }
 
 /// Rows that the loader puts into one map; a row may go into several.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bucket {
     /// The loader's name for it.
@@ -83,7 +84,7 @@ pub struct Bucket {
 
 /// Columns that the loader expects to vary together: where `varies` takes several values in a group
 /// of equal `by`, so must `with`, or it refuses the table.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guard {
     /// Columns that make a group.
@@ -95,7 +96,7 @@ pub struct Guard {
 }
 
 /// A time that no measurement can be shorter than.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bound {
     /// What it is made of: math, memory, link.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
 use super::table::{
@@ -11,38 +12,55 @@ use super::table::{
 use crate::expr::{Expr, Lookup, Scope, Vals, Value};
 
 /// A file of `rules/tables/`: the tables of one family.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Family {
+    /// The family's directory.
     family: String,
+    /// Tables by file stem.
     tables: BTreeMap<String, Table>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    /// Read by people only.
+    /// What it holds; read by people only.
     #[allow(dead_code)]
     about: String,
+    /// By name, in file order: what a column holds, with `?` where a table may lack it.
+    #[schemars(extend("additionalProperties" = {
+        "type": "string", "pattern": r"^(text|int|bool|number|ms|us|GB/s|W)\??$"
+    }))]
     columns: OrderedMap<String>,
+    /// What the loader looks rows up by: columns, or names with formulas.
     key: Vec<KeyEntry>,
+    /// Rows that the loader reads.
     #[serde(default)]
     filter: Option<Expr>,
+    /// Maps that rows go into, where a row can go into several.
     #[serde(default)]
     buckets: Vec<Bucket>,
+    /// What rows must be for the loader to load the table.
     #[serde(default)]
     require: Option<Expr>,
+    /// Columns that must vary together for the loader.
     #[serde(default)]
     guard: Option<Guard>,
+    /// Which row of a repeated key the loader serves.
     serves: Serves,
+    /// What a lookup returns in ms, where it is no ms column.
     #[serde(default)]
     latency: Option<OrderedMap<Expr>>,
+    /// Where a measured column is rightly zero.
     #[serde(default)]
     zero: BTreeMap<String, Expr>,
+    /// Columns along which time grows.
     #[serde(default)]
     sweep: Vec<String>,
+    /// Times that nothing can be shorter than.
     #[serde(default)]
     bounds: Vec<Bound>,
+    /// Whether donors and earlier versions fill in.
     #[serde(default = "yes")]
     shared: bool,
 }
@@ -51,7 +69,7 @@ fn yes() -> bool {
     true
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum KeyEntry {
     Column(String),
@@ -82,6 +100,20 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OrderedMap<T> {
             }
         }
         deserializer.deserialize_map(Visitor(std::marker::PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for OrderedMap<T> {
+    fn schema_name() -> Cow<'static, str> {
+        BTreeMap::<String, T>::schema_name()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        BTreeMap::<String, T>::json_schema(generator)
     }
 }
 

@@ -10,6 +10,7 @@ mod hole;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -26,7 +27,7 @@ use crate::sketch::Sketch;
 use crate::spec::{Rule, TableSpec};
 
 /// How large a hole has to be.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Size {
     /// Share of the references' keys.
