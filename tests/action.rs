@@ -242,6 +242,50 @@ fn what_it_cannot_do_is_told_and_nothing_is_run() {
 }
 
 #[test]
+fn it_builds_its_own_checkout_once() {
+    if !has_bash() {
+        return;
+    }
+    let action = action();
+    let steps = action["runs"]["steps"].as_array().unwrap();
+    let step = |id: &str| steps.iter().find(|s| s["id"] == id).unwrap();
+    let tree = Tree::new();
+    // A cargo that notes what it is asked for, and what it would have built.
+    let cargo = format!(
+        "#!/usr/bin/env bash\nset -e\necho \"$*\" >> '{0}/asked'\nmkdir -p '{0}/perfdb-gate-built/bin'\n\
+         cp '{BINARY}' '{0}/perfdb-gate-built/bin/perfdb-gate'\n",
+        tree.path().display()
+    );
+    let path = tree.file("bin/cargo", cargo);
+    let mut run = Command::new("chmod");
+    assert!(run.arg("+x").arg(&path).status().unwrap().success());
+    let here = tree.path().display().to_string();
+    let mut says: BTreeMap<String, String> = BTreeMap::new();
+    says.insert("runner.temp".into(), here.clone());
+    says.insert("github.action_path".into(), env!("CARGO_MANIFEST_DIR").into());
+
+    let output = tree.file("output", "");
+    let sources = run_step(tree.path(), step("sources"), &says, &output, &output);
+    let key = std::fs::read_to_string(&output).unwrap();
+    assert!(sources.status.success() && key.trim().len() > "key=".len() + 39, "{key}");
+
+    let mut build = step("find").clone();
+    build["run"] =
+        format!("PATH={here}/bin:$PATH\n{}", step("find")["run"].as_str().unwrap()).into();
+    for _ in 0..2 {
+        let out = run_step(tree.path(), &build, &says, &output, &output);
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    }
+    let built = format!("binary={here}/perfdb-gate-built/bin/perfdb-gate\n");
+    assert!(std::fs::read_to_string(&output).unwrap().ends_with(&built));
+    let asked = std::fs::read_to_string(tree.path().join("asked")).unwrap();
+    let root = env!("CARGO_MANIFEST_DIR");
+    let expected =
+        format!("install --quiet --locked --path {root} --root {here}/perfdb-gate-built\n");
+    assert_eq!(asked, expected, "once");
+}
+
+#[test]
 fn every_expression_names_what_there_is() {
     let action = action();
     let text = std::fs::read_to_string("action.yml").unwrap();

@@ -58,6 +58,10 @@ impl Block {
         self.info.first().is_some_and(|i| i == kind)
     }
 
+    fn page(&self) -> &str {
+        self.at.split(':').next().unwrap_or_default()
+    }
+
     /// Its commands, a line each.
     fn commands(&self) -> Vec<String> {
         let joined = self.text.replace("\\\n", " ");
@@ -122,10 +126,14 @@ fn flags_are_known(at: &str, command: &str) {
 
 #[test]
 fn every_command_runs() {
-    let tree = repository();
     let binary = named_binary();
     let (mut ran, mut read) = (0, 0);
+    // A page's commands build on those before them, and on no other page's.
+    let (mut tree, mut page) = (repository(), String::new());
     for block in blocks().iter().filter(|b| b.is("sh")) {
+        if block.page() != page {
+            (tree, page) = (repository(), block.page().to_owned());
+        }
         for command in block.commands() {
             let program = command.split_whitespace().next().unwrap();
             if let [_, needs] = &block.info[..] {
