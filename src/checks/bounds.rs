@@ -120,7 +120,7 @@ impl Below {
             "link" => "moving its data takes at the link's bandwidth",
             other => other,
         };
-        let (n, lowest) = (plural(self.points.len(), "row"), self.points[0].0);
-        format!("{n} take less time than {what}{sure}, down to {lowest:.2} of it")
+        let (n, lowest) = (plural(self.points.len(), "row"), self.points[0].0 * 100.0);
+        format!("{n} take less time than {what}{sure}, down to {lowest:.1} % of it")
     }
 }
