@@ -262,7 +262,7 @@ fn open(args: &DeviceArgs) -> Result<Box<dyn Device>> {
     })
 }
 
-fn run_measure(args: &Measure, terminal: &TerminalArgs) -> Result<u8> {
+fn run_measure(args: &Measure, terminal: TerminalArgs) -> Result<u8> {
     let options = collect::Options {
         plan: args.plan.clone(),
         folder: args.output_dir.clone(),
