@@ -26,6 +26,10 @@ pub enum Command {
     Remeasure(Box<Remeasure>),
     /// Measure a plan's grid into a table; goes on where it was stopped.
     Measure(Measure),
+    /// Remove repeated measurements from tables on disk; a dry run unless told otherwise.
+    Dedupe(Box<DedupeArgs>),
+    /// Convert text tables on disk to parquet, cell for cell; a dry run unless told otherwise.
+    Convert(Box<ConvertArgs>),
     /// List the rules.
     Rules(RulesArgs),
     /// Tell the whole story of a rule.
@@ -312,4 +316,58 @@ pub struct NoiseArgs {
     /// Write the profile to a file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// Which tables on disk a repair is for.
+#[derive(Debug, Args)]
+pub struct RepairArgs {
+    /// Repository or folder that holds the database; its files on disk.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to change")]
+    pub root: PathBuf,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR", help_heading = "What to change")]
+    pub rules_dir: Option<PathBuf>,
+    /// Do it; without this, say what would be done.
+    #[arg(long, help_heading = "How to change it")]
+    pub write: bool,
+    /// Threads to use; 0 for as many as there are cores.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "How to change it")]
+    pub threads: usize,
+}
+
+/// `perfdb-gate dedupe`.
+#[derive(Debug, Args)]
+pub struct DedupeArgs {
+    #[command(flatten)]
+    pub repair: RepairArgs,
+    /// Which copy of a measurement stays.
+    #[arg(long, value_enum, default_value_t = KeepName::Last, help_heading = "How to change it")]
+    pub keep: KeepName,
+    /// Remove copies too that differ by more than reruns do.
+    #[arg(long, help_heading = "How to change it")]
+    pub disagreeing: bool,
+    /// The record of what was removed, a JSON object a line; it must not be there yet.
+    #[arg(long, value_name = "FILE", default_value = "dropped.jsonl")]
+    #[arg(help_heading = "How to change it")]
+    pub dropped: PathBuf,
+}
+
+/// Copies of a measurement, of which one stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KeepName {
+    /// The first in the file.
+    First,
+    /// The last in the file.
+    Last,
+    /// The one in the middle by latency.
+    Median,
+}
+
+/// `perfdb-gate convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    #[command(flatten)]
+    pub repair: RepairArgs,
 }

@@ -42,6 +42,7 @@ mod parallel;
 mod points;
 pub mod record;
 pub mod remeasure;
+pub mod repair;
 pub mod report;
 pub mod sample;
 pub mod sanity;

@@ -17,14 +17,16 @@ use perfdb_gate::finding::Severity;
 use perfdb_gate::measure::Device;
 use perfdb_gate::measure::cuda::Cuda;
 use perfdb_gate::measure::process::{PYTORCH, Process};
+use perfdb_gate::repair::dedupe::{self, Keep, Policy};
+use perfdb_gate::repair::{self, convert};
 use perfdb_gate::report::{self, Format, Outcome, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
 use perfdb_gate::{collect, comment, explain, noise, remeasure, sanity, smoke, validate};
 
 use cli::{
-    Cli, Command, DeviceArgs, DeviceName, FailOn, FormatName, Measure, OutputArgs, Remeasure,
-    Sanity, SelectionArgs, Validate,
+    Cli, Command, DedupeArgs, DeviceArgs, DeviceName, FailOn, FormatName, KeepName, Measure,
+    OutputArgs, Remeasure, RepairArgs, Sanity, SelectionArgs, Validate,
 };
 
 #[global_allocator]
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
         Command::Sanity(args) => run_sanity(*args),
         Command::Remeasure(args) => run_remeasure(*args),
         Command::Measure(args) => run_measure(&args),
+        Command::Dedupe(args) => run_dedupe(*args),
+        Command::Convert(args) => run_convert(args.repair),
         Command::Rules(args) => specs(args.rules_dir.as_deref()).and_then(|specs| {
             report::print(&explain::list(&specs))?;
             Ok(0)
@@ -238,6 +242,41 @@ fn run_measure(args: &Measure) -> Result<u8> {
     bar.0.finish_and_clear();
     report::print(&collected?.told())?;
     Ok(0)
+}
+
+impl From<RepairArgs> for repair::Options {
+    fn from(args: RepairArgs) -> Self {
+        let RepairArgs { root, selection, rules_dir: rules, threads, .. } = args;
+        Self { root, selection: selection.into(), rules, threads }
+    }
+}
+
+fn run_dedupe(args: DedupeArgs) -> Result<u8> {
+    let keep = match args.keep {
+        KeepName::First => Keep::First,
+        KeepName::Last => Keep::Last,
+        KeepName::Median => Keep::Median,
+    };
+    let (write, ledger) = (args.repair.write, args.dropped);
+    let policy = Policy { keep, disagreeing: args.disagreeing };
+    let done = dedupe::run(&args.repair.into(), policy)?;
+    let (text, code) = (done.text(write.then_some(&ledger)), done.code());
+    if write {
+        done.write(&ledger)?;
+    }
+    report::print(&text)?;
+    Ok(code)
+}
+
+fn run_convert(args: RepairArgs) -> Result<u8> {
+    let write = args.write;
+    let done = convert::run(&args.into())?;
+    let (text, code) = (done.text(write), done.code());
+    if write {
+        done.write()?;
+    }
+    report::print(&text)?;
+    Ok(code)
 }
 
 /// Writes a text to a file, or to standard output where none is named.

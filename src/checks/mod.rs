@@ -26,6 +26,7 @@ use std::rc::Rc;
 
 use serde::Deserialize;
 
+pub(crate) use self::duplicates::{Spread, copies, repeats};
 use self::levels::Levels;
 use crate::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
 use crate::expr::ExprError;

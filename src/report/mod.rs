@@ -366,7 +366,7 @@ impl<'a> Staged<'a> {
     }
 }
 
-fn unwritten(path: &Path, error: &std::io::Error) -> Error {
+pub(crate) fn unwritten(path: &Path, error: &std::io::Error) -> Error {
     Error::new(
         format!("cannot write {}: {}", path.display(), error.kind()),
         "check the folder and the space on its disk",

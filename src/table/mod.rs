@@ -3,6 +3,7 @@
 mod csv;
 mod key;
 mod parquet;
+mod take;
 mod write;
 
 use std::borrow::Cow;
@@ -10,11 +11,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use csv::cells;
 pub use key::Keys;
 pub(crate) use key::{mix, number_bits, text_hash};
+pub use take::keep_lines;
 pub use write::{encode, write};
 
 use crate::catalog::{Format, Place};
+use crate::checks::plural;
 use crate::expr::{Lookup, NULL_CODE, Scope, Vals, Value};
 use crate::source::{Pointer, pointer};
 use crate::spec::{ColumnKind, Lookups, TableSpec};
@@ -31,6 +35,21 @@ pub enum Fault {
     Torn(Torn),
     /// It has columns but no rows.
     Empty,
+}
+
+impl Fault {
+    /// What is wrong with the table, as its finding says it.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Unreadable(why) => format!("cannot be read: {why}"),
+            Self::LfsPointer(pointer) => format!(
+                "a git-LFS pointer to {} bytes stands where the table should be",
+                pointer.size
+            ),
+            Self::Torn(torn) => format!("{}; no row is whole", torn.message()),
+            Self::Empty => "it has a header and no rows".into(),
+        }
+    }
 }
 
 /// Damaged rows of a text table.
@@ -65,6 +84,14 @@ pub enum Column {
     Text { codes: Vec<u32>, dict: Vec<Arc<str>>, nulls: usize },
     /// A type that no table has, by its name.
     Other(String),
+}
+
+impl Torn {
+    /// How many rows are damaged, and what is wrong with the first.
+    pub fn message(&self) -> String {
+        let (line, why) = self.first.first().cloned().unwrap_or_default();
+        format!("{}, the first in line {line}: {why}", plural(self.rows, "torn row"))
+    }
 }
 
 impl Table {
@@ -106,6 +133,11 @@ impl Table {
     /// Columns in file order.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.columns.iter().map(|(n, c)| (n.as_str(), c))
+    }
+
+    /// Its columns, in file order.
+    pub fn into_columns(self) -> Vec<(String, Column)> {
+        self.columns
     }
 
     /// The column of that name.
