@@ -348,6 +348,9 @@ pub struct DedupeArgs {
     /// Remove copies too that differ by more than reruns do.
     #[arg(long, help_heading = "How to change it")]
     pub disagreeing: bool,
+    /// A column whose cells tell no other measurement, a model's name for one; may be repeated.
+    #[arg(long, value_name = "COLUMN", help_heading = "How to change it")]
+    pub ignore: Vec<String>,
     /// The record of what was removed, a JSON object a line; it must not be there yet.
     #[arg(long, value_name = "FILE", default_value = "dropped.jsonl")]
     #[arg(help_heading = "How to change it")]

@@ -258,7 +258,7 @@ fn run_dedupe(args: DedupeArgs) -> Result<u8> {
         KeepName::Median => Keep::Median,
     };
     let (write, ledger) = (args.repair.write, args.dropped);
-    let policy = Policy { keep, disagreeing: args.disagreeing };
+    let policy = Policy { keep, disagreeing: args.disagreeing, ignore: args.ignore };
     let done = dedupe::run(&args.repair.into(), policy)?;
     let (text, code) = (done.text(write.then_some(&ledger)), done.code());
     if write {

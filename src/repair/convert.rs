@@ -7,7 +7,7 @@ use crate::catalog::{Format, TableFile};
 use crate::checks::{count, plural};
 use crate::error::Result;
 use crate::spec::{ColumnKind, TableSpec};
-use crate::table::{Column, Table, cells, encode};
+use crate::table::{Column, Table, each_row, encode};
 
 /// A text table that becomes parquet.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Conversion {
     pub path: String,
     /// The file's name afterwards.
     pub name: String,
-    /// Rows and columns.
+    /// Rows.
     pub rows: usize,
     /// Columns.
     pub columns: usize,
@@ -92,16 +92,15 @@ fn convert(site: &Site, file: &TableFile) -> Result<Done, String> {
     let target = path.with_extension("parquet");
     let spec = site.settings.specs.tables.get(&file.table);
     let columns = collected(table, spec.map(AsRef::as_ref));
-    let cells = cells(&text)?;
-    same_cells(&columns, &cells)?;
+    let rows = same_cells(&columns, &text)?;
     let (bytes, there) = match target.symlink_metadata() {
         Err(_) => (encode(&columns).map_err(|e| e.message)?, false),
-        Ok(_) => (standing(&target, &columns, &cells)?, true),
+        Ok(_) => (standing(&target, &columns, &text)?, true),
     };
     let told = Conversion {
         path: file.entry.path.clone(),
         name: target.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        rows: cells.len(),
+        rows,
         columns: columns.len(),
         before: text.len(),
         after: bytes.len(),
@@ -132,18 +131,14 @@ fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, Column)> {
 }
 
 /// The bytes of a parquet file that stands beside the text, where it holds the same cells.
-fn standing(
-    target: &Path,
-    columns: &[(String, Column)],
-    cells: &[Vec<String>],
-) -> Result<Vec<u8>, String> {
+fn standing(target: &Path, columns: &[(String, Column)], text: &[u8]) -> Result<Vec<u8>, String> {
     let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let bytes = std::fs::read(target).map_err(|e| format!("{name} beside it: {}", e.kind()))?;
     let beside = Table::decode(&bytes, Format::Parquet, &|_| false)
         .map_err(|fault| format!("{name} stands beside it and {}", fault.message()))?;
     let beside = beside.into_columns();
     let named = columns.iter().map(|(n, _)| n).eq(beside.iter().map(|(n, _)| n));
-    match named && same_cells(&beside, cells).is_ok() {
+    match named && same_cells(&beside, text).is_ok() {
         true => Ok(bytes),
         false => Err(format!(
             "{name} stands beside it and holds other cells: which of the two is right, or how they \
@@ -152,25 +147,21 @@ fn standing(
     }
 }
 
-/// Compares columns with the cells of a text, row by row.
-fn same_cells(columns: &[(String, Column)], cells: &[Vec<String>]) -> Result<(), String> {
-    for (number, (name, column)) in columns.iter().enumerate() {
-        if column.len() != cells.len() {
-            return Err(format!("{} rows became {}", cells.len(), column.len()));
+/// Compares columns with the cells of a text, row by row; how many rows there are.
+fn same_cells(columns: &[(String, Column)], text: &[u8]) -> Result<usize, String> {
+    let other = |rows: usize| format!("its rows would become {rows} others");
+    let rows = columns.first().map_or(0, |(_, c)| c.len());
+    let found = each_row(text, |row, cells| {
+        if row >= rows || cells.len() != columns.len() {
+            return Err(other(rows));
         }
-        let differs = |row: &usize| {
-            let cell = cells[*row].get(number).map_or("", String::as_str);
-            !same_cell(column, *row, cell)
-        };
-        if let Some(row) = (0..cells.len()).find(differs) {
-            let cell = cells[row].get(number).map_or("", String::as_str);
-            return Err(format!(
-                "its cell {cell:?} in column {name}, row {row}, would become {}",
-                column.json(row)
-            ));
-        }
-    }
-    Ok(())
+        let differs = columns.iter().zip(cells).find(|((_, c), cell)| !same_cell(c, row, cell));
+        differs.map_or(Ok(()), |((name, column), cell)| {
+            let now = column.json(row);
+            Err(format!("its cell {cell:?} in column {name}, row {row}, would become {now}"))
+        })
+    })?;
+    if found == rows { Ok(rows) } else { Err(other(rows)) }
 }
 
 fn same_cell(column: &Column, row: usize, cell: &str) -> bool {

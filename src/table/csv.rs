@@ -94,15 +94,25 @@ pub(super) fn starts(bytes: &[u8]) -> Result<Vec<usize>, String> {
     Ok(starts)
 }
 
-/// The cells of a text as they stand there, a row each, without the header.
+/// Reads the cells of a text as they stand there, row by row, without the header; how many rows
+/// there are. It ends at the first error of `row`.
 ///
 /// # Errors
 ///
-/// When the text cannot be read as rows of UTF-8.
-pub fn cells(bytes: &[u8]) -> Result<Vec<Vec<String>>, String> {
+/// That of `row`, and when the text cannot be read as rows of UTF-8.
+pub fn each_row(
+    bytes: &[u8],
+    mut row: impl FnMut(usize, &[&str]) -> Result<(), String>,
+) -> Result<usize, String> {
     let text = bytes.strip_prefix(BOM).unwrap_or(bytes);
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text);
-    reader.deserialize().collect::<Result<_, csv::Error>>().map_err(|e| e.to_string())
+    let mut record = csv::StringRecord::new();
+    let mut rows = 0;
+    while reader.read_record(&mut record).map_err(|e| e.to_string())? {
+        row(rows, &record.iter().collect::<Vec<_>>())?;
+        rows += 1;
+    }
+    Ok(rows)
 }
 
 /// A record's position may stand on the line break before it.

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use csv::cells;
+pub use csv::each_row;
 pub use key::Keys;
 pub(crate) use key::{mix, number_bits, text_hash};
 pub use take::keep_lines;

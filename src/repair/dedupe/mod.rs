@@ -18,12 +18,15 @@ use crate::spec::Serves;
 pub use plan::{Dropped, Keep, Plan};
 
 /// How repeated measurements are removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     /// Which copy stays.
     pub keep: Keep,
     /// Whether copies are removed that differ by more than reruns do.
     pub disagreeing: bool,
+    /// Columns that make no other measurement of a row, though they hold something else: a model's
+    /// name, where two models have one shape. None that a loader reads.
+    pub ignore: Vec<String>,
 }
 
 /// What would be removed, and what was left alone.
@@ -48,38 +51,33 @@ pub struct Deduped {
 pub fn run(options: &Options, policy: Policy) -> Result<Deduped> {
     let site = Site::open(options)?;
     let work = |file: &TableFile| {
-        let made = plan::plan(&site, file, policy);
+        let made = plan::plan(&site, file, &policy);
         made.map_err(|why| Refused { path: file.entry.path.clone(), why })
     };
-    let mut done = Deduped {
-        tables: site.tables.len(),
-        plans: Vec::new(),
-        refused: Vec::new(),
-        policy,
-        change: Change::default(),
-    };
+    let (mut plans, mut refused) = (Vec::new(), Vec::new());
+    let mut change = Change::default();
     for made in site.map(|_| true, work) {
         match made {
             Ok(None) => {}
-            Ok(Some((plan, None))) => done.plans.push(plan),
+            Ok(Some((plan, None))) => plans.push(plan),
             Ok(Some((plan, Some((file, bytes))))) => {
                 let now = Now {
                     table: &plan.table,
                     rows: (plan.rows - plan.dropped.len()) as u64,
                     bytes: &bytes,
                 };
-                match done.change.restate(&file, &now) {
-                    Err(why) => done.refused.push(Refused { path: plan.path, why }),
+                match change.restate(&file, &now) {
+                    Err(why) => refused.push(Refused { path: plan.path, why }),
                     Ok(()) => {
-                        done.change.files.push((file, bytes));
-                        done.plans.push(plan);
+                        change.files.push((file, bytes));
+                        plans.push(plan);
                     }
                 }
             }
-            Err(refused) => done.refused.push(refused),
+            Err(why) => refused.push(why),
         }
     }
-    Ok(done)
+    Ok(Deduped { tables: site.tables.len(), plans, refused, policy, change })
 }
 
 impl Deduped {
@@ -93,7 +91,7 @@ impl Deduped {
         match self.tables {
             0 => 3,
             _ if !self.refused.is_empty() => 1,
-            _ if self.plans.iter().any(|p| p.disagreeing > 0) => 1,
+            _ if !self.policy.disagreeing && self.plans.iter().any(|p| p.disagreeing > 0) => 1,
             _ => 0,
         }
     }
@@ -115,7 +113,7 @@ impl Deduped {
                 "it may be the record of an earlier run: name another with --dropped",
             ));
         }
-        let lines: String = self.plans.iter().map(|p| p.ledger(self.policy)).collect();
+        let lines: String = self.plans.iter().map(|p| p.ledger(&self.policy)).collect();
         self.change.files.insert(0, (ledger.to_owned(), lines.into_bytes()));
         self.change.make()
     }
@@ -133,11 +131,10 @@ impl Deduped {
             out.push('\n');
         }
         out += &format!(
-            "{} of {} in {}, of {} looked at (--keep {})\n",
+            "{} in {} of {} (--keep {})\n",
             plural(dropped, "repeated measurement"),
-            plural(self.plans.iter().map(|p| p.rows).sum(), "row"),
-            plural(touched, "table"),
-            count(self.tables),
+            count(touched),
+            plural(self.tables, "table"),
             self.policy.keep.name(),
         );
         out += &match ledger {

@@ -98,7 +98,7 @@ pub struct Plan {
 
 impl Plan {
     /// The record of the rows that are removed, a JSON object a line.
-    pub(super) fn ledger(&self, policy: Policy) -> String {
+    pub(super) fn ledger(&self, policy: &Policy) -> String {
         let line = |d: &Dropped| {
             let cells: serde_json::Map<String, Value> = d.cells.iter().cloned().collect();
             let line = json!({
@@ -118,7 +118,7 @@ type Rewrite = (PathBuf, Vec<u8>);
 pub(super) fn plan(
     site: &Site,
     file: &TableFile,
-    policy: Policy,
+    policy: &Policy,
 ) -> Result<Option<(Plan, Option<Rewrite>)>, String> {
     let (bytes, table) = site.read(file)?;
     let specs = &site.settings.specs;
@@ -133,7 +133,7 @@ pub(super) fn plan(
         .collect::<Result<_, _>>()
         .map_err(formula)?;
     let latencies: Vec<&Vals<'_, f64>> = latencies.iter().collect();
-    let groups = measurements(&table)?;
+    let groups = measurements(&table, &spec, &policy.ignore)?;
     let competing = match spec.key.is_empty() {
         true => BTreeSet::new(),
         false => {
@@ -184,7 +184,9 @@ pub(super) fn plan(
     plan.dropped.sort_by_key(|d| d.row);
     let mut keep = vec![true; table.rows];
     plan.dropped.iter().for_each(|d| keep[d.row] = false);
-    afterwards(&mut plan, &competing, &keep, &table, &spec, &latencies);
+    let told = |name: &str| !policy.ignore.iter().any(|i| i == name);
+    let others = table.columns().filter(|(n, _)| measured_unit(n).is_none() && told(n));
+    afterwards(&mut plan, &competing, &keep, &others.collect::<Vec<_>>(), &latencies);
     let rewrite = match plan.dropped.is_empty() {
         true => None,
         false => Some((disk(file)?.to_owned(), without(site, file, &bytes, &table, &keep)?)),
@@ -192,14 +194,22 @@ pub(super) fn plan(
     Ok((rewrite.is_some() || plan.remaining > 0 || plan.disagreeing > 0).then_some((plan, rewrite)))
 }
 
-/// Rows that agree in every column that is no measurement, in file order; those alone that are more
-/// than one.
-fn measurements(table: &Table) -> Result<Vec<Vec<usize>>, String> {
+/// Rows that agree in every column that is no measurement and is not to `ignore`, in file order; those
+/// alone that are more than one.
+fn measurements(
+    table: &Table,
+    spec: &TableSpec,
+    ignore: &[String],
+) -> Result<Vec<Vec<usize>>, String> {
+    if let Some(name) = ignore.iter().find(|name| spec.reads(name)) {
+        return Err(format!("its loader reads {name}, which therefore cannot be ignored"));
+    }
     if let Some((name, _)) = table.columns().find(|(_, c)| matches!(c, Column::Other(_))) {
         return Err(format!("its column {name} is of a type that no table has"));
     }
-    let (measures, identity): (Vec<_>, Vec<_>) =
+    let (measures, mut identity): (Vec<_>, Vec<_>) =
         table.columns().partition(|(name, _)| measured_unit(name).is_some());
+    identity.retain(|(name, _)| !ignore.iter().any(|i| i == name));
     if measures.is_empty() {
         return Err("it has no measured column, so nothing tells what is measured again".into());
     }
@@ -217,16 +227,17 @@ fn equal(table: &Table, a: usize, b: usize) -> bool {
     a == b || table.columns().all(|(_, column)| column.equal(a, b))
 }
 
-/// Says what the loader makes of the rows that stay.
+/// Says what the loader makes of the rows that stay; `others` are the columns that tell measurements
+/// apart.
 fn afterwards(
     plan: &mut Plan,
     competing: &BTreeSet<Vec<usize>>,
     keep: &[bool],
-    table: &Table,
-    spec: &TableSpec,
+    others: &[(&str, &Column)],
     latencies: &[&Vals<'_, f64>],
 ) {
-    let serves = |rows: &[usize]| match spec.serves {
+    let loader = plan.loader;
+    let serves = |rows: &[usize]| match loader {
         Serves::First => rows.first().copied(),
         Serves::Last => rows.last().copied(),
         Serves::Error => None,
@@ -240,8 +251,7 @@ fn afterwards(
             plan.served.extend(changed.map(|(b, a)| (after, b, a)));
         }
         let apart = |c: &Column| stay.iter().any(|row| !c.equal(stay[0], *row));
-        let others = table.columns().filter(|(n, _)| measured_unit(n).is_none());
-        let apart: Vec<&str> = others.filter(|(_, c)| apart(c)).map(|(n, _)| n).collect();
+        let apart: Vec<&str> = others.iter().filter(|(_, c)| apart(c)).map(|(n, _)| *n).collect();
         plan.remaining += usize::from(!apart.is_empty());
         differs.extend(apart);
     }
