@@ -55,6 +55,7 @@ pub mod sketch;
 pub mod smoke;
 pub mod source;
 pub mod spec;
+pub mod status;
 pub mod system;
 pub mod table;
 mod template;

@@ -22,11 +22,11 @@ use perfdb_gate::repair::{self, convert};
 use perfdb_gate::report::{self, Format, Outcome, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
-use perfdb_gate::{collect, comment, explain, noise, remeasure, sanity, smoke, validate};
+use perfdb_gate::{collect, comment, explain, noise, remeasure, sanity, smoke, status, validate};
 
 use cli::{
     Cli, Command, DedupeArgs, DeviceArgs, DeviceName, FailOn, FormatName, KeepName, Measure,
-    OutputArgs, Remeasure, RepairArgs, Sanity, SelectionArgs, Validate,
+    OutputArgs, Remeasure, RepairArgs, Sanity, SelectionArgs, StatusArgs, StatusFormat, Validate,
 };
 
 #[global_allocator]
@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Command::Sanity(args) => run_sanity(*args),
         Command::Remeasure(args) => run_remeasure(*args),
         Command::Measure(args) => run_measure(&args),
+        Command::Status(args) => run_status(*args),
         Command::Dedupe(args) => run_dedupe(*args),
         Command::Convert(args) => run_convert(args.repair),
         Command::Rules(args) => specs(args.rules_dir.as_deref()).and_then(|specs| {
@@ -242,6 +243,30 @@ fn run_measure(args: &Measure) -> Result<u8> {
     bar.0.finish_and_clear();
     report::print(&collected?.told())?;
     Ok(0)
+}
+
+fn run_status(args: StatusArgs) -> Result<u8> {
+    let format = match args.format {
+        StatusFormat::Human => status::Format::Human,
+        StatusFormat::Markdown => status::Format::Markdown,
+        StatusFormat::Json => status::Format::Json,
+    };
+    let options = status::Options {
+        root: args.root,
+        reference: args.reference,
+        system: args.system,
+        backends: args.backend,
+        versions: args.version,
+        ledger: args.ledger,
+        rules: args.rules_dir,
+        threads: args.threads,
+    };
+    let bar = Bar::new();
+    let status = status::run(&options, &bar);
+    bar.0.finish_and_clear();
+    let status = status?;
+    print(args.output.as_deref(), status::render(&status, format)?)?;
+    Ok(status.code())
 }
 
 impl From<RepairArgs> for repair::Options {

@@ -243,8 +243,7 @@ impl CrossContext<'_> {
 
     /// What a table's sidecar says of it beyond the usual: how it was measured otherwise.
     fn declared(&self, file: &TableFile) -> Option<String> {
-        let declared = &self.sidecar(file)?.declared;
-        let said: Vec<String> = declared.iter().map(|(k, v)| format!("{k}: {v}")).collect();
+        let said: Vec<String> = self.sidecar(file)?.notes().collect();
         (!said.is_empty()).then(|| said.join(", "))
     }
 
