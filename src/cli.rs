@@ -291,6 +291,9 @@ pub enum FailOn {
 /// `perfdb-gate rules`.
 #[derive(Debug, Args)]
 pub struct RulesArgs {
+    /// List instead where the table specs and a repository's own operation catalog differ.
+    #[arg(long, value_name = "DIR")]
+    pub check_root: Option<PathBuf>,
     /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
     #[arg(long = "rules", value_name = "DIR")]
     pub rules_dir: Option<PathBuf>,

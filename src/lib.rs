@@ -38,6 +38,7 @@ pub mod ledger;
 pub mod measure;
 pub mod news;
 pub mod noise;
+pub mod operations;
 mod parallel;
 mod points;
 pub mod record;

@@ -22,11 +22,14 @@ use perfdb_gate::repair::{self, convert};
 use perfdb_gate::report::{self, Format, Outcome, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
-use perfdb_gate::{collect, comment, explain, noise, remeasure, sanity, smoke, status, validate};
+use perfdb_gate::{
+    collect, comment, explain, noise, operations, remeasure, sanity, smoke, status, validate,
+};
 
 use cli::{
     Cli, Command, DedupeArgs, DeviceArgs, DeviceName, FailOn, FormatName, KeepName, Measure,
-    OutputArgs, Remeasure, RepairArgs, Sanity, SelectionArgs, StatusArgs, StatusFormat, Validate,
+    OutputArgs, Remeasure, RepairArgs, RulesArgs, Sanity, SelectionArgs, StatusArgs, StatusFormat,
+    Validate,
 };
 
 #[global_allocator]
@@ -43,10 +46,7 @@ fn main() -> ExitCode {
         Command::Status(args) => run_status(*args),
         Command::Dedupe(args) => run_dedupe(*args),
         Command::Convert(args) => run_convert(args.repair),
-        Command::Rules(args) => specs(args.rules_dir.as_deref()).and_then(|specs| {
-            report::print(&explain::list(&specs))?;
-            Ok(0)
-        }),
+        Command::Rules(args) => run_rules(&args),
         Command::Explain(args) => specs(args.rules_dir.as_deref()).and_then(|specs| {
             report::print(&explain::story(specs.rule(&args.rule)?))?;
             Ok(0)
@@ -64,6 +64,17 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn run_rules(args: &RulesArgs) -> Result<u8> {
+    let rules = args.rules_dir.as_deref();
+    if let Some(root) = &args.check_root {
+        let compared = operations::compare(root, rules)?;
+        report::print(&report::clean_lines(&compared.text()))?;
+        return Ok(compared.code());
+    }
+    report::print(&explain::list(&specs(rules)?))?;
+    Ok(0)
 }
 
 fn specs(overlay: Option<&Path>) -> Result<Specs> {
@@ -289,7 +300,7 @@ fn run_dedupe(args: DedupeArgs) -> Result<u8> {
     if write {
         done.write(&ledger)?;
     }
-    report::print(&text)?;
+    report::print(&report::clean_lines(&text))?;
     Ok(code)
 }
 
@@ -300,7 +311,7 @@ fn run_convert(args: RepairArgs) -> Result<u8> {
     if write {
         done.write()?;
     }
-    report::print(&text)?;
+    report::print(&report::clean_lines(&text))?;
     Ok(code)
 }
 

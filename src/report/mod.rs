@@ -391,6 +391,11 @@ pub fn clean(text: &str) -> String {
     out
 }
 
+/// Makes lines harmless to show, each as [`clean`] does.
+pub fn clean_lines(text: &str) -> String {
+    text.lines().map(|line| clean(line) + "\n").collect()
+}
+
 /// Writes to standard output; a reader that left early is no failure.
 pub fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
