@@ -57,6 +57,7 @@ pub mod smoke;
 pub mod source;
 pub mod spec;
 pub mod status;
+pub mod support;
 pub mod system;
 pub mod table;
 mod template;

@@ -152,10 +152,21 @@ impl<'a> Shelf<'a> {
         Served::new(editions, edition.version, spec.shared, &donors)
     }
 
+    /// Versions that a version of a backend declares as donors of a table, in whichever family's
+    /// directory it does.
+    pub fn declared(&self, place: &Place, table: &str) -> Vec<&'a str> {
+        let alike = |p: &&&Place| {
+            (&p.system, &p.backend, &p.version) == (&place.system, &place.backend, &place.version)
+        };
+        self.reuse.keys().filter(alike).flat_map(|p| self.donors(p, table)).collect()
+    }
+
     /// What a version of a system's backend reads of a table, whether or not it has one itself.
-    pub fn read(&self, place: &Place, table: &str, shared: bool, donors: &[&str]) -> Served<'a> {
+    pub fn sources(&self, place: &Place, table: &str, shared: bool) -> Served<'a> {
         match self.editions_of(table, &place.backend, &place.system) {
-            Some(editions) => Served::new(editions, &place.version, shared, donors),
+            Some(editions) => {
+                Served::new(editions, &place.version, shared, &self.declared(place, table))
+            }
             None => Served::default(),
         }
     }

@@ -109,8 +109,7 @@ impl<'a> Tables<'a> {
         }
         let mut status = self.status(table, &place);
         let shared = self.looked.job.specs.tables.get(table).is_none_or(|s| s.shared);
-        let donors: Vec<&str> = self.declared(&place, table);
-        let served = self.shelf.read(&place, table, shared, &donors);
+        let served = self.shelf.sources(&place, table, shared);
         let from = served.donors.first().or(served.earlier.last());
         status.notes.push(match from {
             Some(file) => format!("not collected; served from {}", file.place.version),
@@ -137,20 +136,11 @@ impl<'a> Tables<'a> {
             infos: 0,
             last_version: None,
             provenance: Provenance {
-                reuse: self.declared(place, table).into_iter().map(str::to_owned).collect(),
+                reuse: self.shelf.declared(place, table).into_iter().map(str::to_owned).collect(),
                 ..Provenance::default()
             },
             notes: Vec::new(),
         }
-    }
-
-    /// Donors that the version declares for a table, wherever its family's directory is.
-    fn declared(&self, place: &Place, table: &str) -> Vec<&'a str> {
-        let alike = |p: &&Place| {
-            (&p.system, &p.backend, &p.version) == (&place.system, &place.backend, &place.version)
-        };
-        let dirs = self.looked.job.catalog.dirs.values().map(|d| &d.place).filter(alike);
-        dirs.flat_map(|p| self.shelf.donors(p, table)).collect()
     }
 
     /// The nearest system's table, of the same version where it has that.
