@@ -17,6 +17,8 @@
 //! [`sanity`] puts these together. [`remeasure`] takes a [`sample`] of a table's rows back to the
 //! GPU: a [`measure`] device measures them, [`judge`] says whether the table holds. [`collect`]
 //! measures a plan's grid, and [`record`] keeps what was measured as a table.
+//! GPU: a [`measure`] device measures them, [`judge`] says whether the table holds. [`status`] tells
+//! how far a collection is, [`repair`] changes tables.
 
 pub mod baseline;
 mod blocks;
