@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use crate::source::Entry;
+use crate::catalog::Catalog;
+use crate::source::{Entry, Source};
 
 /// Matrices by system, each with its file, or why it cannot be read.
 pub type Matrices = BTreeMap<String, (Entry, Result<Matrix, String>)>;
@@ -122,6 +123,18 @@ impl Sharing {
         let groups = self.0.get(table).into_iter().flatten();
         groups.into_iter().any(|g| g.contains(from) && g.contains(to))
     }
+}
+
+/// Reads the support matrices of a database, and its manifest where that can be read.
+pub fn read(source: &dyn Source, catalog: &Catalog) -> (Matrices, Option<Sharing>) {
+    let matrix = |(system, entry): (&String, &Entry)| {
+        let matrix = source.read(entry).and_then(|text| Matrix::parse(system, &text));
+        (system.clone(), (entry.clone(), matrix))
+    };
+    let text = |entry: &Entry| String::from_utf8(source.read(entry).ok()?).ok();
+    let manifest = catalog.manifest.as_ref().and_then(text);
+    let sharing = manifest.and_then(|text| Sharing::parse(&text).ok());
+    (catalog.support.iter().map(matrix).collect(), sharing)
 }
 
 #[cfg(test)]

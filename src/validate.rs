@@ -23,7 +23,7 @@ use crate::sidecar::{Meta, Reuse};
 use crate::sketch::{Sketch, Sketches};
 use crate::source::{self, Entry, Source};
 use crate::spec::{Rule, Specs};
-use crate::support::{Matrices, Matrix, Sharing};
+use crate::support;
 use crate::system::System;
 use crate::table::{Fault, Keys, TableScope};
 
@@ -268,7 +268,10 @@ impl Job<'_> {
             sketches.by_path.insert(path(*index).to_owned(), sketch);
             sketches.held.insert(path(*index).to_owned(), judged.held);
         }
-        let (support, sharing) = self.support();
+        let (support, sharing) = match self.rules.iter().any(|r| r.check.reads_support()) {
+            true => support::read(self.source, self.catalog),
+            false => Default::default(),
+        };
         let cross = CrossContext {
             catalog: self.catalog,
             support: &support,
@@ -355,20 +358,6 @@ impl Job<'_> {
             }
         }
         sidecars
-    }
-
-    /// The support matrices of the systems, and what backends take from each other, where a rule asks.
-    fn support(&self) -> (Matrices, Option<Sharing>) {
-        if !self.rules.iter().any(|r| r.check.reads_support()) {
-            return (Matrices::new(), None);
-        }
-        let read = |(system, entry): (&String, &Entry)| {
-            let matrix = self.source.read(entry).and_then(|text| Matrix::parse(system, &text));
-            (system.clone(), (entry.clone(), matrix))
-        };
-        let manifest = self.catalog.manifest.as_ref();
-        let sharing = manifest.and_then(|m| Sharing::parse(&self.text(m).ok()?).ok());
-        (self.catalog.support.iter().map(read).collect(), sharing)
     }
 
     /// From what factor on points that stand out are kept, where a rule looks at them.

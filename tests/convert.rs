@@ -91,3 +91,14 @@ fn a_parquet_file_beside_the_text_is_not_written_over() {
     assert!(!text.exists());
     assert_eq!(std::fs::read(&path).unwrap(), same);
 }
+
+#[test]
+fn two_texts_of_one_name_do_not_become_one_table() {
+    let tree = Tree::new();
+    let csv = tree.gemm("gemm_perf.csv", gemm(&[(1, 0.5)]));
+    let txt = tree.gemm("gemm_perf.txt", gemm(&[(2, 0.6)]));
+    let run = convert(&tree, &["--write"]);
+    assert_eq!(run.code(), 1);
+    assert!(run.out().contains("gemm_perf.txt: left as it is: another text table becomes"));
+    assert!(!csv.exists() && txt.exists());
+}

@@ -58,6 +58,10 @@ pub fn run(options: &Options) -> Result<Converted> {
     for made in made {
         match made {
             Err(why) => refused.push(why),
+            Ok(done) if change.files.iter().any(|(path, _)| *path == done.target) => {
+                let why = format!("another text table becomes {} too", done.told.name);
+                refused.push(Refused { path: done.told.path, why });
+            }
             Ok(done) => match change.restate(&done.target, &done.now()) {
                 Err(why) => refused.push(Refused { path: done.told.path, why }),
                 Ok(()) => {

@@ -4,6 +4,7 @@
 //! Nothing is counted here that `validate` does not count: rows come from its sketches, the rest from
 //! its findings, its sidecars and its order of versions.
 
+mod commands;
 mod render;
 mod table;
 
@@ -14,10 +15,11 @@ use std::str::FromStr;
 use pep440_rs::Version;
 use serde::Serialize;
 
+use self::commands::commands;
 use self::table::Tables;
 use crate::catalog::Place;
 use crate::error::{Error, Result};
-use crate::finding::{Finding, Severity, quoted};
+use crate::finding::{Finding, Severity};
 use crate::selection::Selection;
 use crate::validate::{self, Looked, Progress};
 
@@ -258,49 +260,4 @@ fn sums(tables: &[TableStatus]) -> Vec<VersionStatus> {
     };
     sums.sort_by_cached_key(order);
     sums
-}
-
-/// What to run on what is listed before it is merged.
-fn commands(
-    options: &Options,
-    system: &str,
-    tables: &[TableStatus],
-    looked: &Looked<'_>,
-) -> Vec<String> {
-    let word = |text: &str| quoted(text);
-    let mut backends: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for t in tables.iter().filter(|t| t.path.is_some()) {
-        backends.entry(&t.backend).or_default().insert(&t.version);
-    }
-    let ledger = options.ledger.as_ref().map(|l| word(&l.display().to_string()));
-    let ledger = ledger.map(|l| format!(" --ledger {l}")).unwrap_or_default();
-    let mut commands = Vec::new();
-    for (backend, versions) in &backends {
-        let mut line = format!(
-            "perfdb-gate validate --root . --system {} --backend {}",
-            word(system),
-            word(backend)
-        );
-        // Without a version of their own, all that are there are judged.
-        if !options.versions.is_empty() {
-            versions.iter().for_each(|v| line += &format!(" --version {}", word(v)));
-        }
-        commands.push(line + &ledger);
-    }
-    commands.push(
-        "perfdb-gate sanity --root . --base-ref origin/main --output-md-file comment.md".into(),
-    );
-    for t in tables.iter().filter(|t| t.path.is_some()) {
-        let recipes = &looked.job.specs.recipes.recipes;
-        if recipes.iter().any(|r| r.table == t.table && r.backend == t.backend) {
-            commands.push(format!(
-                "perfdb-gate remeasure --root . --system {} --backend {} --version {} --table {}",
-                word(system),
-                word(&t.backend),
-                word(&t.version),
-                word(&t.table)
-            ));
-        }
-    }
-    commands
 }

@@ -1,6 +1,7 @@
 //! Bytes of a table → typed columns, and the loader's key of every row.
 
 mod csv;
+mod fault;
 mod key;
 mod parquet;
 mod take;
@@ -12,54 +13,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use csv::each_row;
+pub use fault::{Fault, Torn};
 pub use key::Keys;
 pub(crate) use key::{mix, number_bits, text_hash};
 pub use take::keep_lines;
 pub use write::{encode, write};
 
 use crate::catalog::{Format, Place};
-use crate::checks::plural;
 use crate::expr::{Lookup, NULL_CODE, Scope, Vals, Value};
-use crate::source::{Pointer, pointer};
+use crate::source::pointer;
 use crate::spec::{ColumnKind, Lookups, TableSpec};
 use crate::system::System;
-
-/// Why a table could not be read; each kind has a rule.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Fault {
-    /// It cannot be decoded, and why.
-    Unreadable(String),
-    /// A git-LFS pointer stands where the table should be.
-    LfsPointer(Pointer),
-    /// All its rows are damaged.
-    Torn(Torn),
-    /// It has columns but no rows.
-    Empty,
-}
-
-impl Fault {
-    /// What is wrong with the table, as its finding says it.
-    pub fn message(&self) -> String {
-        match self {
-            Self::Unreadable(why) => format!("cannot be read: {why}"),
-            Self::LfsPointer(pointer) => format!(
-                "a git-LFS pointer to {} bytes stands where the table should be",
-                pointer.size
-            ),
-            Self::Torn(torn) => format!("{}; no row is whole", torn.message()),
-            Self::Empty => "it has a header and no rows".into(),
-        }
-    }
-}
-
-/// Damaged rows of a text table.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Torn {
-    /// The first few: line, counted from 1, and what is wrong there.
-    pub first: Vec<(u64, String)>,
-    /// How many there are.
-    pub rows: usize,
-}
 
 /// A decoded table.
 #[derive(Debug)]
@@ -84,14 +48,6 @@ pub enum Column {
     Text { codes: Vec<u32>, dict: Vec<Arc<str>>, nulls: usize },
     /// A type that no table has, by its name.
     Other(String),
-}
-
-impl Torn {
-    /// How many rows are damaged, and what is wrong with the first.
-    pub fn message(&self) -> String {
-        let (line, why) = self.first.first().cloned().unwrap_or_default();
-        format!("{}, the first in line {line}: {why}", plural(self.rows, "torn row"))
-    }
 }
 
 impl Table {
