@@ -16,9 +16,8 @@
 //! changed, and [`comment`] tells a pull request of it all. A job such as [`validate`] or
 //! [`sanity`] puts these together. [`remeasure`] takes a [`sample`] of a table's rows back to the
 //! GPU: a [`measure`] device measures them, [`judge`] says whether the table holds. [`collect`]
-//! measures a plan's grid, and [`record`] keeps what was measured as a table.
-//! GPU: a [`measure`] device measures them, [`judge`] says whether the table holds. [`status`] tells
-//! how far a collection is, [`repair`] changes tables.
+//! measures a plan's grid, and [`record`] keeps what was measured as a table. [`status`] tells how
+//! far a collection is, [`repair`] changes tables.
 
 pub mod baseline;
 mod blocks;
