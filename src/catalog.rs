@@ -6,6 +6,8 @@
 //! systems/<system>.yaml                                              a machine; its data_dir wins
 //! systems/data/<system>/<family>/<backend>/<version>/<table>.parquet  by family
 //! systems/data/<system>/<backend>/<version>/<table>.{txt,parquet}     flat, before July 2026
+//! systems/support_matrix/<system>.csv                                what is said to be plannable
+//! systems/perf_data_reuse_manifest.yaml                              what backends take from each other
 //! ```
 
 use std::collections::BTreeMap;
@@ -103,6 +105,10 @@ pub struct Catalog {
     pub dirs: BTreeMap<String, VersionDir>,
     /// Tables, by path.
     pub tables: Vec<TableFile>,
+    /// Support matrices, by system.
+    pub support: BTreeMap<String, Entry>,
+    /// What backends take from each other.
+    pub manifest: Option<Entry>,
     /// Below a data directory: tables at a depth where no loader looks, and links.
     pub strays: Vec<(Entry, String)>,
     /// Files of the database that are no tables, in no order.
@@ -141,6 +147,7 @@ impl Catalog {
             catalog.add_system(source, specs, entry, &files)?;
         }
         catalog.add_orphans(&files);
+        catalog.add_claims(&files);
         let mut by_dir: BTreeMap<String, String> = BTreeMap::new();
         for system in catalog.systems.values() {
             by_dir.insert(format!("{}/", system.data_dir), system.name.clone());
@@ -209,6 +216,19 @@ impl Catalog {
             }
         }
         Ok(())
+    }
+
+    /// What is said beside the systems: of what can be planned on them, and of what backends share.
+    fn add_claims(&mut self, files: &[Entry]) {
+        let find = |path: String| files.iter().find(|f| f.path == path).cloned();
+        for (name, system) in &self.systems {
+            let folder = system.yaml.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let matrix = find(join(folder, &format!("support_matrix/{name}.csv")));
+            self.support.extend(matrix.map(|m| (name.clone(), m)));
+            if self.manifest.is_none() {
+                self.manifest = find(join(folder, "perf_data_reuse_manifest.yaml"));
+            }
+        }
     }
 
     /// Data directories that no system's YAML names.

@@ -52,6 +52,12 @@ pub enum Command {
     Remeasure(Box<Remeasure>),
     /// Measure a plan's grid into a table; goes on where it was stopped.
     Measure(Measure),
+    /// What there is of a system's tables: the table that a collection run keeps.
+    Status(Box<StatusArgs>),
+    /// Remove repeated measurements from tables on disk; a dry run unless told otherwise.
+    Dedupe(Box<DedupeArgs>),
+    /// Convert text tables on disk to parquet, cell for cell; a dry run unless told otherwise.
+    Convert(Box<ConvertArgs>),
     /// List the rules.
     Rules(RulesArgs),
     /// Tell the whole story of a rule.
@@ -328,6 +334,9 @@ pub enum FailOn {
 /// `perfdb-gate rules`.
 #[derive(Debug, Args)]
 pub struct RulesArgs {
+    /// List instead where the table specs and a repository's own operation catalog differ.
+    #[arg(long, value_name = "DIR")]
+    pub check_root: Option<PathBuf>,
     /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
     #[arg(long = "rules", value_name = "DIR")]
     pub rules_dir: Option<PathBuf>,
@@ -392,4 +401,107 @@ pub enum SchemaName {
     Tables,
     /// `.perfdb-gate/waivers.yaml`.
     Waivers,
+}
+
+/// `perfdb-gate status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Repository or folder that holds the database.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to tell of")]
+    pub root: PathBuf,
+    /// Tables of a commit, read without a checkout, instead of the files on disk.
+    #[arg(long = "ref", value_name = "REF", help_heading = "What to tell of")]
+    pub reference: Option<String>,
+    /// The system.
+    #[arg(long, value_name = "NAME", help_heading = "What to tell of")]
+    pub system: String,
+    /// Only these backends; `*` stands for any characters, may be repeated.
+    #[arg(long, value_name = "NAME", help_heading = "What to tell of")]
+    pub backend: Vec<String>,
+    /// These versions; without this, the version that counts of each table.
+    #[arg(long, value_name = "VERSION", help_heading = "What to tell of")]
+    pub version: Vec<String>,
+    /// A collector's log directory: what it skipped, and why.
+    #[arg(long, value_name = "DIR", help_heading = "What to tell of")]
+    pub ledger: Option<PathBuf>,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR", help_heading = "What to tell of")]
+    pub rules_dir: Option<PathBuf>,
+    /// For people, for a pull request's body, for programs.
+    #[arg(long, value_enum, default_value_t = StatusFormat::Human, help_heading = "Output")]
+    pub format: StatusFormat,
+    /// Write it to a file instead of standard output.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Threads to use; 0 for as many as there are cores.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
+    pub threads: usize,
+}
+
+/// Formats of a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StatusFormat {
+    /// For people.
+    Human,
+    /// For a pull request's body.
+    Markdown,
+    /// For programs, schema perfdb-gate/status/v1.
+    Json,
+}
+
+/// Which tables on disk a repair is for.
+#[derive(Debug, Args)]
+pub struct RepairArgs {
+    /// Repository or folder that holds the database; its files on disk.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to change")]
+    pub root: PathBuf,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR", help_heading = "What to change")]
+    pub rules_dir: Option<PathBuf>,
+    /// Do it; without this, say what would be done.
+    #[arg(long, help_heading = "How to change it")]
+    pub write: bool,
+    /// Threads to use; 0 for as many as there are cores.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "How to change it")]
+    pub threads: usize,
+}
+
+/// `perfdb-gate dedupe`.
+#[derive(Debug, Args)]
+pub struct DedupeArgs {
+    #[command(flatten)]
+    pub repair: RepairArgs,
+    /// Which copy of a measurement stays.
+    #[arg(long, value_enum, default_value_t = KeepName::Last, help_heading = "How to change it")]
+    pub keep: KeepName,
+    /// Remove copies too that differ by more than reruns do.
+    #[arg(long, help_heading = "How to change it")]
+    pub disagreeing: bool,
+    /// A column whose cells tell no other measurement, a model's name for one; may be repeated.
+    #[arg(long, value_name = "COLUMN", help_heading = "How to change it")]
+    pub ignore: Vec<String>,
+    /// The record of what was removed, a JSON object a line; it must not be there yet.
+    #[arg(long, value_name = "FILE", default_value = "dropped.jsonl")]
+    #[arg(help_heading = "How to change it")]
+    pub dropped: PathBuf,
+}
+
+/// Copies of a measurement, of which one stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KeepName {
+    /// The first in the file.
+    First,
+    /// The last in the file.
+    Last,
+    /// The one in the middle by latency.
+    Median,
+}
+
+/// `perfdb-gate convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    #[command(flatten)]
+    pub repair: RepairArgs,
 }

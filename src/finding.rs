@@ -213,7 +213,7 @@ impl Finding {
 }
 
 /// A word of a command, quoted where a shell would read more into it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._+-/=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -16,7 +16,8 @@
 //! changed, and [`comment`] tells a pull request of it all. A job such as [`validate`] or
 //! [`sanity`] puts these together. [`remeasure`] takes a [`sample`] of a table's rows back to the
 //! GPU: a [`measure`] device measures them, [`judge`] says whether the table holds. [`collect`]
-//! measures a plan's grid, and [`record`] keeps what was measured as a table.
+//! measures a plan's grid, and [`record`] keeps what was measured as a table. [`status`] tells how
+//! far a collection is, [`repair`] changes tables.
 
 pub mod baseline;
 mod blocks;
@@ -38,10 +39,12 @@ pub mod ledger;
 pub mod measure;
 pub mod news;
 pub mod noise;
+pub mod operations;
 mod parallel;
 mod points;
 pub mod record;
 pub mod remeasure;
+pub mod repair;
 pub mod report;
 pub mod sample;
 pub mod sanity;
@@ -55,6 +58,8 @@ pub mod sketch;
 pub mod smoke;
 pub mod source;
 pub mod spec;
+pub mod status;
+pub mod support;
 pub mod system;
 pub mod table;
 mod template;

@@ -18,14 +18,20 @@ use perfdb_gate::finding::Severity;
 use perfdb_gate::measure::Device;
 use perfdb_gate::measure::cuda::Cuda;
 use perfdb_gate::measure::process::{PYTORCH, Process};
+use perfdb_gate::repair::dedupe::{self, Keep, Policy};
+use perfdb_gate::repair::{self, convert};
 use perfdb_gate::report::{self, Format, Outcome, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
-use perfdb_gate::{collect, comment, explain, noise, remeasure, sanity, schema, smoke, validate};
+use perfdb_gate::{
+    collect, comment, explain, noise, operations, remeasure, sanity, schema, smoke, status,
+    validate,
+};
 
 use cli::{
-    Cli, ColorName, Command, DeviceArgs, DeviceName, FailOn, FormatName, Measure, OutputArgs,
-    Remeasure, Sanity, SchemaName, SelectionArgs, ShellName, TerminalArgs, Validate,
+    Cli, ColorName, Command, DedupeArgs, DeviceArgs, DeviceName, FailOn, FormatName, KeepName,
+    Measure, OutputArgs, Remeasure, RepairArgs, RulesArgs, Sanity, SchemaName, SelectionArgs,
+    ShellName, StatusArgs, StatusFormat, TerminalArgs, Validate,
 };
 
 #[global_allocator]
@@ -43,10 +49,10 @@ fn main() -> ExitCode {
         Command::Sanity(args) => run_sanity(*args, terminal),
         Command::Remeasure(args) => run_remeasure(*args, terminal),
         Command::Measure(args) => run_measure(&args, terminal),
-        Command::Rules(args) => specs(args.rules_dir.as_deref()).and_then(|specs| {
-            report::print(&explain::list(&specs))?;
-            Ok(0)
-        }),
+        Command::Status(args) => run_status(*args, terminal),
+        Command::Dedupe(args) => run_dedupe(*args),
+        Command::Convert(args) => run_convert(args.repair),
+        Command::Rules(args) => run_rules(&args),
         Command::Explain(args) => specs(args.rules_dir.as_deref()).and_then(|specs| {
             report::print(&explain::story(specs.rule(&args.rule)?))?;
             Ok(0)
@@ -97,6 +103,17 @@ fn schema_of(file: SchemaName) -> String {
         SchemaName::Tables => schema::tables(),
         SchemaName::Waivers => schema::waivers(),
     }
+}
+
+fn run_rules(args: &RulesArgs) -> Result<u8> {
+    let rules = args.rules_dir.as_deref();
+    if let Some(root) = &args.check_root {
+        let compared = operations::compare(root, rules)?;
+        report::print(&report::clean_lines(&compared.text()))?;
+        return Ok(compared.code());
+    }
+    report::print(&explain::list(&specs(rules)?))?;
+    Ok(0)
 }
 
 fn specs(overlay: Option<&Path>) -> Result<Specs> {
@@ -276,6 +293,65 @@ fn run_measure(args: &Measure, terminal: TerminalArgs) -> Result<u8> {
     bar.0.finish_and_clear();
     report::print(&collected?.told())?;
     Ok(0)
+}
+
+fn run_status(args: StatusArgs, terminal: TerminalArgs) -> Result<u8> {
+    let format = match args.format {
+        StatusFormat::Human => status::Format::Human,
+        StatusFormat::Markdown => status::Format::Markdown,
+        StatusFormat::Json => status::Format::Json,
+    };
+    let options = status::Options {
+        root: args.root,
+        reference: args.reference,
+        system: args.system,
+        backends: args.backend,
+        versions: args.version,
+        ledger: args.ledger,
+        rules: args.rules_dir,
+        threads: args.threads,
+    };
+    let bar = Bar::of("tables", terminal);
+    let status = status::run(&options, &bar);
+    bar.0.finish_and_clear();
+    let status = status?;
+    print(args.output.as_deref(), status::render(&status, format)?)?;
+    Ok(status.code())
+}
+
+impl From<RepairArgs> for repair::Options {
+    fn from(args: RepairArgs) -> Self {
+        let RepairArgs { root, selection, rules_dir: rules, threads, .. } = args;
+        Self { root, selection: selection.into(), rules, threads }
+    }
+}
+
+fn run_dedupe(args: DedupeArgs) -> Result<u8> {
+    let keep = match args.keep {
+        KeepName::First => Keep::First,
+        KeepName::Last => Keep::Last,
+        KeepName::Median => Keep::Median,
+    };
+    let (write, ledger) = (args.repair.write, args.dropped);
+    let policy = Policy { keep, disagreeing: args.disagreeing, ignore: args.ignore };
+    let done = dedupe::run(&args.repair.into(), policy)?;
+    let (text, code) = (done.text(write.then_some(&ledger)), done.code());
+    if write {
+        done.write(&ledger)?;
+    }
+    report::print(&report::clean_lines(&text))?;
+    Ok(code)
+}
+
+fn run_convert(args: RepairArgs) -> Result<u8> {
+    let write = args.write;
+    let done = convert::run(&args.into())?;
+    let (text, code) = (done.text(write), done.code());
+    if write {
+        done.write()?;
+    }
+    report::print(&report::clean_lines(&text))?;
+    Ok(code)
 }
 
 /// Writes a text to a file, or to standard output where none is named.

@@ -106,6 +106,11 @@ impl Selected {
             && self.tables.0.is_empty()
     }
 
+    /// Whether a system is one of those selected, as a whole or in part.
+    pub fn has_system(&self, name: &str) -> bool {
+        self.systems.has(name)
+    }
+
     /// Whether a version directory is judged.
     pub fn place(&self, place: &Place) -> bool {
         self.systems.has(&place.system)

@@ -63,6 +63,12 @@ impl<'a> Editions<'a> {
         self.0.iter()
     }
 
+    /// The one that stands before `version` in their order.
+    pub fn last_before(&self, version: &str) -> Option<&Edition<'a>> {
+        let at = self.0.iter().position(|e| e.version == version)?;
+        self.0[..at].last()
+    }
+
     /// Those strictly before `version`, as the loader orders them.
     pub fn before(&self, version: &str) -> impl Iterator<Item = &Edition<'a>> {
         let version = Version::from_str(version).ok();
@@ -105,13 +111,28 @@ impl<'a> Shelf<'a> {
         shelf
     }
 
-    fn systems<'s>(&'s self, file: &TableFile) -> Option<&'s BySystem<'a>> {
-        self.tables.get(file.table.as_str())?.get(file.place.backend.as_str())
+    fn systems<'s>(&'s self, table: &str, backend: &str) -> Option<&'s BySystem<'a>> {
+        self.tables.get(table)?.get(backend)
+    }
+
+    /// Names of the tables that a backend has on any system, in order.
+    pub fn tables(&self, backend: &str) -> impl Iterator<Item = &'a str> {
+        self.tables.iter().filter(move |(_, b)| b.contains_key(backend)).map(|(table, _)| *table)
     }
 
     /// The versions of a table on the system where it lies.
     pub fn editions<'s>(&'s self, file: &TableFile) -> Option<&'s Editions<'a>> {
-        self.systems(file)?.get(file.place.system.as_str())
+        self.editions_of(&file.table, &file.place.backend, &file.place.system)
+    }
+
+    /// The versions of a backend's table on a system.
+    pub fn editions_of<'s>(
+        &'s self,
+        table: &str,
+        backend: &str,
+        system: &str,
+    ) -> Option<&'s Editions<'a>> {
+        self.systems(table, backend)?.get(system)
     }
 
     /// Versions that a place declares as donors of a table.
@@ -131,12 +152,21 @@ impl<'a> Shelf<'a> {
         Served::new(editions, edition.version, spec.shared, &donors)
     }
 
+    /// Versions that a version of a backend declares as donors of a table, in whichever family's
+    /// directory it does.
+    pub fn declared(&self, place: &Place, table: &str) -> Vec<&'a str> {
+        let alike = |p: &&&Place| {
+            (&p.system, &p.backend, &p.version) == (&place.system, &place.backend, &place.version)
+        };
+        self.reuse.keys().filter(alike).flat_map(|p| self.donors(p, table)).collect()
+    }
+
     /// What a version of a system's backend reads of a table, whether or not it has one itself.
-    pub fn read(&self, place: &Place, table: &str, shared: bool, donors: &[&str]) -> Served<'a> {
-        let backends = self.tables.get(table);
-        let systems = backends.and_then(|b| b.get(place.backend.as_str()));
-        match systems.and_then(|s| s.get(place.system.as_str())) {
-            Some(editions) => Served::new(editions, &place.version, shared, donors),
+    pub fn sources(&self, place: &Place, table: &str, shared: bool) -> Served<'a> {
+        match self.editions_of(table, &place.backend, &place.system) {
+            Some(editions) => {
+                Served::new(editions, &place.version, shared, &self.declared(place, table))
+            }
             None => Served::default(),
         }
     }
@@ -157,9 +187,14 @@ impl<'a> Shelf<'a> {
     /// version that counts there; where none has it, all others that have its very version, since
     /// collectors of one version have one plan.
     pub fn near<'s>(&'s self, file: &TableFile) -> (Nearness, Vec<Near<'s, 'a>>) {
-        let place = &file.place;
+        self.near_of(&file.table, &file.place)
+    }
+
+    /// The nearest other systems that have a table, as [`near`](Self::near) of it in that place,
+    /// whether or not it is there.
+    pub fn near_of<'s>(&'s self, table: &str, place: &Place) -> (Nearness, Vec<Near<'s, 'a>>) {
         let own = self.generations.get(place.system.as_str());
-        let systems = self.systems(file);
+        let systems = self.systems(table, &place.backend);
         let others = || systems.into_iter().flatten().filter(|(s, _)| **s != place.system);
         let alike = others().filter(|(s, _)| own.is_some() && self.generations.get(*s) == own);
         let current = |(s, e): (&&'a str, &'s Editions<'a>)| Some((*s, e, self.current(s, e)?));

@@ -55,6 +55,13 @@ pub struct TableMeta {
     pub declared: BTreeMap<String, serde_json::Value>,
 }
 
+impl TableMeta {
+    /// What it says beyond the usual, for people: `norm_dispatch: "eager"`.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        self.declared.iter().map(|(name, value)| format!("{name}: {value}"))
+    }
+}
+
 /// SHA-256 of nothing: a plan without cases.
 const EMPTY_DIGEST: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 

@@ -25,6 +25,7 @@ use crate::sidecar::{Meta, Reuse};
 use crate::sketch::{Sketch, Sketches};
 use crate::source::{self, Entry, Source};
 use crate::spec::{Rule, Specs};
+use crate::support;
 use crate::system::System;
 use crate::table::{Fault, Keys, TableScope};
 
@@ -66,6 +67,29 @@ pub trait Progress: Sync {
 /// When nothing can be judged: no database, an unknown name, an unreadable repository. Whatever is
 /// wrong with the data is a finding in the report.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
+    judged(options, progress, |_| Ok(())).map(|(report, ())| report)
+}
+
+/// What a report was made from.
+pub(crate) struct Looked<'a> {
+    /// The database, and what of it was judged.
+    pub job: &'a Job<'a>,
+    /// Of the tables judged and of those they were compared with.
+    pub sketches: &'a Sketches,
+    /// What was found, in the report's order.
+    pub findings: &'a [Finding],
+}
+
+/// Judges a perf database, and lets `look` see what the report was made from.
+///
+/// # Errors
+///
+/// Those of [`run`] and of `look`.
+pub(crate) fn judged<R>(
+    options: &Options,
+    progress: &dyn Progress,
+    look: impl FnOnce(&Looked<'_>) -> Result<R>,
+) -> Result<(Report, R)> {
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref())?;
     let settings =
@@ -106,7 +130,9 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     sink.extend(judgement.findings);
     job.waive(&mut sink, &settings, options)?;
     let (findings, counts) = sink.finish();
-    Ok(Report {
+    let seen = Looked { job: &job, sketches: &judgement.sketches, findings: &findings };
+    let seen = look(&seen)?;
+    let report = Report {
         command: "validate",
         rules: job.rules,
         overlays: settings.overlays.clone(),
@@ -119,7 +145,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         remeasured: None,
         elapsed: start.elapsed(),
         drawn: None,
-    })
+    };
+    Ok((report, seen))
 }
 
 /// The rules to run: all, or `only` some, but for those to `skip`.
@@ -178,9 +205,11 @@ pub(crate) struct Judgement {
 }
 
 /// The parsed sidecars of every version directory, by path.
-struct Sidecars {
-    meta: BTreeMap<String, Result<Meta, String>>,
-    reuse: BTreeMap<String, Result<Reuse, String>>,
+pub(crate) struct Sidecars {
+    /// `collection_meta.yaml`.
+    pub meta: BTreeMap<String, Result<Meta, String>>,
+    /// `reuse.yaml`.
+    pub reuse: BTreeMap<String, Result<Reuse, String>>,
 }
 
 /// What judging a table leaves; one that cannot be read has no sketch.
@@ -251,8 +280,14 @@ impl Job<'_> {
             sketches.by_path.insert(path(*index).to_owned(), sketch);
             sketches.held.insert(path(*index).to_owned(), judged.held);
         }
+        let (support, sharing) = match self.rules.iter().any(|r| r.check.reads_support()) {
+            true => support::read(self.source, self.catalog),
+            false => Default::default(),
+        };
         let cross = CrossContext {
             catalog: self.catalog,
+            support: &support,
+            sharing: sharing.as_ref(),
             sketches: &sketches,
             shelf: &shelf,
             meta: &sidecars.meta,
@@ -323,7 +358,8 @@ impl Job<'_> {
         String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
     }
 
-    fn sidecars(&self) -> Sidecars {
+    /// Reads the sidecars of all version directories.
+    pub fn sidecars(&self) -> Sidecars {
         let mut sidecars = Sidecars { meta: BTreeMap::new(), reuse: BTreeMap::new() };
         for (path, dir) in &self.catalog.dirs {
             if let Some(entry) = &dir.meta {
@@ -352,6 +388,12 @@ impl Job<'_> {
     /// Whether a rule asks what default models find.
     fn plans(&self) -> bool {
         self.rules.iter().any(|r| r.check.plans())
+    }
+
+    /// Rows of a table that was not sketched; none where it cannot be read.
+    pub fn rows(&self, file: &TableFile) -> Option<usize> {
+        let bytes = self.source.read(&file.entry).ok()?;
+        Some(self.specs.decode(file, &bytes).ok()?.rows)
     }
 
     /// Judges a table by some rules, and takes its sketch to compare others with, its keys `named`

@@ -79,6 +79,7 @@ fn rule_ids_are_the_contract() {
     sidecar-contradiction
     sidecar-invalid
     sidecar-missing
+    support-matrix
     synthetic-rows
     system-invalid
     system-suspicious

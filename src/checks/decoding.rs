@@ -1,6 +1,6 @@
 //! Tables that cannot be decoded: damaged, LFS pointers, torn text, empty.
 
-use super::{Check, RowContext, TableContext, plural};
+use super::{Check, RowContext, TableContext};
 use crate::expr::ExprError;
 use crate::finding::{Example, Finding};
 use crate::source::Entry;
@@ -11,21 +11,15 @@ use crate::table::{Fault, Torn};
 pub fn check(check: &Check, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -> Option<Finding> {
     let finding = |message: String| Finding::on_table(&rule.id, rule.severity, at.file, message);
     match (check, fault) {
-        (Check::Unreadable, Fault::Unreadable(why)) => {
-            Some(finding(format!("cannot be read: {why}")))
+        (Check::Unreadable, Fault::Unreadable(_)) | (Check::Empty, Fault::Empty) => {
+            Some(finding(fault.message()))
         }
-        (Check::Empty, Fault::Empty) => Some(finding("it has a header and no rows".into())),
         (Check::LfsPointer, Fault::LfsPointer(pointer)) => Some(
-            finding(format!(
-                "a git-LFS pointer to {} bytes stands where the table should be",
-                pointer.size
-            ))
-            .evidence("oid", pointer.oid.as_str())
-            .evidence("size", pointer.size),
+            finding(fault.message())
+                .evidence("oid", pointer.oid.as_str())
+                .evidence("size", pointer.size),
         ),
-        (Check::TornRow, Fault::Torn(torn)) => {
-            Some(torn_finding(finding, torn, "; no row is whole"))
-        }
+        (Check::TornRow, Fault::Torn(torn)) => Some(torn_finding(finding(fault.message()), torn)),
         _ => None,
     }
 }
@@ -33,14 +27,11 @@ pub fn check(check: &Check, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -
 /// Damaged rows beside whole ones.
 pub fn torn(rows: &RowContext<'_>) -> Option<Finding> {
     let torn = &rows.table.torn;
-    (torn.rows > 0)
-        .then(|| torn_finding(|message| rows.finding(message), torn, "; the others were judged"))
+    let message = || format!("{}; the others were judged", torn.message());
+    (torn.rows > 0).then(|| torn_finding(rows.finding(message()), torn))
 }
 
-fn torn_finding(finding: impl Fn(String) -> Finding, torn: &Torn, rest: &str) -> Finding {
-    let (line, why) = torn.first.first().cloned().unwrap_or_default();
-    let message =
-        format!("{}, the first in line {line}: {why}{rest}", plural(torn.rows, "torn row"));
+fn torn_finding(finding: Finding, torn: &Torn) -> Finding {
     let example = |(line, why): &(u64, String)| Example {
         // Line 2 is row 0 of an undamaged table.
         row: line.saturating_sub(2),
@@ -48,7 +39,7 @@ fn torn_finding(finding: impl Fn(String) -> Finding, torn: &Torn, rest: &str) ->
         ..Example::default()
     };
     let examples = torn.first.iter().map(example).collect();
-    finding(message).rows(torn.rows).parts([torn.rows.to_string()]).examples(examples)
+    finding.rows(torn.rows).parts([torn.rows.to_string()]).examples(examples)
 }
 
 /// A table of whose rows the loader reads none.

@@ -10,7 +10,7 @@ use super::{RowContext, count, plural};
 use crate::expr::{ExprError, Vals};
 use crate::finding::{EXAMPLES, Example, Finding, Half, Severity};
 use crate::spec::{ColumnKind, KeyPart, Serves};
-use crate::table::{Keys, number_json};
+use crate::table::{Keys, TableScope, number_json};
 
 /// When copies of a key contradict each other, as opposed to being measured twice.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -39,25 +39,8 @@ impl Conflict {
     pub fn check(&self, rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
         let spec = rows.at.spec;
         let Some(keys) = rows.at.keys else { return Ok(Vec::new()) };
-        if !spec.key.iter().all(|p| has_columns(rows, p)) {
-            return Ok(Vec::new());
-        }
         let scope = rows.scope();
-        let loaded = spec.filter.as_ref().map(|f| f.mask(&scope)).transpose()?;
-
-        // Copies compete within a bucket; a row that goes into two may have rivals in both.
-        let mut groups: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
-        let buckets: Vec<Vals<bool>> = if spec.buckets.is_empty() {
-            vec![Vals::One(true)]
-        } else {
-            spec.buckets.iter().map(|b| b.rows.mask(&scope)).collect::<Result<_, _>>()?
-        };
-        for (number, bucket) in buckets.iter().enumerate() {
-            let goes = |i: usize| bucket.get(i) && loaded.as_ref().is_none_or(|l| l.get(i));
-            for (row, first) in repeats(keys.hashes(), goes, |a, b| keys.equal(a, b)) {
-                groups.entry((number, first)).or_insert_with(|| vec![first]).push(row);
-            }
-        }
+        let groups = copies(&scope, keys)?;
         if groups.is_empty() {
             return Ok(Vec::new());
         }
@@ -66,7 +49,6 @@ impl Conflict {
             .iter()
             .map(|l| Ok((l.name.as_str(), l.value.numbers(&scope)?)))
             .collect::<Result<Vec<_>, ExprError>>()?;
-        let groups: BTreeSet<Vec<usize>> = groups.into_values().collect();
         let all = groups.iter().flat_map(|copies| &copies[1..]).collect::<BTreeSet<_>>().len();
         let half = |half: Half<'_>| {
             let (groups, repeated) = told(&groups, &half);
@@ -89,20 +71,15 @@ impl Conflict {
             let band = rows.at.specs.noise.at(&file.table, &file.place.backend, latency);
             band.map_or(1.0, |b| b.p99)
         };
-        let mut group = Group { rows: copies, spread: 1.0, conflict: false, beyond_noise: false };
-        for (_, values) in latency {
-            let copies = || group.rows.iter().map(|r| values.get(*r));
-            let (least, most) =
-                (copies().fold(f64::INFINITY, f64::min), copies().fold(0.0, f64::max));
+        let latencies: Vec<&Vals<f64>> = latency.iter().map(|(_, values)| values).collect();
+        let Spread { ratio, beyond_noise } = Spread::of(&copies, &latencies, tail);
+        let conflict = latencies.iter().any(|values| {
+            let (least, most) = range(&copies, values);
             // A copy of zero beside one of a time is a conflict that no ratio tells.
-            group.conflict |= least <= 0.0 && most >= self.floor_ms;
-            if least > 0.0 && most.is_finite() {
-                group.spread = group.spread.max(most / least);
-                group.conflict |= most / least - 1.0 > self.spread && most >= self.floor_ms;
-                group.beyond_noise |= most / least > tail(most);
-            }
-        }
-        group
+            let apart = least <= 0.0 || most.is_finite() && most / least - 1.0 > self.spread;
+            apart && most >= self.floor_ms
+        });
+        Group { rows: copies, spread: ratio, conflict, beyond_noise }
     }
 
     fn finding(
@@ -171,6 +148,39 @@ impl Conflict {
     }
 }
 
+/// How far copies of a row differ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Spread {
+    /// Slowest over fastest copy, of the latency that differs most.
+    pub ratio: f64,
+    /// Whether that is more than `tail` allows at the slowest copy's latency.
+    pub beyond_noise: bool,
+}
+
+impl Spread {
+    /// Of some rows, by their latencies in ms. A time of zero or less beside one of another is
+    /// beyond all noise and has no ratio.
+    pub fn of(rows: &[usize], latencies: &[&Vals<'_, f64>], tail: impl Fn(f64) -> f64) -> Self {
+        let mut spread = Self { ratio: 1.0, beyond_noise: false };
+        for values in latencies {
+            let (least, most) = range(rows, values);
+            if least > 0.0 && most.is_finite() {
+                spread.ratio = spread.ratio.max(most / least);
+                spread.beyond_noise |= most / least > tail(most);
+            } else {
+                spread.beyond_noise |= least < most;
+            }
+        }
+        spread
+    }
+}
+
+/// The fastest and the slowest of some rows; what is no number is passed over.
+fn range(rows: &[usize], values: &Vals<'_, f64>) -> (f64, f64) {
+    let times = || rows.iter().map(|row| values.get(*row));
+    (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max))
+}
+
 /// The groups that a half tells, and how many of their rows repeat a key: rows that a pull request
 /// brings repeat what was there before, wherever they stand in the file.
 fn told(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, usize) {
@@ -190,14 +200,45 @@ fn told(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, usi
     (told, repeated.len())
 }
 
+/// Rows that compete for a key of the loader's, in file order: those that it reads, in each of the
+/// maps that it puts them into. None where the table lacks what the key is made of.
+///
+/// # Errors
+///
+/// When a formula of the spec does not fit the table's columns.
+pub(crate) fn copies(
+    scope: &TableScope<'_>,
+    keys: &Keys<'_>,
+) -> Result<BTreeSet<Vec<usize>>, ExprError> {
+    let spec = scope.spec;
+    if !spec.key.iter().all(|p| has_columns(scope, p)) {
+        return Ok(BTreeSet::new());
+    }
+    let loaded = spec.filter.as_ref().map(|f| f.mask(scope)).transpose()?;
+    // Copies compete within a bucket; a row that goes into two may have rivals in both.
+    let mut groups: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    let buckets: Vec<Vals<bool>> = if spec.buckets.is_empty() {
+        vec![Vals::One(true)]
+    } else {
+        spec.buckets.iter().map(|b| b.rows.mask(scope)).collect::<Result<_, _>>()?
+    };
+    for (number, bucket) in buckets.iter().enumerate() {
+        let goes = |i: usize| bucket.get(i) && loaded.as_ref().is_none_or(|l| l.get(i));
+        for (row, first) in repeats(keys.hashes(), goes, |a, b| keys.equal(a, b)) {
+            groups.entry((number, first)).or_insert_with(|| vec![first]).push(row);
+        }
+    }
+    Ok(groups.into_values().collect())
+}
+
 /// Whether the table has what a key part reads; without it every row would be a copy of every other.
-fn has_columns(rows: &RowContext<'_>, part: &KeyPart) -> bool {
-    let optional = |c: &str| rows.at.spec.column(c).is_some_and(|c| c.optional);
-    part.value.columns().iter().all(|c| rows.table.column(c).is_some() || optional(c))
+fn has_columns(scope: &TableScope<'_>, part: &KeyPart) -> bool {
+    let optional = |c: &str| scope.spec.column(c).is_some_and(|c| c.optional);
+    part.value.columns().iter().all(|c| scope.table.column(c).is_some() || optional(c))
 }
 
 /// Rows whose key an earlier row has, each with the first row of that key.
-fn repeats(
+pub(crate) fn repeats(
     hashes: &[u64],
     goes: impl Fn(usize) -> bool,
     equal: impl Fn(usize, usize) -> bool,

@@ -14,6 +14,7 @@ mod placement;
 mod power;
 mod reuse;
 mod sidecars;
+mod support;
 mod synthetic;
 mod systems;
 mod values;
@@ -27,6 +28,7 @@ use std::rc::Rc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use self::duplicates::{Spread, copies, repeats};
 use self::levels::Levels;
 use crate::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
 use crate::expr::ExprError;
@@ -37,6 +39,7 @@ use crate::sidecar::{Meta, Reuse, TableMeta};
 use crate::sketch::Sketches;
 use crate::source::{Entry, EntryKind};
 use crate::spec::{Rule, Specs, TableSpec};
+use crate::support::{Matrices, Sharing};
 use crate::system::System;
 use crate::table::{Fault, Keys, Table, TableScope};
 
@@ -90,6 +93,8 @@ pub enum Check {
     Synthetic(synthetic::Signs),
     /// Default models that cannot be planned.
     Workflows,
+    /// A support matrix that the data contradicts.
+    SupportMatrix(support::Needs),
     /// Far fewer rows than elsewhere.
     Parity(parity::Shares),
     /// Slices and blocks of the grid that nearby tables have.
@@ -172,6 +177,10 @@ pub struct CrossContext<'a> {
     pub shelf: &'a Shelf<'a>,
     /// Parsed `collection_meta.yaml` by directory.
     pub meta: &'a BTreeMap<String, Result<Meta, String>>,
+    /// The support matrices of the systems.
+    pub support: &'a Matrices,
+    /// What backends take from each other; none where nothing says.
+    pub sharing: Option<&'a Sharing>,
     /// What a collector could not measure, where that is known.
     pub ledger: Option<&'a Ledger>,
     /// Paths of the tables under judgement; the others are there to compare with.
@@ -243,8 +252,7 @@ impl CrossContext<'_> {
 
     /// What a table's sidecar says of it beyond the usual: how it was measured otherwise.
     fn declared(&self, file: &TableFile) -> Option<String> {
-        let declared = &self.sidecar(file)?.declared;
-        let said: Vec<String> = declared.iter().map(|(k, v)| format!("{k}: {v}")).collect();
+        let said: Vec<String> = self.sidecar(file)?.notes().collect();
         (!said.is_empty()).then(|| said.join(", "))
     }
 
@@ -368,6 +376,11 @@ impl Check {
         matches!(self, Self::Workflows)
     }
 
+    /// Whether it reads support matrices.
+    pub fn reads_support(&self) -> bool {
+        matches!(self, Self::SupportMatrix(_))
+    }
+
     /// Whether it names keys that other tables have.
     pub fn names_keys(&self) -> bool {
         matches!(self, Self::Coverage(_))
@@ -384,6 +397,7 @@ impl Check {
             Self::Spike(standout) => standout.check(rule, at, true),
             Self::Drop(standout) => standout.check(rule, at, false),
             Self::Workflows => workflows::check(rule, at),
+            Self::SupportMatrix(needs) => needs.check(rule, at)?,
             _ => Vec::new(),
         })
     }

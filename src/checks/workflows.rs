@@ -151,11 +151,8 @@ impl<'a> Newest<'a> {
 
     /// What the loader reads for a table: the version's own, declared donors, earlier versions.
     fn sources(&self, table: &str) -> impl Iterator<Item = &'a TableFile> + use<'a> {
-        let dirs = self.at.catalog.dirs.values().map(|d| &d.place);
-        let own = dirs.filter(|p| p.version == self.place.version && self.is_alike(p));
-        let donors: Vec<&str> = own.flat_map(|p| self.at.donors(p, table)).collect();
         let shared = self.at.specs.tables.get(table).is_none_or(|s| s.shared);
-        self.at.shelf.read(self.place, table, shared, &donors).files()
+        self.at.shelf.sources(self.place, table, shared).files()
     }
 
     fn is_alike(&self, place: &Place) -> bool {

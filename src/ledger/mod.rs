@@ -43,8 +43,19 @@ use crate::spec::TableSpec;
 #[derive(Debug, Default)]
 pub struct Ledger {
     failures: Vec<Failure>,
+    /// Every failure that was recorded, classified or not.
+    recorded: Vec<Recorded>,
     /// Versions that were collected, by backend, where a summary tells.
     versions: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// A failure as the collector put it.
+#[derive(Debug)]
+struct Recorded {
+    backend: String,
+    operation: BTreeSet<String>,
+    class: String,
+    error: String,
 }
 
 /// A case that failed.
@@ -159,6 +170,7 @@ impl Ledger {
                 kept.push((case, record));
             }
         }
+        self.recorded.extend(kept.iter().filter_map(|(_, record)| Recorded::new(record)));
         let classified = |(case, record): &(String, Record)| {
             let class = record.classification.as_deref().unwrap_or_default().trim();
             let named = !matches!(class, "" | "unclassified" | "unresolved_from_checkpoint");
@@ -167,6 +179,32 @@ impl Ledger {
         };
         let kept = kept.into_iter().filter(classified);
         self.failures.extend(kept.filter_map(|(_, record)| Failure::new(record)));
+    }
+
+    /// How many failures were recorded of a table, by their classification and error, either `-`
+    /// where there is none: those too that explain no missing key.
+    pub fn recorded(
+        &self,
+        table: &str,
+        backend: &str,
+        version: &str,
+        tables: &[&str],
+    ) -> BTreeMap<(&str, &str), usize> {
+        let here = |r: &&Recorded| {
+            self.holds_for(&r.backend, backend, version)
+                && table_of(&r.operation, tables) == Some(table)
+        };
+        let mut counts = BTreeMap::new();
+        for r in self.recorded.iter().filter(here) {
+            *counts.entry((r.class.as_str(), r.error.as_str())).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Whether a failure's backend is that of a version that was collected.
+    fn holds_for(&self, failed: &str, backend: &str, version: &str) -> bool {
+        let versions = self.versions.get(failed).filter(|v| !v.is_empty());
+        failed == backend && versions.is_none_or(|v| v.contains(version))
     }
 
     /// The classified failures of a table, by backend, version and operation. The operation of
@@ -179,9 +217,7 @@ impl Ledger {
         tables: &[&str],
     ) -> Failures<'_> {
         let here = |f: &&Failure| {
-            let versions = self.versions.get(&f.backend).filter(|v| !v.is_empty());
-            f.backend == backend
-                && versions.is_none_or(|v| v.contains(version))
+            self.holds_for(&f.backend, backend, version)
                 && f.table(tables) == Some(spec.name.as_str())
         };
         Failures(self.failures.iter().filter(here).collect())
@@ -231,6 +267,31 @@ fn words(name: &str) -> BTreeSet<String> {
     name.split(['_', '.', '-']).filter(|w| !w.is_empty()).map(str::to_owned).collect()
 }
 
+/// The table that an operation writes: the one with most words of the operation's name.
+fn table_of<'t>(operation: &BTreeSet<String>, tables: &[&'t str]) -> Option<&'t str> {
+    let of = |table: &&'t str| {
+        let words = words(table.trim_end_matches("_perf"));
+        words.is_subset(operation).then_some((words.len(), *table))
+    };
+    tables.iter().filter_map(of).max().map(|(_, table)| table)
+}
+
+impl Recorded {
+    fn new(record: &Record) -> Option<Self> {
+        let (backend, operation) = record.module.as_deref()?.split_once('.')?;
+        let said = |text: &Option<String>| {
+            let text = text.as_deref().unwrap_or_default().trim();
+            if text.is_empty() { "-".to_owned() } else { text.to_owned() }
+        };
+        Some(Self {
+            backend: backend.to_owned(),
+            operation: words(operation),
+            class: said(&record.classification),
+            error: said(&record.error_type),
+        })
+    }
+}
+
 impl Failure {
     fn new(record: Record) -> Option<Self> {
         let module = record.module.filter(|m| !m.is_empty())?;
@@ -256,13 +317,8 @@ impl Failure {
         })
     }
 
-    /// The table that its operation writes: the one with most words of the operation's name.
     fn table<'t>(&self, tables: &[&'t str]) -> Option<&'t str> {
-        let of = |table: &&'t str| {
-            let words = words(table.trim_end_matches("_perf"));
-            words.is_subset(&self.operation).then_some((words.len(), *table))
-        };
-        tables.iter().filter_map(of).max().map(|(_, table)| table)
+        table_of(&self.operation, tables)
     }
 
     fn explains(&self, spec: &TableSpec, points: &Points, point: usize) -> bool {

@@ -369,7 +369,7 @@ impl<'a> Staged<'a> {
     }
 }
 
-fn unwritten(path: &Path, error: &std::io::Error) -> Error {
+pub(crate) fn unwritten(path: &Path, error: &std::io::Error) -> Error {
     Error::new(
         format!("cannot write {}: {}", path.display(), error.kind()),
         "check the folder and the space on its disk",
@@ -392,6 +392,11 @@ pub fn clean(text: &str) -> String {
         }
     }
     out
+}
+
+/// Makes lines harmless to show, each as [`clean`] does.
+pub fn clean_lines(text: &str) -> String {
+    text.lines().map(|line| clean(line) + "\n").collect()
 }
 
 /// Writes to standard output; a reader that left early is no failure.

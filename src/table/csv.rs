@@ -10,11 +10,14 @@ use super::{Column, Fault, Table, Torn};
 /// Longer than any row; a longer line is no text table.
 const LONGEST_LINE: usize = 1 << 20;
 
+/// A mark of UTF-8 that some editors write.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
 /// Torn rows that are shown.
 const SHOWN: usize = 5;
 
 pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Table, Fault> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let bytes = bytes.strip_prefix(BOM).unwrap_or(bytes);
     if let Some(at) = long_line(bytes) {
         let why =
             format!("line {at} is longer than {LONGEST_LINE} bytes, so this is no text table");
@@ -73,6 +76,53 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
     Ok(Table { rows, columns, torn: torn.found })
 }
 
+/// Where each row of a text begins, in bytes.
+///
+/// # Errors
+///
+/// When the text cannot be read as rows.
+pub(super) fn starts(bytes: &[u8]) -> Result<Vec<usize>, String> {
+    let text = bytes.strip_prefix(BOM).unwrap_or(bytes);
+    let skipped = bytes.len() - text.len();
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text);
+    let mut record = csv::ByteRecord::new();
+    let mut starts = Vec::new();
+    while reader.read_byte_record(&mut record).map_err(|e| e.to_string())? {
+        let start = record.position().map_or(0, csv::Position::byte) as usize;
+        starts.push(skipped + past_line_end(text, start));
+    }
+    Ok(starts)
+}
+
+/// Reads the cells of a text as they stand there, row by row, without the header; how many rows
+/// there are. It ends at the first error of `row`.
+///
+/// # Errors
+///
+/// That of `row`, and when the text cannot be read as rows of UTF-8.
+pub fn each_row(
+    bytes: &[u8],
+    mut row: impl FnMut(usize, &[&str]) -> Result<(), String>,
+) -> Result<usize, String> {
+    let text = bytes.strip_prefix(BOM).unwrap_or(bytes);
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text);
+    let mut record = csv::StringRecord::new();
+    let mut rows = 0;
+    while reader.read_record(&mut record).map_err(|e| e.to_string())? {
+        row(rows, &record.iter().collect::<Vec<_>>())?;
+        rows += 1;
+    }
+    Ok(rows)
+}
+
+/// A record's position may stand on the line break before it.
+fn past_line_end(text: &[u8], mut at: usize) -> usize {
+    while at + 1 < text.len() && matches!(text[at], b'\r' | b'\n') {
+        at += 1;
+    }
+    at
+}
+
 fn long_line(bytes: &[u8]) -> Option<usize> {
     bytes.split(|b| *b == b'\n').position(|line| line.len() > LONGEST_LINE).map(|i| i + 1)
 }
@@ -94,12 +144,8 @@ impl Tears<'_> {
     fn push(&mut self, byte: u64, why: String) {
         self.found.rows += 1;
         if self.found.first.len() < SHOWN {
-            // The csv crate counts records, not lines: blank lines and CRLF put it off. A record's
-            // position may stand on the line break before it.
-            let mut at = (byte as usize).min(self.bytes.len());
-            while at + 1 < self.bytes.len() && matches!(self.bytes[at], b'\r' | b'\n') {
-                at += 1;
-            }
+            // The csv crate counts records, not lines: blank lines and CRLF put it off.
+            let at = past_line_end(self.bytes, (byte as usize).min(self.bytes.len()));
             let line = self.bytes[..at].iter().filter(|b| **b == b'\n').count() + 1;
             self.found.first.push((line as u64, why));
         }

@@ -1,8 +1,10 @@
 //! Bytes of a table → typed columns, and the loader's key of every row.
 
 mod csv;
+mod fault;
 mod key;
 mod parquet;
+mod take;
 mod write;
 
 use std::borrow::Cow;
@@ -10,37 +12,18 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use csv::each_row;
+pub use fault::{Fault, Torn};
 pub use key::Keys;
 pub(crate) use key::{mix, number_bits, text_hash};
+pub use take::keep_lines;
 pub use write::{encode, write};
 
 use crate::catalog::{Format, Place};
 use crate::expr::{Lookup, NULL_CODE, Scope, Vals, Value};
-use crate::source::{Pointer, pointer};
+use crate::source::pointer;
 use crate::spec::{ColumnKind, Lookups, TableSpec};
 use crate::system::System;
-
-/// Why a table could not be read; each kind has a rule.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Fault {
-    /// It cannot be decoded, and why.
-    Unreadable(String),
-    /// A git-LFS pointer stands where the table should be.
-    LfsPointer(Pointer),
-    /// All its rows are damaged.
-    Torn(Torn),
-    /// It has columns but no rows.
-    Empty,
-}
-
-/// Damaged rows of a text table.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Torn {
-    /// The first few: line, counted from 1, and what is wrong there.
-    pub first: Vec<(u64, String)>,
-    /// How many there are.
-    pub rows: usize,
-}
 
 /// A decoded table.
 #[derive(Debug)]
@@ -106,6 +89,11 @@ impl Table {
     /// Columns in file order.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.columns.iter().map(|(n, c)| (n.as_str(), c))
+    }
+
+    /// Its columns, in file order.
+    pub fn into_columns(self) -> Vec<(String, Column)> {
+        self.columns
     }
 
     /// The column of that name.
