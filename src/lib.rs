@@ -16,7 +16,8 @@
 //! changed, and [`comment`] tells a pull request of it all. A job such as [`validate`] or
 //! [`sanity`] puts these together. [`remeasure`] takes a [`sample`] of a table's rows back to the
 //! GPU: a [`measure`] device measures them, [`judge`] says whether the table holds. [`collect`]
-//! measures a plan's grid, and [`record`] keeps what was measured as a table.
+//! measures a plan's grid, and [`record`] keeps what was measured as a table. [`trace`] judges what is
+//! kept beside a database: end-to-end traces, their cards and metrics.
 
 pub mod baseline;
 mod blocks;
@@ -57,6 +58,7 @@ pub mod spec;
 pub mod system;
 pub mod table;
 mod template;
+pub mod trace;
 pub mod validate;
 pub mod waiver;
 

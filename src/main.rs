@@ -20,11 +20,11 @@ use perfdb_gate::measure::process::{PYTORCH, Process};
 use perfdb_gate::report::{self, Format, Outcome, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
-use perfdb_gate::{collect, comment, explain, noise, remeasure, sanity, smoke, validate};
+use perfdb_gate::{collect, comment, explain, noise, remeasure, sanity, smoke, trace, validate};
 
 use cli::{
-    Cli, Command, DeviceArgs, DeviceName, FailOn, FormatName, Measure, OutputArgs, Remeasure,
-    Sanity, SelectionArgs, Validate,
+    Cli, Command, DeviceArgs, DeviceName, FailOn, FormatName, GateArgs, Measure, OutputArgs,
+    Remeasure, Sanity, SelectionArgs, Validate,
 };
 
 #[global_allocator]
@@ -69,7 +69,18 @@ fn specs(overlay: Option<&Path>) -> Result<Specs> {
     Ok(specs)
 }
 
-fn run_validate(args: Validate) -> Result<u8> {
+fn run_validate(mut args: Validate) -> Result<u8> {
+    if let Some(root) = args.traces.take() {
+        let options = trace::Options {
+            root,
+            reference: args.reference.take(),
+            only: std::mem::take(&mut args.rules.only),
+            skip: std::mem::take(&mut args.rules.skip),
+            rules: args.rules.rules_dir.take(),
+            baseline: args.gate.baseline.take(),
+        };
+        return finish_validate(trace::run(&options)?, args.gate, args.output);
+    }
     let options = validate::Options {
         root: args.root,
         reference: args.reference,
@@ -78,23 +89,26 @@ fn run_validate(args: Validate) -> Result<u8> {
         only: args.rules.only,
         skip: args.rules.skip,
         rules: args.rules.rules_dir,
-        baseline: args.gate.baseline,
+        baseline: args.gate.baseline.take(),
         ledger: args.ledger,
         threads: args.output.threads,
     };
     let bar = Bar::new();
     let outcome = validate::run(&options, &bar);
     bar.0.finish_and_clear();
-    let mut report = outcome?;
+    finish_validate(outcome?, args.gate, args.output)
+}
+
+fn finish_validate(mut report: Report, gate: GateArgs, output: OutputArgs) -> Result<u8> {
     let mut outputs = Outputs::default();
-    if let Some(path) = &args.gate.write_baseline {
+    if let Some(path) = &gate.write_baseline {
         outputs.add(path, Baseline::of(&report.findings).text());
     }
-    let outcome = report.outcome(least(args.gate.fail_on));
-    if let Some(n) = args.gate.draw {
-        report.draw(n as usize, args.gate.seed);
+    let outcome = report.outcome(least(gate.fail_on));
+    if let Some(n) = gate.draw {
+        report.draw(n as usize, gate.seed);
     }
-    outputs.report(&report, &[], outcome, &args.output)?;
+    outputs.report(&report, &[], outcome, &output)?;
     outputs.write()?;
     Ok(outcome.verdict.code())
 }
