@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::field::{columns, is_blank};
 use super::frame::{Cell, Frame};
-use super::names::{number_after, number_before};
-use super::spec::{DocumentSpec, Field, LISTED, Need, Type};
+use super::spec::{DocumentSpec, Field, Need, Type};
 use super::tree::{Node, Value, brief};
 use crate::finding::Severity;
 
@@ -57,13 +57,6 @@ pub struct Document<'a> {
     /// Columns that the document does not state.
     pub defaulted: BTreeSet<String>,
     pub problems: Vec<Problem>,
-}
-
-/// Texts that stand for what nobody measured or knew.
-pub fn is_blank(text: &str) -> bool {
-    const BLANK: [&str; 11] =
-        ["", "tbd", "todo", "n/a", "na", "none", "null", "nil", "unknown", "?", "-"];
-    BLANK.contains(&text.trim().to_ascii_lowercase().as_str())
 }
 
 struct Reader<'s, 'n> {
@@ -188,7 +181,6 @@ impl<'s> Reader<'s, '_> {
             Need::May => return Vec::new(),
         };
         // Of a section that is missing, or is none, its first field tells.
-        let above = path.rsplit_once('.').map_or("", |(above, _)| above);
         let shown = match prefixes(path).find(|p| !self.nodes.contains_key(*p)) {
             Some(section) if section != path => section,
             _ => path,
@@ -196,6 +188,8 @@ impl<'s> Reader<'s, '_> {
         if self.problems.iter().any(|p| p.field == shown) {
             return Vec::new();
         }
+        let severity = if self.sections.contains(shown) { Severity::Error } else { severity };
+        let above = shown.rsplit_once('.').map_or("", |(above, _)| above);
         let inside = format!("{above}.");
         let sibling = |p: &&String| match above {
             "" => !p.contains('.'),
@@ -293,33 +287,4 @@ impl<'s> Reader<'s, '_> {
         };
         self.say(Fault::Unfilled, Severity::Warning, path, line, text);
     }
-}
-
-/// The columns of a field's values.
-fn columns(field: &Field, cells: Vec<Cell>) -> Vec<(String, Cell)> {
-    let mut columns = Vec::new();
-    let first = cells.first().cloned().unwrap_or_default();
-    if let Some(text) = first.text() {
-        let number = |n: Option<f64>| n.map_or(Cell::Null, Cell::Number);
-        let after = field.number_after.iter();
-        columns.extend(after.map(|(p, name)| (name.clone(), number(number_after(text, p)))));
-        let before = field.number_before.iter();
-        columns.extend(before.map(|(w, name)| (name.clone(), number(number_before(text, w)))));
-    }
-    let Some(name) = &field.column else { return columns };
-    match field.kind {
-        Type::Numbers => {
-            let at = |i: usize| cells.get(i).cloned().unwrap_or_default();
-            columns.extend((0..LISTED).map(|i| (format!("{name}_{}", i + 1), at(i))));
-        }
-        Type::Texts => {
-            let all: Vec<&str> = cells.iter().filter_map(Cell::text).collect();
-            let cell = if all.is_empty() { Cell::Null } else { Cell::Text(all.join(" ").into()) };
-            columns.push((name.clone(), cell));
-        }
-        // Of a list of sizes, none is the size.
-        Type::Ints if cells.len() > 1 => columns.push((name.clone(), Cell::Null)),
-        _ => columns.push((name.clone(), first)),
-    }
-    columns
 }

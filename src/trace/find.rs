@@ -54,11 +54,13 @@ fn is_yaml(name: &str) -> bool {
     name.ends_with(".yaml") || name.ends_with(".yml")
 }
 
-/// What a file is; none where it is no trace's.
+/// What a file is; none where it is no trace's. Where traces are `asked` for, a name that fits is
+/// enough; elsewhere what the file says must fit, too.
 pub fn classify<'s>(
     source: &dyn Source,
     entry: &Entry,
     specs: &'s TraceSpecs,
+    asked: bool,
 ) -> Option<TraceFile<'s>> {
     let (_, dir, name) = split(&entry.path);
     let file =
@@ -66,7 +68,7 @@ pub fn classify<'s>(
     let metrics = specs.metrics.iter().find(|(_, spec)| spec.files.fit(dir, name));
     if let Some((stem, spec)) = metrics {
         let text = text(source, entry, LARGEST_METRICS);
-        let known = text.as_ref().map_or(true, |t| begins_with(t, &spec.files));
+        let known = asked || text.as_ref().map_or(true, |t| begins_with(t, &spec.files));
         return if known { file(Kind::Metrics(stem), false, text) } else { None };
     }
     if !is_yaml(name) {
@@ -83,9 +85,13 @@ pub fn classify<'s>(
     }
     let text = text(source, entry, LARGEST_DOCUMENT);
     for (kind, spec) in kinds {
-        let marks = text.as_ref().map_or(0, |t| marks(t, &spec.files));
+        let Some(marks) = text.as_ref().map_or(Some(0), |t| marks(t, &spec.files)) else {
+            continue;
+        };
         let blank = text.as_ref().map_or(true, |t| t.trim().is_empty());
-        if marks >= 2 || named(spec) && (marks == 1 || blank) {
+        // Many a file is named as its folder is.
+        let sure = spec.files.sure(name) && (marks == 1 || blank);
+        if marks >= 2 || sure || asked && named(spec) {
             return file(kind, spec.files.is_template(name), text);
         }
     }
@@ -93,13 +99,10 @@ pub fn classify<'s>(
 }
 
 /// How many of the marks begin a line; none where it is a document of another kind.
-fn marks(text: &str, files: &Files) -> usize {
+fn marks(text: &str, files: &Files) -> Option<usize> {
     let begins = |mark: &&String| text.lines().any(|l| l.trim_start().starts_with(mark.as_str()));
-    if files.not.iter().any(|mark| begins(&mark)) {
-        0
-    } else {
-        files.marks.iter().filter(begins).count()
-    }
+    let other = files.not.iter().any(|mark| begins(&mark));
+    (!other).then(|| files.marks.iter().filter(begins).count())
 }
 
 /// Whether a metric file speaks of one of the marks where it begins; one that is empty is one.
@@ -107,9 +110,8 @@ fn begins_with(text: &str, files: &Files) -> bool {
     // A header, or what stands before the rows of a JSON file.
     const HEAD: usize = 64 << 10;
     let head = text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at]);
-    head.trim().is_empty()
-        || files.marks.is_empty()
-        || files.marks.iter().any(|m| head.contains(m.as_str()))
+    let speaks = files.marks.iter().any(|m| head.contains(m.as_str()));
+    head.trim().is_empty() || files.marks.is_empty() || speaks
 }
 
 fn text(source: &dyn Source, entry: &Entry, largest: u64) -> Result<String, String> {

@@ -138,12 +138,7 @@ impl<'a> Findings<'a> {
             };
             finding.slice.insert("of".into(), relation.id.value.as_str().into());
             finding.evidence.extend(values);
-            for (name, threshold) in &spec.thresholds {
-                let field = format!("threshold.{name}");
-                if relation.formulas().any(|e| e.fields().contains(&field.as_str())) {
-                    finding = finding.evidence(name, threshold.value);
-                }
-            }
+            finding.evidence.extend(broken.grounds());
             self.all.push(finding);
         }
         self.named(read, spec, of.contradiction)
@@ -194,7 +189,7 @@ impl<'a> Findings<'a> {
             subjects.push(("its file's name", read.stem(), None));
         }
         if let Some(place) = place.filter(|p| *p != read.dir_name()) {
-            subjects.push(("where its traces are", place, Some(Severity::Warning)));
+            subjects.push(("trace_url", place, Some(Severity::Warning)));
         }
         let view = View { frame: &read.doc.frame, system: None, thresholds: &spec.thresholds };
         for part in &spec.names {
@@ -212,7 +207,7 @@ impl<'a> Findings<'a> {
                 let Some(told) = told.filter(|t| !values.contains(&(*t as f64))) else { continue };
                 let Some(value) = values.first() else { continue };
                 let severity = if stated { *severity } else { Some(Severity::Warning) };
-                let says = if stated { "says" } else { "says nothing, which is" };
+                let says = if stated { "says" } else { "does not say, which counts as" };
                 let message = format!(
                     "{what} says {label} {told}, the file {says} {value}{}",
                     at(line.copied())

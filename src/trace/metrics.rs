@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use super::document::is_blank;
+use super::Read;
+use super::field::is_blank;
 use super::find::{Kind, TraceFile, split};
 use super::findings::{Findings, TraceCheck};
 use super::frame::{Cell, Frame};
+use super::metric_rows::{frame, scale};
 use super::reader::{Rows, read};
 use super::relation::broken;
-use super::spec::{Finds, MetricSpec, Need, OF_LIST, Type};
-use super::{Read, system};
+use super::spec::{Finds, MetricSpec, Need, Type};
 use crate::checks::{names, plural};
 use crate::expr::ExprError;
 use crate::finding::{EXAMPLES, Example, Finding, Severity};
@@ -71,109 +72,10 @@ pub(super) fn check(
     Ok(count)
 }
 
-/// The rows as formulas see them: with their cards', and in the units of the spec.
-pub(super) fn frame<'a>(
-    rows: &Rows,
-    spec: &MetricSpec,
-    file: &TraceFile<'_>,
-    cards: &[Read<'_>],
-    specs: &'a Specs,
-) -> Result<Frame<'a>, ExprError> {
-    let mut frame = Frame::new(rows.rows);
-    for (name, cells) in &rows.cells {
-        let known = spec.columns.get(name);
-        let is_text = known.is_some_and(|c| c.kind == Type::Text);
-        let own = known.and_then(|c| c.unit.as_deref());
-        let scale = match (own, rows.units.get(name)) {
-            (Some(own), Some((unit, _))) => scale(unit, own),
-            _ => Some(1.0),
-        };
-        let scaled = |cell: &Cell| match (cell, scale) {
-            (Cell::Number(n), Some(scale)) if n.is_finite() => Cell::Number(n * scale),
-            (Cell::Text(_), _) => cell.clone(),
-            _ => Cell::Null,
-        };
-        frame.set(name, cells.iter().map(scaled).collect(), is_text);
-    }
-    for (name, lists) in &rows.lists {
-        for of in OF_LIST {
-            let cells = lists.iter().map(|list| of_list(of, list)).collect();
-            frame.set(&format!("{name}_{of}"), cells, false);
-        }
-    }
-    // Text columns that the file lacks are text all the same.
-    for (name, column) in &spec.columns {
-        if column.kind == Type::Text && !frame.has(name) {
-            frame.set(name, vec![Cell::Null; rows.rows], true);
-        }
-    }
-    let by_dir: BTreeMap<&str, &Read<'_>> = cards.iter().map(|c| (c.dir_name(), c)).collect();
-    let own = cards.iter().find(|c| c.dir() == split(&file.entry.path).0);
-    let card = |row: usize| match &spec.card {
-        Some(column) => by_dir.get(frame.cell(column, row).text()?).copied(),
-        None => own,
-    };
-    let of_rows: Vec<Option<&Read<'_>>> = (0..rows.rows).map(card).collect();
-    let formulas = spec.relations.iter().flat_map(|r| r.formulas());
-    let formulas = formulas.chain(spec.derive.iter().map(|d| &d.is));
-    let asked: BTreeSet<&str> = formulas.flat_map(|e| e.columns()).collect();
-    for name in asked.iter().filter_map(|c| c.strip_prefix("card_")) {
-        let cell =
-            |c: &Option<&Read<'_>>| c.map_or(Cell::Null, |c| c.doc.frame.cell(name, 0).clone());
-        let cells: Vec<Cell> = of_rows.iter().map(cell).collect();
-        let kind = specs.traces.card.fields.values().find(|f| f.column.as_deref() == Some(name));
-        let is_text = kind.is_some_and(|f| matches!(f.kind, Type::Text | Type::Texts));
-        frame.set(&format!("card_{name}"), cells, is_text);
-    }
-    frame.systems = (0..rows.rows)
-        .map(|row| {
-            let stated = spec.accelerator_in.as_ref().and_then(|c| frame.cell(c, row).text());
-            let name = stated.or_else(|| of_rows[row].and_then(|c| c.text("accelerator")));
-            system(name.or(spec.accelerator.as_deref()), specs)
-        })
-        .collect();
-    frame.derive(&spec.derive, &spec.thresholds)?;
-    Ok(frame)
-}
-
-fn of_list(of: &str, list: &[f64]) -> Cell {
-    if of == "n" {
-        return Cell::Number(list.len() as f64);
-    }
-    let value = match of {
-        "mean" => list.iter().sum::<f64>() / list.len() as f64,
-        "min" => list.iter().copied().fold(f64::NAN, f64::min),
-        _ => list.iter().copied().fold(f64::NAN, f64::max),
-    };
-    if value.is_finite() { Cell::Number(value) } else { Cell::Null }
-}
-
-/// What a value in one unit is multiplied by to be one in another; none where they are unlike.
-fn scale(unit: &str, into: &str) -> Option<f64> {
-    let known = |unit: &str| {
-        Some(match unit {
-            "s" => ("time", 1.0),
-            "ms" => ("time", 1e-3),
-            "us" => ("time", 1e-6),
-            "%" => ("share", 0.01),
-            "ratio" => ("share", 1.0),
-            "GB/s" => ("rate", 1.0),
-            "MB/s" => ("rate", 1e-3),
-            "GB" => ("volume", 1.0),
-            "MB" => ("volume", 1e-3),
-            _ => return None,
-        })
-    };
-    if unit == into {
-        return Some(1.0);
-    }
-    let ((a, from), (b, to)) = (known(unit)?, known(into)?);
-    (a == b).then_some(from / to)
-}
-
 impl Metrics<'_, '_> {
+    /// Tells a finding on rows, with what it goes by.
     fn tell(&self, findings: &mut Findings<'_>, told: Told<'_>) {
-        let Told { check, severity, of, message, rows, show } = told;
+        let Told { check, severity, of, message, rows, show, grounds } = told;
         let Some(finding) = findings.finding(check, severity, self.path, message) else { return };
         let example =
             |row: &usize| Example { row: *row as u64, key: self.key(*row), values: show(*row) };
@@ -186,6 +88,7 @@ impl Metrics<'_, '_> {
         let finding = finding.rows(rows.len()).parts(rows.iter().map(part)).examples(examples);
         let mut finding = Finding { all_rows: Some(rows.len() as u64), ..finding };
         finding.slice.insert("of".into(), of.into());
+        finding.evidence.extend(grounds);
         findings.all.push(finding);
     }
 
@@ -260,7 +163,15 @@ impl Metrics<'_, '_> {
             let of = if blank { "unmeasured" } else { "text" };
             self.tell(
                 findings,
-                Told { check: invalid, severity: Some(severity), of, message, rows, show: &show },
+                Told {
+                    check: invalid,
+                    severity: Some(severity),
+                    of,
+                    message,
+                    rows,
+                    show: &show,
+                    grounds: Vec::new(),
+                },
             );
         }
         for (name, cells) in &self.rows.cells {
@@ -291,7 +202,15 @@ impl Metrics<'_, '_> {
                     let check = TraceCheck::MetricImplausible;
                     self.tell(
                         findings,
-                        Told { check, severity: None, of: &of, message, rows, show: &values },
+                        Told {
+                            check,
+                            severity: None,
+                            of: &of,
+                            message,
+                            rows,
+                            show: &values,
+                            grounds: Vec::new(),
+                        },
                     );
                 }
             }
@@ -333,7 +252,10 @@ impl Metrics<'_, '_> {
             let message = format!("{name} {fault} in {}", plural(rows.len(), "row"));
             let of = format!("{name} {fault}");
             let check = TraceCheck::MetricInvalid;
-            self.tell(findings, Told { check, severity: None, of: &of, message, rows, show });
+            self.tell(
+                findings,
+                Told { check, severity: None, of: &of, message, rows, show, grounds: Vec::new() },
+            );
         }
     }
 
@@ -344,18 +266,28 @@ impl Metrics<'_, '_> {
                 Finds::Contradiction => TraceCheck::MetricContradiction,
                 Finds::Implausible => TraceCheck::MetricImplausible,
             };
+            let first = broken.says(self.frame, broken.rows[0]);
             let rows = plural(broken.rows.len(), "row");
-            let first = broken.rows[0];
-            let message = match self.rows.rows {
-                1 => broken.says(self.frame, first),
-                _ => format!("{} in {rows}", broken.says(self.frame, first)),
+            let message = match (self.rows.rows, broken.rows.len()) {
+                (1, _) | (_, 1) => first,
+                // What holds of the first need not hold of all.
+                _ if broken.tells_values() => format!("{first}; so or alike in {rows}"),
+                _ => format!("{first} in {rows}"),
             };
             let show = |row: usize| broken.values(self.frame, row);
             let of = relation.id.value.as_str();
             let rows = broken.rows.clone();
             self.tell(
                 findings,
-                Told { check, severity: relation.severity, of, message, rows, show: &show },
+                Told {
+                    check,
+                    severity: relation.severity,
+                    of,
+                    message,
+                    rows,
+                    show: &show,
+                    grounds: broken.grounds(),
+                },
             );
         }
         Ok(())
@@ -372,4 +304,6 @@ struct Told<'a> {
     rows: Vec<usize>,
     /// What a row shows.
     show: &'a dyn Fn(usize) -> Vec<(String, Json)>,
+    /// What it goes by.
+    grounds: Vec<(String, Json)>,
 }

@@ -12,9 +12,11 @@
 mod charts;
 mod config;
 mod document;
+mod field;
 mod find;
 mod findings;
 mod frame;
+mod metric_rows;
 mod metrics;
 mod names;
 mod news;
@@ -85,7 +87,7 @@ pub fn run(options: &Options) -> Result<Report> {
     let of = |c: &Check| c.judges_traces() || c.judges_waivers();
     let rules = chosen_rules(&settings.specs, &options.only, &options.skip, &of)?;
     let files = source.files()?;
-    let judged = judge(source.as_ref(), &files, &settings.specs, &rules)?;
+    let judged = judge(source.as_ref(), &files, &settings.specs, &rules, true)?;
     let mut sink = Sink::default();
     sink.extend(judged.findings);
     let applied = settings.waive(&mut sink)?;
@@ -154,14 +156,15 @@ impl Read<'_> {
     }
 }
 
-/// Judges the traces among files.
+/// Judges the traces among files; `asked` as [`find::classify`] has it.
 fn judge(
     source: &dyn Source,
     files: &[Entry],
     specs: &Specs,
     rules: &[Arc<Rule>],
+    asked: bool,
 ) -> Result<Judged> {
-    let work = || judge_files(source, files, specs, rules);
+    let work = || judge_files(source, files, specs, rules, asked);
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(judged)) => Ok(judged),
         Ok(Err(e)) => {
@@ -180,12 +183,13 @@ fn judge_files(
     files: &[Entry],
     specs: &Specs,
     rules: &[Arc<Rule>],
+    asked: bool,
 ) -> Result<Judged, ExprError> {
     let traces = &specs.traces;
     let mut findings = Findings::new(rules);
     let found = files.iter().filter(|e| find::could_be(e, traces));
     let found: Vec<TraceFile<'_>> =
-        found.filter_map(|e| find::classify(source, e, traces)).collect();
+        found.filter_map(|e| find::classify(source, e, traces, asked)).collect();
     let mut paths: Vec<String> = found.iter().map(|f| f.entry.path.clone()).collect();
     for path in find::directories(files, traces) {
         findings.say(TraceCheck::Unreadable, None, &path, "a directory, not a file".into());

@@ -42,8 +42,8 @@ pub fn changed(
     if files.is_empty() {
         return Ok(Changed::default());
     }
-    let judged = judge(head.source, after, specs, rules)?;
-    let was: Judged = judge(base.source, before, specs, rules)?;
+    let judged = judge(head.source, after, specs, rules, false)?;
+    let was: Judged = judge(base.source, before, specs, rules, false)?;
     let mut known: BTreeMap<Subject, Known> = BTreeMap::new();
     for finding in was.findings {
         known.entry(Subject::of(&finding)).or_default().add(finding);
@@ -83,7 +83,7 @@ fn changed_files(
             (Some(_), None) => Status::Deleted,
         };
         let is_trace = |state: State<'_>, entry: Option<&Entry>| {
-            entry.is_some_and(|e| find::classify(state.source, e, &specs.traces).is_some())
+            entry.is_some_and(|e| find::classify(state.source, e, &specs.traces, false).is_some())
         };
         if is_trace(head, is) || is_trace(base, was) {
             files.push(FileDiff { path: path.clone(), status, role: Role::Trace });

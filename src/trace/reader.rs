@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::document::is_blank;
+use super::field::is_blank;
 use super::frame::Cell;
 use super::spec::{MetricSpec, Type};
 use crate::catalog::Format;

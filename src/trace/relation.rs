@@ -12,6 +12,7 @@ use crate::system::System;
 /// Rows in which a relation does not hold.
 pub struct Broken<'a> {
     pub relation: &'a Relation,
+    thresholds: &'a BTreeMap<String, Threshold>,
     /// In order.
     pub rows: Vec<usize>,
 }
@@ -24,7 +25,7 @@ pub struct Broken<'a> {
 pub fn broken<'s>(
     relations: &'s [Relation],
     frame: &Frame<'_>,
-    thresholds: &BTreeMap<String, Threshold>,
+    thresholds: &'s BTreeMap<String, Threshold>,
 ) -> Result<Vec<Broken<'s>>, ExprError> {
     let mut all = Vec::new();
     for relation in relations {
@@ -41,7 +42,7 @@ pub fn broken<'s>(
         }
         rows.sort_unstable();
         if !rows.is_empty() {
-            all.push(Broken { relation, rows });
+            all.push(Broken { relation, thresholds, rows });
         }
     }
     Ok(all)
@@ -96,21 +97,45 @@ impl Broken<'_> {
         while let Some((before, after)) = rest.split_once('{') {
             out += before;
             let (name, after) = after.split_once('}').unwrap_or((after, ""));
-            out += &frame.cell(name, row).to_string();
+            let threshold = name.strip_prefix("threshold.").and_then(|n| self.thresholds.get(n));
+            out += &match threshold {
+                Some(threshold) => threshold.value.to_string(),
+                None => frame.cell(name, row).to_string(),
+            };
             rest = after;
         }
         out + rest
     }
 
-    /// The values of a row that it reads and shows.
+    /// Whether its sentence holds values of a row.
+    pub fn tells_values(&self) -> bool {
+        let all = self.relation.says.matches('{').count();
+        all > self.relation.says.matches("{threshold.").count()
+    }
+
+    /// The values of a row that it reads and shows, those that are known.
     pub fn values(&self, frame: &Frame<'_>, row: usize) -> Vec<(String, Json)> {
         let mut names: Vec<&str> = Vec::new();
         let read = self.relation.formulas().flat_map(|e| e.columns());
         for name in read.chain(self.relation.show.iter().map(String::as_str)) {
-            if frame.has(name) && !names.contains(&name) {
+            if *frame.cell(name, row) != Cell::Null && !names.contains(&name) {
                 names.push(name);
             }
         }
         names.iter().map(|n| ((*n).to_owned(), frame.cell(n, row).json())).collect()
+    }
+
+    /// The thresholds that it goes by, and where each comes from.
+    pub fn grounds(&self) -> Vec<(String, Json)> {
+        let known = self.relation.thresholds().into_iter();
+        known
+            .filter_map(|name| Some((name, self.thresholds.get(name)?)))
+            .flat_map(|(name, t)| {
+                [
+                    (name.to_owned(), t.value.into()),
+                    (format!("{name}_from"), t.from.as_str().into()),
+                ]
+            })
+            .collect()
     }
 }
