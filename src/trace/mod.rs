@@ -16,6 +16,7 @@ mod field;
 mod find;
 mod findings;
 mod frame;
+mod jobs;
 mod metric_rows;
 mod metrics;
 mod names;
@@ -229,6 +230,7 @@ fn judge_files(
         findings.accelerator(card, specs);
     }
     config::check(&configs, &cards, traces, &mut findings);
+    jobs::check(source, files, &configs, &mut findings);
     let rows = metrics::check(&found, &cards, specs, &mut findings)?;
     ranks::check(files, &found, &cards, &configs, traces, &mut findings);
     paths.sort_unstable();
