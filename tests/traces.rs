@@ -423,11 +423,18 @@ fn configs_against_themselves_their_names_and_their_cards() {
     // A job script asks for GPUs.
     let traces = Traces::new();
     traces.file("configs/E1.2_x.yaml", CONFIG);
-    let job = |gpus: u32| format!("#SBATCH --gpus={gpus}\npython profile.py --config configs/E1.2_x.yaml\n");
+    let job = |gpus: u32| {
+        format!("#SBATCH --gpus={gpus}\npython profile.py --config configs/E1.2_x.yaml\n")
+    };
     traces.file("jobs/run_E1.2.sh", job(4));
     assert_eq!(traces.told(), NONE);
     traces.file("jobs/run_E1.2.sh", job(2));
-    assert_eq!(traces.told(), ["error config-contradiction: jobs/run_E1.2.sh asks for 2 GPUs to run it, the product of the parallel degrees is 4"]);
+    assert_eq!(
+        traces.told(),
+        [
+            "error config-contradiction: jobs/run_E1.2.sh asks for 2 GPUs to run it, the product of the parallel degrees is 4"
+        ]
+    );
     traces.file("jobs/run_E1.2.sh", job(8));
     assert!(traces.told()[0].starts_with("warning config-contradiction"), "{:?}", traces.told());
     // The card is told by the folder it lies in, or by description, model and plan.

@@ -89,7 +89,10 @@ mod tests {
     #[test]
     fn gpus_are_asked_for_in_several_ways() {
         for (text, gpus) in [
-            ("salloc --nodes 1 --constraint gpu --gpus 1 --account m1\npython x --gpus 9\n", Some(1.0)),
+            (
+                "salloc --nodes 1 --constraint gpu --gpus 1 --account m1\npython x --gpus 9\n",
+                Some(1.0),
+            ),
             ("#SBATCH -N 2\n#SBATCH --gpus-per-node=a100:4\n", Some(8.0)),
             ("#SBATCH --gpus-per-task=1\n#SBATCH --ntasks=4\n", Some(4.0)),
             ("#SBATCH -G 4\nsrun -G 2 python x\n", None),
