@@ -171,6 +171,19 @@ fn fields_are_looked_for_where_they_belong() {
             "error card-invalid: Model-executor stands below workload, it belongs at the top, line 29"
         ]
     );
+    // A field alone, too.
+    assert_eq!(
+        told_of(
+            "x",
+            &[
+                ("      total_count: 4\n", ""),
+                ("    driver_version", "    total_count: 4\n    driver_version")
+            ]
+        ),
+        [
+            "error card-invalid: total_count stands below workload.hardware, it belongs below workload.hardware.xpu_spec, line 27"
+        ]
+    );
     // What it holds is judged all the same.
     let traces = Traces::new();
     let text = format!("{}{inside}{}", &CARD[..executor], &CARD[end..]);
@@ -277,6 +290,12 @@ fn counts_are_products() {
     let moe = ("moe: false", "moe: true");
     let ep = ("ep: 1", "ep: 4");
     assert_eq!(told_of("x", &[moe, ep]), NONE);
+    assert_eq!(
+        told_of("x", &[moe, ("ep: 1", "ep: 3")]),
+        [
+            "error card-contradiction: ep 3 does not divide the 4 units that experts lie across, line 26"
+        ]
+    );
     assert_eq!(told_of("x", &[moe, ep, ("    tp: 4", "    tp: 1")]), NONE);
     assert_eq!(told_of("x", &[ep]), ["error card-contradiction: moe is false and ep is 4, line 8"]);
 }

@@ -75,11 +75,17 @@ pub fn read<'a>(spec: &DocumentSpec, root: &Node, template: bool) -> Document<'a
     let mut nodes = BTreeMap::new();
     list(root, "", &mut nodes, 0);
     let all = spec.fields.iter().flat_map(|(path, f)| f.also.iter().chain([path]));
-    let known = all.flat_map(|path| prefixes(path)).collect();
-    let must = spec.fields.iter().filter(|(_, f)| f.need == Need::Must);
-    let sections = must.flat_map(|(path, _)| prefixes(path).filter(move |p| p != path)).collect();
-    let mut reader = Reader { nodes, known, sections, problems: Vec::new(), template };
-    reader.relocate();
+    let known: BTreeSet<&str> = all.flat_map(|path| prefixes(path)).collect();
+    let must = || spec.fields.iter().filter(|(_, f)| f.need == Need::Must).map(|(path, _)| path);
+    let sections: BTreeSet<&str> =
+        must().flat_map(|path| prefixes(path).filter(move |p| p != path)).collect();
+    // A name that stands at several depths tells nothing of where it belongs.
+    let alone = |path: &&str| known.iter().filter(|k| last(k) == last(path)).count() == 1;
+    let fields = must().map(String::as_str).filter(alone);
+    let movable: Vec<&str> = sections.iter().copied().chain(fields).collect();
+    let mut reader =
+        Reader { nodes, known: known.clone(), sections, problems: Vec::new(), template };
+    reader.relocate(movable);
     let mut frame = Frame::new(1);
     let mut lines = BTreeMap::new();
     let mut defaulted = BTreeSet::new();
@@ -140,12 +146,11 @@ impl<'s> Reader<'s, '_> {
         self.problems.push(problem);
     }
 
-    /// Puts sections that stand at another depth where they belong, so that what they hold is
-    /// judged and not missed once more.
-    fn relocate(&mut self) {
-        let mut sections: Vec<&str> = self.sections.iter().copied().collect();
-        sections.sort_by_key(|s| s.matches('.').count());
-        for section in sections {
+    /// Puts sections and fields that stand at another depth where they belong, so that what they
+    /// hold is judged and not missed once more.
+    fn relocate(&mut self, mut movable: Vec<&str>) {
+        movable.sort_by_key(|s| s.matches('.').count());
+        for section in movable {
             if self.nodes.contains_key(section) {
                 continue;
             }
