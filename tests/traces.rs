@@ -284,7 +284,7 @@ fn counts_are_products() {
     let told = told_of("x", &[total("total_count: 6"), ("tp: 4", "tp: 6")]);
     assert_eq!(
         told,
-        ["error card-contradiction: count_per_node 4 does not divide total_count 6, line 26"]
+        ["error card-contradiction: count_per_node 4 does not divide total_count 6, line 27"]
     );
     // Experts across the plan's units, or times them.
     let moe = ("moe: false", "moe: true");
@@ -293,11 +293,14 @@ fn counts_are_products() {
     assert_eq!(
         told_of("x", &[moe, ("ep: 1", "ep: 3")]),
         [
-            "error card-contradiction: ep 3 does not divide the 4 units that experts lie across, line 26"
+            "error card-contradiction: ep 3 does not divide the 4 units that experts lie across, line 38"
         ]
     );
     assert_eq!(told_of("x", &[moe, ep, ("    tp: 4", "    tp: 1")]), NONE);
-    assert_eq!(told_of("x", &[ep]), ["error card-contradiction: moe is false and ep is 4, line 8"]);
+    assert_eq!(
+        told_of("x", &[ep]),
+        ["error card-contradiction: moe is false and ep is 4, line 38"]
+    );
 }
 
 #[test]
@@ -1036,7 +1039,7 @@ fn a_new_field_and_identity_need_no_rust() {
     let few = CARD.replace("    dataset", "    num_requests: 4\n    dataset");
     assert_eq!(
         judge(&few),
-        ["error card-contradiction: 4 requests do not fill a batch of 8, line 13"]
+        ["error card-contradiction: 4 requests do not fill a batch of 8, line 16"]
     );
     assert_eq!(judge(&few.replace("requests: 4", "requests: 40")), NONE);
 }

@@ -130,7 +130,10 @@ impl<'a> Findings<'a> {
                 Finds::Implausible => of.implausible,
             };
             let values = broken.values(&read.doc.frame, 0);
-            let line = values.iter().filter_map(|(name, _)| read.doc.lines.get(name)).min();
+            // Of what the sentence speaks of first; else of what comes first.
+            let lines = &read.doc.lines;
+            let told = broken.named().find_map(|name| lines.get(name));
+            let line = told.or(values.iter().filter_map(|(name, _)| lines.get(name)).min());
             let message = broken.says(&read.doc.frame, 0) + &at(line.copied());
             let Some(mut finding) = self.finding(check, relation.severity, &read.path, message)
             else {

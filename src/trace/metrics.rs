@@ -271,7 +271,7 @@ impl Metrics<'_, '_> {
             let message = match (self.rows.rows, broken.rows.len()) {
                 (1, _) | (_, 1) => first,
                 // What holds of the first need not hold of all.
-                _ if broken.tells_values() => format!("{first}; so or alike in {rows}"),
+                _ if broken.named().next().is_some() => format!("{first}; so or alike in {rows}"),
                 _ => format!("{first} in {rows}"),
             };
             let show = |row: usize| broken.values(self.frame, row);

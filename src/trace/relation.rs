@@ -107,10 +107,11 @@ impl Broken<'_> {
         out + rest
     }
 
-    /// Whether its sentence holds values of a row.
-    pub fn tells_values(&self) -> bool {
-        let all = self.relation.says.matches('{').count();
-        all > self.relation.says.matches("{threshold.").count()
+    /// Columns whose values its sentence holds.
+    pub fn named(&self) -> impl Iterator<Item = &str> {
+        let parts = self.relation.says.split('{').skip(1);
+        let names = parts.filter_map(|part| part.split_once('}')).map(|(name, _)| name);
+        names.filter(|name| !name.starts_with("threshold."))
     }
 
     /// The values of a row that it reads and shows, those that are known.
