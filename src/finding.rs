@@ -156,6 +156,19 @@ impl Finding {
         self
     }
 
+    /// Says where in a text file it is.
+    pub fn at_line(self, line: Option<u64>) -> Self {
+        match line.filter(|line| *line > 0) {
+            Some(line) => self.evidence("line", line),
+            None => self,
+        }
+    }
+
+    /// Where in a text file it is; a table has no lines.
+    pub fn line(&self) -> Option<u64> {
+        self.evidence.get("line")?.as_u64()
+    }
+
     /// Shows rows.
     pub fn examples(mut self, examples: Vec<Example>) -> Self {
         self.examples = examples;

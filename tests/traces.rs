@@ -847,7 +847,7 @@ fn damaged_rows_are_named() {
     traces.file("experiment_metrics.csv", format!("{HEAD}{ROW}qwen3,vllm\n{}", ROW.trim()));
     assert_eq!(
         traces.told(),
-        ["error metric-invalid: 1 damaged row: line 3 has 2 fields instead of 21"]
+        ["error metric-invalid: 1 damaged row: 2 fields instead of 21, line 3"]
     );
 }
 
@@ -880,6 +880,12 @@ fn reports_waivers_and_baselines_hold_for_traces() {
         let run = judge(&["--format", format]);
         assert_eq!(run.code(), 1);
         assert!(run.out().contains("trace-card-contradiction"), "{format}: {}", run.out());
+        let line = match format {
+            "sarif" => "\"startLine\": 26",
+            "github" => "file=traces/qwen3/qwen3.yaml,line=26,",
+            _ => "line 26",
+        };
+        assert!(run.out().contains(line), "{format}: {}", run.out());
     }
     let first = judge(&["--format", "json"]).out();
     let strip = |t: &str| t.lines().filter(|l| !l.contains("elapsed")).collect::<String>();

@@ -1,5 +1,5 @@
 //! SARIF 2.1.0, for code scanning and editors. A table has no lines, so a finding is located at its
-//! file: the standard leaves `region` out of such a location.
+//! file: the standard leaves `region` out of such a location. One on a text file may have a line.
 
 use std::collections::BTreeMap;
 
@@ -101,6 +101,9 @@ fn result(finding: &Finding, rule: Option<&usize>) -> Value {
     });
     if let Some(rule) = rule {
         result["ruleIndex"] = json!(rule);
+    }
+    if let Some(line) = finding.line() {
+        result["locations"][0]["physicalLocation"]["region"] = json!({"startLine": line});
     }
     if let Some(place) = &finding.place {
         let parts = [&place.system, &place.backend, &place.version];

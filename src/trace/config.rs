@@ -3,6 +3,7 @@
 use super::findings::{Findings, TraceCheck, at};
 use super::names::experiment_id;
 use super::spec::TraceSpecs;
+use super::tree::brief;
 use super::{Read, split};
 use crate::finding::Severity;
 
@@ -34,7 +35,8 @@ pub(super) fn check(
         let severity = if link.certain { None } else { Some(Severity::Warning) };
         let check = TraceCheck::ConfigContradiction;
         if let Some(finding) = findings.finding(check, severity, &config.path, message) {
-            let mut finding = finding.parts(differences.iter().map(|d| d.column));
+            let line = differences.iter().find_map(|d| d.line);
+            let mut finding = finding.at_line(line).parts(differences.iter().map(|d| d.column));
             finding.slice.insert("card".into(), card.path.as_str().into());
             findings.all.push(finding);
         }
@@ -49,10 +51,11 @@ fn ids(config: &Read<'_>, findings: &mut Findings<'_>) {
     let output = config.text("output_dir").map(last).unwrap_or_default();
     for (what, name) in [("its name", config.stem()), ("output_dir", output)] {
         let Some(other) = experiment_id(name).filter(|other| *other != own) else { continue };
-        let line = at(config.doc.lines.get("experiment_id").copied());
-        let message = format!("{what} says {other}, experiment_id says {own}{line}");
+        let line = config.doc.lines.get("experiment_id").copied();
+        let (other, own) = (brief(other), brief(own));
+        let message = format!("{what} says {other}, experiment_id says {own}");
         let of = format!("id: {what}");
-        findings.say_of(TraceCheck::ConfigContradiction, None, &config.path, &of, message);
+        findings.say_of(TraceCheck::ConfigContradiction, None, &config.path, &of, line, message);
     }
 }
 

@@ -100,16 +100,18 @@ impl<'a> Findings<'a> {
         self.all.extend(self.finding(check, severity, path, message));
     }
 
-    /// Tells a finding that is one of several of its rule in a file.
+    /// Tells a finding that is one of several of its rule in a file, at a line where there is one.
     pub fn say_of(
         &mut self,
         check: TraceCheck,
         severity: Option<Severity>,
         path: &str,
         of: &str,
+        line: Option<u64>,
         message: String,
     ) {
-        if let Some(mut finding) = self.finding(check, severity, path, message) {
+        if let Some(finding) = self.finding(check, severity, path, message + &at(line)) {
+            let mut finding = finding.at_line(line);
             finding.slice.insert("of".into(), of.into());
             self.all.push(finding);
         }
@@ -135,10 +137,10 @@ impl<'a> Findings<'a> {
             let told = broken.named().find_map(|name| lines.get(name));
             let line = told.or(values.iter().filter_map(|(name, _)| lines.get(name)).min());
             let message = broken.says(&read.doc.frame, 0) + &at(line.copied());
-            let Some(mut finding) = self.finding(check, relation.severity, &read.path, message)
-            else {
+            let Some(finding) = self.finding(check, relation.severity, &read.path, message) else {
                 continue;
             };
+            let mut finding = finding.at_line(line.copied());
             finding.slice.insert("of".into(), relation.id.value.as_str().into());
             finding.evidence.extend(values);
             finding.evidence.extend(broken.grounds());
@@ -166,6 +168,7 @@ impl<'a> Findings<'a> {
             };
             let fields = problems.iter().map(|p| p.field.as_str());
             let mut finding = finding
+                .at_line(problems.iter().find_map(|p| p.line))
                 .parts(fields.clone())
                 .evidence("fields", fields.map(Json::from).collect::<Vec<_>>());
             // What should be there and what must be are told apart.
@@ -211,12 +214,9 @@ impl<'a> Findings<'a> {
                 let Some(value) = values.first() else { continue };
                 let severity = if stated { *severity } else { Some(Severity::Warning) };
                 let says = if stated { "says" } else { "does not say, which counts as" };
-                let message = format!(
-                    "{what} says {label} {told}, the file {says} {value}{}",
-                    at(line.copied())
-                );
+                let message = format!("{what} says {label} {told}, the file {says} {value}");
                 let of = format!("{what}: {label}");
-                self.say_of(check, severity, &read.path, &of, message);
+                self.say_of(check, severity, &read.path, &of, line.copied(), message);
             }
         }
         Ok(())
@@ -230,10 +230,10 @@ impl<'a> Findings<'a> {
             Some(None) => (Severity::Info, "no system describes"),
             None => (Severity::Warning, "nothing is known of"),
         };
-        let line = at(card.doc.lines.get("accelerator").copied());
+        let line = card.doc.lines.get("accelerator").copied();
         let name = super::tree::brief(name);
-        let message = format!("{why} {name}, so its bandwidth and driver are not judged{line}");
-        self.say_of(CARD.implausible, Some(severity), &card.path, "accelerator", message);
+        let message = format!("{why} {name}, so its bandwidth and driver are not judged");
+        self.say_of(CARD.implausible, Some(severity), &card.path, "accelerator", line, message);
     }
 }
 

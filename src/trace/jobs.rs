@@ -42,7 +42,14 @@ pub(super) fn check(
         // Where nodes are given as a whole, some of it may lie idle.
         let severity = (asked > world).then_some(Severity::Warning);
         let of = format!("job {}", script.path);
-        findings.say_of(TraceCheck::ConfigContradiction, severity, &config.path, &of, message);
+        findings.say_of(
+            TraceCheck::ConfigContradiction,
+            severity,
+            &config.path,
+            &of,
+            None,
+            message,
+        );
     }
 }
 

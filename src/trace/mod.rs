@@ -9,6 +9,7 @@
 //! them, and what names say. A document is a frame of one row, a metric file one of many; formulas
 //! are tried on both alike.
 
+mod cells;
 mod charts;
 mod config;
 mod document;

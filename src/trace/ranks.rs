@@ -97,7 +97,7 @@ fn complete(
         let ranks = names(beyond.iter().map(String::as_str));
         let message =
             format!("{pattern}: rank {ranks} of a run of {}", plural(world as usize, "rank"));
-        findings.say_of(TraceCheck::Ranks, None, &run.path, &format!("beyond {of}"), message);
+        findings.say_of(TraceCheck::Ranks, None, &run.path, &format!("beyond {of}"), None, message);
     }
     let there = group.keys().filter(|r| **r < world).count() as u64;
     if there == world {
@@ -110,7 +110,7 @@ fn complete(
     let driver = there == 1 && group.contains_key(&0);
     let severity = driver.then_some(Severity::Warning);
     let message = format!("{pattern}: {there} of {world} ranks have one, rank {ranks} has none");
-    findings.say_of(TraceCheck::Ranks, severity, &run.path, &of, message);
+    findings.say_of(TraceCheck::Ranks, severity, &run.path, &of, None, message);
 }
 
 fn iterations(
@@ -139,7 +139,7 @@ fn iterations(
         });
         let told: Vec<String> = told.collect();
         let message = format!("{list} has {}", told.join(", "));
-        findings.say_of(TraceCheck::Ranks, None, &entry.path, "iterations", message);
+        findings.say_of(TraceCheck::Ranks, None, &entry.path, "iterations", None, message);
     }
     let config = configs.iter().find(|c| c.dir() == dir);
     let asked = config.and_then(|c| Some((c, c.number("profile_iterations")?)));
@@ -147,7 +147,7 @@ fn iterations(
         && asked != **count as f64
     {
         let message = format!("{list} has {count}, {} asks for {asked}", config.path);
-        findings.say_of(TraceCheck::Ranks, None, &entry.path, "asked", message);
+        findings.say_of(TraceCheck::Ranks, None, &entry.path, "asked", None, message);
     }
 }
 
