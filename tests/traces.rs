@@ -328,6 +328,15 @@ fn names_say_what_they_say_and_no_more() {
     ] {
         assert_eq!(told_of(name, &[]), says, "{name}");
     }
+    // The folder that is asked for has a name, too.
+    let traces = Traces::new();
+    traces.file("qwen3-tp2/workload_card.yaml", CARD);
+    let folder = traces.path().join("qwen3-tp2").display().to_string();
+    let alone = run(&["validate", "--traces", &folder, "--format", "json"]);
+    assert_eq!(
+        told(&alone.json()),
+        ["error card-contradiction: its directory says tp 2, the file says 4, line 35"]
+    );
     // What the card does not state is doubtful, and so is the name of where its traces are.
     assert_eq!(
         told_of("qwen3-ep_4", &[("    ep: 1\n", "")]),

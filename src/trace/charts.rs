@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::find::{self, Kind, split};
+use super::find::{self, Asked, Kind, split};
 use super::frame::Frame;
 use super::metric_rows::frame;
 use super::reader::read;
@@ -44,7 +44,9 @@ fn rows<'s>(
     entry: &Entry,
     specs: &'s Specs,
 ) -> Result<Option<(&'s MetricSpec, Frame<'s>)>> {
-    let Some(file) = find::classify(source, entry, &specs.traces, false) else { return Ok(None) };
+    let Some(file) = find::classify(source, entry, &specs.traces, Asked(None)) else {
+        return Ok(None);
+    };
     let Kind::Metrics(stem) = file.kind else { return Ok(None) };
     let spec = &specs.traces.metrics[stem];
     let text = file.text.as_ref().ok().filter(|_| !spec.charts.is_empty());

@@ -10,6 +10,20 @@ const LARGEST_DOCUMENT: u64 = 1 << 20;
 /// Larger than any metric file.
 const LARGEST_METRICS: u64 = 64 << 20;
 
+/// Whether traces are asked for, and then the name of the folder, where that is part of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a>(pub Option<&'a str>);
+
+impl<'a> Asked<'a> {
+    /// The name of a directory, the folder's own for the one that has none.
+    pub fn dir_name<'d>(self, name: &'d str) -> &'d str
+    where
+        'a: 'd,
+    {
+        if name.is_empty() { self.0.unwrap_or_default() } else { name }
+    }
+}
+
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind<'s> {
@@ -60,9 +74,11 @@ pub fn classify<'s>(
     source: &dyn Source,
     entry: &Entry,
     specs: &'s TraceSpecs,
-    asked: bool,
+    asked: Asked<'_>,
 ) -> Option<TraceFile<'s>> {
     let (_, dir, name) = split(&entry.path);
+    let dir = asked.dir_name(dir);
+    let asked = asked.0.is_some();
     let file =
         |kind, template, text| Some(TraceFile { entry: entry.clone(), kind, template, text });
     let metrics = specs.metrics.iter().find(|(_, spec)| spec.files.fit(dir, name));

@@ -38,7 +38,7 @@ pub use news::{Changed, changed};
 pub use spec::TraceSpecs;
 
 use self::document::Document;
-use self::find::{Kind, TraceFile, split, stem};
+use self::find::{Asked, Kind, TraceFile, split, stem};
 use self::findings::Findings;
 use self::tree::Node;
 use crate::checks::Check;
@@ -89,7 +89,12 @@ pub fn run(options: &Options) -> Result<Report> {
     let of = |c: &Check| c.judges_traces() || c.judges_waivers();
     let rules = chosen_rules(&settings.specs, &options.only, &options.skip, &of)?;
     let files = source.files()?;
-    let judged = judge(source.as_ref(), &files, &settings.specs, &rules, true)?;
+    // A checkout's folder may have any name; one that is no repository is a part of some.
+    let own = options.reference.is_none() && !options.root.join(".git").exists();
+    let folder = options.root.canonicalize().ok().filter(|_| own);
+    let folder = folder.as_ref().and_then(|f| f.file_name());
+    let name = folder.map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let judged = judge(source.as_ref(), &files, &settings.specs, &rules, Asked(Some(&name)))?;
     let mut sink = Sink::default();
     sink.extend(judged.findings);
     let applied = settings.waive(&mut sink)?;
@@ -132,6 +137,8 @@ struct Judged {
 /// A card or config that was read.
 struct Read<'a> {
     path: String,
+    /// The name of its directory.
+    dir_name: String,
     doc: Document<'a>,
     template: bool,
 }
@@ -142,7 +149,7 @@ impl Read<'_> {
     }
 
     fn dir_name(&self) -> &str {
-        split(&self.path).1
+        &self.dir_name
     }
 
     fn stem(&self) -> &str {
@@ -164,7 +171,7 @@ fn judge(
     files: &[Entry],
     specs: &Specs,
     rules: &[Arc<Rule>],
-    asked: bool,
+    asked: Asked<'_>,
 ) -> Result<Judged> {
     let work = || judge_files(source, files, specs, rules, asked);
     match catch_unwind(AssertUnwindSafe(work)) {
@@ -185,7 +192,7 @@ fn judge_files(
     files: &[Entry],
     specs: &Specs,
     rules: &[Arc<Rule>],
-    asked: bool,
+    asked: Asked<'_>,
 ) -> Result<Judged, ExprError> {
     let traces = &specs.traces;
     let mut findings = Findings::new(rules);
@@ -221,7 +228,9 @@ fn judge_files(
                 let name = doc.frame.cell("accelerator", 0).text().map(str::to_owned);
                 doc.frame.systems = vec![system(name.as_deref(), specs)];
                 doc.frame.derive(&spec.derive, &spec.thresholds)?;
-                let read = Read { path: path.clone(), doc, template: file.template };
+                let dir_name = asked.dir_name(split(path).1).to_owned();
+                let template = file.template;
+                let read = Read { path: path.clone(), dir_name, doc, template };
                 findings.document(&read, spec, of)?;
                 into.push(read);
             }

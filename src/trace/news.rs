@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::find::Asked;
 use super::{Judged, charts, find, judge};
 use crate::catalog::Role;
 use crate::chart::Figure;
@@ -42,8 +43,8 @@ pub fn changed(
     if files.is_empty() {
         return Ok(Changed::default());
     }
-    let judged = judge(head.source, after, specs, rules, false)?;
-    let was: Judged = judge(base.source, before, specs, rules, false)?;
+    let judged = judge(head.source, after, specs, rules, Asked(None))?;
+    let was: Judged = judge(base.source, before, specs, rules, Asked(None))?;
     let mut known: BTreeMap<Subject, Known> = BTreeMap::new();
     for finding in was.findings {
         known.entry(Subject::of(&finding)).or_default().add(finding);
@@ -83,7 +84,9 @@ fn changed_files(
             (Some(_), None) => Status::Deleted,
         };
         let is_trace = |state: State<'_>, entry: Option<&Entry>| {
-            entry.is_some_and(|e| find::classify(state.source, e, &specs.traces, false).is_some())
+            entry.is_some_and(|e| {
+                find::classify(state.source, e, &specs.traces, Asked(None)).is_some()
+            })
         };
         if is_trace(head, is) || is_trace(base, was) {
             files.push(FileDiff { path: path.clone(), status, role: Role::Trace });
