@@ -94,6 +94,8 @@ pub enum Role {
     System,
     /// Anything else below a data directory: a table that no loader looks for, a link, a note.
     Other,
+    /// A workload card, config or metric file, which lies beside the database.
+    Trace,
 }
 
 /// What a source holds.
@@ -113,6 +115,8 @@ pub struct Catalog {
     pub strays: Vec<(Entry, String)>,
     /// Files of the database that are no tables, in no order.
     pub beside: Vec<(Entry, Role)>,
+    /// Files that are no part of the database, by path.
+    pub others: Vec<Entry>,
 }
 
 /// What is said of the tables of a directory.
@@ -170,6 +174,8 @@ impl Catalog {
             } else if let Some((dir, system)) = owner {
                 let (inside, system) = (entry.path[dir.len()..].to_owned(), system.clone());
                 catalog.add_file(entry, &inside, &system);
+            } else if !catalog.systems.values().any(|s| s.yaml == entry.path) {
+                catalog.others.push(entry);
             }
         }
         Ok(catalog)

@@ -82,6 +82,11 @@ pub struct Validate {
     /// Only what changed since the merge base with this commit.
     #[arg(long, value_name = "REF", help_heading = "What to judge")]
     pub since: Option<String>,
+    /// Judge end-to-end traces below a folder instead: workload cards, experiment configs and metric
+    /// files.
+    #[arg(long, value_name = "DIR", help_heading = "What to judge")]
+    #[arg(conflicts_with_all = ["root", "since", "ledger", "system", "backend", "version", "table"])]
+    pub traces: Option<PathBuf>,
     #[command(flatten)]
     pub selection: SelectionArgs,
     /// A collector's log directory: what it classified as failed is missing for a reason.

@@ -159,6 +159,19 @@ impl Finding {
         self
     }
 
+    /// Says where in a text file it is.
+    pub fn at_line(self, line: Option<u64>) -> Self {
+        match line.filter(|line| *line > 0) {
+            Some(line) => self.evidence("line", line),
+            None => self,
+        }
+    }
+
+    /// Where in a text file it is; a table has no lines.
+    pub fn line(&self) -> Option<u64> {
+        self.evidence.get("line")?.as_u64()
+    }
+
     /// Shows rows.
     pub fn examples(mut self, examples: Vec<Example>) -> Self {
         self.examples = examples;
@@ -191,7 +204,9 @@ impl Finding {
 
     /// The command that finds it again in a checkout.
     pub fn command(&self) -> String {
-        let mut words = vec!["perfdb-gate validate --root . --ref HEAD".to_owned()];
+        // Ids of rules on traces begin so; they judge what lies outside a database.
+        let what = if self.rule.starts_with("trace-") { "--traces" } else { "--root" };
+        let mut words = vec![format!("perfdb-gate validate {what} . --ref HEAD")];
         let mut choose = |flag: &str, name: &str| words.push(format!("{flag} {}", quoted(name)));
         if let Some(place) = &self.place {
             choose("--system", &place.system);

@@ -17,7 +17,8 @@
 //! [`sanity`] puts these together. [`remeasure`] takes a [`sample`] of a table's rows back to the
 //! GPU: a [`measure`] device measures them, [`judge`] says whether the table holds. [`collect`]
 //! measures a plan's grid, and [`record`] keeps what was measured as a table. [`status`] tells how
-//! far a collection is, [`repair`] changes tables.
+//! far a collection is, [`repair`] changes tables. [`trace`] judges what is kept beside a database:
+//! end-to-end traces, their cards and metrics.
 
 pub mod baseline;
 mod blocks;
@@ -63,6 +64,7 @@ pub mod support;
 pub mod system;
 pub mod table;
 mod template;
+pub mod trace;
 pub mod validate;
 pub mod waiver;
 

@@ -24,14 +24,14 @@ use perfdb_gate::report::{self, Format, Outcome, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
 use perfdb_gate::{
-    collect, comment, explain, noise, operations, remeasure, sanity, schema, smoke, status,
+    collect, comment, explain, noise, operations, remeasure, sanity, schema, smoke, status, trace,
     validate,
 };
 
 use cli::{
-    Cli, ColorName, Command, DedupeArgs, DeviceArgs, DeviceName, FailOn, FormatName, KeepName,
-    Measure, OutputArgs, Remeasure, RepairArgs, RulesArgs, Sanity, SchemaName, SelectionArgs,
-    ShellName, StatusArgs, StatusFormat, TerminalArgs, Validate,
+    Cli, ColorName, Command, DedupeArgs, DeviceArgs, DeviceName, FailOn, FormatName, GateArgs,
+    KeepName, Measure, OutputArgs, Remeasure, RepairArgs, RulesArgs, Sanity, SchemaName,
+    SelectionArgs, ShellName, StatusArgs, StatusFormat, TerminalArgs, Validate,
 };
 
 #[global_allocator]
@@ -124,7 +124,18 @@ fn specs(overlay: Option<&Path>) -> Result<Specs> {
     Ok(specs)
 }
 
-fn run_validate(args: Validate, terminal: TerminalArgs) -> Result<u8> {
+fn run_validate(mut args: Validate, terminal: TerminalArgs) -> Result<u8> {
+    if let Some(root) = args.traces.take() {
+        let options = trace::Options {
+            root,
+            reference: args.reference.take(),
+            only: std::mem::take(&mut args.rules.only),
+            skip: std::mem::take(&mut args.rules.skip),
+            rules: args.rules.rules_dir.take(),
+            baseline: args.gate.baseline.take(),
+        };
+        return finish_validate(trace::run(&options)?, args.gate, args.output, terminal);
+    }
     let options = validate::Options {
         root: args.root,
         reference: args.reference,
@@ -133,23 +144,31 @@ fn run_validate(args: Validate, terminal: TerminalArgs) -> Result<u8> {
         only: args.rules.only,
         skip: args.rules.skip,
         rules: args.rules.rules_dir,
-        baseline: args.gate.baseline,
+        baseline: args.gate.baseline.take(),
         ledger: args.ledger,
         threads: args.output.threads,
     };
     let bar = Bar::of("tables", terminal);
     let outcome = validate::run(&options, &bar);
     bar.0.finish_and_clear();
-    let mut report = outcome?;
+    finish_validate(outcome?, args.gate, args.output, terminal)
+}
+
+fn finish_validate(
+    mut report: Report,
+    gate: GateArgs,
+    output: OutputArgs,
+    terminal: TerminalArgs,
+) -> Result<u8> {
     let mut outputs = Outputs::default();
-    if let Some(path) = &args.gate.write_baseline {
+    if let Some(path) = &gate.write_baseline {
         outputs.add(path, Baseline::of(&report.findings).text());
     }
-    let outcome = report.outcome(least(args.gate.fail_on));
-    if let Some(n) = args.gate.draw {
-        report.draw(n as usize, args.gate.seed);
+    let outcome = report.outcome(least(gate.fail_on));
+    if let Some(n) = gate.draw {
+        report.draw(n as usize, gate.seed);
     }
-    outputs.report(&report, &[], outcome, &args.output, terminal)?;
+    outputs.report(&report, &[], outcome, &output, terminal)?;
     outputs.write()?;
     Ok(outcome.verdict.code())
 }

@@ -18,6 +18,7 @@ use crate::selection::Selection;
 use crate::served::Shelf;
 use crate::settings::Settings;
 use crate::source;
+use crate::trace;
 use crate::validate::{Progress, chosen_rules};
 
 /// What to compare.
@@ -87,24 +88,26 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let base = head.base(&options.base)?;
     // What a pull request brings must not change how it is judged.
     let settings = Settings::read(&base, options.rules.as_deref(), None)?;
-    let rules = chosen_rules(&settings.specs, &options.only, &options.skip)?;
+    let rules = chosen_rules(&settings.specs, &options.only, &options.skip, &|_| true)?;
     let specs = &settings.specs;
     let (before, after) = (Catalog::walk(&base, specs)?, Catalog::walk(head.as_ref(), specs)?);
-    if before.systems.is_empty() && after.systems.is_empty() {
-        return Err(no_database());
-    }
     let threads = parallel::threads(options.threads);
     let (base, head) = (
         State { source: &base, catalog: &before },
         State { source: head.as_ref(), catalog: &after },
     );
+    let traces = trace::changed(base, head, specs, &rules, options.charts)?;
+    if before.systems.is_empty() && after.systems.is_empty() && traces.files.is_empty() {
+        return Err(no_database());
+    }
     let details = options.detail_dir.as_deref().map(Details::new).transpose()?;
     let comparison = Comparison { base, head, specs, details: details.as_ref() };
-    let diff = comparison.run(threads, progress)?;
+    let mut diff = comparison.run(threads, progress)?;
     debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
     let news = News { base, head, diff: &diff, rules: &rules, specs, threads };
     let mut sink = Sink::default();
     sink.extend(news.findings(progress)?);
+    sink.extend(traces.findings);
     settings.waive(&mut sink)?;
     if let Some(baseline) = &settings.baseline {
         sink.compare(baseline);
@@ -112,8 +115,12 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let (findings, counts) = sink.finish();
     debug!(findings = findings.len(), took = ?start.elapsed(), "judged");
     let gallery = Gallery { base, head, diff: &diff, findings: &findings, specs, threads };
-    let figures = gallery.figures(options.charts)?;
+    let mut figures = gallery.figures(options.charts)?;
     debug!(charts = figures.len(), took = ?start.elapsed(), "chose charts");
+    figures.extend(traces.figures);
+    figures.truncate(options.charts);
+    diff.files.extend(traces.files);
+    diff.files.sort_by(|a, b| a.path.cmp(&b.path));
     if let Some(details) = details {
         details.finish(&diff)?;
     }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use tracing::debug;
 
 use crate::catalog::{Catalog, TableFile, VersionDir};
-use crate::checks::{Brings, CrossContext, DirContext, SystemContext, TableContext};
+use crate::checks::{Brings, Check, CrossContext, DirContext, SystemContext, TableContext};
 use crate::digest::sha256;
 use crate::error::{Error, Result, unknown};
 use crate::expr::{ExprError, Scope};
@@ -117,7 +117,7 @@ pub(crate) fn judged<R>(
     let job = Job {
         source: source.as_ref(),
         selected,
-        rules: chosen_rules(specs, &options.only, &options.skip)?,
+        rules: chosen_rules(specs, &options.only, &options.skip, &|c| !c.judges_traces())?,
         catalog: &catalog,
         specs,
         threads: parallel::threads(options.threads),
@@ -149,7 +149,7 @@ pub(crate) fn judged<R>(
     Ok((report, seen))
 }
 
-/// The rules to run: all, or `only` some, but for those to `skip`.
+/// The rules to run: all whose checks are `of` this run, or `only` some, but for those to `skip`.
 ///
 /// # Errors
 ///
@@ -158,16 +158,21 @@ pub(crate) fn chosen_rules(
     specs: &Specs,
     only: &[String],
     skip: &[String],
+    of: &dyn Fn(&Check) -> bool,
 ) -> Result<Vec<Arc<Rule>>> {
     let known = || specs.rules.keys().map(String::as_str);
     if let Some(name) = only.iter().chain(skip).find(|n| !specs.rules.contains_key(*n)) {
         return Err(unknown("rule", name, known()));
     }
     let chosen = |id: &String| (only.is_empty() || only.contains(id)) && !skip.contains(id);
-    let rules: Vec<_> =
-        specs.rules.iter().filter(|(id, _)| chosen(id)).map(|(_, r)| r.clone()).collect();
+    let chosen: Vec<_> = specs.rules.iter().filter(|(id, _)| chosen(id)).map(|(_, r)| r).collect();
+    let rules: Vec<_> = chosen.iter().filter(|r| of(&r.check)).map(|r| (*r).clone()).collect();
     if rules.is_empty() {
-        return Err(Error::new("no rule is left to run", "--skip leaves out what --only asks for"));
+        let hint = match chosen.is_empty() {
+            true => "--skip leaves out what --only asks for",
+            false => "rules on traces run with --traces DIR, and no others do",
+        };
+        return Err(Error::new("no rule is left to run", hint));
     }
     Ok(rules)
 }
@@ -319,9 +324,10 @@ impl Job<'_> {
         let path = settings.waivers.path.as_str();
         // A run over a part of the database, or by some rules, cannot tell what a waiver is for.
         let whole = options.since.is_none() && options.only.is_empty() && options.skip.is_empty();
-        let unused = if whole && options.selection.is_all() { &applied.unused[..] } else { &[] };
+        let whole = whole && options.selection.is_all();
+        let unused = if whole { applied.unused_by(self.specs, &self.rules) } else { Vec::new() };
         for rule in &self.rules {
-            sink.extend(rule.check.waivers(rule, path, &applied.expired, unused));
+            sink.extend(rule.check.waivers(rule, path, &applied.expired, &unused));
         }
         if let Some(baseline) = &settings.baseline {
             sink.compare(baseline);

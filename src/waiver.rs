@@ -12,6 +12,7 @@
 //! ```
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
 use jiff::civil::Date;
@@ -21,6 +22,7 @@ use serde_json::Value as Json;
 
 use crate::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
 use crate::finding::Finding;
+use crate::spec::{Rule, Specs};
 
 /// A signed exception.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -109,7 +111,8 @@ impl Waivers {
             if *until < today {
                 applied.expired.push(format!("the waiver of {named} ended on {until}"));
             } else if !matched {
-                applied.unused.push(format!("the waiver of {named} matches nothing"));
+                let told = format!("the waiver of {named} matches nothing");
+                applied.unused.push((waiver.rule.clone(), told));
             }
         }
         Ok(applied)
@@ -121,8 +124,18 @@ impl Waivers {
 pub struct Applied {
     /// Past their date.
     pub expired: Vec<String>,
-    /// Matching no finding.
-    pub unused: Vec<String>,
+    /// Matching no finding: the rule, and what is to be said.
+    pub unused: Vec<(String, String)>,
+}
+
+impl Applied {
+    /// What is to be said of waivers that match nothing, of rules that ran or that there are not: a
+    /// run over tables cannot tell what a waiver of a rule on traces is for.
+    pub fn unused_by(&self, specs: &Specs, rules: &[Arc<Rule>]) -> Vec<String> {
+        let told =
+            |rule: &String| !specs.rules.contains_key(rule) || rules.iter().any(|r| r.id == *rule);
+        self.unused.iter().filter(|(rule, _)| told(rule)).map(|(_, said)| said.clone()).collect()
+    }
 }
 
 fn holds(waiver: &Waiver, finding: &Finding) -> Result<bool, ExprError> {
@@ -187,7 +200,7 @@ mod tests {
         let late = waivers.apply(&mut findings, "2030-02-01".parse().unwrap()).unwrap();
         assert_eq!((findings[0].waived_by.is_none(), late.expired.len()), (true, 1));
         let none = waivers.apply(&mut [], "2030-01-31".parse().unwrap()).unwrap();
-        assert_eq!(none.unused, ["the waiver of r on **/a/* matches nothing"]);
+        assert_eq!(none.unused[0].1, "the waiver of r on **/a/* matches nothing");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Every command in the README and in docs/ runs, and every workflow names what there is.
 //!
 //! A fence's info string says what a block needs: `sh` runs on a small repository of synthetic rows;
-//! `sh gpu`, `sh planner` and `sh build` need what a test has not, so that their flags alone are read.
+//! `sh gpu`, `sh planner`, `sh build` and `sh traces` need what a test has not, so that their flags alone are read.
 //! With `PERFDB_GATE_DATA`, a clone of the public database, the README's figures are counted again.
 
 mod common;
@@ -137,7 +137,11 @@ fn every_command_runs() {
         for command in block.commands() {
             let program = command.split_whitespace().next().unwrap();
             if let [_, needs] = &block.info[..] {
-                assert!(["gpu", "planner", "build"].contains(&needs.as_str()), "{}", block.at);
+                assert!(
+                    ["gpu", "planner", "build", "traces"].contains(&needs.as_str()),
+                    "{}",
+                    block.at
+                );
                 if program == "perfdb-gate" {
                     flags_are_known(&block.at, &command);
                     read += 1;

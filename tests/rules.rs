@@ -6,6 +6,7 @@ use perfdb_gate::error::Result;
 use perfdb_gate::explain;
 use perfdb_gate::finding::{Finding, Severity};
 use perfdb_gate::spec::{Example, Specs};
+use perfdb_gate::trace;
 use perfdb_gate::validate::{Options, Progress, run};
 
 struct Silent;
@@ -15,7 +16,7 @@ impl Progress for Silent {
 }
 
 /// Judges an example; systems that it does not give come from the embedded facts.
-fn judge(example: &Example) -> Result<Vec<Finding>> {
+fn judge(example: &Example, traces: bool) -> Result<Vec<Finding>> {
     let tree = common::Tree::new();
     for name in ["h100_sxm", "h200_sxm"] {
         let path = format!("systems/{name}.yaml");
@@ -25,15 +26,19 @@ fn judge(example: &Example) -> Result<Vec<Finding>> {
     for (path, text) in &example.files {
         tree.file(path, text);
     }
-    let options = Options { root: tree.path().to_owned(), ..Options::default() };
-    Ok(run(&options, &Silent)?.findings)
+    let root = tree.path().to_owned();
+    if traces {
+        return Ok(trace::run(&trace::Options { root, ..trace::Options::default() })?.findings);
+    }
+    Ok(run(&Options { root, ..Options::default() }, &Silent)?.findings)
 }
 
 #[test]
 fn every_rule_fires_on_its_bad_example_and_only_there() {
     let specs = Specs::embedded().unwrap();
     for rule in specs.rules.values() {
-        let bad = judge(&rule.bad).unwrap();
+        let traces = rule.check.judges_traces();
+        let bad = judge(&rule.bad, traces).unwrap();
         let own: Vec<&Finding> = bad.iter().filter(|f| f.rule == rule.id).collect();
         assert_eq!(own.len(), 1, "{} on its bad example: {bad:#?}", rule.id);
         assert_eq!(own[0].severity, rule.severity, "{}", rule.id);
@@ -44,7 +49,7 @@ fn every_rule_fires_on_its_bad_example_and_only_there() {
             bad.iter().filter(|f| f.rule != rule.id && f.severity == Severity::Error).collect();
         assert!(others.is_empty(), "{} shares its example with {others:#?}", rule.id);
 
-        let good = judge(&rule.good).unwrap();
+        let good = judge(&rule.good, traces).unwrap();
         let wrong: Vec<&Finding> =
             good.iter().filter(|f| f.rule == rule.id || f.severity == Severity::Error).collect();
         assert!(wrong.is_empty(), "{} on its good example: {wrong:#?}", rule.id);
@@ -87,6 +92,16 @@ fn rule_ids_are_the_contract() {
     table-misplaced
     table-unreadable
     torn-row
+    trace-card-contradiction
+    trace-card-implausible
+    trace-card-invalid
+    trace-config-contradiction
+    trace-config-invalid
+    trace-file-missing
+    trace-metric-contradiction
+    trace-metric-implausible
+    trace-metric-invalid
+    trace-unreadable
     unit-shift
     version-mismatch
     waiver-expired

@@ -20,11 +20,15 @@ pub fn mermaid(figure: &Figure) -> Option<String> {
     let apart =
         |points: &[(f64, f64)]| points.iter().map(|(_, r)| r.ln().abs()).fold(0.0, f64::max);
     let (y, line, points) = match ratios.max_by(|a, b| apart(&a.1).total_cmp(&apart(&b.1))) {
-        Some((line, points)) => ("latency, after / before", line, points),
+        Some((line, points)) => {
+            // The name of what is shown, without its unit.
+            let what = figure.panels[0].y.split(',').next().unwrap_or_default();
+            (format!("{what}, after / before"), line, points)
+        }
         None => {
             let panel = figure.panels.get(1).filter(|p| p.limit.is_none())?;
             let line = panel.lines.iter().rfind(|l| l.kind == Kind::Head).or_else(heads)?;
-            (panel.y.as_str(), line, line.points.iter().map(|p| (p.x, p.y)).collect())
+            (panel.y.clone(), line, line.points.iter().map(|p| (p.x, p.y)).collect())
         }
     };
     if points.len() < FEWEST {
@@ -42,7 +46,7 @@ pub fn mermaid(figure: &Figure) -> Option<String> {
         name.trim_end_matches([':', ' ']),
         plain(&figure.x),
         list(&|(x, _)| format!("\"{}\"", short(*x))),
-        plain(y),
+        plain(&y),
         three_digits(most * 1.1),
         list(&|(_, y)| three_digits(*y)),
     ))

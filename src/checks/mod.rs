@@ -42,6 +42,7 @@ use crate::spec::{Rule, Specs, TableSpec};
 use crate::support::{Matrices, Sharing};
 use crate::system::System;
 use crate::table::{Fault, Keys, Table, TableScope};
+use crate::trace::TraceCheck;
 
 /// A kind of check with its parameters, as a rule file gives them.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -119,6 +120,8 @@ pub enum Check {
     SystemInvalid(systems::Schema),
     /// A system YAML whose figures do not fit.
     SystemSuspicious(systems::Plausible),
+    /// Something about traces: cards, configs, metric files.
+    Trace(TraceCheck),
 }
 
 /// A table under judgement.
@@ -338,6 +341,16 @@ impl Check {
                 | Self::ReuseForbidden
                 | Self::LegacyMarker
         )
+    }
+
+    /// Whether it looks at traces, and at nothing of a database.
+    pub fn judges_traces(&self) -> bool {
+        matches!(self, Self::Trace(_))
+    }
+
+    /// Whether it looks at waivers.
+    pub fn judges_waivers(&self) -> bool {
+        matches!(self, Self::WaiverExpired | Self::WaiverUnused)
     }
 
     /// Whether it looks at system YAML.

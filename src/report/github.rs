@@ -16,9 +16,10 @@ pub(super) fn render(report: &Report) -> String {
     for severity in [Severity::Error, Severity::Warning] {
         let found: Vec<&&Finding> = findings.iter().filter(|f| f.severity == severity).collect();
         for finding in found.iter().take(SHOWN) {
+            let line = finding.line().map_or(String::new(), |line| format!(",line={line}"));
             let _ = writeln!(
                 out,
-                "::{} file={},title={}::{}",
+                "::{} file={}{line},title={}::{}",
                 severity.name(),
                 property(&finding.path),
                 property(&finding.rule),

@@ -140,10 +140,15 @@ fn write_triage(out: &mut String, report: &Report, paint: &Paint) {
             (_, path) => format!("; most in {path}"),
         };
         let line = format!(
-            "{}: {} on {}{rows}{most}",
+            "{}: {}{}{rows}{most}",
             place.trim(),
             plural(cause.files, "file"),
-            some(&cause.systems),
+            // What lies beside the database is on no system.
+            if cause.systems.is_empty() {
+                String::new()
+            } else {
+                format!(" on {}", some(&cause.systems))
+            },
         );
         let severity = paint.severity(cause.severity);
         let _ = writeln!(out, "{severity} {} {}", paint.bold(cause.rule), clean(&line));

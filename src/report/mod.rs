@@ -281,8 +281,11 @@ fn headline(report: &Report) -> String {
         }
         None => {
             let state = if checked { "" } else { "nothing was checked: " };
-            let tables = plural(report.tables as usize, "table");
-            format!("{state}{found}; {tables}, {} rows judged", rows(report.rows))
+            let judged = match report.tables {
+                0 if report.files > 0 => plural(report.files as usize, "file"),
+                n => plural(n as usize, "table"),
+            };
+            format!("{state}{found}; {judged}, {} rows judged", rows(report.rows))
         }
     }
 }

@@ -1,5 +1,6 @@
 //! SARIF 2.1.0, for code scanning and editors. A table has no lines, so a finding is located at its
 //! file, as its first line: the standard would leave `region` out, code scanning shows no such result.
+//! One on a text file may have a line of its own.
 
 use std::collections::BTreeMap;
 
@@ -103,6 +104,9 @@ fn result(finding: &Finding, rule: Option<&usize>) -> Value {
     });
     if let Some(rule) = rule {
         result["ruleIndex"] = json!(rule);
+    }
+    if let Some(line) = finding.line() {
+        result["locations"][0]["physicalLocation"]["region"] = json!({"startLine": line});
     }
     if let Some(place) = &finding.place {
         let parts = [&place.system, &place.backend, &place.version];

@@ -1,4 +1,4 @@
-//! What is looked for, as data: `rules/*.yaml`, `rules/tables/*.yaml` and `systems/*.yaml`.
+//! What is looked for, as data: `rules/*.yaml`, `rules/tables/*.yaml`, `rules/traces/*.yaml` and `systems/*.yaml`.
 //!
 //! The files are embedded in the binary. A folder of the same layout overlays them by id: a rule,
 //! table or system of the same name is replaced, a new one is added.
@@ -35,6 +35,7 @@ use crate::expr::Lookup;
 use crate::noise::Noise;
 use crate::system::System;
 use crate::table::{Column, Fault, Table};
+use crate::trace::TraceSpecs;
 
 static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 static SYSTEMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/systems");
@@ -65,6 +66,8 @@ pub struct Specs {
     pub recipes: Recipes,
     /// Grids to measure, by name.
     pub plans: BTreeMap<String, Plan>,
+    /// What traces hold.
+    pub traces: TraceSpecs,
 }
 
 /// Facts that formulas look up by a text: `bytes(gemm_dtype)`.
@@ -160,6 +163,8 @@ impl Specs {
             for spec in family.into_specs().map_err(|e| malformed(shown, &e))? {
                 self.tables.insert(spec.name.clone(), Arc::new(spec));
             }
+        } else if role.starts_with("rules/traces/") {
+            self.traces.add(stem, text).map_err(|e| malformed(shown, &e))?;
         } else if role == "rules/dtypes.yaml" {
             for (name, dtype) in parse::<BTreeMap<String, DtypeFacts>>(shown, text)? {
                 self.lookups.bytes.insert(name.clone(), dtype.bytes);

@@ -1,0 +1,111 @@
+//! Rows of a metric file as formulas see them: in the units of the spec, each with its card.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::find::{TraceFile, split};
+use super::frame::{Cell, Frame};
+use super::reader::Rows;
+use super::spec::{MetricSpec, OF_LIST, Type};
+use super::{Read, system};
+use crate::expr::ExprError;
+use crate::spec::Specs;
+
+/// The rows as formulas see them: with their cards', and in the units of the spec.
+pub(super) fn frame<'a>(
+    rows: &Rows,
+    spec: &MetricSpec,
+    file: &TraceFile<'_>,
+    cards: &[Read<'_>],
+    specs: &'a Specs,
+) -> Result<Frame<'a>, ExprError> {
+    let mut frame = Frame::new(rows.rows);
+    for (name, cells) in &rows.cells {
+        let known = spec.columns.get(name);
+        let is_text = known.is_some_and(|c| c.kind == Type::Text);
+        let own = known.and_then(|c| c.unit.as_deref());
+        let scale = match (own, rows.units.get(name)) {
+            (Some(own), Some((unit, _))) => scale(unit, own),
+            _ => Some(1.0),
+        };
+        let scaled = |cell: &Cell| match (cell, scale) {
+            (Cell::Number(n), Some(scale)) if n.is_finite() => Cell::Number(n * scale),
+            (Cell::Text(_), _) => cell.clone(),
+            _ => Cell::Null,
+        };
+        frame.set(name, cells.iter().map(scaled).collect(), is_text);
+    }
+    for (name, lists) in &rows.lists {
+        for of in OF_LIST {
+            let cells = lists.iter().map(|list| of_list(of, list)).collect();
+            frame.set(&format!("{name}_{of}"), cells, false);
+        }
+    }
+    // Text columns that the file lacks are text all the same.
+    for (name, column) in &spec.columns {
+        if column.kind == Type::Text && !frame.has(name) {
+            frame.set(name, vec![Cell::Null; rows.rows], true);
+        }
+    }
+    let by_dir: BTreeMap<&str, &Read<'_>> = cards.iter().map(|c| (c.dir_name(), c)).collect();
+    let own = cards.iter().find(|c| c.dir() == split(&file.entry.path).0);
+    let card = |row: usize| match &spec.card {
+        Some(column) => by_dir.get(frame.cell(column, row).text()?).copied(),
+        None => own,
+    };
+    let of_rows: Vec<Option<&Read<'_>>> = (0..rows.rows).map(card).collect();
+    let formulas = spec.relations.iter().flat_map(|r| r.formulas());
+    let formulas = formulas.chain(spec.derive.iter().map(|d| &d.is));
+    let asked: BTreeSet<&str> = formulas.flat_map(|e| e.columns()).collect();
+    for name in asked.iter().filter_map(|c| c.strip_prefix("card_")) {
+        let cell =
+            |c: &Option<&Read<'_>>| c.map_or(Cell::Null, |c| c.doc.frame.cell(name, 0).clone());
+        let cells: Vec<Cell> = of_rows.iter().map(cell).collect();
+        let kind = specs.traces.card.fields.values().find(|f| f.column.as_deref() == Some(name));
+        let is_text = kind.is_some_and(|f| matches!(f.kind, Type::Text | Type::Texts));
+        frame.set(&format!("card_{name}"), cells, is_text);
+    }
+    frame.systems = (0..rows.rows)
+        .map(|row| {
+            let stated = spec.accelerator_in.as_ref().and_then(|c| frame.cell(c, row).text());
+            let name = stated.or_else(|| of_rows[row].and_then(|c| c.text("accelerator")));
+            system(name.or(spec.accelerator.as_deref()), specs)
+        })
+        .collect();
+    frame.derive(&spec.derive, &spec.thresholds)?;
+    Ok(frame)
+}
+
+fn of_list(of: &str, list: &[f64]) -> Cell {
+    if of == "n" {
+        return Cell::Number(list.len() as f64);
+    }
+    let value = match of {
+        "mean" => list.iter().sum::<f64>() / list.len() as f64,
+        "min" => list.iter().copied().fold(f64::NAN, f64::min),
+        _ => list.iter().copied().fold(f64::NAN, f64::max),
+    };
+    if value.is_finite() { Cell::Number(value) } else { Cell::Null }
+}
+
+/// What a value in one unit is multiplied by to be one in another; none where they are unlike.
+pub(super) fn scale(unit: &str, into: &str) -> Option<f64> {
+    let known = |unit: &str| {
+        Some(match unit {
+            "s" => ("time", 1.0),
+            "ms" => ("time", 1e-3),
+            "us" => ("time", 1e-6),
+            "%" => ("share", 0.01),
+            "ratio" => ("share", 1.0),
+            "GB/s" => ("rate", 1.0),
+            "MB/s" => ("rate", 1e-3),
+            "GB" => ("volume", 1.0),
+            "MB" => ("volume", 1e-3),
+            _ => return None,
+        })
+    };
+    if unit == into {
+        return Some(1.0);
+    }
+    let ((a, from), (b, to)) = (known(unit)?, known(into)?);
+    (a == b).then_some(from / to)
+}

@@ -1,0 +1,123 @@
+//! What names say: `…-dp_2-tp_4-…` is data parallel by 2 and tensor parallel by 4.
+
+/// The number that a label has in a name; none where the name does not say, or says two.
+///
+/// A label begins the name, follows what is no letter or digit, or follows a small letter in
+/// capitals (`vllmEP4`). Its number ends where letters go on: `mscclpp-4gpu` says nothing of pp. A
+/// label that follows a bare label is part of a mix (`fsdp_tp_4`: together 4).
+pub fn number(name: &str, label: &str) -> Option<u64> {
+    let lower = name.to_ascii_lowercase();
+    let mut found = None;
+    for (at, _) in lower.match_indices(&label.to_ascii_lowercase()) {
+        let Some(value) = number_at(name, at, label.len()) else { continue };
+        if found.is_some_and(|f| f != value) {
+            return None;
+        }
+        found = Some(value);
+    }
+    found
+}
+
+/// Labels that may stand without a number before another.
+const BARE: [&str; 7] = ["tp", "pp", "dp", "ep", "cp", "fsdp", "hybrid"];
+
+fn number_at(name: &str, at: usize, length: usize) -> Option<u64> {
+    let (before, label) = (&name[..at], &name[at..at + length]);
+    let rest = &name[at + length..];
+    let starts = match before.chars().next_back() {
+        None => true,
+        Some(c) if !c.is_ascii_alphanumeric() => true,
+        Some(c) => c.is_ascii_lowercase() && label.chars().all(|l| l.is_ascii_uppercase()),
+    };
+    let word = before.trim_end_matches(['_', '-', '+', '.']);
+    let word = word.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    if !starts || BARE.contains(&word.to_ascii_lowercase().as_str()) {
+        return None;
+    }
+    let digits = rest.strip_prefix(['_', '-', '=']).unwrap_or(rest);
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let after = digits[end..].chars().next();
+    // `tp_2.5` and `tp4x` are something else.
+    let ends = after.is_none_or(|c| !c.is_ascii_alphanumeric())
+        && !(after == Some('.') && digits[end + 1..].starts_with(|c: char| c.is_ascii_digit()));
+    if end == 0 || !ends { None } else { digits[..end].parse().ok() }
+}
+
+/// The number before a word of a sentence: 4 of `on 4 A100 GPUs`. None where there are several.
+pub fn number_before(text: &str, word: &str) -> Option<f64> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let bare = |w: &str| w.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
+    let mut found = None;
+    for (i, w) in words.iter().enumerate() {
+        let w = bare(w);
+        if !w.eq_ignore_ascii_case(word) && !w.eq_ignore_ascii_case(&format!("{word}s")) {
+            continue;
+        }
+        // The model may stand between: `4 A100 GPUs`, `8 NVIDIA A100 GPUs`.
+        let number = words[i.saturating_sub(3)..i].iter().rev().find_map(|w| bare(w).parse().ok());
+        if let Some(number) = number {
+            if found.is_some_and(|f: f64| f != number) {
+                return None;
+            }
+            found = Some(number);
+        }
+    }
+    found
+}
+
+/// The number that follows a prefix: 12.4 of `cuda_12.4`; none of `cuda_12.x`.
+pub fn number_after(text: &str, prefix: &str) -> Option<f64> {
+    text.trim().strip_prefix(prefix)?.parse().ok()
+}
+
+/// An experiment's id in a name: `E1.2` of `E1.2_llama8b` and of `…-perlmutter-E1.2`.
+pub fn experiment_id(name: &str) -> Option<&str> {
+    name.split(['_', '-']).find(|part| {
+        let mut chars = part.chars();
+        let digits = |t: &str| !t.is_empty() && t.chars().all(|c| c.is_ascii_digit());
+        chars.next().is_some_and(|c| c.is_ascii_uppercase())
+            && chars.as_str().split_once('.').is_some_and(|(a, b)| digits(a) && digits(b))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_told_from_words_that_hold_them() {
+        for (name, label, says) in [
+            ("llama-dp_1_tp_4_ep_4_x", "tp", Some(4)),
+            ("qwen3-4b-vllm-tp4-batch8-nccl", "batch", Some(8)),
+            ("Mixtral8x7B-vllmEP4-Perlmutter[x_64_8192]", "ep", Some(4)),
+            ("llama-mscclpp-4gpu-tp2", "pp", None),
+            ("llama-mscclpp-4gpu-tp2", "tp", Some(2)),
+            ("llama-3.1-8b-4gpu", "b", None),
+            ("llama-b_4-s_512", "b", Some(4)),
+            ("llama-fsdp_4", "dp", None),
+            ("llama-hybrid_fsdp_tp_4", "tp", None),
+            ("Zero_3-DP_8-Perlmutter", "dp", Some(8)),
+            ("a-tp2-b-tp4", "tp", None),
+            ("step4-http2", "tp", None),
+            ("tp_2.5-x", "tp", None),
+            ("llama8b_vllm-tp1-vllm", "tp", Some(1)),
+            ("tp99999999999999999999", "tp", None),
+            ("é-tp4é", "tp", Some(4)),
+        ] {
+            assert_eq!(number(name, label), says, "{label} of {name}");
+        }
+    }
+
+    #[test]
+    fn numbers_in_sentences() {
+        assert_eq!(number_before("baseline on 1 GPU (TP=1, PP=1)", "GPU"), Some(1.0));
+        assert_eq!(number_before("on 8 NVIDIA A100 GPUs across 2 nodes", "GPU"), Some(8.0));
+        assert_eq!(number_before("GPU trace with EP=4", "GPU"), None);
+        assert_eq!(number_before("from 2 GPUs to 4 GPUs", "GPU"), None);
+        assert_eq!(number_after("cuda_12.4", "cuda_"), Some(12.4));
+        assert_eq!(number_after("cuda_12.x", "cuda_"), None);
+        assert_eq!(experiment_id("E1.2_llama8b_tp2"), Some("E1.2"));
+        assert_eq!(experiment_id("llama-3.1-8b-perlmutter-E3.4"), Some("E3.4"));
+        assert_eq!(experiment_id("llama-3.1-8b"), None);
+    }
+}
