@@ -169,6 +169,9 @@ pub struct Remeasure {
     /// Measure the power of points whose rows have one, a second each.
     #[arg(long, help_heading = "How to measure")]
     pub power: bool,
+    /// Write charts of measured over recorded to a folder, as SVG and PNG.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub output_dir: Option<PathBuf>,
     /// Keep what is measured as rows of a table, DIR/TABLE.parquet, with a log and a sidecar beside it.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub record: Option<PathBuf>,

@@ -283,8 +283,16 @@ fn run_remeasure(args: Remeasure, terminal: TerminalArgs) -> Result<u8> {
     bar.0.finish_and_clear();
     let report = report?;
     let outcome = report.outcome(None);
+    let drawn = args.output_dir.is_some() || args.output.html.is_some();
+    let drawings = match report.remeasured.as_ref().filter(|_| drawn) {
+        Some(remeasured) => chart::drawings(&remeasure::figures(remeasured), args.output.threads)?,
+        None => Vec::new(),
+    };
     let mut outputs = Outputs::default();
-    outputs.report(&report, &[], outcome, &args.output, terminal)?;
+    if let Some(folder) = &args.output_dir {
+        outputs.charts(folder, &drawings);
+    }
+    outputs.report(&report, &drawings, outcome, &args.output, terminal)?;
     outputs.write()?;
     Ok(outcome.verdict.code())
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use common::{Tree, run};
@@ -64,8 +64,8 @@ impl Progress for Silent {
     fn points(&self, _: usize, _: usize) {}
 }
 
-fn measure(folder: &PathBuf, mock: &mut Mock) -> Result<Collected, perfdb_gate::error::Error> {
-    let options = Options { plan: "mla_bmm".into(), folder: folder.clone(), until: None };
+fn measure(folder: &Path, mock: &mut Mock) -> Result<Collected, perfdb_gate::error::Error> {
+    let options = Options { plan: "mla_bmm".into(), folder: folder.to_owned(), until: None };
     collect::run(&Specs::embedded().unwrap(), &options, mock, &Silent)
 }
 

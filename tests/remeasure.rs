@@ -84,6 +84,20 @@ fn honest_reruns_pass_and_a_lie_of_five_percent_fails() {
 }
 
 #[test]
+fn a_chart_shows_every_point_and_rings_those_beyond() {
+    let mut mock = Mock::new(1.5);
+    let (remeasured, _) = measure(&options(&tree(), 20, 1), &mut mock);
+    let figures = remeasure::figures(&remeasured);
+    assert_eq!(figures.len(), 1);
+    let line = &figures[0].panels[0].lines[0];
+    assert_eq!((line.series.as_str(), line.points.len()), ("judged", 20));
+    assert!(line.points.iter().all(|p| p.marked && (1.4..1.6).contains(&p.y)));
+    assert!(figures[0].subtitle.starts_with("FAIL"), "{}", figures[0].subtitle);
+    let drawn = perfdb_gate::chart::svg(&figures[0]).unwrap();
+    assert_eq!(drawn.matches("<title>").count(), 20);
+}
+
+#[test]
 fn a_machine_that_slows_down_does_not_blame_the_table() {
     let mut mock = Mock::new(1.0);
     mock.drift = 0.005;

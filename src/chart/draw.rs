@@ -142,6 +142,7 @@ fn draw_panel<'a>(
                 let (dash, gap) = (px(7) as i32, px(5) as i32);
                 chart.draw_series(DashedLineSeries::new(points(), dash, gap, style))?;
             }
+            Kind::Points => {}
             Kind::Bound => {
                 let style = colour.mix(0.55).stroke_width(FINE);
                 let seen = points().filter(|p| (y.0..=y.1).contains(&p.1));
@@ -153,8 +154,9 @@ fn draw_panel<'a>(
         }
         for point in &line.points {
             let at = chart.backend_coord(&(point.x, point.y));
-            if line.kind == Kind::Head {
-                root.draw(&Circle::new(at, px(2), colour.filled()))?;
+            if matches!(line.kind, Kind::Head | Kind::Points) {
+                let size = if line.kind == Kind::Head { 2 } else { 3 };
+                root.draw(&Circle::new(at, px(size), colour.filled()))?;
                 ends.insert(line.colour, at);
             }
             if point.marked {

@@ -67,6 +67,8 @@ pub enum Kind {
     Base,
     /// What physics allows.
     Bound,
+    /// Single points, in no order.
+    Points,
 }
 
 /// A point; both values are above zero.

@@ -1,10 +1,12 @@
 //! The third job: does the GPU still say what the table says?
 
+mod chart;
 mod outcome;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+pub use chart::figures;
 pub use outcome::{Remeasured, Sample};
 
 use globset::Glob;
