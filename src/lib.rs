@@ -47,6 +47,7 @@ pub mod sample;
 pub mod sanity;
 pub mod schema;
 pub mod selection;
+pub mod selftest;
 pub mod series;
 pub mod served;
 pub mod settings;

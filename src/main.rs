@@ -21,11 +21,14 @@ use perfdb_gate::measure::process::{PYTORCH, Process};
 use perfdb_gate::report::{self, Format, Outcome, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
-use perfdb_gate::{collect, comment, explain, noise, remeasure, sanity, schema, smoke, validate};
+use perfdb_gate::{
+    collect, comment, explain, noise, remeasure, sanity, schema, selftest, smoke, validate,
+};
 
 use cli::{
     Cli, ColorName, Command, DeviceArgs, DeviceName, FailOn, FormatName, Measure, OutputArgs,
-    Remeasure, Sanity, SchemaName, SelectionArgs, ShellName, TerminalArgs, Validate,
+    Remeasure, Sanity, SchemaName, SelectionArgs, Selftest, SelftestFormat, ShellName,
+    TerminalArgs, Validate,
 };
 
 #[global_allocator]
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
             report::print(&explain::story(specs.rule(&args.rule)?))?;
             Ok(0)
         }),
+        Command::Selftest(args) => run_selftest(args, terminal),
         Command::Noise(args) => noise::run(&args.root, args.reference.as_deref())
             .and_then(|noise| print(args.output.as_deref(), noise.yaml())),
         Command::Completions(args) => print(None, completions(args.shell)),
@@ -276,6 +280,29 @@ fn run_measure(args: &Measure, terminal: TerminalArgs) -> Result<u8> {
     bar.0.finish_and_clear();
     report::print(&collected?.told())?;
     Ok(0)
+}
+
+fn run_selftest(args: Selftest, terminal: TerminalArgs) -> Result<u8> {
+    let options = selftest::Options {
+        root: args.root,
+        reference: args.reference,
+        selection: args.selection.into(),
+        rules: args.rules_dir,
+        samples: args.samples as usize,
+        seed: args.seed,
+        threads: args.threads,
+    };
+    let format = match args.format {
+        SelftestFormat::Human => selftest::Format::Human { brief: terminal.quiet },
+        SelftestFormat::Json => selftest::Format::Json,
+        SelftestFormat::Markdown => selftest::Format::Markdown,
+    };
+    let bar = Bar::of("faults", terminal);
+    let scores = selftest::run(&options, &bar);
+    bar.0.finish_and_clear();
+    let scores = scores?;
+    print(args.output.as_deref(), selftest::render(&scores, format))?;
+    Ok(scores.code())
 }
 
 /// Writes a text to a file, or to standard output where none is named.

@@ -255,10 +255,11 @@ fn brought(change: &TableDiff) -> Option<Brought> {
 
 /// What a finding is about, in whatever layout: rule, place, table or file, slice.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Subject(Vec<String>);
+pub(crate) struct Subject(Vec<String>);
 
 impl Subject {
-    fn of(finding: &Finding) -> Self {
+    /// What a finding is about.
+    pub fn of(finding: &Finding) -> Self {
         let mut of = vec![finding.rule.clone()];
         let file = finding.path.rsplit('/').next().unwrap_or(&finding.path);
         match (&finding.place, &finding.table) {
@@ -286,14 +287,15 @@ impl Subject {
 
 /// What the base has of a subject.
 #[derive(Debug, Default)]
-struct Known {
+pub(crate) struct Known {
     severity: Option<Severity>,
     rows: u64,
     parts: BTreeSet<String>,
 }
 
 impl Known {
-    fn add(&mut self, finding: Finding) {
+    /// Takes a finding of the base.
+    pub fn add(&mut self, finding: Finding) {
         let worst = self.severity.map_or(finding.severity, |s| s.min(finding.severity));
         self.severity = Some(worst);
         self.rows = self.rows.max(finding.all_rows.unwrap_or(finding.rows));
@@ -301,7 +303,7 @@ impl Known {
     }
 
     /// Whether the head's finding is more than what was there.
-    fn grew(&self, finding: &Finding) -> bool {
+    pub fn grew(&self, finding: &Finding) -> bool {
         self.severity.is_none_or(|known| finding.severity < known)
             || finding.all_rows.is_some_and(|rows| rows > self.rows)
             || !finding.parts.is_subset(&self.parts)
