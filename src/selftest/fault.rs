@@ -58,6 +58,9 @@ pub struct Fault {
     /// Rules that it may break in other places.
     #[serde(default)]
     pub elsewhere: Vec<String>,
+    /// Tables that it is planted in; any where none is named.
+    #[serde(default)]
+    pub tables: Vec<String>,
     /// What is done to a table, or beside it.
     pub plant: Plant,
     /// How many rows of it; a variant each. All where none is named.
@@ -168,6 +171,8 @@ pub enum Damage {
     Pointer,
     /// They are those of a table without rows.
     Rowless,
+    /// There is no file.
+    Gone,
 }
 
 /// How text is torn.

@@ -17,7 +17,7 @@ pub use fault::{Class, Fault, Faults};
 pub use render::{Format, render};
 pub use score::Scores;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::catalog::Catalog;
@@ -62,6 +62,8 @@ struct Clean<'a> {
     /// Its findings by what they are about.
     known: BTreeMap<Subject, Known>,
     findings: &'a [Finding],
+    /// Tables that it says are alike, either way round.
+    alike: BTreeSet<(String, String)>,
 }
 
 /// Plants faults and counts what is found of them.
@@ -83,6 +85,12 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
     for finding in &findings {
         known.entry(Subject::of(finding)).or_default().add(finding.clone());
     }
+    let mut alike = BTreeSet::new();
+    for finding in &findings {
+        let Some(other) = finding.evidence.get("other").and_then(|o| o.as_str()) else { continue };
+        alike.insert((finding.path.clone(), other.to_owned()));
+        alike.insert((other.to_owned(), finding.path.clone()));
+    }
     let clean = Clean {
         source: source.as_ref(),
         catalog: &catalog,
@@ -92,6 +100,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
         sketches: &sketches,
         known,
         findings: &findings,
+        alike,
     };
     let mut scores = Scores::new(specs, options, tables.len(), rows);
     rounds::run(&clean, &tables, options, &mut scores, progress)?;

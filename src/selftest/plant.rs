@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::draft::{Draft, coded, texts};
-use super::fault::{Amount, Copied, Damage, Edit, Other, Plant, Retype, Set, Tear, Type, Variant};
+use super::fault::{
+    Amount, Class, Copied, Damage, Edit, Other, Plant, Retype, Set, Tear, Type, Variant,
+};
 use super::overlay::Change;
 use crate::catalog::{Catalog, Format, TableFile};
 use crate::expr::{ExprError, Lookup, Scope, Vals, Value};
 use crate::finding::Brought;
 use crate::sample::Random;
-use crate::sketch::{Sketches, Slice};
+use crate::sketch::{Sketch, Sketches, Slice};
 use crate::source::Source;
 use crate::spec::{ColumnKind, Specs, TableSpec};
 use crate::system::System;
@@ -25,6 +27,8 @@ pub struct Ground<'a> {
     pub specs: &'a Specs,
     /// Of the clean state.
     pub sketches: &'a Sketches,
+    /// Tables that are alike as it is.
+    pub alike: &'a BTreeSet<(String, String)>,
 }
 
 /// A fault that was planted.
@@ -61,9 +65,14 @@ impl Ground<'_> {
         file: &TableFile,
         random: &mut Random,
     ) -> Result<Option<Planted>, ExprError> {
+        let tables = &variant.fault.tables;
+        if !tables.is_empty() && !tables.contains(&file.table) {
+            return Ok(None);
+        }
         match &variant.fault.plant {
             Plant::Family(family) => Ok(self.misplace(file, family)),
             Plant::Link => Ok(Some(changed(file, Change::Link("elsewhere".into())))),
+            Plant::Bytes(Damage::Gone) => Ok(Some(changed(file, Change::Gone))),
             Plant::Bytes(damage) if !matches!(damage, Damage::Rowless) => {
                 Ok(self.damaged(*damage, variant.by, file))
             }
@@ -106,7 +115,9 @@ impl Ground<'_> {
         let mut new: Vec<usize> = rows.clone();
         match &variant.fault.plant {
             Plant::Set(set) => {
-                if !bed.set(set, variant.by, &rows, &mut draft)? {
+                let any = bed.set(set, variant.by, &rows, &mut draft)?;
+                // A fault that changes nothing is none.
+                if !any && variant.fault.class != Class::Control {
                     return Ok(None);
                 }
             }
@@ -208,7 +219,7 @@ impl Ground<'_> {
         let len = bytes.len();
         match damage {
             Damage::Cut => bytes.truncate((len as f64 * by.unwrap_or(0.5)) as usize),
-            Damage::Empty | Damage::Rowless => bytes.clear(),
+            Damage::Empty | Damage::Rowless | Damage::Gone => bytes.clear(),
             Damage::Footer => bytes.get_mut(len.checked_sub(8)?..len - 4)?.fill(0xff),
             Damage::Pointer => {
                 let oid = crate::digest::sha256(&bytes);
@@ -251,7 +262,8 @@ impl Ground<'_> {
                 t.table == file.table && differs == wanted && t.format == file.format
             })
             .filter(|t| !reuses(t) && self.source.id(&t.entry) != self.source.id(&file.entry))
-            .filter(|t| sketch(t).is_some_and(|s| s.common(of_file).count() >= SHARED))
+            .filter(|t| !self.alike.contains(&(t.entry.path.clone(), file.entry.path.clone())))
+            .filter(|t| sketch(t).is_some_and(|s| shared(s, of_file) >= SHARED))
             .collect();
         random.shuffle(&mut others);
         let Some(other) = others.first().filter(|_| !reuses(file)) else { return Ok(None) };
@@ -291,6 +303,11 @@ impl Ground<'_> {
         let text = String::from_utf8(self.source.read(entry).ok()?).ok()?;
         Some(Planted { changes: [(path, change(&text)?)].into(), ..Planted::default() })
     }
+}
+
+/// Points that two tables share and that took time in both.
+fn shared(a: &Sketch, b: &Sketch) -> usize {
+    a.common(b).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0).count()
 }
 
 fn changed(file: &TableFile, change: Change) -> Planted {

@@ -86,6 +86,7 @@ pub(super) fn run(
         catalog: clean.catalog,
         specs: clean.specs,
         sketches: clean.sketches,
+        alike: &clean.alike,
     };
     // Tables where a variant does not grow, and those that have it already.
     let mut barren: BTreeSet<(usize, usize)> = BTreeSet::new();
@@ -117,6 +118,11 @@ fn touches_system(variant: Variant<'_>) -> bool {
         Plant::Write(text) => text.file == "system",
         _ => false,
     }
+}
+
+/// Whether a fault is planted beside the tables of a directory.
+fn is_beside(variant: Variant<'_>) -> bool {
+    matches!(variant.fault.plant, Plant::Remove(_) | Plant::Write(_) | Plant::Edit(_))
 }
 
 /// What became of a fault.
@@ -165,6 +171,13 @@ impl<'a> Round<'a> {
             let mut paths: BTreeSet<String> = planted.changes.keys().cloned().collect();
             paths.insert(file.entry.path.clone());
             paths.extend(ground.catalog.dir_of(file).map(|d| d.path.clone()));
+            if is_beside(one.variant) {
+                // What is said of a directory is said of its tables.
+                let dir = ground.catalog.dir_of(file).into_iter().flat_map(|d| &d.tables);
+                paths.extend(dir.map(|i| ground.catalog.tables[*i].entry.path.clone()));
+            }
+            let folders = paths.iter().filter_map(|p| Some(p.rsplit_once('/')?.0.to_owned()));
+            paths.extend(folders.collect::<Vec<_>>());
             if touches_system(one.variant) {
                 let system = ground.catalog.systems.get(&file.place.system);
                 paths.extend(system.map(|s| s.data_dir.clone()));
@@ -187,7 +200,7 @@ impl<'a> Round<'a> {
 fn touched(catalog: &Catalog, file: &TableFile, variant: Variant<'_>) -> Vec<String> {
     match &variant.fault.plant {
         _ if touches_system(variant) => vec![format!("system {}", file.place.system)],
-        Plant::Remove(_) | Plant::Write(_) | Plant::Edit(_) => {
+        _ if is_beside(variant) => {
             let dir = catalog.dir_of(file).into_iter();
             dir.flat_map(|d| d.tables.iter().map(|i| catalog.tables[*i].table.clone())).collect()
         }
@@ -250,15 +263,22 @@ fn judge(
     let mut job = job(&source, &catalog, clean.specs, clean.selection, clean.threads)?;
     job.brings = Some(&brings);
     let found = job.run(&alone, &against, known, progress)?.findings;
-    let new: Vec<Finding> = found.into_iter().filter(|f| is_new(clean, f)).collect();
-    scores.round(&round.plots, &new);
+    scores.round(&round.plots, &found, &|f| is_new(clean, f));
     Ok(())
 }
 
 /// Whether the clean state lacks a finding. Infos tell of what may be right.
 fn is_new(clean: &Clean<'_>, finding: &Finding) -> bool {
-    let fresh = || clean.known.get(&Subject::of(finding)).is_none_or(|k| k.grew(finding));
-    finding.severity != Severity::Info && finding.new.unwrap_or_else(fresh)
+    if finding.severity == Severity::Info || finding.new == Some(false) {
+        return false;
+    }
+    // Of two tables that were alike before, the one that changes now would be told as the later.
+    if let Some(other) = finding.evidence.get("other").and_then(|o| o.as_str())
+        && clean.alike.contains(&(other.to_owned(), finding.path.clone()))
+    {
+        return false;
+    }
+    clean.known.get(&Subject::of(finding)).is_none_or(|k| k.grew(finding))
 }
 
 /// Waivers are judged by what came of applying them to the clean state's findings.

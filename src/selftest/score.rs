@@ -2,8 +2,8 @@
 //!
 //! A fault is found when one of its rules has a new finding, no info, in the place where it was planted:
 //! on its table, directory or system; of rows that it changes or adds where findings tell rows, of its
-//! slice where they tell slices. A false alarm is a new finding, no info, of a rule that the fault does
-//! not imply, or in another place.
+//! slice where they tell slices. A false alarm is a finding, no info, that the clean state has not, or not as
+//! bad or of as many rows, of a rule that the fault does not imply, or in another place.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -139,10 +139,17 @@ impl Scores {
         });
     }
 
-    /// Scores the new findings of a round.
-    pub(super) fn round(&mut self, plots: &[Plot<'_>], new: &[Finding]) {
+    /// Scores the findings of a round; `is_new` tells those that the clean state lacks.
+    pub(super) fn round(
+        &mut self,
+        plots: &[Plot<'_>],
+        findings: &[Finding],
+        is_new: &dyn Fn(&Finding) -> bool,
+    ) {
         let mut told: Vec<Vec<&Finding>> = vec![Vec::new(); plots.len()];
-        for finding in new {
+        // Rows that were found before and are changed now are old news, but for what was done to them.
+        let brought = |f: &&Finding| f.severity != Severity::Info && f.new == Some(true);
+        for finding in findings.iter().filter(|f| brought(f) || is_new(f)) {
             let owner = owner(plots, finding);
             let implied = owner.is_some_and(|(plot, here)| {
                 let fault = &self.faults[plots[plot].number];
@@ -160,7 +167,7 @@ impl Scores {
                 {
                     told[plot].push(finding);
                 }
-                _ if implied => {}
+                _ if implied || !is_new(finding) => {}
                 _ => self.alarm(finding, owner.map(|(plot, _)| plots[plot].number)),
             }
         }
@@ -254,6 +261,10 @@ fn owner(plots: &[Plot<'_>], finding: &Finding) -> Option<(usize, bool)> {
     let here = |p: &Plot<'_>| p.paths.contains(&finding.path);
     // Of two tables that are alike either may be told.
     let twin = |p: &Plot<'_>| other.is_some_and(|o| p.paths.contains(o));
+    // What a version takes from the table that is gone.
+    let donor = |p: &Plot<'_>| {
+        finding.parts.contains(&format!("{} from {}", p.file.table, p.file.place.version))
+    };
     let table = |p: &Plot<'_>| {
         finding.place.as_ref() == Some(&p.file.place)
             && finding.table.as_ref() == Some(&p.file.table)
@@ -271,7 +282,12 @@ fn owner(plots: &[Plot<'_>], finding: &Finding) -> Option<(usize, bool)> {
         let place = finding.place.as_ref();
         p.planted.changes.keys().any(yaml) && place.is_some_and(|f| f.system == p.file.place.system)
     };
-    let here = [&here as &dyn Fn(&Plot<'_>) -> bool, &table, &twin, &machine, &version];
+    let here: [&dyn Fn(&Plot<'_>) -> bool; 5] = [&here, &table, &twin, &machine, &version];
+    if finding.table.is_none() && position(&here[0]).is_none() {
+        if let Some(plot) = position(&donor) {
+            return Some((plot, false));
+        }
+    }
     if let Some(plot) = here.iter().find_map(|is| position(is)) {
         return Some((plot, true));
     }

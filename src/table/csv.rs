@@ -10,6 +10,9 @@ use super::{Column, Fault, Table, Torn};
 /// Longer than any row; a longer line is no text table.
 const LONGEST_LINE: usize = 1 << 20;
 
+/// Cells of a text table, as of any other.
+const MOST_CELLS: usize = 12_000_000;
+
 /// Torn rows that are shown.
 const SHOWN: usize = 5;
 
@@ -58,6 +61,10 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
         } else {
             rows += 1;
             whole = true;
+            if rows * names.len() > MOST_CELLS {
+                let most = MOST_CELLS / 1_000_000;
+                return Err(Fault::Unreadable(format!("it has over {most} M cells, no table has")));
+            }
             columns.iter_mut().zip(record.iter()).for_each(|(c, cell)| c.push(cell));
         }
     }

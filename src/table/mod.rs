@@ -2,6 +2,7 @@
 
 mod csv;
 mod key;
+mod pages;
 mod parquet;
 mod write;
 
