@@ -5,13 +5,11 @@
 
 use std::sync::Arc;
 
+use super::parquet::MOST_CELLS;
 use super::{Column, Fault, Table, Torn};
 
 /// Longer than any row; a longer line is no text table.
 const LONGEST_LINE: usize = 1 << 20;
-
-/// Cells of a text table, as of any other.
-const MOST_CELLS: usize = 12_000_000;
 
 /// Torn rows that are shown.
 const SHOWN: usize = 5;

@@ -12,7 +12,7 @@ use crate::expr::NULL_CODE;
 
 /// The largest table known has 3.3 million cells; what claims far more is refused before it is
 /// decoded, since a few bytes can claim any number.
-const MOST_CELLS: usize = 12_000_000;
+pub(super) const MOST_CELLS: usize = 12_000_000;
 
 /// Bytes of a name; a longer text is none, and would be told in full.
 const LONGEST_TEXT: usize = 1 << 16;
@@ -40,6 +40,7 @@ fn read(bytes: &[u8]) -> Result<Table, String> {
     if !bytes.ends_with(b"PAR1") {
         return Err("it does not end as a parquet file does; it is cut off or damaged".into());
     }
+    pages::footer(bytes)?;
     // Called from our own pool: a second level of threads inside would only contend.
     let mut reader = ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None);
     let rows = reader.num_rows().map_err(|e| one_line(&e))?;
