@@ -16,7 +16,8 @@
 //! changed, and [`comment`] tells a pull request of it all. A job such as [`validate`] or
 //! [`sanity`] puts these together. [`remeasure`] takes a [`sample`] of a table's rows back to the
 //! GPU: a [`measure`] device measures them, [`judge`] says whether the table holds. [`collect`]
-//! measures a plan's grid, and [`record`] keeps what was measured as a table.
+//! measures a plan's grid, and [`record`] keeps what was measured as a table. [`selftest`] plants
+//! known faults in a copy of a database, and counts what is found of them.
 
 pub mod baseline;
 mod blocks;
