@@ -3,10 +3,8 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use polars::prelude::{self as pl, ParquetWriter};
-
 use crate::expr::{NULL_CODE, Value};
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, encode};
 
 /// Columns of a table, to be changed. A column of a type that no table has is left out.
 pub struct Draft {
@@ -51,12 +49,7 @@ impl Draft {
 
     /// The bytes of a Parquet file.
     pub fn parquet(&self) -> Result<Vec<u8>, String> {
-        let columns = self.columns.iter().map(|(n, c)| written(n, c)).collect();
-        let failed = |e: pl::PolarsError| e.to_string();
-        let mut frame = pl::DataFrame::new(self.rows, columns).map_err(failed)?;
-        let mut bytes = Vec::new();
-        ParquetWriter::new(&mut bytes).finish(&mut frame).map_err(failed)?;
-        Ok(bytes)
+        encode(&self.columns).map_err(|e| e.message)
     }
 
     /// Lines of comma-separated text, the header first, each with its end.
@@ -102,7 +95,7 @@ fn numbers(column: &Column, rows: &[usize], value: impl Fn(usize) -> f64) -> Col
             Column::Int { values, nulls: nulls.clone() }
         }
         _ => {
-            let all = rows_of(column);
+            let all = column.len();
             let mut values: Vec<f64> = (0..all).map(|r| column.number(r)).collect();
             rows.iter().for_each(|r| values[*r] = value(*r));
             let null = |r: usize| column.is_null(r) && !rows.contains(&r);
@@ -113,7 +106,7 @@ fn numbers(column: &Column, rows: &[usize], value: impl Fn(usize) -> f64) -> Col
 }
 
 fn nulled(column: &Column, rows: &[usize]) -> Column {
-    let mut nulls: Vec<bool> = (0..rows_of(column)).map(|r| column.is_null(r)).collect();
+    let mut nulls: Vec<bool> = (0..column.len()).map(|r| column.is_null(r)).collect();
     rows.iter().for_each(|r| nulls[*r] = true);
     match column {
         Column::Int { values, .. } => Column::Int { values: values.clone(), nulls: Some(nulls) },
@@ -131,20 +124,10 @@ fn nulled(column: &Column, rows: &[usize]) -> Column {
     }
 }
 
-fn rows_of(column: &Column) -> usize {
-    match column {
-        Column::Int { values, .. } => values.len(),
-        Column::Float { values, .. } => values.len(),
-        Column::Bool { values, .. } => values.len(),
-        Column::Text { codes, .. } => codes.len(),
-        Column::Other(_) => 0,
-    }
-}
-
 /// The cells as text, absent where null.
 pub fn texts(column: &Column) -> Vec<Option<String>> {
     let text = |row: usize| (!column.is_null(row)).then(|| cell(column, row));
-    (0..rows_of(column)).map(text).collect()
+    (0..column.len()).map(text).collect()
 }
 
 /// A text column.
@@ -178,22 +161,4 @@ fn cell(column: &Column, row: usize) -> String {
     };
     debug_assert!(done.is_ok());
     out
-}
-
-fn written(name: &str, column: &Column) -> pl::Column {
-    fn some<T: Copy>(values: &[T], nulls: &Option<Vec<bool>>) -> Vec<Option<T>> {
-        let null = |row: usize| nulls.as_ref().is_some_and(|n| n[row]);
-        values.iter().enumerate().map(|(row, v)| (!null(row)).then_some(*v)).collect()
-    }
-    match column {
-        Column::Int { values, nulls } => pl::Column::new(name.into(), some(values, nulls)),
-        Column::Float { values, nulls } => pl::Column::new(name.into(), some(values, nulls)),
-        Column::Bool { values, nulls } => pl::Column::new(name.into(), some(values, nulls)),
-        Column::Text { codes, dict, .. } => {
-            let texts: Vec<Option<&str>> =
-                codes.iter().map(|c| dict.get(*c as usize).map(|t| t.as_ref())).collect();
-            pl::Column::new(name.into(), texts)
-        }
-        Column::Other(_) => pl::Column::new(name.into(), Vec::<Option<f64>>::new()),
-    }
 }

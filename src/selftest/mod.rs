@@ -5,6 +5,7 @@
 //! run judges as many faults as there are names ([`rounds`]); of tables without a fault the clean
 //! state's sketches serve. A finding counts as [`score`] says.
 
+mod bed;
 mod draft;
 mod fault;
 mod overlay;

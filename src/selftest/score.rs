@@ -283,10 +283,11 @@ fn owner(plots: &[Plot<'_>], finding: &Finding) -> Option<(usize, bool)> {
         p.planted.changes.keys().any(yaml) && place.is_some_and(|f| f.system == p.file.place.system)
     };
     let here: [&dyn Fn(&Plot<'_>) -> bool; 5] = [&here, &table, &twin, &machine, &version];
-    if finding.table.is_none() && position(&here[0]).is_none() {
-        if let Some(plot) = position(&donor) {
-            return Some((plot, false));
-        }
+    if finding.table.is_none()
+        && position(here[0]).is_none()
+        && let Some(plot) = position(&donor)
+    {
+        return Some((plot, false));
     }
     if let Some(plot) = here.iter().find_map(|is| position(is)) {
         return Some((plot, true));
