@@ -311,8 +311,12 @@ fn errors_are_inert_too() {
     assert_inert(&failed.err(), "stderr");
     tree.remove(".perfdb-gate/rules/tables/x.yaml");
     tree.file(&format!("systems/data/h200_sxm/vllm/{HARM}/gemm_perf.txt"), gemm(&[(1, 0.5)]));
-    for args in [["--version", "nosuch"], ["--ref", HARM], ["--system", HARM], ["--output", HARM]] {
+    let nowhere = tree.path().join("nowhere").join(HARM).display().to_string();
+    for args in
+        [["--version", "nosuch"], ["--ref", HARM], ["--system", HARM], ["--output", &nowhere]]
+    {
         let failed = tree.validate(&args);
+        assert_eq!(failed.code(), 2, "{}", args[0]);
         assert_inert(&failed.err(), args[0]);
     }
 }

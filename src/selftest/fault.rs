@@ -61,6 +61,9 @@ pub struct Fault {
     /// Tables that it is planted in; any where none is named.
     #[serde(default)]
     pub tables: Vec<String>,
+    /// Whether only the newest version of a backend is wrong by it.
+    #[serde(default)]
+    pub newest: bool,
     /// What is done to a table, or beside it.
     pub plant: Plant,
     /// How many rows of it; a variant each. All where none is named.

@@ -1,6 +1,9 @@
 //! Puts a fault into a table, or beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+use pep440_rs::Version;
 
 use super::bed::{Bed, Cell};
 use super::draft::Draft;
@@ -62,7 +65,9 @@ impl Ground<'_> {
         random: &mut Random,
     ) -> Result<Option<Planted>, ExprError> {
         let tables = &variant.fault.tables;
-        if !tables.is_empty() && !tables.contains(&file.table) {
+        if !tables.is_empty() && !tables.contains(&file.table)
+            || variant.fault.newest && !self.is_newest(file)
+        {
             return Ok(None);
         }
         match &variant.fault.plant {
@@ -92,6 +97,16 @@ impl Ground<'_> {
             }
             _ => self.in_rows(variant, file, random),
         }
+    }
+
+    /// Whether no table of its backend on its system is of a later version.
+    fn is_newest(&self, file: &TableFile) -> bool {
+        let own = Version::from_str(&file.place.version).ok();
+        let alike = |t: &&TableFile| {
+            (&t.place.system, &t.place.backend) == (&file.place.system, &file.place.backend)
+        };
+        let mut others = self.catalog.tables.iter().filter(alike);
+        own.is_some() && others.all(|t| Version::from_str(&t.place.version).ok() <= own)
     }
 
     fn in_rows(
