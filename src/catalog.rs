@@ -10,8 +10,8 @@
 //! systems/perf_data_reuse_manifest.yaml                              what backends take from each other
 //! ```
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result};
 use crate::source::{Entry, EntryKind, Source};
@@ -196,20 +196,28 @@ impl Catalog {
         let facts = specs.systems.get(name);
         let text = source.read(entry).map(|b| String::from_utf8_lossy(&b).into_owned());
         let system = text.and_then(|t| System::parse(name, &t));
-        let own_data = join(folder, &format!("data/{name}")) + "/";
-        let has_data = files.iter().any(|f| f.path.starts_with(&own_data));
+        let own_data = join(folder, &format!("data/{name}"));
+        let beside = join(folder, &format!("../data/{name}"));
+        let holds = |dir: &str| {
+            let inside = |f: &Entry| f.path.strip_prefix(dir).is_some_and(|r| r.starts_with('/'));
+            files.iter().any(inside)
+        };
+        let has_data = holds(&own_data);
         // A manifest beside the systems is none: it neither reads like one nor goes by one's name.
         let reads_like_one = system.as_ref().is_ok_and(System::is_system);
         if !reads_like_one && facts.is_none() && !has_data {
             return Ok(());
         }
         let data_dir = system.as_ref().ok().and_then(|s| s.texts.get("data_dir").cloned());
+        // What cannot be read does not say where its data is.
+        let unsaid = || if !has_data && holds(&beside) { beside } else { own_data };
+        let data_dir = data_dir.map_or_else(unsaid, |dir| join(folder, &dir));
         let file = SystemFile {
             name: name.to_owned(),
             path: entry.path.clone(),
             yaml: entry.path.clone(),
             system: system.map(|s| s.with_facts(facts)),
-            data_dir: join(folder, &data_dir.unwrap_or_else(|| format!("data/{name}"))),
+            data_dir,
         };
         self.beside.push((entry.clone(), Role::System));
         match self.systems.entry(name.to_owned()) {
@@ -239,12 +247,18 @@ impl Catalog {
 
     /// Data directories that no system's YAML names.
     fn add_orphans(&mut self, files: &[Entry]) {
+        // Where one system's data lies, others' may: the loader's place, or beside `systems`.
+        let above = self.systems.values().filter_map(|s| s.data_dir.rsplit_once('/'));
+        let above: BTreeSet<String> = above.map(|(parent, _)| format!("{parent}/")).collect();
         for entry in files {
-            let Some(at) = entry.path.find("systems/data/") else { continue };
-            if at > 0 && entry.path.as_bytes()[at - 1] != b'/' {
-                continue;
-            }
-            let start = at + "systems/data/".len();
+            let at = entry.path.find("systems/data/");
+            let at = at.filter(|at| *at == 0 || entry.path.as_bytes()[at - 1] == b'/');
+            // A folder named data may hold more than systems: only what lies as a table does counts.
+            let deep = |a: &&String| (4..=5).contains(&entry.path[a.len()..].split('/').count());
+            let beside =
+                || above.iter().filter(|a| entry.path.starts_with(*a)).find(deep).map(String::len);
+            let start = at.map(|at| at + "systems/data/".len()).or_else(beside);
+            let Some(start) = start else { continue };
             let Some(end) = entry.path[start..].find('/') else { continue };
             let (dir, name) = (&entry.path[..start + end], &entry.path[start..start + end]);
             let owned = self.systems.values().any(|s| s.data_dir == dir);
@@ -267,11 +281,7 @@ impl Catalog {
             let file = SystemFile {
                 name: name.to_owned(),
                 path: dir.to_owned(),
-                yaml: format!(
-                    "{}systems/{}.yaml",
-                    &entry.path[..at],
-                    &entry.path[start..start + end]
-                ),
+                yaml: yaml_of(&entry.path[..start], &entry.path[start..start + end]),
                 system: Err(why),
                 data_dir: dir.to_owned(),
             };
@@ -335,6 +345,14 @@ impl Catalog {
     pub fn dir_of(&self, file: &TableFile) -> Option<&VersionDir> {
         file.entry.path.rsplit_once('/').and_then(|(dir, _)| self.dirs.get(dir))
     }
+}
+
+/// Where the YAML of a system is looked for whose data lies in a folder: `systems/data/` or the `data/`
+/// beside `systems/`.
+fn yaml_of(folder: &str, name: &str) -> String {
+    let above = folder.trim_end_matches('/').rsplit_once('/').map_or("", |(above, _)| above);
+    let systems = if above.ends_with("systems") { "" } else { "systems" };
+    join(above, &format!("{systems}/{name}.yaml"))
 }
 
 /// The error of a job that finds nothing to work on.

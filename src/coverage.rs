@@ -83,7 +83,7 @@ impl PartialEq for Cell {
 impl Eq for Cell {}
 
 /// The values of one key part, a point each.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Column {
     One(Cell),
     /// Whole numbers of this size are most of all, and half as large.
@@ -97,7 +97,7 @@ enum Column {
 }
 
 /// The values of the key parts of a sketch's points.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Coverage {
     rows: Vec<u32>,
     parts: Vec<Column>,

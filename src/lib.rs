@@ -19,6 +19,7 @@
 //! measures a plan's grid, and [`record`] keeps what was measured as a table. [`status`] tells how
 //! far a collection is, [`repair`] changes tables. [`trace`] judges what is kept beside a database:
 //! end-to-end traces, their cards and metrics.
+//! [`selftest`] plants known faults in a copy of a database, and counts what is found of them.
 
 pub mod baseline;
 mod blocks;
@@ -51,6 +52,7 @@ pub mod sample;
 pub mod sanity;
 pub mod schema;
 pub mod selection;
+pub mod selftest;
 pub mod series;
 pub mod served;
 pub mod settings;

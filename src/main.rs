@@ -24,14 +24,15 @@ use perfdb_gate::report::{self, Format, Outcome, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
 use perfdb_gate::{
-    collect, comment, explain, noise, operations, remeasure, sanity, schema, smoke, status, trace,
-    validate,
+    collect, comment, explain, noise, operations, remeasure, sanity, schema, selftest, smoke,
+    status, trace, validate,
 };
 
 use cli::{
     Cli, ColorName, Command, DedupeArgs, DeviceArgs, DeviceName, FailOn, FormatName, GateArgs,
     KeepName, Measure, OutputArgs, Remeasure, RepairArgs, RulesArgs, Sanity, SchemaName,
-    SelectionArgs, ShellName, StatusArgs, StatusFormat, TerminalArgs, Validate,
+    SelectionArgs, Selftest, SelftestFormat, ShellName, StatusArgs, StatusFormat, TerminalArgs,
+    Validate,
 };
 
 #[global_allocator]
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
             report::print(&explain::story(specs.rule(&args.rule)?))?;
             Ok(0)
         }),
+        Command::Selftest(args) => run_selftest(args, terminal),
         Command::Noise(args) => noise::run(&args.root, args.reference.as_deref())
             .and_then(|noise| print(args.output.as_deref(), noise.yaml())),
         Command::Completions(args) => print(None, completions(args.shell)),
@@ -379,6 +381,29 @@ fn run_convert(args: RepairArgs) -> Result<u8> {
     }
     report::print(&report::clean_lines(&text))?;
     Ok(code)
+}
+
+fn run_selftest(args: Selftest, terminal: TerminalArgs) -> Result<u8> {
+    let options = selftest::Options {
+        root: args.root,
+        reference: args.reference,
+        selection: args.selection.into(),
+        rules: args.rules_dir,
+        samples: args.samples as usize,
+        seed: args.seed,
+        threads: args.threads,
+    };
+    let format = match args.format {
+        SelftestFormat::Human => selftest::Format::Human { brief: terminal.quiet },
+        SelftestFormat::Json => selftest::Format::Json,
+        SelftestFormat::Markdown => selftest::Format::Markdown,
+    };
+    let bar = Bar::of("faults", terminal);
+    let scores = selftest::run(&options, &bar);
+    bar.0.finish_and_clear();
+    let scores = scores?;
+    print(args.output.as_deref(), selftest::render(&scores, format))?;
+    Ok(scores.code())
 }
 
 /// Writes a text to a file, or to standard output where none is named.

@@ -258,6 +258,7 @@ fn brought(change: &TableDiff) -> Option<Brought> {
 pub(crate) struct Subject(Vec<String>);
 
 impl Subject {
+    /// What a finding is about.
     pub(crate) fn of(finding: &Finding) -> Self {
         let mut of = vec![finding.rule.clone()];
         let file = finding.path.rsplit('/').next().unwrap_or(&finding.path);
@@ -293,6 +294,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    /// Takes a finding of the base.
     pub(crate) fn add(&mut self, finding: Finding) {
         let worst = self.severity.map_or(finding.severity, |s| s.min(finding.severity));
         self.severity = Some(worst);

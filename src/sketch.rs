@@ -41,7 +41,7 @@ pub struct Apart {
 }
 
 /// A sample of a table's points, by key, and all that stand out.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Sketch {
     /// Rows of the table.
     pub rows: usize,
@@ -61,7 +61,7 @@ pub struct Sketch {
 }
 
 /// Sketches by path, of judged tables and their neighbours; a table that cannot be read has none.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Sketches {
     /// Sketches by path.
     pub by_path: BTreeMap<String, Sketch>,

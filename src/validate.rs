@@ -92,8 +92,10 @@ pub(crate) fn judged<R>(
 ) -> Result<(Report, R)> {
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref())?;
-    let settings =
-        Settings::read(source.as_ref(), options.rules.as_deref(), options.baseline.as_deref())?;
+    // What a branch brings must not change how it is judged.
+    let base = options.since.as_deref().map(|since| source.base(since)).transpose()?;
+    let judges: &dyn Source = base.as_ref().map_or(source.as_ref(), |base| base);
+    let settings = Settings::read(judges, options.rules.as_deref(), options.baseline.as_deref())?;
     let specs = &settings.specs;
     let catalog = Catalog::read(source.as_ref(), specs)?;
     debug!(

@@ -3,6 +3,8 @@
 mod common;
 
 use common::{GEMM, SHIPPED, Tree, gemm};
+use perfdb_gate::catalog::Format;
+use perfdb_gate::table::Table;
 use proptest::prelude::*;
 
 /// The rules that fire on a table of these bytes, and that the run ends as it should.
@@ -319,4 +321,58 @@ fn columns_of_other_types_are_named_and_the_rest_is_judged() {
         (&header["severity"], header["message"].as_str().unwrap().contains("extra is unknown")),
         (&"warning".into(), true)
     );
+}
+
+/// What a fuzzer found: a flipped bit in a footer made a list of billions, one in a page's header a negative
+/// number of values. The decoder took memory for them, and a process that is refused memory ends.
+#[test]
+fn numbers_that_a_damaged_file_claims_are_not_believed() {
+    let decode = |bytes: &[u8]| Table::decode(bytes, Format::Parquet, &|_| false).is_ok();
+    assert!(decode(SHIPPED));
+    let (mut whole, mut damaged) = (0, 0);
+    let ends = (0..200).chain(SHIPPED.len() - 3000..SHIPPED.len());
+    for at in ends {
+        for byte in [0x00, 0x7f, 0xf5, 0xfc, 0xff] {
+            let mut bytes = SHIPPED.to_vec();
+            bytes[at] = byte;
+            let counter = if decode(&bytes) { &mut whole } else { &mut damaged };
+            *counter += 1;
+        }
+    }
+    assert!(whole > 100 && damaged > 1000, "{whole} {damaged}");
+}
+
+#[test]
+fn a_page_that_claims_more_than_a_table_has_is_refused() {
+    use polars::prelude::*;
+    let mut frame =
+        DataFrame::new(1, vec![Column::new("kernel_source".into(), ["\0".repeat(200 << 20)])])
+            .unwrap();
+    let mut bytes = Vec::new();
+    ParquetWriter::new(&mut bytes).finish(&mut frame).unwrap();
+    assert!(bytes.len() < 1 << 20, "{} bytes", bytes.len());
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.parquet", &bytes);
+    let found = tree.validate(&["--format", "json"]).finding("table-unreadable");
+    assert!(found["message"].as_str().unwrap().contains("128 MiB"), "{found}");
+    // A text that is no name is not told in full, nor is it kept.
+    let mut long =
+        DataFrame::new(1, vec![Column::new("kernel_source".into(), ["x".repeat(1 << 20)])])
+            .unwrap();
+    let mut bytes = Vec::new();
+    ParquetWriter::new(&mut bytes).finish(&mut long).unwrap();
+    tree.gemm("gemm_perf.parquet", &bytes);
+    let found = tree.validate(&["--format", "json"]).finding("table-unreadable");
+    assert!(found["message"].as_str().unwrap().contains("1048576 bytes of text"), "{found}");
+}
+
+#[test]
+fn a_table_of_many_columns_is_told_in_a_few_words() {
+    let names: Vec<String> = (0..2000).map(|i| format!("c{i}")).collect();
+    let row = vec!["1"; 2000].join(",");
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", format!("{}\n{row}\n", names.join(",")));
+    let message =
+        tree.validate(&["--format", "json"]).finding("header-mismatch")["message"].to_string();
+    assert!(message.len() < 2000 && message.contains(" more"), "{message}");
 }

@@ -2,9 +2,12 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use perfdb_gate::error::Result;
 use perfdb_gate::explain;
 use perfdb_gate::finding::{Finding, Severity};
+use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::{Example, Specs};
 use perfdb_gate::trace;
 use perfdb_gate::validate::{Options, Progress, run};
@@ -15,8 +18,8 @@ impl Progress for Silent {
     fn tables(&self, _: usize, _: usize) {}
 }
 
-/// Judges an example; systems that it does not give come from the embedded facts.
-fn judge(example: &Example, traces: bool) -> Result<Vec<Finding>> {
+/// The tree of an example; systems that it does not give come from the embedded facts.
+fn grown(example: &Example) -> common::Tree {
     let tree = common::Tree::new();
     for name in ["h100_sxm", "h200_sxm"] {
         let path = format!("systems/{name}.yaml");
@@ -26,6 +29,12 @@ fn judge(example: &Example, traces: bool) -> Result<Vec<Finding>> {
     for (path, text) in &example.files {
         tree.file(path, text);
     }
+    tree
+}
+
+/// Judges an example.
+fn judge(example: &Example, traces: bool) -> Result<Vec<Finding>> {
+    let tree = grown(example);
     let root = tree.path().to_owned();
     if traces {
         return Ok(trace::run(&trace::Options { root, ..trace::Options::default() })?.findings);
@@ -54,6 +63,46 @@ fn every_rule_fires_on_its_bad_example_and_only_there() {
             good.iter().filter(|f| f.rule == rule.id || f.severity == Severity::Error).collect();
         assert!(wrong.is_empty(), "{} on its good example: {wrong:#?}", rule.id);
     }
+}
+
+/// One system a job, in any scheduler: together they find what one run finds.
+#[test]
+fn runs_on_one_system_each_find_what_one_run_finds() {
+    let specs = Specs::embedded().unwrap();
+    let told = |findings: &[Finding]| {
+        // A run over a part cannot tell what a waiver is for.
+        let of_data = findings.iter().filter(|f| !f.rule.starts_with("waiver-"));
+        let mut told: Vec<String> = of_data
+            .map(|f| format!("{} {} {} {}", f.rule, f.severity.name(), f.path, f.message))
+            .collect();
+        told.sort();
+        told
+    };
+    let mut several = 0;
+    for rule in specs.rules.values() {
+        let tree = grown(&rule.bad);
+        // The other system has what this one has, so that each is compared with the other.
+        for (path, text) in &rule.bad.files {
+            let other = path.replace("/h200_sxm/", "/h100_sxm/");
+            if other != *path && !rule.bad.files.contains_key(&other) {
+                tree.file(&other, text);
+            }
+        }
+        let options = Options { root: tree.path().to_owned(), ..Options::default() };
+        let whole = run(&options, &Silent).unwrap().findings;
+        let places: BTreeSet<_> =
+            whole.iter().filter_map(|f| f.place.as_ref().map(|p| p.system.clone())).collect();
+        several += usize::from(places.len() > 1);
+        let mut parts = Vec::new();
+        for system in ["h100_sxm", "h200_sxm", "*[!m]"] {
+            let selection = Selection { systems: vec![system.to_owned()], ..Selection::default() };
+            let options = Options { selection, ..options.clone() };
+            // A tree may hold no other system.
+            parts.extend(run(&options, &Silent).map(|r| r.findings).unwrap_or_default());
+        }
+        assert_eq!(told(&parts), told(&whole), "{}", rule.id);
+    }
+    assert!(several > 0, "no example concerns two systems");
 }
 
 #[test]

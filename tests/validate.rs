@@ -604,3 +604,18 @@ fn a_made_up_model_is_a_few_lines_of_yaml() {
     let err = find().err();
     assert!(err.contains("custom_allreduce_perf has no column gpus at line 10"), "{err}");
 }
+
+#[test]
+fn data_beside_systems_that_no_system_names_is_told() {
+    let tree = Tree::new();
+    tree.file("systems/h200_sxm.yaml", common::H200);
+    let table = gemm(&[(1, 0.5)]);
+    tree.file("data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.txt", &table);
+    tree.file("data/zx1/gemm/vllm/0.24.0/gemm_perf.txt", &table);
+    // No table lies so: a folder of that name may hold anything else.
+    tree.file("data/notes/gemm_perf.txt", &table);
+    let run = tree.validate(&["--format", "json"]);
+    let found: Vec<String> =
+        run.findings().into_iter().filter(|f| f.starts_with("system-invalid")).collect();
+    assert_eq!(found, ["system-invalid error data/zx1"]);
+}

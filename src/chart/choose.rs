@@ -6,6 +6,7 @@ use super::spec::ChartSpec;
 use super::{Figure, Kind, Line, Panel, Point};
 use crate::diff::RowDiff;
 use crate::expr::{ExprError, Scope, Vals};
+use crate::report::file_stem;
 use crate::spec::{ColumnKind, KeyPart, measured_unit};
 use crate::table::{Column, Keys, Table, TableScope};
 
@@ -104,9 +105,7 @@ pub fn figure(
         ""
     };
     Ok(Some(Figure {
-        name: [&place.system, &place.backend, &place.version, &of.spec.name]
-            .map(|part| part.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "_"))
-            .join("-"),
+        name: file_stem(&[&place.system, &place.backend, &place.version, &of.spec.name], "-"),
         title: format!("{} on {}, {} {}", of.spec.name, place.system, place.backend, place.version),
         subtitle: format!(
             "{} of {} series{}{told}{bound}{}",

@@ -42,7 +42,9 @@ impl Copies {
     pub fn check(&self, rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
         let mut by_table: BTreeMap<&str, Vec<(&TableFile, &Sketch)>> = BTreeMap::new();
         for file in &at.catalog.tables {
-            if let Some(sketch) = at.sketches.by_path.get(&file.entry.path) {
+            // What has fewer points than a copy must share is none, and there may be many such.
+            let sketch = at.sketches.by_path.get(&file.entry.path);
+            if let Some(sketch) = sketch.filter(|s| s.points.len() >= self.points) {
                 by_table.entry(&file.table).or_default().push((file, sketch));
             }
         }

@@ -5,6 +5,9 @@ use crate::finding::{EXAMPLES, Finding, Severity};
 use crate::spec::{ColumnKind, ColumnSpec, IDENTITY, measured_unit};
 use crate::table::Column;
 
+/// Columns that the message tells; the evidence has all.
+const SHOWN: usize = 30;
+
 /// One finding with all that is wrong with the columns, as bad as the worst of it.
 pub fn check(rows: &RowContext<'_>) -> Option<Finding> {
     let spec = rows.at.spec;
@@ -65,7 +68,11 @@ pub fn check(rows: &RowContext<'_>) -> Option<Finding> {
     let least = if errors.is_empty() { Severity::Warning } else { Severity::Error };
     let severity = rows.rule.severity.at_most(least);
     let all: Vec<String> = errors.into_iter().chain(warnings).collect();
-    let message = format!("columns are not those of {}: {}", spec.name, all.join(", "));
+    let mut message = format!("columns are not those of {}: ", spec.name);
+    message += &all.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if all.len() > SHOWN {
+        message += &format!(" and {} more", all.len() - SHOWN);
+    }
     // A cell of text makes a text column of a size or a time; show the cells.
     let cell = |c: &ColumnSpec| match (c.kind, rows.table.column(&c.name)) {
         (ColumnKind::Text, _) => None,

@@ -186,7 +186,8 @@ impl<'a> Ratios<'a> {
 pub fn levels(catalog: &Catalog, sketches: &Sketches, points: usize) -> BTreeMap<String, Levels> {
     let mut all = Ratios::default();
     let mut siblings: BTreeMap<(&str, &str), Vec<Sketched<'_>>> = BTreeMap::new();
-    for one in sketched(catalog, sketches) {
+    // What has fewer points than a slice must share has no level, and there may be many such.
+    for one in sketched(catalog, sketches).filter(|(_, s)| s.points.len() >= points) {
         siblings.entry((&one.0.place.system, &one.0.table)).or_default().push(one);
     }
     for (a, b, slices) in siblings.values().flat_map(|files| pairs(files, points)) {

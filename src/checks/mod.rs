@@ -478,10 +478,16 @@ impl<'a> RowContext<'a> {
     }
 }
 
-/// Names for a sentence: the first few, each in quotes where it is empty.
+/// Names for a sentence: the first few, each in quotes where it is empty, cut where it is no name.
 pub(crate) fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 5;
-    let all: Vec<&str> = all.map(|n| if n.is_empty() { "''" } else { n }).collect();
+    const LONGEST: usize = 200;
+    let name = |name: &'a str| match name.char_indices().nth(LONGEST) {
+        None if name.is_empty() => "''".to_owned(),
+        None => name.to_owned(),
+        Some((at, _)) => format!("{}…", &name[..at]),
+    };
+    let all: Vec<String> = all.map(name).collect();
     match all.len() {
         0..=SHOWN => all.join(", "),
         n => format!("{} and {} more", all[..SHOWN].join(", "), n - SHOWN),

@@ -10,7 +10,7 @@ use super::ratios::Change;
 use super::{Diff, RowDiff};
 use crate::catalog::{Place, TableFile};
 use crate::error::{Error, Result};
-use crate::report::write_whole;
+use crate::report::{file_stem, write_whole};
 use crate::spec::measured_unit;
 use crate::table::{Column, Table};
 
@@ -130,7 +130,7 @@ fn file_name(place: &Place, path: &str) -> String {
     let family = place.family.as_deref();
     let parts = [Some(place.system.as_str()), family, Some(&place.backend), Some(&place.version)];
     let parts: Vec<&str> = parts.into_iter().flatten().chain([file]).collect();
-    format!("{}.csv", parts.join("__").replace('/', "__"))
+    file_stem(&parts, "__") + ".csv"
 }
 
 /// A column of a table's details.

@@ -30,7 +30,7 @@ impl RowDiff {
     /// have. Within a key, equal rows are matched first, the rest become each other in file order,
     /// what is left is added or removed. Where a table has a column that the other lacks, no rows
     /// are equal; those that are equal in what both have become each other first.
-    pub(crate) fn between(base: &Table, head: &Table) -> Self {
+    pub fn between(base: &Table, head: &Table) -> Self {
         let common = Common::of(base, head);
         let all: Vec<&Cells> = common.keys.iter().chain(&common.measures).collect();
         let keys: Vec<&Cells> = common.keys.iter().collect();

@@ -151,7 +151,7 @@ fn write_triage(out: &mut String, report: &Report, paint: &Paint) {
             },
         );
         let severity = paint.severity(cause.severity);
-        let _ = writeln!(out, "{severity} {} {}", paint.bold(cause.rule), clean(&line));
+        let _ = writeln!(out, "{severity} {} {}", paint.bold(&clean(cause.rule)), clean(&line));
     }
     let rest = &causes[shown..];
     if !rest.is_empty() {
@@ -178,8 +178,12 @@ fn some(all: &BTreeSet<&str>) -> String {
 
 fn write_finding(out: &mut String, finding: &Finding, rows: usize, paint: &Paint) {
     let severity = paint.severity(finding.severity);
-    let _ =
-        writeln!(out, "  {severity} {}: {}", paint.bold(&finding.rule), clean(&finding.message));
+    let _ = writeln!(
+        out,
+        "  {severity} {}: {}",
+        paint.bold(&clean(&finding.rule)),
+        clean(&finding.message)
+    );
     for example in finding.examples.iter().take(rows) {
         let _ = writeln!(out, "      {}", paint.dim(&clean(&line_of(example))));
     }

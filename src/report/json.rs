@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Report, measured};
+use super::{Report, inert_json, measured};
 use crate::diff::{FileDiff, TableDiff};
 use crate::finding::{Finding, Severity};
 
@@ -127,7 +127,7 @@ pub(super) fn render(report: &Report) -> String {
         remeasure: report.remeasured.as_ref().map(measured::summary),
     };
     // Maps with text keys and finite numbers always serialise.
-    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    let mut text = inert_json(&serde_json::to_string_pretty(&document).unwrap_or_default());
     text.push('\n');
     text
 }

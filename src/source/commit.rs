@@ -200,7 +200,9 @@ impl Source for Commit {
             .map_err(|e| format!("cannot read its object: {}", e.message()))?;
         match lfs::pointer(&bytes) {
             None => Ok(bytes),
-            Some(pointer) => Ok(lfs::resolve(&self.git_dir, &pointer)?.unwrap_or(bytes)),
+            Some(pointer) => {
+                Ok(lfs::resolve(&self.git_dir, &pointer, &entry.path)?.unwrap_or(bytes))
+            }
         }
     }
 

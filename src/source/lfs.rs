@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::guard_size;
 use crate::digest::sha256;
 
 /// What an LFS pointer names.
@@ -33,12 +34,20 @@ pub fn pointer(bytes: &[u8]) -> Option<Pointer> {
 
 /// The object of `pointer` from the store below the git directory: none where it is not there, an
 /// error where it is another than the pointer says.
-pub(super) fn resolve(git_dir: &Path, pointer: &Pointer) -> Result<Option<Vec<u8>>, String> {
+///
+/// `name` is the file's that it stands for.
+pub(super) fn resolve(
+    git_dir: &Path,
+    pointer: &Pointer,
+    name: &str,
+) -> Result<Option<Vec<u8>>, String> {
     let oid = &pointer.oid;
     if oid.len() != 64 || !oid.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Ok(None);
     }
     let path = git_dir.join("lfs/objects").join(&oid[..2]).join(&oid[2..4]).join(oid);
+    let Ok(about) = std::fs::metadata(&path) else { return Ok(None) };
+    guard_size(name, about.len())?;
     let Ok(bytes) = std::fs::read(path) else { return Ok(None) };
     let found = sha256(&bytes);
     if bytes.len() as u64 != pointer.size || !found.eq_ignore_ascii_case(oid) {

@@ -76,14 +76,20 @@ pub fn open(root: &Path, reference: Option<&str>) -> Result<Box<dyn Source>> {
     })
 }
 
-/// Larger than any table (the public database's largest has 250,000 rows); more is refused unread.
-const LARGEST: u64 = 8 << 30;
+/// Larger than any table (the public database's largest has 1.4 MB); more is refused unread.
+const LARGEST: u64 = 128 << 20;
 /// Text is a collector's staging format; no run writes that much of it.
-const LARGEST_TEXT: u64 = 1 << 30;
+const LARGEST_TEXT: u64 = 128 << 20;
+/// Sidecars and systems are written by people.
+const LARGEST_YAML: u64 = 4 << 20;
 
 /// Refuses files that no table or sidecar is as large as, before memory is taken for them.
 fn guard_size(path: &str, size: u64) -> Result<(), String> {
-    let most = if path.ends_with(".parquet") { LARGEST } else { LARGEST_TEXT };
+    let most = match path.rsplit('.').next() {
+        Some("parquet") => LARGEST,
+        Some("yaml") => LARGEST_YAML,
+        _ => LARGEST_TEXT,
+    };
     if size > most {
         return Err(format!("{size} bytes are more than such a file has (at most {most})"));
     }

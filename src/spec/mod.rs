@@ -33,6 +33,7 @@ use crate::chart::ChartSpec;
 use crate::error::{Error, Result};
 use crate::expr::Lookup;
 use crate::noise::Noise;
+use crate::selftest::Faults;
 use crate::system::System;
 use crate::table::{Column, Fault, Table};
 use crate::trace::TraceSpecs;
@@ -68,6 +69,8 @@ pub struct Specs {
     pub plans: BTreeMap<String, Plan>,
     /// What traces hold.
     pub traces: TraceSpecs,
+    /// Faults that a selftest plants.
+    pub faults: Faults,
 }
 
 /// Facts that formulas look up by a text: `bytes(gemm_dtype)`.
@@ -178,6 +181,8 @@ impl Specs {
             self.workflows.add(text, &self.tables).map_err(|e| malformed(shown, &e))?;
         } else if role == "rules/limits.yaml" {
             self.limits.extend(limit::parse(shown, text).map_err(|e| malformed(shown, &e))?);
+        } else if role == "rules/faults.yaml" {
+            self.faults = parse(shown, text)?;
         } else if role == "rules/recipes.yaml" {
             let recipes: Recipes = parse(shown, text)?;
             if let Some(why) = recipes.fault() {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::parquet::MOST_CELLS;
 use super::{Column, Fault, Table, Torn};
 
 /// Longer than any row; a longer line is no text table.
@@ -61,6 +62,10 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
         } else {
             rows += 1;
             whole = true;
+            if rows * names.len() > MOST_CELLS {
+                let most = MOST_CELLS / 1_000_000;
+                return Err(Fault::Unreadable(format!("it has over {most} M cells, no table has")));
+            }
             columns.iter_mut().zip(record.iter()).for_each(|(c, cell)| c.push(cell));
         }
     }

@@ -3,6 +3,7 @@
 mod csv;
 mod fault;
 mod key;
+mod pages;
 mod parquet;
 mod take;
 mod write;

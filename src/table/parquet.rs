@@ -7,12 +7,15 @@ use std::sync::Arc;
 
 use polars::prelude::*;
 
-use super::{Column, Fault, Table, Torn};
+use super::{Column, Fault, Table, Torn, pages};
 use crate::expr::NULL_CODE;
 
-/// The largest table known has 4 million cells; what claims far more is refused before it is
+/// The largest table known has 3.3 million cells; what claims far more is refused before it is
 /// decoded, since a few bytes can claim any number.
-const MOST_CELLS: usize = 60_000_000;
+pub(super) const MOST_CELLS: usize = 12_000_000;
+
+/// Bytes of a name; a longer text is none, and would be told in full.
+const LONGEST_TEXT: usize = 1 << 16;
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Table, Fault> {
     // The decoder panics on some damaged files instead of returning an error.
@@ -37,6 +40,7 @@ fn read(bytes: &[u8]) -> Result<Table, String> {
     if !bytes.ends_with(b"PAR1") {
         return Err("it does not end as a parquet file does; it is cut off or damaged".into());
     }
+    pages::footer(bytes)?;
     // Called from our own pool: a second level of threads inside would only contend.
     let mut reader = ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None);
     let rows = reader.num_rows().map_err(|e| one_line(&e))?;
@@ -44,9 +48,13 @@ fn read(bytes: &[u8]) -> Result<Table, String> {
     if rows.saturating_mul(schema.len().max(1)) > MOST_CELLS {
         let width = schema.len();
         return Err(format!(
-            "it claims {rows} rows of {width} columns, more than a table has (at most 60 M cells)"
+            "it claims {rows} rows of {width} columns, more than a table has (at most {} M cells)",
+            MOST_CELLS / 1_000_000
         ));
     }
+    let metadata = reader.get_metadata().map_err(|e| one_line(&e))?.clone();
+    let chunks = metadata.row_groups.iter().flat_map(|g| g.parquet_columns());
+    pages::check(bytes, chunks.map(|c| c.byte_range()))?;
     // A column of a type that no table has is named, not decoded; the others are judged.
     let (known, others): (Vec<_>, Vec<_>) = schema.iter_values().partition(|f| decodes(&f.dtype));
     let others: Vec<(String, Column)> = others
@@ -111,10 +119,10 @@ fn column(series: &Series) -> Result<Column, String> {
             let bools = series.bool().map_err(|e| one_line(&e))?;
             Column::Bool { values: bools.iter().map(|b| b.unwrap_or(false)).collect(), nulls }
         }
-        DataType::String => encode(series.str().map_err(|e| one_line(&e))?),
+        DataType::String => encode(series.str().map_err(|e| one_line(&e))?)?,
         DataType::Categorical(..) | DataType::Enum(..) => {
             let text = cast(DataType::String)?;
-            encode(text.str().map_err(|e| one_line(&e))?)
+            encode(text.str().map_err(|e| one_line(&e))?)?
         }
         other => Column::Other(other.to_string()),
     })
@@ -128,7 +136,7 @@ fn flat<T: PolarsNumericType>(column: &ChunkedArray<T>, null: T::Native) -> Vec<
 }
 
 /// Dictionary-encodes text: columns repeat a handful of names, mostly in runs.
-fn encode(column: &StringChunked) -> Column {
+fn encode(column: &StringChunked) -> Result<Column, String> {
     let mut codes = Vec::with_capacity(column.len());
     let mut dict: Vec<Arc<str>> = Vec::new();
     let mut by_text: HashMap<Arc<str>, u32> = HashMap::new();
@@ -163,7 +171,11 @@ fn encode(column: &StringChunked) -> Column {
             codes.push(code);
         }
     }
-    Column::Text { codes, dict, nulls: column.null_count() }
+    if let Some(long) = dict.iter().find(|text| text.len() > LONGEST_TEXT) {
+        let (name, len) = (column.name(), long.len());
+        return Err(format!("a cell of {name} holds {len} bytes of text, no name is as long"));
+    }
+    Ok(Column::Text { codes, dict, nulls: column.null_count() })
 }
 
 /// The last few views and their codes: most columns alternate between two or three names, and

@@ -1,0 +1,193 @@
+//! What is fuzzed: every reader of bytes that a pull request can bring, and every writer of names that it
+//! can choose. A target panics where the program is wrong: where it would crash, or where a name acts.
+
+use std::sync::{LazyLock, Once};
+use std::time::Duration;
+
+use perfdb_gate::baseline::Baseline;
+use perfdb_gate::catalog::{Format as Layout, Place, TableFile};
+use perfdb_gate::finding::{Counts, Example, Finding, Severity};
+use perfdb_gate::report::{Format, Report, page, render};
+use perfdb_gate::sidecar::{Meta, Reuse};
+use perfdb_gate::source::{self, Entry, EntryKind};
+use perfdb_gate::spec::Specs;
+use perfdb_gate::system::System;
+use perfdb_gate::table::{Keys, Table, TableScope};
+use perfdb_gate::waiver::Waivers;
+
+pub mod seeds;
+
+/// A target, by name.
+pub type Target = (&'static str, fn(&[u8]), fn() -> Vec<Vec<u8>>);
+
+/// All targets, with the seeds of each.
+pub const TARGETS: [Target; 7] = [
+    ("parquet", parquet, seeds::parquet),
+    ("csv", csv, seeds::csv),
+    ("system", system, seeds::system),
+    ("sidecar", sidecar, seeds::sidecar),
+    ("rules", rules, seeds::rules),
+    ("pointer", pointer, seeds::pointer),
+    ("report", report, seeds::report),
+];
+
+static SPECS: LazyLock<Specs> = LazyLock::new(|| Specs::embedded().expect("the embedded specs"));
+
+fn place() -> Place {
+    let name = |text: &str| text.to_owned();
+    Place { system: name("h200_sxm"), family: None, backend: name("vllm"), version: name("0.24.0") }
+}
+
+/// Decodes a table and takes the loader's key of its rows.
+fn table(data: &[u8], format: Layout) {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(perfdb_gate::install_panic_hook);
+    let entry = Entry { path: "gemm_perf".into(), kind: EntryKind::Broken(String::new()), size: 0 };
+    let file = TableFile { entry, place: place(), table: "gemm_perf".into(), format };
+    let Ok(table) = Table::decode(data, format, &|name| name == "version") else { return };
+    assert!(table.rows > 0, "a table without rows is a fault");
+    let spec = SPECS.table(&file, Some(&table));
+    let scope =
+        TableScope::new(&table, &spec, &file.place, SPECS.systems.get("h200_sxm"), &SPECS.lookups);
+    let keys = Keys::new(&spec.key, &scope).expect("formulas of the specs");
+    assert_eq!(keys.hashes().len(), table.rows);
+    let last = table.rows - 1;
+    assert!(keys.equal(last, last));
+    for (_, column) in table.columns() {
+        let (_, equal) = (column.json(last), column.equal(0, last));
+        assert!(last > 0 || equal);
+    }
+}
+
+/// Bytes of a Parquet file.
+pub fn parquet(data: &[u8]) {
+    table(data, Layout::Parquet);
+}
+
+/// Bytes of a text table.
+pub fn csv(data: &[u8]) {
+    table(data, Layout::Csv);
+}
+
+/// A system's YAML.
+pub fn system(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let known = SPECS.systems.get("h200_sxm");
+    if let Ok(system) = System::parse("h200_sxm", &text) {
+        let system = system.with_facts(known);
+        assert!(system.figure("gpu.l2_cache").is_some() || system.generation().is_some());
+    }
+}
+
+/// The sidecars, waivers and the baseline.
+pub fn sidecar(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    for error in [
+        Meta::parse(&text).err(),
+        Reuse::parse(&text).err(),
+        Waivers::parse("waivers.yaml", &text).err(),
+        Baseline::parse(&text).err(),
+    ] {
+        assert!(error.is_none_or(|e| !e.is_empty()));
+    }
+}
+
+/// Files that overlay the rules.
+pub fn rules(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    for inside in [
+        "x.yaml",
+        "tables/x.yaml",
+        "workflows.yaml",
+        "limits.yaml",
+        "noise.yaml",
+        "dtypes.yaml",
+        "recipes.yaml",
+        "faults.yaml",
+        "charts/tables.yaml",
+        "systems/x.yaml",
+    ] {
+        let mut specs = Specs::default();
+        if let Err(error) = specs.add_overlay(inside, inside, &text) {
+            assert!(!error.message.is_empty());
+        }
+        let _ = specs.check();
+    }
+}
+
+/// A git-LFS pointer.
+pub fn pointer(data: &[u8]) {
+    if let Some(pointer) = source::pointer(data) {
+        assert!(data.starts_with(b"version ") && pointer.oid.len() <= data.len());
+    }
+}
+
+/// Names of a report, in every format.
+pub fn report(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let mut names = text.split('\u{1}').map(str::to_owned).cycle();
+    let mut name = || names.next().unwrap_or_default();
+    let mut finding = Finding::on_path(&name(), Severity::Error, &name(), name())
+        .evidence(&name(), name())
+        .examples(vec![Example {
+            row: 1,
+            key: vec![(name(), name().into())],
+            values: vec![(name(), name().into())],
+        }]);
+    finding.place =
+        Some(Place { system: name(), family: Some(name()), backend: name(), version: name() });
+    finding.table = Some(name());
+    finding.slice.insert(name(), name().into());
+    let waived = Finding { waived_by: Some(name()), ..finding.clone() };
+    let report = Report {
+        command: "validate",
+        rules: Vec::new(),
+        overlays: vec![name()],
+        tables: 1,
+        files: 0,
+        rows: 1,
+        findings: vec![finding.clone(), waived, finding],
+        counts: Counts { errors: 2, waived: 1, ..Counts::default() },
+        diff: None,
+        remeasured: None,
+        elapsed: Duration::ZERO,
+        drawn: None,
+    };
+    let outcome = report.outcome(Some(Severity::Error));
+    for format in [
+        Format::Human { colour: false },
+        Format::Json,
+        Format::Sarif,
+        Format::Junit,
+        Format::Markdown,
+        Format::Github,
+    ] {
+        let text = render(&report, outcome, format).expect("a report");
+        inert(&text, format == Format::Github);
+        if matches!(format, Format::Json | Format::Sarif) {
+            assert!(text.starts_with('{') && text.trim_end().ends_with('}'));
+        }
+    }
+    let page = page(&report, outcome, &[]).expect("a page");
+    inert(&page, false);
+    assert_eq!(page.matches("<script").count(), 1);
+    assert_eq!(page.matches("</script").count(), 1);
+}
+
+/// No character that acts on a terminal, no command of a runner but our own.
+fn inert(text: &str, commands: bool) {
+    for line in text.lines() {
+        let acts = |c: char| {
+            c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        };
+        assert!(!line.contains(acts), "{line:?}");
+        let command = line.trim_start().starts_with("::");
+        assert!(!line.contains("##[") && command == (commands && command), "{line:?}");
+        if commands {
+            assert!(
+                ["::error ", "::warning ", "::notice "].iter().any(|c| line.starts_with(c)),
+                "{line:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! How well the gate gates: known faults planted in copies of real tables, judged by the real checks.
+//!
+//! The copy is in memory ([`overlay`]): a source whose changed files are those that were planted. Faults
+//! are data ([`fault`], `rules/faults.yaml`). Tables of different names do not see each other, so one
+//! run judges as many faults as there are names ([`rounds`]); of tables without a fault the clean
+//! state's sketches serve. A finding counts as [`score`] says.
+
+mod bed;
+mod draft;
+mod fault;
+mod overlay;
+mod plant;
+mod render;
+mod rounds;
+mod score;
+
+pub use fault::{Class, Fault, Faults};
+pub use render::{Format, render};
+pub use score::Scores;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use crate::catalog::Catalog;
+use crate::error::Result;
+use crate::finding::Finding;
+use crate::news::{Known, Subject};
+use crate::parallel;
+use crate::selection::Selection;
+use crate::settings::Settings;
+use crate::sketch::Sketches;
+use crate::source::{self, Source};
+use crate::spec::Specs;
+use crate::validate::{Job, Judgement, Progress, chosen_rules};
+
+/// What to plant faults in.
+#[derive(Debug, Default, Clone)]
+pub struct Options {
+    /// The folder or repository; the tables that ship with the program without one.
+    pub root: PathBuf,
+    /// A commit to read instead of the files on disk.
+    pub reference: Option<String>,
+    /// Which tables get faults; all others are there to compare with.
+    pub selection: Selection,
+    /// A folder that overlays the embedded rules.
+    pub rules: Option<PathBuf>,
+    /// Faults of each kind and size.
+    pub samples: usize,
+    /// Seed of the draw of tables and rows.
+    pub seed: u64,
+    /// Threads; 0 for as many as the machine has cores.
+    pub threads: usize,
+}
+
+/// The clean state, and what the gate says of it.
+struct Clean<'a> {
+    source: &'a dyn Source,
+    catalog: &'a Catalog,
+    specs: &'a Specs,
+    selection: &'a Selection,
+    threads: usize,
+    sketches: &'a Sketches,
+    /// Its findings by what they are about.
+    known: BTreeMap<Subject, Known>,
+    findings: &'a [Finding],
+    /// Tables that it says are alike, either way round.
+    alike: BTreeSet<(String, String)>,
+}
+
+/// Plants faults and counts what is found of them.
+///
+/// # Errors
+///
+/// When nothing can be judged: no database, an unknown name, a formula that fails.
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
+    let source = source::open(&options.root, options.reference.as_deref())?;
+    let settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
+    let specs = &settings.specs;
+    let catalog = Catalog::read(source.as_ref(), specs)?;
+    let threads = parallel::threads(options.threads);
+    let job = job(source.as_ref(), &catalog, specs, &options.selection, threads)?;
+    let tables = job.judged_tables();
+    let Judgement { findings, sketches, rows, .. } =
+        job.run(&tables, &tables, Sketches::default(), progress)?;
+    let mut known: BTreeMap<Subject, Known> = BTreeMap::new();
+    for finding in &findings {
+        known.entry(Subject::of(finding)).or_default().add(finding.clone());
+    }
+    let mut alike = BTreeSet::new();
+    for finding in &findings {
+        let Some(other) = finding.evidence.get("other").and_then(|o| o.as_str()) else { continue };
+        alike.insert((finding.path.clone(), other.to_owned()));
+        alike.insert((other.to_owned(), finding.path.clone()));
+    }
+    let clean = Clean {
+        source: source.as_ref(),
+        catalog: &catalog,
+        specs,
+        selection: &options.selection,
+        threads,
+        sketches: &sketches,
+        known,
+        findings: &findings,
+        alike,
+    };
+    let mut scores = Scores::new(specs, options, tables.len(), rows);
+    rounds::run(&clean, &tables, options, &mut scores, progress)?;
+    Ok(scores)
+}
+
+/// Judges a state by all rules.
+fn job<'a>(
+    source: &'a dyn Source,
+    catalog: &'a Catalog,
+    specs: &'a Specs,
+    selection: &Selection,
+    threads: usize,
+) -> Result<Job<'a>> {
+    Ok(Job {
+        source,
+        selected: selection.resolve(catalog, None)?,
+        rules: chosen_rules(specs, &[], &[], &|c| !c.judges_traces())?,
+        catalog,
+        specs,
+        threads,
+        ledger: None,
+        brings: None,
+    })
+}
