@@ -190,8 +190,8 @@ pub struct Remeasure {
 /// `perfdb-gate measure`.
 #[derive(Debug, Args)]
 pub struct Measure {
-    /// A plan by its name, as rules/plans/ has it: gemm, mla_bmm, nccl.
-    #[arg(long, value_name = "NAME")]
+    /// A plan by its name, as rules/plans/ has it (gemm, mla_bmm, nccl), or a file of one's own, PLAN.yaml.
+    #[arg(long, value_name = "PLAN")]
     pub plan: String,
     /// The folder of a database's data: the table is DIR/<system>/<family>/<backend>/<version>/<table>.parquet,
     /// with a log of every sample and a sidecar beside it.

@@ -309,12 +309,17 @@ fn open(args: &DeviceArgs) -> Result<Box<dyn Device>> {
 }
 
 fn run_measure(args: &Measure, terminal: TerminalArgs) -> Result<u8> {
+    let mut specs = specs(args.rules_dir.as_deref())?;
+    let plan = match args.plan.ends_with(".yaml") {
+        true => specs.add_plan(Path::new(&args.plan))?,
+        false => args.plan.clone(),
+    };
     let options = collect::Options {
-        plan: args.plan.clone(),
+        plan,
         folder: args.output_dir.clone(),
         until: args.minutes.map(|m| Duration::from_secs_f64(m.clamp(0.0, 1e6) * 60.0)),
     };
-    let specs = specs(args.rules_dir.as_deref())?;
+    // A wrong name is told before a GPU is looked for.
     specs.plan(&options.plan)?;
     let mut device = open(&args.device)?;
     let bar = Bar::of("points", terminal);

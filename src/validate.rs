@@ -306,14 +306,18 @@ impl Job<'_> {
             specs: self.specs,
             brings: self.brings,
         };
-        for rule in &self.rules {
+        let order: Vec<usize> = (0..self.rules.len()).collect();
+        let found = parallel::map(&self.rules, &order, self.threads, |rule| {
             let start = Instant::now();
             let found = rule.check.cross(rule, &cross);
             debug!(rule = rule.id, took = ?start.elapsed(), "held tables against each other");
-            findings.extend(found.map_err(|e| {
+            found.map_err(|e| {
                 let hint = "the formula is in rules/limits.yaml";
                 Error::new(format!("cannot judge by {}: {e}", rule.id), hint)
-            })?);
+            })
+        });
+        for found in found {
+            findings.extend(found?);
         }
         let files = self.dirs(&sidecars, &mut findings) + self.systems(&mut findings);
         findings.extend(self.strays());

@@ -127,6 +127,11 @@ fn what_cannot_be_measured_is_one_line() {
     assert_eq!(no_plan.code(), 2);
     assert!(no_plan.err().contains("did you mean gemm?"), "{}", no_plan.err());
 
+    let own = tree.file("own.yaml", "about: mine\ntable: gemm_perf\n");
+    let broken = run(&["measure", "--plan", own.to_str().unwrap(), "--output-dir", "x"]);
+    assert_eq!(broken.code(), 2);
+    assert!(broken.err().contains("own.yaml: missing field"), "{}", broken.err());
+
     let log = folder.join(TABLE).with_extension("samples.jsonl");
     std::fs::create_dir_all(log.parent().unwrap()).unwrap();
     std::fs::write(&log, "no log\n").unwrap();

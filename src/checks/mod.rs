@@ -20,10 +20,9 @@ mod systems;
 mod values;
 mod workflows;
 
-use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -190,12 +189,12 @@ pub struct CrossContext<'a> {
     pub judged: &'a BTreeSet<&'a str>,
     /// In how many ways a table's rows name another origin than its place: device, framework,
     /// version. It reads the table again, so it is asked for the few that matter.
-    pub foreign: &'a dyn Fn(&TableFile) -> usize,
+    pub foreign: &'a (dyn Fn(&TableFile) -> usize + Sync),
     /// Which of two tables came to its place later: `Greater` for the first, none where nothing
     /// tells. It walks the history, so it is asked for the few that matter.
-    pub age: &'a dyn Fn(&TableFile, &TableFile) -> Option<Ordering>,
+    pub age: &'a (dyn Fn(&TableFile, &TableFile) -> Option<Ordering> + Sync),
     /// Levels of slices by the points they take, for the rules that share them.
-    pub levels: RefCell<BTreeMap<usize, Rc<BTreeMap<String, Levels>>>>,
+    pub levels: Mutex<BTreeMap<usize, Arc<BTreeMap<String, Levels>>>>,
     /// What is known of tables and models, and how far honest reruns differ.
     pub specs: &'a Specs,
     /// Which rows a pull request brings, where one is judged.
@@ -241,9 +240,9 @@ impl CrossContext<'_> {
     }
 
     /// The level of each table's slices over their siblings', from `points` shared points up.
-    fn levels(&self, points: usize) -> Rc<BTreeMap<String, Levels>> {
-        let mut known = self.levels.borrow_mut();
-        let compute = || Rc::new(levels::levels(self.catalog, self.sketches, points));
+    fn levels(&self, points: usize) -> Arc<BTreeMap<String, Levels>> {
+        let mut known = self.levels.lock().unwrap_or_else(|e| e.into_inner());
+        let compute = || Arc::new(levels::levels(self.catalog, self.sketches, points));
         known.entry(points).or_insert_with(compute).clone()
     }
 

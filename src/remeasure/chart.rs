@@ -13,18 +13,15 @@ pub fn figures(remeasured: &Remeasured) -> Vec<Figure> {
 fn figure(sample: &Sample, number: usize) -> Option<Figure> {
     let judged = |p: &Measured| matches!(p.standing(), Standing::Within | Standing::Beyond);
     let proxy = |p: &Measured| p.standing() == Standing::Proxy;
-    let parts: [(&str, &dyn Fn(&Measured) -> bool); 2] = [("judged", &judged), ("proxies", &proxy)];
-    let lines: Vec<Line> = parts
-        .iter()
-        .enumerate()
-        .map(|(colour, (series, is))| Line {
-            series: (*series).to_owned(),
-            colour,
-            kind: Kind::Points,
-            points: points(sample, is),
-        })
-        .filter(|line| !line.points.is_empty())
-        .collect();
+    let line = |series: &str, colour, points| Line {
+        series: series.to_owned(),
+        colour,
+        kind: Kind::Points,
+        points,
+    };
+    let lines =
+        [line("judged", 0, points(sample, &judged)), line("proxies", 1, points(sample, &proxy))];
+    let lines: Vec<Line> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
     let place = &sample.file.place;
     (!lines.is_empty()).then(|| Figure {
         name: format!("{}-{}-{number}", sample.file.table, place.backend),

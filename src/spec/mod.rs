@@ -244,6 +244,21 @@ impl Specs {
         Ok(())
     }
 
+    /// Adds a plan from its file, and tells its name.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or is no plan.
+    pub fn add_plan(&mut self, path: &Path) -> Result<String> {
+        let shown = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            Error::new(format!("cannot read {shown}: {e}"), "--plan takes a name or a file")
+        })?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        self.add_overlay(&format!("plans/{name}.yaml"), &shown, &text)?;
+        Ok(name)
+    }
+
     /// The plan of that name.
     pub fn plan(&self, name: &str) -> Result<&Plan> {
         let known = self.plans.keys().map(String::as_str);
