@@ -116,7 +116,8 @@ impl Scores {
             seed: options.seed,
             tables,
             rows,
-            rules: specs.rules.values().map(rule).collect(),
+            // Faults are planted in databases; traces are none.
+            rules: specs.rules.values().filter(|r| !r.check.judges_traces()).map(rule).collect(),
             always: specs.faults.always.iter().cloned().collect(),
             ..Self::default()
         }
