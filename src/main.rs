@@ -1,18 +1,18 @@
 //! Parse, dispatch, map the outcome to an exit code.
 
+mod bar;
 mod cli;
+mod outputs;
 
-use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use perfdb_gate::baseline::Baseline;
-use perfdb_gate::chart::{self, Drawing};
+use perfdb_gate::chart;
 use perfdb_gate::error::Result;
 use perfdb_gate::finding::Severity;
 use perfdb_gate::measure::Device;
@@ -20,7 +20,7 @@ use perfdb_gate::measure::cuda::Cuda;
 use perfdb_gate::measure::process::{PYTORCH, Process};
 use perfdb_gate::repair::dedupe::{self, Keep, Policy};
 use perfdb_gate::repair::{self, convert};
-use perfdb_gate::report::{self, Format, Outcome, Report, Verdict};
+use perfdb_gate::report::{self, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
 use perfdb_gate::{
@@ -28,11 +28,13 @@ use perfdb_gate::{
     status, trace, validate,
 };
 
+use bar::Bar;
+use outputs::Outputs;
+
 use cli::{
-    Cli, ColorName, Command, DedupeArgs, DeviceArgs, DeviceName, FailOn, FormatName, GateArgs,
-    KeepName, Measure, OutputArgs, Remeasure, RepairArgs, RulesArgs, Sanity, SchemaName,
-    SelectionArgs, Selftest, SelftestFormat, ShellName, StatusArgs, StatusFormat, TerminalArgs,
-    Validate,
+    Cli, Command, DedupeArgs, DeviceArgs, DeviceName, FailOn, GateArgs, KeepName, Measure,
+    OutputArgs, Remeasure, RepairArgs, RulesArgs, Sanity, SchemaName, SelectionArgs, Selftest,
+    SelftestFormat, ShellName, StatusArgs, StatusFormat, TerminalArgs, Validate,
 };
 
 #[global_allocator]
@@ -417,118 +419,4 @@ fn print(file: Option<&Path>, text: String) -> Result<u8> {
     outputs.add(file.unwrap_or(Path::new("-")), text);
     outputs.write()?;
     Ok(0)
-}
-
-/// What a run writes: all of it is made before any of it is there.
-#[derive(Default)]
-struct Outputs {
-    /// Folders that are made where they are not there.
-    folders: Vec<PathBuf>,
-    files: Vec<(PathBuf, Vec<u8>)>,
-    /// For standard output.
-    text: String,
-}
-
-impl Outputs {
-    /// A text for a file, or for standard output where its name is `-`.
-    fn add(&mut self, path: &Path, text: String) {
-        match path.as_os_str() == "-" {
-            true => self.text += &text,
-            false => self.files.push((path.to_owned(), text.into_bytes())),
-        }
-    }
-
-    /// Charts for a folder, each as SVG and as PNG.
-    fn charts(&mut self, folder: &Path, charts: &[Drawing]) {
-        self.folders.push(folder.to_owned());
-        for chart in charts {
-            let at = |ending: &str| folder.join(format!("{}.{ending}", chart.name));
-            self.files.push((at("svg"), chart.svg.clone().into_bytes()));
-            self.files.push((at("png"), chart.png.clone()));
-        }
-    }
-
-    /// The report in its format, and its page where one is asked for.
-    fn report(
-        &mut self,
-        report: &Report,
-        drawings: &[Drawing],
-        outcome: Outcome,
-        args: &OutputArgs,
-        terminal: TerminalArgs,
-    ) -> Result<()> {
-        if let Some(path) = &args.html {
-            self.add(path, report::page(report, outcome, drawings)?);
-        }
-        for (format, path) in &args.report {
-            let format = format_of(*format, true, terminal);
-            self.add(path, report::render(report, outcome, format)?);
-        }
-        let format = format_of(args.format, args.output.is_some(), terminal);
-        self.add(
-            args.output.as_deref().unwrap_or(Path::new("-")),
-            report::render(report, outcome, format)?,
-        );
-        Ok(())
-    }
-
-    fn write(self) -> Result<()> {
-        report::write_all(&self.folders, &self.files)?;
-        report::print(&self.text)
-    }
-}
-
-/// How a report is rendered for a file or for standard output.
-fn format_of(name: FormatName, to_file: bool, terminal: TerminalArgs) -> Format {
-    match name {
-        FormatName::Human => {
-            let says = |name: &str| std::env::var_os(name).unwrap_or_default();
-            let colour = match terminal.color {
-                ColorName::Always => true,
-                ColorName::Never => false,
-                ColorName::Auto => {
-                    let plain = !says("NO_COLOR").is_empty() || says("TERM") == "dumb";
-                    !to_file && !plain && std::io::stdout().is_terminal()
-                }
-            };
-            Format::Human { colour, brief: terminal.quiet }
-        }
-        FormatName::Json => Format::Json,
-        FormatName::Sarif => Format::Sarif,
-        FormatName::Github => Format::Github,
-        FormatName::Junit => Format::Junit,
-        FormatName::Markdown => Format::Markdown,
-    }
-}
-
-/// A progress bar on a terminal.
-struct Bar(ProgressBar);
-
-impl Bar {
-    fn of(what: &str, terminal: TerminalArgs) -> Self {
-        // Lines of the log would tear it.
-        if terminal.quiet || terminal.verbose || !std::io::stderr().is_terminal() {
-            return Self(ProgressBar::hidden());
-        }
-        let bar = ProgressBar::new(0);
-        if let Ok(style) = ProgressStyle::with_template(&format!(
-            "{{bar:40}} {{pos}}/{{len}} {what}, {{eta}} left"
-        )) {
-            bar.set_style(style);
-        }
-        Self(bar)
-    }
-}
-
-impl validate::Progress for Bar {
-    fn tables(&self, done: usize, total: usize) {
-        self.0.set_length(total as u64);
-        self.0.set_position(done as u64);
-    }
-}
-
-impl remeasure::Progress for Bar {
-    fn points(&self, done: usize, total: usize) {
-        validate::Progress::tables(self, done, total);
-    }
 }
