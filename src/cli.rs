@@ -198,13 +198,19 @@ pub struct Measure {
     #[arg(long, value_name = "DIR")]
     pub output_dir: PathBuf,
     /// Begin no further point after so many minutes; the same command goes on later.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = minutes)]
     pub minutes: Option<f64>,
     #[command(flatten)]
     pub device: DeviceArgs,
     /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
     #[arg(long = "rules", value_name = "DIR")]
     pub rules_dir: Option<PathBuf>,
+}
+
+fn minutes(text: &str) -> Result<f64, String> {
+    let minutes: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let some = (0.0..=100_000.0).contains(&minutes);
+    some.then_some(minutes).ok_or_else(|| "from 0 to 100,000".into())
 }
 
 /// What measures.

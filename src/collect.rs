@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::catalog::{Format, Place, TableFile};
-use crate::checks::{count, plural};
+use crate::checks::count;
 use crate::digest::sha256;
 use crate::error::{Error, Result};
 use crate::measure::{Device, Fault, Point};
@@ -37,26 +37,33 @@ pub struct Collected {
     pub written: Written,
     /// Points of the plan.
     pub planned: usize,
-    /// Points that this run measured.
+    /// Those that are measured.
+    pub measured: usize,
+    /// Points that this run tried.
     pub now: usize,
-    /// Points that are still to be measured.
-    pub left: usize,
-    /// Points that do not fit the device's memory, or that it cannot run.
+    /// Points of the plan that are not measured.
+    pub missing: usize,
+    /// Those of them that do not fit the device's memory, or that it cannot run.
     pub unfit: usize,
 }
 
 impl Collected {
+    /// The exit code: 3 while points of the plan are missing.
+    pub fn code(&self) -> u8 {
+        if self.missing > 0 { 3 } else { 0 }
+    }
+
     /// What was done, for people.
     pub fn told(&self) -> String {
         let written = &self.written;
         let (median, p95) = written.spread;
         let mut text = format!(
-            "{}: {} of {} planned\n{} now, {} left",
+            "{}: {} of {} planned points\n{} tried now, {} missing",
             written.table.display(),
-            plural(written.rows, "row"),
+            count(self.measured),
             count(self.planned),
-            plural(self.now, "point"),
-            count(self.left),
+            count(self.now),
+            count(self.missing),
         );
         if self.unfit > 0 {
             text += &format!("; {} do not fit this device", count(self.unfit));
@@ -92,15 +99,11 @@ pub fn run(
     let works = grid.points(specs, device)?;
     let table = options.folder.join(&grid.file.entry.path);
     let mut log = Log::open(&table, device.about())?;
-    let mut left: Vec<(Point, Key)> = Vec::new();
-    for point in works.points {
-        let key: Key = point.key.iter().cloned().collect();
-        if !log.has(&key) {
-            left.push((point, key));
-        }
-    }
+    let keyed = |point: Point| (point.key.iter().cloned().collect::<Key>(), point);
+    let left: Vec<(Key, Point)> =
+        works.points.into_iter().map(keyed).filter(|(key, _)| !log.has(key)).collect();
     let (total, mut now) = (left.len(), 0);
-    for (point, key) in left {
+    for (key, point) in left {
         if options.until.is_some_and(|until| start.elapsed() > until) {
             break;
         }
@@ -120,10 +123,19 @@ pub fn run(
         version: &grid.file.place.version,
         plan: &plan.about,
         cases: Some(works.digest),
-        complete: now == total && works.unfit == 0,
+        complete: works.keys.iter().all(|key| log.has(key)),
     };
+    let planned = works.keys.len();
+    let measured = works.keys.iter().filter(|key| log.has(key)).count();
+    if measured == 0 && now < total {
+        return Err(Error::new(
+            "the time was over before a point was measured",
+            "give it more --minutes",
+        ));
+    }
     let written = log.finish(&grid.spec, &origin)?;
-    Ok(Collected { written, planned: works.planned, now, left: total - now, unfit: works.unfit })
+    let missing = planned - measured;
+    Ok(Collected { written, planned, measured, now, missing, unfit: works.unfit })
 }
 
 /// A plan's grid as a table that has no latencies yet.
@@ -137,7 +149,8 @@ struct Grid<'a> {
 /// The points of a grid that a device can measure, in the order in which they are.
 struct Works {
     points: Vec<Point>,
-    planned: usize,
+    /// The keys of all points of the plan, those that do not fit too.
+    keys: Vec<Key>,
     unfit: usize,
     digest: String,
 }
@@ -211,7 +224,10 @@ impl<'a> Grid<'a> {
         };
         Ok(Works {
             points: kept.iter().enumerate().map(point).collect(),
-            planned: rows.len(),
+            keys: rows
+                .iter()
+                .map(|row| points.unmeasured(*row).key.into_iter().collect())
+                .collect(),
             unfit: unfit.len(),
             digest,
         })

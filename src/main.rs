@@ -319,7 +319,7 @@ fn run_measure(args: &Measure, terminal: TerminalArgs) -> Result<u8> {
     let options = collect::Options {
         plan,
         folder: args.output_dir.clone(),
-        until: args.minutes.map(|m| Duration::from_secs_f64(m.clamp(0.0, 1e6) * 60.0)),
+        until: args.minutes.map(|minutes| Duration::from_secs(60).mul_f64(minutes)),
     };
     // A wrong name is told before a GPU is looked for.
     specs.plan(&options.plan)?;
@@ -327,8 +327,9 @@ fn run_measure(args: &Measure, terminal: TerminalArgs) -> Result<u8> {
     let bar = Bar::of("points", terminal);
     let collected = collect::run(&specs, &options, device.as_mut(), &bar);
     bar.0.finish_and_clear();
-    report::print(&collected?.told())?;
-    Ok(0)
+    let collected = collected?;
+    report::print(&collected.told())?;
+    Ok(collected.code())
 }
 
 fn run_status(args: StatusArgs, terminal: TerminalArgs) -> Result<u8> {

@@ -124,8 +124,11 @@ impl<'a> Points<'a> {
         let cooked = &self.recipes[self.recipe[row]?];
         let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v < 9e15).then_some(v as u64);
         let own = cooked.recipe;
+        // The libraries count by 32 bits; a product of no rows runs nothing.
+        let runs = |v: &u64| *v <= i32::MAX as u64;
         let size = |(name, values): &(&str, Vals<'_, f64>)| {
-            Some(((*name).to_owned(), whole(values.get(row))?))
+            let size = whole(values.get(row)).filter(runs)?;
+            (size > 0 || *name == "weight_transposed").then(|| ((*name).to_owned(), size))
         };
         Some(Work {
             operation: own.operation,

@@ -19,6 +19,8 @@ struct Mock {
     measured: Vec<Point>,
     /// After so many points the device is gone.
     dies_after: usize,
+    /// Every how many of its points fail; 0 for none.
+    fails_every: usize,
 }
 
 impl Mock {
@@ -26,7 +28,7 @@ impl Mock {
         let mut about = About { name: "NVIDIA H200".into(), ..About::default() };
         about.versions.insert("cuBLAS".into(), "13.1.0".into());
         about.power_limit_w = Some(700.0);
-        Self { about, measured: Vec::new(), dies_after }
+        Self { about, measured: Vec::new(), dies_after, fails_every: 0 }
     }
 }
 
@@ -46,6 +48,9 @@ impl Device for Mock {
         }
         self.measured.push(point.clone());
         let work = point.work.as_ref().unwrap();
+        if self.fails_every > 0 && self.measured.len().is_multiple_of(self.fails_every) {
+            return Err(Fault::Point("a mock's whim".into()));
+        }
         if (work.size("m"), work.size("batch")) == (8192, 128) {
             return Err(Fault::Point("out of memory".into()));
         }
@@ -83,7 +88,7 @@ fn a_grid_that_was_stopped_goes_on_where_it_was() {
     let mut second = Mock::new(usize::MAX);
     let done = measure(&folder, &mut second).unwrap();
     // 2 operations, 28 sizes and 12 heads, the size that the mock does not take apart.
-    assert_eq!((done.planned, done.unfit, done.now, done.left), (672, 24, 648 - 99, 0));
+    assert_eq!((done.planned, done.unfit, done.now, done.missing), (672, 24, 648 - 99, 26));
     assert_eq!((done.written.rows, done.written.failed), (646, 2));
     let again: Vec<u64> = first.measured[..99].iter().map(|p| p.row).collect();
     assert!(second.measured.iter().all(|p| !again.contains(&p.row)), "nothing twice");
@@ -149,7 +154,46 @@ fn a_run_that_has_no_time_begins_no_point() {
         until: Some(Duration::ZERO),
     };
     let mut mock = Mock::new(usize::MAX);
+    // No clock is so coarse that nothing passes before the first point.
+    std::thread::sleep(Duration::from_millis(1));
     let done = collect::run(&Specs::embedded().unwrap(), &options, &mut mock, &Silent);
-    assert!(mock.measured.len() <= 1, "{}", mock.measured.len());
-    assert!(done.is_err() || done.is_ok_and(|d| d.left > 600));
+    assert!(done.unwrap_err().message.contains("time was over"));
+    assert_eq!(mock.measured.len(), 0);
+}
+
+#[test]
+fn a_plan_of_which_points_fail_is_not_complete() {
+    let tree = Tree::new();
+    let folder = tree.path().join("systems/data");
+    let mut half = Mock::new(usize::MAX);
+    half.fails_every = 2;
+    let done = measure(&folder, &mut half).unwrap();
+    assert_eq!((done.measured, done.missing, done.code()), (324, 348, 3), "{done:?}");
+    let meta = folder.join(TABLE).with_file_name("collection_meta.yaml");
+    assert!(std::fs::read_to_string(&meta).unwrap().contains("status: partial"));
+    // What is measured stays, also where this device could not measure it.
+    let mut none = Mock::new(usize::MAX);
+    none.fails_every = 1;
+    let again = measure(&folder, &mut none).unwrap();
+    assert_eq!((again.measured, again.written.rows), (324, 324));
+}
+
+#[test]
+fn a_table_without_its_log_and_a_log_in_use_are_left_alone() {
+    let tree = Tree::new();
+    let folder = tree.path().join("data");
+    let table = folder.join(TABLE);
+    std::fs::create_dir_all(table.parent().unwrap()).unwrap();
+    std::fs::write(&table, "somebody's rows").unwrap();
+    let error = measure(&folder, &mut Mock::new(0)).unwrap_err();
+    assert!(error.message.contains("no log of it"), "{error}");
+    assert_eq!(std::fs::read_to_string(&table).unwrap(), "somebody's rows");
+
+    let other = tree.path().join("other");
+    let about = Mock::new(0).about;
+    let held = perfdb_gate::record::Log::open(&other.join(TABLE), &about).unwrap();
+    let error = measure(&other, &mut Mock::new(0)).unwrap_err();
+    assert!(error.message.contains("another process"), "{error}");
+    drop(held);
+    assert!(measure(&other, &mut Mock::new(usize::MAX)).is_ok());
 }

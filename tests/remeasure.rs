@@ -84,6 +84,47 @@ fn honest_reruns_pass_and_a_lie_of_five_percent_fails() {
 }
 
 #[test]
+fn what_is_measured_again_is_recorded_as_rows() {
+    let tree = tree();
+    let table = tree.path().join("again/gemm_perf.parquet");
+    let mut options = options(&tree, 20, 1);
+    options.record = Some(table.clone());
+    measure(&options, &mut Mock::new(1.0));
+    // Another seed adds to it.
+    options.seed = 2;
+    measure(&options, &mut Mock::new(1.0));
+    let log = std::fs::read_to_string(table.with_extension("samples.jsonl")).unwrap();
+    assert_eq!(log.lines().filter(|l| l.contains("\"session\"")).count(), 2);
+    let meta = std::fs::read_to_string(table.with_file_name("collection_meta.yaml")).unwrap();
+    let rows: Vec<&str> = log.lines().filter(|l| l.contains("samples_ms")).collect();
+    let distinct: std::collections::BTreeSet<&str> =
+        rows.iter().filter_map(|l| l.split("\"samples_ms").next()).collect();
+    assert!(distinct.len() > 25, "{}", distinct.len());
+    assert!(meta.contains(&format!("rows: {}", distinct.len())), "{meta}");
+    assert!(meta.contains("status: partial") && meta.contains("last with seed 2: PASS"), "{meta}");
+    // The table that is judged has no log: it stays as it is.
+    options.record = Some(tree.path().join(TABLE));
+    let mut mock = Mock::new(1.0);
+    let refused = remeasure::run(&options, &mut mock, &Silent).unwrap_err();
+    assert!(refused.message.contains("no log of it") && mock.measured.is_empty(), "{refused}");
+    assert_eq!(std::fs::read(tree.path().join(TABLE)).unwrap(), SHIPPED);
+    options.record = Some(tree.path().join("again/moe_perf.parquet"));
+    let refused = remeasure::run(&options, &mut mock, &Silent).unwrap_err();
+    assert!(refused.message.contains("the table is gemm_perf"), "{refused}");
+}
+
+#[test]
+fn a_product_of_no_rows_is_not_measured() {
+    let tree = Tree::new();
+    let rows: String = (0..20)
+        .map(|m| format!("VLLM,0.24.0,NVIDIA H200,gemm,x,bfloat16,{m},128,128,0.01\n"))
+        .collect();
+    tree.file("systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt", common::GEMM.to_owned() + &rows);
+    let (remeasured, _) = measure(&options(&tree, 100, 1), &mut Mock::new(1.0));
+    assert_eq!((remeasured.samples[0].rows, remeasured.samples[0].without_recipe), (19, 1));
+}
+
+#[test]
 fn a_chart_shows_every_point_and_rings_those_beyond() {
     let mut mock = Mock::new(1.5);
     let (remeasured, _) = measure(&options(&tree(), 20, 1), &mut mock);

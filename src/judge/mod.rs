@@ -257,7 +257,9 @@ impl Verdict {
 
     /// Why the sample is too wide to pass.
     fn vague(&self, limits: &Margins) -> Option<String> {
-        let i = self.interval?;
+        let Some(i) = self.interval else {
+            return Some("so few points give no interval: take more".into());
+        };
         // What passes differs no more than any honest collection does, and excludes what 19 of 20
         // honest samples do.
         let wide = i.low < -limits.excludes || i.high > limits.excludes;

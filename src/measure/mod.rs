@@ -55,19 +55,28 @@ impl Work {
 
     /// Elements of one input.
     pub fn input(&self) -> u64 {
-        self.size("batch") * self.size("m") * self.size("k")
+        self.product(&["batch", "m", "k"])
     }
 
     /// Elements of one call's weights.
     pub fn weight(&self) -> u64 {
-        self.size("batch") * self.size("n") * self.size("k")
+        self.product(&["batch", "n", "k"])
     }
 
     /// Elements of one output, gaps of a strided one included; each has 2 bytes.
     pub fn output(&self) -> u64 {
-        let (m, n, batch) = (self.size("m"), self.size("n"), self.size("batch"));
-        let strided = (batch - 1) * self.size("out_batch") + (m - 1) * self.size("out_row") + n;
-        if self.operation == Operation::Bmm { strided } else { m * n }
+        if self.operation != Operation::Bmm {
+            return self.product(&["m", "n"]);
+        }
+        let far = |count: &str, step: &str| {
+            self.size(count).saturating_sub(1).saturating_mul(self.size(step))
+        };
+        far("batch", "out_batch").saturating_add(far("m", "out_row")).saturating_add(self.size("n"))
+    }
+
+    /// A product of sizes; what no machine has is as much as there can be.
+    fn product(&self, sizes: &[&str]) -> u64 {
+        sizes.iter().fold(1, |all: u64, name| all.saturating_mul(self.size(name)))
     }
 
     /// How many inputs, and outputs, there are.
@@ -78,11 +87,13 @@ impl Work {
     /// Bytes of device memory that it holds, on each GPU.
     pub fn bytes(&self) -> u64 {
         if self.operation.is_collective() {
-            return 2 * self.dtype.bytes() * self.size("count");
+            return self.size("count").saturating_mul(2 * self.dtype.bytes());
         }
         let held = self.inputs_held();
-        self.dtype.bytes() * (held * self.input() + self.copies * self.weight())
-            + 2 * held * self.output()
+        let read = held.saturating_mul(self.input());
+        let read = read.saturating_add(self.copies.saturating_mul(self.weight()));
+        let written = held.saturating_mul(self.output());
+        read.saturating_mul(self.dtype.bytes()).saturating_add(written.saturating_mul(2))
     }
 }
 
@@ -186,7 +197,7 @@ pub trait Device {
     /// What it is.
     fn about(&self) -> &About;
 
-    /// Measures a point: [`SAMPLES`] samples of the mean of `runs` units after `warmups`.
+    /// Measures a point: up to [`SAMPLES`] samples of the mean of `runs` units after `warmups`.
     fn measure(&mut self, point: &Point) -> Result<Answer, Fault>;
 
     /// Whether it can run the operation at all, told without running it.

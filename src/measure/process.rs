@@ -15,9 +15,9 @@
 //! `proxy` says why what ran is not the recorded kernel. What the command writes to standard error
 //! is shown as it comes.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -28,6 +28,9 @@ use crate::error::{Error, Result};
 
 /// A runner for GEMM with PyTorch, to start from and to check others against.
 pub const PYTORCH: &str = include_str!("pytorch.py");
+
+/// The longest answer in bytes; one of five samples has some hundred.
+const LONGEST_LINE: u64 = 1 << 20;
 
 /// How long a command may take over one answer: the largest point takes seconds, loading a
 /// framework minutes.
@@ -77,9 +80,11 @@ impl Process {
         let mut child = shell.spawn().map_err(|e| failed(format!("does not start: {e}")))?;
         let requests = child.stdin.take();
         let lines = child.stdout.take();
-        let (send, answers) = channel();
+        // One answer waits at most: a command that talks on waits until it is asked.
+        let (send, answers) = sync_channel(1);
         std::thread::spawn(move || {
-            for line in lines.into_iter().flat_map(|l| BufReader::new(l).lines()) {
+            let mut lines = lines.map(BufReader::new);
+            while let Some(line) = lines.as_mut().and_then(next_line) {
                 if send.send(line).is_err() {
                     break;
                 }
@@ -106,9 +111,9 @@ impl Process {
             Err(RecvTimeoutError::Timeout) => {
                 Err(format!("did not answer within {} s", self.patience.as_secs()))
             }
-            Err(RecvTimeoutError::Disconnected) => Err(match self.child.wait() {
-                Ok(status) => format!("ended ({status}) without an answer"),
-                Err(e) => format!("ended without an answer: {e}"),
+            Err(RecvTimeoutError::Disconnected) => Err(match self.ended() {
+                Some(status) => format!("ended ({status}) without an answer"),
+                None => "closed its output without an answer".into(),
             }),
         }
         .and_then(|line| sent.map(|()| line).map_err(|e| format!("takes no request: {e}")))
@@ -158,18 +163,47 @@ impl Device for Process {
     }
 }
 
+impl Process {
+    /// How the command ended, where it does within a second.
+    fn ended(&mut self) -> Option<ExitStatus> {
+        for _ in 0..20 {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) => std::thread::sleep(Duration::from_millis(50)),
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
-        // The end of its input tells it to stop; one that does not is stopped.
+        // The end of its input tells it to stop; one that does not is stopped, and all that it started.
         self.requests.take();
-        for _ in 0..20 {
-            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(50));
+        let ended = self.ended();
+        #[cfg(unix)]
+        if let Ok(group) = i32::try_from(self.child.id()) {
+            // SAFETY: a signal to a group that this process made; at worst it is gone.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if ended.is_none() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// The next line, without its end; none where there is none. One that has no end is an error.
+fn next_line(lines: &mut BufReader<ChildStdout>) -> Option<std::io::Result<String>> {
+    let mut line = String::new();
+    match lines.take(LONGEST_LINE).read_line(&mut line) {
+        Ok(0) => None,
+        Ok(_) if line.len() as u64 == LONGEST_LINE && !line.ends_with('\n') => {
+            Some(Err(std::io::Error::other("a line without an end")))
+        }
+        Ok(_) => Some(Ok(line.trim_end_matches(['\n', '\r']).to_owned())),
+        Err(e) => Some(Err(e)),
     }
 }
 
@@ -217,12 +251,27 @@ mod tests {
             (r#"read l; echo '{"id": 9, "samples_ms": [1]}'"#, "answered 9 when asked 0"),
             (r#"read l; echo '{"id": 0, "samples_ms": [-1]}'"#, "no times"),
             ("sleep 5", "did not answer"),
+            ("read l; exec 1>&-; sleep 60", "closed its output"),
+            ("read l; cat /dev/zero", "without an end"),
         ] {
             match ask(script) {
                 Err(Fault::Device(e)) => assert!(e.message.contains(why), "{script}: {e}"),
                 other => panic!("{script}: {other:?}"),
             }
         }
+        // What a command started ends with it.
+        let started = tempfile::NamedTempFile::new().unwrap();
+        let path = started.path().display();
+        let _ = ask(&format!("read l; sleep 60 & echo $! > {path}; echo nonsense; wait"));
+        let pid: i32 = std::fs::read_to_string(started.path()).unwrap().trim().parse().unwrap();
+        let gone = |_| {
+            std::thread::sleep(Duration::from_millis(50));
+            // A process that ended and was not waited for yet is one too.
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            // SAFETY: signal 0 only asks.
+            stat.contains(") Z ") || unsafe { libc::kill(pid, 0) } != 0
+        };
+        assert!((0..40).any(gone), "{pid} lives");
         let none = Process::start("exit 1").err().unwrap();
         assert!(none.message.contains("exit 1"), "{none}");
     }

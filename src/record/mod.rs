@@ -1,8 +1,8 @@
 //! What was measured, kept as it comes, and the table that it becomes.
 //!
 //! Beside a table `gemm_perf.parquet` lies `gemm_perf.samples.jsonl`: a line a point, with every
-//! sample, appended under a lock as soon as it is there. A run that was killed goes on from it. The
-//! table, and the sidecar that says where it comes from, are written from the whole log.
+//! sample, appended as soon as it is there, by one process at a time. A run that was killed goes on
+//! from it. The table, and the sidecar that says where it comes from, are written from the whole log.
 
 mod rows;
 mod sidecar;
@@ -58,12 +58,18 @@ pub struct Point {
     /// Why nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Number of the session that measured it.
+    #[serde(skip)]
+    session: usize,
 }
 
-/// A log that is written to.
+/// A log that is written to, by one process at a time.
 pub struct Log {
     table: PathBuf,
     file: File,
+    /// What measures now; it is in the log as soon as a point of it is.
+    now: Session,
+    begun: bool,
     sessions: Vec<Session>,
     /// By key; the last word on each.
     points: BTreeMap<String, Point>,
@@ -99,11 +105,13 @@ pub struct Origin<'a> {
 }
 
 impl Log {
-    /// Opens the log of a table, or begins it. A line that a kill tore is dropped.
+    /// Opens the log of a table, or begins it. A line that a kill tore is dropped. No other process
+    /// can open it until this one ends.
     ///
     /// # Errors
     ///
-    /// When the table is no parquet file, or the log cannot be read or holds something else.
+    /// When the table's name is no parquet file's or there is a table that no log belongs to, and when the
+    /// log is another process's, cannot be read or holds something else.
     pub fn open(table: &Path, about: &About) -> Result<Self> {
         if table.extension().is_none_or(|e| e != "parquet") {
             return Err(Error::new(
@@ -112,6 +120,12 @@ impl Log {
             ));
         }
         let path = table.with_extension("samples.jsonl");
+        if table.exists() && !path.exists() {
+            return Err(Error::new(
+                format!("{} is there, and no log of it is", table.display()),
+                "a table is only replaced by what its own log holds: record into another folder",
+            ));
+        }
         let failed = |e: std::io::Error| {
             let hint = "the log lies beside the table that is recorded";
             Error::new(format!("cannot keep {}: {e}", path.display()), hint)
@@ -120,24 +134,26 @@ impl Log {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
         let mut options = OpenOptions::new();
-        let mut file = options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(failed)?;
-        file.lock().map_err(failed)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(failed)?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        file.set_len(whole as u64).map_err(failed)?;
-        file.unlock().map_err(failed)?;
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(&path).map_err(failed)?;
+        file.try_lock().map_err(|_| {
+            let message = format!("another process measures into {}", path.display());
+            Error::new(message, "wait until it ends, or measure into another folder")
+        })?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
         let (mut sessions, mut points) = (Vec::new(), BTreeMap::new());
-        for (number, line) in text[..whole].lines().enumerate() {
-            match serde_json::from_str(line) {
+        for (number, line) in bytes[..whole].split(|b| *b == b'\n').enumerate() {
+            if line.is_empty() {
+                continue;
+            }
+            match serde_json::from_slice(line) {
                 Ok(Line::Session { session }) => sessions.push(session),
-                Ok(Line::Point(point)) => drop(points.insert(name(&point.key), point)),
+                Ok(Line::Point(mut point)) => {
+                    point.session = sessions.len().saturating_sub(1);
+                    points.insert(name(&point.key), point);
+                }
                 Err(e) => {
                     return Err(Error::new(
                         format!("{} line {}: {e}", path.display(), number + 1),
@@ -146,12 +162,15 @@ impl Log {
                 }
             }
         }
-        let mut log = Self { table: table.to_owned(), file, sessions, points };
+        file.set_len(whole as u64).map_err(failed)?;
         let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
-        let session = Session { date: today.to_string(), about: about.clone() };
-        log.append(&Line::Session { session: session.clone() })?;
-        log.sessions.push(session);
-        Ok(log)
+        let now = Session { date: today.to_string(), about: about.clone() };
+        Ok(Self { table: table.to_owned(), file, now, begun: false, sessions, points })
+    }
+
+    /// Whether no row is measured.
+    pub fn is_empty(&self) -> bool {
+        self.points.values().all(|p| p.answer.is_none())
     }
 
     /// Whether a row is measured.
@@ -165,28 +184,28 @@ impl Log {
     ///
     /// When it cannot be written.
     pub fn add(&mut self, key: Key, answer: &Result<Answer, String>) -> Result<()> {
+        if !self.begun {
+            self.begun = true;
+            let session = self.now.clone();
+            self.append(&Line::Session { session: session.clone() })?;
+            self.sessions.push(session);
+        }
+        let session = self.sessions.len() - 1;
         let point = match answer {
-            Ok(answer) => Point { key, answer: Some(rounded(answer)), error: None },
-            Err(why) => Point { key, answer: None, error: Some(why.clone()) },
+            Ok(answer) => Point { key, answer: Some(rounded(answer)), error: None, session },
+            Err(why) => Point { key, answer: None, error: Some(why.clone()), session },
         };
         self.append(&Line::Point(point.clone()))?;
         self.points.insert(name(&point.key), point);
         Ok(())
     }
 
-    /// Appends a line as a whole: others may write to the same log.
     fn append(&mut self, line: &Line) -> Result<()> {
         let failed = |e: std::io::Error| Error::new(format!("cannot keep a measurement: {e}"), "");
         let mut text = serde_json::to_string(line).map_err(std::io::Error::from).map_err(failed)?;
         text.push('\n');
-        self.file.lock().map_err(failed)?;
-        let written = (|| {
-            self.file.seek(SeekFrom::End(0))?;
-            self.file.write_all(text.as_bytes())?;
-            self.file.flush()
-        })();
-        self.file.unlock().map_err(failed)?;
-        written.map_err(failed)
+        self.file.seek(SeekFrom::End(0)).map_err(failed)?;
+        self.file.write_all(text.as_bytes()).map_err(failed)
     }
 
     /// Writes the table and its entry in the sidecar.
@@ -222,7 +241,7 @@ fn name(key: &Key) -> String {
 
 /// Times to the picosecond: what is beyond is the clock's noise.
 fn rounded(answer: &Answer) -> Answer {
-    let round = |ms: &f64| (ms * 1e9).round() / 1e9;
+    let round = |ms: &f64| if *ms < 1e-6 { *ms } else { (ms * 1e9).round() / 1e9 };
     let tenth = |v: f64| (v * 10.0).round() / 10.0;
     Answer {
         samples_ms: answer.samples_ms.iter().map(round).collect(),

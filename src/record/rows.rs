@@ -49,9 +49,12 @@ pub fn columns(
     let latencies = answers.iter().map(|a| Some(median(&a.samples_ms)));
     columns.push((latency.to_owned(), floats(latencies)));
     if answers.iter().any(|a| a.power_w.is_some()) {
-        let limit = sessions.iter().rev().find_map(|s| s.about.power_limit_w);
+        let limit = |p: &&Point| {
+            let session = sessions.get(p.session)?;
+            p.answer.as_ref()?.power_w.and(session.about.power_limit_w)
+        };
         columns.push(("power".into(), floats(answers.iter().map(|a| a.power_w))));
-        columns.push(("power_limit".into(), floats(answers.iter().map(|a| a.power_w.and(limit)))));
+        columns.push(("power_limit".into(), floats(points.iter().map(limit))));
     }
     Ok(columns)
 }

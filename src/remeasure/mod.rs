@@ -3,7 +3,7 @@
 mod chart;
 mod outcome;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 pub use chart::figures;
@@ -17,7 +17,7 @@ use crate::expr::Expr;
 use crate::finding::Sink;
 use crate::judge::power::power;
 use crate::judge::{Measured, judge, stats};
-use crate::measure::{About, Device, Fault, Point};
+use crate::measure::{About, Answer, Device, Fault, Point};
 use crate::noise::Band;
 use crate::points::Points;
 use crate::record::{Log, Origin};
@@ -77,9 +77,12 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
     let files = job.tables(device.about())?;
     let filter = job.filter()?;
 
-    let mut drawn = Vec::new();
+    let (mut drawn, mut unmeasured) = (Vec::new(), Vec::new());
     for file in &files {
-        drawn.extend(job.draw(file, filter.as_ref(), device)?);
+        match job.draw(file, filter.as_ref(), device)? {
+            Some(points) => drawn.push(points),
+            None => unmeasured.push(file.entry.path.clone()),
+        }
     }
     if drawn.is_empty() {
         return Err(Error::new(
@@ -92,15 +95,16 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
     states.extend(device.state().map(|s| ("before", s)));
     let mut samples = Vec::new();
     let mut done = 0;
+    let mut log = job.log(&drawn, device.about())?;
     for drawn in drawn {
         let tell = |more: usize| progress.points(done + more, total);
-        let sample = job.measure(drawn, device, &tell)?;
+        let sample = job.measure(drawn, device, &mut log, &tell)?;
         done += sample.points.len();
         samples.push(sample);
     }
     states.extend(device.state().map(|s| ("after", s)));
-    if let Some(table) = &options.record {
-        job.record(table, &samples, device.about())?;
+    if let (Some(log), Some(sample)) = (&log, samples.first()) {
+        job.finish(log, sample)?;
     }
     let measured = |s: &Sample| s.points.iter().filter(|p| p.answer.is_ok()).count() as u64;
     let mut sink = Sink::default();
@@ -116,7 +120,7 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
         findings,
         counts,
         diff: None,
-        remeasured: Some(Remeasured { about: device.about().clone(), states, samples }),
+        remeasured: Some(Remeasured { about: device.about().clone(), states, samples, unmeasured }),
         elapsed: start.elapsed(),
         drawn: None,
     })
@@ -238,17 +242,33 @@ impl<'a> Job<'a> {
         }))
     }
 
-    /// Keeps what was measured as rows of one table.
-    fn record(&self, table: &Path, samples: &[Sample], about: &About) -> Result<()> {
-        let [sample] = samples else {
+    /// Opens the log of what is to be kept, before anything is measured.
+    fn log(&self, drawn: &[Drawn<'_>], about: &About) -> Result<Option<Log>> {
+        let Some(path) = &self.options.record else { return Ok(None) };
+        let [drawn] = drawn else {
             return Err(Error::new(
-                format!("--record takes one table, {} were measured", samples.len()),
+                format!("--record takes one table, {} are selected", drawn.len()),
                 "--backend, --version and --table narrow the selection",
             ));
         };
-        let mut log = Log::open(table, about)?;
-        for point in &sample.points {
-            log.add(point.point.key.iter().cloned().collect(), &point.answer)?;
+        let table = drawn.file.table.as_str();
+        if path.file_stem().is_none_or(|stem| stem != table) {
+            let message = format!("--record {}: the table is {table}", path.display());
+            return Err(Error::new(message, format!("record into DIR/{table}.parquet")));
+        }
+        if let Some(why) = &about.busy {
+            return Err(Error::new(
+                format!("nothing is recorded: {why}"),
+                "wait until the card is free, or measure without --record",
+            ));
+        }
+        Log::open(path, about).map(Some)
+    }
+
+    /// Writes the table of what was kept; where nothing was, there is none.
+    fn finish(&self, log: &Log, sample: &Sample) -> Result<()> {
+        if log.is_empty() {
+            return Ok(());
         }
         let file = &sample.file;
         let spec = self.specs.tables.get(&file.table).ok_or_else(|| {
@@ -258,7 +278,12 @@ impl<'a> Job<'a> {
             table: &file.table,
             framework: &file.place.backend,
             version: &file.place.version,
-            plan: &format!("points of {}, seed {}, measured again", file.entry.path, sample.seed),
+            plan: &format!(
+                "points of {} measured again by perfdb-gate, last with seed {}: {}",
+                file.entry.path,
+                sample.seed,
+                sample.verdict.outcome.name()
+            ),
             cases: None,
             complete: false,
         };
@@ -269,10 +294,14 @@ impl<'a> Job<'a> {
         &self,
         drawn: Drawn<'_>,
         device: &mut dyn Device,
+        log: &mut Option<Log>,
         progress: &dyn Fn(usize),
     ) -> Result<Sample> {
         let limits = &self.specs.recipes.judge;
-        let bands: Vec<&Band> = drawn.points.iter().filter_map(|(_, b)| b.as_ref()).collect();
+        // A proxy is not judged, so it adds nothing to what the sample can tell.
+        let proxy = |p: &Point| p.work.as_ref().is_some_and(|w| w.proxy.is_some());
+        let judged = drawn.points.iter().filter(|(point, _)| !proxy(point));
+        let bands: Vec<&Band> = judged.filter_map(|(_, b)| b.as_ref()).collect();
         let power = power(&bands, limits);
         let controls = controls(&drawn.points);
         let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
@@ -304,11 +333,17 @@ impl<'a> Job<'a> {
                 Err(Fault::Point(why)) => Err(why),
                 Err(Fault::Device(e)) => return Err(e),
             };
+            // A proxy's time is not that of the kernel that its row names.
+            if let Some(log) = log.as_mut().filter(|_| proxied(&answer).is_none()) {
+                log.add(point.key.iter().cloned().collect(), &answer)?;
+            }
             points.push(Measured { point, answer, band });
             progress(points.len());
         }
         pass(device)?;
-        passes.retain(|times| times.len() > 1);
+        // One that could not be measured each time says nothing of the time between.
+        let most = passes.iter().map(Vec::len).max().unwrap_or(0);
+        passes.retain(|times| times.len() == most && most > 1);
         let trouble = trouble(device.about(), &points);
         Ok(Sample {
             file: drawn.file.clone(),
@@ -344,6 +379,10 @@ fn controls(points: &[(Point, Option<Band>)]) -> Vec<Point> {
         (1..=count).map(|i| by_latency[i * by_latency.len() / (count + 2)].clone()).collect();
     controls.iter_mut().filter_map(|c| c.work.as_mut()).for_each(|w| w.rested = true);
     controls
+}
+
+fn proxied(answer: &std::result::Result<Answer, String>) -> Option<&str> {
+    answer.as_ref().ok()?.proxy.as_deref()
 }
 
 /// What the device says against what it measured.

@@ -17,6 +17,9 @@ pub struct Remeasured {
     pub states: Vec<(&'static str, State)>,
     /// By table.
     pub samples: Vec<Sample>,
+    /// Paths of the selected tables that nothing was drawn from: no recipe tells how their rows were
+    /// measured, the device cannot, or no row is selected.
+    pub unmeasured: Vec<String>,
 }
 
 impl Remeasured {

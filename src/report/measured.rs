@@ -45,6 +45,8 @@ pub(super) struct Summary<'a> {
     settings: &'a BTreeMap<String, String>,
     states: BTreeMap<&'static str, &'a State>,
     tables: Vec<Judged<'a>>,
+    /// Selected tables that nothing was measured of.
+    unmeasured: &'a [String],
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -117,6 +119,7 @@ pub(super) fn summary(remeasured: &Remeasured) -> Summary<'_> {
         settings: &remeasured.about.settings,
         states: remeasured.states.iter().map(|(when, state)| (*when, state)).collect(),
         tables: remeasured.samples.iter().map(judged).collect(),
+        unmeasured: &remeasured.unmeasured,
     }
 }
 
@@ -155,7 +158,11 @@ pub(super) fn headline(remeasured: &Remeasured) -> String {
         format!("{} ({bias}, {})", v.outcome.name(), plural(v.judged, "point"))
     };
     let told: Vec<String> = remeasured.samples.iter().map(table).collect();
-    format!("measured again on {}: {}", remeasured.about.name, told.join(", "))
+    let left = match remeasured.unmeasured.len() {
+        0 => String::new(),
+        n => format!("; {} not measured", plural(n, "table")),
+    };
+    format!("measured again on {}: {}{left}", remeasured.about.name, told.join(", "))
 }
 
 /// The report a person reads.
@@ -173,6 +180,15 @@ pub(super) fn write(out: &mut String, remeasured: &Remeasured, paint: &Paint) {
     }
     for sample in &remeasured.samples {
         write_sample(out, sample, paint);
+    }
+    if !remeasured.unmeasured.is_empty() {
+        let _ = writeln!(
+            out,
+            "\nnot measured, since no recipe tells how, this device cannot or no row is selected:"
+        );
+        for path in &remeasured.unmeasured {
+            let _ = writeln!(out, "  {}", clean(path));
+        }
     }
 }
 
@@ -240,7 +256,7 @@ fn write_points(out: &mut String, sample: &Sample, paint: &Paint) {
     let _ = writeln!(
         out,
         "{}",
-        paint.dim("    recorded ms  measured ms   ratio  its samples      2 %     W   MHz")
+        paint.dim("    recorded ms  measured ms   ratio  its samples      2 %  W now/then   MHz")
     );
     let mut points: Vec<&Measured> = sample.points.iter().collect();
     points.sort_by(|a, b| a.point.recorded_ms.total_cmp(&b.point.recorded_ms));
@@ -267,6 +283,10 @@ fn write_points(out: &mut String, sample: &Sample, paint: &Paint) {
         let (low, high) = measured.interval(sample.confidence).unwrap_or((ratio, ratio));
         let two = if measured.within_2_percent() == Some(true) { "yes" } else { "no" };
         let figure = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.0}"));
+        let watts = |now: Option<f64>, then: Option<f64>| match (now, then) {
+            (None, None) => "-".to_owned(),
+            (now, then) => format!("{}/{}", figure(now), figure(then)),
+        };
         let what = match (measured.standing(), measured.proxy()) {
             (Standing::Beyond, _) => "  beyond reruns".to_owned(),
             (_, Some(why)) => format!("  proxy: {why}"),
@@ -275,9 +295,9 @@ fn write_points(out: &mut String, sample: &Sample, paint: &Paint) {
         let note = answer.note.as_ref().map_or(String::new(), |n| format!("  ({n})"));
         let _ = writeln!(
             out,
-            "    {:>11.6}  {ms:>11.6}  {ratio:>6.3}  {low:.3} … {high:.3}  {two:>3}  {:>4}  {:>4}  {}{}",
+            "    {:>11.6}  {ms:>11.6}  {ratio:>6.3}  {low:.3} … {high:.3}  {two:>3}  {:>10}  {:>4}  {}{}",
             point.recorded_ms,
-            figure(answer.power_w),
+            watts(answer.power_w, point.recorded_w),
             figure(answer.clocks_mhz),
             paint.dim(&key),
             clean(&format!("{what}{note}"))

@@ -86,7 +86,7 @@ impl Meter {
         about.busy = self.busy(&card, others);
     }
 
-    /// Why what is measured now would say little. This process has not used the card yet.
+    /// Why what is measured now would say little. This process has run nothing on the card yet.
     fn busy(&self, card: &Device<'_>, others: usize) -> Option<String> {
         let start = Instant::now();
         let mut most = 0;
@@ -114,23 +114,28 @@ impl Meter {
     /// Waits until what ran before no longer holds the clocks down: they are back some 0.3 s after a
     /// power cap (H200), and a short kernel runs up to 9 % slower until then.
     pub fn rest(&self) {
-        if self.worked_ms.replace(0.0) < QUIET_MS {
+        if self.worked_ms.get() < QUIET_MS {
             return;
         }
         let start = Instant::now();
         // NVML learns of a cap a tenth of a second late.
         std::thread::sleep(LATE);
-        loop {
+        while start.elapsed() < LONGEST_REST {
             let Some(mhz) = self.card().ok().and_then(|c| c.clock_info(Clock::SM).ok()) else {
                 return;
             };
-            let most = self.fastest.get().max(mhz);
-            self.fastest.set(most);
-            if f64::from(mhz) >= RESTED * f64::from(most) || start.elapsed() > LONGEST_REST {
+            self.fastest.set(self.fastest.get().max(mhz));
+            if !self.slowed(mhz) {
+                self.worked_ms.set(0.0);
                 return;
             }
             std::thread::sleep(EVERY);
         }
+    }
+
+    /// Whether an SM clock is one of a card that is held down.
+    pub fn slowed(&self, mhz: u32) -> bool {
+        f64::from(mhz) < RESTED * f64::from(self.fastest.get())
     }
 }
 

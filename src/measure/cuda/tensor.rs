@@ -51,6 +51,7 @@ impl Memory {
 
     /// Takes memory; its content is whatever was there.
     fn take(&self, bytes: usize) -> Result<u64, String> {
+        self.stream.context().bind_to_thread().map_err(|e| told(&e))?;
         let bytes = bytes.max(1).next_multiple_of(ALIGNED);
         let size = match bytes {
             _ if bytes <= SMALL => SMALL_BLOCK,
@@ -71,11 +72,11 @@ impl Memory {
             return Ok(());
         }
         self.blocks.borrow_mut().iter_mut().for_each(|b| b.used = b.bytes);
+        self.stream.context().bind_to_thread().map_err(|e| told(&e))?;
         self.block(APART, APART).map(drop)
     }
 
     fn block(&self, bytes: usize, used: usize) -> Result<u64, String> {
-        self.stream.context().bind_to_thread().map_err(|e| told(&e))?;
         // SAFETY: the block is freed once, when this is dropped.
         let address = unsafe { result::malloc_sync(bytes) }.map_err(|e| told(&e))?;
         self.blocks.borrow_mut().push(Block { address, bytes, used });
@@ -138,8 +139,10 @@ impl<'a> Tensor<'a> {
     /// A tensor of these bytes.
     pub fn holding(memory: &'a Memory, bytes: &[u8]) -> Result<Self, String> {
         let address = memory.take(bytes.len())?;
-        // SAFETY: the tensor is as long as the bytes, which are copied before this returns.
-        unsafe { result::memcpy_htod_sync(address, bytes) }.map_err(|e| told(&e))?;
+        // SAFETY: the tensor is as long as the bytes, which live until the copy is over.
+        unsafe { result::memcpy_htod_async(address, bytes, memory.stream.cu_stream()) }
+            .and_then(|()| memory.stream.synchronize())
+            .map_err(|e| told(&e))?;
         Ok(Self { address, stream: &memory.stream, memory: PhantomData })
     }
 

@@ -15,9 +15,11 @@ use crate::measure::{Answer, SAMPLES, Work};
 /// the better for its length.
 const LONGEST_MS: f64 = 1000.0;
 
-/// Samples of a point that the card rests after each of: they take a quarter of a second each, and
+/// Samples of a point that the card rests before each of: they take a quarter of a second each, and
 /// differ little.
 const RESTED_SAMPLES: u32 = 3;
+/// Samples of a point that are taken again where the card turns out not to have rested.
+const RETAKES: u32 = 3;
 
 /// How long a point runs on for its power, and how often that is read: as the collectors do. NVML's
 /// reading is itself a mean over a second, so it lags behind.
@@ -65,7 +67,8 @@ pub fn measure(
     let samples = if rests { RESTED_SAMPLES } else { SAMPLES };
     let mut answer = Answer::default();
     let mut clocks = Vec::new();
-    for _ in 0..samples {
+    let mut retakes = RETAKES;
+    while answer.samples_ms.len() < samples as usize {
         if let (true, Some(meter)) = (work.rested, meter) {
             meter.rest();
         }
@@ -75,8 +78,16 @@ pub fn measure(
         meter.inspect(|m| m.worked(once * f64::from(warmups)));
         // The collectors wait here, so that the first run starts on an idle card.
         stream.synchronize().map_err(text)?;
-        answer.samples_ms.push(timed(runs)? / work.copies as f64);
+        let ms = timed(runs)? / work.copies as f64;
         let state = meter.map(Meter::state).unwrap_or_default();
+        // NVML told late that the card was still held down: the sample is not of a card at rest.
+        let slowed = meter.zip(state.sm_mhz).is_some_and(|(m, mhz)| m.slowed(mhz));
+        if work.rested && !rests && slowed && retakes > 0 {
+            retakes -= 1;
+            meter.inspect(|m| m.worked(QUIET_MS));
+            continue;
+        }
+        answer.samples_ms.push(ms);
         clocks.extend(state.sm_mhz.map(f64::from));
         answer.throttled.extend(state.throttled);
     }
