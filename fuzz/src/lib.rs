@@ -155,7 +155,7 @@ pub fn report(data: &[u8]) {
     };
     let outcome = report.outcome(Some(Severity::Error));
     for format in [
-        Format::Human { colour: false },
+        Format::Human { colour: false, brief: false },
         Format::Json,
         Format::Sarif,
         Format::Junit,
