@@ -4,8 +4,10 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use common::{SHIPPED, Tree, run};
+use common::{SHIPPED, Tree, gemm, gemm_parquet, run};
+use perfdb_gate::catalog::Format;
 use perfdb_gate::spec::Specs;
+use perfdb_gate::table::{Column, Table, encode};
 use serde_json::Value;
 
 fn selftest(root: &str, more: &[&str]) -> common::Run {
@@ -76,6 +78,77 @@ fn a_gate_that_is_blind_is_told_so() {
     assert_eq!(run.code(), 1);
     assert!(run.out().contains("Structural faults missed"), "{}", run.out());
     assert!(run.out().contains("other-device"), "{}", run.out());
+}
+
+#[test]
+fn damage_fits_the_format_of_the_file() {
+    let tree = Tree::new();
+    let rows: Vec<(u64, f64)> = (1..=40).map(|m| (16 * m, 0.01 * m as f64)).collect();
+    tree.gemm("gemm_perf.txt", gemm(&rows));
+    let root = tree.path().display().to_string();
+    for seed in ["1", "2", "3"] {
+        let run = selftest(&root, &["--format", "json", "--seed", seed]);
+        assert_eq!(run.code(), 0, "{}{}", run.out(), run.err());
+        let planted = |id: &str| {
+            let of = |f: &&Value| f["fault"] == id;
+            let json = run.json();
+            list(&json, "faults").iter().filter(of).map(|f| f["planted"].as_u64().unwrap()).sum()
+        };
+        let planted: [u64; 3] = ["no-bytes", "footer-damaged", "cut-off"].map(planted);
+        // A table's own file is damaged once by each fault.
+        assert_eq!(planted, [1, 0, 0]);
+    }
+}
+
+#[test]
+fn a_copy_that_was_there_is_no_false_alarm_when_it_is_text() {
+    let tree = Tree::new();
+    let rows: Vec<(u64, f64)> = (1..=40).map(|m| (16 * m, 0.01 * m as f64)).collect();
+    let place =
+        |version: &str| format!("systems/data/h200_sxm/gemm/vllm/{version}/gemm_perf.parquet");
+    tree.file(&place("0.24.0"), gemm_parquet(&rows));
+    tree.file(&place("0.25.0"), gemm_parquet(&rows));
+    let root = tree.path().display().to_string();
+    let copied = tree.validate(&["--only", "copied-table"]);
+    assert!(copied.out().contains("copied-table"), "{}", copied.out());
+    let run = selftest(&root, &["--format", "json", "--samples", "2"]);
+    let json = run.json();
+    let copies = list(&json, "false_alarms").iter().filter(|a| a["rule"] == "copied-table");
+    assert_eq!(copies.collect::<Vec<_>>(), [] as [&Value; 0]);
+}
+
+#[test]
+fn a_false_alarm_that_is_an_error_fails() {
+    let tree = Tree::new();
+    // A control that breaks a rule: what that rule says is a false alarm.
+    let faults = "faults:\n\
+        - {id: negative, class: control, plant: {set: {column: [measured], to: -value}}, rows: [1]}\n";
+    tree.file("my/faults.yaml", faults);
+    let rules = tree.path().join("my").display().to_string();
+    let run = selftest(".", &["--samples", "1", "--rules", &rules]);
+    assert_eq!(run.code(), 1, "{}", run.out());
+    assert!(run.out().contains("latency-not-positive"), "{}", run.out());
+}
+
+#[test]
+fn rows_of_whole_numbers_are_repeated_with_what_they_became() {
+    let tree = Tree::new();
+    let text = gemm(&(1..=40).map(|m| (16 * m, m as f64)).collect::<Vec<_>>());
+    let table = Table::decode(text.as_bytes(), Format::Csv, &|name| name == "version").unwrap();
+    assert!(matches!(table.column("latency"), Some(Column::Int { .. })));
+    let bytes = encode(&table.take(&(0..40).collect::<Vec<_>>())).unwrap();
+    tree.file("systems/data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.parquet", bytes);
+    let faults = "faults:\n\
+        - {id: twice, class: structural, finds: [duplicate-key], plant: {repeat: value * by}, rows: [5], by: [3]}\n";
+    tree.file("my/faults.yaml", faults);
+    let rules = tree.path().join("my").display().to_string();
+    let root = tree.path().display().to_string();
+    let run = selftest(&root, &["--samples", "1", "--format", "json", "--rules", &rules]);
+    assert_eq!(run.code(), 0, "{}{}", run.out(), run.err());
+    let (json, id) = (run.json(), "twice");
+    let fault = list(&json, "faults").iter().find(|f| f["fault"] == id).unwrap();
+    assert_eq!((&fault["planted"], &fault["found"]), (&1.into(), &1.into()));
+    assert_eq!(list(&json, "false_alarms"), &[] as &[Value], "{json:#}");
 }
 
 #[test]

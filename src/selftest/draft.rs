@@ -18,7 +18,7 @@ impl Draft {
     /// Some rows of a table, in that order; a row may be there twice.
     pub fn of(table: &Table, rows: &[usize]) -> Self {
         let known = table.columns().filter(|(_, c)| !matches!(c, Column::Other(_)));
-        let columns = known.map(|(name, column)| (name.to_owned(), pick(column, rows)));
+        let columns = known.map(|(name, column)| (name.to_owned(), column.take(rows)));
         Self { rows: rows.len(), columns: columns.collect() }
     }
 
@@ -58,30 +58,6 @@ impl Draft {
         let header = self.columns.iter().map(|(n, _)| n.clone()).collect();
         let row = |row: usize| join(self.columns.iter().map(|(_, c)| cell(c, row)).collect());
         std::iter::once(join(header)).chain((0..self.rows).map(row)).collect()
-    }
-}
-
-fn pick(column: &Column, rows: &[usize]) -> Column {
-    fn of<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {
-        rows.iter().map(|r| values[*r]).collect()
-    }
-    let some = |nulls: &Option<Vec<bool>>| nulls.as_ref().map(|n| of(n, rows));
-    match column {
-        Column::Int { values, nulls } => {
-            Column::Int { values: of(values, rows), nulls: some(nulls) }
-        }
-        Column::Float { values, nulls } => {
-            Column::Float { values: of(values, rows), nulls: some(nulls) }
-        }
-        Column::Bool { values, nulls } => {
-            Column::Bool { values: of(values, rows), nulls: some(nulls) }
-        }
-        Column::Text { codes, dict, .. } => {
-            let codes = of(codes, rows);
-            let nulls = codes.iter().filter(|c| **c == NULL_CODE).count();
-            Column::Text { codes, dict: dict.clone(), nulls }
-        }
-        Column::Other(name) => Column::Other(name.clone()),
     }
 }
 

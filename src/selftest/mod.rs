@@ -63,8 +63,33 @@ struct Clean<'a> {
     /// Its findings by what they are about.
     known: BTreeMap<Subject, Known>,
     findings: &'a [Finding],
-    /// Tables that it says are alike, either way round.
-    alike: BTreeSet<(String, String)>,
+    /// Tables that it says are alike.
+    alike: Alike,
+}
+
+/// Pairs of tables that are alike, either way round, by path without its ending: some faults write a
+/// table as text, and it is the same table.
+#[derive(Debug, Default)]
+struct Alike(BTreeSet<(String, String)>);
+
+impl Alike {
+    fn of(findings: &[Finding]) -> Self {
+        let pair = |f: &Finding| {
+            let other = f.evidence.get("other")?.as_str()?;
+            Some((Self::name(&f.path), Self::name(other)))
+        };
+        let both = |(a, b): (String, String)| [(b.clone(), a.clone()), (a, b)];
+        Self(findings.iter().filter_map(pair).flat_map(both).collect())
+    }
+
+    fn name(path: &str) -> String {
+        let ending = path.strip_suffix(".parquet").or_else(|| path.strip_suffix(".txt"));
+        ending.unwrap_or(path).to_owned()
+    }
+
+    fn holds(&self, a: &str, b: &str) -> bool {
+        self.0.contains(&(Self::name(a), Self::name(b)))
+    }
 }
 
 /// Plants faults and counts what is found of them.
@@ -86,12 +111,6 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
     for finding in &findings {
         known.entry(Subject::of(finding)).or_default().add(finding.clone());
     }
-    let mut alike = BTreeSet::new();
-    for finding in &findings {
-        let Some(other) = finding.evidence.get("other").and_then(|o| o.as_str()) else { continue };
-        alike.insert((finding.path.clone(), other.to_owned()));
-        alike.insert((other.to_owned(), finding.path.clone()));
-    }
     let clean = Clean {
         source: source.as_ref(),
         catalog: &catalog,
@@ -101,7 +120,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
         sketches: &sketches,
         known,
         findings: &findings,
-        alike,
+        alike: Alike::of(&findings),
     };
     let mut scores = Scores::new(specs, options, tables.len(), rows);
     rounds::run(&clean, &tables, options, &mut scores, progress)?;

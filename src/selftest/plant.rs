@@ -5,19 +5,20 @@ use std::str::FromStr;
 
 use pep440_rs::Version;
 
+use super::Alike;
 use super::bed::{Bed, Cell};
 use super::draft::Draft;
 use super::fault::{Class, Copied, Damage, Edit, Other, Plant, Tear, Variant};
 use super::overlay::Change;
 use crate::catalog::{Catalog, Format, TableFile};
-use crate::expr::ExprError;
+use crate::expr::{ExprError, Vals, Value};
 use crate::finding::Brought;
 use crate::sample::Random;
 use crate::sketch::{Sketch, Sketches, Slice};
 use crate::source::Source;
 use crate::spec::{Specs, TableSpec};
 use crate::system::System;
-use crate::table::{Column, Table, TableScope};
+use crate::table::{Table, TableScope};
 
 /// What a fault can be planted in.
 pub struct Ground<'a> {
@@ -30,7 +31,7 @@ pub struct Ground<'a> {
     /// Of the clean state.
     pub sketches: &'a Sketches,
     /// Tables that are alike as it is.
-    pub alike: &'a BTreeSet<(String, String)>,
+    pub alike: &'a Alike,
 }
 
 /// A fault that was planted.
@@ -143,29 +144,15 @@ impl Ground<'_> {
             }
             Plant::Repeat(to) => {
                 let twice: Vec<usize> = all.iter().chain(&rows).copied().collect();
-                let mut cells: Vec<(String, Column)> = Vec::new();
+                // The first copies stay as they were, the second are those that are set.
+                new = (table.rows..twice.len()).collect();
+                draft = Draft::of(&table, &twice);
                 for (name, _) in spec.measures() {
                     let here = Cell { scope: &scope, column: name, by: variant.by };
-                    draft.set(name, &rows, Some(&to.eval(&here)?));
-                    cells.extend(
-                        draft
-                            .columns
-                            .iter()
-                            .position(|(n, _)| n == name)
-                            .map(|at| draft.columns.remove(at)),
-                    );
+                    let value = to.numbers(&here)?;
+                    let value = Vals::Rows(twice.iter().map(|row| value.get(*row)).collect());
+                    draft.set(name, &new, Some(&Value::Number(value)));
                 }
-                // The first copies stay as they were, the second are those that were set.
-                let mut longer = Draft::of(&table, &twice);
-                for (name, column) in cells {
-                    let Some(to) = longer.column(&name) else { continue };
-                    let values: Vec<f64> = rows.iter().map(|r| column.number(*r)).collect();
-                    if let Column::Float { values: all, .. } = to {
-                        all[table.rows..].copy_from_slice(&values);
-                    }
-                }
-                new = (table.rows..table.rows + rows.len()).collect();
-                draft = longer;
             }
             Plant::Retype(retype) => {
                 if !bed.retype(retype, &mut draft) {
@@ -226,6 +213,10 @@ impl Ground<'_> {
     }
 
     fn damaged(&self, damage: Damage, by: Option<f64>, file: &TableFile) -> Option<Planted> {
+        // Text that ends early is torn, which is a fault of its own, and it has no footer.
+        if matches!(damage, Damage::Cut | Damage::Footer) && file.format != Format::Parquet {
+            return None;
+        }
         let mut bytes = self.source.read(&file.entry).ok()?;
         let len = bytes.len();
         match damage {
@@ -273,7 +264,7 @@ impl Ground<'_> {
                 t.table == file.table && differs == wanted && t.format == file.format
             })
             .filter(|t| !reuses(t) && self.source.id(&t.entry) != self.source.id(&file.entry))
-            .filter(|t| !self.alike.contains(&(t.entry.path.clone(), file.entry.path.clone())))
+            .filter(|t| !self.alike.holds(&t.entry.path, &file.entry.path))
             .filter(|t| sketch(t).is_some_and(|s| shared(s, of_file) >= SHARED))
             .collect();
         random.shuffle(&mut others);

@@ -274,7 +274,7 @@ fn is_new(clean: &Clean<'_>, finding: &Finding) -> bool {
     }
     // Of two tables that were alike before, the one that changes now would be told as the later.
     if let Some(other) = finding.evidence.get("other").and_then(|o| o.as_str())
-        && clean.alike.contains(&(other.to_owned(), finding.path.clone()))
+        && clean.alike.holds(other, &finding.path)
     {
         return false;
     }

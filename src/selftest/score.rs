@@ -245,12 +245,14 @@ impl Scores {
         self.faults.iter().map(|f| f.planted).sum()
     }
 
-    /// The exit code: 3 where nothing was planted, 1 where a fault was missed that can always be found.
+    /// The exit code: 3 where nothing was planted, 1 where a fault was missed that can always be
+    /// found, or a false alarm is an error.
     pub fn code(&self) -> u8 {
         let missed = self.missed.iter().any(|m| m.class == Class::Structural);
+        let alarmed = self.alarms.iter().any(|a| a.severity == Severity::Error);
         match self.planted() {
             0 => 3,
-            _ => u8::from(missed),
+            _ => u8::from(missed || alarmed),
         }
     }
 }

@@ -14,7 +14,7 @@ impl Table {
 
 impl Column {
     /// Some rows, in the order given; of a type that is not decoded, still its name alone.
-    fn take(&self, rows: &[usize]) -> Self {
+    pub(crate) fn take(&self, rows: &[usize]) -> Self {
         fn some<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {
             rows.iter().map(|row| values[*row]).collect()
         }
