@@ -216,18 +216,74 @@ fn without_a_base_the_baseline_gates() {
 }
 
 #[test]
+fn traces_are_judged_as_tables_are() {
+    if !has_bash() {
+        return;
+    }
+    let (tree, _) = indebted();
+    tree.file("traces/old/experiment_metrics.csv", "");
+    let before = tree.commit();
+    let push = [("github.event.before", before.as_str())];
+    let traces = |more: &[(&str, &str)]| {
+        let mut all = vec![("traces", "traces")];
+        all.extend(more);
+        act(&tree, &all, &push)
+    };
+    tree.file("words", "that change no trace");
+    tree.commit();
+    let old = traces(&[]);
+    assert_eq!((old.code, old.outputs["verdict"].as_str()), (0, "passed"), "{}", old.log);
+    assert_eq!(traces(&[("gate", "all")]).code, 1);
+    tree.file("traces/new/experiment_metrics.csv", "");
+    tree.commit();
+    for head in ["", "HEAD"] {
+        let new = traces(&[("head-ref", head)]);
+        assert_eq!((new.code, new.outputs["errors"].as_str()), (1, "1"), "{}", new.log);
+        assert!(new.log.contains("new/experiment_metrics.csv"), "{}", new.log);
+        assert!(!new.log.contains("gemm_perf"), "the database is not judged: {}", new.log);
+    }
+}
+
+/// What the hooks' filter leaves out is never judged before a commit.
+#[test]
+fn the_hooks_filter_names_every_file_of_traces() {
+    let read = |path: &str| -> Value {
+        serde_yaml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let hooks = read(".pre-commit-hooks.yaml");
+    let filter = hooks[0]["files"].as_str().unwrap();
+    assert_eq!(hooks[1]["files"], hooks[0]["files"]);
+    let mut seen = 0;
+    for file in std::fs::read_dir("rules/traces").unwrap() {
+        let spec = read(&file.unwrap().path().display().to_string());
+        let files = spec["files"].as_array().or(spec["files"]["names"].as_array());
+        for name in files.into_iter().flatten().map(|n| n.as_str().unwrap()) {
+            // What stands before the part that differs; a rank's file may begin with it.
+            let fixed = name.replace("{dir}", "(?P=dir)");
+            let fixed = fixed.split(['*', '{', '.']).next().unwrap();
+            let fixed = Some(fixed.trim_end_matches("rank")).filter(|f| !f.is_empty());
+            assert!(filter.contains(fixed.unwrap_or("rank")), "{name} is not in {filter}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 10, "{seen}");
+}
+
+#[test]
 fn what_it_cannot_do_is_told_and_nothing_is_run() {
     if !has_bash() {
         return;
     }
     let (tree, _) = indebted();
-    let wrong: [(&[(&str, &str)], &str); 6] = [
+    let wrong: [(&[(&str, &str)], &str); 8] = [
         (&[("job", "guess")], "job takes one of: validate sanity"),
         (&[("gate", "some")], "gate takes one of: new all"),
         (&[("base-ref", "nowhere")], "the clone has no nowhere"),
         (&[("job", "sanity")], "sanity needs base-ref"),
         (&[("args", "--no-such-flag")], "--no-such-flag"),
         (&[("root", "nothing here")], "nothing here"),
+        (&[("traces", "."), ("job", "sanity"), ("base-ref", "HEAD")], "traces is for validate"),
+        (&[("traces", "."), ("system", "h200_sxm")], "system chooses tables"),
     ];
     for (inputs, why) in wrong {
         let run = act(&tree, inputs, &[]);
@@ -235,7 +291,7 @@ fn what_it_cannot_do_is_told_and_nothing_is_run() {
         assert!(run.log.contains(why) && run.log.contains("::error"), "{inputs:?}: {}", run.log);
         assert!(!run.outputs.contains_key("verdict"), "{inputs:?}");
     }
-    for name in ["args", "base-ref", "head-ref", "system", "root", "fail-on", "output"] {
+    for name in ["args", "base-ref", "head-ref", "system", "root", "traces", "fail-on", "output"] {
         act(&tree, &[(name, "x\"; touch pwned; $(touch pwned) `touch pwned` '")], &[]);
         assert!(!tree.path().join("pwned").exists(), "{name}");
     }
