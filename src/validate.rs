@@ -134,12 +134,15 @@ pub(crate) fn judged<R>(
     let (findings, counts) = sink.finish();
     let seen = Looked { job: &job, sketches: &judgement.sketches, findings: &findings };
     let seen = look(&seen)?;
+    // All rules on no table at all is no judgement, though a system's YAML was read.
+    let asked = options.since.is_none() && options.only.is_empty();
+    let files = if tables.is_empty() && asked { 0 } else { judgement.files };
     let report = Report {
         command: "validate",
         rules: job.rules,
         overlays: settings.overlays.clone(),
         tables: tables.len() as u64,
-        files: judgement.files,
+        files,
         rows: judgement.rows,
         findings,
         counts,

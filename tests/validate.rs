@@ -29,6 +29,24 @@ fn exit_codes_follow_the_findings_in_every_format() {
     assert_eq!(warned.validate(&["--fail-on", "warning"]).code(), 1);
 }
 
+/// A system's YAML is a file that was judged, and no table of it was.
+#[test]
+fn a_system_without_tables_is_never_green() {
+    let tree = Tree::new();
+    let l4 = std::fs::read_to_string("systems/l4.yaml").expect("a shipped system");
+    tree.file("systems/l4.yaml", l4.replace("../data/", "data/"));
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
+    let all = tree.validate(&[]);
+    assert_eq!(all.code(), 0, "{}", all.out());
+    assert!(all.out().contains("1 table, 1 row judged"), "{}", all.out());
+    let l4 = tree.validate(&["--system", "l4"]);
+    assert_eq!(l4.code(), 3, "{}", l4.out());
+    assert!(l4.out().starts_with("nothing was checked"), "{}", l4.out());
+    // Rules on systems find what they look for.
+    let systems = tree.validate(&["--system", "l4", "--only", "system-invalid"]);
+    assert_eq!(systems.code(), 0, "{}", systems.out());
+}
+
 #[test]
 fn nothing_checked_is_never_green() {
     let tree = Tree::new();

@@ -286,16 +286,17 @@ fn headline(report: &Report) -> String {
                 0 if report.files > 0 => plural(report.files as usize, "file"),
                 n => plural(n as usize, "table"),
             };
-            format!("{state}{found}; {judged}, {} rows judged", rows(report.rows))
+            format!("{state}{found}; {judged}, {} judged", rows(report.rows))
         }
     }
 }
 
 fn rows(n: u64) -> String {
     match n {
-        0..10_000 => n.to_string(),
-        10_000..1_000_000 => format!("{:.0} k", n as f64 / 1e3),
-        _ => format!("{:.1} M", n as f64 / 1e6),
+        1 => "1 row".to_owned(),
+        0..10_000 => format!("{n} rows"),
+        10_000..1_000_000 => format!("{:.0} k rows", n as f64 / 1e3),
+        _ => format!("{:.1} M rows", n as f64 / 1e6),
     }
 }
 

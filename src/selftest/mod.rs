@@ -36,7 +36,7 @@ use crate::validate::{Job, Judgement, Progress, chosen_rules};
 /// What to plant faults in.
 #[derive(Debug, Default, Clone)]
 pub struct Options {
-    /// The folder or repository; the tables that ship with the program without one.
+    /// The folder or repository; nothing in it is changed.
     pub root: PathBuf,
     /// A commit to read instead of the files on disk.
     pub reference: Option<String>,
