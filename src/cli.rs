@@ -85,7 +85,7 @@ pub struct Validate {
     #[arg(long, value_name = "REF", help_heading = "What to judge")]
     pub since: Option<String>,
     /// Judge end-to-end traces below a folder instead: workload cards, experiment configs and metric
-    /// files.
+    /// files. One thread does it, whatever --threads says.
     #[arg(long, value_name = "DIR", help_heading = "What to judge")]
     #[arg(conflicts_with_all = ["root", "since", "ledger", "system", "backend", "version", "table"])]
     pub traces: Option<PathBuf>,
@@ -310,6 +310,14 @@ pub struct GateArgs {
     pub seed: u64,
 }
 
+/// A file, where standard output will not do.
+fn file_name(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "" | "-" => Err("it needs the name of a file: what is removed is kept there".to_owned()),
+        name => Ok(PathBuf::from(name)),
+    }
+}
+
 /// `FORMAT=FILE`.
 fn report_of(text: &str) -> Result<(FormatName, PathBuf), String> {
     let (format, file) =
@@ -499,7 +507,7 @@ pub struct DedupeArgs {
     #[arg(long, value_name = "COLUMN", help_heading = "How to change it")]
     pub ignore: Vec<String>,
     /// The record of what was removed, a JSON object a line; it must not be there yet.
-    #[arg(long, value_name = "FILE", default_value = "dropped.jsonl")]
+    #[arg(long, value_name = "FILE", default_value = "dropped.jsonl", value_parser = file_name)]
     #[arg(help_heading = "How to change it")]
     pub dropped: PathBuf,
 }

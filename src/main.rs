@@ -334,7 +334,7 @@ fn run_measure(args: &Measure, terminal: TerminalArgs) -> Result<u8> {
 
 fn run_status(args: StatusArgs, terminal: TerminalArgs) -> Result<u8> {
     let format = match args.format {
-        StatusFormat::Human => status::Format::Human,
+        StatusFormat::Human => status::Format::Human { brief: terminal.quiet },
         StatusFormat::Markdown => status::Format::Markdown,
         StatusFormat::Json => status::Format::Json,
     };

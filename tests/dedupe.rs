@@ -39,6 +39,20 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
+fn what_cannot_be_meant_is_refused() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (1, 0.51)]));
+    let unknown = dedupe(&tree, &["--ignore", "kernel_sourse"]);
+    assert_eq!((unknown.code(), unknown.out().as_str()), (2, ""));
+    assert!(unknown.err().contains("did you mean kernel_source?"), "{}", unknown.err());
+    assert_eq!(dedupe(&tree, &["--ignore", "kernel_source"]).code(), 0);
+    let root = tree.path().display().to_string();
+    let stream = common::run(&["dedupe", "--root", &root, "--write", "--dropped", "-"]);
+    assert_eq!((stream.code(), stream.out().as_str()), (2, ""));
+    assert!(stream.err().contains("name of a file"), "{}", stream.err());
+}
+
+#[test]
 fn the_policy_says_which_copy_stays() {
     let all = [(1, 0.51), (2, 0.6), (1, 0.5), (1, 0.52)];
     for (keep, stays) in [

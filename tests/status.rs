@@ -169,3 +169,10 @@ fn names_that_fit_nothing_or_too_much_are_errors() {
         (["--system", "h200_sxm", "--threads", "1"], ["--system", "h200_sxm", "--threads", "4"]);
     assert_eq!(status(&tree, &one).out(), status(&tree, &four).out());
 }
+
+#[test]
+fn quiet_is_the_line_that_sums_it_up() {
+    let quiet = status(&tree(), &["--system", "h200_sxm", "--quiet"]).out();
+    let told = "h200_sxm: 1 table, 3 rows, 1 missing, ";
+    assert!(quiet.starts_with(told) && quiet.lines().count() == 1, "{quiet}");
+}

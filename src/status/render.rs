@@ -1,7 +1,7 @@
 //! A status for people, for a pull request's body, for programs.
 
-use super::{Status, TableStatus};
-use crate::checks::count;
+use super::{Status, TableStatus, VersionStatus};
+use crate::checks::{count, plural};
 use crate::error::Result;
 use crate::report::clean;
 use crate::template::fill;
@@ -11,8 +11,8 @@ const TEMPLATE: &str = include_str!("../../charts/status.md.j2");
 /// How a status is rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// For people.
-    Human,
+    /// For people; brief, the line that sums it up.
+    Human { brief: bool },
     /// For a pull request's body.
     Markdown,
     /// For programs: schema `perfdb-gate/status/v1`.
@@ -26,7 +26,8 @@ pub enum Format {
 /// When a template fails, which is a fault of this program.
 pub fn render(status: &Status, format: Format) -> Result<String> {
     Ok(match format {
-        Format::Human => human(status),
+        Format::Human { brief: true } => headline(status),
+        Format::Human { brief: false } => human(status),
         Format::Markdown => fill("status.md.j2", TEMPLATE, &View::of(status))? + "\n",
         Format::Json => {
             let mut text = serde_json::to_string_pretty(status).unwrap_or_default();
@@ -113,6 +114,19 @@ fn provenance(t: &TableStatus) -> Vec<String> {
         .join(" ");
     let reuse = (!p.reuse.is_empty()).then(|| format!("reuse of {}", p.reuse.join(", ")));
     (!said.is_empty()).then_some(said).into_iter().chain(reuse).collect()
+}
+
+fn headline(status: &Status) -> String {
+    let sum = |of: fn(&VersionStatus) -> usize| status.versions.iter().map(of).sum::<usize>();
+    format!(
+        "{}: {}, {}, {} missing, {}, {}\n",
+        clean(&status.system),
+        plural(sum(|v| v.tables), "table"),
+        plural(sum(|v| v.rows), "row"),
+        count(sum(|v| v.missing)),
+        plural(sum(|v| v.errors), "error"),
+        plural(sum(|v| v.warnings), "warning"),
+    )
 }
 
 fn human(status: &Status) -> String {

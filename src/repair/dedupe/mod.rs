@@ -6,14 +6,17 @@
 
 mod plan;
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Mutex;
 
 use super::restate::Now;
 use super::{Change, Options, Refused, Site};
 use crate::catalog::TableFile;
 use crate::checks::{count, plural};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, unknown};
 use crate::spec::Serves;
+use crate::table::Table;
 
 pub use plan::{Dropped, Keep, Plan};
 
@@ -46,12 +49,17 @@ pub struct Deduped {
 ///
 /// # Errors
 ///
-/// When there is no database, or nothing that the selection names. What is wrong with a table is told
-/// in [`Deduped::refused`].
+/// When there is no database, nothing that the selection names, or a column to ignore that no table
+/// has. What is wrong with a table is told in [`Deduped::refused`].
 pub fn run(options: &Options, policy: Policy) -> Result<Deduped> {
     let site = Site::open(options)?;
+    let columns = Mutex::new(BTreeSet::new());
     let work = |file: &TableFile| {
-        let made = plan::plan(&site, file, &policy);
+        let seen = |table: &Table| {
+            let names = table.columns().map(|(name, _)| name.to_owned());
+            columns.lock().unwrap_or_else(|e| e.into_inner()).extend(names);
+        };
+        let made = plan::plan(&site, file, &policy, &seen);
         made.map_err(|why| Refused { path: file.entry.path.clone(), why })
     };
     let (mut plans, mut refused) = (Vec::new(), Vec::new());
@@ -76,6 +84,13 @@ pub fn run(options: &Options, policy: Policy) -> Result<Deduped> {
             }
             Err(why) => refused.push(why),
         }
+    }
+    let columns = columns.into_inner().unwrap_or_else(|e| e.into_inner());
+    // A name that no table has is a slip of the hand, unless none could be read.
+    if let Some(name) = policy.ignore.iter().find(|name| !columns.contains(*name))
+        && !columns.is_empty()
+    {
+        return Err(unknown("column", name, columns.iter().map(String::as_str)));
     }
     Ok(Deduped { tables: site.tables.len(), plans, refused, policy, change })
 }

@@ -114,13 +114,16 @@ impl Plan {
 /// New bytes of a file.
 type Rewrite = (PathBuf, Vec<u8>);
 
-/// The plan for a table, and its bytes without the rows that go; none where it repeats nothing.
+/// The plan for a table, and its bytes without the rows that go; none where it repeats nothing. `seen`
+/// gets the table that was read.
 pub(super) fn plan(
     site: &Site,
     file: &TableFile,
     policy: &Policy,
+    seen: &dyn Fn(&Table),
 ) -> Result<Option<(Plan, Option<Rewrite>)>, String> {
     let (bytes, table) = site.read(file)?;
+    seen(&table);
     let specs = &site.settings.specs;
     let spec = specs.table(file, Some(&table));
     let system = site.catalog.systems.get(&file.place.system).and_then(|s| s.system.as_ref().ok());
