@@ -295,6 +295,53 @@ fn a_comparison_is_inert_in_every_output() {
     assert!(charts > 0);
 }
 
+#[test]
+fn what_tells_of_tables_is_inert() {
+    let tree = Tree::new();
+    hostile(&tree);
+    let root = tree.path().display().to_string();
+    for format in ["human", "markdown", "json"] {
+        let args = ["status", "--root", &root, "--system", "h200_sxm", "--format", format];
+        let status = run(&args);
+        assert_eq!((status.code(), status.err().as_str()), (0, ""), "{format}");
+        match format {
+            "human" => assert_inert(&status.out(), format),
+            "json" => drop(assert_json(&status.out(), format)),
+            _ => assert_markdown(&status.out(), format),
+        }
+    }
+    for repair in ["dedupe", "convert"] {
+        let told = run(&[repair, "--root", &root]);
+        assert_eq!((told.code(), told.err().as_str()), (1, ""), "{repair}");
+        assert!(told.out().contains("left as it is"), "{}", told.out());
+        assert_inert(&told.out(), repair);
+    }
+}
+
+#[test]
+fn a_report_on_traces_is_inert_in_every_format() {
+    let tree = Tree::new();
+    let harm = quoted(HARM);
+    let card = format!(
+        "version: {harm}\nhf_url: {harm}\nworkload:\n  model: {{phase: {harm}, moe: {harm}, model_family: {harm}, {harm}: {harm}}}\nModel-executor: {{framework: {{name: {harm}}}}}\nmetric_source: {{traces: [{harm}]}}\n"
+    );
+    tree.file(&format!("traces/{HARM}/workload_card.yaml"), card);
+    tree.file(&format!("traces/{HARM}/E1_{HARM}.yaml"), format!("model: {{name: {harm}}}\n"));
+    let row = format!("experiment,tp,{0}\n{0},{0},{0}\n", cell(HARM));
+    tree.file(&format!("traces/{HARM}/experiment_metrics.csv"), row);
+    tree.file("traces/timing_stats_0.json", format!("{{{harm}: {harm}}}"));
+    tree.file("traces/benchmark_data.json", format!("[{HARM}"));
+    let traces = tree.path().join("traces").display().to_string();
+    let page = tree.path().join("page.html");
+    for format in FORMATS {
+        let html = page.to_str().unwrap();
+        let report = run(&["validate", "--traces", &traces, "--format", format, "--html", html]);
+        assert_eq!((report.code(), report.err().as_str()), (1, ""), "{format}");
+        assert_all(format, &report);
+    }
+    assert_page(&std::fs::read_to_string(&page).unwrap());
+}
+
 /// A name that needs no quoting anywhere.
 fn plain(name: &Path) -> bool {
     let name = name.to_str().unwrap();

@@ -1,5 +1,6 @@
-//! What is fuzzed: every reader of bytes that a pull request can bring, and every writer of names that it
-//! can choose. A target panics where the program is wrong: where it would crash, or where a name acts.
+//! What is fuzzed: readers of what a pull request can bring (tables, systems, sidecars, waivers, the
+//! baseline, overlays of the rules, git-LFS pointers), and every writer of names that it can choose. A target
+//! panics where the program is wrong: where it would crash, or where a name acts.
 
 use std::sync::{LazyLock, Once};
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use super::{Status, TableStatus, VersionStatus};
 use crate::checks::{count, plural};
 use crate::error::Result;
-use crate::report::clean;
+use crate::report::{clean, inert_json};
 use crate::template::fill;
 
 const TEMPLATE: &str = include_str!("../../charts/status.md.j2");
@@ -30,9 +30,7 @@ pub fn render(status: &Status, format: Format) -> Result<String> {
         Format::Human { brief: false } => human(status),
         Format::Markdown => fill("status.md.j2", TEMPLATE, &View::of(status))? + "\n",
         Format::Json => {
-            let mut text = serde_json::to_string_pretty(status).unwrap_or_default();
-            text.push('\n');
-            text
+            inert_json(&serde_json::to_string_pretty(status).unwrap_or_default()) + "\n"
         }
     })
 }
