@@ -101,24 +101,41 @@ pub fn classify<'s>(
     }
     let text = text(source, entry, LARGEST_DOCUMENT);
     for (kind, spec) in kinds {
-        let Some(marks) = text.as_ref().map_or(Some(0), |t| marks(t, &spec.files)) else {
+        let Some(marks) = text.as_ref().map_or(Some(Marks::default()), |t| marks(t, &spec.files))
+        else {
             continue;
         };
         let blank = text.as_ref().map_or(true, |t| t.trim().is_empty());
         // Many a file is named as its folder is.
-        let sure = spec.files.sure(name) && (marks == 1 || blank);
-        if marks >= 2 || sure || asked && named(spec) {
+        let sure = spec.files.sure(name) && (marks.own || marks.count >= 2 || blank);
+        let marked = marks.count >= 2 && (asked || marks.own);
+        if marked || sure || asked && named(spec) {
             return file(kind, spec.files.is_template(name), text);
         }
     }
     None
 }
 
-/// How many of the marks begin a line; none where it is a document of another kind.
-fn marks(text: &str, files: &Files) -> Option<usize> {
-    let begins = |mark: &&String| text.lines().any(|l| l.trim_start().starts_with(mark.as_str()));
-    let other = files.not.iter().any(|mark| begins(&mark));
-    (!other).then(|| files.marks.iter().filter(begins).count())
+/// What tells a document's kind.
+#[derive(Default)]
+struct Marks {
+    /// How many of the marks there are.
+    count: usize,
+    /// Whether one is there that no other kind has.
+    own: bool,
+}
+
+/// The marks in a document; none where it is one of another kind.
+fn marks(text: &str, files: &Files) -> Option<Marks> {
+    let begins = |mark: &String| text.lines().any(|l| l.starts_with(mark.as_str()));
+    // At any depth, as it may stand at a wrong one.
+    let within = |mark: &String| text.lines().any(|l| l.trim_start().starts_with(mark.as_str()));
+    let own = |mark: &String| files.own.contains(mark) && within(mark);
+    let other = files.not.iter().any(within);
+    (!other).then(|| Marks {
+        count: files.marks.iter().filter(|m| begins(m) || own(m)).count(),
+        own: files.own.iter().any(within),
+    })
 }
 
 /// Whether a metric file speaks of one of the marks where it begins; one that is empty is one.

@@ -126,7 +126,7 @@ impl<'a> Findings<'a> {
         of: &Checks,
     ) -> Result<(), ExprError> {
         self.problems(read, of.invalid);
-        for broken in broken(&spec.relations, &read.doc.frame, &spec.thresholds)? {
+        for broken in broken(&spec.relations, &spec.derive, &read.doc.frame, &spec.thresholds)? {
             let relation = broken.relation;
             let check = match relation.finds {
                 Finds::Contradiction => of.contradiction,

@@ -60,14 +60,18 @@ impl std::fmt::Display for Cell {
 }
 
 /// Rows of named cells.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Frame<'a> {
     pub rows: usize,
     columns: BTreeMap<String, Vec<Cell>>,
     /// Columns that are text whatever their cells look like.
     texts: BTreeSet<String>,
+    /// By how much values of a column may be rounded; exact without it.
+    half_units: BTreeMap<String, Vec<f64>>,
     /// The machine of each row, where it is known.
     pub systems: Vec<Option<&'a System>>,
+    /// Rows whose machine nothing states: it is the one that such files are mostly of.
+    pub assumed: BTreeSet<usize>,
 }
 
 impl<'a> Frame<'a> {
@@ -83,6 +87,44 @@ impl<'a> Frame<'a> {
             self.texts.insert(name.to_owned());
         }
         self.columns.insert(name.to_owned(), cells);
+    }
+
+    /// Says by how much the values of a column may be rounded.
+    pub fn set_half_units(&mut self, name: &str, half_units: Vec<f64>) {
+        debug_assert_eq!(half_units.len(), self.rows);
+        self.half_units.insert(name.to_owned(), half_units);
+    }
+
+    /// Columns whose values may be rounded.
+    pub fn rounded(&self) -> impl Iterator<Item = &str> {
+        self.half_units.keys().map(String::as_str)
+    }
+
+    /// The cells of some rows, for formulas.
+    pub fn take(&self, rows: &[usize]) -> Self {
+        let columns = self.columns.iter();
+        let columns = columns.map(|(n, c)| (n.clone(), rows.iter().map(|r| c[*r].clone()).collect()));
+        let half = self.half_units.iter();
+        let half = half.map(|(n, h)| (n.clone(), rows.iter().map(|r| h[*r]).collect()));
+        Self {
+            columns: columns.collect(),
+            half_units: half.collect(),
+            texts: self.texts.clone(),
+            ..Self::new(rows.len())
+        }
+    }
+
+    /// The same with a column's values as many half units off.
+    pub fn off_by(&self, name: &str, half_units: f64) -> Self {
+        let mut frame = self.clone();
+        if let (Some(cells), Some(half)) = (frame.columns.get_mut(name), self.half_units.get(name)) {
+            for (cell, half) in cells.iter_mut().zip(half) {
+                if let Cell::Number(n) = cell {
+                    *n += half_units * half;
+                }
+            }
+        }
+        frame
     }
 
     /// The value of a column in a row; null where there is no such column.

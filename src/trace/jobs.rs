@@ -19,13 +19,8 @@ pub(super) fn check(
     if configs.is_empty() {
         return;
     }
-    let is_script = |e: &&Entry| {
-        let name = split(&e.path).2;
-        [".sh", ".slurm", ".sbatch"].iter().any(|end| name.ends_with(end)) && e.size <= LARGEST
-    };
-    for script in files.iter().filter(is_script) {
-        let text = source.read(script).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-        let Some(text) = text else { continue };
+    for script in files.iter().filter(|e| is_script(e)) {
+        let Some(text) = text(source, script) else { continue };
         let named = |c: &&Read<'_>| text.contains(split(&c.path).2);
         // A script that runs several does not say what each is given.
         let [config] = configs.iter().filter(named).collect::<Vec<_>>()[..] else { continue };
@@ -51,6 +46,17 @@ pub(super) fn check(
             message,
         );
     }
+}
+
+/// Whether a file is a script by its name, and no larger than one.
+pub(super) fn is_script(entry: &Entry) -> bool {
+    let name = split(&entry.path).2;
+    [".sh", ".slurm", ".sbatch"].iter().any(|end| name.ends_with(end)) && entry.size <= LARGEST
+}
+
+/// What a script says; none where it cannot be read.
+pub(super) fn text(source: &dyn Source, script: &Entry) -> Option<String> {
+    String::from_utf8(source.read(script).ok()?).ok()
 }
 
 /// The GPUs that a script asks for; none where it does not say, or says two numbers.

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::digits::half_units;
 use super::find::{TraceFile, split};
 use super::frame::{Cell, Frame};
+use super::ranks::run_of;
 use super::reader::Rows;
 use super::spec::{MetricSpec, OF_LIST, Type};
 use super::{Read, system};
@@ -33,11 +35,21 @@ pub(super) fn frame<'a>(
             _ => Cell::Null,
         };
         frame.set(name, cells.iter().map(scaled).collect(), is_text);
+        // Whole numbers are exact.
+        if known.is_none_or(|c| c.kind != Type::Int) {
+            let numbers: Vec<Option<f64>> = cells.iter().map(Cell::number).collect();
+            let half = half_units(&numbers).into_iter().map(|h| h * scale.unwrap_or(1.0));
+            frame.set_half_units(name, half.collect());
+        }
     }
     for (name, lists) in &rows.lists {
         for of in OF_LIST {
             let cells = lists.iter().map(|list| of_list(of, list)).collect();
             frame.set(&format!("{name}_{of}"), cells, false);
+            if of != "n" {
+                let half = lists.iter().map(|list| coarsest(list)).collect();
+                frame.set_half_units(&format!("{name}_{of}"), half);
+            }
         }
     }
     // Text columns that the file lacks are text all the same.
@@ -46,10 +58,14 @@ pub(super) fn frame<'a>(
             frame.set(name, vec![Cell::Null; rows.rows], true);
         }
     }
-    let by_dir: BTreeMap<&str, &Read<'_>> = cards.iter().map(|c| (c.dir_name(), c)).collect();
-    let own = cards.iter().find(|c| c.dir() == split(&file.entry.path).0);
+    let dir = split(&file.entry.path).0;
+    let mut by_dir: BTreeMap<&str, Vec<&Read<'_>>> = BTreeMap::new();
+    for card in cards.iter().filter(|c| !c.template) {
+        by_dir.entry(card.dir_name()).or_default().push(card);
+    }
+    let own = run_of(dir, cards);
     let card = |row: usize| match &spec.card {
-        Some(column) => by_dir.get(frame.cell(column, row).text()?).copied(),
+        Some(column) => nearest(dir, by_dir.get(frame.cell(column, row).text()?)?),
         None => own,
     };
     let of_rows: Vec<Option<&Read<'_>>> = (0..rows.rows).map(card).collect();
@@ -64,15 +80,35 @@ pub(super) fn frame<'a>(
         let is_text = kind.is_some_and(|f| matches!(f.kind, Type::Text | Type::Texts));
         frame.set(&format!("card_{name}"), cells, is_text);
     }
-    frame.systems = (0..rows.rows)
-        .map(|row| {
-            let stated = spec.accelerator_in.as_ref().and_then(|c| frame.cell(c, row).text());
-            let name = stated.or_else(|| of_rows[row].and_then(|c| c.text("accelerator")));
-            system(name.or(spec.accelerator.as_deref()), specs)
-        })
-        .collect();
+    let stated = |row: usize| {
+        let stated = spec.accelerator_in.as_ref().and_then(|c| frame.cell(c, row).text());
+        stated.or_else(|| of_rows[row].and_then(|c| c.text("accelerator")))
+    };
+    let assumed = (0..rows.rows).filter(|row| stated(*row).is_none()).collect();
+    let of_row = |row: usize| system(stated(row).or(spec.accelerator.as_deref()), specs);
+    frame.systems = (0..rows.rows).map(of_row).collect();
+    frame.assumed = assumed;
     frame.derive(&spec.derive, &spec.thresholds)?;
     Ok(frame)
+}
+
+/// Of cards in directories of one name, the one that shares most of its path with a directory; none
+/// where several do.
+fn nearest<'c, 'a>(dir: &str, cards: &[&'c Read<'a>]) -> Option<&'c Read<'a>> {
+    let shared = |card: &Read<'_>| {
+        dir.split('/').zip(card.dir().split('/')).take_while(|(a, b)| a == b).count()
+    };
+    let most = cards.iter().map(|c| shared(c)).max()?;
+    match cards.iter().filter(|c| shared(c) == most).collect::<Vec<_>>()[..] {
+        [card] => Some(card),
+        _ => None,
+    }
+}
+
+/// By how much a value of a list may be rounded, at most; so its mean.
+fn coarsest(list: &[f64]) -> f64 {
+    let numbers: Vec<Option<f64>> = list.iter().copied().map(Some).collect();
+    half_units(&numbers).into_iter().fold(0.0, f64::max)
 }
 
 fn of_list(of: &str, list: &[f64]) -> Cell {

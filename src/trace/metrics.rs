@@ -10,7 +10,7 @@ use super::findings::{Findings, TraceCheck};
 use super::frame::Frame;
 use super::metric_rows::{frame, scale};
 use super::reader::{Rows, read};
-use super::relation::broken;
+use super::relation::{Broken, broken};
 use super::spec::{Finds, MetricSpec, Need};
 use super::tree::brief;
 use crate::checks::{names, plural};
@@ -160,37 +160,54 @@ impl Metrics<'_, '_> {
     }
 
     fn relations(&self, findings: &mut Findings<'_>) -> Result<(), ExprError> {
-        for broken in broken(&self.spec.relations, self.frame, &self.spec.thresholds)? {
-            let relation = broken.relation;
-            let check = match relation.finds {
-                Finds::Contradiction => TraceCheck::MetricContradiction,
-                Finds::Implausible => TraceCheck::MetricImplausible,
-            };
-            let first = broken.says(self.frame, broken.rows[0]);
-            let rows = plural(broken.rows.len(), "row");
-            let message = match (self.rows.rows, broken.rows.len()) {
-                (1, _) | (_, 1) => first,
-                // What holds of the first need not hold of all.
-                _ if broken.named().next().is_some() => format!("{first}; so or alike in {rows}"),
-                _ => format!("{first} in {rows}"),
-            };
-            let show = |row: usize| broken.values(self.frame, row);
-            let of = relation.id.value.as_str();
-            let rows = broken.rows.clone();
-            self.tell(
-                findings,
-                Told {
-                    check,
-                    severity: relation.severity,
-                    of,
-                    message,
-                    rows,
-                    show: &show,
-                    grounds: broken.grounds(),
-                },
-            );
+        let (spec, frame) = (self.spec, self.frame);
+        for broken in broken(&spec.relations, &spec.derive, frame, &spec.thresholds)? {
+            let of_machine = !broken.relation.figures().is_empty();
+            let assumed = |row: &usize| of_machine && frame.assumed.contains(row);
+            let (assumed, stated): (Vec<usize>, Vec<usize>) =
+                broken.rows.iter().copied().partition(assumed);
+            self.broken(findings, &broken, stated, None);
+            self.broken(findings, &broken, assumed, spec.accelerator.as_deref());
         }
         Ok(())
+    }
+
+    /// Tells rows in which a relation does not hold; a warning where they are judged as those of an
+    /// `assumed` accelerator.
+    fn broken(
+        &self,
+        findings: &mut Findings<'_>,
+        broken: &Broken<'_>,
+        rows: Vec<usize>,
+        assumed: Option<&str>,
+    ) {
+        let relation = broken.relation;
+        let check = match relation.finds {
+            Finds::Contradiction => TraceCheck::MetricContradiction,
+            Finds::Implausible => TraceCheck::MetricImplausible,
+        };
+        let Some(first) = rows.first() else { return };
+        let first = broken.says(self.frame, *first);
+        let count = plural(rows.len(), "row");
+        let mut message = match (self.rows.rows, rows.len()) {
+            (1, _) | (_, 1) => first,
+            // What holds of the first need not hold of all.
+            _ if broken.named().next().is_some() => format!("{first}; so or alike in {count}"),
+            _ => format!("{first} in {count}"),
+        };
+        let mut severity = relation.severity;
+        let mut of = relation.id.value.clone();
+        if let Some(name) = assumed {
+            message += &format!(", as {name}: no card says what ran");
+            severity = Some(severity.unwrap_or(Severity::Warning).at_most(Severity::Warning));
+            of += " assumed";
+        }
+        let show = |row: usize| broken.values(self.frame, row);
+        let grounds = broken.grounds();
+        self.tell(
+            findings,
+            Told { check, severity, of: &of, message, rows, show: &show, grounds },
+        );
     }
 }
 

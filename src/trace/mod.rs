@@ -12,6 +12,7 @@
 mod cells;
 mod charts;
 mod config;
+mod digits;
 mod document;
 mod field;
 mod find;

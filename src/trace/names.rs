@@ -34,7 +34,12 @@ fn number_at(name: &str, at: usize, length: usize) -> Option<u64> {
     if !starts || BARE.contains(&word.to_ascii_lowercase().as_str()) {
         return None;
     }
-    let digits = rest.strip_prefix(['_', '-', '=']).unwrap_or(rest);
+    let digits = match rest.strip_prefix(['_', '-', '=']) {
+        Some(digits) => digits,
+        // `b200` is a GPU.
+        None if length == 1 => return None,
+        None => rest,
+    };
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     let after = digits[end..].chars().next();
     // `tp_2.5` and `tp4x` are something else.
@@ -94,6 +99,7 @@ mod tests {
             ("llama-mscclpp-4gpu-tp2", "tp", Some(2)),
             ("llama-3.1-8b-4gpu", "b", None),
             ("llama-b_4-s_512", "b", Some(4)),
+            ("llama8b-vllm-b200-tp4", "b", None),
             ("llama-fsdp_4", "dp", None),
             ("llama-hybrid_fsdp_tp_4", "tp", None),
             ("Zero_3-DP_8-Perlmutter", "dp", Some(8)),

@@ -39,13 +39,18 @@ pub(super) fn check(
             }
         }
         let run = run_of(dir, cards).or_else(|| run_of(dir, configs));
-        if let Some((run, world)) = run.and_then(|run| Some((run, world(run)?))) {
+        if let Some((run, world)) = run.and_then(|run| Some((run, world(run, &group)?))) {
             complete(dir, pattern, &group, run, world, findings);
         }
         if let Some(list) = specs.ranks.iterations.get(pattern) {
             iterations(dir, list, &group, found, configs, findings);
         }
     }
+}
+
+/// Whether a file's name is that of a rank's file.
+pub(super) fn is_of_rank(name: &str, specs: &TraceSpecs) -> bool {
+    specs.ranks.files.iter().any(|pattern| rank(name, pattern).is_some())
 }
 
 /// The rank in a file's name, where a pattern fits it.
@@ -61,7 +66,7 @@ fn is_empty(entry: &Entry) -> bool {
 }
 
 /// The document that describes the run in a directory: in it, or in the nearest above that has one.
-fn run_of<'c, 'a>(dir: &str, documents: &'c [Read<'a>]) -> Option<&'c Read<'a>> {
+pub(super) fn run_of<'c, 'a>(dir: &str, documents: &'c [Read<'a>]) -> Option<&'c Read<'a>> {
     let mut dir = dir;
     loop {
         let mut here = documents.iter().filter(|d| d.dir() == dir && !d.template);
@@ -73,12 +78,17 @@ fn run_of<'c, 'a>(dir: &str, documents: &'c [Read<'a>]) -> Option<&'c Read<'a>> 
     }
 }
 
-/// How many ranks a run has: its units where they are what its plan needs, else the plan.
-fn world(run: &Read<'_>) -> Option<u64> {
+/// How many ranks a run has: its units where they are what its plan needs, or all units of its host
+/// where as many have a file; else the plan.
+fn world(run: &Read<'_>, group: &Group<'_>) -> Option<u64> {
     let plan = run.number("world")?;
     let with_experts = run.number("ep").map_or(plan, |ep| plan * ep);
     let units = run.number("total_count");
-    let world = units.filter(|u| *u == with_experts).unwrap_or(plan);
+    let host = |u: f64| {
+        let of_a_host = u > plan && u % plan == 0.0 && run.number("count_per_node") >= Some(u);
+        of_a_host && group.len() as f64 == u
+    };
+    let world = units.filter(|u| *u == with_experts || host(*u)).unwrap_or(plan);
     // No machine has more.
     (1.0..=1e6).contains(&world).then_some(world as u64)
 }
@@ -141,7 +151,7 @@ fn iterations(
         let message = format!("{list} has {}", told.join(", "));
         findings.say_of(TraceCheck::Ranks, None, &entry.path, "iterations", None, message);
     }
-    let config = configs.iter().find(|c| c.dir() == dir);
+    let config = run_of(dir, configs);
     let asked = config.and_then(|c| Some((c, c.number("profile_iterations")?)));
     if let (Some((config, asked)), [count]) = (asked, &counts.keys().collect::<Vec<_>>()[..])
         && asked != **count as f64

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use super::frame::{Cell, Frame, View};
-use super::spec::{Relation, Threshold};
-use crate::expr::ExprError;
+use super::spec::{Derived, Relation, Threshold};
+use crate::expr::{Expr, ExprError};
 use crate::system::System;
 
 /// Rows in which a relation does not hold.
@@ -24,20 +24,19 @@ pub struct Broken<'a> {
 /// When a formula mixes what cannot be compared.
 pub fn broken<'s>(
     relations: &'s [Relation],
+    derive: &[Derived],
     frame: &Frame<'_>,
     thresholds: &'s BTreeMap<String, Threshold>,
 ) -> Result<Vec<Broken<'s>>, ExprError> {
     let mut all = Vec::new();
     for relation in relations {
         let mut rows = Vec::new();
-        let figures = |f: &&str| !f.starts_with("threshold.");
-        let fields: BTreeSet<&str> =
-            relation.formulas().flat_map(|e| e.fields()).filter(figures).collect();
+        let fields = relation.figures();
         for (system, among) in machines(frame, !fields.is_empty()) {
             let view = View { frame, system, thresholds };
             let known = |field: &&str| system.is_some_and(|s| s.figure(field).is_some());
             if fields.iter().all(known) {
-                rows.extend(wrong(relation, &view)?.into_iter().filter(|row| among.contains(row)));
+                rows.extend(wrong(relation, derive, &view)?.into_iter().filter(|row| among.contains(row)));
             }
         }
         rows.sort_unstable();
@@ -61,7 +60,11 @@ fn machines<'a>(frame: &Frame<'a>, apart: bool) -> Vec<(Option<&'a System>, BTre
     by_name.into_values().collect()
 }
 
-fn wrong(relation: &Relation, view: &View<'_>) -> Result<Vec<usize>, ExprError> {
+fn wrong(
+    relation: &Relation,
+    derive: &[Derived],
+    view: &View<'_>,
+) -> Result<Vec<usize>, ExprError> {
     let mut open: Vec<usize> = match &relation.filter {
         None => (0..view.frame.rows).collect(),
         Some(filter) => {
@@ -78,15 +81,57 @@ fn wrong(relation: &Relation, view: &View<'_>) -> Result<Vec<usize>, ExprError> 
         let holds = holds.mask(view)?;
         open.retain(|row| !holds.get(*row));
     }
-    if let Some((left, right)) = &relation.equal {
-        let (left, right) = (left.numbers(view)?, right.numbers(view)?);
-        open.retain(|row| {
-            let (a, b) = (left.get(*row), right.get(*row));
-            // What cannot be worked out (0 / 0) is not judged.
-            !a.is_nan() && !b.is_nan() && (a - b).abs() > relation.within * a.abs().max(b.abs())
-        });
+    if let Some(equal) = &relation.equal {
+        let (left, right) = (equal.0.numbers(view)?, equal.1.numbers(view)?);
+        let within = |row: usize| relation.within * left.get(row).abs().max(right.get(row).abs());
+        // What cannot be worked out (0 / 0) is not judged.
+        open.retain(|row| (left.get(*row) - right.get(*row)).abs() > within(*row));
+        let rounding = rounding(equal, derive, view, &open)?;
+        let beyond = |(row, rounding): &(usize, f64)| {
+            (left.get(*row) - right.get(*row)).abs() > within(*row) + rounding
+        };
+        open = open.into_iter().zip(rounding).filter(beyond).map(|(row, _)| row).collect();
     }
     Ok(open)
+}
+
+/// By how much two formulas may differ, in some rows, because the values that they read are rounded:
+/// what half a unit of each does, added up.
+fn rounding(
+    equal: &(Expr, Expr),
+    derive: &[Derived],
+    view: &View<'_>,
+    rows: &[usize],
+) -> Result<Vec<f64>, ExprError> {
+    let mut sums = vec![0.0; rows.len()];
+    if rows.is_empty() {
+        return Ok(sums);
+    }
+    let mut read: BTreeSet<&str> = equal.0.columns().into_iter().chain(equal.1.columns()).collect();
+    for derived in derive.iter().rev() {
+        if read.contains(derived.name.as_str()) {
+            read.extend(derived.is.columns());
+        }
+    }
+    let frame = view.frame.take(rows);
+    let apart = |frame: &Frame<'_>| -> Result<Vec<f64>, ExprError> {
+        let view = View { frame, system: view.system, thresholds: view.thresholds };
+        let (left, right) = (equal.0.numbers(&view)?, equal.1.numbers(&view)?);
+        Ok((0..rows.len()).map(|row| left.get(row) - right.get(row)).collect())
+    };
+    let as_written = apart(&frame)?;
+    for name in frame.rounded().filter(|name| read.contains(name)) {
+        let mut most = vec![0.0f64; rows.len()];
+        for half_units in [-1.0, 1.0] {
+            let mut off = frame.off_by(name, half_units);
+            off.derive(derive, view.thresholds)?;
+            for ((most, a), b) in most.iter_mut().zip(apart(&off)?).zip(&as_written) {
+                *most = most.max((a - b).abs());
+            }
+        }
+        sums.iter_mut().zip(most).for_each(|(sum, most)| *sum += most);
+    }
+    Ok(sums)
 }
 
 impl Broken<'_> {

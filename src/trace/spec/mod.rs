@@ -37,11 +37,14 @@ pub struct TraceSpecs {
 pub struct Files {
     /// Globs over the file's name; `{dir}` stands for the name of its directory.
     pub names: Vec<String>,
-    /// Of documents: lines that begin a section; one of them tells a file whose name fits, two tell
-    /// a file of any name. Of metric files: words of which one is near the start, where many a
+    /// Of documents: lines that begin a section at the top; two tell a file of any name, where
+    /// traces are not asked for with one of `own`. Of metric files: words of which one is near the start, where many a
     /// project may have a file of such a name.
     #[serde(default)]
     pub marks: Vec<String>,
+    /// Lines of documents of this kind and no other, at any depth; one tells a file whose name fits.
+    #[serde(default)]
+    pub own: Vec<String>,
     /// Lines of documents of another kind.
     #[serde(default)]
     pub not: Vec<String>,

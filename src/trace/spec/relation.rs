@@ -64,6 +64,12 @@ impl Relation {
         self.filter.iter().chain(self.demands())
     }
 
+    /// The machine's figures that it reads.
+    pub fn figures(&self) -> BTreeSet<&str> {
+        let fields = self.formulas().flat_map(|e| e.fields());
+        fields.filter(|f| !f.starts_with("threshold.")).collect()
+    }
+
     /// The thresholds that it reads.
     pub fn thresholds(&self) -> BTreeSet<&str> {
         let fields = self.formulas().flat_map(|e| e.fields());

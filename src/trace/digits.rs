@@ -1,0 +1,47 @@
+//! How exactly numbers are written: what a writer rounded away is no contradiction.
+
+/// Half a unit of the last digit of each value of one column, by which what was measured may differ
+/// from it; 0 where there is no number.
+///
+/// A column has one writer, which rounds to so many decimals or to so many digits. Files leave zeros
+/// at the end out, so the most that any value has is what all have; of both ways the coarser counts.
+pub fn half_units(values: &[Option<f64>]) -> Vec<f64> {
+    let written = |n: f64| {
+        let text = n.abs().to_string();
+        let decimals = text.split_once('.').map_or(0, |(_, after)| after.len());
+        let digits = text.trim_start_matches(['0', '.']).chars().filter(char::is_ascii_digit);
+        (decimals as i32, digits.count() as i32)
+    };
+    let finite = || values.iter().flatten().copied().filter(|n| n.is_finite());
+    let decimals = finite().map(|n| written(n).0).max().unwrap_or(0);
+    let digits = finite().map(|n| written(n).1).max().unwrap_or(0);
+    let half = |n: f64| {
+        let by_decimals = 10f64.powi(-decimals);
+        let leading = if n == 0.0 { f64::MIN } else { n.abs().log10().floor() };
+        0.5 * by_decimals.max(10f64.powf(leading - f64::from(digits) + 1.0))
+    };
+    values.iter().map(|n| n.filter(|n| n.is_finite()).map_or(0.0, half)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::half_units;
+
+    #[test]
+    fn a_column_is_rounded_to_decimals_or_to_digits() {
+        let of = |values: &[f64]| half_units(&values.iter().copied().map(Some).collect::<Vec<_>>());
+        let near = |got: Vec<f64>, wanted: &[f64]| {
+            assert_eq!(got.len(), wanted.len());
+            for (a, b) in got.iter().zip(wanted) {
+                assert!((a - b).abs() < 1e-9 * b, "{got:?} {wanted:?}");
+            }
+        };
+        near(of(&[0.03]), &[0.005]);
+        // The second is 12.50 without its zero.
+        near(of(&[0.03, 12.5]), &[0.005, 0.005]);
+        near(of(&[1234.0, 0.01235]), &[0.5, 0.000_005]);
+        near(of(&[100.0, 0.0]), &[0.5, 0.5]);
+        assert!(of(&[20.953_395_2, 0.081_641_868_887_109_95])[0] < 1e-14);
+        assert_eq!(half_units(&[None, Some(f64::NAN)]), [0.0, 0.0]);
+    }
+}
