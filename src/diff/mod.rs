@@ -84,7 +84,7 @@ pub struct TableDiff {
 pub struct FileDiff {
     /// Its path.
     pub path: String,
-    /// Added, deleted or modified.
+    /// Added, deleted, modified; of traces also renamed.
     pub status: Status,
     /// What it is.
     pub role: Role,

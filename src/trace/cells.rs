@@ -19,15 +19,18 @@ impl Metrics<'_, '_> {
     pub(super) fn cells(&self, findings: &mut Findings<'_>) {
         let invalid = TraceCheck::MetricInvalid;
         for (blank, severity, what) in [
-            (true, Severity::Warning, "for what was not measured; null is for that, or an empty cell"),
+            (
+                true,
+                Severity::Warning,
+                "for what was not measured; null is for that, or an empty cell",
+            ),
             (false, Severity::Error, "that is no number"),
         ] {
             let texts = self.rows.texts.iter().filter(|(_, _, text)| is_blank(text) == blank);
             let texts: Vec<_> = texts.collect();
             let Some((column, _, text)) = texts.first() else { continue };
             let cells = plural(texts.len(), "cell");
-            let message =
-                format!("text in {cells} {what}: '{}' in {}", brief(text), brief(column));
+            let message = format!("text in {cells} {what}: '{}' in {}", brief(text), brief(column));
             let rows: BTreeSet<usize> = texts.iter().map(|(_, row, _)| *row).collect();
             let rows: Vec<usize> = rows.into_iter().collect();
             let show = |row: usize| {

@@ -103,7 +103,8 @@ impl<'a> Frame<'a> {
     /// The cells of some rows, for formulas.
     pub fn take(&self, rows: &[usize]) -> Self {
         let columns = self.columns.iter();
-        let columns = columns.map(|(n, c)| (n.clone(), rows.iter().map(|r| c[*r].clone()).collect()));
+        let columns =
+            columns.map(|(n, c)| (n.clone(), rows.iter().map(|r| c[*r].clone()).collect()));
         let half = self.half_units.iter();
         let half = half.map(|(n, h)| (n.clone(), rows.iter().map(|r| h[*r]).collect()));
         Self {
@@ -117,7 +118,8 @@ impl<'a> Frame<'a> {
     /// The same with a column's values as many half units off.
     pub fn off_by(&self, name: &str, half_units: f64) -> Self {
         let mut frame = self.clone();
-        if let (Some(cells), Some(half)) = (frame.columns.get_mut(name), self.half_units.get(name)) {
+        if let (Some(cells), Some(half)) = (frame.columns.get_mut(name), self.half_units.get(name))
+        {
             for (cell, half) in cells.iter_mut().zip(half) {
                 if let Cell::Number(n) = cell {
                     *n += half_units * half;

@@ -92,14 +92,19 @@ pub(super) fn frame<'a>(
     Ok(frame)
 }
 
-/// Of cards in directories of one name, the one that shares most of its path with a directory; none
-/// where several do.
+/// Of cards in directories of one name, the one that is the fewest steps up and down from a
+/// directory; none where several are.
 fn nearest<'c, 'a>(dir: &str, cards: &[&'c Read<'a>]) -> Option<&'c Read<'a>> {
-    let shared = |card: &Read<'_>| {
-        dir.split('/').zip(card.dir().split('/')).take_while(|(a, b)| a == b).count()
+    fn steps(path: &str) -> Vec<&str> {
+        path.split('/').filter(|s| !s.is_empty()).collect()
+    }
+    let apart = |card: &Read<'_>| {
+        let (from, to) = (steps(dir), steps(card.dir()));
+        let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+        from.len() + to.len() - 2 * shared
     };
-    let most = cards.iter().map(|c| shared(c)).max()?;
-    match cards.iter().filter(|c| shared(c) == most).collect::<Vec<_>>()[..] {
+    let least = cards.iter().map(|c| apart(c)).min()?;
+    match cards.iter().filter(|c| apart(c) == least).collect::<Vec<_>>()[..] {
         [card] => Some(card),
         _ => None,
     }

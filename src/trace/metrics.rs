@@ -204,10 +204,7 @@ impl Metrics<'_, '_> {
         }
         let show = |row: usize| broken.values(self.frame, row);
         let grounds = broken.grounds();
-        self.tell(
-            findings,
-            Told { check, severity, of: &of, message, rows, show: &show, grounds },
-        );
+        self.tell(findings, Told { check, severity, of: &of, message, rows, show: &show, grounds });
     }
 }
 

@@ -21,6 +21,7 @@ mod frame;
 mod jobs;
 mod metric_rows;
 mod metrics;
+mod moves;
 mod names;
 mod news;
 mod ranks;

@@ -1,10 +1,12 @@
 //! Traces of a pull request: what it brings, and what was wrong before.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::find::Asked;
-use super::{Judged, charts, find, judge};
+use super::find::{Asked, Kind, split};
+use super::moves::Moves;
+use super::{Judged, charts, find, jobs, judge, ranks};
 use crate::catalog::Role;
 use crate::chart::Figure;
 use crate::diff::{FileDiff, State, Status};
@@ -17,7 +19,7 @@ use crate::spec::{Rule, Specs};
 /// What changed of traces.
 #[derive(Debug, Default)]
 pub struct Changed {
-    /// Cards, configs and metric files.
+    /// Cards, configs, metric files, files of ranks, and job scripts that run a config.
     pub files: Vec<FileDiff>,
     /// Each new or not.
     pub findings: Vec<Finding>,
@@ -39,14 +41,15 @@ pub fn changed(
     charts: usize,
 ) -> Result<Changed> {
     let (before, after) = (&base.catalog.others, &head.catalog.others);
-    let files = changed_files(base, before, head, after, specs);
+    let moves = Moves::of(base, before, head, after);
+    let files = changed_files(base, before, head, after, &moves, specs);
     if files.is_empty() {
         return Ok(Changed::default());
     }
     let judged = judge(head.source, after, specs, rules, Asked(None))?;
     let was: Judged = judge(base.source, before, specs, rules, Asked(None))?;
     let mut known: BTreeMap<Subject, Known> = BTreeMap::new();
-    for finding in was.findings {
+    for finding in was.findings.into_iter().map(|f| moves.told_there(f)) {
         known.entry(Subject::of(&finding)).or_default().add(finding);
     }
     let touched: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
@@ -60,33 +63,54 @@ pub fn changed(
     Ok(Changed { files, findings, figures })
 }
 
-/// Cards, configs and metric files that differ.
+/// Files of traces that differ; one that moved is told where it lies now.
 fn changed_files(
     base: State<'_>,
     before: &[Entry],
     head: State<'_>,
     after: &[Entry],
+    moves: &Moves,
     specs: &Specs,
 ) -> Vec<FileDiff> {
+    let of_rank = |e: &Entry| ranks::is_of_rank(split(&e.path).2, &specs.traces);
     let by_path = |files: &'_ [Entry]| -> BTreeMap<String, Entry> {
-        let could_be = files.iter().filter(|e| find::could_be(e, &specs.traces));
-        could_be.map(|e| (e.path.clone(), e.clone())).collect()
+        let could_be =
+            |e: &&Entry| find::could_be(e, &specs.traces) || of_rank(e) || jobs::is_script(e);
+        files.iter().filter(could_be).map(|e| (e.path.clone(), e.clone())).collect()
     };
-    let (before, after) = (by_path(before), by_path(after));
-    let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let (base_files, head_files) = (by_path(before), by_path(after));
+    let paths: BTreeSet<&String> = base_files.keys().chain(head_files.keys()).collect();
+    let moved: BTreeSet<&String> = moves.files.values().collect();
+    // A script is a job by the configs that it names; they are looked for once one changed.
+    let configs: LazyCell<BTreeSet<String>, _> = LazyCell::new(|| {
+        let all = base_files.values().map(|e| (base, e));
+        let all = all.chain(head_files.values().map(|e| (head, e)));
+        let config = |(state, e): (State<'_>, &Entry)| {
+            let file = find::classify(state.source, e, &specs.traces, Asked(None))?;
+            (file.kind == Kind::Config).then(|| split(&e.path).2.to_owned())
+        };
+        all.filter_map(config).collect()
+    });
+    let is_trace = |state: State<'_>, entry: Option<&Entry>| {
+        let Some(entry) = entry else { return false };
+        if jobs::is_script(entry) {
+            let text = (!configs.is_empty()).then(|| jobs::text(state.source, entry)).flatten();
+            return text.is_some_and(|text| configs.iter().any(|c| text.contains(c.as_str())));
+        }
+        of_rank(entry) || find::classify(state.source, entry, &specs.traces, Asked(None)).is_some()
+    };
+    let follows =
+        |path: &String| moves.files.get(path).is_some_and(|to| head_files.contains_key(to));
     let mut files = Vec::new();
     for path in paths {
-        let (was, is) = (before.get(path), after.get(path));
+        let (was, is) = (base_files.get(path), head_files.get(path));
         let status = match (was, is) {
             (Some(a), Some(b)) if base.source.id(a) == head.source.id(b) => continue,
             (Some(_), Some(_)) => Status::Modified,
+            (None, _) if moved.contains(path) => Status::Renamed,
             (None, _) => Status::Added,
+            (Some(_), None) if follows(path) => continue,
             (Some(_), None) => Status::Deleted,
-        };
-        let is_trace = |state: State<'_>, entry: Option<&Entry>| {
-            entry.is_some_and(|e| {
-                find::classify(state.source, e, &specs.traces, Asked(None)).is_some()
-            })
         };
         if is_trace(head, is) || is_trace(base, was) {
             files.push(FileDiff { path: path.clone(), status, role: Role::Trace });

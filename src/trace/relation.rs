@@ -36,7 +36,9 @@ pub fn broken<'s>(
             let view = View { frame, system, thresholds };
             let known = |field: &&str| system.is_some_and(|s| s.figure(field).is_some());
             if fields.iter().all(known) {
-                rows.extend(wrong(relation, derive, &view)?.into_iter().filter(|row| among.contains(row)));
+                rows.extend(
+                    wrong(relation, derive, &view)?.into_iter().filter(|row| among.contains(row)),
+                );
             }
         }
         rows.sort_unstable();
