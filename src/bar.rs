@@ -8,7 +8,7 @@ use perfdb_gate::{remeasure, validate};
 use crate::cli::TerminalArgs;
 
 /// A progress bar on a terminal.
-pub struct Bar(pub ProgressBar);
+pub struct Bar(ProgressBar);
 
 impl Bar {
     /// A bar that counts `what`; none is shown where there is no terminal, or lines of a log would tear it.
@@ -23,6 +23,13 @@ impl Bar {
             bar.set_style(style);
         }
         Self(bar)
+    }
+}
+
+impl Drop for Bar {
+    /// What a run prints comes after it.
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }
 

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::measure::{Device, Fault, Point};
 use crate::points::Points;
 use crate::record::{Key, Log, Origin, Written};
-use crate::remeasure::{self, Progress};
+use crate::remeasure::Progress;
 use crate::sample::Random;
 use crate::source::{Entry, EntryKind};
 use crate::spec::{Cell, Plan, Specs};
@@ -41,16 +41,19 @@ pub struct Collected {
     pub measured: usize,
     /// Points that this run tried.
     pub now: usize,
-    /// Points of the plan that are not measured.
-    pub missing: usize,
-    /// Those of them that do not fit the device's memory, or that it cannot run.
+    /// Those that are not, since they do not fit the device's memory, or that it cannot run.
     pub unfit: usize,
 }
 
 impl Collected {
+    /// Points of the plan that are not measured.
+    pub fn missing(&self) -> usize {
+        self.planned - self.measured
+    }
+
     /// The exit code: 3 while points of the plan are missing.
     pub fn code(&self) -> u8 {
-        if self.missing > 0 { 3 } else { 0 }
+        if self.missing() > 0 { 3 } else { 0 }
     }
 
     /// What was done, for people.
@@ -63,7 +66,7 @@ impl Collected {
             count(self.measured),
             count(self.planned),
             count(self.now),
-            count(self.missing),
+            count(self.missing()),
         );
         if self.unfit > 0 {
             text += &format!("; {} do not fit this device", count(self.unfit));
@@ -116,15 +119,6 @@ pub fn run(
         now += 1;
         progress.points(now, total);
     }
-    let framework = grid.framework()?;
-    let origin = Origin {
-        table: &plan.table,
-        framework: &framework,
-        version: &grid.file.place.version,
-        plan: &plan.about,
-        cases: Some(works.digest),
-        complete: works.keys.iter().all(|key| log.has(key)),
-    };
     let planned = works.keys.len();
     let measured = works.keys.iter().filter(|key| log.has(key)).count();
     if measured == 0 && now < total {
@@ -133,9 +127,17 @@ pub fn run(
             "give it more --minutes",
         ));
     }
+    let framework = grid.framework()?;
+    let origin = Origin {
+        table: &plan.table,
+        framework: &framework,
+        version: &grid.file.place.version,
+        plan: &plan.about,
+        cases: Some(works.digest),
+        complete: measured == planned,
+    };
     let written = log.finish(&grid.spec, &origin)?;
-    let missing = planned - measured;
-    Ok(Collected { written, planned, measured, now, missing, unfit: works.unfit })
+    Ok(Collected { written, planned, measured, now, unfit: works.unfit })
 }
 
 /// A plan's grid as a table that has no latencies yet.
@@ -158,7 +160,7 @@ struct Works {
 impl<'a> Grid<'a> {
     fn of(specs: &Specs, plan: &'a Plan, device: &dyn Device) -> Result<Self> {
         let about = device.about();
-        let system = specs.systems.iter().find(|(_, s)| remeasure::is(s, &about.name));
+        let system = specs.systems.iter().find(|(_, s)| s.is_device(&about.name));
         let Some((system, _)) = system else {
             return Err(Error::new(
                 format!("no system is known whose device is {}", about.name),

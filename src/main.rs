@@ -152,9 +152,7 @@ fn run_validate(mut args: Validate, terminal: TerminalArgs) -> Result<u8> {
         ledger: args.ledger,
         threads: args.output.threads,
     };
-    let bar = Bar::of("tables", terminal);
-    let outcome = validate::run(&options, &bar);
-    bar.0.finish_and_clear();
+    let outcome = validate::run(&options, &Bar::of("tables", terminal));
     finish_validate(outcome?, args.gate, args.output, terminal)
 }
 
@@ -194,9 +192,7 @@ fn run_sanity(args: Sanity, terminal: TerminalArgs) -> Result<u8> {
         },
         threads: args.output.threads,
     };
-    let bar = Bar::of("tables", terminal);
-    let outcome = sanity::run(&options, &bar);
-    bar.0.finish_and_clear();
+    let outcome = sanity::run(&options, &Bar::of("tables", terminal));
     let (report, figures) = outcome?;
     let drawn = args.output_dir.is_some() || args.output.html.is_some();
     let drawings = match drawn {
@@ -282,10 +278,7 @@ fn run_remeasure(args: Remeasure, terminal: TerminalArgs) -> Result<u8> {
         record: args.record,
     };
     let mut device = open(&args.device)?;
-    let bar = Bar::of("points", terminal);
-    let report = remeasure::run(&options, device.as_mut(), &bar);
-    bar.0.finish_and_clear();
-    let report = report?;
+    let report = remeasure::run(&options, device.as_mut(), &Bar::of("points", terminal))?;
     let outcome = report.outcome(None);
     let drawn = args.output_dir.is_some() || args.output.html.is_some();
     let drawings = match report.remeasured.as_ref().filter(|_| drawn) {
@@ -324,10 +317,7 @@ fn run_measure(args: &Measure, terminal: TerminalArgs) -> Result<u8> {
     // A wrong name is told before a GPU is looked for.
     specs.plan(&options.plan)?;
     let mut device = open(&args.device)?;
-    let bar = Bar::of("points", terminal);
-    let collected = collect::run(&specs, &options, device.as_mut(), &bar);
-    bar.0.finish_and_clear();
-    let collected = collected?;
+    let collected = collect::run(&specs, &options, device.as_mut(), &Bar::of("points", terminal))?;
     report::print(&collected.told())?;
     Ok(collected.code())
 }
@@ -348,10 +338,7 @@ fn run_status(args: StatusArgs, terminal: TerminalArgs) -> Result<u8> {
         rules: args.rules_dir,
         threads: args.threads,
     };
-    let bar = Bar::of("tables", terminal);
-    let status = status::run(&options, &bar);
-    bar.0.finish_and_clear();
-    let status = status?;
+    let status = status::run(&options, &Bar::of("tables", terminal))?;
     print(args.output.as_deref(), status::render(&status, format)?)?;
     Ok(status.code())
 }
@@ -406,10 +393,7 @@ fn run_selftest(args: Selftest, terminal: TerminalArgs) -> Result<u8> {
         SelftestFormat::Json => selftest::Format::Json,
         SelftestFormat::Markdown => selftest::Format::Markdown,
     };
-    let bar = Bar::of("faults", terminal);
-    let scores = selftest::run(&options, &bar);
-    bar.0.finish_and_clear();
-    let scores = scores?;
+    let scores = selftest::run(&options, &Bar::of("faults", terminal))?;
     print(args.output.as_deref(), selftest::render(&scores, format))?;
     Ok(scores.code())
 }

@@ -1,12 +1,13 @@
 //! What a run goes by beside the data: rules with their overlays, waivers, a baseline.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::baseline::Baseline;
 use crate::error::{Error, Result};
 use crate::finding::Sink;
 use crate::source::Source;
-use crate::spec::Specs;
+use crate::spec::{Rule, Specs};
 use crate::waiver::{Applied, Waivers};
 
 /// What a run goes by beside the data.
@@ -86,10 +87,33 @@ impl Settings {
     ///
     /// When a waiver's condition reads what findings do not have.
     pub fn waive(&self, sink: &mut Sink) -> Result<Applied> {
-        let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
-        sink.waive(&self.waivers, today).map_err(|e| {
+        sink.waive(&self.waivers, today()).map_err(|e| {
             let message = format!("{}: {e}", self.waivers.path);
             Error::new(message, "`where` reads rows, severity and evidence")
         })
     }
+
+    /// Applies waivers and the baseline, and judges the waivers themselves by the rules that ran: only
+    /// where those judged the `whole` of what they are for can it be told that one matches nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Settings::waive`].
+    pub fn conclude(&self, sink: &mut Sink, rules: &[Arc<Rule>], whole: bool) -> Result<()> {
+        let applied = self.waive(sink)?;
+        let unused = if whole { applied.unused_by(&self.specs, rules) } else { Vec::new() };
+        let path = self.waivers.path.as_str();
+        for rule in rules {
+            sink.extend(rule.check.waivers(rule, path, &applied.expired, &unused));
+        }
+        if let Some(baseline) = &self.baseline {
+            sink.compare(baseline);
+        }
+        Ok(())
+    }
+}
+
+/// The day, UTC.
+pub(crate) fn today() -> jiff::civil::Date {
+    jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date()
 }

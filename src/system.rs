@@ -36,6 +36,14 @@ impl System {
         Ok(system)
     }
 
+    /// Whether its GPU calls itself so: `devices` are globs, checked when it was parsed.
+    pub fn is_device(&self, name: &str) -> bool {
+        let is = |glob: &String| {
+            globset::Glob::new(glob).is_ok_and(|g| g.compile_matcher().is_match(name))
+        };
+        self.devices.iter().any(is)
+    }
+
     fn flatten(&mut self, path: &str, value: &serde_json::Value) {
         use serde_json::Value;
         match value {

@@ -130,7 +130,9 @@ pub(crate) fn judged<R>(
     let judgement = job.run(&tables, &tables, Sketches::default(), progress)?;
     let mut sink = Sink::default();
     sink.extend(judgement.findings);
-    job.waive(&mut sink, &settings, options)?;
+    // A run over a part of the database, or by some rules, cannot tell what a waiver is for.
+    let whole = options.since.is_none() && options.only.is_empty() && options.skip.is_empty();
+    settings.conclude(&mut sink, &job.rules, whole && options.selection.is_all())?;
     let (findings, counts) = sink.finish();
     let seen = Looked { job: &job, sketches: &judgement.sketches, findings: &findings };
     let seen = look(&seen)?;
@@ -325,23 +327,6 @@ impl Job<'_> {
         let files = self.dirs(&sidecars, &mut findings) + self.systems(&mut findings);
         findings.extend(self.strays());
         Ok(Judgement { findings, files, rows, sketches })
-    }
-
-    /// Applies waivers and the baseline, and judges the waivers themselves.
-    fn waive(&self, sink: &mut Sink, settings: &Settings, options: &Options) -> Result<()> {
-        let applied = settings.waive(sink)?;
-        let path = settings.waivers.path.as_str();
-        // A run over a part of the database, or by some rules, cannot tell what a waiver is for.
-        let whole = options.since.is_none() && options.only.is_empty() && options.skip.is_empty();
-        let whole = whole && options.selection.is_all();
-        let unused = if whole { applied.unused_by(self.specs, &self.rules) } else { Vec::new() };
-        for rule in &self.rules {
-            sink.extend(rule.check.waivers(rule, path, &applied.expired, &unused));
-        }
-        if let Some(baseline) = &settings.baseline {
-            sink.compare(baseline);
-        }
-        Ok(())
     }
 
     /// The tables selected, as indices into the catalog.

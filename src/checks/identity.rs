@@ -89,13 +89,12 @@ pub fn device(rows: &RowContext<'_>) -> Vec<Finding> {
     let (Some(system), Some(named)) = (system, Named::of(rows, "device")) else {
         return Vec::new();
     };
-    let known = matchers(&system.devices);
     let wanted = system.devices.join(" or ");
     named.findings(
         rows,
         "device",
         rows.rule.severity,
-        |name| !known.iter().any(|g| g.is_match(name)),
+        |name| !system.is_device(name),
         |names, n| format!("{} measured on {names}, the system is {wanted}", plural(n, "row")),
     )
 }

@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::measure::{About, Answer};
 use crate::report::write_whole;
+use crate::settings::today;
 use crate::spec::TableSpec;
 use crate::table;
 
@@ -163,8 +164,7 @@ impl Log {
             }
         }
         file.set_len(whole as u64).map_err(failed)?;
-        let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
-        let now = Session { date: today.to_string(), about: about.clone() };
+        let now = Session { date: today().to_string(), about: about.clone() };
         Ok(Self { table: table.to_owned(), file, now, begun: false, sessions, points })
     }
 

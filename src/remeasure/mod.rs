@@ -9,9 +9,8 @@ use std::time::Instant;
 pub use chart::figures;
 pub use outcome::{Remeasured, Sample};
 
-use globset::Glob;
-
 use crate::catalog::{Catalog, TableFile};
+use crate::checks::plural;
 use crate::error::{Error, Result, unknown};
 use crate::expr::Expr;
 use crate::finding::Sink;
@@ -86,7 +85,7 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
     }
     if drawn.is_empty() {
         return Err(Error::new(
-            format!("no row of {} that can be measured is selected", plural_tables(files.len())),
+            format!("no row of {} that can be measured is selected", plural(files.len(), "table")),
             "--where selects rows, rules/recipes.yaml says which can be measured by --device cuda",
         ));
     }
@@ -126,10 +125,6 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
     })
 }
 
-fn plural_tables(n: usize) -> String {
-    crate::checks::plural(n, "table")
-}
-
 struct Job<'a> {
     source: &'a dyn Source,
     specs: &'a Specs,
@@ -154,7 +149,7 @@ impl<'a> Job<'a> {
         let mut files: Vec<&'a TableFile> =
             self.catalog.tables.iter().filter(|t| selected.table(&t.place, &t.table)).collect();
         let named: Vec<String> = files.iter().map(|t| t.place.system.clone()).collect();
-        files.retain(|t| self.system(&t.place.system).is_some_and(|s| is(s, &about.name)));
+        files.retain(|t| self.system(&t.place.system).is_some_and(|s| s.is_device(&about.name)));
         match (files.first(), named.first()) {
             (None, Some(system)) => Err(Error::new(
                 format!("the device is {}, the tables are of {system}", about.name),
@@ -359,14 +354,6 @@ impl<'a> Job<'a> {
             points,
         })
     }
-}
-
-/// Whether the device is the system's GPU.
-pub(crate) fn is(system: &System, device: &str) -> bool {
-    system
-        .devices
-        .iter()
-        .any(|name| Glob::new(name).is_ok_and(|g| g.compile_matcher().is_match(device)))
 }
 
 /// Points to measure over and over: spread over the sample's latencies, none of the longest, since

@@ -99,16 +99,8 @@ pub fn run(options: &Options) -> Result<Report> {
     let judged = judge(source.as_ref(), &files, &settings.specs, &rules, Asked(Some(&name)))?;
     let mut sink = Sink::default();
     sink.extend(judged.findings);
-    let applied = settings.waive(&mut sink)?;
     let whole = options.only.is_empty() && options.skip.is_empty();
-    let unused = if whole { applied.unused_by(&settings.specs, &rules) } else { Vec::new() };
-    for rule in &rules {
-        let path = settings.waivers.path.as_str();
-        sink.extend(rule.check.waivers(rule, path, &applied.expired, &unused));
-    }
-    if let Some(baseline) = &settings.baseline {
-        sink.compare(baseline);
-    }
+    settings.conclude(&mut sink, &rules, whole)?;
     let (findings, counts) = sink.finish();
     Ok(Report {
         command: "validate",
