@@ -139,7 +139,6 @@ impl<'a> Points<'a> {
             weight_fill: own.weight_fill,
             input_fill: own.input_fill,
             cuda_graph: own.cuda_graph,
-            layout: own.layout,
             rested: own.rested,
             warmups: own.warmups,
             runs: whole(cooked.runs.get(row)).filter(|r| (1..=1_000_000).contains(r))? as u32,

@@ -114,6 +114,18 @@ fn what_is_measured_again_is_recorded_as_rows() {
 }
 
 #[test]
+fn another_version_of_the_library_is_told() {
+    let tree = tree();
+    for (version, told) in [("2.10.0", Some("torch 2.10.0")), ("2.11.0", None)] {
+        let mut mock = Mock::new(1.0);
+        mock.about.versions.insert("torch".into(), version.into());
+        let (remeasured, json) = measure(&options(&tree, 20, 1), &mut mock);
+        assert_eq!(remeasured.samples[0].measured_with.as_deref(), told);
+        assert_eq!(json.contains("\"measured_with\": \"torch 2.10.0\""), told.is_some(), "{json}");
+    }
+}
+
+#[test]
 fn a_product_of_no_rows_is_not_measured() {
     let tree = Tree::new();
     let rows: String = (0..20)

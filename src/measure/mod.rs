@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::spec::{Dtype, Fill, Inputs, Layout, Operation};
+use crate::spec::{Dtype, Fill, Inputs, Operation};
 
 /// What a device runs for a point: a recipe with a row's figures in it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -34,8 +34,6 @@ pub struct Work {
     pub input_fill: Fill,
     /// Whether a unit is captured in a CUDA graph.
     pub cuda_graph: bool,
-    /// How the tensors lie in memory.
-    pub layout: Layout,
     /// Whether the card comes to rest before every sample.
     pub rested: bool,
     /// Units run before the timed ones.
@@ -189,7 +187,7 @@ pub enum Fault {
     Device(Error),
 }
 
-/// Samples that are asked for; half of them may be disturbed before the median is.
+/// Samples that are asked for; half of them may be disturbed, or lie badly, before the median is.
 pub const SAMPLES: u32 = 5;
 
 /// Where points are measured.

@@ -60,6 +60,20 @@ def rest():
         time.sleep(0.025)
 
 
+def power_w(run, once):
+    """Mean power over a second of it, read as often as the collectors do; none without NVML's Python module."""
+    watts, start = [], time.monotonic()
+    while time.monotonic() - start < 1:
+        for _ in range(max(1, int(100 / once))):
+            run()
+        torch.cuda.synchronize()
+        try:
+            watts.append(torch.cuda.power_draw() / 1000)
+        except Exception:
+            return None
+    return sum(watts) / len(watts)
+
+
 def measure(request):
     global worked
     work = request.get("work")
@@ -98,7 +112,8 @@ def measure(request):
             run()
         worked += once / 1000 * (work["warmups"] if short else 1)
         samples.append(timed(runs))
-    return {"samples_ms": samples, "proxy": work.get("proxy")}
+    power = power_w(run, once) if request.get("power") else None
+    return {"samples_ms": samples, "power_w": power, "proxy": work.get("proxy")}
 
 
 def main():

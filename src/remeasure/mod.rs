@@ -342,6 +342,7 @@ impl<'a> Job<'a> {
         let trouble = trouble(device.about(), &points);
         Ok(Sample {
             file: drawn.file.clone(),
+            measured_with: another_version(device.about(), drawn.file),
             seed: self.options.seed,
             rows: drawn.rows,
             without_recipe: drawn.without_recipe,
@@ -370,6 +371,15 @@ fn controls(points: &[(Point, Option<Band>)]) -> Vec<Point> {
 
 fn proxied(answer: &std::result::Result<Answer, String>) -> Option<&str> {
     answer.as_ref().ok()?.proxy.as_deref()
+}
+
+/// What the device has in another version than the table: a table lies in a directory of its
+/// backend's, and devices name their libraries and frameworks by the same words.
+fn another_version(about: &About, file: &TableFile) -> Option<String> {
+    let place = &file.place;
+    let (name, version) =
+        about.versions.iter().find(|(name, _)| name.eq_ignore_ascii_case(&place.backend))?;
+    (*version != place.version).then(|| format!("{name} {version}"))
 }
 
 /// What the device says against what it measured.

@@ -34,6 +34,8 @@ impl Remeasured {
 pub struct Sample {
     /// The table.
     pub file: TableFile,
+    /// What the table's version is of, where the device has another version of it: cuBLAS 13.0.2.
+    pub measured_with: Option<String>,
     /// Seed of the draw.
     pub seed: u64,
     /// Rows it was drawn from.

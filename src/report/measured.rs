@@ -54,6 +54,8 @@ struct Judged<'a> {
     path: &'a str,
     verdict: &'static str,
     reasons: &'a [String],
+    /// What the table's version is of, where the device has another.
+    measured_with: Option<&'a str>,
     seed: u64,
     rows: usize,
     without_recipe: usize,
@@ -129,6 +131,7 @@ fn judged(sample: &Sample) -> Judged<'_> {
         path: &sample.file.entry.path,
         verdict: verdict.outcome.name(),
         reasons: &verdict.reasons,
+        measured_with: sample.measured_with.as_deref(),
         seed: sample.seed,
         rows: sample.rows,
         without_recipe: sample.without_recipe,
@@ -226,6 +229,10 @@ fn write_sample(out: &mut String, sample: &Sample, paint: &Paint) {
         line += &format!("; {} rows have no recipe", count(sample.without_recipe));
     }
     let _ = writeln!(out, "{line}");
+    if let Some(with) = &sample.measured_with {
+        let version = &sample.file.place.version;
+        let _ = writeln!(out, "  measured with {}, recorded with {}", clean(with), clean(version));
+    }
     match sample.power.detects {
         Some(detects) => {
             let _ = writeln!(

@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 
 pub use limit::{Limit, Limits, NEAREST};
 pub use plan::{Cell, Draw, Plan};
-pub use recipe::{Dtype, Fill, Inputs, Layout, Margins, Operation, Recipe, Recipes, Spread};
+pub use recipe::{Dtype, Fill, Inputs, Margins, Operation, Recipe, Recipes, Spread};
 pub use rule::{Example, Rule};
 pub use table::{
     Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,

@@ -82,9 +82,6 @@ pub struct Recipe {
     /// Whether the unit was captured in a CUDA graph.
     #[serde(default)]
     pub cuda_graph: bool,
-    /// How the tensors lay in memory.
-    #[serde(default)]
-    pub layout: Layout,
     /// Whether the card came to rest before every sample; collectors go on at once.
     #[serde(default)]
     pub rested: bool,
@@ -171,17 +168,6 @@ pub enum Fill {
     Constant,
     /// Standard normal.
     Normal,
-}
-
-/// How tensors lie in memory: a kernel that touches more pages waits for their addresses.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Layout {
-    /// One after the other.
-    #[default]
-    Packed,
-    /// Far from each other, as in a process that has run for long.
-    Apart,
 }
 
 impl Recipe {

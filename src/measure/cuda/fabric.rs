@@ -15,7 +15,7 @@ use cudarc::nccl::sys;
 use super::tensor::{Memory, Tensor};
 use super::told;
 use crate::measure::{Answer, SAMPLES, Work};
-use crate::spec::{Dtype, Fill, Layout, Operation};
+use crate::spec::{Dtype, Fill, Operation};
 
 /// The first GPUs of this host, joined.
 pub struct Fabric {
@@ -60,12 +60,20 @@ impl Fabric {
         // SAFETY: both lists are as long as they say.
         unsafe { nccl::comm_init_all(comms.as_mut_ptr(), gpus as c_int, devices.as_ptr()) }
             .map_err(failed)?;
-        let rank = |(device, comm): (usize, sys::ncclComm_t)| {
-            let context = CudaContext::new(device)?;
-            Ok(Rank { stream: context.new_stream()?, comm: Comm(comm) })
+        let rank = |device: c_int, comm: &sys::ncclComm_t| {
+            let context = CudaContext::new(device as usize)?;
+            Ok(Rank { stream: context.new_stream()?, comm: Comm(*comm) })
         };
-        let ranks: Result<Vec<Rank>, _> = comms.into_iter().enumerate().map(rank).collect();
-        Ok(Self { ranks: ranks.map_err(|e| told(&e))?, broken: AtomicBool::new(false) })
+        let ranks: Result<Vec<Rank>, _> =
+            devices.iter().zip(&comms).map(|(device, comm)| rank(*device, comm)).collect();
+        let given_up = |e: DriverError| {
+            for comm in &comms {
+                // SAFETY: nothing uses them.
+                let _ = unsafe { nccl::comm_abort(*comm) };
+            }
+            told(&e)
+        };
+        Ok(Self { ranks: ranks.map_err(given_up)?, broken: AtomicBool::new(false) })
     }
 
     /// Whether it can be used.
@@ -75,8 +83,7 @@ impl Fabric {
 
     /// Takes the samples of a collective operation; `count` is the elements of the whole message.
     pub fn measure(&self, work: &Work) -> Result<Answer, String> {
-        let memories: Vec<Memory> =
-            self.ranks.iter().map(|r| Memory::new(&r.stream, Layout::Packed)).collect();
+        let memories: Vec<Memory> = self.ranks.iter().map(|r| Memory::new(&r.stream)).collect();
         let mut buffers = Vec::new();
         for (rank, memory) in self.ranks.iter().zip(&memories) {
             rank.stream.context().bind_to_thread().map_err(|e| told(&e))?;

@@ -11,7 +11,7 @@ use cudarc::driver::CudaStream;
 use super::fp8::{Lt, Plan};
 use super::tensor::{Memory, Tensor};
 use crate::measure::Work;
-use crate::spec::{Dtype, Fill, Layout, Operation};
+use crate::spec::{Dtype, Fill, Operation};
 
 /// cuBLAS's workspace on this generation, as PyTorch sets it.
 const WORKSPACE: u64 = 32 << 20;
@@ -29,7 +29,7 @@ impl Blas {
     /// Opens both on a stream.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Self, String> {
         let failed = |e: cudarc::cublas::result::CublasError| format!("{:?}", e.0);
-        let memory = Memory::new(stream, Layout::Packed);
+        let memory = Memory::new(stream);
         let workspace = Tensor::new(&memory, WORKSPACE, Dtype::Fp8, Fill::Zeros)?.address();
         let handle = blas::create_handle().map_err(failed)?;
         // SAFETY: the handle is new, the stream and the workspace live as long as it does.
@@ -84,7 +84,6 @@ impl<'a> Kernel<'a> {
             return Err("a batched product in fp8 is not among the native kernels".into());
         }
         let tensors = |count: u64, elements: u64, dtype, fill| -> Result<Vec<Tensor<'a>>, String> {
-            memory.next_group()?;
             (0..count).map(|_| Tensor::new(memory, elements, dtype, fill)).collect()
         };
         let held = work.inputs_held();

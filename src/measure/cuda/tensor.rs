@@ -1,7 +1,4 @@
 //! Device memory with given contents, laid out as PyTorch lays it out.
-//!
-//! Where operands lie decides how many pages a kernel touches: a product of 5 µs ran 31.5 to 34.7 µs
-//! for six, in one process of PyTorch, by which of its freed blocks it got (H200).
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -11,7 +8,7 @@ use cudarc::driver::{CudaStream, result};
 
 use super::told;
 use crate::sample::Random;
-use crate::spec::{Dtype, Fill, Layout};
+use crate::spec::{Dtype, Fill};
 
 /// Elements that are drawn; longer tensors repeat them. Their number is prime, so that rows of a
 /// power of two differ.
@@ -26,14 +23,9 @@ const SMALL_BLOCK: usize = 2 << 20;
 const LARGE: usize = 10 << 20;
 const MIDDLE_BLOCK: usize = 20 << 20;
 
-/// What lies between the blocks of a collector that has run for hours: with it, 60 products of under
-/// 0.3 ms ran 2.6 % slower in the median than packed, with an eighth of it 0.1 % (H200).
-const APART: usize = 1 << 30;
-
 /// Memory that tensors are taken from, given back as a whole.
 pub struct Memory {
     stream: Arc<CudaStream>,
-    layout: Layout,
     blocks: RefCell<Vec<Block>>,
 }
 
@@ -45,8 +37,8 @@ struct Block {
 
 impl Memory {
     /// None yet.
-    pub fn new(stream: &Arc<CudaStream>, layout: Layout) -> Self {
-        Self { stream: stream.clone(), layout, blocks: RefCell::default() }
+    pub fn new(stream: &Arc<CudaStream>) -> Self {
+        Self { stream: stream.clone(), blocks: RefCell::default() }
     }
 
     /// Takes memory; its content is whatever was there.
@@ -63,23 +55,9 @@ impl Memory {
             block.used += bytes;
             return Ok(block.address + (block.used - bytes) as u64);
         }
-        self.block(size, bytes)
-    }
-
-    /// What is taken from now on lies in blocks of its own, where the layout asks for that.
-    pub fn next_group(&self) -> Result<(), String> {
-        if self.layout == Layout::Packed {
-            return Ok(());
-        }
-        self.blocks.borrow_mut().iter_mut().for_each(|b| b.used = b.bytes);
-        self.stream.context().bind_to_thread().map_err(|e| told(&e))?;
-        self.block(APART, APART).map(drop)
-    }
-
-    fn block(&self, bytes: usize, used: usize) -> Result<u64, String> {
         // SAFETY: the block is freed once, when this is dropped.
-        let address = unsafe { result::malloc_sync(bytes) }.map_err(|e| told(&e))?;
-        self.blocks.borrow_mut().push(Block { address, bytes, used });
+        let address = unsafe { result::malloc_sync(size) }.map_err(|e| told(&e))?;
+        self.blocks.borrow_mut().push(Block { address, bytes: size, used: bytes });
         Ok(address)
     }
 }

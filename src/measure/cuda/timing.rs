@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use cudarc::driver::sys::{CUevent_flags, CUgraphInstantiate_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaGraph, CudaStream, DriverError};
 
-use super::kernel::Kernel;
+use super::kernel::{Blas, Kernel};
 use super::nvml::{Meter, QUIET_MS};
+use super::tensor::Memory;
 use super::told;
 use crate::measure::{Answer, SAMPLES, Work};
 
@@ -26,32 +27,28 @@ const RETAKES: u32 = 3;
 const POWER_FOR: Duration = Duration::from_secs(1);
 const POWER_EVERY_MS: f64 = 100.0;
 
-/// Takes the samples of a kernel, and its power where that is asked for.
-pub fn measure(
-    stream: &Arc<CudaStream>,
-    kernel: &Kernel<'_>,
-    work: &Work,
+/// Takes the samples of a product, and its power where that is asked for. Each sample is of a kernel
+/// of its own, in the next of the `places`, as long as there are any: where operands lie decides up to
+/// a tenth of a short product's time, and a collector's lay anywhere.
+pub fn measure<'a>(
+    stream: &'a Arc<CudaStream>,
+    places: &'a [Memory],
+    blas: &'a Blas,
+    work: &'a Work,
     meter: Option<&Meter>,
     power: bool,
 ) -> Result<Answer, String> {
-    // Loads and plans: nothing of that may be timed or captured.
-    kernel.launch()?;
-    stream.synchronize().map_err(text)?;
-    if !kernel.computed()? {
-        return Err("the product gave nothing but zeros".into());
-    }
-    let graph = if work.cuda_graph { Some(capture(stream, kernel)?) } else { None };
-    let run = || match &graph {
-        Some(graph) => graph.launch().map_err(text),
-        None => kernel.launch(),
-    };
+    let place = |at: &'a Memory| Placed::new(stream, at, blas, work);
+    let mut places = places.iter();
+    let first = places.next().ok_or("no place for the operands")?;
+    let mut kernels = vec![place(first)?];
     let event = || stream.context().new_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).map_err(text);
     let (start, end) = (event()?, event()?);
     // A unit's mean time over some runs, in ms.
-    let timed = |runs: u32| -> Result<f64, String> {
+    let timed = |kernel: &Placed<'_>, runs: u32| -> Result<f64, String> {
         start.record(stream).map_err(text)?;
         for _ in 0..runs {
-            run()?;
+            kernel.run()?;
         }
         end.record(stream).map_err(text)?;
         stream.synchronize().map_err(text)?;
@@ -59,7 +56,7 @@ pub fn measure(
         meter.inspect(|m| m.worked(elapsed));
         Ok(elapsed / f64::from(runs))
     };
-    let once = timed(1)?;
+    let once = timed(&kernels[0], 1)?;
     let long = once * f64::from(work.runs) > LONGEST_MS;
     let runs = if long { ((LONGEST_MS / once) as u32).max(1) } else { work.runs };
     let warmups = if long { 1 } else { work.warmups };
@@ -69,16 +66,20 @@ pub fn measure(
     let mut clocks = Vec::new();
     let mut retakes = RETAKES;
     while answer.samples_ms.len() < samples as usize {
+        if kernels.len() == answer.samples_ms.len() {
+            kernels.extend(places.next().map(place).transpose()?);
+        }
+        let kernel = &kernels[answer.samples_ms.len() % kernels.len()];
         if let (true, Some(meter)) = (work.rested, meter) {
             meter.rest();
         }
         for _ in 0..warmups {
-            run()?;
+            kernel.run()?;
         }
         meter.inspect(|m| m.worked(once * f64::from(warmups)));
         // The collectors wait here, so that the first run starts on an idle card.
         stream.synchronize().map_err(text)?;
-        let ms = timed(runs)? / work.copies as f64;
+        let ms = timed(kernel, runs)? / work.copies as f64;
         let state = meter.map(Meter::state).unwrap_or_default();
         // NVML told late that the card was still held down: the sample is not of a card at rest.
         let slowed = meter.zip(state.sm_mhz).is_some_and(|(m, mhz)| m.slowed(mhz));
@@ -99,7 +100,7 @@ pub fn measure(
         let started = Instant::now();
         let mut watts = Vec::new();
         while started.elapsed() < POWER_FOR {
-            timed(batch)?;
+            timed(&kernels[0], batch)?;
             watts.extend(meter.state().power_w);
         }
         answer.power_w = mean(&watts);
@@ -108,6 +109,38 @@ pub fn measure(
         answer.note = Some(format!("{runs} runs of a unit of {once:.0} ms, not {}", work.runs));
     }
     Ok(answer)
+}
+
+/// A kernel whose operands are filled, and the graph that runs a unit of it.
+struct Placed<'a> {
+    kernel: Kernel<'a>,
+    graph: Option<CudaGraph>,
+}
+
+impl<'a> Placed<'a> {
+    fn new(
+        stream: &'a Arc<CudaStream>,
+        memory: &'a Memory,
+        blas: &'a Blas,
+        work: &'a Work,
+    ) -> Result<Self, String> {
+        let kernel = Kernel::new(stream, memory, blas, work)?;
+        // Loads and plans: nothing of that may be timed or captured.
+        kernel.launch()?;
+        stream.synchronize().map_err(text)?;
+        if !kernel.computed()? {
+            return Err("the product gave nothing but zeros".into());
+        }
+        let graph = if work.cuda_graph { Some(capture(stream, &kernel)?) } else { None };
+        Ok(Self { kernel, graph })
+    }
+
+    fn run(&self) -> Result<(), String> {
+        match &self.graph {
+            Some(graph) => graph.launch().map_err(text),
+            None => self.kernel.launch(),
+        }
+    }
 }
 
 fn capture(stream: &Arc<CudaStream>, kernel: &Kernel<'_>) -> Result<CudaGraph, String> {
