@@ -26,6 +26,8 @@ struct Cooked<'a> {
     sizes: Vec<(&'a str, Vals<'a, f64>)>,
     copies: Vals<'a, f64>,
     runs: Vals<'a, f64>,
+    /// The rows of which it is a proxy; all where absent.
+    proxies: Option<Vals<'a, bool>>,
 }
 
 impl<'a> Points<'a> {
@@ -104,6 +106,7 @@ impl<'a> Points<'a> {
                     None => Vals::One(1.0),
                 },
                 runs: own.runs.numbers(scope)?,
+                proxies: own.proxy_rows.as_ref().map(|e| e.mask(scope)).transpose()?,
             });
         }
         Ok(Self { path: &file.entry.path, table, latency, kept, recipes: cooked, recipe })
@@ -124,6 +127,7 @@ impl<'a> Points<'a> {
         let cooked = &self.recipes[self.recipe[row]?];
         let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v < 9e15).then_some(v as u64);
         let own = cooked.recipe;
+        let proxy = cooked.proxies.as_ref().is_none_or(|rows| rows.get(row));
         // The libraries count by 32 bits; a product of no rows runs nothing.
         let runs = |v: &u64| *v <= i32::MAX as u64;
         let size = |(name, values): &(&str, Vals<'_, f64>)| {
@@ -142,7 +146,7 @@ impl<'a> Points<'a> {
             rested: own.rested,
             warmups: own.warmups,
             runs: whole(cooked.runs.get(row)).filter(|r| (1..=1_000_000).contains(r))? as u32,
-            proxy: own.proxy.clone(),
+            proxy: own.proxy.clone().filter(|_| proxy),
         })
     }
 

@@ -1,8 +1,9 @@
 //! Stored against measured: a verdict about a sample, with its statistics.
 //!
 //! Single honest reruns differ by several percent, their median hardly. So a table fails when the
-//! whole interval of the median log ratio lies beyond what honest collections differ by (bias), or
-//! when more points leave the band of reruns than chance allows (tail). A machine that was busy,
+//! median log ratio is one that few samples of honest collections show (bias), or when more points
+//! leave the band of reruns than chance allows (tail). It passes when it does not fail and the sample
+//! excludes that it is off by more than a little. A machine that was busy,
 //! throttled or drifted is not the table's fault: inconclusive.
 
 pub mod power;
@@ -11,7 +12,9 @@ pub mod stats;
 use crate::measure::{Answer, Point};
 use crate::noise::Band;
 use crate::spec::Margins;
-use stats::{Interval, at_least, median, median_interval};
+use stats::{
+    Interval, at_least, median, median_error, median_interval, middle_half, normal_within,
+};
 
 /// A point with what was measured.
 #[derive(Debug, Clone)]
@@ -139,6 +142,10 @@ pub struct Verdict {
     pub bias: f64,
     /// Its interval.
     pub interval: Option<Interval>,
+    /// A log ratio that the medians of most honest samples are within, either way.
+    pub allowed: f64,
+    /// The bias of a table, as a log ratio, that the sample excludes.
+    pub excluded: f64,
     /// Points beyond the band of reruns.
     pub beyond: usize,
     /// How likely that many are.
@@ -165,22 +172,40 @@ pub fn judge(
         .collect();
     let logs: Vec<f64> = judged.iter().filter_map(|p| p.ratio()).map(f64::ln).collect();
     let beyond = judged.iter().filter(|p| p.standing() == Standing::Beyond).count();
-    let bands = || judged.iter().filter_map(|p| p.band.as_ref());
-    let honest: f64 = bands().map(|b| power::within(b, 0.02)).sum();
+    let bias = median(&logs);
+    // A few points lie close together by chance: their median is no surer than such points' is.
+    let bands: Vec<&Band> = judged.iter().filter_map(|p| p.band.as_ref()).collect();
+    let half = middle_half(&logs).max(power::middle_half(&bands, limits));
+    let error = median_error(half, logs.len());
+    let honest: f64 = bands.iter().map(|b| power::within(b, 0.02)).sum();
+    let side = normal_within(limits.confidence);
+    let spread = spread(limits, error);
     let mut verdict = Verdict {
         outcome: Outcome::Pass,
         reasons: Vec::new(),
         judged: judged.len(),
-        bias: median(&logs),
-        interval: median_interval(&logs, limits.confidence),
+        bias,
+        interval: (!logs.is_empty()).then(|| Interval {
+            low: bias - side * error,
+            high: bias + side * error,
+            confidence: limits.confidence,
+        }),
+        allowed: normal_within(1.0 - limits.level) * spread,
+        excluded: bias.abs() + side * spread,
         beyond,
         tail: at_least(beyond, judged.len(), limits.tail_share),
         within_2_percent: judged.iter().filter(|p| p.within_2_percent() == Some(true)).count(),
-        honest_within: honest / bands().count().max(1) as f64,
+        honest_within: honest / bands.len().max(1) as f64,
         drift: drift(controls),
     };
     verdict.conclude(&judged, trouble, limits);
     verdict
+}
+
+/// The standard deviation of honest samples' medians: collections differ among themselves, near enough
+/// normally, and a sample's median has its own error on top of that.
+fn spread(limits: &Margins, error: f64) -> f64 {
+    (limits.bias / normal_within(0.95)).hypot(error)
 }
 
 /// The median movement of the controls from their first pass, a later pass each.
@@ -233,15 +258,12 @@ impl Verdict {
     /// What the table does not hold.
     fn wrong(&self, limits: &Margins) -> Vec<String> {
         let mut reasons = Vec::new();
-        if let Some(i) = self.interval
-            && (i.low > limits.bias || i.high < -limits.bias)
-        {
+        if self.bias.abs() > self.allowed {
             reasons.push(format!(
-                "measured times differ by {} in the median ({} to {}), honest collections by up to {:.1} %",
+                "measured times differ by {} in the median, {:.0} of 100 samples of honest collections by at most {}",
                 percent(self.bias),
-                percent(i.low),
-                percent(i.high),
-                limits.bias * 100.0
+                100.0 * (1.0 - limits.level),
+                size(self.allowed)
             ));
         }
         if self.tail < limits.tail_level {
@@ -257,18 +279,11 @@ impl Verdict {
 
     /// Why the sample is too wide to pass.
     fn vague(&self, limits: &Margins) -> Option<String> {
-        let Some(i) = self.interval else {
-            return Some("so few points give no interval: take more".into());
-        };
-        // What passes differs no more than any honest collection does, and excludes what 19 of 20
-        // honest samples do.
-        let wide = i.low < -limits.excludes || i.high > limits.excludes;
-        (wide || self.bias.abs() > limits.most_bias).then(|| {
+        (self.excluded > limits.excludes.ln_1p()).then(|| {
             format!(
-                "the median differs by {} ({} to {}), more than honest collections do, but not for certain: take more points",
+                "the median differs by {}, as in honest samples, but a table that is off by {:.1} % is not excluded: take more points",
                 percent(self.bias),
-                percent(i.low),
-                percent(i.high),
+                limits.excludes * 100.0
             )
         })
     }
@@ -277,6 +292,11 @@ impl Verdict {
 /// A log ratio as a signed percentage.
 pub fn percent(log: f64) -> String {
     format!("{:+.1} %", (log.exp() - 1.0) * 100.0)
+}
+
+/// The size of a log ratio as a percentage.
+pub fn size(log: f64) -> String {
+    format!("{:.1} %", (log.abs().exp() - 1.0) * 100.0)
 }
 
 #[cfg(test)]

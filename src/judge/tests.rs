@@ -3,10 +3,10 @@ use super::*;
 fn limits() -> Margins {
     Margins {
         bias: 0.021,
-        most_bias: 0.025,
+        level: 0.03,
         elsewhere: crate::spec::Spread::default(),
-        excludes: 0.042,
-        confidence: 0.95,
+        excludes: 0.05,
+        confidence: 0.9,
         tail_share: 0.17,
         tail_level: 0.01,
         least_points: 6,
@@ -115,10 +115,24 @@ fn proxies_and_missing_points_are_not_judged() {
 fn a_small_or_wide_sample_says_so() {
     assert_eq!(verdict(&sample(4, 1.0)).outcome, Outcome::Inconclusive);
     let points: Vec<Measured> =
-        (0..10).map(|i| measured(((i as f64 - 4.5) * 0.02).exp())).collect();
+        (0..10).map(|i| measured(((i as f64 - 4.5) * 0.03).exp())).collect();
     let wide = verdict(&points);
     assert_eq!(wide.outcome, Outcome::Inconclusive);
     assert!(wide.reasons[0].contains("take more points"), "{:?}", wide.reasons);
+}
+
+#[test]
+fn a_few_points_that_agree_are_no_surer_than_reruns() {
+    // Six of the same ratio: by their own spread the median would be certain.
+    let six = verdict(&vec![measured(1.024); 6]);
+    let interval = six.interval.unwrap();
+    assert!(interval.high - interval.low > 0.005, "{interval:?}");
+    let mut limits = limits();
+    limits.elsewhere = crate::spec::Spread { p50: 1.024, p95: 1.128, p99: 1.187 };
+    let elsewhere = judge(&vec![measured(1.024); 6], &[], &[], &limits);
+    // By hand: the error is 0.926 · 2 · ln 1.024 / √6, with 0.0107 of collections 0.0209, of which 2.1701.
+    assert!((elsewhere.allowed - 0.0454).abs() < 2e-4, "{}", elsewhere.allowed);
+    assert_eq!(elsewhere.outcome, Outcome::Inconclusive, "{:?}", elsewhere.reasons);
 }
 
 #[test]

@@ -350,7 +350,7 @@ impl<'a> Job<'a> {
             replaced: drawn.replaced,
             power,
             confidence: limits.confidence,
-            allowed: limits.bias,
+            level: limits.level,
             verdict: judge(&points, &passes, &trouble, limits),
             points,
         })

@@ -50,8 +50,8 @@ pub struct Sample {
     pub power: Power,
     /// Confidence of the intervals.
     pub confidence: f64,
-    /// What honest collections differ by, as a log ratio.
-    pub allowed: f64,
+    /// How unlikely a median must be among honest samples to fail.
+    pub level: f64,
     /// The points, in the order they were measured.
     pub points: Vec<Measured>,
     /// The verdict.

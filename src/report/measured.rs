@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::clean;
 use super::human::Paint;
 use crate::checks::{count, plural};
-use crate::judge::{Measured, Outcome, Standing, percent};
+use crate::judge::{Measured, Outcome, Standing, percent, size};
 use crate::measure::State;
 use crate::remeasure::{Remeasured, Sample};
 
@@ -144,7 +144,7 @@ fn judged(sample: &Sample) -> Judged<'_> {
         bias: verdict.bias.is_finite().then(|| share(verdict.bias)),
         interval: verdict.interval.map_or(Vec::new(), |i| vec![share(i.low), share(i.high)]),
         confidence: verdict.interval.map(|i| i.confidence),
-        allowed: share(sample.allowed),
+        allowed: share(verdict.allowed),
         beyond: verdict.beyond,
         tail: verdict.tail,
         within_2_percent: verdict.within_2_percent,
@@ -237,8 +237,8 @@ fn write_sample(out: &mut String, sample: &Sample, paint: &Paint) {
         Some(detects) => {
             let _ = writeln!(
                 out,
-                "  fails 9 times of 10 when times are off by {}; fails honest reruns {} % of the time",
-                percent(detects).trim_start_matches('+'),
+                "  fails 9 times of 10 when times are off by {}; fails honest collections {} % of the time",
+                size(detects),
                 short(sample.power.false_alarm * 100.0)
             );
         }
@@ -320,10 +320,11 @@ fn write_verdict(out: &mut String, sample: &Sample, paint: &Paint) {
         });
         let _ = writeln!(
             out,
-            "  {} {} in the median ({interval}); honest collections differ by up to {}",
+            "  {} {} in the median ({interval}); {:.0} of 100 honest samples differ by at most {}",
             paint.bold("bias"),
             percent(v.bias),
-            percent(sample.allowed).trim_start_matches('+')
+            100.0 * (1.0 - sample.level),
+            size(v.allowed)
         );
         let _ = writeln!(
             out,

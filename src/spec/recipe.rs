@@ -21,15 +21,15 @@ pub struct Recipes {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Margins {
-    /// Median log ratio, either way, that two honest collections may differ by.
+    /// Median log ratio, either way, that 95 % of honest collections differ by at most.
     pub bias: f64,
-    /// The most that any two were found to differ by: beyond, a sample does not pass.
-    pub most_bias: f64,
+    /// How unlikely a sample's median must be among honest collections to fail.
+    pub level: f64,
     /// How far single points differ on another card with another library.
     pub elsewhere: Spread,
-    /// A bias, as a log ratio, that the interval must exclude for a sample to pass.
+    /// A share by which a table is off that a sample must exclude to pass.
     pub excludes: f64,
-    /// Confidence of intervals.
+    /// Confidence of intervals, and with half of what it leaves out on either side, of what is excluded.
     pub confidence: f64,
     /// Share of points that an honest collection may have beyond the 99th percentile of reruns.
     pub tail_share: f64,
@@ -92,6 +92,9 @@ pub struct Recipe {
     /// Why the kernel that the tool itself runs is not the recorded one.
     #[serde(default)]
     pub proxy: Option<String>,
+    /// The rows that this is so for; all where absent.
+    #[serde(default)]
+    pub proxy_rows: Option<Expr>,
     /// Where upstream says so.
     #[allow(dead_code)]
     pub source: String,
@@ -199,6 +202,9 @@ impl Recipe {
         if let Some(size) = self.sizes.keys().find(|s| !needed.contains(&s.as_str())) {
             return Some(format!("{name} has a size {size} that its operation has not"));
         }
+        if self.proxy_rows.is_some() && self.proxy.is_none() {
+            return Some(format!("{name} has proxy_rows and no proxy that says why"));
+        }
         let products = [Dtype::Bfloat16, Dtype::Fp8].contains(&self.dtype);
         (products == self.operation.is_collective())
             .then(|| format!("{name} has a dtype that its operation has not"))
@@ -211,14 +217,14 @@ impl Recipes {
         let j = &self.judge;
         let share = |v: f64| v > 0.0 && v < 1.0;
         if !share(j.bias)
-            || !share(j.most_bias)
+            || !share(j.level)
             || !share(j.excludes)
             || !share(j.confidence)
             || !share(j.tail_share)
             || !share(j.tail_level)
         {
             return Some(
-                "judge: bias, most_bias, excludes, confidence, tail_share and tail_level lie within 0 and 1"
+                "judge: bias, level, excludes, confidence, tail_share and tail_level lie within 0 and 1"
                     .into(),
             );
         }
