@@ -126,6 +126,30 @@ fn another_version_of_the_library_is_told() {
 }
 
 #[test]
+fn rows_of_other_kernels_are_drawn_only_where_there_is_nothing_else() {
+    let tree = Tree::new();
+    // The first 40 rows have a recipe for their own kernel, the others' is a stand-in.
+    let row = |i: usize| {
+        let (kernel, dtype) =
+            if i < 40 { ("linear", "bfloat16") } else { ("CutlassScaledMM", "fp8") };
+        format!("VLLM,0.24.0,NVIDIA H200,gemm,{kernel},{dtype},{},128,128,0.01\n", i + 1)
+    };
+    let rows: String = (0..100).map(row).collect();
+    tree.file("systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt", common::GEMM.to_owned() + &rows);
+    let mut options = options(&tree, 50, 1);
+    let mut mock = Mock::new(1.0);
+    let (remeasured, json) = measure(&options, &mut mock);
+    let sample = &remeasured.samples[0];
+    assert_eq!((sample.rows, sample.proxies, sample.points.len()), (40, 60, 40));
+    assert!(mock.works.iter().all(|w| w.proxy.is_none()));
+    assert!(json.contains("\"proxies\": 60"), "{json}");
+    options.filter = Some("gemm_dtype = 'fp8'".into());
+    let (remeasured, _) = measure(&options, &mut Mock::new(1.0));
+    let sample = &remeasured.samples[0];
+    assert_eq!((sample.rows, sample.proxies, sample.points.len()), (60, 0, 50));
+}
+
+#[test]
 fn a_product_of_no_rows_is_not_measured() {
     let tree = Tree::new();
     let rows: String = (0..20)

@@ -137,6 +137,7 @@ struct Drawn<'a> {
     file: &'a TableFile,
     rows: usize,
     without_recipe: usize,
+    proxies: usize,
     strata: usize,
     replaced: usize,
     points: Vec<(Point, Option<Band>)>,
@@ -211,6 +212,10 @@ impl<'a> Job<'a> {
         if rows.is_empty() {
             return Ok(None);
         }
+        // What is not judged tells nothing of the table: it is drawn where there is nothing else.
+        let stands_in = |row: &usize| points.work(*row).is_some_and(|w| device.stands_in(&w));
+        let (others, judged): (Vec<usize>, Vec<usize>) = rows.into_iter().partition(stands_in);
+        let (rows, proxies) = if judged.is_empty() { (others, 0) } else { (judged, others.len()) };
         let strata =
             sample::strata(rows.iter().map(|r| (*r, points.slice(*r), points.latency(*r))));
         let memory = device.about().memory_bytes;
@@ -231,6 +236,7 @@ impl<'a> Job<'a> {
             file,
             rows: rows.len(),
             without_recipe: left.len(),
+            proxies,
             strata: strata.len(),
             replaced: draw.replaced,
             points: draw.points.iter().map(point).collect(),
@@ -294,7 +300,7 @@ impl<'a> Job<'a> {
     ) -> Result<Sample> {
         let limits = &self.specs.recipes.judge;
         // A proxy is not judged, so it adds nothing to what the sample can tell.
-        let proxy = |p: &Point| p.work.as_ref().is_some_and(|w| w.proxy.is_some());
+        let proxy = |p: &Point| p.work.as_ref().is_some_and(|w| device.stands_in(w));
         let judged = drawn.points.iter().filter(|(point, _)| !proxy(point));
         let bands: Vec<&Band> = judged.filter_map(|(_, b)| b.as_ref()).collect();
         let power = power(&bands, limits);
@@ -346,6 +352,7 @@ impl<'a> Job<'a> {
             seed: self.options.seed,
             rows: drawn.rows,
             without_recipe: drawn.without_recipe,
+            proxies: drawn.proxies,
             strata: drawn.strata,
             replaced: drawn.replaced,
             power,

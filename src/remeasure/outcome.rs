@@ -42,6 +42,8 @@ pub struct Sample {
     pub rows: usize,
     /// Rows of the table that no recipe tells how to measure.
     pub without_recipe: usize,
+    /// Rows that were left out, since the device would run another kernel than the recorded one.
+    pub proxies: usize,
     /// Strata it was drawn from.
     pub strata: usize,
     /// Drawn points that do not fit the memory and were replaced.

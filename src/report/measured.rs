@@ -59,6 +59,7 @@ struct Judged<'a> {
     seed: u64,
     rows: usize,
     without_recipe: usize,
+    proxies: usize,
     strata: usize,
     points: usize,
     replaced: usize,
@@ -135,6 +136,7 @@ fn judged(sample: &Sample) -> Judged<'_> {
         seed: sample.seed,
         rows: sample.rows,
         without_recipe: sample.without_recipe,
+        proxies: sample.proxies,
         strata: sample.strata,
         points: sample.points.len(),
         replaced: sample.replaced,
@@ -227,6 +229,12 @@ fn write_sample(out: &mut String, sample: &Sample, paint: &Paint) {
     }
     if sample.without_recipe > 0 {
         line += &format!("; {} rows have no recipe", count(sample.without_recipe));
+    }
+    if sample.proxies > 0 {
+        line += &format!(
+            "; {} rows are left out, for which another kernel would run",
+            count(sample.proxies)
+        );
     }
     let _ = writeln!(out, "{line}");
     if let Some(with) = &sample.measured_with {
