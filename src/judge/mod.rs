@@ -185,7 +185,7 @@ pub fn judge(
         reasons: Vec::new(),
         judged: judged.len(),
         bias,
-        interval: (!logs.is_empty()).then(|| Interval {
+        interval: (!logs.is_empty()).then_some(Interval {
             low: bias - side * error,
             high: bias + side * error,
             confidence: limits.confidence,
