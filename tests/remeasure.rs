@@ -116,7 +116,9 @@ fn what_is_measured_again_is_recorded_as_rows() {
 #[test]
 fn another_version_of_the_library_is_told() {
     let tree = tree();
-    for (version, told) in [("2.10.0", Some("torch 2.10.0")), ("2.11.0", None)] {
+    for (version, told) in
+        [("2.10.0", Some("torch 2.10.0")), ("2.11.0", None), ("2.11.0+cu130", None)]
+    {
         let mut mock = Mock::new(1.0);
         mock.about.versions.insert("torch".into(), version.into());
         let (remeasured, json) = measure(&options(&tree, 20, 1), &mut mock);
@@ -147,6 +149,55 @@ fn rows_of_other_kernels_are_drawn_only_where_there_is_nothing_else() {
     let (remeasured, _) = measure(&options, &mut Mock::new(1.0));
     let sample = &remeasured.samples[0];
     assert_eq!((sample.rows, sample.proxies, sample.points.len()), (60, 0, 50));
+}
+
+/// MLA's batched products in vLLM, a synthetic row of 64 tokens for each latency in ms.
+fn short_calls(latencies: &[f64]) -> Tree {
+    let tree = Tree::new();
+    let head =
+        "framework,version,device,op_name,kernel_source,bmm_dtype,num_tokens,num_heads,latency\n";
+    let row = |(i, ms): (usize, &f64)| {
+        format!("VLLM,0.24.0,NVIDIA H200,mla_gen_pre,bmm,bfloat16,64,{},{ms}\n", i + 1)
+    };
+    let rows: String = latencies.iter().enumerate().map(row).collect();
+    tree.file("systems/data/h200_sxm/vllm/0.24.0/mla_bmm_perf.txt", head.to_owned() + &rows);
+    tree
+}
+
+#[test]
+fn short_units_of_one_call_stand_for_nothing_on_the_card_and_for_themselves_in_a_command() {
+    let tree = short_calls(&[0.004, 0.019, 0.021, 0.5]);
+    let mut mock = Mock::new(1.0);
+    let (remeasured, _) = measure(&options(&tree, 10, 1), &mut mock);
+    assert_eq!((remeasured.samples[0].rows, remeasured.samples[0].proxies), (2, 2));
+    assert!(mock.works.iter().all(|w| w.proxy.is_none()));
+    let recorded: Vec<f64> =
+        remeasured.samples[0].points.iter().map(|p| p.point.recorded_ms).collect();
+    assert!(recorded.iter().all(|ms| *ms > 0.02) && recorded.len() == 2, "{recorded:?}");
+    // Where there are no others they are drawn, and say why.
+    let mut mock = Mock::new(1.0);
+    measure(&options(&short_calls(&[0.004, 0.019]), 10, 1), &mut mock);
+    assert!(
+        mock.works.iter().all(|w| w.proxy.as_ref().is_some_and(|why| why.contains("launches")))
+    );
+    assert!(!mock.works.is_empty());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_command_is_asked_for_all_rows_and_its_word_counts() {
+    let tree = short_calls(&[0.004, 0.019, 0.021, 0.5]);
+    let run = process(&tree, "\"samples_ms\": [0.01]", &["--format", "json"]);
+    let table = &run.json()["remeasure"]["tables"][0];
+    assert_eq!((&table["proxies"], &table["points"]), (&0.into(), &4.into()));
+    assert_eq!(table["judged"], 4);
+    // A word against all of them: nothing is judged, and every figure is still one.
+    let answer = "\"samples_ms\": [0.01], \"proxy\": \"another kernel\"";
+    let run = process(&tree, answer, &["--format", "json"]);
+    let table = &run.json()["remeasure"]["tables"][0];
+    assert_eq!((run.code(), &table["judged"], &table["bias"]), (3, &0.into(), &().into()));
+    assert!(table["allowed"].as_f64().is_some_and(|v| v > 0.0), "{table}");
+    assert_eq!(table["honest_within_2_percent"].to_string(), "0.0");
 }
 
 #[test]

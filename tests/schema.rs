@@ -128,6 +128,18 @@ fn reports_fit() {
     let sanity = tree.sanity(&["--base-ref", "main"]).json();
     assert!(!sanity["diff"].as_array().unwrap().is_empty());
     fits(&sanity);
+    // Figures of a sample of which nothing is judged are figures, too.
+    for answer in ["", r#",\"proxy\":\"another kernel\""#] {
+        let answers = format!(r#"echo "{{\"id\":$i,\"samples_ms\":[9]{answer}}}"; i=$((i+1))"#);
+        let command = format!(
+            r#"read l; echo '{{"device":"NVIDIA H200"}}'; i=0; while read l; do {answers}; done"#
+        );
+        let root = tree.path().display().to_string();
+        let args = ["remeasure", "--root", &root, "--format", "json", "--device", "process"];
+        let measured = run(&[&args[..], &["--command", &command]].concat()).json();
+        assert_eq!(measured["remeasure"]["tables"][0]["verdict"], "INCONCLUSIVE", "{measured}");
+        fits(&measured);
+    }
 
     let mut wrong = validate;
     wrong["findings"][0]["rows"] = json!("two");

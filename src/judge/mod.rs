@@ -34,7 +34,7 @@ pub enum Standing {
     Within,
     /// Beyond its 99th percentile.
     Beyond,
-    /// Another kernel than the recorded one: shown, not judged.
+    /// Not what was recorded, another kernel for one: shown, not judged.
     Proxy,
     /// Not measured.
     Missing,
@@ -142,9 +142,9 @@ pub struct Verdict {
     pub bias: f64,
     /// Its interval.
     pub interval: Option<Interval>,
-    /// A log ratio that the medians of most honest samples are within, either way.
+    /// A log ratio that the medians of most honest samples as wide as this one are within, either way.
     pub allowed: f64,
-    /// The bias of a table, as a log ratio, that the sample excludes.
+    /// The least bias of a table, as a log ratio, that the sample excludes; NaN of no points.
     pub excluded: f64,
     /// Points beyond the band of reruns.
     pub beyond: usize,
@@ -172,40 +172,66 @@ pub fn judge(
         .collect();
     let logs: Vec<f64> = judged.iter().filter_map(|p| p.ratio()).map(f64::ln).collect();
     let beyond = judged.iter().filter(|p| p.standing() == Standing::Beyond).count();
-    let bias = median(&logs);
-    // A few points lie close together by chance: their median is no surer than such points' is.
     let bands: Vec<&Band> = judged.iter().filter_map(|p| p.band.as_ref()).collect();
-    let half = middle_half(&logs).max(power::middle_half(&bands, limits));
-    let error = median_error(half, logs.len());
-    let honest: f64 = bands.iter().map(|b| power::within(b, 0.02)).sum();
-    let side = normal_within(limits.confidence);
-    let spread = spread(limits, error);
+    let middle = Middle::of(&logs, power::middle_half(&bands, limits), limits);
+    let within_2: Vec<f64> = bands.iter().map(|b| power::within(b, 0.02)).collect();
     let mut verdict = Verdict {
         outcome: Outcome::Pass,
         reasons: Vec::new(),
         judged: judged.len(),
-        bias,
-        interval: (!logs.is_empty()).then_some(Interval {
-            low: bias - side * error,
-            high: bias + side * error,
-            confidence: limits.confidence,
-        }),
-        allowed: normal_within(1.0 - limits.level) * spread,
-        excluded: bias.abs() + side * spread,
+        bias: middle.bias,
+        interval: (!logs.is_empty()).then(|| middle.interval(limits.confidence)),
+        allowed: middle.allowed,
+        excluded: middle.excluded,
         beyond,
         tail: at_least(beyond, judged.len(), limits.tail_share),
         within_2_percent: judged.iter().filter(|p| p.within_2_percent() == Some(true)).count(),
-        honest_within: honest / bands.len().max(1) as f64,
+        honest_within: mean(&within_2),
         drift: drift(controls),
     };
     verdict.conclude(&judged, trouble, limits);
     verdict
 }
 
-/// The standard deviation of honest samples' medians: collections differ among themselves, near enough
-/// normally, and a sample's median has its own error on top of that.
-fn spread(limits: &Margins, error: f64) -> f64 {
-    (limits.bias / normal_within(0.95)).hypot(error)
+/// A sample's median, and what follows from its error and from how far collections differ.
+struct Middle {
+    bias: f64,
+    error: f64,
+    allowed: f64,
+    excluded: f64,
+}
+
+impl Middle {
+    /// By the points' log ratios. Few points lie close together by chance: their middle half is
+    /// taken to be no narrower than `least`. Of no points the bias is NaN.
+    fn of(logs: &[f64], least: f64, limits: &Margins) -> Self {
+        let bias = median(logs);
+        let error = match logs.len() {
+            0 => 0.0,
+            count => median_error(middle_half(logs).max(least), count),
+        };
+        let spread = collections(limits).hypot(error);
+        Self {
+            bias,
+            error,
+            allowed: normal_within(1.0 - limits.level) * spread,
+            excluded: bias.abs() + normal_within(limits.confidence) * spread,
+        }
+    }
+
+    fn interval(&self, confidence: f64) -> Interval {
+        let side = normal_within(confidence) * self.error;
+        Interval { low: self.bias - side, high: self.bias + side, confidence }
+    }
+}
+
+/// The standard deviation of what honest collections differ by; near enough, they do so normally.
+fn collections(limits: &Margins) -> f64 {
+    limits.bias / normal_within(0.95)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
 /// The median movement of the controls from their first pass, a later pass each.
@@ -260,7 +286,7 @@ impl Verdict {
         let mut reasons = Vec::new();
         if self.bias.abs() > self.allowed {
             reasons.push(format!(
-                "measured times differ by {} in the median, {:.0} of 100 samples of honest collections by at most {}",
+                "measured times differ by {} in the median, {:.0} of 100 honest samples as wide by at most {}",
                 percent(self.bias),
                 100.0 * (1.0 - limits.level),
                 size(self.allowed)
@@ -279,7 +305,9 @@ impl Verdict {
 
     /// Why the sample is too wide to pass.
     fn vague(&self, limits: &Margins) -> Option<String> {
-        (self.excluded > limits.excludes.ln_1p()).then(|| {
+        // Of no points nothing is excluded.
+        let excluded = self.excluded <= limits.excludes.ln_1p();
+        (!excluded).then(|| {
             format!(
                 "the median differs by {}, as in honest samples, but a table that is off by {:.1} % is not excluded: take more points",
                 percent(self.bias),

@@ -93,20 +93,6 @@ pub fn at_least(count: usize, of: usize, share: f64) -> f64 {
     }
 }
 
-/// How likely at most `count` of independent events are, each with its own probability, by
-/// convolution.
-pub fn at_most(count: usize, probabilities: &[f64]) -> f64 {
-    let mut exactly = vec![0.0; count + 1];
-    exactly[0] = 1.0;
-    for p in probabilities {
-        for hits in (0..=count).rev() {
-            let before = if hits == 0 { 0.0 } else { exactly[hits - 1] };
-            exactly[hits] = exactly[hits] * (1.0 - p) + before * p;
-        }
-    }
-    exactly.iter().sum::<f64>().clamp(0.0, 1.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,7 +138,5 @@ mod tests {
         assert!(near(at_least(4, 20, 0.05), 0.0159), "{}", at_least(4, 20, 0.05));
         assert!(near(at_least(8, 20, 0.17), 0.0127), "{}", at_least(8, 20, 0.17));
         assert_eq!(at_least(0, 20, 0.05), 1.0);
-        assert!(near(at_most(3, &[0.05; 20]), 1.0 - 0.0159));
-        assert!(near(at_most(1, &[0.5, 0.25]), 1.0 - 0.125));
     }
 }

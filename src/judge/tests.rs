@@ -14,7 +14,7 @@ fn limits() -> Margins {
 }
 
 /// A synthetic point of 1 ms that measures `ratio`.
-fn measured(ratio: f64) -> Measured {
+pub(super) fn measured(ratio: f64) -> Measured {
     let samples_ms = [0.999, 1.0, 1.001].iter().map(|f| f * ratio).collect();
     Measured {
         point: Point {
@@ -119,6 +119,14 @@ fn a_small_or_wide_sample_says_so() {
     let wide = verdict(&points);
     assert_eq!(wide.outcome, Outcome::Inconclusive);
     assert!(wide.reasons[0].contains("take more points"), "{:?}", wide.reasons);
+}
+
+#[test]
+fn nothing_measured_never_passes() {
+    let limits = Margins { least_points: 0, ..limits() };
+    let none = judge(&[], &[], &[], &limits);
+    assert_eq!((none.outcome, none.interval), (Outcome::Inconclusive, None));
+    assert!(none.allowed.is_finite() && none.honest_within.is_sign_positive(), "{none:?}");
 }
 
 #[test]

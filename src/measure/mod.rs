@@ -201,7 +201,7 @@ pub trait Device {
     /// Whether it can run the operation at all, told without running it.
     fn takes(&self, work: Option<&Work>) -> bool;
 
-    /// Whether what it runs for this is another kernel than the recorded one, as the recipe warns.
+    /// Whether what it measures for this is not what was recorded, as the recipe warns.
     fn stands_in(&self, work: &Work) -> bool {
         work.proxy.is_some()
     }

@@ -44,8 +44,7 @@ def calls(work):
 def rest():
     """Waits until what ran before no longer holds the clocks down; NVML learns of that late."""
     global fastest, worked
-    ran, worked = worked, 0.0
-    if ran < QUIET_S:
+    if worked < QUIET_S:
         return
     start = time.monotonic()
     time.sleep(LATE_S)
@@ -53,16 +52,20 @@ def rest():
         try:
             mhz = torch.cuda.clock_rate()
         except Exception:  # NVML's Python module is not there
+            worked = 0.0
             return
         fastest = max(fastest, mhz)
         if mhz >= RESTED * fastest:
+            worked = 0.0
             return
         time.sleep(0.025)
 
 
 def power_w(run, once):
     """Mean power over a second of it, read as often as the collectors do; none without NVML's Python module."""
+    global worked
     watts, start = [], time.monotonic()
+    worked += 1
     while time.monotonic() - start < 1:
         for _ in range(max(1, int(100 / once))):
             run()
@@ -113,7 +116,7 @@ def measure(request):
         worked += once / 1000 * (work["warmups"] if short else 1)
         samples.append(timed(runs))
     power = power_w(run, once) if request.get("power") else None
-    return {"samples_ms": samples, "power_w": power, "proxy": work.get("proxy")}
+    return {"samples_ms": samples, "power_w": power}
 
 
 def main():

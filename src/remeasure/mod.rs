@@ -386,7 +386,9 @@ fn another_version(about: &About, file: &TableFile) -> Option<String> {
     let place = &file.place;
     let (name, version) =
         about.versions.iter().find(|(name, _)| name.eq_ignore_ascii_case(&place.backend))?;
-    (*version != place.version).then(|| format!("{name} {version}"))
+    // PyTorch's has its build after a plus sign, the directory has not.
+    let release = |version: &str| version.split('+').next().map(str::to_owned);
+    (release(version) != release(&place.version)).then(|| format!("{name} {version}"))
 }
 
 /// What the device says against what it measured.

@@ -42,7 +42,7 @@ pub struct Sample {
     pub rows: usize,
     /// Rows of the table that no recipe tells how to measure.
     pub without_recipe: usize,
-    /// Rows that were left out, since the device would run another kernel than the recorded one.
+    /// Rows that were left out, since the device cannot measure them as they were recorded.
     pub proxies: usize,
     /// Strata it was drawn from.
     pub strata: usize,

@@ -70,6 +70,8 @@ struct Judged<'a> {
     interval: Vec<f64>,
     confidence: Option<f64>,
     allowed: f64,
+    level: f64,
+    excluded: Option<f64>,
     beyond: usize,
     tail: f64,
     within_2_percent: usize,
@@ -147,6 +149,8 @@ fn judged(sample: &Sample) -> Judged<'_> {
         interval: verdict.interval.map_or(Vec::new(), |i| vec![share(i.low), share(i.high)]),
         confidence: verdict.interval.map(|i| i.confidence),
         allowed: share(verdict.allowed),
+        level: sample.level,
+        excluded: verdict.excluded.is_finite().then(|| share(verdict.excluded)),
         beyond: verdict.beyond,
         tail: verdict.tail,
         within_2_percent: verdict.within_2_percent,
@@ -160,7 +164,11 @@ pub(super) fn headline(remeasured: &Remeasured) -> String {
     let table = |sample: &Sample| {
         let v = &sample.verdict;
         let bias = if v.bias.is_finite() { percent(v.bias) } else { "nothing judged".into() };
-        format!("{} ({bias}, {})", v.outcome.name(), plural(v.judged, "point"))
+        let left = match sample.proxies {
+            0 => String::new(),
+            rows => format!("; {} rows left out", count(rows)),
+        };
+        format!("{} ({bias}, {}{left})", v.outcome.name(), plural(v.judged, "point"))
     };
     let told: Vec<String> = remeasured.samples.iter().map(table).collect();
     let left = match remeasured.unmeasured.len() {
@@ -176,7 +184,11 @@ pub(super) fn write(out: &mut String, remeasured: &Remeasured, paint: &Paint) {
     let list = |of: &BTreeMap<String, String>| {
         of.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
     };
-    let _ = writeln!(out, "{}: {}", paint.bold(&clean(&about.name)), clean(&list(&about.versions)));
+    let versions = match list(&about.versions) {
+        none if none.is_empty() => none,
+        some => format!(": {}", clean(&some)),
+    };
+    let _ = writeln!(out, "{}{versions}", paint.bold(&clean(&about.name)));
     if !about.settings.is_empty() {
         let _ = writeln!(out, "{}", clean(&list(&about.settings)));
     }
@@ -232,7 +244,7 @@ fn write_sample(out: &mut String, sample: &Sample, paint: &Paint) {
     }
     if sample.proxies > 0 {
         line += &format!(
-            "; {} rows are left out, for which another kernel would run",
+            "; {} rows left out that this device cannot measure as recorded",
             count(sample.proxies)
         );
     }
@@ -322,17 +334,23 @@ fn write_points(out: &mut String, sample: &Sample, paint: &Paint) {
 
 fn write_verdict(out: &mut String, sample: &Sample, paint: &Paint) {
     let v = &sample.verdict;
-    if v.judged > 0 {
-        let interval = v.interval.map_or("no interval, too few points".to_owned(), |i| {
-            format!("{} to {} at {:.1} %", percent(i.low), percent(i.high), i.confidence * 100.0)
-        });
+    if let Some(i) = v.interval {
         let _ = writeln!(
             out,
-            "  {} {} in the median ({interval}); {:.0} of 100 honest samples differ by at most {}",
+            "  {} {} in the median ({} to {} at {:.0} %); {:.0} of 100 honest samples as wide differ by at most {}",
             paint.bold("bias"),
             percent(v.bias),
+            percent(i.low),
+            percent(i.high),
+            i.confidence * 100.0,
             100.0 * (1.0 - sample.level),
             size(v.allowed)
+        );
+        let _ = writeln!(
+            out,
+            "  {} that the table is off by {} or more",
+            paint.bold("excludes"),
+            size(v.excluded)
         );
         let _ = writeln!(
             out,

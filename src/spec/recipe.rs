@@ -21,7 +21,8 @@ pub struct Recipes {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Margins {
-    /// Median log ratio, either way, that 95 % of honest collections differ by at most.
+    /// Median log ratio, either way, that 95 % of honest collections differ by at most; controls that
+    /// move by more have drifted.
     pub bias: f64,
     /// How unlikely a sample's median must be among honest collections to fail.
     pub level: f64,
@@ -29,7 +30,7 @@ pub struct Margins {
     pub elsewhere: Spread,
     /// A share by which a table is off that a sample must exclude to pass.
     pub excludes: f64,
-    /// Confidence of intervals, and with half of what it leaves out on either side, of what is excluded.
+    /// Confidence of intervals, on both sides: with 0.9, what is excluded is so with 95 %.
     pub confidence: f64,
     /// Share of points that an honest collection may have beyond the 99th percentile of reruns.
     pub tail_share: f64,
@@ -89,7 +90,7 @@ pub struct Recipe {
     pub warmups: u32,
     /// Units timed together; their mean is the sample.
     pub runs: Expr,
-    /// Why the kernel that the tool itself runs is not the recorded one.
+    /// Why what the tool itself measures is not what was recorded: another kernel, another launch.
     #[serde(default)]
     pub proxy: Option<String>,
     /// The rows that this is so for; all where absent.
@@ -228,6 +229,59 @@ impl Recipes {
                     .into(),
             );
         }
+        let Spread { p50, p95, p99 } = j.elsewhere;
+        if !(1.0 <= p50 && p50 < p95 && p95 < p99 && p99 < 10.0) || j.least_points < 2 {
+            return Some(
+                "judge: elsewhere's percentiles rise from 1, and least_points is 2 or more".into(),
+            );
+        }
         self.recipes.iter().find_map(Recipe::fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECIPES: &str = "judge:
+  bias: 0.02
+  level: 0.03
+  excludes: 0.05
+  confidence: 0.9
+  elsewhere: {p50: 1.02, p95: 1.1, p99: 1.2}
+  tail_share: 0.1
+  tail_level: 0.01
+  least_points: 6
+recipes:
+- table: gemm_perf
+  backend: synthetic
+  rows: m > 0
+  operation: gemm
+  dtype: fp8
+  sizes: {m: m, \"n\": \"n\", k: k}
+  warmups: 1
+  runs: \"1\"
+  source: synthetic
+";
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let fault = |from: &str, to: &str| {
+            assert!(RECIPES.contains(from), "{from}");
+            crate::spec::yaml::<Recipes>(&RECIPES.replace(from, to)).unwrap().fault()
+        };
+        assert_eq!(fault("m > 0", "m > 1"), None);
+        for (from, to, why) in [
+            ("least_points: 6", "least_points: 0", "least_points is 2 or more"),
+            ("p95: 1.1", "p95: 1.01", "percentiles rise"),
+            ("level: 0.03", "level: 3", "level"),
+            ("warmups: 1", "warmups: 1\n  proxy_rows: m < 3", "no proxy that says why"),
+            (", k: k}", "}", "lacks the size k"),
+            (", k: k}", ", k: k, batch: k}", "has a size batch"),
+            ("dtype: fp8", "dtype: half", "has a dtype"),
+        ] {
+            let told = fault(from, to);
+            assert!(told.as_ref().is_some_and(|t| t.contains(why)), "{to}: {told:?}");
+        }
     }
 }

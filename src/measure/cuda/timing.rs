@@ -66,8 +66,11 @@ pub fn measure<'a>(
     let mut clocks = Vec::new();
     let mut retakes = RETAKES;
     while answer.samples_ms.len() < samples as usize {
-        if kernels.len() == answer.samples_ms.len() {
-            kernels.extend(places.next().map(place).transpose()?);
+        if kernels.len() == answer.samples_ms.len()
+            && let Some(at) = places.next()
+        {
+            kernels.push(place(at)?);
+            meter.inspect(|m| m.worked(once));
         }
         let kernel = &kernels[answer.samples_ms.len() % kernels.len()];
         if let (true, Some(meter)) = (work.rested, meter) {
