@@ -14,6 +14,7 @@ use crate::checks::plural;
 use crate::error::{Error, Result};
 use crate::settings::Settings;
 use crate::source::{self, Source};
+use crate::spec::Specs;
 
 /// The catalog's file name.
 const FILE: &str = "op_backend_catalog.yaml";
@@ -33,15 +34,24 @@ pub struct Comparison {
     differences: BTreeMap<&'static str, Vec<String>>,
 }
 
-#[derive(Deserialize)]
-struct Operations {
+/// An operation catalog.
+#[derive(Debug, Deserialize)]
+pub struct Operations {
     families: Vec<Family>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Family {
     family: String,
     op_files: Vec<String>,
+}
+
+impl Operations {
+    /// Parses a catalog; the error is one line.
+    pub fn parse(text: &[u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8 text")?;
+        crate::spec::yaml(text)
+    }
 }
 
 /// Compares the operation catalog of a root with the table specs, those of its own `.perfdb-gate/rules`
@@ -54,51 +64,58 @@ pub fn compare(root: &Path, rules: Option<&Path>) -> Result<Comparison> {
     let source = source::open(root, None)?;
     let specs = Settings::read(source.as_ref(), rules, None)?.specs;
     let database = Catalog::read(source.as_ref(), &specs)?;
-    let found = find(source.as_ref())?;
-    let mut differences: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
-    let mut differ = |what, line| differences.entry(what).or_default().push(line);
+    Ok(Comparison::new(find(source.as_ref())?, &specs, &database))
+}
 
-    let there: BTreeSet<&str> = database.tables.iter().map(|t| t.table.as_str()).collect();
-    let mut listed: BTreeMap<&str, &str> = BTreeMap::new();
-    for family in found.iter().flat_map(|(_, operations)| &operations.families) {
-        for table in &family.op_files {
-            if let Some(first) = listed.insert(table, &family.family) {
-                let line = format!("{table}: {first} and {}", family.family);
-                differ("in the catalog under two families", line);
+impl Comparison {
+    /// Compares an operation catalog, with its path, with the specs and with what a database has.
+    pub fn new(found: Option<(String, Operations)>, specs: &Specs, database: &Catalog) -> Self {
+        let mut differences: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+        let mut differ = |what, line| differences.entry(what).or_default().push(line);
+
+        let there: BTreeSet<&str> = database.tables.iter().map(|t| t.table.as_str()).collect();
+        let mut listed: BTreeMap<&str, &str> = BTreeMap::new();
+        for family in found.iter().flat_map(|(_, operations)| &operations.families) {
+            for table in &family.op_files {
+                if let Some(first) = listed.insert(table, &family.family) {
+                    let line = format!("{table}: {first} and {}", family.family);
+                    differ("in the catalog under two families", line);
+                }
             }
         }
-    }
-    let has = |table: &str| if there.contains(table) { "it has data" } else { "it has no data" };
-    for (table, family) in &listed {
-        match specs.tables.get(*table) {
-            None => differ(
-                "in the catalog, without a spec",
-                format!("{table} ({family}): {}", has(table)),
-            ),
-            Some(spec) if spec.family != *family => differ(
-                "of another family",
-                format!("{table}: {family}, its spec says {}", spec.family),
-            ),
-            Some(_) => {}
+        let has =
+            |table: &str| if there.contains(table) { "it has data" } else { "it has no data" };
+        for (table, family) in &listed {
+            match specs.tables.get(*table) {
+                None => differ(
+                    "in the catalog, without a spec",
+                    format!("{table} ({family}): {}", has(table)),
+                ),
+                Some(spec) if spec.family != *family => differ(
+                    "of another family",
+                    format!("{table}: {family}, its spec says {}", spec.family),
+                ),
+                Some(_) => {}
+            }
+        }
+        let unknown = there.iter().filter(|t| !specs.tables.contains_key(**t));
+        for table in unknown.filter(|t| !listed.contains_key(**t)) {
+            differ("in the database, without a spec", (*table).to_owned());
+        }
+        for (table, spec) in specs.tables.iter().filter(|_| found.is_some()) {
+            if !listed.contains_key(table.as_str()) {
+                let line = format!("{table} ({}): {}", spec.family, has(table));
+                differ("with a spec, not in the catalog", line);
+            }
+        }
+        Self {
+            catalog: found.as_ref().map(|(path, _)| path.clone()),
+            listed: listed.len(),
+            there: there.len(),
+            specs: specs.tables.len(),
+            differences,
         }
     }
-    let unknown = there.iter().filter(|t| !specs.tables.contains_key(**t));
-    for table in unknown.filter(|t| !listed.contains_key(**t)) {
-        differ("in the database, without a spec", (*table).to_owned());
-    }
-    for (table, spec) in specs.tables.iter().filter(|_| found.is_some()) {
-        if !listed.contains_key(table.as_str()) {
-            let line = format!("{table} ({}): {}", spec.family, has(table));
-            differ("with a spec, not in the catalog", line);
-        }
-    }
-    Ok(Comparison {
-        catalog: found.as_ref().map(|(path, _)| path.clone()),
-        listed: listed.len(),
-        there: there.len(),
-        specs: specs.tables.len(),
-        differences,
-    })
 }
 
 /// The root's operation catalog, and its path.
@@ -111,9 +128,8 @@ fn find(source: &dyn Source) -> Result<Option<(String, Operations)>> {
     let bad = |why: String| {
         Error::new(format!("{}: {why}", entry.path), "it lists families, and the op_files of each")
     };
-    let bytes = source.read(&entry).map_err(bad)?;
-    let text = String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8 text".into()))?;
-    let operations = crate::spec::yaml(&text).map_err(bad)?;
+    let operations =
+        source.read(&entry).and_then(|bytes| Operations::parse(&bytes)).map_err(bad)?;
     Ok(Some((entry.path, operations)))
 }
 

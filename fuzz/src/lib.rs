@@ -1,6 +1,6 @@
 //! What is fuzzed: readers of what a pull request can bring (tables, systems, sidecars, waivers, the
-//! baseline, overlays of the rules, git-LFS pointers), and every writer of names that it can choose. A target
-//! panics where the program is wrong: where it would crash, or where a name acts.
+//! baseline, overlays of the rules, git-LFS pointers; what lies [`beside`] tables), and every writer of names
+//! that it can choose. A target panics where the program is wrong: where it would crash, or where a name acts.
 
 use std::sync::{LazyLock, Once};
 use std::time::Duration;
@@ -16,13 +16,15 @@ use perfdb_gate::system::System;
 use perfdb_gate::table::{Keys, Table, TableScope};
 use perfdb_gate::waiver::Waivers;
 
+pub mod beside;
+pub mod memory;
 pub mod seeds;
 
 /// A target, by name.
 pub type Target = (&'static str, fn(&[u8]), fn() -> Vec<Vec<u8>>);
 
 /// All targets, with the seeds of each.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 14] = [
     ("parquet", parquet, seeds::parquet),
     ("csv", csv, seeds::csv),
     ("system", system, seeds::system),
@@ -30,9 +32,17 @@ pub const TARGETS: [Target; 7] = [
     ("rules", rules, seeds::rules),
     ("pointer", pointer, seeds::pointer),
     ("report", report, seeds::report),
+    ("trace", beside::trace, seeds::trace),
+    ("support", beside::support, seeds::support),
+    ("operations", beside::operations, seeds::operations),
+    ("ledger", beside::ledger, seeds::ledger),
+    ("samples", beside::samples, seeds::samples),
+    ("reuse", beside::reuse, seeds::reuse),
+    ("waiver", beside::waiver, seeds::waiver),
 ];
 
-static SPECS: LazyLock<Specs> = LazyLock::new(|| Specs::embedded().expect("the embedded specs"));
+pub(crate) static SPECS: LazyLock<Specs> =
+    LazyLock::new(|| Specs::embedded().expect("the embedded specs"));
 
 fn place() -> Place {
     let name = |text: &str| text.to_owned();

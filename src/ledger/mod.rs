@@ -117,36 +117,44 @@ impl Ledger {
                             and collection_summary_<backend>.json";
         let bad = |path: &Path, why: String| Error::new(format!("{}: {why}", path.display()), HINT);
         let listed = std::fs::read_dir(folder).map_err(|e| bad(folder, e.to_string()))?;
-        let mut files = Vec::new();
+        let mut files = BTreeMap::new();
         for entry in listed {
-            files.push(entry.map_err(|e| bad(folder, e.to_string()))?.path());
-        }
-        files.sort();
-        let mut ledger = Self::default();
-        let (mut records, mut found) = (Vec::new(), false);
-        for path in files {
+            let path = entry.map_err(|e| bad(folder, e.to_string()))?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let Some(stem) = name.strip_suffix(".json") else { continue };
-            let summary = stem.starts_with("collection_summary_");
-            if !summary && !stem.starts_with("errors_") {
-                continue;
-            }
-            found = true;
-            let text = std::fs::read_to_string(&path).map_err(|e| bad(&path, e.to_string()))?;
-            if summary {
-                let summary: Summary =
-                    serde_json::from_str(&text).map_err(|e| bad(&path, e.to_string()))?;
-                let SummaryHead { backend, version } = summary.summary;
-                ledger.versions.entry(backend).or_default().extend(version);
-                records.extend(summary.errors);
-            } else {
-                let listed: Vec<Record> =
-                    serde_json::from_str(&text).map_err(|e| bad(&path, e.to_string()))?;
-                records.extend(listed);
+            if is_summary(&name).is_some() {
+                let text = std::fs::read_to_string(&path).map_err(|e| bad(&path, e.to_string()))?;
+                files.insert(name, text);
             }
         }
-        if !found {
+        if files.is_empty() {
             return Err(bad(folder, "it holds no failure ledger".into()));
+        }
+        Self::parse(&files).map_err(|(name, why)| bad(&folder.join(name), why))
+    }
+
+    /// Parses the files of a ledger, by name.
+    ///
+    /// # Errors
+    ///
+    /// The name of a file that cannot be read, and why, in one line.
+    pub fn parse(files: &BTreeMap<String, String>) -> Result<Self, (String, String)> {
+        let mut ledger = Self::default();
+        let mut records = Vec::new();
+        for (name, text) in files {
+            let bad = |e: serde_json::Error| (name.clone(), e.to_string());
+            match is_summary(name) {
+                Some(true) => {
+                    let summary: Summary = serde_json::from_str(text).map_err(bad)?;
+                    let SummaryHead { backend, version } = summary.summary;
+                    ledger.versions.entry(backend).or_default().extend(version);
+                    records.extend(summary.errors);
+                }
+                Some(false) => {
+                    let listed: Vec<Record> = serde_json::from_str(text).map_err(bad)?;
+                    records.extend(listed);
+                }
+                None => {}
+            }
         }
         ledger.add(records);
         Ok(ledger)
@@ -222,6 +230,13 @@ impl Ledger {
         };
         Failures(self.failures.iter().filter(here).collect())
     }
+}
+
+/// Whether a file of a ledger is a backend's summary; none where it is of no ledger.
+fn is_summary(name: &str) -> Option<bool> {
+    let stem = name.strip_suffix(".json")?;
+    let summary = stem.starts_with("collection_summary_");
+    (summary || stem.starts_with("errors_")).then_some(summary)
 }
 
 /// Whether the GPU's memory ran out.

@@ -10,7 +10,8 @@ const LARGEST_DOCUMENT: u64 = 1 << 20;
 /// Larger than any metric file.
 const LARGEST_METRICS: u64 = 64 << 20;
 
-/// Whether traces are asked for, and then the name of the folder, where that is part of them.
+/// Whether traces are asked for, and then the name of the folder, where that is part of them. Where
+/// they are, a name that fits is enough; elsewhere what the file says must fit, too.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a>(pub Option<&'a str>);
 

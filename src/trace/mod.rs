@@ -35,12 +35,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+pub use find::Asked;
 pub use findings::TraceCheck;
 pub use news::{Changed, changed};
 pub use spec::TraceSpecs;
 
 use self::document::Document;
-use self::find::{Asked, Kind, TraceFile, split, stem};
+use self::find::{Kind, TraceFile, split, stem};
 use self::findings::Findings;
 use self::tree::Node;
 use crate::checks::Check;
@@ -119,13 +120,14 @@ pub fn run(options: &Options) -> Result<Report> {
 }
 
 /// What judging traces leaves.
-struct Judged {
+#[derive(Debug)]
+pub struct Judged {
     /// In no order.
-    findings: Vec<Finding>,
+    pub findings: Vec<Finding>,
     /// Paths of cards, configs and metric files, sorted.
-    files: Vec<String>,
+    pub files: Vec<String>,
     /// Rows of metric files.
-    rows: u64,
+    pub rows: u64,
 }
 
 /// A card or config that was read.
@@ -159,8 +161,12 @@ impl Read<'_> {
     }
 }
 
-/// Judges the traces among files; `asked` as [`find::classify`] has it.
-fn judge(
+/// Judges the traces among files.
+///
+/// # Errors
+///
+/// When a formula of the rules fails. Whatever is wrong with the files is a finding.
+pub fn judge(
     source: &dyn Source,
     files: &[Entry],
     specs: &Specs,

@@ -1,5 +1,6 @@
 //! Fuzzing without instrumentation, on any toolchain: `mutate TARGET SECONDS [SEED]` mutates the target's
-//! seeds and files of `corpus/TARGET`, and leaves an input that panics in `artifacts/TARGET`.
+//! seeds and files of `corpus/TARGET`, and leaves an input that panics in `artifacts/TARGET`. One that ends the
+//! process, or never ends, is the file `last` there.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -87,21 +88,29 @@ fn main() {
     for item in std::fs::read_dir(format!("corpus/{name}")).into_iter().flatten().flatten() {
         corpus.extend(std::fs::read(item.path()));
     }
+    let folder = format!("artifacts/{name}");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let last = format!("{folder}/last");
     let (start, mut runs, mut crashes) = (Instant::now(), 0u64, 0);
+    let mut slowest = Duration::ZERO;
     // A fault that all inputs meet is told a few times.
     while start.elapsed() < Duration::from_secs(seconds) && crashes < 10 {
         let mut input = corpus[random.below(corpus.len())].clone();
         mutate(&mut random, &mut input, &corpus);
         runs += 1;
+        std::fs::write(&last, &input).expect("a file");
+        let begun = Instant::now();
         if catch_unwind(AssertUnwindSafe(|| run(&input))).is_err() {
             crashes += 1;
-            let folder = format!("artifacts/{name}");
             let path = format!("{folder}/crash-{runs}");
-            std::fs::create_dir_all(&folder)
-                .and_then(|()| std::fs::write(&path, &input))
-                .expect("a file");
+            std::fs::write(&path, &input).expect("a file");
             println!("{name}: {path} panics");
         }
+        slowest = slowest.max(begun.elapsed());
     }
-    println!("{name}: {runs} executions in {seconds} s, {crashes} crashes");
+    let _ = std::fs::remove_file(last);
+    let (seconds, slowest) = (start.elapsed().as_secs(), slowest.as_millis());
+    println!(
+        "{name}: {runs} executions in {seconds} s, {crashes} crashes, the slowest {slowest} ms"
+    );
 }

@@ -1,0 +1,227 @@
+//! What lies beside tables: traces, support matrices, operation catalogs, ledgers, measurement logs,
+//! declared reuse and waivers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use perfdb_gate::catalog::{Catalog, Format, Place};
+use perfdb_gate::coverage::{Coverage, Points};
+use perfdb_gate::diff::State;
+use perfdb_gate::finding::{Finding, Severity};
+use perfdb_gate::ledger::Ledger;
+use perfdb_gate::measure::{About, Answer};
+use perfdb_gate::operations::{Comparison, Operations};
+use perfdb_gate::record::{Log, Origin};
+use perfdb_gate::report::clean_lines;
+use perfdb_gate::served::Shelf;
+use perfdb_gate::sidecar::Reuse;
+use perfdb_gate::source::Source;
+use perfdb_gate::spec::{Rule, TableSpec};
+use perfdb_gate::support::{Matrix, Sharing};
+use perfdb_gate::table::{Keys, Table, TableScope};
+use perfdb_gate::trace::{self, Asked};
+use perfdb_gate::waiver::Waivers;
+
+use crate::memory::Memory;
+use crate::{SPECS, inert};
+
+const SHIPPED: &[u8] = include_bytes!("../../data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet");
+
+/// A database of a text table in two versions of a backend.
+static DATABASE: LazyLock<Memory> = LazyLock::new(|| {
+    let row = "framework,version,device,op_name,kernel_source,gemm_dtype,m,n,k,latency\n\
+               VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,1,128,128,0.5\n";
+    let table = |version: &str| format!("systems/data/h200_sxm/gemm/vllm/{version}/gemm_perf.txt");
+    let system = include_bytes!("../../systems/h200_sxm.yaml").to_vec();
+    let tables = ["0.22.0", "0.24.0"].map(|v| (table(v), row.as_bytes().to_vec()));
+    Memory(tables.into_iter().chain([("systems/h200_sxm.yaml".to_owned(), system)]).collect())
+});
+
+fn catalog(files: &Memory) -> Catalog {
+    Catalog::walk(files, &SPECS).expect("files in memory can be listed")
+}
+
+fn gemm() -> &'static TableSpec {
+    &SPECS.tables["gemm_perf"]
+}
+
+/// What is said of a file that cannot be read.
+fn said(why: &str) {
+    assert!(!why.trim().is_empty() && why.lines().count() == 1, "{why:?}");
+}
+
+/// Files of traces.
+pub fn trace(data: &[u8]) {
+    static RULES: LazyLock<Vec<Arc<Rule>>> = LazyLock::new(|| {
+        SPECS.rules.values().filter(|r| r.check.judges_traces()).cloned().collect()
+    });
+    let files = Memory::unpack(data);
+    let entries = files.files().expect("files in memory can be listed");
+    for asked in [Asked(None), Asked(Some("qwen3-tp_4"))] {
+        let judged = trace::judge(&files, &entries, &SPECS, &RULES, asked);
+        let judged = judged.expect("formulas that hold for any file, and no panic");
+        for finding in judged.findings {
+            assert!(!finding.message.is_empty() && finding.message.len() < 10_000, "{finding:?}");
+        }
+    }
+    // As a pull request brings them, with their charts.
+    let nothing = Memory::default();
+    let (before, after) = (catalog(&nothing), catalog(&files));
+    let base = State { source: &nothing, catalog: &before };
+    let head = State { source: &files, catalog: &after };
+    trace::changed(base, head, &SPECS, &RULES, 2).expect("no formula fails");
+}
+
+/// A support matrix, and what backends take from each other.
+pub fn support(data: &[u8]) {
+    match Matrix::parse("h200_sxm", data) {
+        Ok(matrix) => assert!(!matrix.claims.is_empty()),
+        Err(why) => said(&why),
+    }
+    match Sharing::parse(&String::from_utf8_lossy(data)) {
+        Ok(sharing) => {
+            let lends = |a: &str, b: &str| sharing.lends("a_perf", a, b);
+            assert_eq!(lends("vllm", "sglang"), lends("sglang", "vllm"));
+        }
+        Err(why) => said(&why),
+    }
+}
+
+/// An operation catalog.
+pub fn operations(data: &[u8]) {
+    static CATALOG: LazyLock<Catalog> = LazyLock::new(|| catalog(&DATABASE));
+    match Operations::parse(data) {
+        Ok(operations) => {
+            let path = "op_backend_catalog.yaml".to_owned();
+            let compared = Comparison::new(Some((path, operations)), &SPECS, &CATALOG);
+            inert(&clean_lines(&compared.text()), false);
+            assert!(compared.code() < 2);
+        }
+        Err(why) => said(&why),
+    }
+}
+
+/// Points of the shipped table.
+static POINTS: LazyLock<Points> = LazyLock::new(|| {
+    let place = Place {
+        system: "h200_sxm".to_owned(),
+        family: Some("gemm".to_owned()),
+        backend: "torch".to_owned(),
+        version: "2.11.0".to_owned(),
+    };
+    let table = Table::decode(SHIPPED, Format::Parquet, &|_| false).expect("the shipped table");
+    let system = SPECS.systems.get("h200_sxm");
+    let scope = TableScope::new(&table, gemm(), &place, system, &SPECS.lookups);
+    let keys = Keys::new(&gemm().key, &scope).expect("formulas of the specs");
+    let coverage = Coverage::of(&keys, (0..8).collect());
+    let points: Vec<_> = (0..8).map(|point| (&coverage, point)).collect();
+    Points::new(gemm(), &points)
+});
+
+/// A collector's ledger.
+pub fn ledger(data: &[u8]) {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let files: BTreeMap<String, String> =
+        Memory::unpack(data).0.into_iter().map(|(name, bytes)| (name, text(bytes))).collect();
+    match Ledger::parse(&files) {
+        Ok(ledger) => {
+            let tables = ["gemm_perf", "moe_perf"];
+            let recorded = ledger.recorded("gemm_perf", "vllm", "0.24.0", &tables);
+            assert!(recorded.values().all(|n| *n > 0));
+            let failures = ledger.of(gemm(), "vllm", "0.24.0", &tables);
+            let explained =
+                (0..POINTS.len).filter_map(|point| failures.explain(gemm(), &POINTS, point));
+            assert!(explained.count() == 0 || !failures.is_empty());
+        }
+        Err((name, why)) => {
+            assert!(files.contains_key(&name));
+            said(&why);
+        }
+    }
+}
+
+/// A log of measurements, which is gone on with and becomes a table.
+pub fn samples(data: &[u8]) {
+    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+        let folder = std::env::temp_dir().join(format!("perfdb-gate-fuzz-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        folder
+    });
+    let path = FOLDER.join("gemm_perf.parquet");
+    for old in [&path, &path.with_file_name("collection_meta.yaml")] {
+        let _ = std::fs::remove_file(old);
+    }
+    std::fs::write(path.with_extension("samples.jsonl"), data).expect("a file");
+    let about = About { name: "NVIDIA H200".to_owned(), ..About::default() };
+    let origin = Origin {
+        table: "gemm_perf",
+        framework: "cuBLAS",
+        version: "13",
+        plan: "a grid",
+        cases: None,
+        complete: true,
+    };
+    let mut log = match Log::open(&path, &about) {
+        Ok(log) => log,
+        Err(e) => return said(&e.message),
+    };
+    let key = [("m".to_owned(), 1.into())].into();
+    log.add(key, &Ok(Answer { samples_ms: vec![0.5], ..Answer::default() })).expect("a point");
+    assert!(!log.is_empty());
+    match log.finish(gemm(), &origin) {
+        Ok(written) => {
+            let bytes = std::fs::read(&path).expect("the table");
+            let table = Table::decode(&bytes, Format::Parquet, &|_| false).expect("a table");
+            assert_eq!(table.rows, written.rows);
+        }
+        Err(e) => {
+            said(&e.message);
+            assert!(!path.exists(), "part of a table");
+        }
+    }
+    drop(log);
+    let again = Log::open(&path.with_file_name("gemm_perf.parquet"), &about);
+    assert!(again.is_ok_and(|log| !log.is_empty()), "a log that it wrote itself");
+}
+
+/// Declared reuse, each of two versions the other's donor.
+pub fn reuse(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let declared = match Reuse::parse(&text) {
+        Ok(declared) => declared,
+        Err(why) => return said(&why),
+    };
+    static CATALOG: LazyLock<Catalog> = LazyLock::new(|| catalog(&DATABASE));
+    let every = CATALOG.dirs.keys().map(|dir| (dir.clone(), Ok(declared.clone())));
+    let every: BTreeMap<String, Result<Reuse, String>> = every.collect();
+    let shelf = Shelf::new(&CATALOG, &every);
+    for dir in CATALOG.dirs.values() {
+        for shared in [false, true] {
+            let files = shelf.sources(&dir.place, "gemm_perf", shared).files();
+            let paths: Vec<&str> = files.map(|f| f.entry.path.as_str()).collect();
+            let apart: BTreeSet<&&str> = paths.iter().collect();
+            assert!(apart.len() == paths.len() && !paths.is_empty(), "{paths:?}");
+        }
+    }
+    assert!(shelf.references(&SPECS).len() <= CATALOG.tables.len());
+}
+
+/// Waivers, on findings.
+pub fn waiver(data: &[u8]) {
+    let waivers = match Waivers::parse("waivers.yaml", &String::from_utf8_lossy(data)) {
+        Ok(waivers) => waivers,
+        Err(why) => return said(&why),
+    };
+    let path = "systems/data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.txt";
+    let finding = Finding::on_path("duplicate-key", Severity::Error, path, "2 rows").rows(2);
+    let mut findings = [
+        finding.clone().evidence("worst_ratio", 1.5).evidence("unit", "ms"),
+        Finding { path: "a/\u{e9}/*".to_owned(), ..finding },
+    ];
+    // A condition may read what findings do not have.
+    let today = "2030-01-01".parse().expect("a day");
+    let Ok(applied) = waivers.apply(&mut findings, today) else { return };
+    let rules: Vec<Arc<Rule>> = SPECS.rules.values().cloned().collect();
+    assert!(applied.unused_by(&SPECS, &rules).len() <= applied.unused.len());
+}
