@@ -85,6 +85,18 @@ pub struct SystemFile {
     pub data_dir: String,
 }
 
+impl SystemFile {
+    /// The folder of its YAML.
+    fn folder(&self) -> &str {
+        self.yaml.rsplit_once('/').map_or("", |(folder, _)| folder)
+    }
+
+    /// Where its support matrix is or would be.
+    pub fn matrix(&self) -> String {
+        join(self.folder(), &format!("support_matrix/{}.csv", self.name))
+    }
+}
+
 /// What a file beside the tables is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -236,9 +248,8 @@ impl Catalog {
     fn add_claims(&mut self, files: &[Entry]) {
         let find = |path: String| files.iter().find(|f| f.path == path).cloned();
         for (name, system) in &self.systems {
-            let folder = system.yaml.rsplit_once('/').map_or("", |(folder, _)| folder);
-            let matrix = find(join(folder, &format!("support_matrix/{name}.csv")));
-            self.support.extend(matrix.map(|m| (name.clone(), m)));
+            self.support.extend(find(system.matrix()).map(|m| (name.clone(), m)));
+            let folder = system.folder();
             if self.manifest.is_none() {
                 self.manifest = find(join(folder, "perf_data_reuse_manifest.yaml"));
             }

@@ -100,7 +100,8 @@ pub enum Plant {
     Link,
     /// A file beside the table is gone; `system` is the system's YAML.
     Remove(String),
-    /// A file beside the table says this. `{table}`, `{backend}`, `{version}` stand for its place.
+    /// A file beside the table says this; `support-matrix` is the system's matrix. `{table}`, `{system}`,
+    /// `{backend}` and `{version}` stand for its place.
     Write(Text),
     /// A field of a YAML beside the table says something else.
     Edit(Edit),
@@ -198,6 +199,11 @@ pub enum Tear {
 pub struct Text {
     pub file: String,
     pub text: String,
+}
+
+/// Whether a file that a fault names is its system's, and not its directory's.
+pub fn is_of_system(file: &str) -> bool {
+    matches!(file, "system" | "support-matrix")
 }
 
 /// A field that says something else.

@@ -8,7 +8,7 @@ use pep440_rs::Version;
 use super::Alike;
 use super::bed::{Bed, Cell};
 use super::draft::Draft;
-use super::fault::{Class, Copied, Damage, Edit, Other, Plant, Tear, Variant};
+use super::fault::{Class, Copied, Damage, Edit, Other, Plant, Tear, Variant, is_of_system};
 use super::overlay::Change;
 use crate::catalog::{Catalog, Format, TableFile};
 use crate::expr::{ExprError, Vals, Value};
@@ -83,6 +83,7 @@ impl Ground<'_> {
             Plant::Write(text) => {
                 let place = &file.place;
                 let says = text.text.replace("{table}", &file.table);
+                let says = says.replace("{system}", &place.system);
                 let says = says.replace("{backend}", &place.backend);
                 let says = says.replace("{version}", &place.version).into_bytes();
                 let path = self.path_beside(file, &text.file);
@@ -91,7 +92,8 @@ impl Ground<'_> {
                     ..Planted::default()
                 };
                 // Sidecars are of the family layout.
-                Ok(path.filter(|_| place.family.is_some()).map(write))
+                let has = place.family.is_some() || is_of_system(&text.file);
+                Ok(path.filter(|_| has).map(write))
             }
             Plant::Edit(edit) => {
                 Ok(self.beside(file, &edit.file, |text| edited(edit, variant.by, text)))
@@ -288,10 +290,12 @@ impl Ground<'_> {
 
     /// Where a file beside a table is, or would be.
     fn path_beside(&self, file: &TableFile, name: &str) -> Option<String> {
-        if name == "system" {
-            return Some(self.catalog.systems.get(&file.place.system)?.yaml.clone());
-        }
-        Some(format!("{}/{name}", self.catalog.dir_of(file)?.path))
+        let system = || self.catalog.systems.get(&file.place.system);
+        Some(match name {
+            "system" => system()?.yaml.clone(),
+            "support-matrix" => system()?.matrix(),
+            name => format!("{}/{name}", self.catalog.dir_of(file)?.path),
+        })
     }
 
     fn beside(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
 
-use super::fault::{Plant, Variant};
+use super::fault::{Plant, Variant, is_of_system};
 use super::overlay::{Change, Overlay};
 use super::plant::{Ground, Planted};
 use super::score::Scores;
@@ -113,9 +113,9 @@ fn system(catalog: &Catalog, table: usize) -> &str {
 
 fn touches_system(variant: Variant<'_>) -> bool {
     match &variant.fault.plant {
-        Plant::Edit(edit) => edit.file == "system",
-        Plant::Remove(name) => name == "system",
-        Plant::Write(text) => text.file == "system",
+        Plant::Edit(edit) => is_of_system(&edit.file),
+        Plant::Remove(name) => is_of_system(name),
+        Plant::Write(text) => is_of_system(&text.file),
         _ => false,
     }
 }
