@@ -401,3 +401,31 @@ fn a_pull_request_does_not_choose_its_own_rules() {
     assert_eq!(told(&["sanity", "--base-ref", "HEAD~1"]), (1, true));
     assert_eq!(told(&["validate", "--since", "HEAD~1"]), (1, true));
 }
+
+#[test]
+fn rows_that_changed_hold_no_formula() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
+    tree.commit();
+    let harm = "\"=HYPERLINK(\"\"http:b\"\",\"\"x\"\")\"";
+    let text = gemm(&[(1, 0.5), (2, 0.6), (4, -0.7), (8, 0.8)]);
+    let text = text.replace("cutlass,bfloat16,4,", &format!("{harm},@SUM(A1),-4,"));
+    tree.gemm("gemm_perf.txt", text.replace("cutlass,bfloat16,8,", "\t=1,+bf16,8,"));
+    tree.gemm("moe_perf.txt", gemm(&[(1, 0.5)]).replacen("op_name", "=1+1", 1));
+    let folder = tree.path().join("rows");
+    let run = tree.sanity(&["--base-ref", "HEAD", "--detail-dir", &folder.display().to_string()]);
+    assert!(run.code() < 2, "{}", run.err());
+    let mut all: Vec<String> = Vec::new();
+    for table in ["gemm", "moe"] {
+        let path = folder.join(format!("h200_sxm__vllm__0.24.0__{table}_perf.txt.csv"));
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_path(path).unwrap();
+        for record in reader.records() {
+            all.extend(record.unwrap().iter().map(str::to_owned));
+        }
+    }
+    let acts = |c: &&String| c.starts_with(['=', '+', '-', '@', '\t']) && c.parse::<f64>().is_err();
+    assert_eq!(all.iter().filter(acts).collect::<Vec<_>>(), [] as [&String; 0]);
+    for cell in ["'=HYPERLINK(\"http:b\",\"x\")", "'@SUM(A1)", "'+bf16", "'=1+1", "-4", "-0.7"] {
+        assert!(all.iter().any(|c| c == cell), "{cell}: {all:?}");
+    }
+}

@@ -1,5 +1,7 @@
-//! The rows themselves, as CSV: a file a table, and one that sums them up.
+//! The rows themselves, as CSV: a file a table, and one that sums them up. They are for people, who open them in a
+//! spreadsheet: text is written so that none of it is a formula there.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -95,9 +97,10 @@ impl Details {
                 table.ratios.as_ref().map(|r| of(r).to_string()).unwrap_or_default()
             };
             let written = table.rows.as_ref().is_some_and(|r| !r.is_empty());
+            let text = |text: &str| inert(text).into_owned();
             let record = [
-                table.path.clone(),
-                table.old_path.clone().unwrap_or_default(),
+                text(&table.path),
+                table.old_path.as_deref().map(text).unwrap_or_default(),
                 table.status.name().to_owned(),
                 count(table.base_rows),
                 count(table.head_rows),
@@ -108,8 +111,8 @@ impl Details {
                 ratio(|r| r.low),
                 ratio(|r| r.high),
                 ratio(|r| r.far),
-                table.fault.clone().unwrap_or_default(),
-                if written { file_name(&table.place, &table.path) } else { String::new() },
+                table.fault.as_deref().map(text).unwrap_or_default(),
+                if written { text(&file_name(&table.place, &table.path)) } else { String::new() },
             ];
             out.write_record(record).map_err(|e| e.to_string())?;
         }
@@ -170,7 +173,7 @@ fn text(
     }
     for field in &fields {
         if field.key {
-            out.write_field(field.name)?;
+            out.write_field(inert(field.name).as_ref())?;
         } else {
             out.write_field(format!("base_{}", field.name))?;
             out.write_field(format!("head_{}", field.name))?;
@@ -235,7 +238,35 @@ fn shown_cell(to: &mut String, cell: Option<(&Column, u32)>) {
         Column::Int { values, .. } => shown(to, Some(values[row])),
         Column::Float { values, .. } => shown(to, Some(values[row])),
         Column::Bool { values, .. } => shown(to, Some(values[row])),
-        Column::Text { codes, dict, .. } => to.push_str(&dict[codes[row] as usize]),
+        Column::Text { codes, dict, .. } => to.push_str(&inert(&dict[codes[row] as usize])),
         Column::Other(_) => {}
+    }
+}
+
+/// A text that a spreadsheet takes for one: a quote before what would begin a formula there (OWASP, "CSV
+/// Injection"). A number is none, whichever sign it has.
+fn inert(text: &str) -> Cow<'_, str> {
+    // The last four are the wide forms of the first.
+    let begins = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+    match text.starts_with(begins) && text.parse::<f64>().is_err() {
+        true => Cow::Owned(format!("'{text}")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::inert;
+
+    #[test]
+    fn no_text_is_a_formula() {
+        for text in
+            ["=1+1", "+A1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "＝1", "-", "=cmd|' /C calc'!A0"]
+        {
+            assert_eq!(inert(text), format!("'{text}"));
+        }
+        for text in ["", "cutlass", "a=b", "'=1", "-1", "+2.5", "-1e-3", "0.24.0"] {
+            assert_eq!(inert(text), text);
+        }
     }
 }
