@@ -36,6 +36,7 @@ pub mod explain;
 pub mod expr;
 pub mod finding;
 pub mod gaps;
+mod glob;
 pub mod judge;
 pub mod ledger;
 pub mod measure;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
 
 use crate::catalog::{Catalog, Place};
 use crate::error::{Error, Result, unknown};
+use crate::glob::{Of, matcher};
 
 /// Globs by what they select; an empty list selects all.
 #[derive(Debug, Default, Clone)]
@@ -35,12 +36,8 @@ struct Names(Vec<GlobMatcher>);
 impl Names {
     fn new(globs: &[String]) -> Result<Self> {
         let compile = |glob: &String| {
-            GlobBuilder::new(glob).build().map(|g| g.compile_matcher()).map_err(|e| {
-                Error::new(
-                    format!("'{glob}' is no pattern: {}", e.kind()),
-                    "* stands for any run of characters",
-                )
-            })
+            matcher(glob, Of::Names)
+                .map_err(|why| Error::new(why, "* stands for any run of characters"))
         };
         Ok(Self(globs.iter().map(compile).collect::<Result<_>>()?))
     }

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use crate::catalog::Catalog;
+use crate::checks::names;
 use crate::source::{Entry, Source};
 
 /// Matrices by system, each with its file, or why it cannot be read.
@@ -68,7 +69,9 @@ impl Matrix {
         for line in reader.deserialize() {
             let line: Line = line.map_err(|e| e.to_string())?;
             if line.system != system {
-                return Err(format!("a line is of the system '{}', not {system}", line.system));
+                let other = names(std::iter::once(line.system.as_str()));
+                let other = other.escape_debug();
+                return Err(format!("a line is of the system '{other}', not {system}"));
             }
             let silicon = match line.source.as_deref() {
                 Some(source) => source == "silicon",
@@ -167,6 +170,11 @@ mod tests {
         assert!(of(&format!("{HEAD}\na,b,s,vllm\n")).contains("line: 2"));
         assert_eq!(of(HEAD), "it has no lines");
         assert!(of(&format!("{HEAD}\na,b,t,vllm,1,agg,PASS,,x\n")).contains("the system 't'"));
+        let long = "t".repeat(1 << 20);
+        for system in [long.as_str(), "\"t\nu\""] {
+            let why = of(&format!("{HEAD}\na,b,{system},vllm,1,agg,PASS,,x\n"));
+            assert!(why.len() < 300 && why.lines().count() == 1, "{why}");
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::glob::{Of, matcher};
+
 /// A machine: peaks, power, links, and the names its GPU goes by.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct System {
@@ -29,28 +31,31 @@ impl System {
         if !value.is_object() {
             return Err("it is no map of fields".into());
         }
-        system.flatten("", &value);
+        system.flatten("", &value)?;
         for name in &system.devices {
-            globset::Glob::new(name).map_err(|e| format!("devices: {e}"))?;
+            matcher(name, Of::Names).map_err(|e| format!("devices: {e}"))?;
         }
         Ok(system)
     }
 
     /// Whether its GPU calls itself so: `devices` are globs, checked when it was parsed.
     pub fn is_device(&self, name: &str) -> bool {
-        let is = |glob: &String| {
-            globset::Glob::new(glob).is_ok_and(|g| g.compile_matcher().is_match(name))
-        };
+        let is = |glob: &String| matcher(glob, Of::Names).is_ok_and(|g| g.is_match(name));
         self.devices.iter().any(is)
     }
 
-    fn flatten(&mut self, path: &str, value: &serde_json::Value) {
+    fn flatten(&mut self, path: &str, value: &serde_json::Value) -> Result<(), String> {
         use serde_json::Value;
+        // A name above many others is kept with each of them.
+        const LONGEST: usize = 256;
+        if path.len() > LONGEST {
+            return Err(format!("a field's name is longer than {LONGEST} bytes"));
+        }
         match value {
             Value::Object(map) => {
                 for (key, value) in map {
                     let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                    self.flatten(&path, value);
+                    self.flatten(&path, value)?;
                 }
             }
             Value::Number(n) => {
@@ -68,6 +73,7 @@ impl System {
                 self.texts.insert(path.to_owned(), other.to_string());
             }
         }
+        Ok(())
     }
 
     /// A field outside what a system has; a misspelt one says nothing.

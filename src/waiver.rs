@@ -14,7 +14,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,6 +22,7 @@ use serde_json::Value as Json;
 
 use crate::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
 use crate::finding::Finding;
+use crate::glob::{Of, matcher};
 use crate::spec::{Rule, Specs};
 
 /// A signed exception.
@@ -79,8 +80,7 @@ impl Waivers {
             if let Some((name, _)) = signed.iter().find(|(_, value)| value.trim().is_empty()) {
                 return Err(bad(format!("{name} is empty")));
             }
-            let glob = GlobBuilder::new(&waiver.path).literal_separator(true).build();
-            let glob = glob.map_err(|e| bad(e.to_string()))?.compile_matcher();
+            let glob = matcher(&waiver.path, Of::Paths).map_err(bad)?;
             let until =
                 waiver.until.parse().map_err(|_| bad(format!("'{}' is no date", waiver.until)))?;
             Ok((waiver, glob, until))

@@ -376,3 +376,78 @@ fn a_table_of_many_columns_is_told_in_a_few_words() {
         tree.validate(&["--format", "json"]).finding("header-mismatch")["message"].to_string();
     assert!(message.len() < 2000 && message.contains(" more"), "{message}");
 }
+
+/// What a pattern or a formula is taken apart by is a stack, and that of a process ends with it.
+#[test]
+fn patterns_and_formulas_that_are_too_deep_are_refused() {
+    let deep = "{".repeat(100_000) + "a" + &"}".repeat(100_000);
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
+    let system = format!("data_dir: data/h200_sxm\ngpu: {{mem_bw: 4.8e12}}\ndevices: ['{deep}']\n");
+    tree.file("systems/h200_sxm.yaml", system);
+    let found = tree.validate(&["--format", "json"]).finding("system-invalid");
+    let message = found["message"].as_str().unwrap();
+    assert!(message.contains("is no pattern") && message.len() < 1000, "{message}");
+
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
+    let chain = "rows + ".repeat(100_000) + "1 > 0";
+    for (path, condition) in [(deep.as_str(), "rows > 1"), ("**", &chain)] {
+        tree.file(
+            ".perfdb-gate/waivers.yaml",
+            format!(
+                "waivers:\n- {{rule: duplicate-key, path: '{path}', where: {condition}, reason: r, \
+                 evidence: e, approved_by: a, until: 2030-01-31}}\n"
+            ),
+        );
+        let run = tree.validate(&[]);
+        assert_eq!((run.code(), run.err().len() < 2000), (2, true), "{}", run.err().len());
+        assert!(run.err().contains("waivers.yaml"), "{}", run.err());
+    }
+}
+
+/// A megabyte of names, each kept with what stands above it, is more memory than a machine has.
+#[test]
+fn names_that_would_be_kept_with_each_of_many_others_are_not() {
+    let many: String = (0..50_000).map(|i| format!("a{i}: 1, ")).collect();
+    let long = format!("? {}\n: {{{many}b: 1}}\n", "k".repeat(500_000));
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
+    tree.file("systems/h200_sxm.yaml", common::H200.to_owned() + "\n" + &long);
+    let found = tree.validate(&["--format", "json"]).finding("system-invalid");
+    assert!(found["message"].as_str().unwrap().contains("longer than 256 bytes"), "{found}");
+
+    let card = "workload: {}\nModel-executor: {}\nxpu_spec: {}\n".to_owned() + &long;
+    assert!(card.len() < 1 << 20, "a larger card is refused unread");
+    tree.file("traces/run/workload_card.yaml", card);
+    let traces = tree.path().join("traces").display().to_string();
+    let run = common::run(&["validate", "--traces", &traces, "--format", "json"]);
+    assert_eq!(run.code(), 1, "{}", run.err());
+    assert!(run.findings().iter().any(|f| f.starts_with("trace-card-invalid")));
+}
+
+#[test]
+fn rows_of_metrics_that_share_no_column_are_refused() {
+    let tree = Tree::new();
+    let row = |i: usize| serde_json::json!({"metadata": {}, "metrics": {format!("a{i}"): 1}});
+    let file = |rows: usize| {
+        let rows: Vec<_> = (0..rows).map(row).collect();
+        serde_json::json!({"metric_info": {}, "rows": rows}).to_string()
+    };
+    let told = |rows: usize| {
+        tree.file("run/benchmark_data.json", file(rows));
+        let root = tree.path().display().to_string();
+        let run = common::run(&["validate", "--traces", &root, "--format", "json"]);
+        assert_eq!(run.code(), 1, "{}", run.err());
+        run.findings().join("\n")
+    };
+    assert!(told(20_000).contains("trace-unreadable"));
+    assert!(!told(20).contains("trace-unreadable"));
+}
+
+#[test]
+fn a_text_of_more_columns_than_any_table_is_refused() {
+    let names: Vec<String> = (0..100_000).map(|i| format!("c{i}")).collect();
+    let text = format!("{}\n{}\n", names.join(","), vec!["1"; names.len()].join(","));
+    assert_eq!(rules("gemm_perf.txt", text.as_bytes()), ["table-unreadable"]);
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use globset::{Glob, GlobMatcher};
+use globset::GlobMatcher;
 use pep440_rs::Version;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::{RowContext, names, plural};
 use crate::expr::NULL_CODE;
 use crate::finding::{EXAMPLES, Finding, Half, Severity};
+use crate::glob::{Of, matcher};
 use crate::table::Column;
 
 /// Rows by the name that a text column gives them, null ones apart.
@@ -80,7 +81,7 @@ impl<'a> Named<'a> {
 }
 
 fn matchers(globs: &[String]) -> Vec<GlobMatcher> {
-    globs.iter().filter_map(|g| Glob::new(g).ok()).map(|g| g.compile_matcher()).collect()
+    globs.iter().filter_map(|g| matcher(g, Of::Names).ok()).collect()
 }
 
 /// Rows of another GPU than the system's.

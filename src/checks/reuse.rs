@@ -1,6 +1,6 @@
 //! `reuse.yaml`: donors that hold nothing, and reuse where none is allowed.
 
-use super::{DirContext, plural};
+use super::{DirContext, names, plural};
 use crate::finding::Finding;
 use crate::spec::Rule;
 
@@ -31,8 +31,8 @@ pub fn invalid(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
     if empty.is_empty() {
         return Vec::new();
     }
-    let message =
-        format!("{} without that table: {}", plural(empty.len(), "donor"), empty.join(", "));
+    let told = names(empty.iter().map(String::as_str));
+    let message = format!("{} without that table: {told}", plural(empty.len(), "donor"));
     finding(message, &empty)
 }
 

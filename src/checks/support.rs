@@ -14,6 +14,9 @@ use crate::finding::Finding;
 use crate::spec::{Machine, Rule};
 use crate::support::{Claim, Matrix};
 
+/// Contradictions that a sentence tells; all are among the evidence.
+const SHOWN: usize = 10;
+
 /// Tables without which an architecture cannot be planned from measured rows.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -69,7 +72,11 @@ impl Needs {
                     if !told.is_empty() {
                         let said: Vec<&str> = told.iter().map(|t| t.message.as_str()).collect();
                         let parts = told.iter().flat_map(|t| &t.parts);
-                        let finding = on(said.join("; ")).parts(parts);
+                        let mut message = said[..said.len().min(SHOWN)].join("; ");
+                        if said.len() > SHOWN {
+                            message += &format!("; {} more", said.len() - SHOWN);
+                        }
+                        let finding = on(message).parts(parts);
                         found.push(finding.evidence("contradictions", said));
                     }
                 }

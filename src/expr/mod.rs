@@ -31,6 +31,9 @@ use std::sync::Arc;
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 
+/// Bytes of a formula, at most; the longest known has 300.
+const LONGEST: usize = 2000;
+
 /// A parsed formula.
 #[derive(Debug, Clone)]
 pub struct Expr {
@@ -214,6 +217,11 @@ impl FromStr for Expr {
     type Err = ExprError;
 
     fn from_str(text: &str) -> Result<Self, ExprError> {
+        if text.len() > LONGEST {
+            let shown = text.chars().take(60).collect::<String>() + "…";
+            let why = format!("{} bytes, a formula has at most {LONGEST},", text.len());
+            return Err(ExprError { text: shown, why });
+        }
         let refuse = |why: String| ExprError { text: text.to_owned(), why };
         let mut parser = Parser::new(&GenericDialect {})
             .try_with_sql(text)
@@ -223,7 +231,7 @@ impl FromStr for Expr {
         if rest.token != sqlparser::tokenizer::Token::EOF {
             return Err(refuse(format!("unexpected `{rest}` after the expression")));
         }
-        Ok(Self { text: text.to_owned(), node: parse::lower(&parsed).map_err(refuse)? })
+        Ok(Self { text: text.to_owned(), node: parse::node(&parsed).map_err(refuse)? })
     }
 }
 
@@ -419,5 +427,27 @@ mod tests {
             let error = text.parse::<Expr>().unwrap_err().to_string();
             assert!(error.contains(text), "{error}");
         }
+    }
+
+    #[test]
+    fn a_formula_that_no_stack_or_memory_holds_is_refused() {
+        let chain = |n: usize| "m+".repeat(n) + "1";
+        let refused = |text: String| {
+            let why = text.parse::<Expr>().map(|_| ()).unwrap_err().to_string();
+            assert!(why.len() < 5000 && why.lines().count() == 1, "{why}");
+        };
+        for n in [999, 100_000] {
+            refused(chain(n));
+        }
+        refused("NOT ".repeat(100_000) + "m");
+        refused("- ".repeat(900) + "m");
+        // What IN compares stands there once for every item, and so on inside.
+        let nested = (0..10).fold("m".to_owned(), |e, _| format!("({e} IN (1,1,1,1,1,1,1,1,1,1))"));
+        refused(nested);
+        let nested = (0..20).fold("m".to_owned(), |e, _| format!("({e} BETWEEN 1 AND 2)"));
+        refused(nested);
+        // The longest chain that is taken is worked out on a stack as small as a thread's.
+        let taken: Expr = chain(99).parse().unwrap();
+        assert_eq!(taken.numbers(&Synthetic).unwrap().get(0), 100.0);
     }
 }

@@ -1,15 +1,27 @@
 //! sqlparser's syntax tree → ours, refusing what is not understood.
 
+use std::cell::Cell;
+
 use sqlparser::ast;
 
 use super::{Compare, Function, Lookup, Math, Node};
 
+/// Parts of a formula, at most; the longest known has 60. A chain of operators is as deep a tree, which a
+/// stack has to hold. IN, BETWEEN and CASE repeat what they compare, so that a few of them inside one another
+/// would make any number of parts.
+const MOST_NODES: usize = 200;
+
 /// Turns sqlparser's syntax tree into ours, refusing what is not understood.
-pub(super) fn lower(e: &ast::Expr) -> Result<Node, String> {
+pub(super) fn node(e: &ast::Expr) -> Result<Node, String> {
+    lower(e, &Cell::new(MOST_NODES))
+}
+
+fn lower(e: &ast::Expr, left: &Cell<usize>) -> Result<Node, String> {
     use ast::{BinaryOperator as B, Expr as E, UnaryOperator as U};
-    let boxed = |e: &ast::Expr| lower(e).map(Box::new);
+    let boxed = |e: &ast::Expr| lower(e, left).map(Box::new);
+    left.set(left.get().checked_sub(1).ok_or_else(|| format!("more than {MOST_NODES} parts"))?);
     Ok(match e {
-        E::Nested(e) => lower(e)?,
+        E::Nested(e) => lower(e, left)?,
         E::Identifier(name) => Node::Column(name.value.clone()),
         E::CompoundIdentifier(parts) => {
             let parts: Vec<&str> = parts.iter().map(|p| p.value.as_str()).collect();
@@ -26,8 +38,8 @@ pub(super) fn lower(e: &ast::Expr) -> Result<Node, String> {
         },
         E::UnaryOp { op: U::Minus, expr } => Node::Neg(boxed(expr)?),
         E::UnaryOp { op: U::Not, expr } => Node::Not(boxed(expr)?),
-        E::BinaryOp { left, op, right } => {
-            let (l, r) = (boxed(left)?, boxed(right)?);
+        E::BinaryOp { left: l, op, right: r } => {
+            let (l, r) = (boxed(l)?, boxed(r)?);
             match op {
                 B::Plus => Node::Math(Math::Add, l, r),
                 B::Minus => Node::Math(Math::Sub, l, r),
@@ -75,16 +87,16 @@ pub(super) fn lower(e: &ast::Expr) -> Result<Node, String> {
             for arm in conditions {
                 let when = match operand {
                     Some(o) => Node::Compare(Compare::Eq, boxed(o)?, boxed(&arm.condition)?),
-                    None => lower(&arm.condition)?,
+                    None => lower(&arm.condition, left)?,
                 };
-                arms.push((when, lower(&arm.result)?));
+                arms.push((when, lower(&arm.result, left)?));
             }
-            let otherwise = else_result.as_ref().map_or(Ok(Node::Null), |e| lower(e))?;
+            let otherwise = else_result.as_ref().map_or(Ok(Node::Null), |e| lower(e, left))?;
             Node::Case(arms, Box::new(otherwise))
         }
-        E::Floor { expr, .. } => Node::Call(Function::Floor, vec![lower(expr)?]),
-        E::Ceil { expr, .. } => Node::Call(Function::Ceil, vec![lower(expr)?]),
-        E::Function(call) => lower_call(call)?,
+        E::Floor { expr, .. } => Node::Call(Function::Floor, vec![lower(expr, left)?]),
+        E::Ceil { expr, .. } => Node::Call(Function::Ceil, vec![lower(expr, left)?]),
+        E::Function(call) => lower_call(call, left)?,
         other => return Err(format!("unsupported expression `{other}`")),
     })
 }
@@ -93,7 +105,7 @@ fn negate(negated: bool, node: Node) -> Node {
     if negated { Node::Not(Box::new(node)) } else { node }
 }
 
-fn lower_call(call: &ast::Function) -> Result<Node, String> {
+fn lower_call(call: &ast::Function, left: &Cell<usize>) -> Result<Node, String> {
     let name = call.name.to_string().to_lowercase();
     let lookup = match name.as_str() {
         "bytes" => Some(Lookup::Bytes),
@@ -101,7 +113,7 @@ fn lower_call(call: &ast::Function) -> Result<Node, String> {
         _ => None,
     };
     if let Some(lookup) = lookup {
-        let [arg] = <[Node; 1]>::try_from(arguments(&name, call)?)
+        let [arg] = <[Node; 1]>::try_from(arguments(&name, call, left)?)
             .map_err(|args| format!("`{name}` does not take {} arguments", args.len()))?;
         return Ok(Node::Lookup(lookup, Box::new(arg)));
     }
@@ -117,21 +129,21 @@ fn lower_call(call: &ast::Function) -> Result<Node, String> {
         "sqrt" => (Function::Sqrt, 1..=1),
         _ => return Err(format!("unknown function `{name}`")),
     };
-    let args = arguments(&name, call)?;
+    let args = arguments(&name, call, left)?;
     if !arity.contains(&args.len()) {
         return Err(format!("`{name}` does not take {} arguments", args.len()));
     }
     Ok(Node::Call(function, args))
 }
 
-fn arguments(name: &str, call: &ast::Function) -> Result<Vec<Node>, String> {
+fn arguments(name: &str, call: &ast::Function, left: &Cell<usize>) -> Result<Vec<Node>, String> {
     let ast::FunctionArguments::List(list) = &call.args else {
         return Err(format!("`{name}` wants arguments"));
     };
     list.args
         .iter()
         .map(|arg| match arg {
-            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(e)) => lower(e),
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(e)) => lower(e, left),
             other => Err(format!("unsupported argument `{other}`")),
         })
         .collect()

@@ -1,5 +1,7 @@
 //! A failure's parameters, as Python prints them or as JSON.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value as Json;
 
 use crate::coverage::Cell;
@@ -12,7 +14,7 @@ pub(super) enum Case {
     /// All of the group's dtypes.
     Group,
     /// One, by the names of its parameters.
-    Named(Vec<(String, Vec<Cell>)>),
+    Named(BTreeMap<String, Vec<Cell>>),
     /// One, by its parameters' values, of a list all that it holds.
     Values(Vec<Vec<Cell>>),
 }
@@ -20,7 +22,7 @@ pub(super) enum Case {
 impl Case {
     /// The case of a failure's `task_params`: a text as Python prints it, or JSON.
     pub(super) fn parse(params: &Json) -> Option<Self> {
-        let mut named = Vec::new();
+        let mut named = BTreeMap::new();
         let mut values: Vec<Vec<Cell>> = Vec::new();
         match params {
             Json::String(text) => {
@@ -57,11 +59,8 @@ impl Case {
     }
 }
 
-fn add(named: &mut Vec<(String, Vec<Cell>)>, name: &str, cell: Cell) {
-    match named.iter_mut().find(|(n, _)| n == name) {
-        Some((_, values)) => values.push(cell),
-        None => named.push((name.to_owned(), vec![cell])),
-    }
+fn add(named: &mut BTreeMap<String, Vec<Cell>>, name: &str, cell: Cell) {
+    named.entry(name.to_owned()).or_default().push(cell);
 }
 
 fn flatten(value: &Json, take: &mut impl FnMut(Cell)) {
@@ -187,5 +186,12 @@ mod tests {
         let expected: Vec<usize> = vec![1, 3, 1, 2];
         assert_eq!(values("('fp8', [1, 2, 4], 256, (8, 9))".into()), expected);
         assert_eq!(values(serde_json::json!(["fp8", [1, 2, 4], 256, [8, 9]])), expected);
+    }
+
+    #[test]
+    fn a_case_of_many_names_is_read_at_once() {
+        let text: Vec<String> = (0..100_000).map(|i| format!("a{i}={i}")).collect();
+        let Some(Case::Named(named)) = Case::parse(&text.join(", ").into()) else { panic!() };
+        assert_eq!(named.len(), 100_000);
     }
 }

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
 use super::{Specs, TableSpec};
 use crate::expr::{Expr, Lookup, Scope, Vals, Value};
+use crate::glob::{Of, matcher};
 
 /// A limit, by its id in [`Limits`].
 #[derive(Debug)]
@@ -62,10 +63,7 @@ pub(super) fn parse(shown: &str, text: &str) -> Result<Limits, String> {
                 at(entry.id.referenced.line())
             ));
         }
-        let glob = |glob: &String| {
-            let built = GlobBuilder::new(glob).build();
-            built.map(|g| g.compile_matcher()).map_err(|e| format!("limit {id}: {e}"))
-        };
+        let glob = |glob: &String| matcher(glob, Of::Names).map_err(|e| format!("limit {id}: {e}"));
         let limit = Limit {
             tables: entry.tables.iter().map(glob).collect::<Result<_, _>>()?,
             shipped: false,

@@ -11,6 +11,9 @@ use super::{Column, Fault, Table, Torn};
 /// Longer than any row; a longer line is no text table.
 const LONGEST_LINE: usize = 1 << 20;
 
+/// Columns of a text, at most; the widest table has under 100.
+pub(crate) const MOST_COLUMNS: usize = 4096;
+
 /// A mark of UTF-8 that some editors write.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -33,6 +36,9 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
         header.iter().map(|n| String::from_utf8_lossy(n).into_owned()).collect();
     if names.is_empty() || names.iter().all(|n| n.trim().is_empty()) {
         return Err(Fault::Unreadable("it has no header".into()));
+    }
+    if names.len() > MOST_COLUMNS {
+        return Err(Fault::Unreadable(format!("it has over {MOST_COLUMNS} columns, no table has")));
     }
     if let Some(twice) = names.iter().enumerate().find(|(i, n)| names[..*i].contains(n)) {
         return Err(Fault::Unreadable(format!("its header names {} twice", twice.1)));

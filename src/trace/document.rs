@@ -131,9 +131,12 @@ fn list<'n>(
     nodes: &mut BTreeMap<String, (u64, &'n Node)>,
     depth: usize,
 ) {
-    // Deeper than any field.
+    // Deeper than any field, and longer: a name above many others is kept with each of them.
     const DEEPEST: usize = 12;
-    for (name, line, member) in node.members().filter(|_| depth < DEEPEST) {
+    const LONGEST: usize = 256;
+    let inside =
+        |(name, ..): &(&str, u64, &Node)| depth < DEEPEST && path.len() + name.len() < LONGEST;
+    for (name, line, member) in node.members().filter(inside) {
         let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
         nodes.insert(path.clone(), (line, member));
         list(member, &path, nodes, depth + 1);

@@ -1,15 +1,18 @@
 //! Metric files → rows: CSV, and JSON with one row or a list of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use super::field::is_blank;
 use super::frame::Cell;
 use super::spec::{MetricSpec, Type};
 use crate::catalog::Format;
 use crate::table::{Column, Fault, Table};
+
+/// Rows by columns of a metric file, at most; the largest known has 20,000.
+const MOST_CELLS: usize = 1_000_000;
 
 /// A metric file that was read.
 #[derive(Debug, Default)]
@@ -38,6 +41,15 @@ impl Rows {
     }
 }
 
+/// Refuses more cells than a metric file has, before memory is taken for them: rows of JSON that share no
+/// column make a cell of every pair.
+fn guard(rows: usize, columns: usize) -> Result<(), String> {
+    match rows.saturating_mul(columns) > MOST_CELLS {
+        true => Err(format!("{rows} rows of {columns} columns are more than such a file has")),
+        false => Ok(()),
+    }
+}
+
 /// Reads a metric file. The error is one line.
 pub fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<Rows, String> {
     if text.trim().is_empty() {
@@ -61,6 +73,7 @@ fn csv(text: &str, spec: &MetricSpec) -> Result<Rows, String> {
             },
             Fault::Empty => "it has a header and no rows".into(),
         })?;
+    guard(table.rows, table.columns().count())?;
     let mut rows = Rows {
         rows: table.rows,
         torn: table.torn.first.clone(),
@@ -130,21 +143,35 @@ fn json(text: &str, spec: &MetricSpec) -> Result<Rows, String> {
         let each = units.iter().map(|(n, u)| (n.clone(), (text(u, "unit"), text(u, "label"))));
         rows.units = each.collect();
     }
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    for row in list {
+        names.extend(objects(row, spec).flat_map(|(o, _)| o.keys().map(String::as_str)));
+    }
+    guard(list.len(), names.len())?;
     for (i, row) in list.iter().enumerate() {
-        let within: Vec<&Json> = match spec.within.is_empty() {
-            true => vec![row],
-            false => spec.within.iter().filter_map(|name| row.get(name)).collect(),
-        };
-        for (nth, object) in within.into_iter().enumerate() {
-            let Json::Object(members) = object else { continue };
-            // What describes a row is free; its metrics are numbers.
-            let metrics = nth + 1 == spec.within.len() || spec.within.is_empty();
-            for (name, value) in members {
+        for (object, metrics) in objects(row, spec) {
+            for (name, value) in object {
                 member(&mut rows, spec, name, i, value, metrics);
             }
         }
     }
     Ok(rows)
+}
+
+/// The objects of a row whose members are columns, and whether those are metrics: what describes a row is
+/// free, its metrics are numbers.
+fn objects<'j>(
+    row: &'j Json,
+    spec: &MetricSpec,
+) -> impl Iterator<Item = (&'j Map<String, Json>, bool)> {
+    let within: Vec<(&Json, bool)> = match spec.within.split_last() {
+        None => vec![(row, true)],
+        Some((metrics, before)) => {
+            let describe = before.iter().filter_map(|name| Some((row.get(name)?, false)));
+            describe.chain(row.get(metrics).map(|m| (m, true))).collect()
+        }
+    };
+    within.into_iter().filter_map(|(object, metrics)| Some((object.as_object()?, metrics)))
 }
 
 fn member(rows: &mut Rows, spec: &MetricSpec, name: &str, row: usize, value: &Json, metric: bool) {

@@ -6,13 +6,14 @@ mod relation;
 
 use std::collections::BTreeMap;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
 use serde::Deserialize;
 
 pub use document::{DocumentSpec, Field, LISTED};
 pub use metric::{MetricSpec, OF_LIST, TraceChart};
 pub use relation::{Derived, Finds, Relation, Threshold};
 
+use crate::glob::{Of, matcher};
 use crate::spec::{Specs, yaml};
 use crate::system::System;
 
@@ -125,8 +126,7 @@ pub struct Accelerator {
 
 fn globs(names: &[String]) -> Result<Vec<GlobMatcher>, String> {
     let plain = names.iter().filter(|n| !n.contains("{dir}"));
-    let glob = |n: &String| GlobBuilder::new(n).build().map(|g| g.compile_matcher());
-    plain.map(glob).collect::<Result<_, _>>().map_err(|e| e.to_string())
+    plain.map(|n| matcher(n, Of::Names)).collect()
 }
 
 impl Files {
