@@ -8,7 +8,8 @@ use perfdb_gate::error::Result;
 use perfdb_gate::files::write_all;
 use perfdb_gate::report::{self, Format, Outcome, Report};
 
-use crate::cli::{ColorName, FormatName, OutputArgs, TerminalArgs};
+use crate::cli::output::{FormatName, OutputArgs};
+use crate::cli::{ColorName, TerminalArgs};
 
 /// What a run writes: all of it is made before any of it is there.
 #[derive(Default)]
