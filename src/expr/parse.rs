@@ -2,7 +2,8 @@
 
 use sqlparser::ast;
 
-use super::{Compare, Function, Lookup, Math, Node};
+use super::Lookup;
+use super::node::{Compare, Function, Math, Node};
 
 /// Turns sqlparser's syntax tree into ours, refusing what is not understood.
 pub(super) fn lower(e: &ast::Expr) -> Result<Node, String> {
