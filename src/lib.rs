@@ -34,6 +34,7 @@ mod digest;
 pub mod error;
 pub mod explain;
 pub mod expr;
+pub mod files;
 pub mod finding;
 pub mod gaps;
 mod glob;

@@ -14,12 +14,11 @@ use clap_complete::Shell;
 use perfdb_gate::baseline::Baseline;
 use perfdb_gate::chart;
 use perfdb_gate::error::Result;
-use perfdb_gate::finding::Severity;
 use perfdb_gate::measure::Device;
 use perfdb_gate::measure::cuda::Cuda;
 use perfdb_gate::measure::process::{PYTORCH, Process};
+use perfdb_gate::repair::convert;
 use perfdb_gate::repair::dedupe::{self, Keep, Policy};
-use perfdb_gate::repair::{self, convert};
 use perfdb_gate::report::{self, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
@@ -31,11 +30,16 @@ use perfdb_gate::{
 use bar::Bar;
 use outputs::Outputs;
 
-use cli::{
-    Cli, Command, DedupeArgs, DeviceArgs, DeviceName, FailOn, GateArgs, KeepName, Measure,
-    OutputArgs, Remeasure, RepairArgs, RulesArgs, Sanity, SchemaName, SelectionArgs, Selftest,
-    SelftestFormat, ShellName, StatusArgs, StatusFormat, TerminalArgs, Validate,
-};
+use cli::generate::{SchemaName, ShellName};
+use cli::measure::{DeviceArgs, DeviceName, Measure, Remeasure};
+use cli::output::OutputArgs;
+use cli::repair::{DedupeArgs, KeepName, RepairArgs};
+use cli::rules::RulesArgs;
+use cli::sanity::Sanity;
+use cli::selftest::{Selftest, SelftestFormat};
+use cli::status::{StatusArgs, StatusFormat};
+use cli::validate::{GateArgs, Validate};
+use cli::{Cli, Command, TerminalArgs};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -166,7 +170,7 @@ fn finish_validate(
     if let Some(path) = &gate.write_baseline {
         outputs.add(path, Baseline::of(&report.findings).text());
     }
-    let outcome = report.outcome(least(gate.fail_on));
+    let outcome = report.outcome(gate.fail_on.least());
     if let Some(n) = gate.draw {
         report.draw(n as usize, gate.seed);
     }
@@ -200,7 +204,7 @@ fn run_sanity(args: Sanity, terminal: TerminalArgs) -> Result<u8> {
         false => Vec::new(),
     };
     let smoke = args.smoke_command.as_deref().map(smoke::run).transpose()?;
-    let mut outcome = report.outcome(least(args.fail_on));
+    let mut outcome = report.outcome(args.fail_on.least());
     if let Some(smoke) = smoke.as_ref().filter(|s| !s.passed) {
         eprintln!("perfdb-gate: the smoke command failed: {}", report::clean(&smoke.ended));
         outcome.verdict = Verdict::Failed;
@@ -217,17 +221,6 @@ fn run_sanity(args: Sanity, terminal: TerminalArgs) -> Result<u8> {
     outputs.report(&report, &drawings, outcome, &args.output, terminal)?;
     outputs.write()?;
     Ok(outcome.verdict.code())
-}
-
-impl From<SelectionArgs> for Selection {
-    fn from(args: SelectionArgs) -> Self {
-        Self {
-            systems: args.system,
-            backends: args.backend,
-            versions: args.version,
-            tables: args.table,
-        }
-    }
 }
 
 /// `sanity` without a base: charts of what is there.
@@ -250,16 +243,6 @@ fn run_overview(args: &Sanity) -> Result<u8> {
     let names = figures.iter().map(|f| format!("{}.svg\n", folder.join(&f.name).display()));
     report::print(&names.collect::<String>())?;
     Ok(if figures.is_empty() { 3 } else { 0 })
-}
-
-/// The least severity that fails a run; none where none does.
-fn least(fail_on: FailOn) -> Option<Severity> {
-    match fail_on {
-        FailOn::Error => Some(Severity::Error),
-        FailOn::Warning => Some(Severity::Warning),
-        FailOn::Info => Some(Severity::Info),
-        FailOn::Never => None,
-    }
 }
 
 fn run_remeasure(args: Remeasure, terminal: TerminalArgs) -> Result<u8> {
@@ -341,13 +324,6 @@ fn run_status(args: StatusArgs, terminal: TerminalArgs) -> Result<u8> {
     let status = status::run(&options, &Bar::of("tables", terminal))?;
     print(args.output.as_deref(), status::render(&status, format)?)?;
     Ok(status.code())
-}
-
-impl From<RepairArgs> for repair::Options {
-    fn from(args: RepairArgs) -> Self {
-        let RepairArgs { root, selection, rules_dir: rules, threads, .. } = args;
-        Self { root, selection: selection.into(), rules, threads }
-    }
 }
 
 fn run_dedupe(args: DedupeArgs) -> Result<u8> {

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use perfdb_gate::chart::Drawing;
 use perfdb_gate::error::Result;
+use perfdb_gate::files::write_all;
 use perfdb_gate::report::{self, Format, Outcome, Report};
 
-use crate::cli::{ColorName, FormatName, OutputArgs, TerminalArgs};
+use crate::cli::output::{FormatName, OutputArgs};
+use crate::cli::{ColorName, TerminalArgs};
 
 /// What a run writes: all of it is made before any of it is there.
 #[derive(Default)]
@@ -64,7 +66,7 @@ impl Outputs {
 
     /// Writes all of it or none, then what is for standard output.
     pub fn write(self) -> Result<()> {
-        report::write_all(&self.folders, &self.files)?;
+        write_all(&self.folders, &self.files)?;
         report::print(&self.text)
     }
 }

@@ -10,6 +10,7 @@ mod draw;
 mod gallery;
 mod mermaid;
 mod raster;
+mod side;
 mod spec;
 
 pub use choose::{Change, figure};

@@ -12,7 +12,8 @@ use super::ratios::Change;
 use super::{Diff, RowDiff};
 use crate::catalog::{Place, TableFile};
 use crate::error::{Error, Result};
-use crate::report::{file_stem, write_whole};
+use crate::files::write_whole;
+use crate::report::file_stem;
 use crate::spec::measured_unit;
 use crate::table::{Column, Table};
 

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{Compare, Function, Math, NULL_CODE, Node, Scope, Vals, Value};
+use super::node::{Compare, Function, Math, Node};
+use super::{NULL_CODE, Scope, Vals, Value};
 
 impl Node {
     pub(super) fn eval<'a>(&'a self, scope: &'a dyn Scope) -> Result<Value<'a>, String> {

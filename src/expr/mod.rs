@@ -17,19 +17,23 @@
 //! `coalesce`, `floor`, `greatest`, `least`, `log2`, `power`, `sqrt`, and what a dtype stands for:
 //! `bytes`, `flops`. Anything else is refused when the spec is read, not when a table happens to be judged.
 //!
-//! In LIKE, `_` is literal: names are full of it. A null number is NaN and a null text is absent; comparing either is false, as in SQL a
-//! comparison with NULL is not true. A column that a table lacks is null in every row.
+//! In LIKE, `_` is literal: names are full of it. A null number is NaN and a null text is absent;
+//! comparing either is false, as in SQL a comparison with NULL is not true. A column that a table lacks
+//! is null in every row.
 
 mod eval;
+mod node;
 mod parse;
+mod value;
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
+
+use self::node::Node;
+pub use self::value::{NULL_CODE, Vals, Value};
 
 /// Bytes of a formula, at most; the longest known has 300.
 const LONGEST: usize = 2000;
@@ -68,149 +72,6 @@ pub enum Lookup {
     Bytes,
     /// `flops(dtype)`: FLOP/s at which the system multiplies it.
     Flops,
-}
-
-/// The value of a (sub-)expression: one for all rows, or one a row.
-#[derive(Debug, Clone)]
-pub enum Value<'a> {
-    /// Numbers, NaN where null.
-    Number(Vals<'a, f64>),
-    /// Truth values.
-    Bool(Vals<'a, bool>),
-    /// Text: codes into a dictionary, [`NULL_CODE`] where null.
-    Text(Vals<'a, u32>, Cow<'a, [Arc<str>]>),
-}
-
-/// The dictionary code of a null text.
-pub const NULL_CODE: u32 = u32::MAX;
-
-/// One value for all rows, or one a row.
-#[derive(Debug, Clone)]
-pub enum Vals<'a, T: Copy> {
-    /// The same value in every row.
-    One(T),
-    /// A value a row.
-    Rows(Cow<'a, [T]>),
-}
-
-impl<T: Copy> Vals<'_, T> {
-    /// The value in row `i`.
-    #[inline]
-    pub fn get(&self, i: usize) -> T {
-        match self {
-            Self::One(v) => *v,
-            Self::Rows(v) => v[i],
-        }
-    }
-
-    fn map<U: Copy>(&self, f: impl Fn(T) -> U) -> Vals<'static, U> {
-        match self {
-            Self::One(v) => Vals::One(f(*v)),
-            Self::Rows(v) => Vals::Rows(v.iter().map(|&v| f(v)).collect()),
-        }
-    }
-
-    fn zip<U: Copy, V: Copy>(
-        &self,
-        other: &Vals<'_, U>,
-        rows: usize,
-        f: impl Fn(T, U) -> V,
-    ) -> Vals<'static, V> {
-        match (self, other) {
-            (Self::One(a), Vals::One(b)) => Vals::One(f(*a, *b)),
-            (Self::Rows(a), Vals::One(b)) => Vals::Rows(a.iter().map(|&a| f(a, *b)).collect()),
-            (Self::One(a), Vals::Rows(b)) => Vals::Rows(b.iter().map(|&b| f(*a, b)).collect()),
-            (Self::Rows(a), Vals::Rows(b)) => {
-                Vals::Rows((0..rows).map(|i| f(a[i], b[i])).collect())
-            }
-        }
-    }
-}
-
-#[derive(Debug, Clone)]
-enum Node {
-    Number(f64),
-    Text(Arc<str>),
-    Bool(bool),
-    Null,
-    Column(String),
-    Field(String),
-    Neg(Box<Node>),
-    Not(Box<Node>),
-    Math(Math, Box<Node>, Box<Node>),
-    Compare(Compare, Box<Node>, Box<Node>),
-    Logic { and: bool, sides: Box<(Node, Node)> },
-    Like(Box<Node>, String),
-    IsNull(Box<Node>),
-    Case(Vec<(Node, Node)>, Box<Node>),
-    Call(Function, Vec<Node>),
-    Lookup(Lookup, Box<Node>),
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Math {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Rem,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Compare {
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Function {
-    Abs,
-    Ceil,
-    Coalesce,
-    Floor,
-    Greatest,
-    Least,
-    Log2,
-    Power,
-    Sqrt,
-}
-
-impl Node {
-    /// Calls `f` on this node and every one below it.
-    fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Node)) {
-        f(self);
-        match self {
-            Self::Neg(a)
-            | Self::Not(a)
-            | Self::Like(a, _)
-            | Self::IsNull(a)
-            | Self::Lookup(_, a) => {
-                a.visit(f);
-            }
-            Self::Math(_, a, b) | Self::Compare(_, a, b) => {
-                a.visit(f);
-                b.visit(f);
-            }
-            Self::Logic { sides, .. } => {
-                sides.0.visit(f);
-                sides.1.visit(f);
-            }
-            Self::Case(arms, otherwise) => {
-                for (when, then) in arms {
-                    when.visit(f);
-                    then.visit(f);
-                }
-                otherwise.visit(f);
-            }
-            Self::Call(_, args) => args.iter().for_each(|a| a.visit(f)),
-            Self::Number(_) | Self::Text(_) | Self::Bool(_) | Self::Null => {}
-            Self::Column(_) | Self::Field(_) => {}
-        }
-    }
 }
 
 impl FromStr for Expr {
@@ -320,6 +181,8 @@ impl Expr {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use super::*;
 
     struct Synthetic;

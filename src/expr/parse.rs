@@ -4,7 +4,8 @@ use std::cell::Cell;
 
 use sqlparser::ast;
 
-use super::{Compare, Function, Lookup, Math, Node};
+use super::Lookup;
+use super::node::{Compare, Function, Math, Node};
 
 /// Parts of a formula, at most; the longest known has 60. A chain of operators is as deep a tree, which a
 /// stack has to hold. IN, BETWEEN and CASE repeat what they compare, so that a few of them inside one another

@@ -26,16 +26,18 @@
 //! running out of memory once: the collector's own rule is to believe that when the same case fails
 //! again.
 
+mod failure;
 mod params;
+mod record;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Deserialize;
-use serde_json::Value as Json;
 
-use self::params::Case;
-use crate::coverage::{Cell, Points};
+use self::failure::Failure;
+use self::record::{Record, Recorded, table_of};
+use crate::coverage::Points;
 use crate::error::{Error, Result};
 use crate::spec::TableSpec;
 
@@ -47,48 +49,6 @@ pub struct Ledger {
     recorded: Vec<Recorded>,
     /// Versions that were collected, by backend, where a summary tells.
     versions: BTreeMap<String, BTreeSet<String>>,
-}
-
-/// A failure as the collector put it.
-#[derive(Debug)]
-struct Recorded {
-    backend: String,
-    operation: BTreeSet<String>,
-    class: String,
-    error: String,
-}
-
-/// A case that failed.
-#[derive(Debug)]
-struct Failure {
-    backend: String,
-    /// Words of the operation: mla, context, module.
-    operation: BTreeSet<String>,
-    dtypes: Vec<String>,
-    case: Case,
-    error: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct Record {
-    #[serde(default)]
-    module: Option<String>,
-    #[serde(default)]
-    task_id: Json,
-    #[serde(default)]
-    task_params: Json,
-    #[serde(default)]
-    error_type: Option<String>,
-    #[serde(default)]
-    error_message: Option<String>,
-    #[serde(default)]
-    classification: Option<String>,
-    #[serde(default)]
-    group: Option<String>,
-    #[serde(default)]
-    device_id: Json,
-    #[serde(default)]
-    timestamp: Json,
 }
 
 #[derive(Debug, Deserialize)]
@@ -172,7 +132,7 @@ impl Ledger {
             );
             let case = format!("{:?} {} {}", record.module, record.task_id, record.task_params);
             if seen.insert((run, case.clone())) {
-                if out_of_memory(&record) {
+                if record.out_of_memory() {
                     *memory.entry(case.clone()).or_default() += 1;
                 }
                 kept.push((case, record));
@@ -183,7 +143,7 @@ impl Ledger {
             let class = record.classification.as_deref().unwrap_or_default().trim();
             let named = !matches!(class, "" | "unclassified" | "unresolved_from_checkpoint");
             let believed = || memory.get(case).is_some_and(|times| *times > 1);
-            named && (!out_of_memory(record) || believed())
+            named && (!record.out_of_memory() || believed())
         };
         let kept = kept.into_iter().filter(classified);
         self.failures.extend(kept.filter_map(|(_, record)| Failure::new(record)));
@@ -239,16 +199,6 @@ fn is_summary(name: &str) -> Option<bool> {
     (summary || stem.starts_with("errors_")).then_some(summary)
 }
 
-/// Whether the GPU's memory ran out.
-fn out_of_memory(record: &Record) -> bool {
-    let said = |text: &Option<String>, what: &str| {
-        text.as_ref().is_some_and(|t| t.to_lowercase().contains(what))
-    };
-    said(&record.error_type, "outofmemory")
-        || said(&record.error_message, "out of memory")
-        || said(&record.error_message, "alloc_failed")
-}
-
 /// The classified failures of one table.
 #[derive(Debug)]
 pub struct Failures<'a>(Vec<&'a Failure>);
@@ -266,116 +216,11 @@ impl<'a> Failures<'a> {
     }
 }
 
-/// Whether each number is one of a value of its own: a number that stands once is no two parts'.
-/// Numbers by themselves are taken before those of a list.
-fn each_its_own(numbers: &[&Cell], values: &[Vec<Cell>]) -> bool {
-    let mut free: Vec<&Vec<Cell>> = values.iter().collect();
-    free.sort_by_key(|v| v.len());
-    numbers.iter().all(|number| {
-        let at = free.iter().position(|v| v.contains(number));
-        at.map(|at| free.remove(at)).is_some()
-    })
-}
-
-/// The words of a name: `mla_context_module` has three.
-fn words(name: &str) -> BTreeSet<String> {
-    name.split(['_', '.', '-']).filter(|w| !w.is_empty()).map(str::to_owned).collect()
-}
-
-/// The table that an operation writes: the one with most words of the operation's name.
-fn table_of<'t>(operation: &BTreeSet<String>, tables: &[&'t str]) -> Option<&'t str> {
-    let of = |table: &&'t str| {
-        let words = words(table.trim_end_matches("_perf"));
-        words.is_subset(operation).then_some((words.len(), *table))
-    };
-    tables.iter().filter_map(of).max().map(|(_, table)| table)
-}
-
-impl Recorded {
-    fn new(record: &Record) -> Option<Self> {
-        let (backend, operation) = record.module.as_deref()?.split_once('.')?;
-        let said = |text: &Option<String>| {
-            let text = text.as_deref().unwrap_or_default().trim();
-            if text.is_empty() { "-".to_owned() } else { text.to_owned() }
-        };
-        Some(Self {
-            backend: backend.to_owned(),
-            operation: words(operation),
-            class: said(&record.classification),
-            error: said(&record.error_type),
-        })
-    }
-}
-
-impl Failure {
-    fn new(record: Record) -> Option<Self> {
-        let module = record.module.filter(|m| !m.is_empty())?;
-        let (backend, operation) = module.split_once('.')?;
-        let group = record.group.unwrap_or_default();
-        let (model, dtypes) = group.split_once('|').unwrap_or(("", &group));
-        let dtypes: Vec<String> =
-            dtypes.split(',').map(str::trim).filter(|d| !d.is_empty()).map(str::to_owned).collect();
-        let class = record.classification.unwrap_or_default();
-        let case = match Case::parse(&record.task_params) {
-            Some(case) => case,
-            None if model.is_empty() && !dtypes.is_empty() => Case::Group,
-            None if class == "unverified_skipped" && group.is_empty() => Case::Operation,
-            // Nothing tells which of the operation's cases it was.
-            None => return None,
-        };
-        Some(Self {
-            backend: backend.to_owned(),
-            operation: words(operation),
-            dtypes,
-            case,
-            error: record.error_type.unwrap_or(class),
-        })
-    }
-
-    fn table<'t>(&self, tables: &[&'t str]) -> Option<&'t str> {
-        table_of(&self.operation, tables)
-    }
-
-    fn explains(&self, spec: &TableSpec, points: &Points, point: usize) -> bool {
-        let cells = || (0..points.parts.len()).map(|i| (i, points.cell(i, point)));
-        let text = |t: &str| cells().any(|(_, c)| matches!(c, Cell::Text(own) if **own == *t));
-        // Dtypes that no part of the key holds say nothing of it.
-        let dtypes = self.dtypes.iter().all(|d| text(d));
-        match &self.case {
-            Case::Operation => true,
-            Case::Group => dtypes,
-            Case::Named(named) => {
-                let of = |name: &str| points.parts.iter().position(|p| p.name == name);
-                let mut told =
-                    named.iter().filter_map(|(n, values)| Some((of(n)?, values))).peekable();
-                // A dtype goes by other names in a key: gemm_type is gemm_dtype.
-                let mut types =
-                    named.iter().filter(|(n, _)| n.ends_with("type") && of(n).is_none());
-                told.peek().is_some()
-                    && dtypes
-                    && types.all(|(_, values)| cells().any(|(_, c)| values.contains(c)))
-                    && told.all(|(part, values)| values.contains(points.cell(part, point)))
-            }
-            Case::Values(values) => {
-                let plain = |i: usize| spec.key[i].value.as_column().is_some();
-                let number = |c: &Cell| matches!(c, Cell::Number(_));
-                let numbers: Vec<&Cell> =
-                    cells().filter(|(i, c)| plain(*i) && number(c)).map(|(_, c)| c).collect();
-                // Where it names one of a part's texts, it failed at that one alone.
-                let says = |text: &Cell| values.iter().flatten().any(|v| v == text);
-                let texts = cells().all(|(i, own)| {
-                    let known = points.parts[i].values.iter();
-                    let mut known = known.filter(|v| matches!(v, Cell::Text(_)));
-                    !known.any(says) || says(own)
-                });
-                !numbers.is_empty() && dtypes && texts && each_its_own(&numbers, values)
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::Value as Json;
+
+    use super::params::Case;
     use super::*;
 
     fn record(json: Json) -> Record {
@@ -407,19 +252,6 @@ mod tests {
         let mut again = memory();
         again["timestamp"] = "later".into();
         assert_eq!(failures(vec![memory(), again]).len(), 2);
-    }
-
-    #[test]
-    fn a_number_that_stands_once_is_not_two_parts_numbers() {
-        let cells = |all: &[f64]| all.iter().map(|n| Cell::Number(*n)).collect::<Vec<_>>();
-        let values = [cells(&[1.0, 2.0, 4.0]), cells(&[256.0]), cells(&[4096.0])];
-        let fits = |all: &[f64]| {
-            let numbers = cells(all);
-            each_its_own(&numbers.iter().collect::<Vec<_>>(), &values)
-        };
-        assert!(fits(&[2.0, 256.0, 4096.0]));
-        assert!(!fits(&[256.0, 256.0, 4096.0]), "it stands once");
-        assert!(!fits(&[1.0, 2.0, 4096.0]), "one list, one part");
     }
 
     #[test]

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::files::write_whole;
 use crate::measure::{About, Answer};
-use crate::report::write_whole;
 use crate::settings::today;
 use crate::spec::TableSpec;
 use crate::table;

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use self::restate::{Now, restated};
 use crate::catalog::{Catalog, TableFile};
 use crate::error::Result;
+use crate::files::{unwritten, write_all};
 use crate::parallel;
-use crate::report::write_all;
 use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::source::{EntryKind, Source, WorkTree};
@@ -72,7 +72,7 @@ impl Change {
         let files: Vec<_> = self.files.into_iter().chain(sidecars).collect();
         write_all(&[], &files)?;
         for path in &self.gone {
-            std::fs::remove_file(path).map_err(|e| crate::report::unwritten(path, &e))?;
+            std::fs::remove_file(path).map_err(|e| unwritten(path, &e))?;
         }
         Ok(())
     }

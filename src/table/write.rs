@@ -8,7 +8,7 @@ use polars_parquet::write::schema_to_metadata_key;
 
 use super::{Column, Table, parquet};
 use crate::error::{Error, Result};
-use crate::report::write_whole;
+use crate::files::write_whole;
 
 /// Writes a table to a parquet file, as a whole or not at all: the columns in their order, all of
 /// them as long as each other. The file's mode is kept where there was one.

@@ -1,18 +1,19 @@
-//! Findings, and the one place that filters, waives and counts them.
+//! Findings: what is wrong, where, how bad, and by which rows it shows.
+
+mod half;
+mod sink;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::baseline::Baseline;
+pub use self::half::{Brought, Half};
+pub use self::sink::{Counts, Sink};
 use crate::catalog::{Place, TableFile};
 use crate::digest::hex;
-use crate::expr::ExprError;
-use crate::waiver::{Applied, Waivers};
 
 /// How bad a finding is.
 #[derive(
@@ -220,6 +221,16 @@ impl Finding {
         words.join(" ")
     }
 
+    /// Whether it counts: neither waived nor known nor there before.
+    pub fn counts(&self) -> bool {
+        self.waived_by.is_none() && self.new != Some(false)
+    }
+
+    /// Whether it was there before, or is known to a baseline.
+    pub fn is_old(&self) -> bool {
+        self.waived_by.is_none() && self.new == Some(false)
+    }
+
     /// Order of reports: by path, then by how bad, then by rule.
     fn order(&self) -> (&str, Severity, &str, String) {
         let slice = serde_json::to_string(&self.slice).unwrap_or_default();
@@ -234,136 +245,4 @@ pub(crate) fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
-}
-
-/// Rows of a table that a pull request adds or changes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Brought {
-    /// All of them.
-    All,
-    /// Those that are marked, by row; none beyond the last mark.
-    Rows(Vec<bool>),
-}
-
-impl Brought {
-    /// Whether it brings the row.
-    pub fn has(&self, row: usize) -> bool {
-        match self {
-            Self::All => true,
-            Self::Rows(marked) => marked.get(row).copied().unwrap_or(false),
-        }
-    }
-
-    /// Whether it brings any row.
-    pub fn any(&self) -> bool {
-        match self {
-            Self::All => true,
-            Self::Rows(marked) => marked.contains(&true),
-        }
-    }
-}
-
-/// A half of a table's rows, told apart in a pull request: what it brings, and what was there.
-#[derive(Debug, Clone, Copy)]
-pub struct Half<'a> {
-    /// Whether it is the half that is new; none where all rows are told together.
-    pub new: Option<bool>,
-    brought: Option<&'a Brought>,
-}
-
-impl<'a> Half<'a> {
-    /// The halves of a table of which a pull request brings rows; all in one elsewhere.
-    pub fn both(brought: Option<&'a Brought>) -> impl Iterator<Item = Self> + use<'a> {
-        let news = if brought.is_some() { &[Some(true), Some(false)][..] } else { &[None] };
-        news.iter().map(move |new| Self { new: *new, brought })
-    }
-
-    /// Whether the row is of this half.
-    pub fn has(&self, row: usize) -> bool {
-        match (self.new, self.brought) {
-            (Some(new), Some(brought)) => brought.has(row) == new,
-            _ => true,
-        }
-    }
-
-    /// Those of `rows` that are of this half.
-    pub fn of(&self, rows: &[usize]) -> Vec<usize> {
-        rows.iter().copied().filter(|row| self.has(*row)).collect()
-    }
-}
-
-/// Collects findings; the only place that waives, compares with a baseline, sorts and counts.
-#[derive(Debug, Default)]
-pub struct Sink {
-    findings: Vec<Finding>,
-    baselined: u64,
-}
-
-/// Findings by severity.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Errors.
-    pub errors: u64,
-    /// Warnings.
-    pub warnings: u64,
-    /// Infos.
-    pub infos: u64,
-    /// Waived, not counted above.
-    pub waived: u64,
-    /// Known to the baseline, not counted above.
-    pub baselined: u64,
-    /// There before a pull request, not counted above.
-    pub old: u64,
-}
-
-impl Finding {
-    /// Whether it counts: neither waived nor known nor there before.
-    pub fn counts(&self) -> bool {
-        self.waived_by.is_none() && self.new != Some(false)
-    }
-
-    /// Whether it was there before, or is known to a baseline.
-    pub fn is_old(&self) -> bool {
-        self.waived_by.is_none() && self.new == Some(false)
-    }
-}
-
-impl Sink {
-    /// Takes findings in any order.
-    pub fn extend(&mut self, findings: impl IntoIterator<Item = Finding>) {
-        self.findings.extend(findings);
-    }
-
-    /// Applies waivers; what is to be said of them comes back.
-    pub fn waive(&mut self, waivers: &Waivers, today: Date) -> Result<Applied, ExprError> {
-        waivers.apply(&mut self.findings, today)
-    }
-
-    /// Tells new findings from those that a baseline knows.
-    pub fn compare(&mut self, baseline: &Baseline) {
-        for finding in self.findings.iter_mut().filter(|f| f.new != Some(false)) {
-            let new = baseline.is_new(finding);
-            finding.new = Some(new);
-            self.baselined += u64::from(!new && finding.waived_by.is_none());
-        }
-    }
-
-    /// The findings in the order of reports, and their counts.
-    pub fn finish(mut self) -> (Vec<Finding>, Counts) {
-        self.findings.sort_by(|a, b| a.order().cmp(&b.order()));
-        let mut counts = Counts::default();
-        for finding in &self.findings {
-            let counter = match (finding.counts(), finding.severity) {
-                (false, _) if finding.waived_by.is_some() => &mut counts.waived,
-                (false, _) => &mut counts.old,
-                (true, Severity::Error) => &mut counts.errors,
-                (true, Severity::Warning) => &mut counts.warnings,
-                (true, Severity::Info) => &mut counts.infos,
-            };
-            *counter += 1;
-        }
-        counts.baselined = self.baselined;
-        counts.old -= self.baselined;
-        (self.findings, counts)
-    }
 }

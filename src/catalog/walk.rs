@@ -1,135 +1,13 @@
-//! Finds the perf database in a source: systems, version directories, tables, sidecars.
-//!
-//! This is the one place that knows the layouts:
-//!
-//! ```text
-//! systems/<system>.yaml                                              a machine; its data_dir wins
-//! systems/data/<system>/<family>/<backend>/<version>/<table>.parquet  by family
-//! systems/data/<system>/<backend>/<version>/<table>.{txt,parquet}     flat, before July 2026
-//! systems/support_matrix/<system>.csv                                what is said to be plannable
-//! systems/perf_data_reuse_manifest.yaml                              what backends take from each other
-//! ```
+//! The files of a source, each to its place in the catalog.
 
 use std::collections::btree_map::Entry as Slot;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::{Catalog, Format, Place, Role, SystemFile, TableFile, VersionDir};
 use crate::error::{Error, Result};
 use crate::source::{Entry, EntryKind, Source};
 use crate::spec::Specs;
 use crate::system::System;
-
-/// How a table's bytes are laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Apache Parquet.
-    Parquet,
-    /// Comma-separated text, the collectors' staging format.
-    Csv,
-}
-
-/// A table's place in the database.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// System name.
-    pub system: String,
-    /// Family directory; none in the flat layout.
-    pub family: Option<String>,
-    /// Backend directory.
-    pub backend: String,
-    /// Version directory.
-    pub version: String,
-}
-
-/// A table file.
-#[derive(Debug, Clone)]
-pub struct TableFile {
-    /// Where its bytes are.
-    pub entry: Entry,
-    /// Its version directory's place.
-    pub place: Place,
-    /// File stem.
-    pub table: String,
-    /// By its extension.
-    pub format: Format,
-}
-
-/// A version directory: tables that were collected together, and what is said of them.
-#[derive(Debug, Clone)]
-pub struct VersionDir {
-    /// Its place.
-    pub place: Place,
-    /// Its path, without a trailing slash.
-    pub path: String,
-    /// `collection_meta.yaml`.
-    pub meta: Option<Entry>,
-    /// `reuse.yaml`.
-    pub reuse: Option<Entry>,
-    /// Marker files of schemes that sidecars replaced.
-    pub markers: Vec<Entry>,
-    /// Its tables, as indices into [`Catalog::tables`].
-    pub tables: Vec<usize>,
-}
-
-/// A system of the root: its YAML, and what could be read of it.
-#[derive(Debug, Clone)]
-pub struct SystemFile {
-    /// Name.
-    pub name: String,
-    /// Path of its YAML, or of its data directory where it has none.
-    pub path: String,
-    /// The YAML as the loader reads it with our facts beside, or why it cannot be read.
-    pub system: Result<System, String>,
-    /// Where its YAML is or should be.
-    pub yaml: String,
-    /// Directory of its data, without a trailing slash.
-    pub data_dir: String,
-}
-
-impl SystemFile {
-    /// The folder of its YAML.
-    fn folder(&self) -> &str {
-        self.yaml.rsplit_once('/').map_or("", |(folder, _)| folder)
-    }
-
-    /// Where its support matrix is or would be.
-    pub fn matrix(&self) -> String {
-        join(self.folder(), &format!("support_matrix/{}.csv", self.name))
-    }
-}
-
-/// What a file beside the tables is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// A sidecar, or a marker of the scheme before.
-    Sidecar,
-    /// A system's YAML.
-    System,
-    /// Anything else below a data directory: a table that no loader looks for, a link, a note.
-    Other,
-    /// A workload card, config or metric file, which lies beside the database.
-    Trace,
-}
-
-/// What a source holds.
-#[derive(Debug, Default)]
-pub struct Catalog {
-    /// Systems, by name.
-    pub systems: BTreeMap<String, SystemFile>,
-    /// Version directories, by path.
-    pub dirs: BTreeMap<String, VersionDir>,
-    /// Tables, by path.
-    pub tables: Vec<TableFile>,
-    /// Support matrices, by system.
-    pub support: BTreeMap<String, Entry>,
-    /// What backends take from each other.
-    pub manifest: Option<Entry>,
-    /// Below a data directory: tables at a depth where no loader looks, and links.
-    pub strays: Vec<(Entry, String)>,
-    /// Files of the database that are no tables, in no order.
-    pub beside: Vec<(Entry, Role)>,
-    /// Files that are no part of the database, by path.
-    pub others: Vec<Entry>,
-}
 
 /// What is said of the tables of a directory.
 const SIDECARS: [&str; 2] = ["collection_meta.yaml", "reuse.yaml"];
@@ -138,19 +16,6 @@ const SIDECARS: [&str; 2] = ["collection_meta.yaml", "reuse.yaml"];
 const MARKERS: [&str; 2] = ["INCOMPLETE.txt", "SHARED_LAYER_REUSE.txt"];
 
 impl Catalog {
-    /// Walks a source that holds a database.
-    ///
-    /// # Errors
-    ///
-    /// When the files cannot be listed, or no perf database is among them.
-    pub fn read(source: &dyn Source, specs: &Specs) -> Result<Self> {
-        let catalog = Self::walk(source, specs)?;
-        if catalog.systems.is_empty() {
-            return Err(no_database());
-        }
-        Ok(catalog)
-    }
-
     /// Walks a source that may hold none, as a commit before the first data does.
     ///
     /// # Errors
@@ -351,11 +216,6 @@ impl Catalog {
         self.beside.push((entry.clone(), Role::Other));
         self.strays.push((entry, system.to_owned()));
     }
-
-    /// The version directory of a table.
-    pub fn dir_of(&self, file: &TableFile) -> Option<&VersionDir> {
-        file.entry.path.rsplit_once('/').and_then(|(dir, _)| self.dirs.get(dir))
-    }
 }
 
 /// Where the YAML of a system is looked for whose data lies in a folder: `systems/data/` or the `data/`
@@ -364,14 +224,6 @@ fn yaml_of(folder: &str, name: &str) -> String {
     let above = folder.trim_end_matches('/').rsplit_once('/').map_or("", |(above, _)| above);
     let systems = if above.ends_with("systems") { "" } else { "systems" };
     join(above, &format!("{systems}/{name}.yaml"))
-}
-
-/// The error of a job that finds nothing to work on.
-pub fn no_database() -> Error {
-    Error::new(
-        "no perf database found",
-        "--root takes a repository or folder with systems/<system>.yaml and the data beside it",
-    )
 }
 
 /// The table format of a file name, or `None` where it is no table.
@@ -387,7 +239,7 @@ fn format_of(path: &str) -> Option<Format> {
 }
 
 /// Joins a relative path to a folder, resolving `.` and `..`.
-fn join(folder: &str, relative: &str) -> String {
+pub(super) fn join(folder: &str, relative: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|p| !p.is_empty()).collect();
     for part in relative.split('/') {
         match part {

@@ -1,0 +1,215 @@
+//! What a check sees: a table, a version directory, a system, or all tables against each other.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use super::levels::{Levels, levels};
+use crate::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
+use crate::finding::{Brought, Example, Finding, Half, Severity};
+use crate::ledger::Ledger;
+use crate::served::Shelf;
+use crate::sidecar::{Meta, Reuse, TableMeta};
+use crate::sketch::Sketches;
+use crate::spec::{Rule, Specs, TableSpec};
+use crate::support::{Matrices, Sharing};
+use crate::system::System;
+use crate::table::{Fault, Keys, Table, TableScope};
+
+/// A table under judgement.
+pub struct TableContext<'a> {
+    /// Its file.
+    pub file: &'a TableFile,
+    /// What is known of such tables.
+    pub spec: &'a TableSpec,
+    /// Its rows, or why there are none.
+    pub table: Result<&'a Table, &'a Fault>,
+    /// Its machine.
+    pub system: Option<&'a System>,
+    /// The loader's key of its rows, where it has rows and a key.
+    pub keys: Option<&'a Keys<'a>>,
+    /// What texts of its columns stand for, and how far honest reruns differ.
+    pub specs: &'a Specs,
+    /// SHA-256 of the file, in hex, where the sidecar states one.
+    pub digest: Option<&'a str>,
+    /// Its directory's sidecar, where it has one that can be read.
+    pub meta: Option<&'a Meta>,
+    /// Which of its rows a pull request brings, where one is judged.
+    pub brought: Option<&'a Brought>,
+}
+
+/// A version directory under judgement.
+pub struct DirContext<'a> {
+    /// The directory.
+    pub dir: &'a VersionDir,
+    /// Everything else.
+    pub catalog: &'a Catalog,
+    /// What is known of tables.
+    pub specs: &'a Specs,
+    /// Its `collection_meta.yaml`, parsed, or why it cannot be.
+    pub meta: Option<&'a Result<Meta, String>>,
+    /// Its `reuse.yaml`, parsed, or why it cannot be.
+    pub reuse: Option<&'a Result<Reuse, String>>,
+}
+
+/// A system under judgement.
+pub struct SystemContext<'a> {
+    /// Its YAML.
+    pub file: &'a SystemFile,
+    /// All systems of the root.
+    pub catalog: &'a Catalog,
+    /// Facts about known systems.
+    pub specs: &'a Specs,
+}
+
+/// All tables against each other.
+pub struct CrossContext<'a> {
+    /// All files.
+    pub catalog: &'a Catalog,
+    /// What is known of each table's rows.
+    pub sketches: &'a Sketches,
+    /// The tables by backend, system and version.
+    pub shelf: &'a Shelf<'a>,
+    /// Parsed `collection_meta.yaml` by directory.
+    pub meta: &'a BTreeMap<String, Result<Meta, String>>,
+    /// The support matrices of the systems.
+    pub support: &'a Matrices,
+    /// What backends take from each other; none where nothing says.
+    pub sharing: Option<&'a Sharing>,
+    /// What a collector could not measure, where that is known.
+    pub ledger: Option<&'a Ledger>,
+    /// Paths of the tables under judgement; the others are there to compare with.
+    pub judged: &'a BTreeSet<&'a str>,
+    /// In how many ways a table's rows name another origin than its place: device, framework,
+    /// version. It reads the table again, so it is asked for the few that matter.
+    pub foreign: &'a (dyn Fn(&TableFile) -> usize + Sync),
+    /// Which of two tables came to its place later: `Greater` for the first, none where nothing
+    /// tells. It walks the history, so it is asked for the few that matter.
+    pub age: &'a (dyn Fn(&TableFile, &TableFile) -> Option<Ordering> + Sync),
+    /// Levels of slices by the points they take, for the rules that share them.
+    pub levels: Mutex<BTreeMap<usize, Arc<BTreeMap<String, Levels>>>>,
+    /// What is known of tables and models, and how far honest reruns differ.
+    pub specs: &'a Specs,
+    /// Which rows a pull request brings, where one is judged.
+    pub brings: Option<&'a Brings>,
+}
+
+/// What a pull request brings.
+#[derive(Debug, Default)]
+pub struct Brings {
+    /// Rows that it adds or changes, by the table's path; none where rows do not tell what is new,
+    /// since all of the table may be judged otherwise than before.
+    pub rows: BTreeMap<String, Option<Brought>>,
+    /// Tables that it adds or changes, by path: of two that are alike, the later.
+    pub later: BTreeSet<String>,
+    /// Systems and their backends of which it adds, changes or removes tables.
+    pub backends: BTreeSet<(String, String)>,
+}
+
+/// What a pull request brings to a table that it leaves alone.
+static NOTHING: Brought = Brought::Rows(Vec::new());
+
+impl Brings {
+    /// Which rows of a table it brings; none where its rows do not tell what is new.
+    pub fn of(&self, file: &TableFile) -> Option<&Brought> {
+        self.rows.get(&file.entry.path).map_or(Some(&NOTHING), Option::as_ref)
+    }
+}
+
+impl CrossContext<'_> {
+    /// The halves in which findings on a table's rows are told.
+    pub fn halves(&self, file: &TableFile) -> impl Iterator<Item = Half<'_>> {
+        Half::both(self.brings.and_then(|b| b.of(file)))
+    }
+
+    /// Whether the table is the later one: it comes or changes with a pull request.
+    pub fn later(&self, file: &TableFile) -> bool {
+        self.brings.is_some_and(|b| b.later.contains(&file.entry.path))
+    }
+
+    /// Whether findings on the table are asked for.
+    pub fn judged(&self, file: &TableFile) -> bool {
+        self.judged.contains(file.entry.path.as_str())
+    }
+
+    /// The level of each table's slices over their siblings', from `points` shared points up.
+    pub(super) fn levels(&self, points: usize) -> Arc<BTreeMap<String, Levels>> {
+        let mut known = self.levels.lock().unwrap_or_else(|e| e.into_inner());
+        let compute = || Arc::new(levels(self.catalog, self.sketches, points));
+        known.entry(points).or_insert_with(compute).clone()
+    }
+
+    /// What a table's sidecar says of it.
+    pub(super) fn sidecar(&self, file: &TableFile) -> Option<&TableMeta> {
+        let meta = self.meta.get(&self.catalog.dir_of(file)?.path)?.as_ref().ok()?;
+        meta.tables.get(&file.table)
+    }
+
+    /// What a table's sidecar says of it beyond the usual: how it was measured otherwise.
+    pub(super) fn declared(&self, file: &TableFile) -> Option<String> {
+        let said: Vec<String> = self.sidecar(file)?.notes().collect();
+        (!said.is_empty()).then(|| said.join(", "))
+    }
+
+    /// Whether a table's sidecar says that its collection is not complete.
+    pub(super) fn partial(&self, file: &TableFile) -> bool {
+        self.sidecar(file).is_some_and(|t| t.status == "partial")
+    }
+
+    /// Versions that a place declares as donors of a table.
+    pub fn donors(&self, place: &Place, table: &str) -> Vec<&str> {
+        self.shelf.donors(place, table)
+    }
+}
+
+/// A readable table under judgement by a rule.
+pub struct RowContext<'a> {
+    /// The table's surroundings.
+    pub at: &'a TableContext<'a>,
+    /// Its rows.
+    pub table: &'a Table,
+    /// The rule that judges.
+    pub rule: &'a Rule,
+}
+
+impl<'a> RowContext<'a> {
+    /// The table as formulas see it.
+    pub fn scope(&self) -> TableScope<'a> {
+        TableScope::new(
+            self.table,
+            self.at.spec,
+            &self.at.file.place,
+            self.at.system,
+            &self.at.specs.lookups,
+        )
+    }
+
+    /// The halves in which findings on rows are told.
+    pub fn halves(&self) -> impl Iterator<Item = Half<'a>> + use<'a> {
+        Half::both(self.at.brought)
+    }
+
+    /// A finding of the rule's own severity.
+    pub fn finding(&self, message: impl Into<String>) -> Finding {
+        self.finding_as(self.rule.severity, message)
+    }
+
+    /// A finding of another severity.
+    pub fn finding_as(&self, severity: Severity, message: impl Into<String>) -> Finding {
+        Finding::on_table(&self.rule.id, severity, self.at.file, message)
+    }
+
+    /// Shows rows with their keys and the columns named.
+    pub fn examples(&self, rows: &[usize], columns: &[&str]) -> Vec<Example> {
+        rows.iter()
+            .map(|&row| Example {
+                row: row as u64,
+                key: self.at.keys.map(|k| k.show(row)).unwrap_or_default(),
+                values: columns
+                    .iter()
+                    .filter_map(|c| Some(((*c).to_owned(), self.table.column(c)?.json(row))))
+                    .collect(),
+            })
+            .collect()
+    }
+}

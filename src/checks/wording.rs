@@ -1,0 +1,36 @@
+//! Counts and names in a sentence.
+
+/// Names for a sentence: the first few, each in quotes where it is empty, cut where it is no name.
+pub(crate) fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 5;
+    const LONGEST: usize = 200;
+    let name = |name: &'a str| match name.char_indices().nth(LONGEST) {
+        None if name.is_empty() => "''".to_owned(),
+        None => name.to_owned(),
+        Some((at, _)) => format!("{}…", &name[..at]),
+    };
+    let all: Vec<String> = all.map(name).collect();
+    match all.len() {
+        0..=SHOWN => all.join(", "),
+        n => format!("{} and {} more", all[..SHOWN].join(", "), n - SHOWN),
+    }
+}
+
+/// A count for people: `8,505`.
+pub(crate) fn count(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 row`, `2 rows`.
+pub(crate) fn plural(n: usize, what: &str) -> String {
+    let end = if n == 1 { "" } else { "s" };
+    format!("{} {what}{end}", count(n))
+}

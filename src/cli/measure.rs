@@ -1,0 +1,100 @@
+//! `perfdb-gate remeasure` and `perfdb-gate measure`, and what both measure with.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::output::OutputArgs;
+use super::selection::SelectionArgs;
+
+/// `perfdb-gate remeasure`.
+#[derive(Debug, Args)]
+pub struct Remeasure {
+    /// Repository or folder that holds the database.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to measure")]
+    pub root: PathBuf,
+    /// Tables of a commit, read without a checkout, instead of the files on disk.
+    #[arg(long = "ref", value_name = "REF", help_heading = "What to measure")]
+    pub reference: Option<String>,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+    /// Only these rows: "gemm_dtype = 'bfloat16' AND m <= 256", or an exact key.
+    #[arg(long = "where", value_name = "EXPR", help_heading = "What to measure")]
+    pub filter: Option<String>,
+    /// Points of each table, drawn from strata of slice and latency.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), help_heading = "What to measure")]
+    pub sample: u32,
+    /// Seed of the draw.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "What to measure")]
+    pub seed: u64,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Measure the power of points whose rows have one, a second each.
+    #[arg(long, help_heading = "How to measure")]
+    pub power: bool,
+    /// Write charts of measured over recorded to a folder, as SVG and PNG.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub output_dir: Option<PathBuf>,
+    /// Keep what is measured as rows of a table, DIR/TABLE.parquet, with a log and a sidecar beside it.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub record: Option<PathBuf>,
+    /// Print a runner for `--device process` that measures GEMM with PyTorch, and measure nothing.
+    #[arg(long, help_heading = "How to measure")]
+    pub print_runner: bool,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR", help_heading = "How to measure")]
+    pub rules_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `perfdb-gate measure`.
+#[derive(Debug, Args)]
+pub struct Measure {
+    /// A plan by its name, as rules/plans/ has it (gemm, mla_bmm, nccl), or a file of one's own, PLAN.yaml.
+    #[arg(long, value_name = "PLAN")]
+    pub plan: String,
+    /// The folder of a database's data: the table is DIR/<system>/<family>/<backend>/<version>/<table>.parquet,
+    /// with a log of every sample and a sidecar beside it.
+    #[arg(long, value_name = "DIR")]
+    pub output_dir: PathBuf,
+    /// Begin no further point after so many minutes; the same command goes on later.
+    #[arg(long, value_name = "N", value_parser = minutes)]
+    pub minutes: Option<f64>,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR")]
+    pub rules_dir: Option<PathBuf>,
+}
+
+fn minutes(text: &str) -> Result<f64, String> {
+    let minutes: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let some = (0.0..=100_000.0).contains(&minutes);
+    some.then_some(minutes).ok_or_else(|| "from 0 to 100,000".into())
+}
+
+/// What measures.
+#[derive(Debug, Args)]
+pub struct DeviceArgs {
+    /// Where to measure: this machine's GPU through CUDA, or a command.
+    #[arg(long, value_enum, default_value_t = DeviceName::Cuda, help_heading = "How to measure")]
+    pub device: DeviceName,
+    /// The command of `--device process`: it reads a point per line as JSON, and answers a line each.
+    #[arg(
+        long,
+        value_name = "CMD",
+        required_if_eq("device", "process"),
+        help_heading = "How to measure"
+    )]
+    pub command: Option<String>,
+}
+
+/// Where points are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DeviceName {
+    /// This machine's GPU, with the kernels built in.
+    Cuda,
+    /// A command.
+    Process,
+}

@@ -1,0 +1,91 @@
+//! The command line: structs, and what they mean to the library; a file a job.
+
+pub mod generate;
+pub mod measure;
+pub mod output;
+pub mod repair;
+pub mod rules;
+pub mod sanity;
+pub mod selection;
+pub mod selftest;
+pub mod status;
+pub mod validate;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use self::generate::{Completions, SchemaArgs};
+use self::measure::{Measure, Remeasure};
+use self::repair::{ConvertArgs, DedupeArgs};
+use self::rules::{Explain, NoiseArgs, RulesArgs};
+use self::sanity::Sanity;
+use self::selftest::Selftest;
+use self::status::StatusArgs;
+use self::validate::Validate;
+
+/// The quality gate for GPU performance databases.
+#[derive(Debug, Parser)]
+#[command(name = "perfdb-gate", version, max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 clean, 1 findings, 2 the tool could not do its work, 3 nothing was checked or compared"
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+    #[command(flatten)]
+    pub terminal: TerminalArgs,
+}
+
+/// What shows on the terminal, whatever the job.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct TerminalArgs {
+    /// Colour in reports for people: on a terminal (NO_COLOR is heeded), always or never.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorName::Auto)]
+    #[arg(help_heading = "Terminal")]
+    pub color: ColorName,
+    /// No progress, and of a report for people only the line that sums it up.
+    #[arg(long, short, global = true, help_heading = "Terminal")]
+    pub quiet: bool,
+    /// Tell on standard error what is read and how long each stage takes.
+    #[arg(long, short, global = true, conflicts_with = "quiet", help_heading = "Terminal")]
+    pub verbose: bool,
+}
+
+/// When reports for people have colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorName {
+    /// On a terminal.
+    Auto,
+    Always,
+    Never,
+}
+
+/// The jobs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Judge a perf database: is this data right?
+    Validate(Box<Validate>),
+    /// Compare a pull request with its base: what does it change, and is that right?
+    Sanity(Box<Sanity>),
+    /// Measure a sample of rows again: does the GPU still say what the table says?
+    Remeasure(Box<Remeasure>),
+    /// Measure a plan's grid into a table; goes on where it was stopped.
+    Measure(Measure),
+    /// What there is of a system's tables: the table that a collection run keeps.
+    Status(Box<StatusArgs>),
+    /// Remove repeated measurements from tables on disk; a dry run unless told otherwise.
+    Dedupe(Box<DedupeArgs>),
+    /// Convert text tables on disk to parquet, cell for cell; a dry run unless told otherwise.
+    Convert(Box<ConvertArgs>),
+    /// List the rules.
+    Rules(RulesArgs),
+    /// Tell the whole story of a rule.
+    Explain(Explain),
+    /// Plant known faults in a copy of real tables: how many does the gate find?
+    Selftest(Selftest),
+    /// Learn from repeated rows how far honest reruns differ, as rules/noise.yaml.
+    Noise(NoiseArgs),
+    /// Print the completions of a shell.
+    Completions(Completions),
+    /// Print the JSON Schema of a file, for editors.
+    Schema(SchemaArgs),
+}

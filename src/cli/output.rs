@@ -1,0 +1,75 @@
+//! What comes out, how, and from what severity on it fails a run.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use perfdb_gate::finding::Severity;
+
+/// What comes out, and how.
+#[derive(Debug, Args)]
+pub struct OutputArgs {
+    /// Format of the report.
+    #[arg(long, value_enum, default_value_t = FormatName::Human, help_heading = "Output")]
+    pub format: FormatName,
+    /// Write the report to a file instead of standard output.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Write the report in one more format: `sarif=perfdb.sarif`; may be repeated.
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = report_of, help_heading = "Output")]
+    pub report: Vec<(FormatName, PathBuf)>,
+    /// Write the report as a page that opens in a browser, from disk too: one file, no network.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
+    /// Threads to use; 0 for as many as there are cores.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
+    pub threads: usize,
+}
+
+/// `FORMAT=FILE`.
+fn report_of(text: &str) -> Result<(FormatName, PathBuf), String> {
+    let (format, file) =
+        text.split_once('=').ok_or("it is FORMAT=FILE, sarif=perfdb.sarif for one")?;
+    if file.is_empty() || file == "-" {
+        return Err("it needs the name of a file; --format is what standard output gets".to_owned());
+    }
+    Ok((FormatName::from_str(format, false)?, PathBuf::from(file)))
+}
+
+/// Formats of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatName {
+    /// For people.
+    Human,
+    /// For programs, schema perfdb-gate/v1.
+    Json,
+    /// For code scanning and editors, SARIF 2.1.0.
+    Sarif,
+    /// Annotations of GitHub Actions.
+    Github,
+    /// For CI systems that show tests.
+    Junit,
+    /// For a step's summary.
+    Markdown,
+}
+
+/// Severities that fail a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    Error,
+    Warning,
+    Info,
+    /// Never fail on findings.
+    Never,
+}
+
+impl FailOn {
+    /// The least severity that fails a run; none where none does.
+    pub fn least(self) -> Option<Severity> {
+        match self {
+            Self::Error => Some(Severity::Error),
+            Self::Warning => Some(Severity::Warning),
+            Self::Info => Some(Severity::Info),
+            Self::Never => None,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `perfdb-gate dedupe` and `perfdb-gate convert`, which change tables on disk.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use perfdb_gate::repair;
+
+use super::selection::SelectionArgs;
+
+/// Which tables on disk a repair is for.
+#[derive(Debug, Args)]
+pub struct RepairArgs {
+    /// Repository or folder that holds the database; its files on disk.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to change")]
+    pub root: PathBuf,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR", help_heading = "What to change")]
+    pub rules_dir: Option<PathBuf>,
+    /// Do it; without this, say what would be done.
+    #[arg(long, help_heading = "How to change it")]
+    pub write: bool,
+    /// Threads to use; 0 for as many as there are cores.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "How to change it")]
+    pub threads: usize,
+}
+
+impl From<RepairArgs> for repair::Options {
+    fn from(args: RepairArgs) -> Self {
+        let RepairArgs { root, selection, rules_dir: rules, threads, .. } = args;
+        Self { root, selection: selection.into(), rules, threads }
+    }
+}
+
+/// `perfdb-gate dedupe`.
+#[derive(Debug, Args)]
+pub struct DedupeArgs {
+    #[command(flatten)]
+    pub repair: RepairArgs,
+    /// Which copy of a measurement stays.
+    #[arg(long, value_enum, default_value_t = KeepName::Last, help_heading = "How to change it")]
+    pub keep: KeepName,
+    /// Remove copies too that differ by more than reruns do.
+    #[arg(long, help_heading = "How to change it")]
+    pub disagreeing: bool,
+    /// A column whose cells tell no other measurement, a model's name for one; may be repeated.
+    #[arg(long, value_name = "COLUMN", help_heading = "How to change it")]
+    pub ignore: Vec<String>,
+    /// The record of what was removed, a JSON object a line; it must not be there yet.
+    #[arg(long, value_name = "FILE", default_value = "dropped.jsonl", value_parser = file_name)]
+    #[arg(help_heading = "How to change it")]
+    pub dropped: PathBuf,
+}
+
+/// A file, where standard output will not do.
+fn file_name(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "" | "-" => Err("it needs the name of a file: what is removed is kept there".to_owned()),
+        name => Ok(PathBuf::from(name)),
+    }
+}
+
+/// Copies of a measurement, of which one stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KeepName {
+    /// The first in the file.
+    First,
+    /// The last in the file.
+    Last,
+    /// The one in the middle by latency.
+    Median,
+}
+
+/// `perfdb-gate convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    #[command(flatten)]
+    pub repair: RepairArgs,
+}

@@ -1,0 +1,51 @@
+//! `perfdb-gate status`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// `perfdb-gate status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Repository or folder that holds the database.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to tell of")]
+    pub root: PathBuf,
+    /// Tables of a commit, read without a checkout, instead of the files on disk.
+    #[arg(long = "ref", value_name = "REF", help_heading = "What to tell of")]
+    pub reference: Option<String>,
+    /// The system.
+    #[arg(long, value_name = "NAME", help_heading = "What to tell of")]
+    pub system: String,
+    /// Only these backends; `*` stands for any characters, may be repeated.
+    #[arg(long, value_name = "NAME", help_heading = "What to tell of")]
+    pub backend: Vec<String>,
+    /// These versions; without this, the version that counts of each table.
+    #[arg(long, value_name = "VERSION", help_heading = "What to tell of")]
+    pub version: Vec<String>,
+    /// A collector's log directory: what it skipped, and why.
+    #[arg(long, value_name = "DIR", help_heading = "What to tell of")]
+    pub ledger: Option<PathBuf>,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR", help_heading = "What to tell of")]
+    pub rules_dir: Option<PathBuf>,
+    /// For people, for a pull request's body, for programs.
+    #[arg(long, value_enum, default_value_t = StatusFormat::Human, help_heading = "Output")]
+    pub format: StatusFormat,
+    /// Write it to a file instead of standard output.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Threads to use; 0 for as many as there are cores.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
+    pub threads: usize,
+}
+
+/// Formats of a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StatusFormat {
+    /// For people.
+    Human,
+    /// For a pull request's body.
+    Markdown,
+    /// For programs, schema perfdb-gate/status/v1.
+    Json,
+}

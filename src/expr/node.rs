@@ -1,0 +1,92 @@
+//! The tree of a formula.
+
+use std::sync::Arc;
+
+use super::Lookup;
+
+/// A (sub-)expression.
+#[derive(Debug, Clone)]
+pub(super) enum Node {
+    Number(f64),
+    Text(Arc<str>),
+    Bool(bool),
+    Null,
+    Column(String),
+    Field(String),
+    Neg(Box<Node>),
+    Not(Box<Node>),
+    Math(Math, Box<Node>, Box<Node>),
+    Compare(Compare, Box<Node>, Box<Node>),
+    Logic { and: bool, sides: Box<(Node, Node)> },
+    Like(Box<Node>, String),
+    IsNull(Box<Node>),
+    Case(Vec<(Node, Node)>, Box<Node>),
+    Call(Function, Vec<Node>),
+    Lookup(Lookup, Box<Node>),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Math {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Compare {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Function {
+    Abs,
+    Ceil,
+    Coalesce,
+    Floor,
+    Greatest,
+    Least,
+    Log2,
+    Power,
+    Sqrt,
+}
+
+impl Node {
+    /// Calls `f` on this node and every one below it.
+    pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Node)) {
+        f(self);
+        match self {
+            Self::Neg(a)
+            | Self::Not(a)
+            | Self::Like(a, _)
+            | Self::IsNull(a)
+            | Self::Lookup(_, a) => {
+                a.visit(f);
+            }
+            Self::Math(_, a, b) | Self::Compare(_, a, b) => {
+                a.visit(f);
+                b.visit(f);
+            }
+            Self::Logic { sides, .. } => {
+                sides.0.visit(f);
+                sides.1.visit(f);
+            }
+            Self::Case(arms, otherwise) => {
+                for (when, then) in arms {
+                    when.visit(f);
+                    then.visit(f);
+                }
+                otherwise.visit(f);
+            }
+            Self::Call(_, args) => args.iter().for_each(|a| a.visit(f)),
+            Self::Number(_) | Self::Text(_) | Self::Bool(_) | Self::Null => {}
+            Self::Column(_) | Self::Field(_) => {}
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What a run found, in a line.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Report, measured};
+use crate::checks::{count, plural};
+
+/// What a run found, in a line that does not depend on how long it took.
+pub(super) fn headline(report: &Report) -> String {
+    if let Some(remeasured) = &report.remeasured {
+        return measured::headline(remeasured);
+    }
+    let c = report.counts;
+    let new = if report.diff.is_some() { "new " } else { "" };
+    let found = |n: u64, what: &str| plural(n as usize, &format!("{new}{what}"));
+    let mut parts =
+        vec![found(c.errors, "error"), found(c.warnings, "warning"), found(c.infos, "info")];
+    if c.waived > 0 {
+        parts.push(format!("{} waived", count(c.waived as usize)));
+    }
+    if c.baselined > 0 {
+        parts.push(format!("{} in the baseline", count(c.baselined as usize)));
+    }
+    let counted = report.findings.iter().filter(|f| f.counts());
+    let files: BTreeSet<&str> = counted.map(|f| f.path.as_str()).collect();
+    let within = match files.len() {
+        0 => String::new(),
+        n => format!(" in {}", plural(n, "file")),
+    };
+    let found = format!("{}{within}", parts.join(", "));
+    let checked = report.tables + report.files > 0;
+    match &report.diff {
+        Some(diff) => {
+            let state = if checked { "" } else { "nothing was compared: " };
+            format!("{state}{found}; {}", diff.headline())
+        }
+        None => {
+            let state = if checked { "" } else { "nothing was checked: " };
+            let judged = match report.tables {
+                0 if report.files > 0 => plural(report.files as usize, "file"),
+                n => plural(n as usize, "table"),
+            };
+            format!("{state}{found}; {judged}, {} judged", rows(report.rows))
+        }
+    }
+}
+
+fn rows(n: u64) -> String {
+    match n {
+        1 => "1 row".to_owned(),
+        0..10_000 => format!("{n} rows"),
+        10_000..1_000_000 => format!("{:.0} k rows", n as f64 / 1e3),
+        _ => format!("{:.1} M rows", n as f64 / 1e6),
+    }
+}
+
+/// What was there before a pull request, in a line; none where there is nothing.
+pub(crate) fn old_debt(report: &Report) -> Option<String> {
+    let mut rules: BTreeMap<&str, usize> = BTreeMap::new();
+    report.findings.iter().filter(|f| report.diff.is_some() && f.is_old()).for_each(|f| {
+        *rules.entry(&f.rule).or_default() += 1;
+    });
+    let all: usize = rules.values().sum();
+    let mut rules: Vec<(&str, usize)> = rules.into_iter().collect();
+    rules.sort_by_key(|(rule, n)| (Reverse(*n), *rule));
+    let rules: Vec<String> =
+        rules.iter().map(|(rule, n)| format!("{} {rule}", count(*n))).collect();
+    let were = if all == 1 { "was" } else { "were" };
+    (all > 0)
+        .then(|| format!("{} {were} there before ({})", plural(all, "finding"), rules.join(", ")))
+}
