@@ -23,6 +23,11 @@ impl Random {
         z ^ (z >> 31)
     }
 
+    /// A number from 0, below 1, of 53 bits.
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
     /// A whole number below `n`; uneven by less than `n / 2⁶⁴`.
     pub fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
@@ -30,9 +35,9 @@ impl Random {
 
     /// A standard normal number (Box and Muller).
     pub fn normal(&mut self) -> f32 {
-        // 53 bits each; the first is never 0.
-        let unit = |bits: u64| ((bits >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        let (u, v) = (unit(self.next()), unit(self.next()));
+        // From above 0, to 1: the first has a logarithm.
+        const STEP: f64 = 1.0 / (1u64 << 53) as f64;
+        let (u, v) = (self.unit() + STEP, self.unit() + STEP);
         ((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()) as f32
     }
 

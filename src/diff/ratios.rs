@@ -3,6 +3,7 @@
 use crate::catalog::TableFile;
 use crate::expr::{ExprError, Vals};
 use crate::finding::{EXAMPLES, Example};
+use crate::judge::stats::quantile;
 use crate::spec::{Lookups, TableSpec};
 use crate::table::{Keys, Table, TableScope, number_json};
 
@@ -145,24 +146,9 @@ fn trend(latencies: &[Change], rows: &[(usize, f64)]) -> Vec<f64> {
     rows.chunks(part).map(middle).collect()
 }
 
-/// The value below which a share of sorted values lies, between two of them where it falls there.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let at = share * (sorted.len() - 1) as f64;
-    let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
-    below + (above - below) * at.fract()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_lie_between_values() {
-        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.5), 2.0);
-        assert_eq!(quantile(&[1.0, 2.0], 0.5), 1.5);
-        assert_eq!(quantile(&[3.0], 0.95), 3.0);
-        assert_eq!(quantile(&[0.0, 10.0], 0.05), 0.5);
-    }
 
     #[test]
     fn a_trend_goes_from_short_to_long() {

@@ -68,11 +68,12 @@ pub fn power(bands: &[&Band], limits: &Margins) -> Power {
     let most = (0..count).find(many).unwrap_or(count);
     // Always the same: the power of a sample is no matter of luck.
     let mut random = Random::new(0);
+    let among = collections(limits);
     let draws = (DRAWN / count).clamp(100, DRAWS);
     let mut blamed = 0;
     let mut needed = Vec::new();
     for _ in 0..draws {
-        let own = collections(limits) * f64::from(random.normal());
+        let own = among * f64::from(random.normal());
         let logs: Vec<f64> = wide.iter().map(|b| own + drawn(b, &mut random)).collect();
         let middle = Middle::of(&logs, half, limits);
         let beyond = logs.iter().zip(bands).filter(|(x, b)| x.abs() > b.p99.ln()).count();
@@ -89,8 +90,8 @@ pub fn power(bands: &[&Band], limits: &Margins) -> Power {
 
 /// A log ratio of an honest rerun, as many slower as faster.
 fn drawn(band: &Band, random: &mut Random) -> f64 {
-    let share = random.below(1 << 53) as f64 / (1u64 << 53) as f64;
-    if random.below(2) == 0 { beside(band, share) } else { -beside(band, share) }
+    let beside = beside(band, random.unit());
+    if random.below(2) == 0 { beside } else { -beside }
 }
 
 /// The width of the middle half of points with these bands: half of them are within half of it. Of no

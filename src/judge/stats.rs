@@ -65,18 +65,20 @@ pub fn median_error(middle_half: f64, count: usize) -> f64 {
     1.25 * middle_half / (1.35 * (count as f64).sqrt())
 }
 
-/// The width of the middle half: the third quartile less the first, linear between the values
-/// (Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996, definition 7).
+/// The value below which a share of sorted values lies, of which there is one at least; between two of
+/// them where it falls there (Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996,
+/// definition 7).
+pub fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let at = share * (sorted.len() - 1) as f64;
+    let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+    below + (above - below) * at.fract()
+}
+
+/// The width of the middle half: the third quartile less the first; NaN of no values.
 pub fn middle_half(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
-    let quartile = |share: f64| {
-        let at = share * last as f64;
-        let low = sorted[at as usize];
-        low + at.fract() * (sorted[(at as usize + 1).min(last)] - low)
-    };
-    quartile(0.75) - quartile(0.25)
+    if sorted.is_empty() { f64::NAN } else { quantile(&sorted, 0.75) - quantile(&sorted, 0.25) }
 }
 
 /// What a standard normal value is within, either way, with this probability.
@@ -118,6 +120,14 @@ mod tests {
         // By hand: 96.875 % at rank 1, 78.125 % at 2, so a tenth between them, 0.3571 of the way.
         assert!(near(all.low, 1.3571) && near(all.high, 5.6429), "{all:?}");
         assert_eq!(median(&twenty), 10.5);
+    }
+
+    #[test]
+    fn quantiles_lie_between_values() {
+        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.5), 2.0);
+        assert_eq!(quantile(&[1.0, 2.0], 0.5), 1.5);
+        assert_eq!(quantile(&[3.0], 0.95), 3.0);
+        assert_eq!(quantile(&[0.0, 10.0], 0.05), 0.5);
     }
 
     #[test]

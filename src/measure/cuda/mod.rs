@@ -52,9 +52,9 @@ pub(super) fn told(error: &DriverError) -> String {
         .unwrap_or_else(|| format!("{error:?}"))
 }
 
-/// Uses the default stream beside this one. From then on, for as long as the process lives, a short
-/// kernel takes 0.15 µs more (H200, driver 580: 2.64 µs became 2.78, 3.07 became 3.25, in the middle of
-/// a series), and as every collector has done so, what is measured without it is too fast.
+/// Uses the default stream beside this one. From then on a short kernel takes 0.15 µs more (H200,
+/// driver 580: 2.64 µs became 2.78, 3.07 became 3.25, in the middle of a series), and as PyTorch does so
+/// when it fills tensors, what is measured without it is faster than what collectors measured.
 fn crowd(stream: &Arc<CudaStream>) -> std::result::Result<(), String> {
     let memory = Memory::new(stream);
     let bytes = 1 << 20;
