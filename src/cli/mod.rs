@@ -1,8 +1,10 @@
 //! The command line: structs, and what they mean to the library; a file a job.
 
+pub mod bar;
 pub mod generate;
 pub mod measure;
 pub mod output;
+pub mod outputs;
 pub mod repair;
 pub mod rules;
 pub mod sanity;
