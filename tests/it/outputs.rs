@@ -1,10 +1,8 @@
 //! What a run leaves behind where it is stopped or the disk is full: whole files or none.
 
-mod common;
+use std::process::Stdio;
 
-use std::process::{Command, Stdio};
-
-use common::{BINARY, Tree, gemm, run};
+use crate::common::{Tree, command, gemm, run};
 
 /// A tree with errors enough for a report of some size, as two commits.
 fn tree() -> Tree {
@@ -73,7 +71,7 @@ fn a_run_that_is_killed_leaves_whole_files_or_none() {
     std::fs::create_dir(&whole).unwrap();
     let args = everything(&tree, whole.to_str().unwrap());
     let start = std::time::Instant::now();
-    let status = Command::new(BINARY).args(&args).status().unwrap();
+    let status = command().args(&args).status().unwrap();
     let took = start.elapsed();
     assert_eq!(status.code(), Some(1));
     let expected = named(&whole).len();
@@ -82,7 +80,7 @@ fn a_run_that_is_killed_leaves_whole_files_or_none() {
         let out = folder.path().join(step.to_string());
         std::fs::create_dir(&out).unwrap();
         let args = everything(&tree, out.to_str().unwrap());
-        let mut child = Command::new(BINARY).args(&args).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = command().args(&args).stderr(Stdio::null()).spawn().unwrap();
         // More of the moments lie near the end, where files are written.
         std::thread::sleep(took * (step + 5) / 13);
         let _ = child.kill();
@@ -116,7 +114,7 @@ fn a_full_disk_is_one_line() {
     assert_eq!((failed.code(), failed.err().lines().count()), (2, 2), "{}", failed.err());
     let full = || Stdio::from(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
     for args in [&["validate", "--root", &root][..], &["rules"], &["explain", "duplicate-key"]] {
-        let out = Command::new(BINARY).args(args).stdout(full()).output().unwrap();
+        let out = command().args(args).stdout(full()).output().unwrap();
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!(out.status.code(), Some(2), "{args:?}: {said}");
         assert!(

@@ -1,25 +1,15 @@
 //! The action's own shell steps, run as the runner does: in a clean environment, with what the
 //! site's expressions would say put in.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{BINARY, Tree, gemm, run};
+use crate::common::{BINARY, Tree, command, gemm, run};
 use serde_json::Value;
 
 fn action() -> Value {
     serde_yaml::from_str(&std::fs::read_to_string("action.yml").unwrap()).unwrap()
-}
-
-fn has_bash() -> bool {
-    let there = Command::new("bash").arg("--version").output().is_ok();
-    if !there {
-        println!("skipped: bash is not installed");
-    }
-    there
 }
 
 /// A run of the action's steps.
@@ -94,7 +84,7 @@ fn run_step(
     for (name, value) in step["env"].as_object().into_iter().flatten() {
         command.env(name, fill(value.as_str().unwrap(), says));
     }
-    command.output().unwrap()
+    command.output().expect("the steps of the action run in bash: install it")
 }
 
 /// A text with its expressions replaced; `a || b` is the first that says something.
@@ -124,9 +114,6 @@ fn indebted() -> (Tree, String) {
 
 #[test]
 fn old_debt_is_green_and_new_errors_are_red() {
-    if !has_bash() {
-        return;
-    }
     let (tree, before) = indebted();
     let push = [("github.event.before", before.as_str())];
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6), (2, 0.7)]));
@@ -154,9 +141,6 @@ fn old_debt_is_green_and_new_errors_are_red() {
 
 #[test]
 fn a_pull_request_is_compared_with_its_base() {
-    if !has_bash() {
-        return;
-    }
     let (tree, _) = indebted();
     let event = [("github.base_ref", "main"), ("github.event.pull_request.number", "17")];
     let sanity = |inputs: &[(&str, &str)]| {
@@ -193,9 +177,6 @@ fn a_pull_request_is_compared_with_its_base() {
 
 #[test]
 fn without_a_base_the_baseline_gates() {
-    if !has_bash() {
-        return;
-    }
     let (tree, _) = indebted();
     let nightly = act(&tree, &[], &[]);
     let verdict = nightly.outputs["verdict"].as_str();
@@ -217,9 +198,6 @@ fn without_a_base_the_baseline_gates() {
 
 #[test]
 fn traces_are_judged_as_tables_are() {
-    if !has_bash() {
-        return;
-    }
     let (tree, _) = indebted();
     tree.file("traces/old/experiment_metrics.csv", "");
     let before = tree.commit();
@@ -271,9 +249,6 @@ fn the_hooks_filter_names_every_file_of_traces() {
 
 #[test]
 fn what_it_cannot_do_is_told_and_nothing_is_run() {
-    if !has_bash() {
-        return;
-    }
     let (tree, _) = indebted();
     let wrong: [(&[(&str, &str)], &str); 8] = [
         (&[("job", "guess")], "job takes one of: validate sanity"),
@@ -299,9 +274,6 @@ fn what_it_cannot_do_is_told_and_nothing_is_run() {
 
 #[test]
 fn it_builds_its_own_checkout_once() {
-    if !has_bash() {
-        return;
-    }
     let action = action();
     let steps = action["runs"]["steps"].as_array().unwrap();
     let step = |id: &str| steps.iter().find(|s| s["id"] == id).unwrap();
@@ -364,8 +336,7 @@ fn the_hooks_judge_what_is_not_committed_yet() {
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6), (0, 0.7)]));
     for hook in hooks.as_array().unwrap() {
         let entry: Vec<&str> = hook["entry"].as_str().unwrap().split(' ').collect();
-        let mut command = Command::new(BINARY);
-        let out = command.args(&entry[1..]).current_dir(tree.path()).output().unwrap();
+        let out = command().args(&entry[1..]).current_dir(tree.path()).output().unwrap();
         let text = String::from_utf8_lossy(&out.stdout);
         assert_eq!(out.status.code(), Some(1), "{entry:?}: {text}");
         assert!(text.contains("key-out-of-range"), "{text}");

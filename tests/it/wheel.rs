@@ -1,5 +1,5 @@
-//! The wheel, where maturin is: built in a few seconds from what is compiled already, installed into
-//! a fresh environment, and run.
+//! The wheel: built in a few seconds from what is compiled already, installed into a fresh
+//! environment, and run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,19 +7,18 @@ use std::process::{Command, Output};
 const MOST_BYTES: u64 = 40 << 20;
 
 fn output(command: &mut Command) -> Output {
-    let out = command.output().expect("a run");
+    let out = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
     let (said, err) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     assert!(out.status.success(), "{command:?}: {said}{err}");
     out
 }
 
 #[test]
+#[ignore = "needs maturin and python3 with venv on the path"]
 fn a_wheel_brings_all_three_jobs() {
-    for (tool, arg) in [("maturin", "--version"), ("python3", "--version")] {
-        if Command::new(tool).arg(arg).output().is_err() {
-            println!("skipped: {tool} is not on the path (pip install maturin)");
-            return;
-        }
+    for tool in ["maturin", "python3"] {
+        let found = Command::new(tool).arg("--version").output();
+        assert!(found.is_ok(), "{tool} is not on the path (pip install maturin)");
     }
     let scratch = tempfile::TempDir::new().unwrap();
     let wheels = scratch.path().join("wheels");
@@ -34,10 +33,8 @@ fn a_wheel_brings_all_three_jobs() {
     assert!(std::fs::metadata(&wheel[0]).unwrap().len() < MOST_BYTES);
 
     let venv = scratch.path().join("venv");
-    if !Command::new("python3").args(["-m", "venv"]).arg(&venv).output().unwrap().status.success() {
-        println!("skipped: python3 makes no environments (python3-venv)");
-        return;
-    }
+    let made = Command::new("python3").args(["-m", "venv"]).arg(&venv).output().unwrap();
+    assert!(made.status.success(), "python3 makes no environments: install python3-venv");
     let mut install = Command::new(venv.join("bin/pip"));
     output(install.args(["install", "--quiet", "--no-index"]).arg(&wheel[0]));
     let gate = |args: &[&str]| {

@@ -1,8 +1,6 @@
 //! `perfdb-gate rules --check-root`, on small trees.
 
-mod common;
-
-use common::{Run, Tree, gemm, run};
+use crate::common::{Run, Tree, gemm, run};
 
 fn check(tree: &Tree) -> Run {
     run(&["rules", "--check-root", &tree.path().display().to_string()])

@@ -1,20 +1,19 @@
 //! Small trees of files, and the binary run on them.
 
-// Each test binary uses its own part of this.
-#![allow(dead_code)]
+pub mod json_schema;
 
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 /// The system facts that are part of the binary, by file name.
-pub const H200: &str = include_str!("../../systems/h200_sxm.yaml");
+pub const H200: &str = include_str!("../../../systems/h200_sxm.yaml");
 
 /// Rows of the shipped table, measured on a real H200.
 pub const SHIPPED: &[u8] =
-    include_bytes!("../../data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet");
+    include_bytes!("../../../data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet");
 
 /// The binary under test.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_perfdb-gate");
@@ -86,7 +85,7 @@ impl Tree {
 
     /// Runs git in the tree.
     pub fn git(&self, args: &[&str]) -> String {
-        let out = std::process::Command::new("git")
+        let out = Command::new("git")
             .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"])
             .args(args)
             .current_dir(self.path())
@@ -138,11 +137,21 @@ impl Tree {
 /// A finished run.
 pub struct Run(pub Output);
 
-/// Runs the binary with an environment that says nothing.
+/// The variables that the binary gets from the environment of the tests.
+const ENVIRONMENT: [&str; 4] = ["HOME", "PATH", "SystemRoot", "TMPDIR"];
+
+/// The binary, in an environment without the user's settings: a terminal, CI or a proxy that the
+/// tests run in changes nothing of what it prints.
+pub fn command() -> Command {
+    let mut command = Command::new(BINARY);
+    command.env_clear().env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command.envs(ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command
+}
+
+/// Runs the binary.
 pub fn run(args: &[&str]) -> Run {
-    let mut command = std::process::Command::new(BINARY);
-    command.args(args).env_remove("NO_COLOR").env("GIT_CONFIG_GLOBAL", "/dev/null");
-    Run(command.output().expect("a run"))
+    Run(command().args(args).output().expect("a run"))
 }
 
 impl Run {

@@ -1,11 +1,9 @@
 //! Names and cells that mean harm, wherever a pull request can put them, in every output: none of them
 //! may act in a terminal, a CI log, a browser, a comment or a document.
 
-mod common;
-
 use std::path::Path;
 
-use common::{GEMM, H200, Run, Tree, gemm, run};
+use crate::common::{GEMM, H200, Run, Tree, gemm, run};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde_json::Value;
 

@@ -1,12 +1,10 @@
 //! The page of a report, as text and in a browser.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Tree, gemm};
+use crate::common::{Tree, gemm};
 use serde_json::{Value, json};
 
 const HOSTILE: &str =
@@ -59,11 +57,13 @@ fn a_page_of_a_comparison_tells_what_changed() {
 }
 
 /// A browser that runs without a screen.
-fn chromium() -> Option<PathBuf> {
-    let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-    let folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
-    let found = |name: &&str| folders.iter().map(|f| f.join(name)).find(|p| p.is_file());
-    names.iter().find_map(found)
+fn chromium() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
+        .iter()
+        .find_map(|name| folders.iter().map(|f| f.join(name)).find(|p| p.is_file()))
+        .expect("the page is opened in Chromium: install it, or put it on the path")
 }
 
 /// Opens a file; the document as it is then, and what the browser said.
@@ -119,11 +119,9 @@ document.title = JSON.stringify(seen);
 "##;
 
 #[test]
+#[ignore = "needs Chromium on the path"]
 fn a_browser_opens_filters_and_sorts_it() {
-    let Some(browser) = chromium() else {
-        eprintln!("skipped: no Chromium on the path");
-        return;
-    };
+    let browser = chromium();
     let tree = tree();
     let (page, report) = page(&tree);
     let nonce = page.split("<script nonce=\"").nth(1).unwrap().split('"').next().unwrap();

@@ -1,8 +1,6 @@
 //! `perfdb-gate convert`, run on small trees of synthetic rows.
 
-mod common;
-
-use common::{Run, Tree, gemm, gemm_parquet};
+use crate::common::{self, Run, Tree, gemm, gemm_parquet};
 
 fn convert(tree: &Tree, args: &[&str]) -> Run {
     let root = tree.path().display().to_string();

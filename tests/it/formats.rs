@@ -1,10 +1,8 @@
 //! Every format of a report, read by a parser of its own, over names that mean harm.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::{Run, Tree, gemm};
+use crate::common::{self, Run, Tree, gemm};
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use serde_json::Value;
 

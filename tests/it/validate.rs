@@ -1,8 +1,6 @@
 //! `validate` as users run it: selection, exit codes, output, sources.
 
-mod common;
-
-use common::{SHIPPED, Tree, gemm, run};
+use crate::common::{self, SHIPPED, Tree, gemm, run};
 
 fn clean() -> Tree {
     let tree = Tree::new();
@@ -267,9 +265,9 @@ fn output_goes_to_a_file_as_a_whole_or_not_at_all() {
 
 #[test]
 fn a_reader_that_leaves_early_is_no_failure() {
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
     let tree = faulty();
-    let mut child = Command::new(common::BINARY)
+    let mut child = common::command()
         .args(["validate", "--root", &tree.path().display().to_string()])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

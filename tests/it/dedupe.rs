@@ -1,8 +1,6 @@
 //! `perfdb-gate dedupe`, run on small trees of synthetic rows.
 
-mod common;
-
-use common::{Run, Tree, gemm, gemm_parquet};
+use crate::common::{self, Run, Tree, gemm, gemm_parquet};
 use serde_json::Value;
 
 fn dedupe(tree: &Tree, args: &[&str]) -> Run {

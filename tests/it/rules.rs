@@ -1,7 +1,6 @@
 //! Every rule's own bad and good example, and guards over the rule files.
 
-mod common;
-
+use crate::common;
 use std::collections::BTreeSet;
 
 use perfdb_gate::error::Result;
@@ -176,7 +175,7 @@ fn every_rule_says_all_there_is_to_say() {
     }
 }
 
-/// `UPDATE_DOCS=1 cargo test` rewrites the table instead.
+/// `UPDATE_DOCS=1 cargo test --test it rules::` rewrites the table instead.
 #[test]
 fn the_readme_lists_the_rules() {
     let specs = Specs::embedded().unwrap();
@@ -189,7 +188,7 @@ fn the_readme_lists_the_rules() {
         std::fs::write("README.md", format!("{}{table}{}", &readme[..from], &readme[to..]))
             .unwrap();
     } else {
-        assert_eq!(&readme[from..to], table, "run UPDATE_DOCS=1 cargo test");
+        assert_eq!(&readme[from..to], table, "run UPDATE_DOCS=1 cargo test --test it rules::");
     }
 }
 

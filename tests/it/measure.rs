@@ -1,11 +1,9 @@
 //! `measure` without a GPU: a plan's grid is measured by a mock, stopped, torn, gone on with.
 
-mod common;
-
 use std::path::Path;
 use std::time::Duration;
 
-use common::{Tree, run};
+use crate::common::{Tree, run};
 use perfdb_gate::collect::{self, Collected, Options};
 use perfdb_gate::measure::{About, Answer, Device, Fault, Point, Work};
 use perfdb_gate::remeasure::Progress;

@@ -1,10 +1,8 @@
 //! Faults planted in the table that ships with the program.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::{SHIPPED, Tree, gemm, gemm_parquet, run};
+use crate::common::{self, SHIPPED, Tree, gemm, gemm_parquet, run};
 use perfdb_gate::catalog::Format;
 use perfdb_gate::spec::Specs;
 use perfdb_gate::table::{Column, Table, encode};

@@ -1,10 +1,8 @@
 //! `validate --traces` and traces in `sanity`, through the command line. All files are synthetic.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Run, run};
+use crate::common::{self, Run, run};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -614,7 +612,7 @@ fn rows_are_named_with_their_lines_and_the_threshold_with_its_origin() {
     // A threshold is data.
     traces.file(
         "rules/traces/experiment_metrics.yaml",
-        include_str!("../rules/traces/experiment_metrics.yaml")
+        include_str!("../../rules/traces/experiment_metrics.yaml")
             .replace("value: 20,", "value: 60,")
             .replace("{threshold.burst_gb_s} GB/s and the burst lasts 0 s", "it"),
     );
@@ -1221,7 +1219,7 @@ fn a_database_holds_no_traces() {
 #[test]
 fn a_spec_that_reads_what_is_not_there_is_refused_with_its_line() {
     let traces = Traces::new();
-    let spec = include_str!("../rules/traces/card.yaml");
+    let spec = include_str!("../../rules/traces/card.yaml");
     let rules = traces.path().join("rules").display().to_string();
     for (from, to, says) in [
         ("holds: ep = 1", "holds: eps = 1", "relation experts-without-moe, line"),
@@ -1239,7 +1237,7 @@ fn a_spec_that_reads_what_is_not_there_is_refused_with_its_line() {
 #[test]
 fn a_new_field_and_identity_need_no_rust() {
     let traces = Traces::new();
-    let spec = include_str!("../rules/traces/card.yaml")
+    let spec = include_str!("../../rules/traces/card.yaml")
         .replace("  workload.data.dataset:", "  workload.data.num_requests: {type: int, need: must, as: requests, least: 1}\n  workload.data.dataset:")
         .replace("relations:\n", "relations:\n  - id: requests-fill-the-batch\n    finds: contradiction\n    holds: requests >= batch_size\n    says: \"{requests} requests do not fill a batch of {batch_size}\"\n");
     traces.file("rules/traces/card.yaml", spec);

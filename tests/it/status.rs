@@ -1,8 +1,6 @@
 //! `perfdb-gate status`, run on small trees of synthetic rows.
 
-mod common;
-
-use common::{Run, Tree, gemm, run};
+use crate::common::{Run, Tree, gemm, run};
 use serde_json::{Value, json};
 
 const LAYOUT: &str = "systems/data";

@@ -1,10 +1,8 @@
 //! `sanity` as users run it, on small repositories.
 
-mod common;
-
 use std::path::Path;
 
-use common::{SHIPPED, Tree, gemm, gemm_parquet, run};
+use crate::common::{self, SHIPPED, Tree, gemm, gemm_parquet, run};
 use perfdb_gate::source::{Commit, Source};
 
 const FLAT: &str = "systems/data/h200_sxm/vllm/0.24.0";

@@ -1,12 +1,10 @@
 //! What a table lacks against its neighbours, and what explains it: reuse, earlier versions, a
 //! sidecar, a limit, a collector's failure ledger.
 
-mod common;
-
-use common::{GEMM, Run, Tree};
+use crate::common::{GEMM, Run, Tree};
 use serde_json::{Value, json};
 
-const H100: &str = include_str!("../systems/h100_sxm.yaml");
+const H100: &str = include_str!("../../systems/h100_sxm.yaml");
 const META: &str = "schema_version: 1\nruntime: {framework: vllm, version: 0.24.0}\n";
 
 /// Synthetic gemm rows of some dtypes on a system, m in powers of two.

@@ -1,13 +1,9 @@
 //! The schemas that `schema` prints, against what the program reads and writes.
 
-mod common;
-#[path = "common/schema.rs"]
-mod validator;
-
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use common::{Tree, gemm, run};
+use crate::common::{Tree, gemm, json_schema, run};
 use perfdb_gate::spec::Specs;
 use perfdb_gate::waiver::Waivers;
 use serde_json::{Value, json};
@@ -70,11 +66,11 @@ fn misspelt(document: &Value) -> Vec<Value> {
 
 /// The schema refuses an unknown field where the program does, and nowhere else.
 fn agree(schema: &Value, document: &Value, read: impl Fn(&str) -> Result<(), String>) -> usize {
-    assert_eq!(validator::faults(schema, document), Vec::<String>::new());
+    assert_eq!(json_schema::faults(schema, document), Vec::<String>::new());
     let mut refused = 0;
     for wrong in misspelt(document) {
         let error = read(&wrong.to_string()).err();
-        let faults = validator::faults(schema, &wrong);
+        let faults = json_schema::faults(schema, &wrong);
         // The program also refuses formulas that read what is not there; no schema can tell that.
         let unknown = error.as_ref().is_some_and(|e| e.contains("unknown field"));
         assert!(!unknown || !faults.is_empty(), "only the program refuses: {error:?}");
@@ -109,14 +105,14 @@ fn waivers_fit_and_misspelt_ones_do_not() {
     // What is left out is missed by both.
     let unsigned = WAIVERS.replace("  approved_by: m\n", "");
     assert!(read(&unsigned).is_err());
-    assert!(!validator::faults(&schema("waivers"), &yaml(&unsigned)).is_empty());
+    assert!(!json_schema::faults(&schema("waivers"), &yaml(&unsigned)).is_empty());
 }
 
 #[test]
 fn reports_fit() {
     let schema = schema("report");
     let fits =
-        |report: &Value| assert_eq!(validator::faults(&schema, report), Vec::<String>::new());
+        |report: &Value| assert_eq!(json_schema::faults(&schema, report), Vec::<String>::new());
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
     tree.commit();
@@ -143,5 +139,5 @@ fn reports_fit() {
 
     let mut wrong = validate;
     wrong["findings"][0]["rows"] = json!("two");
-    assert!(!validator::faults(&schema, &wrong).is_empty());
+    assert!(!json_schema::faults(&schema, &wrong).is_empty());
 }

@@ -1,8 +1,6 @@
 //! The rule `support-matrix` through the command line, on small trees of synthetic rows and lines.
 
-mod common;
-
-use common::{Tree, gemm};
+use crate::common::{Tree, gemm};
 
 const MATRIX: &str = "systems/support_matrix/h200_sxm.csv";
 const HEAD: &str =
