@@ -1,8 +1,8 @@
 //! Damaged and hostile input: each gives a finding or one clear line; nothing panics or hangs.
 
 use crate::common::{self, GEMM, Run, SHIPPED, Tree, gemm};
-use perfdb_gate::catalog::Format;
-use perfdb_gate::table::Table;
+use perfdb_gate::database::catalog::Format;
+use perfdb_gate::database::table::Table;
 use proptest::prelude::*;
 
 /// The rules that fire on a table of these bytes, and that the run ends as it should.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::common::{self, BINARY, SHIPPED, Tree, gemm};
-use perfdb_gate::waiver::Waivers;
+use perfdb_gate::findings::waiver::Waivers;
 use serde_json::Value;
 
 /// A fenced block.

@@ -19,6 +19,7 @@ mod outputs;
 mod properties;
 mod real_data;
 mod remeasure;
+mod rooms;
 mod rules;
 mod sanity;
 mod schema;

@@ -4,10 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::common::{Tree, run};
-use perfdb_gate::collect::{self, Collected, Options};
-use perfdb_gate::measure::{About, Answer, Device, Fault, Point, Work};
-use perfdb_gate::remeasure::Progress;
-use perfdb_gate::spec::Specs;
+use perfdb_gate::gpu::device::{About, Answer, Device, Fault, Point, Work};
+use perfdb_gate::jobs::measure::{self, Collected, Options};
+use perfdb_gate::specs::Specs;
 
 const TABLE: &str = "h200_sxm/mla_bmm/cublas/13.1.0/mla_bmm_perf.parquet";
 
@@ -41,7 +40,7 @@ impl Device for Mock {
 
     fn measure(&mut self, point: &Point) -> Result<Answer, Fault> {
         if self.measured.len() == self.dies_after {
-            let gone = perfdb_gate::error::Error::new("the GPU fell off the bus", "");
+            let gone = perfdb_gate::base::error::Error::new("the GPU fell off the bus", "");
             return Err(Fault::Device(gone));
         }
         self.measured.push(point.clone());
@@ -61,15 +60,9 @@ impl Device for Mock {
     }
 }
 
-struct Silent;
-
-impl Progress for Silent {
-    fn points(&self, _: usize, _: usize) {}
-}
-
-fn measure(folder: &Path, mock: &mut Mock) -> Result<Collected, perfdb_gate::error::Error> {
+fn measure(folder: &Path, mock: &mut Mock) -> Result<Collected, perfdb_gate::base::error::Error> {
     let options = Options { plan: "mla_bmm".into(), folder: folder.to_owned(), until: None };
-    collect::run(&Specs::embedded().unwrap(), &options, mock, &Silent)
+    measure::run(&Specs::embedded().unwrap(), &options, mock, &())
 }
 
 #[test]
@@ -154,7 +147,7 @@ fn a_run_that_has_no_time_begins_no_point() {
     let mut mock = Mock::new(usize::MAX);
     // No clock is so coarse that nothing passes before the first point.
     std::thread::sleep(Duration::from_millis(1));
-    let done = collect::run(&Specs::embedded().unwrap(), &options, &mut mock, &Silent);
+    let done = measure::run(&Specs::embedded().unwrap(), &options, &mut mock, &());
     assert!(done.unwrap_err().message.contains("time was over"));
     assert_eq!(mock.measured.len(), 0);
 }
@@ -189,7 +182,7 @@ fn a_table_without_its_log_and_a_log_in_use_are_left_alone() {
 
     let other = tree.path().join("other");
     let about = Mock::new(0).about;
-    let held = perfdb_gate::record::Log::open(&other.join(TABLE), &about).unwrap();
+    let held = perfdb_gate::gpu::record::Log::open(&other.join(TABLE), &about).unwrap();
     let error = measure(&other, &mut Mock::new(0)).unwrap_err();
     assert!(error.message.contains("another process"), "{error}");
     drop(held);

@@ -8,7 +8,7 @@ fn check(tree: &Tree) -> Run {
 
 /// A catalog that lists just what specs are written for.
 fn catalog() -> String {
-    let specs = perfdb_gate::spec::Specs::embedded().expect("the shipped specs");
+    let specs = perfdb_gate::specs::Specs::embedded().expect("the shipped specs");
     let mut families: std::collections::BTreeMap<&str, Vec<&str>> = Default::default();
     for spec in specs.tables.values() {
         families.entry(&spec.family).or_default().push(&spec.name);

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use perfdb_gate::catalog::{Format, Place};
-use perfdb_gate::diff::RowDiff;
-use perfdb_gate::finding::{Finding, Severity};
-use perfdb_gate::spec::{KeyPart, Specs};
-use perfdb_gate::table::{Keys, Table, TableScope};
+use perfdb_gate::database::catalog::{Format, Place};
+use perfdb_gate::database::diff::RowDiff;
+use perfdb_gate::database::table::{Keys, Table, TableScope};
+use perfdb_gate::findings::{Finding, Severity};
+use perfdb_gate::specs::{KeyPart, Specs};
 use polars::prelude::{Column, CompatLevel, DataFrame, DataType, ParquetWriteOptions};
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -81,7 +81,7 @@ fn written(rows: &[Row], writer: Writer) -> Table {
 /// Rows as JSON by column, so that they compare whatever the layout. A column of nulls alone has no type.
 fn cells(table: &Table) -> Vec<BTreeMap<String, String>> {
     let cell = |row| {
-        move |(name, c): (&str, &perfdb_gate::table::Column)| {
+        move |(name, c): (&str, &perfdb_gate::database::table::Column)| {
             (name.to_owned(), c.json(row).to_string())
         }
     };

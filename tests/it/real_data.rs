@@ -1,7 +1,7 @@
 //! Tests on the public database: `PERFDB_GATE_DATA=CLONE cargo test real_data -- --ignored`, where CLONE
 //! is a clone of it with `main` checked out. Nothing of the database is in this repository.
 
-use perfdb_gate::spec::Specs;
+use perfdb_gate::specs::Specs;
 
 use crate::common::{Run, run};
 use crate::docs;

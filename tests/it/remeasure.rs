@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use crate::common::{self, Run, SHIPPED, Tree, run};
-use perfdb_gate::judge::Outcome;
-use perfdb_gate::measure::{About, Answer, Device, Fault, Point, Work};
-use perfdb_gate::remeasure::{self, Options, Progress, Remeasured};
+use perfdb_gate::database::selection::Selection;
+use perfdb_gate::gpu::device::{About, Answer, Device, Fault, Point, Work};
+use perfdb_gate::gpu::judge::Outcome;
+use perfdb_gate::gpu::outcome::Remeasured;
+use perfdb_gate::jobs::remeasure::{self, Options};
 use perfdb_gate::report::{self, Format};
-use perfdb_gate::selection::Selection;
 
 const TABLE: &str = "systems/data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet";
 
@@ -54,18 +55,12 @@ impl Device for Mock {
     }
 }
 
-struct Silent;
-
-impl Progress for Silent {
-    fn points(&self, _: usize, _: usize) {}
-}
-
 fn options(tree: &Tree, sample: usize, seed: u64) -> Options {
     Options { root: tree.path().to_owned(), sample, seed, ..Options::default() }
 }
 
 fn measure(options: &Options, mock: &mut Mock) -> (Remeasured, String) {
-    let report = remeasure::run(options, mock, &Silent).unwrap();
+    let report = remeasure::run(options, mock, &()).unwrap();
     let json = report::render(&report, report.outcome(None), Format::Json).unwrap();
     (report.remeasured.unwrap(), json)
 }
@@ -103,11 +98,11 @@ fn what_is_measured_again_is_recorded_as_rows() {
     // The table that is judged has no log: it stays as it is.
     options.record = Some(tree.path().join(TABLE));
     let mut mock = Mock::new(1.0);
-    let refused = remeasure::run(&options, &mut mock, &Silent).unwrap_err();
+    let refused = remeasure::run(&options, &mut mock, &()).unwrap_err();
     assert!(refused.message.contains("no log of it") && mock.measured.is_empty(), "{refused}");
     assert_eq!(std::fs::read(tree.path().join(TABLE)).unwrap(), SHIPPED);
     options.record = Some(tree.path().join("again/moe_perf.parquet"));
-    let refused = remeasure::run(&options, &mut mock, &Silent).unwrap_err();
+    let refused = remeasure::run(&options, &mut mock, &()).unwrap_err();
     assert!(refused.message.contains("the table is gemm_perf"), "{refused}");
 }
 
@@ -219,7 +214,7 @@ fn a_chart_shows_every_point_and_rings_those_beyond() {
     assert_eq!((line.series.as_str(), line.points.len()), ("judged", 20));
     assert!(line.points.iter().all(|p| p.marked && (1.4..1.6).contains(&p.y)));
     assert!(figures[0].subtitle.starts_with("FAIL"), "{}", figures[0].subtitle);
-    let drawn = perfdb_gate::chart::svg(&figures[0]).unwrap();
+    let drawn = perfdb_gate::report::chart::svg(&figures[0]).unwrap();
     assert_eq!(drawn.matches("<title>").count(), 20);
 }
 
@@ -280,7 +275,7 @@ fn points_that_do_not_fit_are_replaced_and_counted() {
 fn another_gpu_is_not_compared() {
     let mut mock = Mock::new(1.0);
     mock.about.name = "NVIDIA L4".into();
-    let error = remeasure::run(&options(&tree(), 5, 1), &mut mock, &Silent).unwrap_err();
+    let error = remeasure::run(&options(&tree(), 5, 1), &mut mock, &()).unwrap_err();
     assert!(error.message.contains("NVIDIA L4") && error.message.contains("h200_sxm"), "{error}");
 }
 
@@ -290,14 +285,14 @@ fn what_cannot_be_selected_is_told() {
     let fails = |filter: &str| {
         let mut options = options(&tree, 5, 1);
         options.filter = Some(filter.into());
-        remeasure::run(&options, &mut Mock::new(1.0), &Silent).unwrap_err().to_string()
+        remeasure::run(&options, &mut Mock::new(1.0), &()).unwrap_err().to_string()
     };
     assert!(fails("dtype = 'fp8'").contains("no column matches 'dtype'"));
     assert!(fails("m +").starts_with("--where"), "{}", fails("m +"));
     assert!(fails("m = 7777").contains("no row"), "{}", fails("m = 7777"));
     let mut options = options(&tree, 5, 1);
     options.selection = Selection { tables: vec!["moe".into()], ..Selection::default() };
-    let error = remeasure::run(&options, &mut Mock::new(1.0), &Silent).unwrap_err();
+    let error = remeasure::run(&options, &mut Mock::new(1.0), &()).unwrap_err();
     assert!(error.message.contains("no table matches"), "{error}");
 }
 

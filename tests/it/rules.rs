@@ -3,18 +3,17 @@
 use crate::common;
 use std::collections::BTreeSet;
 
-use perfdb_gate::error::Result;
-use perfdb_gate::explain;
-use perfdb_gate::finding::{Finding, Severity};
-use perfdb_gate::selection::Selection;
-use perfdb_gate::spec::{Example, Specs};
-use perfdb_gate::trace;
-use perfdb_gate::validate::{Options, Progress, run};
+use perfdb_gate::base::error::Result;
+use perfdb_gate::checks::rule::{Example, Rules};
+use perfdb_gate::database::selection::Selection;
+use perfdb_gate::findings::{Finding, Severity};
+use perfdb_gate::jobs::explain;
+use perfdb_gate::jobs::validate::{Options, run};
+use perfdb_gate::specs::Library;
+use perfdb_gate::traces;
 
-struct Silent;
-
-impl Progress for Silent {
-    fn tables(&self, _: usize, _: usize) {}
+fn shipped() -> Rules {
+    Rules::read(&Library::embedded()).unwrap()
 }
 
 /// The tree of an example; systems that it does not give come from the embedded facts.
@@ -36,15 +35,15 @@ fn judge(example: &Example, traces: bool) -> Result<Vec<Finding>> {
     let tree = grown(example);
     let root = tree.path().to_owned();
     if traces {
-        return Ok(trace::run(&trace::Options { root, ..trace::Options::default() })?.findings);
+        return Ok(traces::run(&traces::Options { root, ..traces::Options::default() })?.findings);
     }
-    Ok(run(&Options { root, ..Options::default() }, &Silent)?.findings)
+    Ok(run(&Options { root, ..Options::default() }, &())?.findings)
 }
 
 #[test]
 fn every_rule_fires_on_its_bad_example_and_only_there() {
-    let specs = Specs::embedded().unwrap();
-    for rule in specs.rules.values() {
+    let rules = shipped();
+    for rule in rules.all() {
         let traces = rule.check.judges_traces();
         let bad = judge(&rule.bad, traces).unwrap();
         let own: Vec<&Finding> = bad.iter().filter(|f| f.rule == rule.id).collect();
@@ -67,7 +66,7 @@ fn every_rule_fires_on_its_bad_example_and_only_there() {
 /// One system a job, in any scheduler: together they find what one run finds.
 #[test]
 fn runs_on_one_system_each_find_what_one_run_finds() {
-    let specs = Specs::embedded().unwrap();
+    let rules = shipped();
     let told = |findings: &[Finding]| {
         // A run over a part cannot tell what a waiver is for.
         let of_data = findings.iter().filter(|f| !f.rule.starts_with("waiver-"));
@@ -78,7 +77,7 @@ fn runs_on_one_system_each_find_what_one_run_finds() {
         told
     };
     let mut several = 0;
-    for rule in specs.rules.values() {
+    for rule in rules.all() {
         let tree = grown(&rule.bad);
         // The other system has what this one has, so that each is compared with the other.
         for (path, text) in &rule.bad.files {
@@ -88,7 +87,7 @@ fn runs_on_one_system_each_find_what_one_run_finds() {
             }
         }
         let options = Options { root: tree.path().to_owned(), ..Options::default() };
-        let whole = run(&options, &Silent).unwrap().findings;
+        let whole = run(&options, &()).unwrap().findings;
         let places: BTreeSet<_> =
             whole.iter().filter_map(|f| f.place.as_ref().map(|p| p.system.clone())).collect();
         several += usize::from(places.len() > 1);
@@ -97,7 +96,7 @@ fn runs_on_one_system_each_find_what_one_run_finds() {
             let selection = Selection { systems: vec![system.to_owned()], ..Selection::default() };
             let options = Options { selection, ..options.clone() };
             // A tree may hold no other system.
-            parts.extend(run(&options, &Silent).map(|r| r.findings).unwrap_or_default());
+            parts.extend(run(&options, &()).map(|r| r.findings).unwrap_or_default());
         }
         assert_eq!(told(&parts), told(&whole), "{}", rule.id);
     }
@@ -106,8 +105,8 @@ fn runs_on_one_system_each_find_what_one_run_finds() {
 
 #[test]
 fn rule_ids_are_the_contract() {
-    let specs = Specs::embedded().unwrap();
-    let ids: Vec<&str> = specs.rules.keys().map(String::as_str).collect();
+    let rules = shipped();
+    let ids: Vec<&str> = rules.ids().collect();
     insta::assert_snapshot!(ids.join("\n"), @r"
     below-speed-of-light
     copied-table
@@ -160,8 +159,8 @@ fn rule_ids_are_the_contract() {
 
 #[test]
 fn every_rule_says_all_there_is_to_say() {
-    let specs = Specs::embedded().unwrap();
-    for rule in specs.rules.values() {
+    let rules = shipped();
+    for rule in rules.all() {
         for (name, text) in [("what", &rule.what), ("why", &rule.why), ("instead", &rule.instead)] {
             assert!(
                 text.trim().len() > 20 && text.trim().ends_with('.'),
@@ -178,12 +177,12 @@ fn every_rule_says_all_there_is_to_say() {
 /// `UPDATE_DOCS=1 cargo test --test it rules::` rewrites the table instead.
 #[test]
 fn the_readme_lists_the_rules() {
-    let specs = Specs::embedded().unwrap();
+    let rules = shipped();
     let readme = std::fs::read_to_string("README.md").unwrap();
     let (start, end) = ("<!-- rules -->\n", "<!-- /rules -->");
     let from = readme.find(start).expect("the marker") + start.len();
     let to = readme.find(end).expect("the end marker");
-    let table = explain::markdown(&specs);
+    let table = explain::markdown(&rules);
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write("README.md", format!("{}{table}{}", &readme[..from], &readme[to..]))
             .unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::{self, SHIPPED, Tree, gemm, gemm_parquet, run};
-use perfdb_gate::source::{Commit, Source};
+use perfdb_gate::database::source::{Commit, Source};
 
 const FLAT: &str = "systems/data/h200_sxm/vllm/0.24.0";
 const FAMILY: &str = "systems/data/h200_sxm/gemm/vllm/0.24.0";
@@ -304,7 +304,7 @@ fn a_work_tree_and_its_commit_have_the_same_ids() {
     };
     std::thread::sleep(std::time::Duration::from_millis(20));
     tree.git(&["update-index", "--refresh"]);
-    let disk = perfdb_gate::source::open(root, None).unwrap();
+    let disk = perfdb_gate::database::source::open(root, None).unwrap();
     assert_eq!(ids(disk.as_ref()), ids(&base));
 }
 

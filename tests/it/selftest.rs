@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::common::{self, SHIPPED, Tree, gemm, gemm_parquet, run};
-use perfdb_gate::catalog::Format;
-use perfdb_gate::spec::Specs;
-use perfdb_gate::table::{Column, Table, encode};
+use perfdb_gate::checks::rule::Rules;
+use perfdb_gate::database::catalog::Format;
+use perfdb_gate::database::table::{Column, Table, encode};
+use perfdb_gate::jobs::selftest::Faults;
+use perfdb_gate::specs::Library;
 use serde_json::Value;
 
 fn selftest(root: &str, more: &[&str]) -> common::Run {
@@ -36,13 +38,14 @@ fn every_structural_fault_is_found_and_nothing_is_touched() {
 
 #[test]
 fn every_rule_has_a_fault_and_every_fault_names_rules() {
-    let specs = Specs::embedded().unwrap();
+    let library = Library::embedded();
+    let (rules, faults) = (Rules::read(&library).unwrap(), Faults::read(&library).unwrap());
     // Faults are planted in databases; traces have examples of their own.
-    let planted = |id: &&String| !specs.rules[*id].check.judges_traces();
-    let ids: BTreeSet<&str> = specs.rules.keys().filter(planted).map(String::as_str).collect();
+    let planted = |id: &&str| !rules.get(id).unwrap().check.judges_traces();
+    let ids: BTreeSet<&str> = rules.ids().filter(planted).collect();
     let mut found: BTreeSet<&str> = BTreeSet::new();
     let mut names = BTreeSet::new();
-    for fault in &specs.faults.faults {
+    for fault in &faults.faults {
         assert!(names.insert(&fault.id), "{} twice", fault.id);
         found.extend(fault.finds.first().map(String::as_str));
         for rule in fault.finds.iter().chain(&fault.may).chain(&fault.elsewhere) {

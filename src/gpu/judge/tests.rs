@@ -4,7 +4,7 @@ fn limits() -> Margins {
     Margins {
         bias: 0.021,
         level: 0.03,
-        elsewhere: crate::specs::Spread::default(),
+        elsewhere: crate::gpu::recipe::Spread::default(),
         excludes: 0.05,
         confidence: 0.9,
         tail_share: 0.17,
@@ -136,7 +136,7 @@ fn a_few_points_that_agree_are_no_surer_than_reruns() {
     let interval = six.interval.unwrap();
     assert!(interval.high - interval.low > 0.005, "{interval:?}");
     let mut limits = limits();
-    limits.elsewhere = crate::specs::Spread { p50: 1.024, p95: 1.128, p99: 1.187 };
+    limits.elsewhere = crate::gpu::recipe::Spread { p50: 1.024, p95: 1.128, p99: 1.187 };
     let elsewhere = judge(&vec![measured(1.024); 6], &[], &[], &limits);
     // By hand: the error is 0.926 · 2 · ln 1.024 / √6, with 0.0107 of collections 0.0209, of which 2.1701.
     assert!((elsewhere.allowed - 0.0454).abs() < 2e-4, "{}", elsewhere.allowed);
