@@ -110,6 +110,9 @@ mod tests {
             head_rows: Some(2),
             rows: Some(RowDiff { added: vec![0, 1], ..RowDiff::default() }),
             ratios: None,
+            class: None,
+            served: None,
+            columns_changed: Vec::new(),
             fault: None,
         };
         let file = FileDiff {
