@@ -30,13 +30,12 @@ impl Outputs {
         }
     }
 
-    /// Charts for a folder, each as SVG and as PNG.
+    /// Charts for a folder, as SVG.
     pub fn charts(&mut self, folder: &Path, charts: &[Drawing]) {
         self.folders.push(folder.to_owned());
         for chart in charts {
-            let at = |ending: &str| folder.join(format!("{}.{ending}", chart.name));
-            self.files.push((at("svg"), chart.svg.clone().into_bytes()));
-            self.files.push((at("png"), chart.png.clone()));
+            let path = folder.join(format!("{}.svg", chart.name));
+            self.files.push((path, chart.svg.clone().into_bytes()));
         }
     }
 

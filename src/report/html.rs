@@ -316,7 +316,7 @@ mod tests {
     use crate::findings::Severity;
 
     fn drawing(svg: String) -> Drawing {
-        Drawing { name: "chart".into(), title: "a < b".into(), svg, png: Vec::new() }
+        Drawing { name: "chart".into(), title: "a < b".into(), svg }
     }
 
     fn page(findings: Vec<Finding>, charts: &[Drawing]) -> String {
