@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::spec::{Files, TraceSpecs};
+use crate::base::reason::Reason;
 use crate::database::source::{Entry, EntryKind, Source};
 
 /// Larger than any card or config.
@@ -44,7 +45,7 @@ pub struct TraceFile<'s> {
     /// Whether it is a template that people copy.
     pub template: bool,
     /// Its text, or why there is none.
-    pub text: Result<String, String>,
+    pub text: Result<String, Reason>,
 }
 
 /// The directory of a path, that directory's name and the file's own.
@@ -166,15 +167,15 @@ fn begins_with(text: &str, files: &Files) -> bool {
     head.trim().is_empty() || files.marks.is_empty() || speaks
 }
 
-fn text(source: &dyn Source, entry: &Entry, largest: u64) -> Result<String, String> {
+fn text(source: &dyn Source, entry: &Entry, largest: u64) -> Result<String, Reason> {
     if entry.size > largest {
-        return Err(format!("{} bytes are more than such a file has", entry.size));
+        return Err(format!("{} bytes are more than such a file has", entry.size).into());
     }
-    let bytes = source.read(entry)?;
-    if crate::database::source::pointer(&bytes).is_some() {
+    let text = source.text(entry)?;
+    if crate::database::source::pointer(text.as_bytes()).is_some() {
         return Err("a git-LFS pointer, not the file: `git lfs pull` brings it".into());
     }
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
+    Ok(text)
 }
 
 /// Directories that are named as a card or metric file is.

@@ -41,11 +41,11 @@ pub(super) fn check(
         let Kind::Metrics(stem) = file.kind else { continue };
         let (path, spec) = (file.entry.path.as_str(), &specs.metrics[stem]);
         let name = split(path).2;
-        let rows = file.text.clone().and_then(|text| read(name, &text, spec));
+        let rows = file.text.as_ref().map_err(Clone::clone).and_then(|text| read(name, text, spec));
         let rows = match rows {
             Ok(rows) => rows,
             Err(why) => {
-                findings.say(TraceCheck::Unreadable, None, path, why);
+                findings.say(TraceCheck::Unreadable, None, path, why.into());
                 continue;
             }
         };

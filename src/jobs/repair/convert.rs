@@ -139,7 +139,7 @@ fn standing(target: &Path, columns: &[(String, Column)], text: &[u8]) -> Result<
     let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let bytes = std::fs::read(target).map_err(|e| format!("{name} beside it: {}", e.kind()))?;
     let beside = Table::decode(&bytes, Format::Parquet, &|_| false)
-        .map_err(|fault| format!("{name} stands beside it and {}", fault.message()))?;
+        .map_err(|fault| format!("{name} stands beside it and {fault}"))?;
     let beside = beside.into_columns();
     let named = columns.iter().map(|(n, _)| n).eq(beside.iter().map(|(n, _)| n));
     match named && same_cells(&beside, text).is_ok() {
