@@ -12,8 +12,8 @@ use super::{Clean, Options, job};
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::base::random::Random;
-use crate::checks::Brings;
 use crate::checks::compare::sketch::Sketches;
+use crate::checks::{Brings, WaiverContext};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::findings::Subject;
 use crate::findings::waiver::Waivers;
@@ -293,10 +293,9 @@ fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) ->
     let rules: Vec<std::sync::Arc<crate::checks::rule::Rule>> =
         clean.rules.all().cloned().collect();
     let unused = applied.unused_by(&|id| clean.rules.contains(id), &|id| clean.rules.contains(id));
-    let told = rules
-        .iter()
-        .filter_map(|r| r.check.waivers(r, path, &applied.expired, &unused))
-        .collect::<Vec<_>>();
+    let context = WaiverContext { path, expired: &applied.expired, unused: &unused };
+    let told: Vec<Finding> =
+        rules.iter().filter_map(|r| r.check.judge().waivers(r, &context)).collect();
     scores.waivers(number, &told);
     Ok(())
 }
