@@ -13,8 +13,8 @@ use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::base::random::Random;
 use crate::base::reason::Reason;
-use crate::checks::Brings;
 use crate::checks::compare::sketch::Sketches;
+use crate::checks::{Brings, WaiverContext};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::findings::Subject;
 use crate::findings::waiver::Waivers;
@@ -285,7 +285,9 @@ fn is_new(clean: &Clean<'_>, finding: &Finding) -> bool {
 /// Waivers are judged by what came of applying them to the clean state's findings.
 fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) -> Result<()> {
     let path = ".perfdb-gate/waivers.yaml";
-    let failed = |why: Reason| Error::new(format!("{path}: {why}"), "it is in rules/faults.yaml");
+    let failed = |why: Reason| {
+        Error::new(format!("{path}: {why}"), "it is in src/jobs/selftest/faults.yaml")
+    };
     let waivers = Waivers::parse(path, text).map_err(failed)?;
     let mut findings = clean.findings.to_vec();
     // Any day will do for waivers that ended long ago, or end in a thousand years.
@@ -294,10 +296,9 @@ fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) ->
     let rules: Vec<std::sync::Arc<crate::checks::rule::Rule>> =
         clean.rules.all().cloned().collect();
     let unused = applied.unused_by(&|id| clean.rules.contains(id), &|id| clean.rules.contains(id));
-    let told = rules
-        .iter()
-        .filter_map(|r| r.check.waivers(r, path, &applied.expired, &unused))
-        .collect::<Vec<_>>();
+    let context = WaiverContext { path, expired: &applied.expired, unused: &unused };
+    let told: Vec<Finding> =
+        rules.iter().filter_map(|r| r.check.judge().waivers(r, &context)).collect();
     scores.waivers(number, &told);
     Ok(())
 }

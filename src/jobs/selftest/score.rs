@@ -123,7 +123,7 @@ impl Scores {
             tables,
             rows,
             // Faults are planted in databases; traces are none.
-            rules: rules.all().filter(|r| !r.check.judges_traces()).map(rule).collect(),
+            rules: rules.all().filter(|r| !r.check.needs().traces).map(rule).collect(),
             always: faults.always.iter().cloned().collect(),
             ..Self::default()
         }
