@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use self::compare::{copies, holes, outliers, parity, relative_latency, support, workflows};
 pub use self::context::{
-    Brings, CrossContext, DirContext, RowContext, SystemContext, TableContext, WaiverContext,
+    CrossContext, DirContext, PrChange, RowContext, SystemContext, TableContext, WaiverContext,
 };
 pub use self::judge::{Found, Inputs, Judge};
 use self::kinds::traces::TraceCheck;

@@ -164,7 +164,7 @@ impl Scope for Facts<'_> {
             (_, Some(Json::Number(n))) => {
                 Some(Value::Number(Vals::One(n.as_f64().unwrap_or(f64::NAN))))
             }
-            (_, Some(Json::String(t))) => Some(text(t)),
+            (_, Some(Json::String(t))) => Some(text(&t)),
             _ => None,
         }
     }

@@ -17,7 +17,7 @@ use crate::base::escape::clean;
 use crate::base::words::{count, plural};
 use crate::checks::rule::Rule;
 use crate::database::diff::{Diff, TableDiff};
-use crate::findings::{Example, Finding};
+use crate::findings::{Example, Finding, Novelty};
 use crate::report::chart::Drawing;
 use crate::report::template::fill;
 
@@ -212,18 +212,19 @@ fn cause(cause: &triage::Cause<'_>) -> Cause {
 
 /// Whether a finding counts, and if not, why not.
 fn state(finding: &Finding) -> &'static str {
-    match (&finding.waived_by, finding.new) {
+    match (&finding.waived_by, finding.novelty) {
         (Some(_), _) => "waived",
-        (None, Some(false)) => "known",
-        (None, Some(true)) => "new",
-        (None, None) => "open",
+        (None, Novelty::Inherited) => "known",
+        (None, Novelty::New) => "new",
+        (None, Novelty::Unjudged) => "open",
     }
 }
 
 fn row(finding: &Finding) -> Row {
     let place = finding.place.as_ref();
     let name = |name: Option<&str>| name.map(clean).unwrap_or_default();
-    let facts = finding.slice.iter().chain(&finding.evidence);
+    let evidence = finding.evidence.json();
+    let facts = finding.slice.iter().chain(&evidence);
     Row {
         severity: finding.severity.name(),
         rank: finding.severity as u8,

@@ -7,7 +7,7 @@ use super::human::{line_of, short};
 use super::{Outcome, Report, Verdict, headline};
 use crate::base::escape::clean;
 use crate::base::words::plural;
-use crate::findings::Finding;
+use crate::findings::{Finding, Novelty};
 
 /// Cases of a suite, or of all of them.
 #[derive(Default, Clone, Copy)]
@@ -97,7 +97,7 @@ fn name(finding: &Finding) -> String {
     for (column, value) in &finding.slice {
         let _ = write!(name, " {column}={}", short(value));
     }
-    if finding.new == Some(false) {
+    if finding.novelty == Novelty::Inherited {
         name += " (known)";
     }
     name
@@ -108,7 +108,7 @@ fn body(finding: &Finding, outcome: Outcome) -> String {
     if let Some(by) = &finding.waived_by {
         return format!("<skipped message=\"waived by {}: {message}\"/>", xml(by));
     }
-    if finding.new == Some(false) {
+    if finding.novelty == Novelty::Inherited {
         return format!("<skipped message=\"known: {message}\"/>");
     }
     let severity = finding.severity.name();

@@ -99,7 +99,7 @@ fn result(finding: &Finding, rule: Option<&usize>) -> Value {
         "properties": {
             "rows": finding.rows,
             "slice": named(&finding.slice),
-            "evidence": named(&finding.evidence),
+            "evidence": named(&finding.evidence.json()),
             "examples": finding.examples.iter().map(|e| clean(&line_of(e))).collect::<Vec<_>>(),
         },
     });
@@ -116,7 +116,7 @@ fn result(finding: &Finding, rule: Option<&usize>) -> Value {
         result["locations"][0]["logicalLocations"] =
             json!([{"fullyQualifiedName": name.join("/"), "kind": "resource"}]);
     }
-    if let Some(new) = finding.new {
+    if let Some(new) = finding.novelty.as_new() {
         result["baselineState"] = json!(if new { "new" } else { "unchanged" });
     }
     // An empty list says that the finding is not suppressed, though some are.

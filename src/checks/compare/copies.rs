@@ -147,8 +147,8 @@ fn finding(
     let other = &origin.place;
     let finding = Finding::on_table(&rule.id, rule.severity, copy, message)
         .rows(like.equal)
-        .parts([format!("{:?}", (&other.system, &other.backend, &other.version))])
-        .evidence("other", origin.entry.path.as_str())
+        .parts([[other.system.as_str(), &other.backend, &other.version].join("/")])
+        .copy_of(origin)
         .evidence("common_points", like.common)
         .evidence("equal_points", like.equal)
         .evidence("factor", like.factor);

@@ -14,7 +14,7 @@ use crate::checks::judge::{Found, Inputs, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::table::number_json;
-use crate::findings::{EXAMPLES, Example, Finding, Severity};
+use crate::findings::{EXAMPLES, Example, Finding, Severity, SliceEvidence};
 
 /// When a point stands out.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -168,7 +168,7 @@ impl Telling<'_> {
             .examples(examples)
             .evidence("worst", number_json(worst.telling()))
             .evidence("axes", serde_json::json!(axes))
-            .evidence("slices", self.slices())
+            .slices(self.slices())
             .evidence("recurring", self.steps)
     }
 
@@ -186,7 +186,7 @@ impl Telling<'_> {
     }
 
     /// Points by slice, the slices with most of them first.
-    fn slices(&self) -> Vec<serde_json::Value> {
+    fn slices(&self) -> Vec<SliceEvidence> {
         const SHOWN: usize = 10;
         let mut counts: BTreeMap<&Slice, usize> = BTreeMap::new();
         for apart in self.told {
@@ -195,7 +195,11 @@ impl Telling<'_> {
         let mut counts: Vec<_> = counts.into_iter().collect();
         counts.sort_by_key(|(slice, points)| (Reverse(*points), *slice));
         let told = counts.into_iter().take(SHOWN);
-        told.map(|(slice, points)| serde_json::json!({"slice": slice, "points": points})).collect()
+        told.map(|(slice, points)| SliceEvidence {
+            slice: slice.clone(),
+            figure: ("points", points.into()),
+        })
+        .collect()
     }
 }
 

@@ -9,12 +9,12 @@ use crate::base::expr::ExprError;
 use crate::base::words::{count, plural};
 use crate::checks::CrossContext;
 use crate::checks::compare::gaps::{keys, points_by_slice};
-use crate::checks::compare::sketch::{Sketch, Slice};
+use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Finding, Severity, SliceEvidence};
 
 /// Shares of the reference's keys.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -84,16 +84,16 @@ impl Shares {
             }
             None => rule.severity,
         };
-        let slices = thin.iter().map(|t| serde_json::json!({"slice": t.slice, "share": t.share}));
-        let mut finding = Finding::on_table(&rule.id, severity, file, message)
+        let slices = thin
+            .iter()
+            .map(|t| SliceEvidence { slice: t.slice.clone(), figure: ("share", t.share.into()) });
+        let finding = Finding::on_table(&rule.id, severity, file, message)
             .rows(case.own)
-            .parts(thin.iter().map(|t| format!("{:?}", t.slice)))
+            .parts(thin.iter().map(|t| slice_id(t.slice)))
             .evidence("own_keys", case.own)
             .evidence("served_keys", served)
-            .evidence("reference_keys", least);
-        if !thin.is_empty() {
-            finding = finding.evidence("slices", slices.collect::<Vec<_>>());
-        }
+            .evidence("reference_keys", least)
+            .slices(slices);
         Some(finding)
     }
 
@@ -119,8 +119,7 @@ impl Shares {
 
 impl std::fmt::Display for Thin<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<String> = self.slice.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        write!(f, "{} at {:.0} %", names.join(" "), 100.0 * self.share)
+        write!(f, "{} at {:.0} %", slice_words(self.slice), 100.0 * self.share)
     }
 }
 

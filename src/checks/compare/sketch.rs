@@ -16,6 +16,19 @@ const POINTS: usize = 4096;
 /// The texts of a key by name: dtypes, kernels, phases.
 pub type Slice = BTreeMap<String, String>;
 
+/// A slice for people: `gemm_dtype=fp8 kernel_source=cutlass`; nothing where the key has no texts.
+pub fn slice_words(slice: &Slice) -> String {
+    let words: Vec<String> =
+        slice.iter().map(|(column, text)| format!("{column}={text}")).collect();
+    words.join(" ")
+}
+
+/// What names a slice among others: unlike its words, no two slices have the same.
+pub fn slice_id(slice: &Slice) -> String {
+    // A map of texts always serialises.
+    serde_json::to_string(slice).unwrap_or_default()
+}
+
 /// A point of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {

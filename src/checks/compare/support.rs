@@ -143,8 +143,8 @@ impl Need {
 
 /// Whether all of a system is judged: of a part nothing can be said to be missing.
 fn whole(at: &CrossContext<'_>, system: &str) -> bool {
-    match at.brings {
-        Some(brings) => brings.backends.iter().any(|(s, _)| s == system),
+    match at.pr {
+        Some(pr) => pr.backends.iter().any(|(s, _)| s == system),
         None => {
             let mut tables =
                 at.catalog.tables.iter().filter(|t| t.place.system == system).peekable();

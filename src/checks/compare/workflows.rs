@@ -57,12 +57,10 @@ fn newest<'a>(at: &'a CrossContext<'a>) -> Vec<Newest<'a>> {
     let newest = |files: Vec<&'a TableFile>| {
         let place = &files.first()?.place;
         let system = at.catalog.systems.get(&place.system)?.system.as_ref().ok()?;
-        let whole = match at.brings {
+        let whole = match at.pr {
             None => files.iter().all(|f| at.judged(f)),
             // A pull request touches a backend by one of its tables, gone ones too.
-            Some(brings) => {
-                brings.backends.contains(&(place.system.clone(), place.backend.clone()))
-            }
+            Some(pr) => pr.backends.contains(&(place.system.clone(), place.backend.clone())),
         };
         whole.then_some(Newest { at, place, system })
     };

@@ -11,7 +11,7 @@ use crate::base::words::{count, plural};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::{Keys, TableScope, number_json};
-use crate::findings::{EXAMPLES, Example, Finding, Half, Severity};
+use crate::findings::{EXAMPLES, Example, Finding, Half, Novelty, Severity};
 use crate::specs::{ColumnKind, KeyPart, Serves};
 
 /// When copies of a key contradict each other, as opposed to being measured twice.
@@ -192,7 +192,7 @@ fn told(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, usi
     let mut repeated = BTreeSet::new();
     for copies in groups {
         let (own, others): (Vec<usize>, Vec<usize>) = copies.iter().partition(|r| half.has(**r));
-        let new = half.new == Some(true);
+        let new = half.novelty == Novelty::New;
         // The first of all rows repeats none.
         let repeats =
             if new && !others.is_empty() { &own[..] } else { own.get(1..).unwrap_or(&[]) };
@@ -320,7 +320,7 @@ fn example(
 #[cfg(test)]
 mod tests {
     use super::{repeats, told};
-    use crate::findings::{Brought, Half};
+    use crate::findings::{Half, RowChange};
 
     #[test]
     fn equal_hashes_of_unequal_keys_are_no_repeats() {
@@ -334,11 +334,11 @@ mod tests {
         let groups = [vec![0, 4], vec![1, 2, 3], vec![5, 6]].into();
         // Row 0 comes before what it repeats; 5 and 6 repeat only each other.
         let marks = [true, false, false, true, false, true, true];
-        let brought = Brought::Rows(marks.into());
-        let told: Vec<_> = Half::both(Some(&brought)).map(|half| told(&groups, &half)).collect();
+        let change = RowChange::Rows(marks.into());
+        let told: Vec<_> = Half::both(&change).map(|half| told(&groups, &half)).collect();
         assert_eq!(told[0], (vec![vec![0, 4], vec![1, 2, 3], vec![5, 6]], 3));
         assert_eq!(told[1], (vec![vec![1, 2]], 1));
-        let all = Half::both(None).next().unwrap();
+        let all = Half::both(&RowChange::Unknown).next().unwrap();
         assert_eq!(super::told(&groups, &all).1, 4);
     }
 

@@ -8,9 +8,9 @@ use super::surroundings::Sidecars;
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
 use crate::base::expr::{ExprError, Scope};
-use crate::checks::TableContext;
 use crate::checks::compare::sketch::Sketch;
 use crate::checks::rule::Rule;
+use crate::checks::{PrChange, TableContext};
 use crate::database::catalog::TableFile;
 use crate::database::table::{Fault, Keys, TableScope, rows_held};
 use crate::findings::{Finding, Severity};
@@ -99,7 +99,7 @@ impl Job<'_> {
             specs: self.specs,
             digest: digest.as_deref(),
             meta,
-            brought: self.brings.and_then(|b| b.of(file)),
+            change: PrChange::of_table(self.pr, file),
         };
         let mut findings = Vec::new();
         for rule in rules {

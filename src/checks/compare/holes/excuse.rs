@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use super::Case;
 use crate::base::expr::{ExprError, Lookup, NULL_CODE, Scope, Vals, Value};
 use crate::checks::compare::gaps::Compared;
 use crate::database::coverage::{Cell, Kind, Points};
+use crate::findings::Explanation;
 use crate::specs::NEAREST;
 use crate::specs::system::System;
 
@@ -20,21 +20,11 @@ pub(super) enum Excuse<'a> {
     Failure(&'a str),
 }
 
-impl Excuse<'_> {
-    /// Who says so.
-    pub(super) fn reason(&self) -> &str {
-        match self {
-            Self::Limit(_, reason) => reason,
-            Self::Failure(_) => "the failure ledger",
-        }
-    }
-}
-
-impl fmt::Display for Excuse<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Limit(id, _) => write!(f, "the limit {id}"),
-            Self::Failure(error) => write!(f, "a classified failure, {error}"),
+impl From<Excuse<'_>> for Explanation {
+    fn from(excuse: Excuse<'_>) -> Self {
+        match excuse {
+            Excuse::Limit(id, reason) => Self::Limit { id: id.into(), reason: reason.into() },
+            Excuse::Failure(error) => Self::Failure(error.into()),
         }
     }
 }

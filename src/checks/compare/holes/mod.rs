@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 use self::excuse::Excuse;
 use self::hole::Hole;
@@ -26,7 +25,7 @@ use crate::checks::judge::{Found, Inputs, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
-use crate::findings::{EXAMPLES, Finding, Severity};
+use crate::findings::{EXAMPLES, Explained, Finding, Severity};
 use crate::specs::TableSpec;
 
 /// How large a hole has to be.
@@ -53,10 +52,10 @@ struct Case<'a> {
 }
 
 /// What is missing of a table, in words.
-struct Told<'a> {
+struct Told {
     holes: Vec<Hole>,
-    /// Keys that a limit or a failure explains, by what explains them.
-    explained: BTreeMap<Excuse<'a>, usize>,
+    /// Keys that a limit or a failure explains.
+    explained: Vec<Explained>,
 }
 
 impl Judge for Size {
@@ -126,7 +125,7 @@ impl<'a> Case<'a> {
         Some(Self { at, spec, file, references, found, excuse })
     }
 
-    fn told(&self, search: Search) -> Result<Told<'a>, ExprError> {
+    fn told(&self, search: Search) -> Result<Told, ExprError> {
         let found = &self.found;
         let points = found.points(self.spec);
         let explained = self.explained(&points)?;
@@ -151,7 +150,7 @@ impl<'a> Case<'a> {
             explained: by_excuse
                 .into_iter()
                 .filter(|(_, points)| *points >= search.least)
-                .map(|(why, points)| (why, found.keys(points)))
+                .map(|(why, points)| Explained { by: why.into(), keys: found.keys(points) })
                 .collect(),
         })
     }
@@ -165,7 +164,7 @@ impl<'a> Case<'a> {
         format!("about {}", count((keys + unit / 2) / unit * unit))
     }
 
-    fn finding(&self, rule: &Rule, told: &Told<'_>) -> Option<Finding> {
+    fn finding(&self, rule: &Rule, told: &Told) -> Option<Finding> {
         let holes: Vec<&Hole> = told.holes.iter().filter(|h| h.matters()).collect();
         if holes.is_empty() && told.explained.is_empty() {
             return None;
@@ -180,15 +179,16 @@ impl<'a> Case<'a> {
             let why = self.excuse.as_ref().map(|e| format!("; {e}")).unwrap_or_default();
             said.push(format!("it would not serve {}{why}", all.join("; ")));
         }
-        for (why, keys) in &told.explained {
-            said.push(format!("{} keys are missing by {why}", self.about(*keys)));
+        for explained in &told.explained {
+            let keys = self.about(explained.keys);
+            said.push(format!("{keys} keys are missing by {}", explained.by));
         }
         let severity = match (&self.excuse, holes.is_empty()) {
             (None, false) => rule.severity,
             _ => Severity::Info,
         };
-        let missing =
-            holes.iter().map(|h| h.keys).sum::<usize>() + told.explained.values().sum::<usize>();
+        let missing = holes.iter().map(|h| h.keys).sum::<usize>()
+            + told.explained.iter().map(|e| e.keys).sum::<usize>();
         let names = self.references.iter().map(Reference::name);
         let message = format!(
             "of {} keys of {}, {}",
@@ -205,13 +205,8 @@ impl<'a> Case<'a> {
             .evidence("holes", holes.iter().map(|h| h.json()).collect::<Vec<_>>())
             .examples(
                 holes.iter().flat_map(|h| h.examples.iter().cloned()).take(EXAMPLES).collect(),
-            );
-        if !told.explained.is_empty() {
-            let explained = told.explained.iter().map(
-                |(why, keys)| json!({"by": why.to_string(), "reason": why.reason(), "keys": keys}),
-            );
-            finding = finding.evidence("explained", explained.collect::<Vec<_>>());
-        }
+            )
+            .explained(told.explained.iter().cloned());
         if let Some(excuse) = &self.excuse {
             finding = finding.evidence("explained_by", excuse.as_str());
         }
