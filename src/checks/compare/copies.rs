@@ -158,10 +158,11 @@ fn finding(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::compare::sketch::Point;
+    use crate::checks::compare::sketch::SketchPoint;
 
     fn sketch(latency: impl Fn(u64) -> f64) -> Sketch {
-        let points = (0..50).map(|i| Point { hash: i, latency: latency(i), slice: 0 }).collect();
+        let points =
+            (0..50).map(|i| SketchPoint { hash: i, latency: latency(i), slice: 0 }).collect();
         Sketch { rows: 50, keys: 50, points, end: u64::MAX, ..Sketch::default() }
     }
 

@@ -15,7 +15,7 @@ use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::rule::{Rule, Rules};
-use crate::checks::{Check, CrossContext, Inputs, PrChange};
+use crate::checks::{Check, CheckInputs, CrossContext, PrChange};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::ledger::Ledger;
 use crate::database::selection::Selected;
@@ -173,8 +173,8 @@ impl Job<'_> {
     }
 
     /// What has to be gathered for the rules.
-    pub(super) fn needs(&self) -> Inputs {
-        self.rules.iter().map(|r| r.check.needs()).fold(Inputs::default(), Inputs::and)
+    pub(super) fn needs(&self) -> CheckInputs {
+        self.rules.iter().map(|r| r.check.needs()).fold(CheckInputs::default(), CheckInputs::and)
     }
 
     /// The tables selected, as indices into the catalog.

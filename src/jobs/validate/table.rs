@@ -17,7 +17,7 @@ use crate::findings::{Finding, Severity};
 use crate::specs::system::System;
 
 /// What judging a table leaves; one that cannot be read has no sketch.
-pub(super) struct Judged {
+pub(super) struct JudgedTable {
     pub sketch: Option<Sketch>,
     /// Which of the rows that default models ask for it has.
     pub held: Vec<bool>,
@@ -33,7 +33,7 @@ impl Job<'_> {
         sidecars: &Sidecars,
         rules: &[Arc<Rule>],
         named: bool,
-    ) -> Result<Judged> {
+    ) -> Result<JudgedTable> {
         let work = || self.judge_table(file, sidecars, rules, named);
         // A fault of ours must not pass for a verdict on the data.
         match catch_unwind(AssertUnwindSafe(work)) {
@@ -55,7 +55,7 @@ impl Job<'_> {
         sidecars: &Sidecars,
         rules: &[Arc<Rule>],
         named: bool,
-    ) -> Result<Judged, ExprError> {
+    ) -> Result<JudgedTable, ExprError> {
         let meta = self
             .catalog
             .dir_of(file)
@@ -106,16 +106,16 @@ impl Job<'_> {
             findings.extend(rule.check.table(rule, &context)?);
             findings.extend(rule.check.judge().placement(rule, file, &spec));
         }
-        Ok(Judged { sketch, held, findings })
+        Ok(JudgedTable { sketch, held, findings })
     }
 
     /// In how many ways a table's rows name another origin than its place.
     pub(super) fn foreign(&self, file: &TableFile, sidecars: &Sidecars) -> usize {
         let rules: Vec<_> =
             self.all_rules.all().filter(|r| r.check.needs().origin).cloned().collect();
-        let told = |f: &&Finding| f.severity != Severity::Info;
-        self.table(file, sidecars, &rules, false)
-            .map_or(0, |judged| judged.findings.iter().filter(told).count())
+        self.table(file, sidecars, &rules, false).map_or(0, |judged| {
+            judged.findings.iter().filter(|f| f.severity != Severity::Info).count()
+        })
     }
 
     fn system(&self, name: &str) -> Option<&System> {

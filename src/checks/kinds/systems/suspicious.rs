@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::base::expr::{Expr, Lookup, Scope, Value};
 use crate::checks::SystemContext;
-use crate::checks::judge::{Found, Inputs, Judge};
+use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::findings::Finding;
 use crate::specs::system::System;
@@ -51,8 +51,8 @@ impl Scope for Figures<'_> {
 }
 
 impl Judge for Plausible {
-    fn needs(&self) -> Inputs {
-        Inputs { systems: true, ..Inputs::default() }
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { systems: true, ..CheckInputs::default() }
     }
 
     /// Figures that contradict each other, or that no system of the generation comes near.

@@ -3,11 +3,14 @@
 //! Hashes tell that a key is missing; this tells which one it is, so that what is missing can be
 //! said in words.
 
+mod distinct;
+
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use self::distinct::distinct;
 use crate::base::expr::{NULL_CODE, Vals, Value};
 use crate::database::table::{Keys, number_json, text_json};
 use crate::specs::{KeyPart, TableSpec};
@@ -261,49 +264,6 @@ fn kind(spec: &TableSpec, part: &KeyPart) -> Kind {
     }
 }
 
-/// The distinct values of a part, ascending, and each point's index into them.
-fn distinct(part: usize, points: &[(&Coverage, u32)]) -> (Vec<Cell>, Vec<u32>) {
-    // Numbers are many and cheap to compare, names few and dear: a name is ranked once a column.
-    let mut values: Vec<f64> = points.iter().filter_map(|(c, p)| c.number(part, *p)).collect();
-    values.sort_unstable_by(f64::total_cmp);
-    values.dedup();
-    let mut cells: BTreeSet<Cell> = values.iter().map(|n| Cell::Number(*n)).collect();
-    let mut columns: Vec<&Coverage> = Vec::new();
-    for (coverage, _) in points {
-        if !columns.iter().any(|c| std::ptr::eq(*c, *coverage)) {
-            columns.push(coverage);
-            cells.extend(coverage.parts[part].names());
-        }
-    }
-    let cells: Vec<Cell> = cells.into_iter().collect();
-    let rank = |cell: &Cell| cells.binary_search(cell).unwrap_or(0) as u32;
-    let names: Vec<Vec<u32>> =
-        columns.iter().map(|c| c.parts[part].names().iter().map(rank).collect()).collect();
-    // Null goes before all numbers.
-    let first = cells.iter().position(|c| matches!(c, Cell::Number(_))).unwrap_or(0);
-    let code = |(coverage, point): &(&Coverage, u32)| match coverage.number(part, *point) {
-        Some(n) => (first + values.partition_point(|v| v.total_cmp(&n).is_lt())) as u32,
-        None => {
-            let column = columns.iter().position(|c| std::ptr::eq(*c, *coverage)).unwrap_or(0);
-            names[column][coverage.parts[part].name(*point as usize)]
-        }
-    };
-    let codes: Vec<u32> = points.iter().map(code).collect();
-    let mut met = vec![false; cells.len()];
-    codes.iter().for_each(|code| met[*code as usize] = true);
-    // A table's names that none of its points has are no values of theirs.
-    let mut next = 0;
-    let ranks: Vec<u32> = met
-        .iter()
-        .map(|met| {
-            next += u32::from(*met);
-            next.saturating_sub(1)
-        })
-        .collect();
-    let cells = cells.into_iter().zip(met).filter(|(_, met)| *met).map(|(cell, _)| cell).collect();
-    (cells, codes.into_iter().map(|code| ranks[code as usize]).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,25 +281,5 @@ mod tests {
         let shown: Vec<String> = cells.iter().map(Cell::to_string).collect();
         assert_eq!(shown, ["null", "0", "2.5", "a", "b"]);
         assert_eq!(Cell::Number(0.0), Cell::Number(-0.0));
-    }
-
-    #[test]
-    fn values_of_several_tables_are_ranked_together() {
-        let of = |parts: Vec<Column>| Coverage { rows: vec![0, 1, 2], parts };
-        let dict = |names: &[&str]| names.iter().map(|n| Arc::from(*n)).collect::<Vec<_>>();
-        let a = of(vec![
-            Column::Text { codes: vec![1, NULL_CODE, 0], dict: dict(&["fp8", "bf16", "unmet"]) },
-            Column::Narrow(vec![8.0, f32::NAN, 0.0]),
-        ]);
-        let b = of(vec![Column::One(Cell::Text("fp4".into())), Column::Wide(vec![-0.0, 0.1, 8.0])]);
-        let points = [(&a, 0), (&b, 1), (&a, 1), (&a, 2), (&b, 0)];
-        for (part, shown) in [(0, "null bf16 fp4 fp8"), (1, "null 0 0.1 8")] {
-            let (values, codes) = distinct(part, &points);
-            let all: Vec<String> = values.iter().map(Cell::to_string).collect();
-            assert_eq!(all.join(" "), shown);
-            let of_points = [["bf16", "fp4", "null", "fp8", "fp4"], ["8", "0.1", "null", "0", "0"]];
-            let codes: Vec<&str> = codes.iter().map(|c| all[*c as usize].as_str()).collect();
-            assert_eq!(codes, of_points[part]);
-        }
     }
 }
