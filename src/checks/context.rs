@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
+use crate::base::reason::Reason;
 use crate::checks::compare::relative_latency::{RelativeLatencies, relative_latencies};
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
@@ -48,9 +49,9 @@ pub struct DirContext<'a> {
     /// What is known of tables.
     pub specs: &'a Specs,
     /// Its `collection_meta.yaml`, parsed, or why it cannot be.
-    pub meta: Option<&'a Result<Meta, String>>,
+    pub meta: Option<&'a Result<Meta, Reason>>,
     /// Its `reuse.yaml`, parsed, or why it cannot be.
-    pub reuse: Option<&'a Result<Reuse, String>>,
+    pub reuse: Option<&'a Result<Reuse, Reason>>,
 }
 
 /// A system under judgement.
@@ -82,7 +83,7 @@ pub struct CrossContext<'a> {
     /// The tables by backend, system and version.
     pub shelf: &'a Shelf<'a>,
     /// Parsed `collection_meta.yaml` by directory.
-    pub meta: &'a BTreeMap<String, Result<Meta, String>>,
+    pub meta: &'a BTreeMap<String, Result<Meta, Reason>>,
     /// The support matrices of the systems.
     pub support: &'a Matrices,
     /// What backends take from each other; none where nothing says.

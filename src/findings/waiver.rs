@@ -21,6 +21,7 @@ use serde_json::Value as Json;
 
 use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
 use crate::base::glob::{Of, matcher};
+use crate::base::reason::Reason;
 use crate::findings::Finding;
 
 /// A signed exception.
@@ -66,14 +67,14 @@ pub(crate) fn schema(generator: schemars::SchemaGenerator) -> schemars::Schema {
 
 impl Waiver {
     /// The paths that it matches and its last day, where it is signed.
-    fn check(&self) -> Result<(GlobMatcher, Date), String> {
+    fn check(&self) -> Result<(GlobMatcher, Date), Reason> {
         let signed = [
             ("reason", &self.reason),
             ("evidence", &self.evidence),
             ("approved_by", &self.approved_by),
         ];
         if let Some((name, _)) = signed.iter().find(|(_, value)| value.trim().is_empty()) {
-            return Err(format!("{name} is empty"));
+            return Err(format!("{name} is empty").into());
         }
         let glob = matcher(&self.path, Of::Paths)?;
         let until = self.until.parse().map_err(|_| format!("'{}' is no date", self.until))?;
@@ -82,12 +83,13 @@ impl Waiver {
 }
 
 impl Waivers {
-    /// Parses a file of waivers. The error is one line.
-    pub fn parse(path: &str, text: &str) -> Result<Self, String> {
+    /// Parses a file of waivers.
+    pub fn parse(path: &str, text: &str) -> Result<Self, Reason> {
         let file: File = crate::base::yaml::parse(text)?;
         let mut entries = Vec::new();
         for (i, waiver) in file.waivers.into_iter().enumerate() {
-            let (glob, until) = waiver.check().map_err(|why| format!("waivers[{i}]: {why}"))?;
+            let (glob, until) =
+                waiver.check().map_err(|why| Reason::from(format!("waivers[{i}]: {why}")))?;
             entries.push((waiver, glob, until));
         }
         Ok(Self { entries, path: path.to_owned() })
@@ -217,10 +219,14 @@ mod tests {
     #[test]
     fn an_unsigned_waiver_is_refused() {
         let unsigned = FILE.replace("approved_by: me", "approved_by: ''");
-        assert_eq!(Waivers::parse("w", &unsigned).unwrap_err(), "waivers[0]: approved_by is empty");
+        assert_eq!(
+            Waivers::parse("w", &unsigned).unwrap_err().to_string(),
+            "waivers[0]: approved_by is empty"
+        );
         assert!(
             Waivers::parse("w", &FILE.replace("2030-01-31", "soon"))
                 .unwrap_err()
+                .to_string()
                 .contains("no date")
         );
     }

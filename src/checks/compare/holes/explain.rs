@@ -13,18 +13,20 @@ use crate::specs::system::System;
 
 /// Why a key is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reason<'a> {
+pub(super) enum MissingReason<'a> {
     /// A limit's id and its reason.
     Limit(&'a str, &'a str),
     /// The error of a classified failure.
     Failure(&'a str),
 }
 
-impl From<Reason<'_>> for Explanation {
-    fn from(reason: Reason<'_>) -> Self {
+impl From<MissingReason<'_>> for Explanation {
+    fn from(reason: MissingReason<'_>) -> Self {
         match reason {
-            Reason::Limit(id, reason) => Self::Limit { id: id.into(), reason: reason.into() },
-            Reason::Failure(error) => Self::Failure(error.into()),
+            MissingReason::Limit(id, reason) => {
+                Self::Limit { id: id.into(), reason: reason.into() }
+            }
+            MissingReason::Failure(error) => Self::Failure(error.into()),
         }
     }
 }
@@ -34,7 +36,7 @@ impl<'a> CoverageCase<'a> {
     pub(super) fn explained(
         &self,
         points: &Points,
-    ) -> Result<BTreeMap<usize, Reason<'a>>, ExprError> {
+    ) -> Result<BTreeMap<usize, MissingReason<'a>>, ExprError> {
         let missing = (0..self.found.len()).filter(|p| !self.found.served(*p));
         let mut explained = self.failed(points, missing.clone());
         // The nearest systems' figures are the same for all keys that the same systems have.
@@ -54,7 +56,7 @@ impl<'a> CoverageCase<'a> {
             for (id, limit) in &limits {
                 let holds = limit.holds.mask(&scope)?;
                 for (_, p) in within.iter().enumerate().filter(|(i, _)| holds.get(*i)) {
-                    explained.entry(*p).or_insert(Reason::Limit(id, &limit.reason));
+                    explained.entry(*p).or_insert(MissingReason::Limit(id, &limit.reason));
                 }
             }
         }
@@ -65,12 +67,13 @@ impl<'a> CoverageCase<'a> {
         &self,
         points: &Points,
         missing: impl Iterator<Item = usize>,
-    ) -> BTreeMap<usize, Reason<'a>> {
+    ) -> BTreeMap<usize, MissingReason<'a>> {
         let Some(ledger) = self.at.ledger else { return BTreeMap::new() };
         let tables: Vec<&str> = self.at.specs.tables.keys().map(String::as_str).collect();
         let place = &self.file.place;
         let failures = ledger.of(self.spec, &place.backend, &place.version, &tables);
-        let explain = |p| Some((p, Reason::Failure(failures.explain(self.spec, points, p)?)));
+        let explain =
+            |p| Some((p, MissingReason::Failure(failures.explain(self.spec, points, p)?)));
         missing.filter_map(explain).collect()
     }
 

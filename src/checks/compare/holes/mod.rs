@@ -41,7 +41,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::blocks::{PointState, Search};
-use self::explain::Reason;
+use self::explain::MissingReason;
 use self::hole::Hole;
 use self::references::{Reference, ReferencePoints};
 use crate::base::expr::ExprError;
@@ -160,7 +160,7 @@ impl<'a> CoverageCase<'a> {
         let blocks = blocks.iter().filter(|block| !block.conditions.is_empty());
         let holes = blocks.map(|block| Hole::new(self, &points, &states, block)).collect();
 
-        let mut by_reason: BTreeMap<Reason<'a>, usize> = BTreeMap::new();
+        let mut by_reason: BTreeMap<MissingReason<'a>, usize> = BTreeMap::new();
         for reason in reasons.into_values() {
             *by_reason.entry(reason).or_default() += 1;
         }
@@ -170,7 +170,7 @@ impl<'a> CoverageCase<'a> {
         Ok(Lacking { holes, explained: explained.collect() })
     }
 
-    fn state(&self, point: usize, reasons: &BTreeMap<usize, Reason<'_>>) -> PointState {
+    fn state(&self, point: usize, reasons: &BTreeMap<usize, MissingReason<'_>>) -> PointState {
         if self.found.served(point) {
             PointState::Served
         } else if reasons.contains_key(&point) {

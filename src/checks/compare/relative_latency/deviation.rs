@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::peers::{NEARBY, RelativeLatencies, median};
+use super::peers::{NEARBY, RelativeLatencies};
 use super::{chosen, finding};
 use crate::base::expr::ExprError;
+use crate::base::stats::upper_median;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Slice;
 use crate::checks::judge::{Found, Judge};
@@ -101,7 +102,7 @@ impl DeviationBand {
         if others.is_empty() {
             return false;
         }
-        let rest = median(&mut others);
+        let rest = upper_median(&mut others);
         off(rest) <= self.agrees && off(ratio / rest) > self.slices
     }
 

@@ -13,7 +13,7 @@ pub struct Empty;
 impl Judge for Empty {
     fn unreadable(&self, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -> Option<Finding> {
         let Fault::Empty = fault else { return None };
-        Some(Finding::on_table(&rule.id, rule.severity, at.file, fault.message()))
+        Some(Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string()))
     }
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {

@@ -12,7 +12,7 @@ pub struct LfsPointer;
 impl Judge for LfsPointer {
     fn unreadable(&self, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -> Option<Finding> {
         let Fault::LfsPointer(pointer) = fault else { return None };
-        let finding = Finding::on_table(&rule.id, rule.severity, at.file, fault.message());
+        let finding = Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string());
         Some(finding.evidence("oid", pointer.oid.as_str()).evidence("size", pointer.size))
     }
 }

@@ -13,7 +13,7 @@ pub struct TornRow;
 impl Judge for TornRow {
     fn unreadable(&self, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -> Option<Finding> {
         let Fault::Torn(torn) = fault else { return None };
-        let finding = Finding::on_table(&rule.id, rule.severity, at.file, fault.message());
+        let finding = Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string());
         Some(with_rows(finding, torn))
     }
 
@@ -22,7 +22,7 @@ impl Judge for TornRow {
         if torn.rows == 0 {
             return Ok(Found::new());
         }
-        let message = format!("{}; the others were judged", torn.message());
+        let message = format!("{torn}; the others were judged");
         Ok(vec![with_rows(rows.finding(message), torn)])
     }
 }

@@ -14,7 +14,7 @@ pub struct Unreadable;
 impl Judge for Unreadable {
     fn unreadable(&self, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -> Option<Finding> {
         let Fault::Unreadable(_) = fault else { return None };
-        Some(Finding::on_table(&rule.id, rule.severity, at.file, fault.message()))
+        Some(Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string()))
     }
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {

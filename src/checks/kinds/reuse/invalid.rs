@@ -24,7 +24,7 @@ impl Judge for ReuseInvalid {
         };
         let reuse = match reuse {
             Ok(reuse) => reuse,
-            Err(why) => return finding(why.clone(), &[]),
+            Err(why) => return finding(why.to_string(), &[]),
         };
         let parent = at.dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
         let empty: Vec<String> = reuse

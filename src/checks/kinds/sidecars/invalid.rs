@@ -17,6 +17,9 @@ impl Judge for SidecarInvalid {
         let (Some(Err(why)), Some(entry)) = (at.meta, &at.dir.meta) else {
             return Vec::new();
         };
-        vec![Finding::on_path(&rule.id, rule.severity, &entry.path, why.as_str()).at(&at.dir.place)]
+        vec![
+            Finding::on_path(&rule.id, rule.severity, &entry.path, why.to_string())
+                .at(&at.dir.place),
+        ]
     }
 }
