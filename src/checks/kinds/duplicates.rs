@@ -83,8 +83,8 @@ impl Conflict {
         let conflict = latencies.iter().any(|values| {
             let (least, most) = range(&copies, values);
             // A copy of zero beside one of a time is a conflict that no ratio tells.
-            let apart = least <= 0.0 || most.is_finite() && most / least - 1.0 > self.spread;
-            apart && most >= self.floor_ms
+            let differ = least <= 0.0 || most.is_finite() && most / least - 1.0 > self.spread;
+            differ && most >= self.floor_ms
         });
         KeyCopies { rows: copies, spread: ratio, conflict, beyond_noise }
     }

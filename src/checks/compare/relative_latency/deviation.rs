@@ -36,7 +36,7 @@ pub struct DeviationBand {
 }
 
 impl Judge for DeviationBand {
-    /// One finding for each table with slices that stand apart from their siblings: a warning, or
+    /// One finding for each table with slices that deviate from their peers: a warning, or
     /// an info where another backend agrees with the slice or its sidecar declares a deviation.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut found = Vec::new();
@@ -46,8 +46,8 @@ impl Judge for DeviationBand {
             let Some(own) = relative.get(&file.entry.path) else { continue };
             let slices = chosen(own, |slice, refs| self.deviates(backend, own, slice, refs));
             if let Some(said) = at.declared(file) {
-                let apart = format!("its siblings, as its sidecar says it is ({said})");
-                found.extend(finding(rule, Severity::Info, at, file, slices, &apart));
+                let peers = format!("its siblings, as its sidecar says it is ({said})");
+                found.extend(finding(rule, Severity::Info, at, file, slices, &peers));
                 continue;
             }
             let agreed = |refs: &BTreeMap<String, f64>| self.agreed(backend, refs);
@@ -55,8 +55,8 @@ impl Judge for DeviationBand {
                 slices.into_iter().partition(|(_, refs)| agreed(refs));
             // One finding a table: what no reference agrees with says more.
             if alone.is_empty() {
-                let apart = "some siblings, while another backend agrees with it";
-                found.extend(finding(rule, Severity::Info, at, file, split, apart));
+                let peers = "some siblings, while another backend agrees with it";
+                found.extend(finding(rule, Severity::Info, at, file, split, peers));
             } else {
                 found.extend(finding(rule, rule.severity, at, file, alone, "its siblings"));
             }

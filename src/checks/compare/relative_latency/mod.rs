@@ -37,7 +37,7 @@ fn finding(
     at: &CrossContext<'_>,
     file: &TableFile,
     slices: RelativeLatencies,
-    apart: &str,
+    peers: &str,
 ) -> Option<Finding> {
     let far =
         |refs: &BTreeMap<String, f64>| refs.values().map(|r| r.ln().abs()).fold(0.0, f64::max);
@@ -52,7 +52,7 @@ fn finding(
     let ratios: Vec<String> = refs.iter().map(|(name, r)| format!("{r:.2}× {name}")).collect();
     let worst = if worst.is_empty() { "the table".to_owned() } else { slice_words(worst) };
     let message = format!(
-        "{} apart from {apart}: {worst} stands at {} (median)",
+        "{} apart from {peers}: {worst} stands at {} (median)",
         plural(slices.len(), "slice"),
         ratios.join(", ")
     );

@@ -70,7 +70,7 @@ impl Judge for Plausible {
             }
         }
         for path in &self.alike {
-            odd.extend(self.stands_apart(path, system, at));
+            odd.extend(self.outlier(path, system, at));
         }
         if odd.is_empty() {
             return Vec::new();
@@ -80,7 +80,7 @@ impl Judge for Plausible {
 }
 
 impl Plausible {
-    fn stands_apart(&self, path: &str, system: &System, at: &SystemContext<'_>) -> Option<String> {
+    fn outlier(&self, path: &str, system: &System, at: &SystemContext<'_>) -> Option<String> {
         let value = system.figure(path).filter(|v| *v > 0.0)?;
         let figure = |peer: &System| peer.figure(path).filter(|v| *v > 0.0);
         let away = |figure: f64| (value / figure).max(figure / value);
@@ -97,8 +97,8 @@ impl Plausible {
         let peers = at.specs.systems.values().filter(near);
         let figures: Vec<(&str, f64)> =
             peers.filter_map(|p| Some((p.name.as_str(), figure(p)?))).collect();
-        let apart = |(_, figure): &(&str, f64)| away(*figure) > self.factor;
-        if figures.is_empty() || system.generation().is_none() || !figures.iter().all(apart) {
+        let is_far = |(_, figure): &(&str, f64)| away(*figure) > self.factor;
+        if figures.is_empty() || system.generation().is_none() || !figures.iter().all(is_far) {
             return None;
         }
         let others: Vec<String> =
