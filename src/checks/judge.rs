@@ -18,8 +18,8 @@ pub type Found = Vec<Finding>;
 /// A kind of check with its parameters.
 pub trait Judge {
     /// What has to be gathered for it.
-    fn needs(&self) -> Inputs {
-        Inputs::default()
+    fn needs(&self) -> CheckInputs {
+        CheckInputs::default()
     }
 
     /// Judges a table that cannot be read, by why it cannot.
@@ -73,7 +73,7 @@ pub trait Judge {
 
 /// What checks look at, beside the tables themselves, and what has to be gathered for them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Inputs {
+pub struct CheckInputs {
     /// Version directories with their sidecars.
     pub version_dirs: bool,
     /// System YAML.
@@ -94,7 +94,7 @@ pub struct Inputs {
     pub outliers: Option<f64>,
 }
 
-impl Inputs {
+impl CheckInputs {
     /// What two checks need together.
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -113,14 +113,14 @@ impl Inputs {
 
 #[cfg(test)]
 mod tests {
-    use super::Inputs;
+    use super::CheckInputs;
 
     #[test]
     fn the_least_factor_of_an_outlier_serves_all() {
-        let from = |factor| Inputs { outliers: factor, ..Inputs::default() };
-        let keys = Inputs { keys: true, ..Inputs::default() };
+        let from = |factor| CheckInputs { outliers: factor, ..CheckInputs::default() };
+        let keys = CheckInputs { keys: true, ..CheckInputs::default() };
         let both = from(Some(3.0)).and(keys).and(from(Some(2.0)));
-        assert_eq!(both, Inputs { keys: true, outliers: Some(2.0), ..Inputs::default() });
-        assert_eq!(from(None).and(from(None)), Inputs::default());
+        assert_eq!(both, CheckInputs { keys: true, outliers: Some(2.0), ..CheckInputs::default() });
+        assert_eq!(from(None).and(from(None)), CheckInputs::default());
     }
 }

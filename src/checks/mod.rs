@@ -16,9 +16,9 @@ use serde::Deserialize;
 
 use self::compare::{copies, holes, outliers, parity, relative_latency, support, workflows};
 pub use self::context::{
-    Brings, CrossContext, DirContext, RowContext, SystemContext, TableContext, WaiverContext,
+    CrossContext, DirContext, PrChange, RowContext, SystemContext, TableContext, WaiverContext,
 };
-pub use self::judge::{Found, Inputs, Judge};
+pub use self::judge::{CheckInputs, Found, Judge};
 use self::kinds::traces::TraceCheck;
 use self::kinds::{
     bounds, decoding, duplicates, header, identity, placement, power, reuse, sidecars, synthetic,
@@ -62,7 +62,7 @@ pub enum Check {
     /// The loader's key, more than once.
     DuplicateKey(duplicates::Conflict),
     /// Measurements shorter than physics allows.
-    SpeedOfLight(bounds::Margins),
+    SpeedOfLight(bounds::BoundMargins),
     /// The same measurements in two places.
     Copied(copies::Copies),
     /// Slices that stand apart from their siblings.
@@ -78,11 +78,11 @@ pub enum Check {
     /// Default models that cannot be planned.
     Workflows,
     /// A support matrix that the data contradicts.
-    SupportMatrix(support::Needs),
+    SupportMatrix(support::SupportNeeds),
     /// Far fewer rows than elsewhere.
     Parity(parity::Shares),
     /// Slices and blocks of the grid that nearby tables have.
-    Coverage(holes::Size),
+    Coverage(holes::HoleSize),
     /// Tables of which no sidecar tells where they come from.
     SidecarMissing,
     /// A sidecar that cannot be read.
@@ -117,7 +117,7 @@ impl Check {
             Self::Empty => &decoding::Empty,
             Self::Header => &header::Header,
             Self::Placement => &placement::Placement,
-            Self::Device => &identity::Device,
+            Self::Device => &identity::DeviceNames,
             Self::Framework(names) => names,
             Self::Version(names) => names,
             Self::NotFinite => &values::NotFinite,
@@ -133,7 +133,7 @@ impl Check {
             Self::Spike(spikes) => spikes,
             Self::Drop(drops) => drops,
             Self::Synthetic(signs) => signs,
-            Self::Workflows => &workflows::Workflows,
+            Self::Workflows => &workflows::DefaultModels,
             Self::SupportMatrix(needs) => needs,
             Self::Parity(shares) => shares,
             Self::Coverage(size) => size,
@@ -152,7 +152,7 @@ impl Check {
     }
 
     /// What has to be gathered for it.
-    pub fn needs(&self) -> Inputs {
+    pub fn needs(&self) -> CheckInputs {
         self.judge().needs()
     }
 

@@ -66,7 +66,7 @@ struct JsonFinding<'a> {
     slice: &'a BTreeMap<String, Value>,
     rows: u64,
     message: &'a str,
-    evidence: &'a BTreeMap<String, Value>,
+    evidence: BTreeMap<String, Value>,
     examples: Vec<JsonExample<'a>>,
     waived_by: Option<&'a str>,
     new: Option<bool>,
@@ -201,14 +201,14 @@ fn finding(finding: &Finding) -> JsonFinding<'_> {
         slice: &finding.slice,
         rows: finding.rows,
         message: &finding.message,
-        evidence: &finding.evidence,
+        evidence: finding.evidence.json(),
         examples: finding
             .examples
             .iter()
             .map(|e| JsonExample { row: e.row, key: &e.key, values: &e.values })
             .collect(),
         waived_by: finding.waived_by.as_deref(),
-        new: finding.new,
+        new: finding.novelty.as_new(),
     }
 }
 

@@ -147,8 +147,8 @@ fn finding(
     let other = &origin.place;
     let finding = Finding::on_table(&rule.id, rule.severity, copy, message)
         .rows(like.equal)
-        .parts([format!("{:?}", (&other.system, &other.backend, &other.version))])
-        .evidence("other", origin.entry.path.as_str())
+        .parts([[other.system.as_str(), &other.backend, &other.version].join("/")])
+        .copy_of(origin)
         .evidence("common_points", like.common)
         .evidence("equal_points", like.equal)
         .evidence("factor", like.factor);
@@ -158,10 +158,11 @@ fn finding(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::compare::sketch::Point;
+    use crate::checks::compare::sketch::SketchPoint;
 
     fn sketch(latency: impl Fn(u64) -> f64) -> Sketch {
-        let points = (0..50).map(|i| Point { hash: i, latency: latency(i), slice: 0 }).collect();
+        let points =
+            (0..50).map(|i| SketchPoint { hash: i, latency: latency(i), slice: 0 }).collect();
         Sketch { rows: 50, keys: 50, points, end: u64::MAX, ..Sketch::default() }
     }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::checks::judge::{Inputs, Judge};
+use crate::checks::judge::{CheckInputs, Judge};
 
 /// What a rule on traces looks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub enum TraceCheck {
 }
 
 impl Judge for TraceCheck {
-    fn needs(&self) -> Inputs {
-        Inputs { traces: true, ..Inputs::default() }
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { traces: true, ..CheckInputs::default() }
     }
 }

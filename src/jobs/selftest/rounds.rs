@@ -14,11 +14,10 @@ use crate::base::progress::Progress;
 use crate::base::random::Random;
 use crate::base::reason::Reason;
 use crate::checks::compare::sketch::Sketches;
-use crate::checks::{Brings, WaiverContext};
+use crate::checks::{PrChange, WaiverContext};
 use crate::database::catalog::{Catalog, TableFile};
-use crate::findings::Subject;
 use crate::findings::waiver::Waivers;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Finding, Novelty, RowChange, Severity};
 
 /// A fault in a round.
 pub struct Plot<'a> {
@@ -250,11 +249,11 @@ fn judge(
         .of_state(|path| (there.contains(path) && !gone.contains(path)).then(|| path.to_owned()));
     let rows = |file: &TableFile| {
         let plot = round.plots.iter().find(|p| p.planted.changes.contains_key(&file.entry.path));
-        plot.and_then(|p| p.planted.brought.clone())
+        plot.map_or(RowChange::Unknown, |p| p.planted.rows_changed.clone())
     };
-    let brings = Brings {
+    let pr = PrChange {
         rows: catalog.tables.iter().map(|t| (t.entry.path.clone(), rows(t))).collect(),
-        later: round.plots.iter().flat_map(|p| p.planted.changes.keys().cloned()).collect(),
+        tables: round.plots.iter().flat_map(|p| p.planted.changes.keys().cloned()).collect(),
         backends: catalog
             .tables
             .iter()
@@ -262,7 +261,7 @@ fn judge(
             .collect(),
     };
     let mut job = job(&source, &catalog, clean.specs, clean.rules, clean.selection, clean.threads)?;
-    job.brings = Some(&brings);
+    job.pr = Some(&pr);
     let found = job.run(&alone, &against, known, progress)?.findings;
     scores.round(&round.plots, &found, &|f| is_new(clean, f));
     Ok(())
@@ -270,16 +269,16 @@ fn judge(
 
 /// Whether the clean state lacks a finding. Infos tell of what may be right.
 fn is_new(clean: &Clean<'_>, finding: &Finding) -> bool {
-    if finding.severity == Severity::Info || finding.new == Some(false) {
+    if finding.severity == Severity::Info || finding.novelty == Novelty::Inherited {
         return false;
     }
     // Of two tables that were alike before, the one that changes now would be told as the later.
-    if let Some(other) = finding.evidence.get("other").and_then(|o| o.as_str())
+    if let Some(other) = finding.evidence.other.as_deref()
         && clean.alike.holds(other, &finding.path)
     {
         return false;
     }
-    clean.known.get(&Subject::of(finding)).is_none_or(|k| k.grew(finding))
+    clean.known.novelty(finding) == Novelty::New
 }
 
 /// Waivers are judged by what came of applying them to the clean state's findings.

@@ -15,7 +15,7 @@ use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::rule::{Rule, Rules};
-use crate::checks::{Brings, CrossContext, Inputs};
+use crate::checks::{Check, CheckInputs, CrossContext, PrChange};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::ledger::Ledger;
 use crate::database::selection::Selected;
@@ -43,8 +43,8 @@ pub(crate) struct Job<'a> {
     pub threads: usize,
     /// What a collector failed at, where its log was given.
     pub ledger: Option<&'a Ledger>,
-    /// What a pull request brings to it, where one is judged.
-    pub brings: Option<&'a Brings>,
+    /// What a pull request changes of it, where one is judged.
+    pub pr: Option<&'a PrChange>,
 }
 
 /// What judging a state leaves.
@@ -151,7 +151,7 @@ impl Job<'_> {
             age: &|a, b| self.source.age(&a.entry, &b.entry),
             relative: Default::default(),
             specs: self.specs,
-            brings: self.brings,
+            pr: self.pr,
         };
         let order: Vec<usize> = (0..self.rules.len()).collect();
         let found = threads::map(&self.rules, &order, self.threads, |rule| {
@@ -167,9 +167,14 @@ impl Job<'_> {
         Ok(found.into_iter().flatten().collect())
     }
 
+    /// The check whose rule found something; a rule's id is for people.
+    pub fn check(&self, finding: &Finding) -> Option<&Check> {
+        self.rules.iter().find(|r| r.id == finding.rule).map(|r| &r.check)
+    }
+
     /// What has to be gathered for the rules.
-    pub(super) fn needs(&self) -> Inputs {
-        self.rules.iter().map(|r| r.check.needs()).fold(Inputs::default(), Inputs::and)
+    pub(super) fn needs(&self) -> CheckInputs {
+        self.rules.iter().map(|r| r.check.needs()).fold(CheckInputs::default(), CheckInputs::and)
     }
 
     /// The tables selected, as indices into the catalog.

@@ -113,7 +113,7 @@ pub(crate) fn judged<R>(
         specs,
         threads: threads::threads(options.threads),
         ledger: ledger.as_ref(),
-        brings: None,
+        pr: None,
     };
     let tables = job.judged_tables();
     let judgement = job.run(&tables, &tables, Sketches::default(), progress)?;

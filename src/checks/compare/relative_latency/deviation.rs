@@ -36,7 +36,7 @@ pub struct DeviationBand {
 }
 
 impl Judge for DeviationBand {
-    /// One finding for each table with slices that stand apart from their siblings: a warning, or
+    /// One finding for each table with slices that deviate from their peers: a warning, or
     /// an info where another backend agrees with the slice or its sidecar declares a deviation.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut found = Vec::new();
@@ -44,10 +44,10 @@ impl Judge for DeviationBand {
         for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
             let backend = &file.place.backend;
             let Some(own) = relative.get(&file.entry.path) else { continue };
-            let slices = chosen(own, |slice, refs| self.apart(backend, own, slice, refs));
+            let slices = chosen(own, |slice, refs| self.deviates(backend, own, slice, refs));
             if let Some(said) = at.declared(file) {
-                let apart = format!("its siblings, as its sidecar says it is ({said})");
-                found.extend(finding(rule, Severity::Info, at, file, slices, &apart));
+                let peers = format!("its siblings, as its sidecar says it is ({said})");
+                found.extend(finding(rule, Severity::Info, at, file, slices, &peers));
                 continue;
             }
             let agreed = |refs: &BTreeMap<String, f64>| self.agreed(backend, refs);
@@ -55,8 +55,8 @@ impl Judge for DeviationBand {
                 slices.into_iter().partition(|(_, refs)| agreed(refs));
             // One finding a table: what no reference agrees with says more.
             if alone.is_empty() {
-                let apart = "some siblings, while another backend agrees with it";
-                found.extend(finding(rule, Severity::Info, at, file, split, apart));
+                let peers = "some siblings, while another backend agrees with it";
+                found.extend(finding(rule, Severity::Info, at, file, split, peers));
             } else {
                 found.extend(finding(rule, rule.severity, at, file, alone, "its siblings"));
             }
@@ -67,30 +67,43 @@ impl Judge for DeviationBand {
 
 impl DeviationBand {
     /// Whether a slice leaves the band of enough references, and of all of those on one side.
-    fn apart(
+    fn deviates(
         &self,
         backend: &str,
         own: &RelativeLatencies,
         slice: &Slice,
         refs: &BTreeMap<String, f64>,
     ) -> bool {
-        let out = |(name, ratio): &(&String, &f64)| match name.as_str() {
+        let is_out = |(reference, ratio): &(&String, &f64)| match reference.as_str() {
             NEARBY => off(**ratio) > self.systems,
-            name if name == backend => off(**ratio) > self.versions,
-            name => {
-                // Where the rest of the table is level with the other backend, less is telling.
-                let others = own.iter().filter(|(s, _)| *s != slice);
-                let mut others: Vec<f64> =
-                    others.filter_map(|(_, refs)| refs.get(name).copied()).collect();
-                let level = (!others.is_empty()).then(|| upper_median(&mut others));
-                let alone = level.filter(|l| off(*l) <= self.agrees);
-                off(**ratio) > self.backends
-                    || alone.is_some_and(|level| off(**ratio / level) > self.slices)
-            }
+            same if same == backend => off(**ratio) > self.versions,
+            other => self.deviates_from_backend(other, **ratio, own, slice),
         };
-        let far: Vec<f64> = refs.iter().filter(out).map(|(_, r)| *r).collect();
+        let far: Vec<f64> = refs.iter().filter(is_out).map(|(_, r)| *r).collect();
         let one_way = far.iter().all(|r| *r > 1.0) || far.iter().all(|r| *r < 1.0);
         far.len() >= self.references && one_way
+    }
+
+    /// Whether a slice leaves the band of another backend. Where the rest of the table agrees with that
+    /// backend, less is enough.
+    fn deviates_from_backend(
+        &self,
+        backend: &str,
+        ratio: f64,
+        own: &RelativeLatencies,
+        slice: &Slice,
+    ) -> bool {
+        if off(ratio) > self.backends {
+            return true;
+        }
+        let others = own.iter().filter(|(other, _)| *other != slice);
+        let mut others: Vec<f64> =
+            others.filter_map(|(_, refs)| refs.get(backend).copied()).collect();
+        if others.is_empty() {
+            return false;
+        }
+        let rest = upper_median(&mut others);
+        off(rest) <= self.agrees && off(ratio / rest) > self.slices
     }
 
     /// Whether another backend's collector measured the same.
@@ -130,17 +143,17 @@ mod tests {
         [("gemm_dtype".to_owned(), dtype.to_owned())].into()
     }
 
-    fn apart(all: &[(&str, f64)]) -> bool {
-        band().apart("vllm", &RelativeLatencies::new(), &slice("fp8"), &refs(all))
+    fn deviates(all: &[(&str, f64)]) -> bool {
+        band().deviates("vllm", &RelativeLatencies::new(), &slice("fp8"), &refs(all))
     }
 
     #[test]
     fn two_references_must_differ_the_same_way() {
-        assert!(apart(&[("trtllm", 4.0), ("sglang", 5.0)]));
-        assert!(apart(&[("trtllm", 0.2), ("vllm", 0.5)]), "its own versions are one");
-        assert!(apart(&[("trtllm", 4.0), (NEARBY, 1.3)]), "other systems are one");
-        assert!(!apart(&[("trtllm", 4.0), ("sglang", 3.0)]));
-        assert!(!apart(&[("trtllm", 4.0), ("sglang", 0.2)]), "not the same way");
+        assert!(deviates(&[("trtllm", 4.0), ("sglang", 5.0)]));
+        assert!(deviates(&[("trtllm", 0.2), ("vllm", 0.5)]), "its own versions are one");
+        assert!(deviates(&[("trtllm", 4.0), (NEARBY, 1.3)]), "other systems are one");
+        assert!(!deviates(&[("trtllm", 4.0), ("sglang", 3.0)]));
+        assert!(!deviates(&[("trtllm", 4.0), ("sglang", 0.2)]), "not the same way");
     }
 
     #[test]
@@ -150,16 +163,16 @@ mod tests {
             let rest = refs(&[("trtllm", bf16), ("sglang", bf16)]);
             RelativeLatencies::from([(slice("fp8"), fp8.clone()), (slice("bf16"), rest)])
         };
-        assert!(band().apart("vllm", &with(1.1), &slice("fp8"), &fp8));
-        assert!(!band().apart("vllm", &with(1.4), &slice("fp8"), &fp8), "the table is slower");
+        assert!(band().deviates("vllm", &with(1.1), &slice("fp8"), &fp8));
+        assert!(!band().deviates("vllm", &with(1.4), &slice("fp8"), &fp8), "the table is slower");
         let own = with(1.1);
-        assert!(!band().apart("vllm", &own, &slice("bf16"), &own[&slice("bf16")]));
+        assert!(!band().deviates("vllm", &own, &slice("bf16"), &own[&slice("bf16")]));
     }
 
     #[test]
     fn a_backend_that_agrees_leaves_the_culprit_open() {
         let split = refs(&[("trtllm", 1.1), ("vllm", 0.5), (NEARBY, 0.6)]);
-        assert!(band().apart("vllm", &RelativeLatencies::new(), &slice("fp8"), &split));
+        assert!(band().deviates("vllm", &RelativeLatencies::new(), &slice("fp8"), &split));
         assert!(band().agreed("vllm", &split));
         assert!(!band().agreed("vllm", &refs(&[("vllm", 1.0), (NEARBY, 1.0), ("trtllm", 4.0)])));
     }

@@ -10,17 +10,15 @@ mod unit_shift;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value as Json;
-
 pub use self::deviation::DeviationBand;
 pub use self::peers::{RelativeLatencies, relative_latencies};
 pub use self::unit_shift::UnitFactors;
 use crate::base::words::plural;
 use crate::checks::CrossContext;
-use crate::checks::compare::sketch::Slice;
+use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Finding, Severity, SliceEvidence};
 
 /// The slices of a table that `choose` picks by their references.
 fn chosen(
@@ -39,7 +37,7 @@ fn finding(
     at: &CrossContext<'_>,
     file: &TableFile,
     slices: RelativeLatencies,
-    apart: &str,
+    peers: &str,
 ) -> Option<Finding> {
     let far =
         |refs: &BTreeMap<String, f64>| refs.values().map(|r| r.ln().abs()).fold(0.0, f64::max);
@@ -52,18 +50,17 @@ fn finding(
     let rows =
         (within as f64 / sketch.points.len().max(1) as f64 * sketch.rows as f64).round() as usize;
     let ratios: Vec<String> = refs.iter().map(|(name, r)| format!("{r:.2}× {name}")).collect();
-    let names: Vec<String> = worst.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let worst = if worst.is_empty() { "the table".to_owned() } else { slice_words(worst) };
     let message = format!(
-        "{} apart from {apart}: {} stands at {} (median)",
+        "{} apart from {peers}: {worst} stands at {} (median)",
         plural(slices.len(), "slice"),
-        if names.is_empty() { "the table".to_owned() } else { names.join(" ") },
         ratios.join(", ")
     );
-    let told: Vec<Json> = slices
-        .iter()
-        .map(|(slice, refs)| serde_json::json!({"slice": slice, "ratio_over": refs}))
-        .collect();
-    let parts = slices.keys().map(|slice| format!("{slice:?}"));
-    let finding = Finding::on_table(&rule.id, severity, file, message).rows(rows).parts(parts);
-    Some(finding.evidence("slices", told))
+    let parts: Vec<String> = slices.keys().map(slice_id).collect();
+    let evidence = slices.iter().map(|(slice, ratios)| SliceEvidence {
+        slice: slice.clone(),
+        figure: ("ratio_over", serde_json::json!(ratios)),
+    });
+    let finding = Finding::on_table(&rule.id, severity, file, message);
+    Some(finding.rows(rows).parts(parts).slices(evidence))
 }

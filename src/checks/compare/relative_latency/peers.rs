@@ -137,7 +137,7 @@ fn medians<'a>(a: &'a Sketch, b: &Sketch, points: usize) -> Vec<(&'a Slice, f64)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::compare::sketch::Point;
+    use crate::checks::compare::sketch::SketchPoint;
 
     #[test]
     fn relative_latencies_are_medians_over_shared_points() {
@@ -145,7 +145,7 @@ mod tests {
             rows: 60,
             keys: 60,
             points: (0..60)
-                .map(|i| Point {
+                .map(|i| SketchPoint {
                     hash: i,
                     latency: factor * (1 + i) as f64,
                     slice: i as u32 % slices,

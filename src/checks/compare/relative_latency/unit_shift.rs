@@ -32,8 +32,8 @@ impl Judge for UnitFactors {
         for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
             let Some(own) = relative.get(&file.entry.path) else { continue };
             let slices = chosen(own, |_, ratios| self.shifted(ratios));
-            let from = "every sibling, which is a unit's factor";
-            found.extend(finding(rule, rule.severity, at, file, slices, from));
+            let peers = "every sibling, which is a unit's factor";
+            found.extend(finding(rule, rule.severity, at, file, slices, peers));
         }
         Ok(found)
     }

@@ -11,7 +11,7 @@ pub(super) struct Grouped {
 impl Grouped {
     /// Groups rows by a hash: open addressing finds a row's series, a counting sort orders the rows.
     pub fn by(rows: usize, hash: impl Fn(usize) -> u64) -> Self {
-        let mut known = Known::default();
+        let mut known = SeriesNumbers::default();
         let mut counts: Vec<u32> = Vec::new();
         let mut series = Vec::with_capacity(rows);
         for row in 0..rows {
@@ -41,20 +41,20 @@ impl Grouped {
 }
 
 /// Hashes by the order in which they came.
-struct Known {
+struct SeriesNumbers {
     heads: Vec<u64>,
     slots: Vec<u32>,
 }
 
 const FREE: u32 = u32::MAX;
 
-impl Default for Known {
+impl Default for SeriesNumbers {
     fn default() -> Self {
         Self { heads: Vec::new(), slots: vec![FREE; 1024] }
     }
 }
 
-impl Known {
+impl SeriesNumbers {
     /// The number of a hash; a new one gets the next. There are far fewer series than rows, so the
     /// slots grow with what is there and stay within the cache.
     fn number(&mut self, hash: u64) -> u32 {

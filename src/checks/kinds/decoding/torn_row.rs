@@ -22,7 +22,7 @@ impl Judge for TornRow {
         if torn.rows == 0 {
             return Ok(Found::new());
         }
-        let message = format!("{}; the others were judged", torn.to_string());
+        let message = format!("{torn}; the others were judged");
         Ok(vec![with_rows(rows.finding(message), torn)])
     }
 }

@@ -4,13 +4,13 @@ use super::{Named, origin};
 use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::RowContext;
-use crate::checks::judge::{Found, Inputs, Judge};
+use crate::checks::judge::{CheckInputs, Found, Judge};
 
 /// Rows name a GPU that is not the system's.
-pub struct Device;
+pub struct DeviceNames;
 
-impl Judge for Device {
-    fn needs(&self) -> Inputs {
+impl Judge for DeviceNames {
+    fn needs(&self) -> CheckInputs {
         origin()
     }
 

@@ -9,7 +9,7 @@ use super::{Named, origin};
 use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::RowContext;
-use crate::checks::judge::{Found, Inputs, Judge};
+use crate::checks::judge::{CheckInputs, Found, Judge};
 
 /// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
 /// listed goes by its own name.
@@ -20,7 +20,7 @@ pub struct FrameworkNames {
 }
 
 impl Judge for FrameworkNames {
-    fn needs(&self) -> Inputs {
+    fn needs(&self) -> CheckInputs {
         origin()
     }
 

@@ -6,20 +6,20 @@ mod version;
 
 use std::collections::BTreeMap;
 
-pub use self::device::Device;
+pub use self::device::DeviceNames;
 pub use self::framework::FrameworkNames;
 pub use self::version::VersionNames;
 pub(super) use self::version::same_version;
 use crate::base::expr::NULL_CODE;
 use crate::base::words::names;
 use crate::checks::RowContext;
-use crate::checks::judge::Inputs;
+use crate::checks::judge::CheckInputs;
 use crate::database::table::Column;
-use crate::findings::{EXAMPLES, Finding, Half, Severity};
+use crate::findings::{EXAMPLES, Finding, Severity};
 
 /// What the checks here look at.
-fn origin() -> Inputs {
-    Inputs { origin: true, ..Inputs::default() }
+fn origin() -> CheckInputs {
+    CheckInputs { origin: true, ..CheckInputs::default() }
 }
 
 /// Rows by the name that a text column gives them, null ones apart.
@@ -65,25 +65,33 @@ impl<'a> Named<'a> {
             code => bad[code as usize],
         };
         let all: Vec<usize> = (0..self.codes.len()).filter(is_bad).collect();
-        let half = |half: Half<'_>| {
+        let mut findings = Vec::new();
+        for half in rows.halves() {
             let part = half.of(&all);
             if part.is_empty() {
-                return None;
+                continue;
             }
-            let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
-            part.iter().for_each(|row| *counts.entry(self.codes[*row]).or_default() += 1);
-            let name = |code: u32| match code {
-                NULL_CODE => "(null)",
-                code => self.names[code as usize].0,
-            };
-            let found: BTreeMap<&str, usize> =
-                counts.into_iter().map(|(code, count)| (name(code), count)).collect();
+            let found = self.rows_by_name(&part);
             let message = say(&names(found.keys().copied()), part.len());
             let examples = rows.examples(&part[..part.len().min(EXAMPLES)], &[column]);
             let finding = rows.finding_as(severity, message).rows(part.len()).examples(examples);
             let found = serde_json::to_value(found).unwrap_or_default();
-            Some(finding.half(&half, all.len()).evidence("found", found))
-        };
-        rows.halves().filter_map(half).collect()
+            findings.push(finding.half(&half, all.len()).evidence("found", found));
+        }
+        findings
+    }
+
+    /// How many of some rows have each name.
+    fn rows_by_name(&self, rows: &[usize]) -> BTreeMap<&'a str, usize> {
+        // Names are few and rows many, so codes are counted.
+        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+        for row in rows {
+            *counts.entry(self.codes[*row]).or_default() += 1;
+        }
+        counts.into_iter().map(|(code, count)| (self.name(code), count)).collect()
+    }
+
+    fn name(&self, code: u32) -> &'a str {
+        if code == NULL_CODE { "(null)" } else { self.names[code as usize].0 }
     }
 }

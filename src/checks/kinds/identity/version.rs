@@ -12,7 +12,7 @@ use crate::base::expr::ExprError;
 use crate::base::glob::{Of, matcher};
 use crate::base::words::plural;
 use crate::checks::RowContext;
-use crate::checks::judge::{Found, Inputs, Judge};
+use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::findings::{Finding, Severity};
 
 /// How rows may spell a version.
@@ -73,7 +73,7 @@ impl VersionNames {
 }
 
 impl Judge for VersionNames {
-    fn needs(&self) -> Inputs {
+    fn needs(&self) -> CheckInputs {
         origin()
     }
 

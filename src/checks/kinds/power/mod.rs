@@ -6,7 +6,7 @@ mod range;
 pub use self::limit::LimitTolerance;
 pub use self::range::PowerMeter;
 use crate::checks::RowContext;
-use crate::findings::{EXAMPLES, Finding, Half};
+use crate::findings::{EXAMPLES, Finding};
 
 /// The findings on rows, with the columns that show what is wrong.
 fn findings(
@@ -15,12 +15,15 @@ fn findings(
     columns: &[&str],
     message: impl Fn(&[usize]) -> String,
 ) -> Vec<Finding> {
-    let half = |half: Half<'_>| {
+    let mut findings = Vec::new();
+    for half in rows.halves() {
         let part = half.of(bad);
-        let shown = &part[..part.len().min(EXAMPLES)];
-        let finding = || rows.finding(message(&part)).rows(part.len());
-        (!part.is_empty())
-            .then(|| finding().examples(rows.examples(shown, columns)).half(&half, bad.len()))
-    };
-    rows.halves().filter_map(half).collect()
+        if part.is_empty() {
+            continue;
+        }
+        let examples = rows.examples(&part[..part.len().min(EXAMPLES)], columns);
+        let finding = rows.finding(message(&part)).rows(part.len()).examples(examples);
+        findings.push(finding.half(&half, bad.len()));
+    }
+    findings
 }

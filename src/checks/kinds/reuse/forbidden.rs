@@ -1,7 +1,7 @@
 //! Declared reuse where reuse is not allowed.
 
 use crate::checks::DirContext;
-use crate::checks::judge::{Found, Inputs, Judge};
+use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::findings::Finding;
 
@@ -9,8 +9,8 @@ use crate::findings::Finding;
 pub struct ReuseForbidden;
 
 impl Judge for ReuseForbidden {
-    fn needs(&self) -> Inputs {
-        Inputs { version_dirs: true, ..Inputs::default() }
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { version_dirs: true, ..CheckInputs::default() }
     }
 
     fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Found {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::ExprError;
-use crate::checks::judge::{Found, Inputs, Judge};
+use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::kinds::identity::same_version;
 use crate::checks::rule::Rule;
 use crate::checks::{DirContext, RowContext};
@@ -21,8 +21,8 @@ pub struct Frameworks {
 }
 
 impl Judge for Frameworks {
-    fn needs(&self) -> Inputs {
-        Inputs { version_dirs: true, ..Inputs::default() }
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { version_dirs: true, ..CheckInputs::default() }
     }
 
     /// A sidecar that says another framework, version or set of tables than its directory.

@@ -2,7 +2,7 @@
 
 use crate::base::words::plural;
 use crate::checks::DirContext;
-use crate::checks::judge::{Found, Inputs, Judge};
+use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::findings::Finding;
 
@@ -10,8 +10,8 @@ use crate::findings::Finding;
 pub struct SidecarMissing;
 
 impl Judge for SidecarMissing {
-    fn needs(&self) -> Inputs {
-        Inputs { version_dirs: true, ..Inputs::default() }
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { version_dirs: true, ..CheckInputs::default() }
     }
 
     fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Found {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::checks::SystemContext;
-use crate::checks::judge::{Found, Inputs, Judge};
+use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::SystemFile;
 use crate::findings::Finding;
@@ -34,8 +34,8 @@ struct FigureRange {
 }
 
 impl Judge for SystemFields {
-    fn needs(&self) -> Inputs {
-        Inputs { systems: true, ..Inputs::default() }
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { systems: true, ..CheckInputs::default() }
     }
 
     /// A YAML that cannot be read, lacks what the loader requires, or has figures out of range.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::base::expr::{Expr, Lookup, Scope, Value};
 use crate::checks::SystemContext;
-use crate::checks::judge::{Found, Inputs, Judge};
+use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::findings::Finding;
 use crate::specs::system::System;
@@ -51,8 +51,8 @@ impl Scope for Figures<'_> {
 }
 
 impl Judge for Plausible {
-    fn needs(&self) -> Inputs {
-        Inputs { systems: true, ..Inputs::default() }
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { systems: true, ..CheckInputs::default() }
     }
 
     /// Figures that contradict each other, or that no system of the generation comes near.
@@ -70,7 +70,7 @@ impl Judge for Plausible {
             }
         }
         for path in &self.alike {
-            odd.extend(self.stands_apart(path, system, at));
+            odd.extend(self.outlier(path, system, at));
         }
         if odd.is_empty() {
             return Vec::new();
@@ -80,7 +80,7 @@ impl Judge for Plausible {
 }
 
 impl Plausible {
-    fn stands_apart(&self, path: &str, system: &System, at: &SystemContext<'_>) -> Option<String> {
+    fn outlier(&self, path: &str, system: &System, at: &SystemContext<'_>) -> Option<String> {
         let value = system.figure(path).filter(|v| *v > 0.0)?;
         let figure = |peer: &System| peer.figure(path).filter(|v| *v > 0.0);
         let away = |figure: f64| (value / figure).max(figure / value);
@@ -97,8 +97,8 @@ impl Plausible {
         let peers = at.specs.systems.values().filter(near);
         let figures: Vec<(&str, f64)> =
             peers.filter_map(|p| Some((p.name.as_str(), figure(p)?))).collect();
-        let apart = |(_, figure): &(&str, f64)| away(*figure) > self.factor;
-        if figures.is_empty() || system.generation().is_none() || !figures.iter().all(apart) {
+        let is_far = |(_, figure): &(&str, f64)| away(*figure) > self.factor;
+        if figures.is_empty() || system.generation().is_none() || !figures.iter().all(is_far) {
             return None;
         }
         let others: Vec<String> =

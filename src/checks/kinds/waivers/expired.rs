@@ -2,7 +2,7 @@
 
 use super::finding;
 use crate::checks::WaiverContext;
-use crate::checks::judge::{Inputs, Judge};
+use crate::checks::judge::{CheckInputs, Judge};
 use crate::checks::rule::Rule;
 use crate::findings::Finding;
 
@@ -10,8 +10,8 @@ use crate::findings::Finding;
 pub struct WaiverExpired;
 
 impl Judge for WaiverExpired {
-    fn needs(&self) -> Inputs {
-        Inputs { waivers: true, ..Inputs::default() }
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { waivers: true, ..CheckInputs::default() }
     }
 
     fn waivers(&self, rule: &Rule, at: &WaiverContext<'_>) -> Option<Finding> {
