@@ -284,7 +284,9 @@ fn is_new(clean: &Clean<'_>, finding: &Finding) -> bool {
 /// Waivers are judged by what came of applying them to the clean state's findings.
 fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) -> Result<()> {
     let path = ".perfdb-gate/waivers.yaml";
-    let failed = |why: Reason| Error::new(format!("{path}: {why}"), "it is in rules/faults.yaml");
+    let failed = |why: Reason| {
+        Error::new(format!("{path}: {why}"), "it is in src/jobs/selftest/faults.yaml")
+    };
     let waivers = Waivers::parse(path, text).map_err(failed)?;
     let mut findings = clean.findings.to_vec();
     // Any day will do for waivers that ended long ago, or end in a thousand years.
