@@ -4,22 +4,22 @@ use crate::base::expr::ExprError;
 use crate::checks::rule::Rule;
 use crate::checks::{Check, RowContext, TableContext};
 use crate::database::source::Entry;
-use crate::database::table::{Fault, Torn};
+use crate::database::table::{TableFault, Torn};
 use crate::findings::{Example, Finding};
 
 /// Turns a fault into the finding of its own rule.
-pub fn check(check: &Check, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -> Option<Finding> {
+pub fn check(check: &Check, rule: &Rule, at: &TableContext<'_>, fault: &TableFault) -> Option<Finding> {
     let finding = |message: String| Finding::on_table(&rule.id, rule.severity, at.file, message);
     match (check, fault) {
-        (Check::Unreadable, Fault::Unreadable(_)) | (Check::Empty, Fault::Empty) => {
+        (Check::Unreadable, TableFault::Unreadable(_)) | (Check::Empty, TableFault::Empty) => {
             Some(finding(fault.to_string()))
         }
-        (Check::LfsPointer, Fault::LfsPointer(pointer)) => Some(
+        (Check::LfsPointer, TableFault::LfsPointer(pointer)) => Some(
             finding(fault.to_string())
                 .evidence("oid", pointer.oid.as_str())
                 .evidence("size", pointer.size),
         ),
-        (Check::TornRow, Fault::Torn(torn)) => Some(torn_finding(finding(fault.to_string()), torn)),
+        (Check::TornRow, TableFault::Torn(torn)) => Some(torn_finding(finding(fault.to_string()), torn)),
         _ => None,
     }
 }
