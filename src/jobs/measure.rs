@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
+use crate::base::exit::Exit;
 use crate::base::progress::Progress;
 use crate::base::random::Random;
 use crate::base::words::count;
@@ -53,9 +54,9 @@ impl Collected {
         self.planned - self.measured
     }
 
-    /// The exit code: 3 while points of the plan are missing.
-    pub fn code(&self) -> u8 {
-        if self.missing() > 0 { 3 } else { 0 }
+    /// How the run ends: inconclusive while points of the plan are missing.
+    pub fn exit(&self) -> Exit {
+        if self.missing() > 0 { Exit::Inconclusive } else { Exit::Clean }
     }
 
     /// What was done, for people.

@@ -10,6 +10,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::base::error::{Error, Result};
+use crate::base::exit::Exit;
 use crate::base::words::plural;
 use crate::checks::settings::Settings;
 use crate::database::catalog::Catalog;
@@ -134,12 +135,15 @@ fn find(source: &dyn Source) -> Result<Option<(String, Operations)>> {
 }
 
 impl Comparison {
-    /// The exit code of the contract: 1 where they differ, 3 where there is no catalog to compare with.
-    pub fn code(&self) -> u8 {
-        match (&self.catalog, self.differences.is_empty()) {
-            (_, false) => 1,
-            (None, true) => 3,
-            (Some(_), true) => 0,
+    /// How the run ends: with findings where the two differ, inconclusive without a catalog to
+    /// compare with.
+    pub fn exit(&self) -> Exit {
+        if !self.differences.is_empty() {
+            Exit::Findings
+        } else if self.catalog.is_none() {
+            Exit::Inconclusive
+        } else {
+            Exit::Clean
         }
     }
 

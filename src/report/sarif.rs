@@ -44,7 +44,7 @@ pub(super) fn render(report: &Report, outcome: Outcome) -> String {
 fn invocation(report: &Report, outcome: Outcome) -> Value {
     let checked = outcome.verdict != Verdict::Inconclusive;
     let mut invocation =
-        json!({"executionSuccessful": checked, "exitCode": outcome.verdict.code()});
+        json!({"executionSuccessful": checked, "exitCode": outcome.verdict.exit().code()});
     if !checked {
         invocation["toolExecutionNotifications"] =
             json!([{"level": "error", "message": {"text": headline(report)}}]);

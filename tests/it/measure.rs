@@ -159,7 +159,7 @@ fn a_plan_of_which_points_fail_is_not_complete() {
     let mut half = Mock::new(usize::MAX);
     half.fails_every = 2;
     let done = measure(&folder, &mut half).unwrap();
-    assert_eq!((done.measured, done.missing(), done.code()), (324, 348, 3), "{done:?}");
+    assert_eq!((done.measured, done.missing(), done.exit().code()), (324, 348, 3), "{done:?}");
     let meta = folder.join(TABLE).with_file_name("collection_meta.yaml");
     assert!(std::fs::read_to_string(&meta).unwrap().contains("status: partial"));
     // What is measured stays, also where this device could not measure it.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Change, Options, Refused, Site, disk, restate::Now};
 use crate::base::error::Result;
+use crate::base::exit::Exit;
 use crate::base::words::{count, plural};
 use crate::database::catalog::{Format, TableFile};
 use crate::database::table::{Column, Table, each_row, encode};
@@ -186,12 +187,14 @@ fn same_cell(column: &Column, row: usize, cell: &str) -> bool {
 }
 
 impl Converted {
-    /// The exit code of the contract: 1 where a table was left alone that a person must look at.
-    pub fn code(&self) -> u8 {
-        match self.tables {
-            0 => 3,
-            _ if self.refused.is_empty() => 0,
-            _ => 1,
+    /// How the run ends: with findings where a table was left alone that a person must look at.
+    pub fn exit(&self) -> Exit {
+        if self.tables == 0 {
+            Exit::Inconclusive
+        } else if self.refused.is_empty() {
+            Exit::Clean
+        } else {
+            Exit::Findings
         }
     }
 

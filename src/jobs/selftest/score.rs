@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Options;
 use super::fault::{Class, Faults, Variant};
 use super::rounds::Plot;
+use crate::base::exit::Exit;
 use crate::checks::rule::Rules;
 use crate::findings::{Finding, Severity};
 
@@ -251,14 +252,17 @@ impl Scores {
         self.faults.iter().map(|f| f.planted).sum()
     }
 
-    /// The exit code: 3 where nothing was planted, 1 where a fault was missed that can always be
-    /// found, or a false alarm is an error.
-    pub fn code(&self) -> u8 {
+    /// How the run ends: inconclusive where nothing was planted, with findings where a fault was
+    /// missed that can always be found, or a false alarm is an error.
+    pub fn exit(&self) -> Exit {
         let missed = self.missed.iter().any(|m| m.class == Class::Structural);
         let alarmed = self.alarms.iter().any(|a| a.severity == Severity::Error);
-        match self.planted() {
-            0 => 3,
-            _ => u8::from(missed || alarmed),
+        if self.planted() == 0 {
+            Exit::Inconclusive
+        } else if missed || alarmed {
+            Exit::Findings
+        } else {
+            Exit::Clean
         }
     }
 }

@@ -18,6 +18,7 @@ use serde::Serialize;
 use self::commands::commands;
 use self::table::Tables;
 use crate::base::error::{Error, Result};
+use crate::base::exit::Exit;
 use crate::base::progress::Progress;
 use crate::database::catalog::Place;
 use crate::database::selection::Selection;
@@ -162,9 +163,9 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Status> {
 }
 
 impl Status {
-    /// The exit code of the contract: it tells, and judges nothing.
-    pub fn code(&self) -> u8 {
-        if self.tables.iter().any(|t| t.path.is_some()) { 0 } else { 3 }
+    /// How the run ends: a status judges nothing, so it is clean wherever there is a table.
+    pub fn exit(&self) -> Exit {
+        if self.tables.iter().any(|t| t.path.is_some()) { Exit::Clean } else { Exit::Inconclusive }
     }
 }
 

@@ -13,6 +13,7 @@ use std::sync::Mutex;
 use super::restate::Now;
 use super::{Change, Options, Refused, Site};
 use crate::base::error::{Error, Result, unknown};
+use crate::base::exit::Exit;
 use crate::base::words::{count, plural};
 use crate::database::catalog::TableFile;
 use crate::database::table::Table;
@@ -101,13 +102,15 @@ impl Deduped {
         self.plans.iter().map(|p| p.dropped.len()).sum()
     }
 
-    /// The exit code of the contract: 1 where something was left alone that a person must look at.
-    pub fn code(&self) -> u8 {
-        match self.tables {
-            0 => 3,
-            _ if !self.refused.is_empty() => 1,
-            _ if !self.policy.disagreeing && self.plans.iter().any(|p| p.disagreeing > 0) => 1,
-            _ => 0,
+    /// How the run ends: with findings where something was left alone that a person must look at.
+    pub fn exit(&self) -> Exit {
+        let kept = !self.policy.disagreeing && self.plans.iter().any(|p| p.disagreeing > 0);
+        if self.tables == 0 {
+            Exit::Inconclusive
+        } else if kept || !self.refused.is_empty() {
+            Exit::Findings
+        } else {
+            Exit::Clean
         }
     }
 
