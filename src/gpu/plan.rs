@@ -64,7 +64,7 @@ impl Plan {
     pub fn find(library: &Library, name: &str) -> Result<Self> {
         if name.ends_with(".yaml") {
             let text = std::fs::read_to_string(name).map_err(|e| {
-                Error::new(format!("cannot read {name}: {e}"), "--plan takes a name or a file")
+                Error::caused(format!("cannot read {name}"), "--plan takes a name or a file", e)
             })?;
             let (role, shown) = (format!("rules/plans/{name}"), name.to_owned());
             let file = Document { role, shown, text: text.into(), shipped: false };

@@ -8,13 +8,14 @@ use serde_json::Value;
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
 use crate::base::exit::Exit;
+use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
 use crate::base::random::Random;
 use crate::base::words::count;
 use crate::database::catalog::{Format, Place, TableFile};
 use crate::database::source::{Entry, EntryKind};
 use crate::database::table::{Column, Table, TableScope};
-use crate::gpu::device::{Device, Fault, Point};
+use crate::gpu::device::{Device, MeasureError, Point};
 use crate::gpu::plan::{Cell, Plan};
 use crate::gpu::points::Points;
 use crate::gpu::recipe::Recipes;
@@ -113,11 +114,7 @@ pub fn run(
         if options.until.is_some_and(|until| start.elapsed() > until) {
             break;
         }
-        let answer = match device.measure(&point) {
-            Ok(answer) => Ok(answer),
-            Err(Fault::Point(why)) => Err(why),
-            Err(Fault::Device(e)) => return Err(e),
-        };
+        let answer = MeasureError::of_point(device.measure(&point))?;
         log.add(key, &answer)?;
         now += 1;
         progress.step(now, total);
@@ -201,11 +198,8 @@ impl<'a> Grid<'a> {
 
     fn points(&self, specs: &Specs, device: &dyn Device) -> Result<Works> {
         let place = &self.file.place;
-        let bad = |e: crate::base::expr::ExprError| {
-            Error::new(
-                format!("the plan: {e}"),
-                "the formula is in rules/plans/ or rules/recipes.yaml",
-            )
+        let bad = |e: ExprError| {
+            Error::caused("the plan", "the formula is in rules/plans/ or rules/recipes.yaml", e)
         };
         let system = specs.systems.get(&place.system);
         let scope = TableScope::new(&self.table, &self.spec, place, system, &specs.lookups);

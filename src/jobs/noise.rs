@@ -46,11 +46,10 @@ pub fn run(root: &Path, reference: Option<&str>) -> Result<Noise> {
         let scope = TableScope::new(&table, &spec, &file.place, None, &specs.lookups);
         Some(Repeats::of(file, &spec, &table, &scope))
     });
-    let repeats: Vec<Repeats> = repeats
-        .into_iter()
-        .flatten()
-        .collect::<Result<_, _>>()
-        .map_err(|e: ExprError| Error::new(e.to_string(), "the formula is in rules/tables"))?;
+    let repeats: Vec<Repeats> =
+        repeats.into_iter().flatten().collect::<Result<_, _>>().map_err(|e: ExprError| {
+            Error::new(e.to_string(), "the formula is in rules/tables").because(e)
+        })?;
     let repeats: Vec<Repeats> = repeats.into_iter().filter(|r| !r.pairs.is_empty()).collect();
     if repeats.is_empty() {
         return Err(Error::new(

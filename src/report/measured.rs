@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::human::Paint;
 use crate::base::escape::clean;
 use crate::base::words::{count, plural};
-use crate::gpu::device::State;
+use crate::gpu::device::{State, Unmeasured};
 use crate::gpu::judge::{Measured, Outcome, Standing, percent, size};
 use crate::gpu::outcome::{Remeasured, Sample};
 
@@ -92,7 +92,7 @@ fn measurement(measured: &Measured, confidence: f64) -> Measurement<'_> {
     let (point, answer) = (&measured.point, measured.answer.as_ref());
     let note = match answer {
         Ok(answer) => answer.note.as_deref(),
-        Err(why) => Some(why.as_str()),
+        Err(why) => Some(why.why()),
     };
     let answer = answer.ok();
     Measurement {
@@ -298,7 +298,7 @@ fn write_points(out: &mut String, sample: &Sample, paint: &Paint) {
         let (Some(ms), Some(ratio), Ok(answer)) =
             (measured.measured_ms(), measured.ratio(), &measured.answer)
         else {
-            let why = measured.answer.as_ref().err().map_or("", String::as_str);
+            let why = measured.answer.as_ref().err().map_or("", Unmeasured::why);
             let _ = writeln!(
                 out,
                 "    {:>11.6}  not measured: {}  {key}",

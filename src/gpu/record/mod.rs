@@ -19,7 +19,7 @@ use crate::base::dates::today;
 use crate::base::error::{Error, Result};
 use crate::base::files::write_whole;
 use crate::database::table;
-use crate::gpu::device::{About, Answer};
+use crate::gpu::device::{About, Answer, Unmeasured};
 use crate::specs::TableSpec;
 
 /// Every column of a row that is no measurement.
@@ -129,7 +129,7 @@ impl Log {
         }
         let failed = |e: std::io::Error| {
             let hint = "the log lies beside the table that is recorded";
-            Error::new(format!("cannot keep {}: {e}", path.display()), hint)
+            Error::caused(format!("cannot keep {}", path.display()), hint, e)
         };
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
@@ -156,9 +156,10 @@ impl Log {
                     points.insert(name(&point.key), point);
                 }
                 Err(e) => {
-                    return Err(Error::new(
-                        format!("{} line {}: {e}", path.display(), number + 1),
+                    return Err(Error::caused(
+                        format!("{} line {}", path.display(), number + 1),
                         "it is no log of measurements; move it away to begin anew",
+                        e,
                     ));
                 }
             }
@@ -183,7 +184,7 @@ impl Log {
     /// # Errors
     ///
     /// When it cannot be written.
-    pub fn add(&mut self, key: Key, answer: &Result<Answer, String>) -> Result<()> {
+    pub fn add(&mut self, key: Key, answer: &Result<Answer, Unmeasured>) -> Result<()> {
         if !self.begun {
             self.begun = true;
             let session = self.now.clone();
@@ -193,7 +194,7 @@ impl Log {
         let session = self.sessions.len() - 1;
         let point = match answer {
             Ok(answer) => Point { key, answer: Some(rounded(answer)), error: None, session },
-            Err(why) => Point { key, answer: None, error: Some(why.clone()), session },
+            Err(why) => Point { key, answer: None, error: Some(why.to_string()), session },
         };
         self.append(&Line::Point(point.clone()))?;
         self.points.insert(name(&point.key), point);
@@ -201,7 +202,7 @@ impl Log {
     }
 
     fn append(&mut self, line: &Line) -> Result<()> {
-        let failed = |e: std::io::Error| Error::new(format!("cannot keep a measurement: {e}"), "");
+        let failed = |e: std::io::Error| Error::caused("cannot keep a measurement", "", e);
         let mut text = serde_json::to_string(line).map_err(std::io::Error::from).map_err(failed)?;
         text.push('\n');
         self.file.seek(SeekFrom::End(0)).map_err(failed)?;

@@ -2,7 +2,7 @@
 
 use super::Job;
 use crate::base::error::{Error, Result, unknown};
-use crate::base::expr::Expr;
+use crate::base::expr::{Expr, ExprError};
 use crate::database::catalog::TableFile;
 use crate::gpu::device::{About, Device, Point};
 use crate::gpu::points::Points;
@@ -45,11 +45,9 @@ impl<'a> Job<'a> {
 
     pub(super) fn filter(&self) -> Result<Option<Expr>> {
         let Some(text) = &self.options.filter else { return Ok(None) };
-        let bad = |e: crate::base::expr::ExprError| {
-            Error::new(
-                format!("--where: {e}"),
-                "an example: --where \"gemm_dtype = 'bfloat16' AND m <= 256\"",
-            )
+        let bad = |e: ExprError| {
+            let hint = "an example: --where \"gemm_dtype = 'bfloat16' AND m <= 256\"";
+            Error::caused("--where", hint, e)
         };
         text.parse().map(Some).map_err(bad)
     }
@@ -66,9 +64,7 @@ impl<'a> Job<'a> {
             Error::new(format!("{path}: {why}"), "perfdb-gate validate tells what is wrong with it")
         };
         let bytes = self.source.read(&file.entry).map_err(&unreadable)?;
-        let table = file
-            .decode(self.specs, &bytes)
-            .map_err(|fault| unreadable(format!("it cannot be read: {fault:?}")))?;
+        let table = file.decode(self.specs, &bytes).map_err(|fault| unreadable(fault.message()))?;
         let spec = file.spec(self.specs, Some(&table));
         let system = self.system(&file.place.system);
         let scope = crate::database::table::TableScope::new(
@@ -84,9 +80,8 @@ impl<'a> Job<'a> {
                 return Err(unknown("column", name, table.columns().map(|(n, _)| n)));
             }
         }
-        let bad = |e: crate::base::expr::ExprError| {
-            Error::new(format!("{path}: {e}"), "the formula is in rules/ or --where")
-        };
+        let bad =
+            |e: ExprError| Error::caused(path.as_str(), "the formula is in rules/ or --where", e);
         let points = Points::of(file, &scope, filter, &self.recipes).map_err(bad)?;
         let takes = |row: &usize| device.takes(points.work(*row).as_ref());
         let (rows, left): (Vec<usize>, Vec<usize>) =

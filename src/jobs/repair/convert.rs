@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Change, Options, Refused, Site, disk, restate::Now};
+use super::{Change, Options, Refusal, Refused, Site, disk, restate::Now};
 use crate::base::error::Result;
 use crate::base::exit::Exit;
 use crate::base::words::{count, plural};
@@ -60,11 +60,11 @@ pub fn run(options: &Options) -> Result<Converted> {
         match made {
             Err(why) => refused.push(why),
             Ok(done) if change.files.iter().any(|(path, _)| *path == done.target) => {
-                let why = format!("another text table becomes {} too", done.told.name);
+                let why = Refusal::SameTarget(done.told.name);
                 refused.push(Refused { path: done.told.path, why });
             }
             Ok(done) => match change.restate(&done.target, &done.now()) {
-                Err(why) => refused.push(Refused { path: done.told.path, why }),
+                Err(why) => refused.push(Refused { path: done.told.path, why: why.into() }),
                 Ok(()) => {
                     change.gone.push(done.text);
                     change.files.extend((!done.told.there).then_some((done.target, done.bytes)));
@@ -91,15 +91,15 @@ impl Done {
     }
 }
 
-fn convert(site: &Site, file: &TableFile) -> Result<Done, String> {
+fn convert(site: &Site, file: &TableFile) -> Result<Done, Refusal> {
     let (text, table) = site.read(file)?;
     let path = disk(file)?.to_owned();
     let target = path.with_extension("parquet");
     let spec = site.settings.specs.tables.get(&file.table);
     let columns = collected(table, spec.map(AsRef::as_ref));
-    let rows = same_cells(&columns, &text)?;
+    let rows = same_cells(&columns, &text).map_err(Refusal::Text)?;
     let (bytes, there) = match target.symlink_metadata() {
-        Err(_) => (encode(&columns).map_err(|e| e.message)?, false),
+        Err(_) => (encode(&columns)?, false),
         Ok(_) => (standing(&target, &columns, &text)?, true),
     };
     let told = Conversion {
@@ -136,20 +136,21 @@ fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, Column)> {
 }
 
 /// The bytes of a parquet file that stands beside the text, where it holds the same cells.
-fn standing(target: &Path, columns: &[(String, Column)], text: &[u8]) -> Result<Vec<u8>, String> {
+fn standing(target: &Path, columns: &[(String, Column)], text: &[u8]) -> Result<Vec<u8>, Refusal> {
     let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let bytes = std::fs::read(target).map_err(|e| format!("{name} beside it: {}", e.kind()))?;
-    let beside = Table::decode(&bytes, Format::Parquet, &|_| false)
-        .map_err(|fault| format!("{name} stands beside it and {}", fault.message()))?;
-    let beside = beside.into_columns();
+    let bytes = match std::fs::read(target) {
+        Ok(bytes) => bytes,
+        Err(source) => return Err(Refusal::Target { name, source }),
+    };
+    let beside = match Table::decode(&bytes, Format::Parquet, &|_| false) {
+        Ok(table) => table.into_columns(),
+        Err(fault) => return Err(Refusal::BrokenTarget { name, fault }),
+    };
     let named = columns.iter().map(|(n, _)| n).eq(beside.iter().map(|(n, _)| n));
-    match named && same_cells(&beside, text).is_ok() {
-        true => Ok(bytes),
-        false => Err(format!(
-            "{name} stands beside it and holds other cells: which of the two is right, or how they \
-             merge, is its collector's to say"
-        )),
+    if !named || same_cells(&beside, text).is_err() {
+        return Err(Refusal::OtherTarget(name));
     }
+    Ok(bytes)
 }
 
 /// Compares columns with the cells of a text, row by row; how many rows there are.

@@ -254,11 +254,16 @@ pub enum Amount {
     All,
 }
 
-impl FromStr for Amount {
-    type Err = String;
+/// A text that is not an [`Amount`].
+#[derive(Debug, thiserror::Error)]
+#[error("'{0}' is no number of rows: 5, 1 %, run 20, slice or all")]
+pub struct BadAmount(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("'{text}' is no number of rows: 5, 1 %, run 20, slice or all");
+impl FromStr for Amount {
+    type Err = BadAmount;
+
+    fn from_str(text: &str) -> Result<Self, BadAmount> {
+        let bad = || BadAmount(text.to_owned());
         let number = |text: &str| text.trim().parse::<usize>().map_err(|_| bad());
         Ok(match text {
             "all" => Self::All,
@@ -347,6 +352,6 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Amount>().unwrap(), amount);
         }
-        assert!("many".parse::<Amount>().unwrap_err().contains("many"));
+        assert!("many".parse::<Amount>().unwrap_err().to_string().contains("many"));
     }
 }

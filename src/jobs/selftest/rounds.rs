@@ -163,7 +163,7 @@ impl<'a> Round<'a> {
             tries += 1;
             let planted = ground.plant(one.variant, file, random).map_err(|e| {
                 let id = &one.variant.fault.id;
-                Error::new(format!("cannot plant {id}: {e}"), "faults are in rules/faults.yaml")
+                Error::caused(format!("cannot plant {id}"), "faults are in rules/faults.yaml", e)
             })?;
             // The same fault in the same table would say the same.
             barren.insert((one.number, table));

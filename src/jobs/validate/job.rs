@@ -160,7 +160,7 @@ impl Job<'_> {
             debug!(rule = rule.id, took = ?start.elapsed(), "held tables against each other");
             found.map_err(|e| {
                 let hint = "the formula is in rules/limits.yaml";
-                Error::new(format!("cannot judge by {}: {e}", rule.id), hint)
+                Error::caused(format!("cannot judge by {}", rule.id), hint, e)
             })
         });
         let found: Vec<Vec<Finding>> = found.into_iter().collect::<Result<_>>()?;

@@ -38,9 +38,10 @@ impl Job<'_> {
         // A fault of ours must not pass for a verdict on the data.
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(judged)) => Ok(judged),
-            Ok(Err(e)) => Err(Error::new(
-                format!("cannot judge {}: {e}", file.entry.path),
+            Ok(Err(e)) => Err(Error::caused(
+                format!("cannot judge {}", file.entry.path),
                 "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
+                e,
             )),
             Err(_) => Err(Error::new(
                 format!("perfdb-gate failed while judging {}", file.entry.path),

@@ -76,7 +76,7 @@ pub fn run(options: &Options, policy: Policy) -> Result<Deduped> {
                     bytes: &bytes,
                 };
                 match change.restate(&file, &now) {
-                    Err(why) => refused.push(Refused { path: plan.path, why }),
+                    Err(why) => refused.push(Refused { path: plan.path, why: why.into() }),
                     Ok(()) => {
                         change.files.push((file, bytes));
                         plans.push(plan);
