@@ -14,8 +14,8 @@ pub fn threads(asked: usize) -> usize {
 /// Calls `work` on the items in the order of `order`, by `threads` threads; largest first keeps
 /// the last thread from being the only one left.
 ///
-/// Plain threads and not a pool: polars has a pool of its own, and calls into it from another
-/// pool's tasks nest until the stack ends.
+/// Plain threads and not a pool: the items are few and large, and a decoder that is called from here
+/// starts no threads of its own.
 pub fn map<T: Sync, R: Send>(
     items: &[T],
     order: &[usize],

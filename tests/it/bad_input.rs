@@ -1,8 +1,11 @@
 //! Damaged and hostile input: each gives a finding or one clear line; nothing panics or hangs.
 
+use crate::common::parquet::{texts, written};
 use crate::common::{self, GEMM, Run, SHIPPED, Tree, gemm};
 use perfdb_gate::database::catalog::Format;
 use perfdb_gate::database::table::Table;
+use polars_arrow::array::{ListArray, PrimitiveArray};
+use polars_arrow::datatypes::ArrowDataType;
 use proptest::prelude::*;
 
 /// The rules that fire on a table of these bytes, and that the run ends as it should.
@@ -163,12 +166,9 @@ fn a_column_of_another_type_is_a_finding_and_ends_nothing() {
 
 #[test]
 fn few_bytes_that_claim_many_rows_are_refused() {
-    use polars::prelude::*;
-    let column = |name: &str| Column::new_scalar(name.into(), Scalar::from(1i64), 30_000_000);
-    let columns = ["m", "n", "k"].map(column).to_vec();
-    let mut frame = DataFrame::new(30_000_000, columns).unwrap();
-    let mut bytes = Vec::new();
-    ParquetWriter::new(&mut bytes).finish(&mut frame).unwrap();
+    let column = PrimitiveArray::from_vec(vec![1i64; 5_000_000]).boxed();
+    let columns = ["m", "n", "k"].map(|name| (name, column.clone()));
+    let bytes = written(&columns, 5_000_000, ArrowDataType::Utf8View);
     assert!(bytes.len() < 1 << 20, "{} bytes", bytes.len());
     assert_eq!(rules("gemm_perf.parquet", &bytes), ["table-unreadable"]);
 }
@@ -306,33 +306,28 @@ fn a_cell_that_spoils_a_column_is_shown() {
 
 #[test]
 fn columns_of_other_types_are_named_and_the_rest_is_judged() {
-    use polars::prelude::*;
-    let text = |name: &str, value: &str| Column::new(name.into(), [value, value]);
-    let ints = |name: &str, values: [i64; 2]| Column::new(name.into(), values);
-    let narrow = ints("m", [1, 0]).cast(&DataType::Int16).unwrap();
-    let lists = Column::new(
-        "extra".into(),
-        [Series::new("".into(), [1i64, 2]), Series::new("".into(), [3i64])],
+    let text = |value: &str| texts([Some(value); 2]);
+    let sizes = PrimitiveArray::from_vec(vec![128i64; 2]).boxed();
+    let lists = ListArray::<i64>::new(
+        ListArray::<i64>::default_datatype(ArrowDataType::Int64),
+        vec![0i64, 2, 3].try_into().unwrap(),
+        PrimitiveArray::from_vec(vec![1i64, 2, 3]).boxed(),
+        None,
     );
-    let mut frame = DataFrame::new(
-        2,
-        vec![
-            text("framework", "VLLM"),
-            text("version", "0.24.0"),
-            text("device", "NVIDIA H200"),
-            text("op_name", "gemm"),
-            text("kernel_source", "cutlass"),
-            text("gemm_dtype", "bfloat16"),
-            narrow,
-            ints("n", [128, 128]),
-            ints("k", [128, 128]),
-            Column::new("latency".into(), [0.5, 0.6]),
-            lists,
-        ],
-    )
-    .unwrap();
-    let mut bytes = Vec::new();
-    ParquetWriter::new(&mut bytes).finish(&mut frame).unwrap();
+    let columns = [
+        ("framework", text("VLLM")),
+        ("version", text("0.24.0")),
+        ("device", text("NVIDIA H200")),
+        ("op_name", text("gemm")),
+        ("kernel_source", text("cutlass")),
+        ("gemm_dtype", text("bfloat16")),
+        ("m", PrimitiveArray::from_vec(vec![1i16, 0]).boxed()),
+        ("n", sizes.clone()),
+        ("k", sizes),
+        ("latency", PrimitiveArray::from_vec(vec![0.5, 0.6]).boxed()),
+        ("extra", lists.boxed()),
+    ];
+    let bytes = written(&columns, 2, ArrowDataType::Utf8View);
     let tree = Tree::new();
     tree.gemm("gemm_perf.parquet", bytes);
     let run = tree.validate(&["--format", "json"]);
@@ -365,23 +360,17 @@ fn numbers_that_a_damaged_file_claims_are_not_believed() {
 
 #[test]
 fn a_page_that_claims_more_than_a_table_has_is_refused() {
-    use polars::prelude::*;
-    let mut frame =
-        DataFrame::new(1, vec![Column::new("kernel_source".into(), ["\0".repeat(200 << 20)])])
-            .unwrap();
-    let mut bytes = Vec::new();
-    ParquetWriter::new(&mut bytes).finish(&mut frame).unwrap();
+    let file = |text: String| {
+        written(&[("kernel_source", texts([Some(text)]))], 1, ArrowDataType::Utf8View)
+    };
+    let bytes = file("\0".repeat(200 << 20));
     assert!(bytes.len() < 1 << 20, "{} bytes", bytes.len());
     let tree = Tree::new();
     tree.gemm("gemm_perf.parquet", &bytes);
     let found = tree.validate(&["--format", "json"]).finding("table-unreadable");
     assert!(found["message"].as_str().unwrap().contains("128 MiB"), "{found}");
     // A text that is no name is not told in full, nor is it kept.
-    let mut long =
-        DataFrame::new(1, vec![Column::new("kernel_source".into(), ["x".repeat(1 << 20)])])
-            .unwrap();
-    let mut bytes = Vec::new();
-    ParquetWriter::new(&mut bytes).finish(&mut long).unwrap();
+    let bytes = file("x".repeat(1 << 20));
     tree.gemm("gemm_perf.parquet", &bytes);
     let found = tree.validate(&["--format", "json"]).finding("table-unreadable");
     assert!(found["message"].as_str().unwrap().contains("1048576 bytes of text"), "{found}");

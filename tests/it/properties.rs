@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::common::parquet::texts;
 use perfdb_gate::database::catalog::{Format, Place};
 use perfdb_gate::database::diff::RowDiff;
 use perfdb_gate::database::table::{Keys, Table, TableScope};
 use perfdb_gate::findings::{Finding, Severity};
 use perfdb_gate::specs::{KeyPart, Specs};
-use polars::prelude::{Column, CompatLevel, DataFrame, DataType, ParquetWriteOptions};
+use polars_arrow::array::{BooleanArray, PrimitiveArray};
+use polars_arrow::datatypes::ArrowDataType;
 use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::*;
@@ -33,7 +35,7 @@ struct Writer {
     group: usize,
     /// Sizes in 64 bits, else 32.
     wide: bool,
-    /// Text as views, as polars does, else as large strings with offsets.
+    /// Text named as views, as polars does, else as large strings with offsets.
     views: bool,
     /// Columns the other way round.
     turned: bool,
@@ -57,24 +59,21 @@ fn written(rows: &[Row], writer: Writer) -> Table {
         let bytes = format!("kernel_source,m,on,latency\n{lines}");
         return Table::decode(bytes.as_bytes(), Format::Csv, &text).unwrap();
     }
-    let names: Vec<Option<&str>> = rows.iter().map(|r| r.0.as_deref()).collect();
-    let sizes = Column::new("m".into(), rows.iter().map(|r| r.1).collect::<Vec<_>>());
-    let sizes = if writer.wide { sizes.cast(&DataType::Int64).unwrap() } else { sizes };
+    let sizes: PrimitiveArray<i32> = rows.iter().map(|r| r.1).collect();
+    let wide: PrimitiveArray<i64> = rows.iter().map(|r| r.1.map(i64::from)).collect();
+    let flags: BooleanArray = rows.iter().map(|r| r.2).collect();
+    let latencies: PrimitiveArray<f64> = rows.iter().map(|r| r.3).collect();
     let mut columns = vec![
-        Column::new("kernel_source".into(), names),
-        sizes,
-        Column::new("on".into(), rows.iter().map(|r| r.2).collect::<Vec<_>>()),
-        Column::new("latency".into(), rows.iter().map(|r| r.3).collect::<Vec<_>>()),
+        ("kernel_source", texts(rows.iter().map(|r| r.0.as_deref()))),
+        ("m", if writer.wide { wide.boxed() } else { sizes.boxed() }),
+        ("on", flags.boxed()),
+        ("latency", latencies.boxed()),
     ];
     if writer.turned {
         columns.reverse();
     }
-    let mut frame = DataFrame::new(rows.len(), columns).unwrap();
-    let mut bytes = Vec::new();
-    let level = if writer.views { CompatLevel::newest() } else { CompatLevel::oldest() };
-    let options = ParquetWriteOptions { compat_level: Some(level), ..Default::default() };
-    let file = options.to_writer(&mut bytes).with_row_group_size(Some(writer.group));
-    file.finish(&mut frame).unwrap();
+    let named = if writer.views { ArrowDataType::Utf8View } else { ArrowDataType::LargeUtf8 };
+    let bytes = common::parquet::written(&columns, writer.group, named);
     Table::decode(&bytes, Format::Parquet, &text).unwrap()
 }
 

@@ -9,6 +9,7 @@ mod pages;
 mod parquet;
 mod scope;
 mod take;
+mod text;
 mod write;
 
 use std::borrow::Cow;

@@ -1,21 +1,22 @@
-//! Parquet through polars, eager, one file a thread.
+//! Parquet through polars' decoder, one file a thread.
 
-use std::collections::HashMap;
+use std::fmt::Display;
 use std::io::Cursor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
-use polars::prelude::*;
+use polars_arrow::array::{Array, ArrayRef, BooleanArray, PrimitiveArray, new_null_array};
+use polars_arrow::datatypes::{ArrowDataType, Field};
+use polars_arrow::types::NativeType;
+use polars_parquet::read::{
+    BasicDecompressor, FileMetadata, Filter, PageReader, RowGroupMetadata, column_iter_to_arrays,
+    infer_schema, read_metadata,
+};
 
-use super::{Column, Fault, Table, Torn, pages};
-use crate::base::expr::NULL_CODE;
+use super::{Column, Fault, Table, Torn, pages, text};
 
 /// The largest table known has 3.3 million cells; what claims far more is refused before it is
 /// decoded, since a few bytes can claim any number.
 pub(super) const MOST_CELLS: usize = 12_000_000;
-
-/// Bytes of a name; a longer text is none, and would be told in full.
-const LONGEST_TEXT: usize = 1 << 16;
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Table, Fault> {
     // The decoder panics on some damaged files instead of returning an error.
@@ -27,7 +28,8 @@ fn guarded<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         .unwrap_or_else(|_| Err("the decoder gave up on damaged bytes".into()))
 }
 
-fn one_line(error: &PolarsError) -> String {
+/// An error of the decoder in one line, however long it is.
+pub(super) fn one_line(error: impl Display) -> String {
     let text = error.to_string();
     let text: Vec<&str> = text.split_whitespace().take(40).collect();
     text.join(" ")
@@ -41,37 +43,30 @@ fn read(bytes: &[u8]) -> Result<Table, String> {
         return Err("it does not end as a parquet file does; it is cut off or damaged".into());
     }
     pages::footer(bytes)?;
-    // Called from our own pool: a second level of threads inside would only contend.
-    let mut reader = ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None);
-    let rows = reader.num_rows().map_err(|e| one_line(&e))?;
-    let schema = reader.schema().map_err(|e| one_line(&e))?;
-    if rows.saturating_mul(schema.len().max(1)) > MOST_CELLS {
-        let width = schema.len();
+    let metadata = read_metadata(&mut Cursor::new(bytes)).map_err(one_line)?;
+    let schema = infer_schema(&metadata).map_err(one_line)?;
+    let (rows, width) = (metadata.num_rows, schema.len());
+    if rows.saturating_mul(width.max(1)) > MOST_CELLS {
         return Err(format!(
             "it claims {rows} rows of {width} columns, more than a table has (at most {} M cells)",
             MOST_CELLS / 1_000_000
         ));
     }
-    let metadata = reader.get_metadata().map_err(|e| one_line(&e))?.clone();
     let chunks = metadata.row_groups.iter().flat_map(|g| g.parquet_columns());
     pages::check(bytes, chunks.map(|c| c.byte_range()))?;
+    let held = metadata.row_groups.iter().fold(0, |n: usize, g| n.saturating_add(g.num_rows()));
+    if held != rows {
+        return Err(format!("its footer states {rows} rows, its pages hold {held}"));
+    }
     // A column of a type that no table has is named, not decoded; the others are judged.
     let (known, others): (Vec<_>, Vec<_>) = schema.iter_values().partition(|f| decodes(&f.dtype));
-    let others: Vec<(String, Column)> = others
+    let mut columns: Vec<(String, Column)> = known
         .into_iter()
-        .map(|f| (f.name.to_string(), Column::Other(type_name(&f.dtype))))
-        .collect();
-    let reader = reader.with_columns(Some(known.into_iter().map(|f| f.name.to_string()).collect()));
-    let frame = reader.finish().map_err(|e| one_line(&e))?;
-    if frame.height() != rows {
-        return Err(format!("its footer states {rows} rows, its pages hold {}", frame.height()));
-    }
-    let mut columns: Vec<(String, Column)> = frame
-        .columns()
-        .iter()
-        .map(|c| Ok((c.name().to_string(), column(c.as_materialized_series())?)))
+        .map(|field| Ok((field.name.to_string(), column(bytes, &metadata, field)?)))
         .collect::<Result<_, String>>()?;
-    columns.extend(others);
+    columns.extend(
+        others.into_iter().map(|f| (f.name.to_string(), Column::Other(type_name(&f.dtype)))),
+    );
     Ok(Table { rows, columns, torn: Torn::default() })
 }
 
@@ -93,110 +88,97 @@ fn type_name(dtype: &ArrowDataType) -> String {
     name.split(['(', ' ']).next().unwrap_or("unknown").to_owned()
 }
 
-fn column(series: &Series) -> Result<Column, String> {
-    let nulls = (series.null_count() > 0)
-        .then(|| series.is_null().iter().map(|n| n.unwrap_or(true)).collect());
-    let cast = |to: DataType| series.cast(&to).map_err(|e| one_line(&e));
-    Ok(match series.dtype() {
-        DataType::UInt64
-            if series
-                .cast(&DataType::Int64)
-                .is_ok_and(|s| s.null_count() != series.null_count()) =>
-        {
-            Column::Other("a 64-bit number beyond range".into())
+/// A column of all row groups.
+fn column(bytes: &[u8], metadata: &FileMetadata, field: &Field) -> Result<Column, String> {
+    use ArrowDataType as T;
+    let mut field = field.clone();
+    // Row groups have dictionaries of their own; as names their columns join.
+    if matches!(field.dtype, T::Dictionary(..) | T::Utf8 | T::LargeUtf8) {
+        field.dtype = T::Utf8View;
+    }
+    let mut arrays = Vec::new();
+    for group in &metadata.row_groups {
+        let chunk = chunk(bytes, group, &field)?;
+        let (stated, held) = (group.num_rows(), chunk.iter().map(|a| a.len()).sum::<usize>());
+        if stated != held {
+            let name = &field.name;
+            return Err(format!(
+                "its footer states {stated} rows, its pages hold {held} of {name}"
+            ));
         }
-        d if d.is_integer() => {
-            let ints = cast(DataType::Int64)?;
-            let ints = ints.i64().map_err(|e| one_line(&e))?;
-            Column::Int { values: flat(ints, 0), nulls }
+        arrays.extend(chunk);
+    }
+    cells(&field, &arrays)
+}
+
+/// A column of one row group.
+fn chunk(bytes: &[u8], group: &RowGroupMetadata, field: &Field) -> Result<Vec<ArrayRef>, String> {
+    let Some(chunks) = group.columns_under_root_iter(&field.name) else {
+        // The file's Arrow schema names a column that its Parquet schema lacks.
+        return Ok(vec![new_null_array(field.dtype.clone(), group.num_rows())]);
+    };
+    let (mut pages, mut types) = (Vec::new(), Vec::new());
+    for chunk in chunks {
+        let range = chunk.byte_range();
+        let bytes = bytes.get(range.start as usize..range.end as usize);
+        let bytes = bytes.ok_or_else(|| format!("column {} lies outside the file", field.name))?;
+        let reader = PageReader::new(Cursor::new(bytes.to_vec().into()), chunk, vec![], usize::MAX);
+        pages.push(BasicDecompressor::new(reader, vec![]));
+        types.push(&chunk.descriptor().descriptor.primitive_type);
+    }
+    let rows = Filter::new_ranged(0, group.num_rows());
+    let (arrays, _) =
+        column_iter_to_arrays(pages, types, field.clone(), Some(rows)).map_err(one_line)?;
+    Ok(arrays)
+}
+
+/// The cells of a column's arrays, all of the field's type.
+fn cells(field: &Field, arrays: &[ArrayRef]) -> Result<Column, String> {
+    use ArrowDataType as T;
+    Ok(match field.dtype {
+        T::Utf8View => text::column(&field.name, &cast(arrays)?)?,
+        T::Boolean => {
+            let bits = cast::<BooleanArray>(arrays)?;
+            let values = bits.into_iter().flatten().map(|bit| bit.unwrap_or(false)).collect();
+            Column::Bool { values, nulls: nulls(arrays) }
         }
-        d if d.is_float() => {
-            let floats = cast(DataType::Float64)?;
-            let floats = floats.f64().map_err(|e| one_line(&e))?;
-            Column::Float { values: flat(floats, f64::NAN), nulls }
-        }
-        DataType::Boolean => {
-            let bools = series.bool().map_err(|e| one_line(&e))?;
-            Column::Bool { values: bools.iter().map(|b| b.unwrap_or(false)).collect(), nulls }
-        }
-        DataType::String => encode(series.str().map_err(|e| one_line(&e))?)?,
-        DataType::Categorical(..) | DataType::Enum(..) => {
-            let text = cast(DataType::String)?;
-            encode(text.str().map_err(|e| one_line(&e))?)?
-        }
-        other => Column::Other(other.to_string()),
+        T::Float32 => floats::<f32>(arrays)?,
+        T::Float64 => floats::<f64>(arrays)?,
+        T::Int8 => ints::<i8>(arrays)?,
+        T::Int16 => ints::<i16>(arrays)?,
+        T::Int32 => ints::<i32>(arrays)?,
+        T::Int64 => ints::<i64>(arrays)?,
+        T::UInt8 => ints::<u8>(arrays)?,
+        T::UInt16 => ints::<u16>(arrays)?,
+        T::UInt32 => ints::<u32>(arrays)?,
+        T::UInt64 => ints::<u64>(arrays)?,
+        ref other => Column::Other(type_name(other)),
     })
 }
 
-fn flat<T: PolarsNumericType>(column: &ChunkedArray<T>, null: T::Native) -> Vec<T::Native> {
-    match column.cont_slice() {
-        Ok(slice) => slice.to_vec(),
-        Err(_) => column.iter().map(|v| v.unwrap_or(null)).collect(),
-    }
+/// Arrays as those of a type; they are of that type unless the file lies about its own.
+fn cast<T: Array>(arrays: &[ArrayRef]) -> Result<Vec<&T>, String> {
+    let arrays = arrays.iter().map(|array| array.as_any().downcast_ref::<T>());
+    arrays.collect::<Option<_>>().ok_or_else(|| "its types differ".to_owned())
 }
 
-/// Dictionary-encodes text: columns repeat a handful of names, mostly in runs.
-fn encode(column: &StringChunked) -> Result<Column, String> {
-    let mut codes = Vec::with_capacity(column.len());
-    let mut dict: Vec<Arc<str>> = Vec::new();
-    let mut by_text: HashMap<Arc<str>, u32> = HashMap::new();
-    let nulls: Option<Vec<bool>> = (column.null_count() > 0)
-        .then(|| column.is_null().iter().map(|n| n.unwrap_or(true)).collect());
-    for chunk in column.downcast_iter() {
-        // Cells of one parquet dictionary entry share their view, so equal views are equal text
-        // (within a chunk); only a view not seen before is looked up by its text.
-        let views = chunk.views();
-        let mut recent = Recent::default();
-        let mut by_view: HashMap<u128, u32> = HashMap::new();
-        for (i, view) in views.iter().enumerate() {
-            if nulls.as_ref().is_some_and(|n| n[codes.len()]) {
-                codes.push(NULL_CODE);
-                continue;
-            }
-            let bits = view.as_u128();
-            let code = recent.get(bits).unwrap_or_else(|| {
-                let code = *by_view.entry(bits).or_insert_with(|| {
-                    let text = chunk.value(i);
-                    if let Some(code) = by_text.get(text) {
-                        return *code;
-                    }
-                    let (text, code): (Arc<str>, _) = (text.into(), dict.len() as u32);
-                    dict.push(text.clone());
-                    by_text.insert(text, code);
-                    code
-                });
-                recent.put(bits, code);
-                code
-            });
-            codes.push(code);
-        }
-    }
-    if let Some(long) = dict.iter().find(|text| text.len() > LONGEST_TEXT) {
-        let (name, len) = (column.name(), long.len());
-        return Err(format!("a cell of {name} holds {len} bytes of text, no name is as long"));
-    }
-    Ok(Column::Text { codes, dict, nulls: column.null_count() })
+fn ints<T: NativeType + TryInto<i64>>(arrays: &[ArrayRef]) -> Result<Column, String> {
+    let numbers = cast::<PrimitiveArray<T>>(arrays)?.into_iter().flatten();
+    let ints = numbers.map(|n| n.map_or(Ok(0), |n| (*n).try_into()));
+    Ok(match ints.collect::<Result<_, _>>() {
+        Ok(values) => Column::Int { values, nulls: nulls(arrays) },
+        Err(_) => Column::Other("a 64-bit number beyond range".into()),
+    })
 }
 
-/// The last few views and their codes: most columns alternate between two or three names, and
-/// looking through these is cheaper than hashing.
-#[derive(Default)]
-struct Recent {
-    views: [u128; 4],
-    codes: [u32; 4],
-    used: usize,
-    next: usize,
+fn floats<T: NativeType + Into<f64>>(arrays: &[ArrayRef]) -> Result<Column, String> {
+    let numbers = cast::<PrimitiveArray<T>>(arrays)?.into_iter().flatten();
+    let values = numbers.map(|n| n.map_or(f64::NAN, |n| (*n).into())).collect();
+    Ok(Column::Float { values, nulls: nulls(arrays) })
 }
 
-impl Recent {
-    #[inline]
-    fn get(&self, view: u128) -> Option<u32> {
-        self.views[..self.used].iter().position(|v| *v == view).map(|at| self.codes[at])
-    }
-
-    fn put(&mut self, view: u128, code: u32) {
-        (self.views[self.next], self.codes[self.next]) = (view, code);
-        self.next = (self.next + 1) % self.views.len();
-        self.used = (self.used + 1).min(self.views.len());
-    }
+/// Which rows are null; none where no row is.
+fn nulls(arrays: &[ArrayRef]) -> Option<Vec<bool>> {
+    let any = arrays.iter().any(|array| array.null_count() > 0);
+    any.then(|| arrays.iter().flat_map(|a| (0..a.len()).map(|row| a.is_null(row))).collect())
 }

@@ -1,11 +1,19 @@
 //! Columns → a parquet file as the collectors write it: zstd, one row group, text as strings.
 
-use std::io::Cursor;
 use std::path::Path;
+use std::sync::Arc;
 
-use polars::prelude::*;
-use polars_parquet::write::schema_to_metadata_key;
+use polars_arrow::array::{
+    ArrayRef, BooleanArray, MutableBinaryViewArray, PrimitiveArray, Utf8ViewArray,
+};
+use polars_arrow::datatypes::{ArrowDataType, ArrowSchema, Field};
+use polars_arrow::record_batch::RecordBatchT;
+use polars_parquet::write::{
+    CompressionOptions, FileWriter, StatisticsOptions, Version, WriteOptions, get_dtype_encoding,
+    row_group_iter, schema_to_metadata_key,
+};
 
+use super::parquet::one_line;
 use super::{Column, Table, parquet};
 use crate::base::error::{Error, Result};
 use crate::base::files::write_whole;
@@ -41,58 +49,73 @@ pub fn encode(columns: &[(String, Column)]) -> Result<Vec<u8>> {
 }
 
 fn bytes(columns: &[(String, Column)]) -> Result<Vec<u8>, String> {
-    let text = |e: PolarsError| e.to_string();
     let rows = columns.first().map_or(0, |(_, c)| c.len());
     if let Some((name, _)) = columns.iter().find(|(_, c)| c.len() != rows) {
         return Err(format!("column {name} is not as long as the first"));
     }
-    let series = columns.iter().map(|(name, c)| Ok(series(name, c)?.into_column()));
-    let mut frame = DataFrame::new(rows, series.collect::<Result<_, String>>()?).map_err(text)?;
-    let fields = columns.iter().map(|(name, column)| {
-        let name = PlSmallStr::from_str(name);
-        (name.clone(), ArrowField::new(name, arrow_type(column), true))
-    });
-    let schema = schema_to_metadata_key(&fields.collect::<ArrowSchema>());
-    let schema = (schema.key, schema.value.unwrap_or_default());
+    let arrays = columns.iter().map(|(name, column)| array(name, column));
+    let arrays: Vec<ArrayRef> = arrays.collect::<Result<_, _>>()?;
+    // Collectors that merge tables take views for another type than theirs: texts are written as
+    // views, and the file names them as strings.
+    let written = schema(columns, ArrowDataType::Utf8View);
+    let named = schema(columns, ArrowDataType::Utf8);
+    if named.len() != columns.len() {
+        return Err("two columns have one name".into());
+    }
+    let options = WriteOptions {
+        statistics: StatisticsOptions::default(),
+        version: Version::V1,
+        compression: CompressionOptions::Zstd(None),
+        data_page_size: None,
+    };
     let mut bytes = Vec::new();
-    ParquetWriter::new(Cursor::new(&mut bytes))
-        .with_compression(ParquetCompression::Zstd(None))
-        .with_row_group_size(Some(rows.max(1)))
-        .with_key_value_metadata(Some(KeyValueMetadata::from_static(vec![schema])))
-        .set_parallel(false)
-        .finish(&mut frame)
-        .map_err(text)?;
+    let mut file = FileWriter::try_new(&mut bytes, written.clone(), options).map_err(one_line)?;
+    if rows > 0 {
+        let encodings = written.iter_values().map(|f| get_dtype_encoding(&f.dtype)).collect();
+        let types = file.parquet_schema().fields().to_vec();
+        let group = RecordBatchT::try_new(rows, Arc::new(written), arrays).map_err(one_line)?;
+        let pages = row_group_iter(group, encodings, types, options);
+        file.write(rows as u64, pages).map_err(one_line)?;
+    }
+    file.end(Some(vec![schema_to_metadata_key(&named)])).map_err(one_line)?;
     Ok(bytes)
 }
 
-fn arrow_type(column: &Column) -> ArrowDataType {
+/// The columns' names and types, texts as `text`.
+fn schema(columns: &[(String, Column)], text: ArrowDataType) -> ArrowSchema {
+    let fields = columns.iter().map(|(name, column)| {
+        let field = Field::new(name.as_str().into(), arrow_type(column, &text), true);
+        (field.name.clone(), field)
+    });
+    fields.collect()
+}
+
+fn arrow_type(column: &Column, text: &ArrowDataType) -> ArrowDataType {
     match column {
         Column::Int { .. } => ArrowDataType::Int64,
         Column::Float { .. } => ArrowDataType::Float64,
         Column::Bool { .. } => ArrowDataType::Boolean,
-        Column::Text { .. } | Column::Other(_) => ArrowDataType::Utf8,
+        Column::Text { .. } | Column::Other(_) => text.clone(),
     }
 }
 
-fn series(name: &str, column: &Column) -> Result<Series, String> {
+fn array(name: &str, column: &Column) -> Result<ArrayRef, String> {
     fn cells<T: Copy>(values: &[T], nulls: &Option<Vec<bool>>) -> impl Iterator<Item = Option<T>> {
         let null = |row| nulls.as_ref().is_some_and(|n| n[row]);
         values.iter().enumerate().map(move |(row, value)| (!null(row)).then_some(*value))
     }
-    let name = PlSmallStr::from_str(name);
     Ok(match column {
         Column::Int { values, nulls } => {
-            Int64Chunked::from_iter_options(name, cells(values, nulls)).into_series()
+            cells(values, nulls).collect::<PrimitiveArray<i64>>().boxed()
         }
         Column::Float { values, nulls } => {
-            Float64Chunked::from_iter_options(name, cells(values, nulls)).into_series()
+            cells(values, nulls).collect::<PrimitiveArray<f64>>().boxed()
         }
-        Column::Bool { values, nulls } => {
-            BooleanChunked::from_iter_options(name, cells(values, nulls)).into_series()
-        }
+        Column::Bool { values, nulls } => cells(values, nulls).collect::<BooleanArray>().boxed(),
         Column::Text { codes, dict, .. } => {
-            let cells = codes.iter().map(|code| dict.get(*code as usize).map(AsRef::as_ref));
-            StringChunked::from_iter_options(name, cells).into_series()
+            let cells = codes.iter().map(|code| dict.get(*code as usize));
+            let views: Utf8ViewArray = MutableBinaryViewArray::from_iter(cells).into();
+            views.boxed()
         }
         Column::Other(kind) => return Err(format!("column {name} holds {kind}, as no table does")),
     })

@@ -2,6 +2,8 @@
 
 pub mod json_schema;
 
+pub mod parquet;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -31,28 +33,25 @@ pub fn gemm(rows: &[(u64, f64)]) -> String {
 
 /// The same rows as [`gemm`] gives, in Parquet.
 pub fn gemm_parquet(rows: &[(u64, f64)]) -> Vec<u8> {
-    use polars::prelude::*;
-    let text = |name: &str, value: &str| Column::new(name.into(), vec![value; rows.len()]);
-    let number = |name: &str, value: i64| Column::new(name.into(), vec![value; rows.len()]);
-    let mut frame = DataFrame::new(
-        rows.len(),
-        vec![
-            text("framework", "VLLM"),
-            text("version", "0.24.0"),
-            text("device", "NVIDIA H200"),
-            text("op_name", "gemm"),
-            text("kernel_source", "cutlass"),
-            text("gemm_dtype", "bfloat16"),
-            Column::new("m".into(), rows.iter().map(|(m, _)| *m as i64).collect::<Vec<_>>()),
-            number("n", 128),
-            number("k", 128),
-            Column::new("latency".into(), rows.iter().map(|(_, l)| *l).collect::<Vec<_>>()),
-        ],
-    )
-    .expect("a frame");
-    let mut bytes = Vec::new();
-    ParquetWriter::new(&mut bytes).finish(&mut frame).expect("parquet");
-    bytes
+    use perfdb_gate::database::table::{Column, encode};
+    let text = |name: &str, value: &str| {
+        (name.to_owned(), Column::texts(rows.iter().map(|_| Some(value))))
+    };
+    let int = |name: &str, values: Vec<i64>| (name.to_owned(), Column::Int { values, nulls: None });
+    let latency = rows.iter().map(|(_, latency)| *latency).collect();
+    encode(&[
+        text("framework", "VLLM"),
+        text("version", "0.24.0"),
+        text("device", "NVIDIA H200"),
+        text("op_name", "gemm"),
+        text("kernel_source", "cutlass"),
+        text("gemm_dtype", "bfloat16"),
+        int("m", rows.iter().map(|(m, _)| *m as i64).collect()),
+        int("n", vec![128; rows.len()]),
+        int("k", vec![128; rows.len()]),
+        ("latency".to_owned(), Column::Float { values: latency, nulls: None }),
+    ])
+    .expect("parquet")
 }
 
 /// A temporary tree of files.
