@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::base::error::{Error, Result};
 use crate::base::exit::Exit;
+use crate::base::reason::Reason;
 use crate::base::words::plural;
 use crate::checks::settings::Settings;
 use crate::database::catalog::Catalog;
@@ -47,29 +48,15 @@ struct Family {
     op_files: Vec<String>,
 }
 
-/// Why an operation catalog cannot be read, in a line.
-#[derive(Debug, thiserror::Error)]
-pub enum OperationsError {
-    /// Its bytes cannot be had.
-    #[error("{0}")]
-    Bytes(String),
-    /// It is not text.
-    #[error("it is not UTF-8 text")]
-    Text(#[from] std::str::Utf8Error),
-    /// It is not such YAML, and where.
-    #[error("{0}")]
-    Yaml(String),
-}
-
 impl Operations {
     /// Parses a catalog.
     ///
     /// # Errors
     ///
-    /// When it is not UTF-8 or not such YAML.
-    pub fn parse(text: &[u8]) -> Result<Self, OperationsError> {
-        let text = std::str::from_utf8(text)?;
-        crate::base::yaml::parse(text).map_err(OperationsError::Yaml)
+    /// When it is not UTF-8, or not such YAML.
+    pub fn parse(text: &[u8]) -> Result<Self, Reason> {
+        let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8 text")?;
+        crate::base::yaml::parse(text)
     }
 }
 
@@ -144,7 +131,7 @@ fn find(source: &dyn Source) -> Result<Option<(String, Operations)>> {
     let Some(entry) = source.files()?.into_iter().find(|e| is_it(&e.path)) else {
         return Ok(None);
     };
-    let bytes = source.read(&entry).map_err(OperationsError::Bytes);
+    let bytes = source.read(&entry).map_err(Reason::from);
     let operations = bytes.and_then(|bytes| Operations::parse(&bytes)).map_err(|why| {
         let hint = "it lists families, and the op_files of each";
         Error::caused(entry.path.as_str(), hint, why)

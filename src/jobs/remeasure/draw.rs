@@ -60,11 +60,11 @@ impl<'a> Job<'a> {
         device: &dyn Device,
     ) -> Result<Option<Drawn<'a>>> {
         let path = &file.entry.path;
-        let unreadable = |why: String| {
+        let unreadable = |why: &dyn std::error::Error| {
             Error::new(format!("{path}: {why}"), "perfdb-gate validate tells what is wrong with it")
         };
-        let bytes = self.source.read(&file.entry).map_err(&unreadable)?;
-        let table = file.decode(self.specs, &bytes).map_err(|fault| unreadable(fault.message()))?;
+        let bytes = self.source.read(&file.entry).map_err(|e| unreadable(&e))?;
+        let table = file.decode(self.specs, &bytes).map_err(|fault| unreadable(&fault))?;
         let spec = file.spec(self.specs, Some(&table));
         let system = self.system(&file.place.system);
         let scope = crate::database::table::TableScope::new(

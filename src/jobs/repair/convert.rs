@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{Change, Options, Refusal, Refused, Site, disk, restate::Now};
 use crate::base::error::Result;
 use crate::base::exit::Exit;
+use crate::base::reason::Reason;
 use crate::base::words::{count, plural};
 use crate::database::catalog::{Format, TableFile};
 use crate::database::table::{Column, Table, each_row, encode};
@@ -97,7 +98,7 @@ fn convert(site: &Site, file: &TableFile) -> Result<Done, Refusal> {
     let target = path.with_extension("parquet");
     let spec = site.settings.specs.tables.get(&file.table);
     let columns = collected(table, spec.map(AsRef::as_ref));
-    let rows = same_cells(&columns, &text).map_err(Refusal::Text)?;
+    let rows = same_cells(&columns, &text)?;
     let (bytes, there) = match target.symlink_metadata() {
         Err(_) => (encode(&columns)?, false),
         Ok(_) => (standing(&target, &columns, &text)?, true),
@@ -154,8 +155,8 @@ fn standing(target: &Path, columns: &[(String, Column)], text: &[u8]) -> Result<
 }
 
 /// Compares columns with the cells of a text, row by row; how many rows there are.
-fn same_cells(columns: &[(String, Column)], text: &[u8]) -> Result<usize, String> {
-    let other = |rows: usize| format!("its rows would become {rows} others");
+fn same_cells(columns: &[(String, Column)], text: &[u8]) -> Result<usize, Reason> {
+    let other = |rows: usize| Reason::from(format!("its rows would become {rows} others"));
     let rows = columns.first().map_or(0, |(_, c)| c.len());
     let found = each_row(text, |row, cells| {
         if row >= rows || cells.len() != columns.len() {
@@ -164,7 +165,7 @@ fn same_cells(columns: &[(String, Column)], text: &[u8]) -> Result<usize, String
         let differs = columns.iter().zip(cells).find(|((_, c), cell)| !same_cell(c, row, cell));
         differs.map_or(Ok(()), |((name, column), cell)| {
             let now = column.json(row);
-            Err(format!("its cell {cell:?} in column {name}, row {row}, would become {now}"))
+            Err(format!("its cell {cell:?} in column {name}, row {row}, would become {now}").into())
         })
     })?;
     if found == rows { Ok(rows) } else { Err(other(rows)) }

@@ -115,8 +115,8 @@ impl Site {
 
     /// A table's bytes and rows, where all of it can be read.
     fn read(&self, file: &TableFile) -> Result<(Vec<u8>, Table), Refusal> {
-        let bytes = self.source.read(&file.entry).map_err(Refusal::Bytes)?;
-        let table = file.decode(&self.settings.specs, &bytes).map_err(Refusal::Table)?;
+        let bytes = self.source.read(&file.entry)?;
+        let table = file.decode(&self.settings.specs, &bytes)?;
         if table.torn.rows > 0 {
             return Err(Refusal::Torn(table.torn));
         }

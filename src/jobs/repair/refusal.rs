@@ -2,6 +2,8 @@
 
 use crate::base::error::Error;
 use crate::base::expr::ExprError;
+use crate::base::reason::Reason;
+use crate::database::source::ReadError;
 use crate::database::table::{Fault, Torn};
 
 /// Why a table is left as it is, in a line that follows its path.
@@ -9,12 +11,12 @@ use crate::database::table::{Fault, Torn};
 pub enum Refusal {
     /// Its bytes cannot be had.
     #[error("cannot be read: {0}")]
-    Bytes(String),
+    Bytes(#[from] ReadError),
     /// Its bytes are not a table.
-    #[error("{}", .0.message())]
-    Table(Fault),
+    #[error(transparent)]
+    Table(#[from] Fault),
     /// Some of its rows are damaged, and would be lost.
-    #[error("{}", .0.message())]
+    #[error("{0}")]
     Torn(Torn),
     /// It is not a regular file.
     #[error("it is no file on the disk")]
@@ -23,8 +25,8 @@ pub enum Refusal {
     #[error(transparent)]
     Encode(#[from] Error),
     /// Its lines cannot be separated, or not compared with the new file's cells.
-    #[error("{0}")]
-    Text(String),
+    #[error(transparent)]
+    Text(#[from] Reason),
     /// The sidecar beside it would be wrong.
     #[error("its collection_meta.yaml cannot be kept true: {0}")]
     Sidecar(#[from] SidecarError),
@@ -51,7 +53,7 @@ pub enum Refusal {
         source: std::io::Error,
     },
     /// The file that it would become is there, and is not a table.
-    #[error("{name} stands beside it and {}", .fault.message())]
+    #[error("{name} stands beside it and {fault}")]
     BrokenTarget { name: String, fault: Fault },
     /// The file that it would become is there, with other cells.
     #[error(
@@ -71,8 +73,8 @@ pub enum SidecarError {
     #[error(transparent)]
     Read(#[from] std::io::Error),
     /// It is not a sidecar.
-    #[error("{0}")]
-    Invalid(String),
+    #[error(transparent)]
+    Invalid(#[from] Reason),
     /// What it states of a table stands elsewhere, behind an alias for example.
     #[error("its rows or sha256 do not stand where it states them")]
     Elsewhere,

@@ -39,7 +39,7 @@ struct StatedTable {
 ///
 /// When they cannot be replaced without changing what else it says.
 pub fn restated(text: &str, now: &Now<'_>) -> Result<Option<String>, SidecarError> {
-    let stated: Stated = crate::base::yaml::parse(text).map_err(SidecarError::Invalid)?;
+    let stated: Stated = crate::base::yaml::parse(text)?;
     let Some(entry) = stated.tables.get(now.table) else { return Ok(None) };
     let mut edits: Vec<(Location, String, String)> = Vec::new();
     if let Some(rows) = entry.rows.as_ref().filter(|r| r.value != now.rows) {
@@ -70,8 +70,7 @@ pub fn restated(text: &str, now: &Now<'_>) -> Result<Option<String>, SidecarErro
         line.replace_range(from..from + old.len(), new);
     }
     let new = lines.concat();
-    let parse = |text: &str| Meta::parse(text).map_err(SidecarError::Invalid);
-    if !only_those(parse(text)?, parse(&new)?, now) {
+    if !only_those(Meta::parse(text)?, Meta::parse(&new)?, now) {
         return Err(SidecarError::NotAlone);
     }
     Ok(Some(new))

@@ -331,8 +331,8 @@ fn without(
     if file.format == Format::Parquet {
         return Ok(encode(&table.take(&rows))?);
     }
-    let text = keep_lines(bytes, keep).map_err(Refusal::Text)?;
-    let back = file.decode(&site.settings.specs, &text).map_err(Refusal::Table)?;
+    let text = keep_lines(bytes, keep)?;
+    let back = file.decode(&site.settings.specs, &text)?;
     // A column may read as another type without the rows that are gone, so cells are compared as
     // they are shown.
     let same = back.rows == rows.len()
