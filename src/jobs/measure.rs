@@ -16,7 +16,7 @@ use crate::database::catalog::{Format, Place, TableFile};
 use crate::database::source::{Entry, EntryKind};
 use crate::database::table::{Column, Table, TableScope};
 use crate::gpu::device::{Device, MeasureError, Point};
-use crate::gpu::plan::{Cell, Plan};
+use crate::gpu::plan::{GridCell, Plan};
 use crate::gpu::points::Points;
 use crate::gpu::recipe::Recipes;
 use crate::gpu::record::{Key, Log, Origin, Written};
@@ -190,8 +190,8 @@ impl<'a> Grid<'a> {
         let file = TableFile { entry, place, table: plan.table.clone(), format: Format::Parquet };
         let mut columns = plan.combinations();
         let rows = columns.values().map(Vec::len).next().unwrap_or(0);
-        columns.insert("version".into(), vec![Cell::Text(version.clone()); rows]);
-        columns.insert("device".into(), vec![Cell::Text(about.name.clone()); rows]);
+        columns.insert("version".into(), vec![GridCell::Text(version.clone()); rows]);
+        columns.insert("device".into(), vec![GridCell::Text(about.name.clone()); rows]);
         let columns = columns.into_iter().map(|(name, cells)| (name, column(&cells))).collect();
         Ok(Self { plan, file, spec, table: Table::of(rows, columns) })
     }
@@ -267,14 +267,14 @@ impl<'a> Grid<'a> {
     }
 }
 
-fn column(cells: &[Cell]) -> Column {
-    let int = |cell: &Cell| match cell {
-        Cell::Int(value) => Some(*value),
-        Cell::Text(_) => None,
+fn column(cells: &[GridCell]) -> Column {
+    let int = |cell: &GridCell| match cell {
+        GridCell::Int(value) => Some(*value),
+        GridCell::Text(_) => None,
     };
-    let text = |cell: &Cell| match cell {
-        Cell::Int(value) => Some(value.to_string()),
-        Cell::Text(text) => Some(text.clone()),
+    let text = |cell: &GridCell| match cell {
+        GridCell::Int(value) => Some(value.to_string()),
+        GridCell::Text(text) => Some(text.clone()),
     };
     match cells.iter().map(int).collect::<Option<Vec<i64>>>() {
         Some(values) => Column::Int { values, nulls: None },

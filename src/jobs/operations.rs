@@ -23,7 +23,7 @@ const FILE: &str = "op_backend_catalog.yaml";
 
 /// What the two know of each other.
 #[derive(Debug)]
-pub struct Comparison {
+pub struct CatalogComparison {
     /// Path of the operation catalog; none where the root has none.
     catalog: Option<String>,
     /// Tables in the catalog.
@@ -39,11 +39,11 @@ pub struct Comparison {
 /// An operation catalog.
 #[derive(Debug, Deserialize)]
 pub struct Operations {
-    families: Vec<Family>,
+    families: Vec<ListedFamily>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Family {
+struct ListedFamily {
     family: String,
     op_files: Vec<String>,
 }
@@ -66,14 +66,14 @@ impl Operations {
 /// # Errors
 ///
 /// When there is no database, or the catalog cannot be read.
-pub fn compare(root: &Path, rules: Option<&Path>) -> Result<Comparison> {
+pub fn compare(root: &Path, rules: Option<&Path>) -> Result<CatalogComparison> {
     let source = source::open(root, None)?;
     let specs = Settings::read(source.as_ref(), rules, None)?.specs;
     let database = Catalog::read(source.as_ref(), &specs)?;
-    Ok(Comparison::new(find(source.as_ref())?, &specs, &database))
+    Ok(CatalogComparison::new(find(source.as_ref())?, &specs, &database))
 }
 
-impl Comparison {
+impl CatalogComparison {
     /// Compares an operation catalog, with its path, with the specs and with what a database has.
     pub fn new(found: Option<(String, Operations)>, specs: &Specs, database: &Catalog) -> Self {
         let mut differences: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
@@ -139,7 +139,7 @@ fn find(source: &dyn Source) -> Result<Option<(String, Operations)>> {
     Ok(Some((entry.path, operations)))
 }
 
-impl Comparison {
+impl CatalogComparison {
     /// How the run ends: with findings where the two differ, inconclusive without a catalog to
     /// compare with.
     pub fn exit(&self) -> Exit {

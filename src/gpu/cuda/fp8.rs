@@ -15,7 +15,7 @@ use crate::gpu::device::Work;
 pub struct Lt(sys::cublasLtHandle_t);
 
 /// A product with the algorithm that cuBLASLt chose for it.
-pub struct Plan<'a> {
+pub struct ScaledProduct<'a> {
     descriptor: sys::cublasLtMatmulDesc_t,
     layouts: [sys::cublasLtMatrixLayout_t; 3],
     chosen: sys::cublasLtMatmulHeuristicResult_t,
@@ -29,7 +29,7 @@ impl Lt {
     }
 
     /// Asks for an algorithm; the library refuses shapes that its kernels do not have.
-    pub fn plan<'a>(&self, memory: &'a Memory, work: &Work, workspace: usize) -> Result<Plan<'a>> {
+    pub fn plan<'a>(&self, memory: &'a Memory, work: &Work, workspace: usize) -> Result<ScaledProduct<'a>> {
         let (m, n, k) = (work.size("m"), work.size("n"), work.size("k"));
         let (wide, narrow) =
             (sys::cudaDataType_t::CUDA_R_16BF, sys::cudaDataType_t::CUDA_R_8F_E4M3);
@@ -72,13 +72,13 @@ impl Lt {
             let _ = result::destroy_matmul_pref(preference);
             chosen?
         };
-        Ok(Plan { descriptor, layouts, chosen, scale })
+        Ok(ScaledProduct { descriptor, layouts, chosen, scale })
     }
 
     /// Enqueues the product of `(weight, input, output)`, by address.
     pub fn run(
         &self,
-        plan: &Plan<'_>,
+        plan: &ScaledProduct<'_>,
         (weight, input, output): (u64, u64, u64),
         workspace: u64,
         stream: &Arc<CudaStream>,
@@ -118,7 +118,7 @@ impl Drop for Lt {
     }
 }
 
-impl Drop for Plan<'_> {
+impl Drop for ScaledProduct<'_> {
     fn drop(&mut self) {
         // SAFETY: each was made by the plan and is not used again.
         unsafe {

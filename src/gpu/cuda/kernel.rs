@@ -9,7 +9,7 @@ use cudarc::cublas::{result as blas, sys as blas_sys};
 use cudarc::driver::CudaStream;
 
 use super::error::{CudaError, Result};
-use super::fp8::{Lt, Plan};
+use super::fp8::{Lt, ScaledProduct};
 use super::tensor::{Memory, Tensor};
 use crate::gpu::device::Work;
 use crate::gpu::recipe::{Dtype, Fill, Operation};
@@ -69,7 +69,7 @@ pub struct Kernel<'a> {
     weights: Vec<Tensor<'a>>,
     inputs: Vec<Tensor<'a>>,
     outputs: Vec<Tensor<'a>>,
-    scaled: Option<Plan<'a>>,
+    scaled: Option<ScaledProduct<'a>>,
 }
 
 impl<'a> Kernel<'a> {

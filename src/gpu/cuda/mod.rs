@@ -22,7 +22,7 @@ use crate::gpu::recipe::{Dtype, Fill};
 use error::CudaError;
 use fabric::Fabric;
 use kernel::Blas;
-use nvml::Meter;
+use nvml::CardMeter;
 use tensor::{Memory, Tensor};
 
 /// Bytes that stay free, for cuBLAS's workspace and CUDA's own needs.
@@ -38,7 +38,7 @@ const CROWD: usize = 64;
 pub struct Cuda {
     stream: Arc<CudaStream>,
     blas: Blas,
-    meter: Option<Meter>,
+    meter: Option<CardMeter>,
     about: About,
     /// GPUs of this host that NCCL can join.
     gpus: usize,
@@ -117,7 +117,7 @@ impl Cuda {
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)?,
         );
         let mut about = About { name: context.name().map_err(no_gpu)?, ..About::default() };
-        let meter = Meter::open(&bus);
+        let meter = CardMeter::open(&bus);
         match &meter {
             Ok(meter) => meter.describe(&mut about),
             Err(why) => {
@@ -189,6 +189,6 @@ impl Device for Cuda {
     }
 
     fn state(&mut self) -> Option<State> {
-        self.meter.as_ref().map(Meter::state)
+        self.meter.as_ref().map(CardMeter::state)
     }
 }

@@ -26,7 +26,7 @@ const WATCHED: Duration = Duration::from_millis(600);
 const IDLE: u32 = 5;
 
 /// A card.
-pub struct Meter {
+pub struct CardMeter {
     nvml: Nvml,
     bus: String,
     /// The fastest SM clock seen, in MHz.
@@ -35,7 +35,7 @@ pub struct Meter {
     worked_ms: Cell<f64>,
 }
 
-impl Meter {
+impl CardMeter {
     /// Opens the card at a PCI address.
     pub fn open(bus: &str) -> Result<Self> {
         let nvml = Nvml::init().map_err(CudaError::Nvml)?;

@@ -26,10 +26,10 @@ const MIDDLE_BLOCK: usize = 20 << 20;
 /// Memory that tensors are taken from, given back as a whole.
 pub struct Memory {
     stream: Arc<CudaStream>,
-    blocks: RefCell<Vec<Block>>,
+    blocks: RefCell<Vec<MemoryBlock>>,
 }
 
-struct Block {
+struct MemoryBlock {
     address: u64,
     bytes: usize,
     used: usize,
@@ -50,14 +50,14 @@ impl Memory {
             _ if bytes < LARGE => MIDDLE_BLOCK,
             _ => bytes.next_multiple_of(SMALL_BLOCK),
         };
-        let room = |b: &&mut Block| b.bytes == size && b.bytes - b.used >= bytes;
+        let room = |b: &&mut MemoryBlock| b.bytes == size && b.bytes - b.used >= bytes;
         if let Some(block) = self.blocks.borrow_mut().iter_mut().find(room) {
             block.used += bytes;
             return Ok(block.address + (block.used - bytes) as u64);
         }
         // SAFETY: the block is freed once, when this is dropped.
         let address = unsafe { result::malloc_sync(size) }?;
-        self.blocks.borrow_mut().push(Block { address, bytes: size, used: bytes });
+        self.blocks.borrow_mut().push(MemoryBlock { address, bytes: size, used: bytes });
         Ok(address)
     }
 }

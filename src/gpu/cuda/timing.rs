@@ -8,7 +8,7 @@ use cudarc::driver::{CudaGraph, CudaStream};
 
 use super::error::{CudaError, Result};
 use super::kernel::{Blas, Kernel};
-use super::nvml::{Meter, QUIET_MS};
+use super::nvml::{CardMeter, QUIET_MS};
 use super::tensor::Memory;
 use crate::gpu::device::{Answer, SAMPLES, Work};
 
@@ -35,7 +35,7 @@ pub fn measure<'a>(
     places: &'a [Memory],
     blas: &'a Blas,
     work: &'a Work,
-    meter: Option<&Meter>,
+    meter: Option<&CardMeter>,
     power: bool,
 ) -> Result<Answer> {
     let place = |at: &'a Memory| Placed::new(stream, at, blas, work);
@@ -83,7 +83,7 @@ pub fn measure<'a>(
         // The collectors wait here, so that the first run starts on an idle card.
         stream.synchronize()?;
         let ms = timed(kernel, runs)? / work.copies as f64;
-        let state = meter.map(Meter::state).unwrap_or_default();
+        let state = meter.map(CardMeter::state).unwrap_or_default();
         // NVML told late that the card was still held down: the sample is not of a card at rest.
         let slowed = meter.zip(state.sm_mhz).is_some_and(|(m, mhz)| m.slowed(mhz));
         if work.rested && !rests && slowed && retakes > 0 {

@@ -1,6 +1,6 @@
 //! Which rows of which tables are measured again.
 
-use super::Job;
+use super::Remeasurement;
 use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::{Expr, ExprError};
 use crate::database::catalog::TableFile;
@@ -21,7 +21,7 @@ pub(super) struct Drawn<'a> {
     pub points: Vec<(Point, Option<Band>)>,
 }
 
-impl<'a> Job<'a> {
+impl<'a> Remeasurement<'a> {
     /// The selected tables of systems that the device is.
     pub(super) fn tables(&self, about: &About) -> Result<Vec<&'a TableFile>> {
         let selected = self.options.selection.resolve(self.catalog, None)?;

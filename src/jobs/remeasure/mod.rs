@@ -66,7 +66,7 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
     let source = source::open(&options.root, options.reference.as_deref())?;
     let settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
     let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
-    let job = Job {
+    let job = Remeasurement {
         source: source.as_ref(),
         specs: &settings.specs,
         recipes: Recipes::read(&settings.specs.library)?,
@@ -125,7 +125,7 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
     })
 }
 
-struct Job<'a> {
+struct Remeasurement<'a> {
     source: &'a dyn Source,
     specs: &'a Specs,
     recipes: Recipes,
@@ -133,7 +133,7 @@ struct Job<'a> {
     options: &'a Options,
 }
 
-impl Job<'_> {
+impl Remeasurement<'_> {
     /// Opens the log of what is to be kept, before anything is measured.
     fn log(&self, drawn: &[Drawn<'_>], about: &About) -> Result<Option<Log>> {
         let Some(path) = &self.options.record else { return Ok(None) };

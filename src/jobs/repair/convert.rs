@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Change, Options, Refusal, Refused, Site, disk, restate::Now};
+use super::{DiskChange, Options, Refusal, Refused, Site, disk, restate::Now};
 use crate::base::error::Result;
 use crate::base::exit::Exit;
 use crate::base::reason::Reason;
@@ -39,7 +39,7 @@ pub struct Converted {
     pub conversions: Vec<Conversion>,
     /// Those that do not.
     pub refused: Vec<Refused>,
-    change: Change,
+    change: DiskChange,
 }
 
 /// Converts the text tables selected in memory; nothing is written.
@@ -55,7 +55,7 @@ pub fn run(options: &Options) -> Result<Converted> {
     };
     let made = site.map(|file| file.format == Format::Csv, work);
     let (mut conversions, mut refused) = (Vec::new(), Vec::new());
-    let mut change = Change::default();
+    let mut change = DiskChange::default();
     let tables = made.len();
     for made in made {
         match made {
@@ -124,10 +124,8 @@ fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, Column)> {
     };
     let typed = |(name, column): (String, Column)| match column {
         Column::Int { values, nulls } if fractional(&name) => {
-            let number = |(row, v): (usize, &i64)| match nulls.as_ref().is_some_and(|n| n[row]) {
-                true => f64::NAN,
-                false => *v as f64,
-            };
+            let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls[row]);
+            let number = |(row, v): (usize, &i64)| if is_null(row) { f64::NAN } else { *v as f64 };
             let values = values.iter().enumerate().map(number).collect();
             (name, Column::Float { values, nulls })
         }
@@ -216,9 +214,10 @@ impl Converted {
             out += &format!("{}: left as it is: {}\n", refused.path, refused.why);
         }
         for c in &self.conversions {
-            out += &match c.there {
-                true => format!("{}: {} holds the same cells, the text goes\n", c.path, c.name),
-                false => format!(
+            out += &if c.there {
+                format!("{}: {} holds the same cells, the text goes\n", c.path, c.name)
+            } else {
+                format!(
                     "{}: {} of {} → {}, {} → {} bytes\n",
                     c.path,
                     plural(c.rows, "row"),
@@ -226,7 +225,7 @@ impl Converted {
                     c.name,
                     count(c.before),
                     count(c.after)
-                ),
+                )
             };
         }
         if !out.is_empty() {

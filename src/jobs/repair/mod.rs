@@ -46,14 +46,14 @@ pub struct Refused {
 
 /// Files to write and files to remove, once all of the first are there.
 #[derive(Debug, Default)]
-struct Change {
+struct DiskChange {
     files: Vec<(PathBuf, Vec<u8>)>,
     /// What sidecars say afterwards: several tables may share one.
     sidecars: BTreeMap<PathBuf, String>,
     gone: Vec<PathBuf>,
 }
 
-impl Change {
+impl DiskChange {
     /// Keeps the sidecar beside a table's new file true, where there is one.
     fn restate(&mut self, file: &Path, now: &Now<'_>) -> Result<(), SidecarError> {
         let path = file.with_file_name("collection_meta.yaml");

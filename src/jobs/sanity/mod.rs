@@ -13,6 +13,7 @@ use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, Role, no_database};
+use crate::database::decoded::Decoded;
 use crate::database::diff::{Comparison, Details, State};
 use crate::database::source;
 use crate::findings::Sink;
@@ -44,6 +45,9 @@ pub struct Options {
     pub threads: usize,
 }
 
+/// Bytes of decoded tables that are kept of each side, from the comparison until charts are chosen.
+const KEPT: usize = 16 << 20;
+
 /// Compares a head with its merge base, judges what changed and picks charts of it.
 ///
 /// # Errors
@@ -61,8 +65,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let (before, after) = (Catalog::walk(&base, specs)?, Catalog::walk(head.as_ref(), specs)?);
     let threads = threads::threads(options.threads);
     let (base, head) = (
-        State { source: &base, catalog: &before },
-        State { source: head.as_ref(), catalog: &after },
+        State { source: &base, catalog: &before, decoded: &Decoded::new(KEPT) },
+        State { source: head.as_ref(), catalog: &after, decoded: &Decoded::new(KEPT) },
     );
     let traces = traces::changed(base, head, &TraceSpecs::read(specs)?, &rules, options.charts)?;
     if before.systems.is_empty() && after.systems.is_empty() && traces.files.is_empty() {

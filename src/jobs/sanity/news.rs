@@ -98,6 +98,7 @@ impl News<'_> {
             threads: self.threads,
             ledger: None,
             brings: None,
+            decoded: Some(state.decoded),
         })
     }
 

@@ -7,6 +7,7 @@ use crate::base::error::Result;
 use crate::base::threads;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, TableFile};
+use crate::database::decoded::Decoded;
 use crate::database::diff::State;
 use crate::database::selection::Selection;
 use crate::database::served::Shelf;
@@ -49,7 +50,9 @@ pub fn run(options: &Options) -> Result<Vec<Figure>> {
     };
     let mut tables: Vec<&TableFile> = catalog.tables.iter().collect();
     tables.retain(|t| selected.table(&t.place, &t.table) && is_newest(t));
-    let state = State { source: source.as_ref(), catalog: &catalog };
+    // Each table is looked at once.
+    let decoded = &Decoded::new(0);
+    let state = State { source: source.as_ref(), catalog: &catalog, decoded };
     let threads = threads::threads(options.threads);
     chart::overview(state, &tables, &settings.specs, threads, options.charts)
 }

@@ -148,13 +148,13 @@ pub struct Retype {
     /// As of [`Set`].
     pub column: Vec<String>,
     /// What becomes of it.
-    pub to: Type,
+    pub to: CellType,
 }
 
 /// What becomes of a column.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Type {
+pub enum CellType {
     Text,
     Number,
     Gone,
@@ -313,15 +313,15 @@ impl Fault {
     /// Its sizes.
     pub fn variants(&self) -> impl Iterator<Item = Variant<'_>> {
         let amounts = if self.rows.is_empty() { &[Amount::All][..] } else { &self.rows };
-        let factors: Vec<Option<f64>> = match self.by.is_empty() {
-            true => vec![None],
-            false => self.by.iter().copied().map(Some).collect(),
+        let factors: Vec<Option<f64>> = if self.by.is_empty() {
+            vec![None]
+        } else {
+            self.by.iter().copied().map(Some).collect()
         };
-        let of = move |rows: &Amount| {
+        amounts.iter().flat_map(move |rows| {
             let rows = *rows;
             factors.clone().into_iter().map(move |by| Variant { fault: self, rows, by })
-        };
-        amounts.iter().flat_map(of)
+        })
     }
 }
 

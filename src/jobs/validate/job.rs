@@ -17,6 +17,7 @@ use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::rule::{Rule, Rules};
 use crate::checks::{Brings, CrossContext};
 use crate::database::catalog::{Catalog, TableFile};
+use crate::database::decoded::Decoded;
 use crate::database::ledger::Ledger;
 use crate::database::selection::Selected;
 use crate::database::served::Shelf;
@@ -45,6 +46,8 @@ pub(crate) struct Job<'a> {
     pub ledger: Option<&'a Ledger>,
     /// What a pull request brings to it, where one is judged.
     pub brings: Option<&'a Brings>,
+    /// Tables of it that another stage decoded already, where one did.
+    pub decoded: Option<&'a Decoded>,
 }
 
 /// What judging a state leaves.
@@ -134,9 +137,10 @@ impl Job<'_> {
         shelf: &Shelf<'_>,
         sidecars: &Sidecars,
     ) -> Result<Vec<Finding>> {
-        let (support, sharing) = match self.rules.iter().any(|r| r.check.reads_support()) {
-            true => support::read(self.source, self.catalog),
-            false => Default::default(),
+        let (support, sharing) = if self.rules.iter().any(|r| r.check.reads_support()) {
+            support::read(self.source, self.catalog)
+        } else {
+            Default::default()
         };
         let cross = CrossContext {
             catalog: self.catalog,

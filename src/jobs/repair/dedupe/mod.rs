@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use super::restate::Now;
-use super::{Change, Options, Refused, Site};
+use super::{DiskChange, Options, Refused, Site};
 use crate::base::error::{Error, Result, unknown};
 use crate::base::exit::Exit;
 use crate::base::words::{count, plural};
@@ -19,7 +19,7 @@ use crate::database::catalog::TableFile;
 use crate::database::table::Table;
 use crate::specs::Serves;
 
-pub use plan::{Dropped, Keep, Plan};
+pub use plan::{Dropped, Keep, TablePlan};
 
 /// How repeated measurements are removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,11 +39,11 @@ pub struct Deduped {
     /// Tables looked at.
     pub tables: usize,
     /// Those that repeat a measurement, or a key of the loader's, by path.
-    pub plans: Vec<Plan>,
+    pub plans: Vec<TablePlan>,
     /// Those that cannot be judged or changed.
     pub refused: Vec<Refused>,
     policy: Policy,
-    change: Change,
+    change: DiskChange,
 }
 
 /// Plans what to remove from the tables selected; nothing is written.
@@ -64,7 +64,7 @@ pub fn run(options: &Options, policy: Policy) -> Result<Deduped> {
         made.map_err(|why| Refused { path: file.entry.path.clone(), why })
     };
     let (mut plans, mut refused) = (Vec::new(), Vec::new());
-    let mut change = Change::default();
+    let mut change = DiskChange::default();
     for made in site.map(|_| true, work) {
         match made {
             Ok(None) => {}
@@ -169,7 +169,7 @@ impl Deduped {
         out
     }
 
-    fn tell(&self, plan: &Plan) -> String {
+    fn tell(&self, plan: &TablePlan) -> String {
         let mut out = format!("{}\n", plan.path);
         let mut line = |text: String| out += &format!("  {text}\n");
         if !plan.dropped.is_empty() {
@@ -187,14 +187,13 @@ impl Deduped {
         if plan.disagreeing > 0 {
             let most = format!("up to {:.2}×", plan.worst);
             let keys = plural(plan.disagreeing, "measurement");
-            line(match self.policy.disagreeing {
-                true => {
-                    format!("{keys} among them whose copies differ by more than reruns do, {most}")
-                }
-                false => format!(
+            line(if self.policy.disagreeing {
+                format!("{keys} among them whose copies differ by more than reruns do, {most}")
+            } else {
+                format!(
                     "{keys} kept with all copies: they differ by more than reruns do, {most}; \
                      --disagreeing removes them too"
-                ),
+                )
             });
         }
         if let Some((row, before, after)) = plan.served.first() {

@@ -72,7 +72,7 @@ pub struct Dropped {
 
 /// What is to be done to a table.
 #[derive(Debug)]
-pub struct Plan {
+pub struct TablePlan {
     /// Its path.
     pub path: String,
     /// Its name.
@@ -99,7 +99,7 @@ pub struct Plan {
     pub loader: Serves,
 }
 
-impl Plan {
+impl TablePlan {
     /// Nothing is removed yet.
     fn new(file: &TableFile, rows: usize, loader: Serves) -> Self {
         Self {
@@ -141,7 +141,7 @@ pub(super) fn plan(
     file: &TableFile,
     policy: &Policy,
     seen: &dyn Fn(&Table),
-) -> Result<Option<(Plan, Option<Rewrite>)>, Refusal> {
+) -> Result<Option<(TablePlan, Option<Rewrite>)>, Refusal> {
     let (bytes, table) = site.read(file)?;
     seen(&table);
     let specs = &site.settings.specs;
@@ -160,9 +160,9 @@ pub(super) fn plan(
         let band = specs.noise.at(&file.table, &file.place.backend, latency);
         band.map_or(1.0, |b| b.p99)
     };
-    let mut plan = Plan::new(file, table.rows, spec.serves);
+    let mut plan = TablePlan::new(file, table.rows, spec.serves);
     for rows in &groups {
-        plan.drop_copies(&Copies::compare(&table, rows, &latencies, noise), policy);
+        plan.drop_copies(&CopyGroup::compare(&table, rows, &latencies, noise), policy);
     }
     plan.dropped.sort_by_key(|d| d.row);
     let mut keep = vec![true; table.rows];
@@ -178,8 +178,8 @@ pub(super) fn plan(
     Ok(reported.then_some((plan, rewrite)))
 }
 
-/// Copies of one measurement.
-struct Copies<'a> {
+/// CopyGroup of one measurement.
+struct CopyGroup<'a> {
     table: &'a Table,
     /// In file order.
     rows: &'a [usize],
@@ -190,7 +190,7 @@ struct Copies<'a> {
     disagree: bool,
 }
 
-impl<'a> Copies<'a> {
+impl<'a> CopyGroup<'a> {
     /// Compares copies; `noise` is the most that reruns of a latency differ by.
     fn compare(
         table: &'a Table,
@@ -209,10 +209,10 @@ impl<'a> Copies<'a> {
     }
 }
 
-impl Plan {
-    /// Drops all copies of a measurement but the one that the policy keeps. Copies that disagree stay,
+impl TablePlan {
+    /// Drops all copies of a measurement but the one that the policy keeps. CopyGroup that disagree stay,
     /// unless the policy drops them too.
-    fn drop_copies(&mut self, copies: &Copies<'_>, policy: &Policy) {
+    fn drop_copies(&mut self, copies: &CopyGroup<'_>, policy: &Policy) {
         if copies.disagree {
             self.disagreeing += 1;
             self.worst = self.worst.max(copies.spread);
