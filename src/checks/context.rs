@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use super::compare::levels::{Levels, levels};
 use crate::base::reason::Reason;
+use crate::checks::compare::relative_latency::{RelativeLatencies, relative_latencies};
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
@@ -64,6 +64,16 @@ pub struct SystemContext<'a> {
     pub specs: &'a Specs,
 }
 
+/// The waivers of a file under judgement.
+pub struct WaiverContext<'a> {
+    /// Their file.
+    pub path: &'a str,
+    /// Those past their date, in words.
+    pub expired: &'a [String],
+    /// Those that match nothing, in words.
+    pub unused: &'a [String],
+}
+
 /// All tables against each other.
 pub struct CrossContext<'a> {
     /// All files.
@@ -88,8 +98,8 @@ pub struct CrossContext<'a> {
     /// Which of two tables came to its place later: `Greater` for the first, none where nothing
     /// tells. It walks the history, so it is asked for the few that matter.
     pub age: &'a (dyn Fn(&TableFile, &TableFile) -> Option<Ordering> + Sync),
-    /// Levels of slices by the points they take, for the rules that share them.
-    pub levels: Mutex<BTreeMap<usize, Arc<BTreeMap<String, Levels>>>>,
+    /// Relative latencies by the points that they take, for the rules that share them.
+    pub relative: Mutex<BTreeMap<usize, Arc<BTreeMap<String, RelativeLatencies>>>>,
     /// What is known of tables and models, and how far honest reruns differ.
     pub specs: &'a Specs,
     /// Which rows a pull request brings, where one is judged.
@@ -134,10 +144,13 @@ impl CrossContext<'_> {
         self.judged.contains(file.entry.path.as_str())
     }
 
-    /// The level of each table's slices over their siblings', from `points` shared points up.
-    pub(super) fn levels(&self, points: usize) -> Arc<BTreeMap<String, Levels>> {
-        let mut known = self.levels.lock().unwrap_or_else(|e| e.into_inner());
-        let compute = || Arc::new(levels(self.catalog, self.sketches, points));
+    /// The latency of each table's slices over their peers', from `points` shared points up.
+    pub(super) fn relative_latencies(
+        &self,
+        points: usize,
+    ) -> Arc<BTreeMap<String, RelativeLatencies>> {
+        let mut known = self.relative.lock().unwrap_or_else(|e| e.into_inner());
+        let compute = || Arc::new(relative_latencies(self.catalog, self.sketches, points));
         known.entry(points).or_insert_with(compute).clone()
     }
 

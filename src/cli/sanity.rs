@@ -39,7 +39,7 @@ pub struct Sanity {
     /// Write a comment for the pull request, in Markdown, of at most 65,536 characters.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output_md_file: Option<PathBuf>,
-    /// Write charts of what changed most to a folder, as SVG and PNG.
+    /// Write charts of what changed most to a folder, as SVG.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
     /// Charts to draw, at most.
@@ -122,16 +122,17 @@ impl Sanity {
             eprintln!("perfdb-gate: the smoke command failed: {}", clean(&smoke.ended));
             outcome.verdict = Verdict::Failed;
         }
+        let view = report.view(outcome);
         let folder = self.output_dir.as_deref();
         let mut outputs = Outputs::default();
         if let Some(path) = &self.output_md_file {
             let extras = comment::Extras { figures: &figures, folder, smoke: smoke.as_ref() };
-            outputs.add(path, comment::render(&report, outcome, extras)?);
+            outputs.add(path, comment::render(&view, extras)?);
         }
         if let Some(folder) = folder {
             outputs.charts(folder, &drawings);
         }
-        outputs.report(&report, &drawings, outcome, &self.output, terminal)?;
+        outputs.report(&view, &drawings, &self.output, terminal)?;
         outputs.write()?;
         Ok(outcome.verdict.exit())
     }

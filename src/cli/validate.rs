@@ -114,7 +114,7 @@ impl Validate {
         if let Some(n) = gate.draw {
             report.draw(n as usize, gate.seed);
         }
-        outputs.report(&report, &[], outcome, &self.output, terminal)?;
+        outputs.report(&report.view(outcome), &[], &self.output, terminal)?;
         outputs.write()?;
         Ok(outcome.verdict.exit())
     }

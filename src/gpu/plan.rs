@@ -84,7 +84,8 @@ impl Plan {
     /// What is wrong with the content, beyond its form.
     pub fn fault(&self) -> Option<String> {
         let Some(first) = self.grid.first() else { return Some("the grid has no part".into()) };
-        let names = |part: &BTreeMap<String, Vec<GridCell>>| part.keys().cloned().collect::<Vec<_>>();
+        let names =
+            |part: &BTreeMap<String, Vec<GridCell>>| part.keys().cloned().collect::<Vec<_>>();
         if self.grid.iter().any(|part| names(part) != names(first)) {
             return Some("all parts of the grid have the same columns".into());
         }

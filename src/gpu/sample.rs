@@ -52,7 +52,12 @@ pub struct DrawnRows {
 
 /// Draws `count` rows, or all there are: the same number from each slice, and within a slice from
 /// each decile, as near as may be.
-pub fn draw(strata: &[Stratum], count: usize, seed: u64, fits: impl Fn(usize) -> bool) -> DrawnRows {
+pub fn draw(
+    strata: &[Stratum],
+    count: usize,
+    seed: u64,
+    fits: impl Fn(usize) -> bool,
+) -> DrawnRows {
     let mut random = Random::new(seed);
     let mut left: Vec<Vec<usize>> = strata.iter().map(|s| s.rows.clone()).collect();
     left.iter_mut().for_each(|rows| random.shuffle(rows));

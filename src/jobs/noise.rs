@@ -155,7 +155,8 @@ impl Repeats {
         let mut signed: Vec<f64> = self.pairs.iter().map(|(a, b)| (b / a).ln()).collect();
         signed.sort_by(f64::total_cmp);
         let quantile = |sorted: &[f64], share| nearest_rank(sorted, share).unwrap_or_default();
-        let (gap, typical, tail) = (quantile(&signed, 0.5), quantile(&spreads, 0.5), quantile(&spreads, 0.95));
+        let (gap, typical, tail) =
+            (quantile(&signed, 0.5), quantile(&spreads, 0.5), quantile(&spreads, 0.95));
         if gap.abs() > typical / 2.0 {
             let by = (gap.exp() - 1.0) * 100.0;
             return Some(format!("the second run differs by {by:+.1} % throughout"));

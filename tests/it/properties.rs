@@ -73,7 +73,7 @@ fn written(rows: &[Row], writer: Writer) -> Table {
         columns.reverse();
     }
     let named = if writer.views { ArrowDataType::Utf8View } else { ArrowDataType::LargeUtf8 };
-    let bytes = common::parquet::written(&columns, writer.group, named);
+    let bytes = crate::common::parquet::written(&columns, writer.group, named);
     Table::decode(&bytes, Format::Parquet, &text).unwrap()
 }
 

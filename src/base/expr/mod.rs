@@ -5,7 +5,7 @@
 //! system's fields as `gpu.mem_bw` and so on:
 //!
 //! ```
-//! use perfdb_gate::expr::Expr;
+//! use perfdb_gate::base::expr::Expr;
 //! let kv: Expr = "CASE WHEN num_key_value_heads = num_heads THEN 0 ELSE num_key_value_heads END"
 //!     .parse()
 //!     .unwrap();

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketch;
+use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Place, TableFile};
 use crate::findings::Finding;
@@ -37,10 +39,10 @@ const SAME_FACTOR: f64 = 1e-9;
 /// Points that are compared first.
 const SAMPLE: usize = 64;
 
-impl Copies {
+impl Judge for Copies {
     /// One finding for each pair of tables that hold the same measurements, on the one that names
     /// another device, framework or version than its place, else on the one that came later.
-    pub fn check(&self, rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut by_table: BTreeMap<&str, Vec<(&TableFile, &Sketch)>> = BTreeMap::new();
         for file in &at.catalog.tables {
             // What has fewer points than a copy must share is none, and there may be many such.
@@ -65,7 +67,7 @@ impl Copies {
                 }
             }
         }
-        found
+        Ok(found)
     }
 }
 

@@ -6,9 +6,11 @@ use std::collections::{BTreeMap, HashMap};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::base::expr::ExprError;
 use crate::base::words::{count, names, plural};
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Apart, Slice};
+use crate::checks::judge::{Found, Inputs, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::table::number_json;
@@ -17,7 +19,7 @@ use crate::findings::{EXAMPLES, Example, Finding, Severity};
 /// When a point stands out.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Standout {
+struct Standout {
     /// Factor over (or under) every neighbour that few points exceed.
     factor: f64,
     /// How many times the tail of honest reruns, by logarithm, the factor has to exceed, too.
@@ -25,16 +27,50 @@ pub struct Standout {
     /// Latency in ms that the slower side must reach; below it the timer explains much.
     floor_ms: f64,
     /// Factor from which on a point at the same key elsewhere stands out as well.
-    pub(in crate::checks) recurs: f64,
+    recurs: f64,
+}
+
+/// Points slower than both neighbours along every axis.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Spikes(Standout);
+
+/// Points faster than both neighbours along every axis.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Drops(Standout);
+
+impl Judge for Spikes {
+    fn needs(&self) -> Inputs {
+        self.0.needs()
+    }
+
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+        Ok(self.0.check(rule, at, true))
+    }
+}
+
+impl Judge for Drops {
+    fn needs(&self) -> Inputs {
+        self.0.needs()
+    }
+
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+        Ok(self.0.check(rule, at, false))
+    }
 }
 
 /// Where a key stands out: table, key, spike or drop → places and latencies.
 type Elsewhere<'a> = HashMap<(&'a str, u64, bool), Vec<(&'a TableFile, f64)>>;
 
 impl Standout {
+    fn needs(&self) -> Inputs {
+        Inputs { outliers: Some(self.recurs), ..Inputs::default() }
+    }
+
     /// One finding for each table with points that stand out; an info where all of them do so
     /// elsewhere, too.
-    pub fn check(&self, rule: &Rule, at: &CrossContext<'_>, spike: bool) -> Vec<Finding> {
+    fn check(&self, rule: &Rule, at: &CrossContext<'_>, spike: bool) -> Vec<Finding> {
         let mut elsewhere = Elsewhere::new();
         let sketched = |f: &TableFile| at.sketches.by_path.get(&f.entry.path);
         for file in &at.catalog.tables {

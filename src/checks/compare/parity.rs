@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::base::expr::ExprError;
 use crate::base::words::{count, plural};
 use crate::checks::CrossContext;
 use crate::checks::compare::gaps::{keys, points_by_slice};
 use crate::checks::compare::sketch::{Sketch, Slice};
+use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
@@ -42,13 +44,15 @@ struct Thin<'a> {
     share: f64,
 }
 
-impl Shares {
+impl Judge for Shares {
     /// One finding for each table that has far less than every reference, as a whole or of slices.
-    pub fn check(&self, rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let judged = at.catalog.tables.iter().filter(|f| at.judged(f));
-        judged.filter_map(|file| self.finding(rule, at, file)).collect()
+        Ok(judged.filter_map(|file| self.finding(rule, at, file)).collect())
     }
+}
 
+impl Shares {
     fn finding(&self, rule: &Rule, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
         let case = Case::new(at, file)?;
         let references: Vec<(&str, usize)> =

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::base::expr::{Expr, ExprError};
 use crate::base::words::{names, plural};
 use crate::checks::CrossContext;
+use crate::checks::judge::{Found, Inputs, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Place, SystemFile, TableFile};
 use crate::database::support::{Claim, Matrix};
@@ -54,9 +55,13 @@ struct Case<'a> {
     there: BTreeSet<Release<'a>>,
 }
 
-impl Needs {
+impl Judge for Needs {
+    fn needs(&self) -> Inputs {
+        Inputs { support_matrices: true, ..Inputs::default() }
+    }
+
     /// One finding for each matrix that its system's data contradicts.
-    pub fn check(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Vec<Finding>, ExprError> {
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut found = Vec::new();
         for (name, (entry, matrix)) in at.support {
             let Some(system) = at.catalog.systems.get(name).filter(|_| whole(at, name)) else {
@@ -86,7 +91,9 @@ impl Needs {
         }
         Ok(found)
     }
+}
 
+impl Needs {
     /// What passes from silicon although the tables for it are not served.
     fn without_tables(&self, case: &Case<'_>) -> Result<Vec<Told>, ExprError> {
         // What is looked up depends on the architecture alone, and a matrix has many models of one.

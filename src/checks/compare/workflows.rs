@@ -5,8 +5,10 @@ use std::str::FromStr;
 
 use pep440_rs::Version;
 
+use crate::base::expr::ExprError;
 use crate::base::words::{names, plural};
 use crate::checks::CrossContext;
+use crate::checks::judge::{Found, Inputs, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Place, TableFile};
 use crate::findings::Finding;
@@ -24,9 +26,18 @@ struct Newest<'a> {
 /// Rows that a model looks up and nothing serves: the first of each alternative.
 type Lack<'a> = Vec<&'a Shape>;
 
-/// One finding for the newest version of each backend that cannot plan some model.
-pub fn check(rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
-    newest(at).iter().filter_map(|newest| newest.check(rule)).collect()
+/// Default models that cannot be planned.
+pub struct Workflows;
+
+impl Judge for Workflows {
+    fn needs(&self) -> Inputs {
+        Inputs { plans: true, ..Inputs::default() }
+    }
+
+    /// One finding for the newest version of each backend that cannot plan some model.
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+        Ok(newest(at).iter().filter_map(|newest| newest.finding(rule)).collect())
+    }
 }
 
 /// The newest version of each backend of each system that holds tables, where all of it is judged:
@@ -59,7 +70,7 @@ fn newest<'a>(at: &'a CrossContext<'a>) -> Vec<Newest<'a>> {
 }
 
 impl<'a> Newest<'a> {
-    fn check(&self, rule: &Rule) -> Option<Finding> {
+    fn finding(&self, rule: &Rule) -> Option<Finding> {
         let serves = |table: &str| {
             let known = self.at.specs.tables.contains_key(table);
             known.then(|| self.sources(table).next().is_some())

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::base::expr::{ExprError, Scope};
 use crate::base::words::plural;
 use crate::checks::RowContext;
+use crate::checks::judge::{Found, Judge};
 use crate::database::table::number_json;
 use crate::findings::{EXAMPLES, Finding, Half, Severity};
 use crate::specs::system::L2_CACHE;
@@ -29,9 +30,9 @@ struct Below {
     points: Vec<(f64, usize)>,
 }
 
-impl Margins {
+impl Judge for Margins {
     /// Rows below one of the table's bounds; an error where the bound is certain.
-    pub fn check(&self, rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let mut below = Vec::new();
         for bound in &rows.at.spec.bounds {
             below.extend(self.below(rows, bound)?);
@@ -45,7 +46,9 @@ impl Margins {
         };
         Ok(rows.halves().filter_map(half).collect())
     }
+}
 
+impl Margins {
     fn below(
         &self,
         rows: &RowContext<'_>,

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{count, plural};
 use crate::checks::RowContext;
+use crate::checks::judge::{Found, Judge};
 use crate::database::table::{Keys, TableScope, number_json};
 use crate::findings::{EXAMPLES, Example, Finding, Half, Severity};
 use crate::specs::{ColumnKind, KeyPart, Serves};
@@ -35,9 +36,9 @@ struct Group {
     beyond_noise: bool,
 }
 
-impl Conflict {
+impl Judge for Conflict {
     /// Rows whose key an earlier row has.
-    pub fn check(&self, rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let spec = rows.at.spec;
         let Some(keys) = rows.at.keys else { return Ok(Vec::new()) };
         let scope = rows.scope();
@@ -60,7 +61,9 @@ impl Conflict {
         };
         Ok(rows.halves().filter_map(half).collect())
     }
+}
 
+impl Conflict {
     fn group(
         &self,
         rows: &RowContext<'_>,

@@ -1,6 +1,8 @@
 //! Columns against the table's spec.
 
+use crate::base::expr::ExprError;
 use crate::checks::RowContext;
+use crate::checks::judge::{Found, Judge};
 use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Finding, Severity};
 use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, measured_unit};
@@ -8,8 +10,17 @@ use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, measured_unit};
 /// Columns that the message tells; the evidence has all.
 const SHOWN: usize = 30;
 
+/// Columns are missing, unknown or of the wrong type.
+pub struct Header;
+
+impl Judge for Header {
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        Ok(columns(rows).into_iter().collect())
+    }
+}
+
 /// One finding with all that is wrong with the columns, as bad as the worst of it.
-pub fn check(rows: &RowContext<'_>) -> Option<Finding> {
+fn columns(rows: &RowContext<'_>) -> Option<Finding> {
     let spec = rows.at.spec;
     if spec.inferred {
         let text = |(name, column): &(&str, &Column)| {

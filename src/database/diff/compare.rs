@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::class::{Class, Facts};
 use super::pairs::{Pair, pairs};
 use super::ratios::Sides;
 use super::{Details, Diff, FileDiff, RowDiff, Status, TableDiff};
@@ -170,6 +171,9 @@ impl Comparison<'_> {
             head_rows: None,
             rows: Some(RowDiff::default()),
             ratios: None,
+            class: Some(Class::Move),
+            served: None,
+            columns_changed: Vec::new(),
             fault: None,
         };
         if pair.same_bytes {
@@ -211,12 +215,23 @@ impl Comparison<'_> {
             };
             let latencies = sides.latencies(&rows.changed).map_err(failed)?;
             diff.ratios = sides.sum_up(&rows.changed, &latencies).map_err(failed)?;
+            diff.served = sides.served().map_err(failed)?;
+            diff.columns_changed = sides.columns_changed(&rows, diff.served.as_ref());
+            diff.class = Some(
+                Facts {
+                    status: diff.status,
+                    rows: &rows,
+                    served: diff.served.as_ref(),
+                    latency_changed: sides.changes_latency(&diff.columns_changed),
+                }
+                .class(),
+            );
             if let Some(details) = self.details {
                 details.write(shown, sides.tables, &rows, &latencies)?;
             }
             diff.rows = Some(rows);
         } else {
-            diff.rows = None;
+            (diff.rows, diff.class) = (None, None);
         }
         Ok(diff)
     }

@@ -5,18 +5,22 @@
 //! latency is summed up in [`ratios`], and [`detail`] writes the rows themselves.
 
 mod cells;
+mod class;
 mod compare;
 mod detail;
 mod pairs;
 mod ratios;
 mod rows;
+mod served;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+pub use class::Class;
 pub use compare::{Comparison, State};
 pub use detail::Details;
 pub use ratios::{FAR, Ratios};
 pub use rows::RowDiff;
+pub use served::{AttributeChange, ServedDiff, SliceDiff};
 
 use crate::base::words::{count, plural};
 use crate::database::catalog::{Place, Role};
@@ -67,6 +71,13 @@ pub struct TableDiff {
     pub rows: Option<RowDiff>,
     /// Latency of the changed rows, head over base; none where no row has both.
     pub ratios: Option<Ratios>,
+    /// What kind of change it is; none where one side cannot be read.
+    pub class: Option<Class>,
+    /// What the loader serves of it before and after; none where one side was not read, or where no
+    /// loader's key is known.
+    pub served: Option<ServedDiff>,
+    /// Columns that are there on one side only, or of which a row that stays holds something else.
+    pub columns_changed: Vec<String>,
     /// Which side cannot be read, and why. Of a base that cannot, all rows of the head are added.
     pub fault: Option<String>,
 }
@@ -140,6 +151,29 @@ impl Diff {
             parts.push(format!("other files: {counts}"));
         }
         if parts.is_empty() { "nothing changed".to_owned() } else { parts.join("; ") }
+    }
+}
+
+impl Diff {
+    /// What kind of change all of it is.
+    pub fn class(&self) -> Class {
+        Class::of_all(self.tables.iter().filter_map(|table| table.class))
+    }
+
+    /// Columns that changed in any table, sorted.
+    pub fn columns_changed(&self) -> BTreeSet<&str> {
+        self.tables.iter().flat_map(|t| &t.columns_changed).map(String::as_str).collect()
+    }
+
+    /// Attributes that changed in any table, sorted.
+    pub fn attributes_changed(&self) -> BTreeSet<&str> {
+        let served = self.tables.iter().filter_map(|t| t.served.as_ref());
+        served.flat_map(|s| &s.attributes).map(|a| a.column.as_str()).collect()
+    }
+
+    /// What is served of all tables before and after.
+    pub fn served(&self) -> ServedDiff {
+        ServedDiff::sum(self.tables.iter().filter_map(|t| t.served.as_ref()))
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Sides<'a> {
 }
 
 impl<'a> Sides<'a> {
-    fn scope(&self, file: &'a TableFile, table: &'a Table) -> TableScope<'a> {
+    pub fn scope(&self, file: &'a TableFile, table: &'a Table) -> TableScope<'a> {
         TableScope::new(table, self.spec, &file.place, None, self.lookups)
     }
 

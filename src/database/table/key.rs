@@ -61,6 +61,18 @@ impl<'a> Keys<'a> {
         })
     }
 
+    /// A row's texts by the names of their parts: the slice that it belongs to.
+    pub fn texts(&self, row: usize) -> Vec<(String, String)> {
+        let text = |(name, value): &(&'a str, Value<'a>)| match value {
+            Value::Text(codes, dict) => {
+                let text = dict.get(codes.get(row) as usize).map_or("", |text| text);
+                Some(((*name).to_owned(), text.to_owned()))
+            }
+            Value::Number(_) | Value::Bool(_) => None,
+        };
+        self.parts.iter().filter_map(text).collect()
+    }
+
     /// A part's numbers, one a row; none where it holds names or flags.
     pub fn numbers(&self, part: usize) -> Option<&Vals<'a, f64>> {
         match &self.parts.get(part)?.1 {

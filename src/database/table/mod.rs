@@ -123,7 +123,8 @@ impl Column {
             Self::Float { values, nulls } => size_of_val(&values[..]) + flags(nulls),
             Self::Bool { values, nulls } => size_of_val(&values[..]) + flags(nulls),
             Self::Text { codes, dict, .. } => {
-                size_of_val(&codes[..]) + size_of_val(&dict[..])
+                size_of_val(&codes[..])
+                    + size_of_val(&dict[..])
                     + dict.iter().map(|text| text.len()).sum::<usize>()
             }
             Self::Other(name) => name.len(),

@@ -29,7 +29,12 @@ impl Lt {
     }
 
     /// Asks for an algorithm; the library refuses shapes that its kernels do not have.
-    pub fn plan<'a>(&self, memory: &'a Memory, work: &Work, workspace: usize) -> Result<ScaledProduct<'a>> {
+    pub fn plan<'a>(
+        &self,
+        memory: &'a Memory,
+        work: &Work,
+        workspace: usize,
+    ) -> Result<ScaledProduct<'a>> {
         let (m, n, k) = (work.size("m"), work.size("n"), work.size("k"));
         let (wide, narrow) =
             (sys::cudaDataType_t::CUDA_R_16BF, sys::cudaDataType_t::CUDA_R_8F_E4M3);

@@ -215,7 +215,8 @@ impl Log {
     ///
     /// When nothing was measured, the rows are no table's, or a file cannot be written.
     pub fn finish(&self, spec: &TableSpec, origin: &Origin<'_>) -> Result<Written> {
-        let measured: Vec<&LogPoint> = self.points.values().filter(|p| p.answer.is_some()).collect();
+        let measured: Vec<&LogPoint> =
+            self.points.values().filter(|p| p.answer.is_some()).collect();
         if measured.is_empty() {
             let why = self.points.values().find_map(|p| p.error.as_deref());
             return Err(Error::new(

@@ -1,7 +1,7 @@
 //! How well the gate gates: known faults planted in copies of real tables, judged by the real checks.
 //!
 //! The copy is in memory ([`overlay`]): a source whose changed files are those that were planted. Faults
-//! are data ([`fault`], `rules/faults.yaml`). Tables of different names do not see each other, so one
+//! are data ([`fault`], `src/jobs/selftest/faults.yaml`). Tables of different names do not see each other, so one
 //! run judges as many faults as there are names ([`rounds`]); of tables without a fault the clean
 //! state's sketches serve. A finding counts as [`score`] says.
 
@@ -145,7 +145,7 @@ fn job<'a>(
     Ok(Job {
         source,
         selected: selection.resolve(catalog, None)?,
-        rules: rules.choose(&[], &[], &|c| !c.judges_traces())?,
+        rules: rules.choose(&[], &[], &|c| !c.needs().traces)?,
         all_rules: rules,
         catalog,
         specs,

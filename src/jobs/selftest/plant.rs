@@ -209,7 +209,11 @@ impl Injector<'_> {
         let bytes = self.source.read(&file.entry).ok()?;
         let there = self.catalog.tables.iter().any(|t| t.entry.path == path);
         (spec.family != family && !there).then(|| Planted {
-            changes: [(file.entry.path.clone(), FileChange::Gone), (path, FileChange::Bytes(bytes))].into(),
+            changes: [
+                (file.entry.path.clone(), FileChange::Gone),
+                (path, FileChange::Bytes(bytes)),
+            ]
+            .into(),
             ..Planted::default()
         })
     }

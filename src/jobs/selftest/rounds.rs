@@ -13,8 +13,8 @@ use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::base::random::Random;
 use crate::base::reason::Reason;
-use crate::checks::Brings;
 use crate::checks::compare::sketch::Sketches;
+use crate::checks::{Brings, WaiverContext};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::findings::Subject;
 use crate::findings::waiver::Waivers;
@@ -225,7 +225,8 @@ fn judge(
     let catalog = Catalog::read(&source, clean.specs)?;
     let mut judged: BTreeSet<&str> =
         tables.iter().map(|i| clean.catalog.tables[*i].entry.path.as_str()).collect();
-    judged.extend(round.injections.iter().flat_map(|p| p.planted.changes.keys().map(String::as_str)));
+    judged
+        .extend(round.injections.iter().flat_map(|p| p.planted.changes.keys().map(String::as_str)));
     let against: Vec<usize> = (0..catalog.tables.len())
         .filter(|i| judged.contains(catalog.tables[*i].entry.path.as_str()))
         .collect();
@@ -248,7 +249,8 @@ fn judge(
         .clone()
         .of_state(|path| (there.contains(path) && !gone.contains(path)).then(|| path.to_owned()));
     let rows = |file: &TableFile| {
-        let injection = round.injections.iter().find(|p| p.planted.changes.contains_key(&file.entry.path));
+        let injection =
+            round.injections.iter().find(|p| p.planted.changes.contains_key(&file.entry.path));
         injection.and_then(|p| p.planted.brought.clone())
     };
     let brings = Brings {
@@ -284,7 +286,9 @@ fn is_new(clean: &Clean<'_>, finding: &Finding) -> bool {
 /// Waivers are judged by what came of applying them to the clean state's findings.
 fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) -> Result<()> {
     let path = ".perfdb-gate/waivers.yaml";
-    let failed = |why: Reason| Error::new(format!("{path}: {why}"), "it is in rules/faults.yaml");
+    let failed = |why: Reason| {
+        Error::new(format!("{path}: {why}"), "it is in src/jobs/selftest/faults.yaml")
+    };
     let waivers = Waivers::parse(path, text).map_err(failed)?;
     let mut findings = clean.findings.to_vec();
     // Any day will do for waivers that ended long ago, or end in a thousand years.
@@ -293,10 +297,9 @@ fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) ->
     let rules: Vec<std::sync::Arc<crate::checks::rule::Rule>> =
         clean.rules.all().cloned().collect();
     let unused = applied.unused_by(&|id| clean.rules.contains(id), &|id| clean.rules.contains(id));
-    let told = rules
-        .iter()
-        .filter_map(|r| r.check.waivers(r, path, &applied.expired, &unused))
-        .collect::<Vec<_>>();
+    let context = WaiverContext { path, expired: &applied.expired, unused: &unused };
+    let told: Vec<Finding> =
+        rules.iter().filter_map(|r| r.check.judge().waivers(r, &context)).collect();
     scores.waivers(number, &told);
     Ok(())
 }

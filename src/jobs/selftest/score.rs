@@ -124,7 +124,7 @@ impl Scores {
             tables,
             rows,
             // Faults are planted in databases; traces are none.
-            rules: rules.all().filter(|r| !r.check.judges_traces()).map(rule).collect(),
+            rules: rules.all().filter(|r| !r.check.needs().traces).map(rule).collect(),
             always: faults.always.iter().cloned().collect(),
             ..Self::default()
         }
@@ -296,11 +296,11 @@ enum Reach {
 }
 
 /// Whether an injected fault and a finding are related in some way.
-type Relation = fn(&Injection<'_>, &Finding) -> bool;
+type Relation<'a> = fn(&Injection<'a>, &Finding) -> bool;
 
 /// The injection that a finding is attributed to: the nearest, the first of several as near.
-fn owner(injections: &[Injection<'_>], finding: &Finding) -> Option<(usize, Reach)> {
-    let first = |is_related: Relation| injections.iter().position(|i| is_related(i, finding));
+fn owner<'a>(injections: &[Injection<'a>], finding: &Finding) -> Option<(usize, Reach)> {
+    let first = |is_related: Relation<'a>| injections.iter().position(|i| is_related(i, finding));
     // A version that takes rows from a table that is gone says so, and no path is the donor's.
     if finding.table.is_none()
         && first(Injection::has_path_of).is_none()
@@ -308,7 +308,7 @@ fn owner(injections: &[Injection<'_>], finding: &Finding) -> Option<(usize, Reac
     {
         return Some((at, Reach::Elsewhere));
     }
-    let nearest_first: [Relation; 5] = [
+    let nearest_first: [Relation<'a>; 5] = [
         Injection::has_path_of,
         Injection::is_table_of,
         Injection::is_twin_of,

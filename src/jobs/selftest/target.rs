@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::draft::{Draft, coded, texts};
-use super::fault::{Amount, Retype, Set, CellType};
+use super::fault::{Amount, CellType, Retype, Set};
 use crate::base::expr::{ExprError, Lookup, Scope, Vals, Value};
 use crate::base::random::Random;
 use crate::checks::compare::sketch::Slice;

@@ -179,8 +179,7 @@ fn gather(options: &Options, looked: &Looked<'_>) -> Result<Status> {
         ));
     };
     let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    let is_selected =
-        |place: &&Place| place.system == *system && looked.job.selected.place(place);
+    let is_selected = |place: &&Place| place.system == *system && looked.job.selected.place(place);
     for place in catalog.dirs.values().map(|d| &d.place).filter(is_selected) {
         versions.entry(&place.backend).or_default().insert(&place.version);
     }

@@ -107,7 +107,7 @@ pub(crate) fn judged<R>(
     let job = Job {
         source: source.as_ref(),
         selected,
-        rules: settings.rules.choose(&options.only, &options.skip, &|c| !c.judges_traces())?,
+        rules: settings.rules.choose(&options.only, &options.skip, &|c| !c.needs().traces)?,
         catalog: &catalog,
         all_rules: &settings.rules,
         specs,

@@ -68,19 +68,22 @@ impl Job<'_> {
         let place = &file.place;
         let system = self.system(&place.system);
         let lookups = &self.specs.lookups;
-        let scope =
-            table.as_deref().ok().map(|table| TableScope::new(table, &spec, place, system, lookups));
+        let scope = table
+            .as_deref()
+            .ok()
+            .map(|table| TableScope::new(table, &spec, place, system, lookups));
         let keys = match &scope {
             Some(scope) if !spec.key.is_empty() => Some(Keys::new(&spec.key, scope)?),
             _ => None,
         };
+        let needs = self.needs();
         let sketch = match (&scope, &keys) {
-            (Some(scope), Some(keys)) => Some(Sketch::of(keys, scope, self.apart(), named)?),
+            (Some(scope), Some(keys)) => Some(Sketch::of(keys, scope, needs.outliers, named)?),
             (Some(scope), None) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
             (None, _) => None,
         };
         let held = match &scope {
-            Some(scope) if self.plans() => rows_held(&self.specs.workflows, &file.table, scope)?,
+            Some(scope) if needs.plans => rows_held(&self.specs.workflows, &file.table, scope)?,
             _ => Vec::new(),
         };
         let context = TableContext {
@@ -97,7 +100,7 @@ impl Job<'_> {
         let mut findings = Vec::new();
         for rule in rules {
             findings.extend(rule.check.table(rule, &context)?);
-            findings.extend(rule.check.placement(rule, file, &spec));
+            findings.extend(rule.check.judge().placement(rule, file, &spec));
         }
         Ok(JudgedTable { sketch, held, findings })
     }
@@ -122,26 +125,16 @@ impl Job<'_> {
     /// In how many ways a table's rows name another origin than its place.
     pub(super) fn foreign(&self, file: &TableFile, sidecars: &Sidecars) -> usize {
         let rules: Vec<_> =
-            self.all_rules.all().filter(|r| r.check.tells_origin()).cloned().collect();
+            self.all_rules.all().filter(|r| r.check.needs().origin).cloned().collect();
         let counts = |f: &&Finding| f.severity != Severity::Info;
         self.table(file, sidecars, &rules, false)
             .map_or(0, |judged| judged.findings.iter().filter(counts).count())
-    }
-
-    /// From what factor on points that stand out are kept, where a rule looks at them.
-    fn apart(&self) -> Option<f64> {
-        self.rules.iter().filter_map(|r| r.check.apart()).reduce(f64::min)
     }
 
     fn system(&self, name: &str) -> Option<&System> {
         let file = self.catalog.systems.get(name)?;
         // Rows of a system whose YAML is broken are still judged by what is known of it.
         file.system.as_ref().ok().or_else(|| self.specs.systems.get(name))
-    }
-
-    /// Whether a rule asks what default models find.
-    fn plans(&self) -> bool {
-        self.rules.iter().any(|r| r.check.plans())
     }
 
     /// Rows of a table that was not sketched; none where it cannot be read.

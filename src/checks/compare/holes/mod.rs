@@ -22,6 +22,7 @@ use crate::checks::CrossContext;
 use crate::checks::compare::blocks::{self, Search, State};
 use crate::checks::compare::gaps::{Compared, Reference};
 use crate::checks::compare::sketch::Sketch;
+use crate::checks::judge::{Found, Inputs, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
@@ -58,9 +59,13 @@ struct Told<'a> {
     explained: BTreeMap<Excuse<'a>, usize>,
 }
 
-impl Size {
+impl Judge for Size {
+    fn needs(&self) -> Inputs {
+        Inputs { keys: true, ..Inputs::default() }
+    }
+
     /// One finding for each table that lacks what its references have.
-    pub fn check(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Vec<Finding>, ExprError> {
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut found = Vec::new();
         for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
             let Some(case) = Case::new(at, file) else { continue };

@@ -13,8 +13,10 @@ use serde::Deserialize;
 
 use self::digits::{Digits, is_whole, usual_digits};
 use self::line::Line;
+use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::RowContext;
+use crate::checks::judge::{Found, Judge};
 use crate::database::table::{Column, Keys};
 use crate::findings::{EXAMPLES, Finding, Half};
 
@@ -47,9 +49,15 @@ const MOST_DIGITS: f64 = 999.5;
 /// Decimals that typed numbers have at most, where the measured ones have them all.
 const NANOSECONDS: i32 = 6;
 
+impl Judge for Signs {
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        Ok(self.findings(rows))
+    }
+}
+
 impl Signs {
     /// One finding for each half of the table, with all its signs.
-    pub fn check(&self, rows: &RowContext<'_>) -> Vec<Finding> {
+    fn findings(&self, rows: &RowContext<'_>) -> Vec<Finding> {
         let measured = rows.at.spec.measures().next().map(|(name, _)| name);
         let Some((name, keys)) = measured.zip(rows.at.keys) else { return Vec::new() };
         let Some(Column::Float { values, .. }) = rows.table.column(name) else {
