@@ -55,7 +55,7 @@ fn said(why: &str) {
 /// Files of traces.
 pub fn trace(data: &[u8]) {
     static RULES: LazyLock<Vec<Arc<Rule>>> = LazyLock::new(|| {
-        SPECS.rules.values().filter(|r| r.check.judges_traces()).cloned().collect()
+        SPECS.rules.values().filter(|r| r.check.needs().traces).cloned().collect()
     });
     let files = Memory::unpack(data);
     let entries = files.files().expect("files in memory can be listed");

@@ -354,10 +354,16 @@ mod tests {
         let of = |parts: Vec<PartColumn>| Coverage { rows: vec![0, 1, 2], parts };
         let dict = |names: &[&str]| names.iter().map(|n| Arc::from(*n)).collect::<Vec<_>>();
         let a = of(vec![
-            PartColumn::Text { codes: vec![1, NULL_CODE, 0], dict: dict(&["fp8", "bf16", "unmet"]) },
+            PartColumn::Text {
+                codes: vec![1, NULL_CODE, 0],
+                dict: dict(&["fp8", "bf16", "unmet"]),
+            },
             PartColumn::Narrow(vec![8.0, f32::NAN, 0.0]),
         ]);
-        let b = of(vec![PartColumn::One(Cell::Text("fp4".into())), PartColumn::Wide(vec![-0.0, 0.1, 8.0])]);
+        let b = of(vec![
+            PartColumn::One(Cell::Text("fp4".into())),
+            PartColumn::Wide(vec![-0.0, 0.1, 8.0]),
+        ]);
         let points = [(&a, 0), (&b, 1), (&a, 1), (&a, 2), (&b, 0)];
         for (part, shown) in [(0, "null bf16 fp4 fp8"), (1, "null 0 0.1 8")] {
             let (values, codes) = distinct(part, &points);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::Expr;
-use crate::specs::{SpecFile, Library};
+use crate::specs::{Library, SpecFile};
 
 /// A plan.
 #[derive(Debug, Clone, Deserialize)]

@@ -16,7 +16,7 @@ use crate::base::threads;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source;
 use crate::database::table::{Keys, Table, TableScope};
-use crate::specs::{NoiseBand, KeyPart, Noise, Specs, TableSpec, measured_unit};
+use crate::specs::{KeyPart, Noise, NoiseBand, Specs, TableSpec, measured_unit};
 
 /// Upper ends of the bands in ms.
 const BANDS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 1.0, 10.0];

@@ -86,8 +86,9 @@ fn links<'c, 'a>(card: &Read<'_>, configs: &'c [Read<'a>]) -> Option<Link<'c, 'a
         .or_else(|| link("in its output_dir", true, &written))
         // The generator copies the description.
         .or_else(|| {
-            let alike =
-                |c: &Read<'_>| of_one_model(c) && plan.iter().all(|p| c.number(p) == card.number(p));
+            let alike = |c: &Read<'_>| {
+                of_one_model(c) && plan.iter().all(|p| c.number(p) == card.number(p))
+            };
             link("of its description, model and plan", true, &alike)
         })
         .or_else(|| link("of its description and model", false, &of_one_model))

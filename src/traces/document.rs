@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::field::{columns, is_blank};
-use super::frame::{TraceCell, Frame};
-use super::spec::{DocumentSpec, Field, Presence, FieldType};
+use super::frame::{Frame, TraceCell};
+use super::spec::{DocumentSpec, Field, FieldType, Presence};
 use super::tree::{YamlNode, YamlValue, brief};
 use crate::findings::Severity;
 
@@ -76,7 +76,8 @@ pub fn read<'a>(spec: &DocumentSpec, root: &YamlNode, template: bool) -> Documen
     list(root, "", &mut nodes, 0);
     let all = spec.fields.iter().flat_map(|(path, f)| f.also.iter().chain([path]));
     let known: BTreeSet<&str> = all.flat_map(|path| prefixes(path)).collect();
-    let must = || spec.fields.iter().filter(|(_, f)| f.need == Presence::Must).map(|(path, _)| path);
+    let must =
+        || spec.fields.iter().filter(|(_, f)| f.need == Presence::Must).map(|(path, _)| path);
     let sections: BTreeSet<&str> =
         must().flat_map(|path| prefixes(path).filter(move |p| p != path)).collect();
     // A name that stands at several depths tells nothing of where it belongs.
@@ -144,7 +145,14 @@ fn list<'n>(
 }
 
 impl<'s> Reader<'s, '_> {
-    fn say(&mut self, fault: ProblemKind, severity: Severity, field: &str, line: u64, text: String) {
+    fn say(
+        &mut self,
+        fault: ProblemKind,
+        severity: Severity,
+        field: &str,
+        line: u64,
+        text: String,
+    ) {
         let problem = Problem { fault, severity, field: field.into(), line: Some(line), text };
         self.problems.push(problem);
     }
@@ -243,14 +251,20 @@ impl<'s> Reader<'s, '_> {
         }
         let whole = |n: f64| n.fract() == 0.0 && n.abs() < 1e15;
         let (cell, wanted) = match (field.kind, &node.value) {
-            (FieldType::Int | FieldType::Ints, YamlValue::Number(n)) if whole(*n) => (TraceCell::Number(*n), ""),
+            (FieldType::Int | FieldType::Ints, YamlValue::Number(n)) if whole(*n) => {
+                (TraceCell::Number(*n), "")
+            }
             (FieldType::Number | FieldType::Numbers, YamlValue::Number(n)) if n.is_finite() => {
                 (TraceCell::Number(*n), "")
             }
             (FieldType::Bool, YamlValue::Bool(b)) => (TraceCell::Number(f64::from(*b)), ""),
-            (FieldType::Text | FieldType::Texts, YamlValue::Text(t)) => (TraceCell::Text(t.as_str().into()), ""),
+            (FieldType::Text | FieldType::Texts, YamlValue::Text(t)) => {
+                (TraceCell::Text(t.as_str().into()), "")
+            }
             // A version such as 2.24 reads like a number.
-            (FieldType::Text | FieldType::Texts, YamlValue::Number(n)) => (TraceCell::Text(n.to_string().into()), ""),
+            (FieldType::Text | FieldType::Texts, YamlValue::Number(n)) => {
+                (TraceCell::Text(n.to_string().into()), "")
+            }
             (FieldType::Map, YamlValue::Map(_)) => (TraceCell::Null, ""),
             (FieldType::Int | FieldType::Ints, _) => (TraceCell::Null, "a whole number"),
             (FieldType::Number | FieldType::Numbers, _) => (TraceCell::Null, "a number"),
@@ -282,7 +296,10 @@ impl<'s> Reader<'s, '_> {
     }
 
     fn unfilled(&mut self, path: &str, field: &Field, line: u64, node: &YamlNode) {
-        let numeric = matches!(field.kind, FieldType::Int | FieldType::Number | FieldType::Ints | FieldType::Numbers);
+        let numeric = matches!(
+            field.kind,
+            FieldType::Int | FieldType::Number | FieldType::Ints | FieldType::Numbers
+        );
         // A text where a number belongs is one; nothing at all is fine where nothing need be.
         let text_for_number =
             numeric && matches!(&node.value, YamlValue::Text(t) if !t.trim().is_empty());

@@ -2,7 +2,7 @@
 
 use super::frame::TraceCell;
 use super::names::{number_after, number_before};
-use super::spec::{Field, LISTED, FieldType};
+use super::spec::{Field, FieldType, LISTED};
 
 /// Texts that stand for what nobody measured or knew.
 pub fn is_blank(text: &str) -> bool {
@@ -30,7 +30,11 @@ pub fn columns(field: &Field, cells: Vec<TraceCell>) -> Vec<(String, TraceCell)>
         }
         FieldType::Texts => {
             let all: Vec<&str> = cells.iter().filter_map(TraceCell::text).collect();
-            let cell = if all.is_empty() { TraceCell::Null } else { TraceCell::Text(all.join(" ").into()) };
+            let cell = if all.is_empty() {
+                TraceCell::Null
+            } else {
+                TraceCell::Text(all.join(" ").into())
+            };
             columns.push((name.clone(), cell));
         }
         // Of a list of sizes, none is the size.

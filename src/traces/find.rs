@@ -113,7 +113,8 @@ fn document<'s>(
     let (_, dir, name) = split(&entry.path);
     let dir = asked.dir_name(dir);
     let mut kinds =
-        [(TraceKind::Card, &specs.card.files), (TraceKind::Config, &specs.config.files)].into_iter();
+        [(TraceKind::Card, &specs.card.files), (TraceKind::Config, &specs.config.files)]
+            .into_iter();
     let is_file = matches!(entry.kind, EntryKind::Path(_) | EntryKind::Blob(_));
     if entry.size > LARGEST_DOCUMENT || !is_file {
         // It is not read, so its name alone decides.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::document::{ProblemKind, Problem};
+use super::document::{Problem, ProblemKind};
 use super::frame::FrameView;
 use super::relation::broken;
 use super::spec::TraceSpecs;
@@ -61,7 +61,7 @@ impl<'a> Findings<'a> {
     ) -> Option<Finding> {
         let rule = self.rules.get(&check)?;
         let severity = severity.unwrap_or(rule.severity).at_most(rule.severity);
-        Some(Finding::on_path(&rule.id, severity, path, message))
+        Some(Finding::on_path(&rule.id, severity, path, message).of_traces())
     }
 
     /// Tells a finding.

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::digits::half_units;
 use super::find::{TraceFile, split};
-use super::frame::{TraceCell, Frame};
+use super::frame::{Frame, TraceCell};
 use super::ranks::run_of;
 use super::reader::MetricRows;
 use super::spec::TraceSpecs;
-use super::spec::{MetricSpec, OF_LIST, FieldType};
+use super::spec::{FieldType, MetricSpec, OF_LIST};
 use super::{Read, system};
 use crate::base::expr::ExprError;
 
@@ -73,8 +73,9 @@ pub(super) fn frame<'a>(
     let formulas = formulas.chain(spec.derive.iter().map(|d| &d.is));
     let asked: BTreeSet<&str> = formulas.flat_map(|e| e.columns()).collect();
     for name in asked.iter().filter_map(|c| c.strip_prefix("card_")) {
-        let cell =
-            |c: &Option<&Read<'_>>| c.map_or(TraceCell::Null, |c| c.doc.frame.cell(name, 0).clone());
+        let cell = |c: &Option<&Read<'_>>| {
+            c.map_or(TraceCell::Null, |c| c.doc.frame.cell(name, 0).clone())
+        };
         let cells: Vec<TraceCell> = of_rows.iter().map(cell).collect();
         let kind = specs.card.fields.values().find(|f| f.column.as_deref() == Some(name));
         let is_text = kind.is_some_and(|f| matches!(f.kind, FieldType::Text | FieldType::Texts));

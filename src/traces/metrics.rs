@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use super::Read;
-use super::find::{TraceKind, TraceFile, split};
+use super::find::{TraceFile, TraceKind, split};
 use super::findings::Findings;
 use super::frame::Frame;
 use super::metric_rows::{frame, scale};
@@ -109,7 +109,9 @@ impl Metrics<'_, '_> {
         let there = |name: &String| {
             self.rows.cells.contains_key(name) || self.rows.lists.contains_key(name)
         };
-        for (need, severity) in [(Presence::Must, Severity::Error), (Presence::Should, Severity::Warning)] {
+        for (need, severity) in
+            [(Presence::Must, Severity::Error), (Presence::Should, Severity::Warning)]
+        {
             let missing = self.spec.columns.iter().filter(|(n, c)| c.need == need && !there(n));
             let missing: Vec<&str> = missing.map(|(n, _)| n.as_str()).collect();
             if missing.is_empty() || self.rows.rows == 0 {

@@ -40,7 +40,7 @@ pub use news::{Changed, changed};
 pub use spec::TraceSpecs;
 
 use self::document::Document;
-use self::find::{TraceKind, TraceFile, split, stem};
+use self::find::{TraceFile, TraceKind, split, stem};
 use self::findings::Findings;
 use self::tree::YamlNode;
 use crate::base::error::{Error, Result};
@@ -90,8 +90,8 @@ pub fn run(options: &Options) -> Result<Report> {
     })?;
     let settings =
         Settings::read(source.as_ref(), options.rules.as_deref(), options.baseline.as_deref())?;
-    let judges = |c: &Check| c.judges_traces() || c.judges_waivers();
-    let rules = settings.rules.choose(&options.only, &options.skip, &judges)?;
+    let runs = |c: &Check| c.needs().traces || c.needs().waivers;
+    let rules = settings.rules.choose(&options.only, &options.skip, &runs)?;
     let files = source.files()?;
     // A checkout's folder may have any name; one that is no repository is a part of some.
     let own = options.reference.is_none() && !options.root.join(".git").exists();

@@ -13,8 +13,7 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::Role;
 use crate::database::diff::{FileDiff, State, Status};
 use crate::database::source::Entry;
-use crate::findings::Finding;
-use crate::findings::{Known, Subject};
+use crate::findings::{BaseFindings, Finding};
 use crate::report::chart::Figure;
 
 /// What changed of traces.
@@ -49,16 +48,13 @@ pub fn changed(
     }
     let judged = judge(head.source, after, specs, rules, Asked(None))?;
     let was: JudgedTraces = judge(base.source, before, specs, rules, Asked(None))?;
-    let mut known: BTreeMap<Subject, Known> = BTreeMap::new();
-    for finding in was.findings.into_iter().map(|f| moves.told_there(f)) {
-        known.entry(Subject::of(&finding)).or_default().add(finding);
-    }
+    let known: BaseFindings = was.findings.into_iter().map(|f| moves.told_there(f)).collect();
     let touched: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
     let mut findings = judged.findings;
     for finding in &mut findings {
-        finding.new = Some(known.get(&Subject::of(finding)).is_none_or(|k| k.grew(finding)));
+        finding.novelty = known.novelty(finding);
     }
-    findings.retain(|f| f.new == Some(true) || touched.contains(f.path.as_str()));
+    findings.retain(|f| f.is_new() || touched.contains(f.path.as_str()));
     let figures =
         charts::figures(base.source, before, head.source, after, specs, &touched, charts)?;
     Ok(Changed { files, findings, figures })

@@ -7,10 +7,10 @@ use serde_json::{Map, Value as Json};
 
 use super::field::is_blank;
 use super::frame::TraceCell;
-use super::spec::{MetricSpec, FieldType};
+use super::spec::{FieldType, MetricSpec};
 use crate::base::reason::Reason;
 use crate::database::catalog::Format;
-use crate::database::table::{Column, TableFault, Table};
+use crate::database::table::{Column, Table, TableFault};
 
 /// Rows by columns of a metric file, at most; the largest known has 20,000.
 const MOST_CELLS: usize = 1_000_000;
@@ -35,7 +35,8 @@ pub struct MetricRows {
 impl MetricRows {
     fn push(&mut self, name: &str, row: usize, cell: TraceCell) {
         let rows = self.rows;
-        let column = self.cells.entry(name.to_owned()).or_insert_with(|| vec![TraceCell::Null; rows]);
+        let column =
+            self.cells.entry(name.to_owned()).or_insert_with(|| vec![TraceCell::Null; rows]);
         if let Some(slot) = column.get_mut(row) {
             *slot = cell;
         }
@@ -99,7 +100,13 @@ fn csv(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
 }
 
 /// A cell of text: itself in a column of text, elsewhere the number that it is.
-fn scalar(rows: &mut MetricRows, name: &str, row: usize, text: &Arc<str>, is_text: bool) -> TraceCell {
+fn scalar(
+    rows: &mut MetricRows,
+    name: &str,
+    row: usize,
+    text: &Arc<str>,
+    is_text: bool,
+) -> TraceCell {
     if is_text {
         return TraceCell::Text(text.clone());
     }
@@ -177,7 +184,14 @@ fn objects<'j>(
     within.into_iter().filter_map(|(object, metrics)| Some((object.as_object()?, metrics)))
 }
 
-fn member(rows: &mut MetricRows, spec: &MetricSpec, name: &str, row: usize, value: &Json, metric: bool) {
+fn member(
+    rows: &mut MetricRows,
+    spec: &MetricSpec,
+    name: &str,
+    row: usize,
+    value: &Json,
+    metric: bool,
+) {
     let column = spec.columns.get(name);
     if column.is_none() && !metric {
         return;

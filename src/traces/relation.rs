@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use super::frame::{TraceCell, Frame, FrameView};
+use super::frame::{Frame, FrameView, TraceCell};
 use super::spec::{Derived, Relation, Threshold};
 use crate::base::expr::{Expr, ExprError};
 use crate::specs::system::System;

@@ -44,7 +44,7 @@ fn judge(example: &Example, traces: bool) -> Result<Vec<Finding>> {
 fn every_rule_fires_on_its_bad_example_and_only_there() {
     let rules = shipped();
     for rule in rules.all() {
-        let traces = rule.check.judges_traces();
+        let traces = rule.check.needs().traces;
         let bad = judge(&rule.bad, traces).unwrap();
         let own: Vec<&Finding> = bad.iter().filter(|f| f.rule == rule.id).collect();
         assert_eq!(own.len(), 1, "{} on its bad example: {bad:#?}", rule.id);

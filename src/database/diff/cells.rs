@@ -63,7 +63,10 @@ fn encode(base: (&Column, usize), head: (&Column, usize)) -> Vec<ColumnPair> {
             return Vec::new();
         }
         let mut known = HashMap::new();
-        return vec![ColumnPair { base: names(a, of_a, &mut known), head: names(b, of_b, &mut known) }];
+        return vec![ColumnPair {
+            base: names(a, of_a, &mut known),
+            head: names(b, of_b, &mut known),
+        }];
     }
     let exact = whole(base.0) && whole(head.0);
     let mut cells = vec![ColumnPair { base: numbers(base, exact), head: numbers(head, exact) }];

@@ -15,7 +15,7 @@ use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::database::catalog::{Catalog, Format, Role, TableFile};
 use crate::database::source::Source;
-use crate::database::table::{TableFault, Table};
+use crate::database::table::{Table, TableFault};
 use crate::specs::Specs;
 
 /// A state of a database.

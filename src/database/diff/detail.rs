@@ -150,8 +150,7 @@ fn fields<'a>((base, head): Sides<&'a Table>) -> Vec<DetailField<'a>> {
     let names = |t: Option<&'a Table>| t.into_iter().flat_map(Table::columns).map(|(name, _)| name);
     let lost = names(base).filter(|name| head.is_none_or(|h| h.column(name).is_none()));
     let field = |name: &'a str| {
-        let columns =
-            (base.and_then(|t| t.column(name)), head.and_then(|t| t.column(name)));
+        let columns = (base.and_then(|t| t.column(name)), head.and_then(|t| t.column(name)));
         let shared = match columns {
             (Some(b), Some(h)) => comparable(b, h),
             _ => base.is_none() || head.is_none(),

@@ -51,8 +51,10 @@ impl<'a> PairedTables<'a> {
         let (base, head) = (self.scope(self.files.0, base), self.scope(self.files.1, head));
         let (before, after) = (self.parts(&base)?, self.parts(&head)?);
         let sum = |parts: &[Vals<f64>], row: u32| parts.iter().map(|p| p.get(row as usize)).sum();
-        let change =
-            |(b, h): &(u32, u32)| LatencyChange { before: sum(&before, *b), after: sum(&after, *h) };
+        let change = |(b, h): &(u32, u32)| LatencyChange {
+            before: sum(&before, *b),
+            after: sum(&after, *h),
+        };
         Ok(changed.iter().map(change).collect())
     }
 
@@ -151,7 +153,8 @@ mod tests {
 
     #[test]
     fn a_trend_goes_from_short_to_long() {
-        let change = |i: usize| LatencyChange { before: (16 - i) as f64, after: ((16 - i) * i) as f64 };
+        let change =
+            |i: usize| LatencyChange { before: (16 - i) as f64, after: ((16 - i) * i) as f64 };
         let latencies: Vec<LatencyChange> = (1..16).map(change).collect();
         let rows: Vec<(usize, f64)> = (0..15).map(|i| (i, (i + 1) as f64)).collect();
         let trend = trend(&latencies, &rows);

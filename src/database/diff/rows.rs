@@ -90,7 +90,11 @@ fn pair_up(columns: &[&ColumnPair], base: Vec<u32>, head: Vec<u32>) -> Paired {
 }
 
 /// Rows with a hash of their cells, sorted by it.
-fn by_hash(columns: &[&ColumnPair], rows: Vec<u32>, side: fn(&ColumnPair) -> &[u64]) -> Vec<(u64, u32)> {
+fn by_hash(
+    columns: &[&ColumnPair],
+    rows: Vec<u32>,
+    side: fn(&ColumnPair) -> &[u64],
+) -> Vec<(u64, u32)> {
     let mut hashed: Vec<(u64, u32)> = rows.into_iter().map(|row| (0, row)).collect();
     for column in columns {
         let cells = side(column);

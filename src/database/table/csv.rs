@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::parquet::MOST_CELLS;
-use super::{Column, TableFault, Table, Torn};
+use super::{Column, Table, TableFault, Torn};
 use crate::base::reason::Reason;
 
 /// Longer than any row; a longer line is no text table.
@@ -39,13 +39,16 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
         return Err(TableFault::Unreadable("it has no header".into()));
     }
     if names.len() > MOST_COLUMNS {
-        return Err(TableFault::Unreadable(format!("it has over {MOST_COLUMNS} columns, no table has")));
+        return Err(TableFault::Unreadable(format!(
+            "it has over {MOST_COLUMNS} columns, no table has"
+        )));
     }
     if let Some(twice) = names.iter().enumerate().find(|(i, n)| names[..*i].contains(n)) {
         return Err(TableFault::Unreadable(format!("its header names {} twice", twice.1)));
     }
 
-    let mut columns: Vec<ColumnBuilder> = names.iter().map(|n| ColumnBuilder::new(is_text(n))).collect();
+    let mut columns: Vec<ColumnBuilder> =
+        names.iter().map(|n| ColumnBuilder::new(is_text(n))).collect();
     let mut torn = Tears { bytes, found: Torn::default() };
     let mut rows = 0;
     let mut whole = false;
@@ -71,7 +74,9 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
             whole = true;
             if rows * names.len() > MOST_CELLS {
                 let most = MOST_CELLS / 1_000_000;
-                return Err(TableFault::Unreadable(format!("it has over {most} M cells, no table has")));
+                return Err(TableFault::Unreadable(format!(
+                    "it has over {most} M cells, no table has"
+                )));
             }
             columns.iter_mut().zip(record.iter()).for_each(|(c, cell)| c.push(cell));
         }

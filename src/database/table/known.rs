@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Column, TableFault, Table, TableScope};
+use super::{Column, Table, TableFault, TableScope};
 use crate::base::expr::{ExprError, Scope};
 use crate::database::catalog::TableFile;
 use crate::specs::{ColumnKind, Specs, TableSpec, Workflows};

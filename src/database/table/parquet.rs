@@ -12,7 +12,7 @@ use polars_parquet::read::{
     infer_schema, read_metadata,
 };
 
-use super::{Column, TableFault, Table, Torn, pages, text};
+use super::{Column, Table, TableFault, Torn, pages, text};
 
 /// The largest table known has 3.3 million cells; what claims far more is refused before it is
 /// decoded, since a few bytes can claim any number.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use super::relation::{Derived, Relation, Threshold, check, reads};
-use super::{Files, Presence, FieldType};
+use super::{FieldType, Files, Presence};
 use crate::base::expr::Expr;
 use crate::base::reason::Reason;
 use crate::findings::Severity;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use super::relation::{Derived, Relation, Threshold, check};
-use super::{Files, Presence, FieldType};
+use super::{FieldType, Files, Presence};
 use crate::base::reason::Reason;
 
 /// A metric file: a table, or JSON with rows.
