@@ -70,9 +70,9 @@ pub enum Check {
     /// Slices in another unit than their siblings.
     UnitShift(relative_latency::UnitFactors),
     /// Points slower than both neighbours along every axis.
-    Spike(outliers::Spikes),
+    Spike(#[schemars(with = "outliers::OutlierLimits")] outliers::Spikes),
     /// Points faster than both neighbours along every axis.
-    Drop(outliers::Drops),
+    Drop(#[schemars(with = "outliers::OutlierLimits")] outliers::Drops),
     /// Rows that no machine measured.
     Synthetic(synthetic::Signs),
     /// Default models that cannot be planned.

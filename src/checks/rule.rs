@@ -41,6 +41,7 @@ pub struct Rule {
 /// embedded facts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Example")]
 pub struct ExampleTree {
     /// Contents by path.
     pub files: BTreeMap<String, String>,

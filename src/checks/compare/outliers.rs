@@ -20,7 +20,8 @@ use crate::findings::{EXAMPLES, Example, Finding, Severity, SliceEvidence};
 /// When a point stands out.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct OutlierLimits {
+#[schemars(rename = "Standout")]
+pub struct OutlierLimits {
     /// Factor over (or under) every neighbour that few points exceed.
     factor: f64,
     /// How many times the tail of honest reruns, by logarithm, the factor has to exceed, too.
@@ -32,12 +33,12 @@ struct OutlierLimits {
 }
 
 /// Points slower than both neighbours along every axis.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Spikes(OutlierLimits);
 
 /// Points faster than both neighbours along every axis.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Drops(OutlierLimits);
 

@@ -23,12 +23,14 @@ const SHOWN: usize = 10;
 /// Tables without which an architecture cannot be planned from measured rows.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Needs")]
 pub struct SupportNeeds {
     needs: Vec<TableNeed>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Need")]
 struct TableNeed {
     /// The architectures it is for; all where there are none.
     #[serde(default)]

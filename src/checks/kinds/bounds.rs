@@ -15,6 +15,7 @@ use crate::specs::system::L2_CACHE;
 /// How far below a bound a measurement must be.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Margins")]
 pub struct BoundMargins {
     /// Measured over bound; a little under 1, for clocks above the rated ones and timer error.
     reached: f64,

@@ -58,6 +58,7 @@ use crate::specs::TableSpec;
 /// How large a hole has to be.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Size")]
 pub struct HoleSize {
     /// Share of the references' keys.
     share: f64,

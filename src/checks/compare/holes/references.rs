@@ -138,11 +138,6 @@ impl<'a> ReferencePoints<'a> {
         self.points.len()
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.points.is_empty()
-    }
-
     /// Whether the table would serve a point.
     pub fn served(&self, point: usize) -> bool {
         self.points[point].served

@@ -18,6 +18,7 @@ use crate::findings::Severity;
 /// How far slices of siblings stand apart on the database, and when one stands out.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Band")]
 pub struct DeviationBand {
     /// Points that a slice and its sibling must share.
     points: usize,

@@ -15,6 +15,7 @@ use crate::checks::rule::Rule;
 /// Factors that a unit is off by.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Units")]
 pub struct UnitFactors {
     /// Points that a slice and its sibling must share.
     points: usize,

@@ -12,6 +12,7 @@ use crate::checks::judge::{Found, Judge};
 /// How far a reading may stand above its limit.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Meter")]
 pub struct PowerMeter {
     /// The meter's error as a share of the reading; NVML's documentation says 5 %.
     error: f64,

@@ -16,6 +16,7 @@ use crate::database::table::{Column, Keys};
 /// How many points lie on the line between their neighbours along a sweep.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Line")]
 pub(super) struct LineSign {
     /// Parts of the file that are looked at, from its first row to its last.
     windows: usize,

@@ -14,6 +14,7 @@ use crate::findings::Finding;
 /// Fields of a system YAML.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Schema")]
 pub struct SystemFields {
     /// Texts the loader requires.
     texts: Vec<String>,
@@ -24,6 +25,7 @@ pub struct SystemFields {
 /// Where a figure of a real machine lies.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Range")]
 struct FigureRange {
     /// Least and most, in SI units.
     range: [f64; 2],

@@ -26,6 +26,7 @@ pub struct Plausible {
 /// What holds between figures of one machine.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Relation")]
 struct FigureRelation {
     holds: Expr,
     /// What it means when it does not.
