@@ -111,7 +111,7 @@ impl Specs {
         for file in library.folder("systems") {
             let system = System::parse(file.stem(), &file.text).map_err(|e| file.malformed(e))?;
             if let Some(unknown) = system.unknown_field() {
-                return Err(file.malformed(&format!("a system has no field {unknown}")));
+                return Err(file.malformed(format!("a system has no field {unknown}")));
             }
             specs.systems.insert(file.stem().to_owned(), system);
         }
