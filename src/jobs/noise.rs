@@ -47,11 +47,10 @@ pub fn run(root: &Path, reference: Option<&str>) -> Result<Noise> {
         let scope = TableScope::new(&table, &spec, &file.place, None, &specs.lookups);
         Some(Repeats::of(file, &spec, &table, &scope))
     });
-    let repeats: Vec<Repeats> = repeats
-        .into_iter()
-        .flatten()
-        .collect::<Result<_, _>>()
-        .map_err(|e: ExprError| Error::new(e.to_string(), "the formula is in rules/tables"))?;
+    let repeats: Vec<Repeats> =
+        repeats.into_iter().flatten().collect::<Result<_, _>>().map_err(|e: ExprError| {
+            Error::new(e.to_string(), "the formula is in rules/tables").because(e)
+        })?;
     let repeats: Vec<Repeats> = repeats.into_iter().filter(|r| !r.pairs.is_empty()).collect();
     if repeats.is_empty() {
         return Err(Error::new(
@@ -155,8 +154,9 @@ impl Repeats {
         let spreads = self.spreads();
         let mut signed: Vec<f64> = self.pairs.iter().map(|(a, b)| (b / a).ln()).collect();
         signed.sort_by(f64::total_cmp);
-        let at = |sorted: &[f64], share| nearest_rank(sorted, share).unwrap_or_default();
-        let (gap, typical, tail) = (at(&signed, 0.5), at(&spreads, 0.5), at(&spreads, 0.95));
+        let quantile = |sorted: &[f64], share| nearest_rank(sorted, share).unwrap_or_default();
+        let (gap, typical, tail) =
+            (quantile(&signed, 0.5), quantile(&spreads, 0.5), quantile(&spreads, 0.95));
         if gap.abs() > typical / 2.0 {
             let by = (gap.exp() - 1.0) * 100.0;
             return Some(format!("the second run differs by {by:+.1} % throughout"));

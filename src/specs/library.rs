@@ -4,6 +4,7 @@
 //! [`Library::folder`]), so that a command parses only what it uses.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::fmt::Display;
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use include_dir::{Dir, include_dir};
 use serde::de::DeserializeOwned;
 
 use crate::base::error::{Error, Result};
+use crate::base::threads;
 use crate::base::yaml;
 
 static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
@@ -58,6 +60,25 @@ impl SpecFile {
             "see CONTRIBUTING.md for the form of rules, tables and systems",
         )
     }
+}
+
+/// Threads that read files at most; more cost more to start than they save.
+const READERS: usize = 4;
+
+/// Reads files on several threads: parsing them is most of the time that a command takes to start.
+///
+/// # Errors
+///
+/// That of the first file, in the order given, which cannot be read.
+pub fn read_all<'a, R: Send>(
+    files: impl Iterator<Item = &'a SpecFile>,
+    read: impl Fn(&SpecFile) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let files: Vec<&SpecFile> = files.collect();
+    let mut largest_first: Vec<usize> = (0..files.len()).collect();
+    largest_first.sort_by_key(|i| Reverse(files[*i].text.len()));
+    let readers = threads::threads(0).min(READERS);
+    threads::map(&files, &largest_first, readers, |file| read(file)).into_iter().collect()
 }
 
 impl Library {

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::class::{Class, Facts};
@@ -14,6 +15,7 @@ use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::database::catalog::{Catalog, Format, Role, TableFile};
+use crate::database::decoded::Decoded;
 use crate::database::source::Source;
 use crate::database::table::{Table, TableFault};
 use crate::specs::Specs;
@@ -25,6 +27,19 @@ pub struct State<'a> {
     pub source: &'a dyn Source,
     /// What it holds.
     pub catalog: &'a Catalog,
+    /// Tables of it that were decoded already.
+    pub decoded: &'a Decoded,
+}
+
+impl State<'_> {
+    /// A table of it, decoded once for all stages that share the state.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn table(&self, file: &TableFile, specs: &Specs) -> Result<Arc<Table>, TableFault> {
+        self.decoded.table(self.source, file, specs)
+    }
 }
 
 /// How two states are compared.
@@ -46,7 +61,7 @@ enum TableSide {
     /// A git-LFS pointer whose object is not at hand.
     Pointer,
     /// Rows.
-    Rows(Table),
+    Rows(Arc<Table>),
     /// A table without rows.
     Empty,
     /// It cannot be read, and why.
@@ -139,11 +154,7 @@ impl Comparison<'_> {
 
     fn read(&self, state: State<'_>, file: Option<&TableFile>) -> TableSide {
         let Some(file) = file else { return TableSide::Absent };
-        let bytes = match state.source.read(&file.entry) {
-            Ok(bytes) => bytes,
-            Err(why) => return TableSide::Unreadable(why.to_string()),
-        };
-        match file.decode(self.specs, &bytes) {
+        match state.table(file, self.specs) {
             Ok(table) => TableSide::Rows(table),
             Err(TableFault::Empty | TableFault::Torn(_)) => TableSide::Empty,
             Err(TableFault::LfsPointer(_)) => TableSide::Pointer,

@@ -11,7 +11,7 @@ pub mod power;
 use crate::base::stats::{
     Interval, at_least, median, median_error, median_interval, middle_half, normal_within,
 };
-use crate::gpu::device::{Answer, Point};
+use crate::gpu::device::{Answer, Point, Unmeasured};
 use crate::gpu::recipe::Margins;
 use crate::specs::NoiseBand;
 
@@ -21,7 +21,7 @@ pub struct Measured {
     /// What was asked for.
     pub point: Point,
     /// What was answered, or why nothing was.
-    pub answer: Result<Answer, String>,
+    pub answer: Result<Answer, Unmeasured>,
     /// How far honest reruns of such a point differ.
     pub band: Option<NoiseBand>,
 }
