@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::base::reason::Reason;
 use crate::checks::compare::relative_latency::{RelativeLatencies, relative_latencies};
@@ -146,7 +146,7 @@ impl CrossContext<'_> {
         &self,
         points: usize,
     ) -> Arc<BTreeMap<String, RelativeLatencies>> {
-        let mut known = self.relative.lock().unwrap_or_else(|e| e.into_inner());
+        let mut known = self.relative.lock().unwrap_or_else(PoisonError::into_inner);
         let compute = || Arc::new(relative_latencies(self.catalog, self.sketches, points));
         known.entry(points).or_insert_with(compute).clone()
     }

@@ -20,6 +20,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -226,9 +228,9 @@ impl Drop for Process {
         self.requests.take();
         let ended = self.ended();
         #[cfg(unix)]
-        if let Ok(group) = i32::try_from(self.child.id()) {
-            // SAFETY: a signal to a group that this process made; at worst it is gone.
-            unsafe { libc::kill(-group, libc::SIGKILL) };
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // A group that is gone already needs no signal.
+            let _ = kill_process_group(group, Signal::KILL);
         }
         if ended.is_none() {
             let _ = self.child.kill();
@@ -250,8 +252,11 @@ fn next_line(lines: &mut BufReader<ChildStdout>) -> Option<std::io::Result<Strin
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
+    use rustix::process::test_kill_process;
+
     use super::*;
 
     const HELLO: &str = r#"read l; echo '{"device": "mock"}'; "#;
@@ -313,8 +318,8 @@ mod tests {
             std::thread::sleep(Duration::from_millis(50));
             // A process that ended and was not waited for yet is one too.
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            // SAFETY: signal 0 only asks.
-            stat.contains(") Z ") || unsafe { libc::kill(pid, 0) } != 0
+            stat.contains(") Z ")
+                || Pid::from_raw(pid).is_none_or(|p| test_kill_process(p).is_err())
         };
         assert!((0..40).any(gone), "{pid} lives");
         let none = Process::start("exit 1").err().unwrap();

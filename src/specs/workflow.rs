@@ -71,7 +71,7 @@ pub struct Shape {
 #[serde(deny_unknown_fields)]
 struct ModelFile {
     /// Read by people only.
-    #[allow(dead_code)]
+    #[allow(dead_code, reason = "people read it in the YAML")]
     about: String,
     #[serde(default)]
     when: Option<Spanned<Expr>>,

@@ -7,8 +7,7 @@ use super::find::{TraceFile, split};
 use super::frame::{Frame, TraceCell};
 use super::ranks::run_of;
 use super::reader::MetricRows;
-use super::spec::TraceSpecs;
-use super::spec::{FieldType, MetricSpec, OF_LIST};
+use super::spec::{FieldType, MetricSpec, OF_LIST, Relation, TraceSpecs};
 use super::{Read, system};
 use crate::base::expr::ExprError;
 
@@ -69,7 +68,7 @@ pub(super) fn frame<'a>(
         None => own,
     };
     let of_rows: Vec<Option<&Read<'_>>> = (0..rows.rows).map(card).collect();
-    let formulas = spec.relations.iter().flat_map(|r| r.formulas());
+    let formulas = spec.relations.iter().flat_map(Relation::formulas);
     let formulas = formulas.chain(spec.derive.iter().map(|d| &d.is));
     let asked: BTreeSet<&str> = formulas.flat_map(|e| e.columns()).collect();
     for name in asked.iter().filter_map(|c| c.strip_prefix("card_")) {

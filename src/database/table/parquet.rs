@@ -8,8 +8,8 @@ use polars_arrow::array::{Array, ArrayRef, BooleanArray, PrimitiveArray, new_nul
 use polars_arrow::datatypes::{ArrowDataType, Field};
 use polars_arrow::types::NativeType;
 use polars_parquet::read::{
-    BasicDecompressor, FileMetadata, Filter, PageReader, RowGroupMetadata, column_iter_to_arrays,
-    infer_schema, read_metadata,
+    BasicDecompressor, ColumnChunkMetadata, FileMetadata, Filter, PageReader, RowGroupMetadata,
+    column_iter_to_arrays, infer_schema, read_metadata,
 };
 
 use super::{Column, Table, TableFault, Torn, pages, text};
@@ -52,8 +52,8 @@ fn read(bytes: &[u8]) -> Result<Table, String> {
             MOST_CELLS / 1_000_000
         ));
     }
-    let chunks = metadata.row_groups.iter().flat_map(|g| g.parquet_columns());
-    pages::check(bytes, chunks.map(|c| c.byte_range()))?;
+    let chunks = metadata.row_groups.iter().flat_map(RowGroupMetadata::parquet_columns);
+    pages::check(bytes, chunks.map(ColumnChunkMetadata::byte_range))?;
     let held = metadata.row_groups.iter().fold(0, |n: usize, g| n.saturating_add(g.num_rows()));
     if held != rows {
         return Err(format!("its footer states {rows} rows, its pages hold {held}"));

@@ -36,6 +36,7 @@ struct Comm(sys::ncclComm_t);
 // SAFETY: NCCL allows a communicator to be used by any thread, by one at a time; each rank's is used
 // by its own thread alone.
 unsafe impl Send for Comm {}
+// SAFETY: as for Send; no two threads use one at the same time.
 unsafe impl Sync for Comm {}
 
 /// NCCL's version as 2.28.3, or `None` where there is no NCCL.
