@@ -52,11 +52,10 @@ pub fn none_loaded(rows: &RowContext<'_>) -> Result<Option<Finding>, ExprError> 
     Ok((!any).then(|| rows.finding(message()).rows(rows.table.rows)))
 }
 
-/// A link below a system's data: git keeps the link alone, so what it leads to is not in the database.
-pub fn link(rule: &Rule, entry: &Entry, to: &str) -> Finding {
-    let message = format!(
-        "a symbolic link to {to}; what it leads to is not in the database and was not judged"
-    );
+/// A link or submodule below or above a system's data: git keeps the reference alone, so its files are
+/// not in the database. `what` says which it is.
+pub fn link(rule: &Rule, entry: &Entry, what: &str) -> Finding {
+    let message = format!("{what}; what it leads to is not in the database and was not judged");
     Finding::on_path(&rule.id, rule.severity, &entry.path, message)
 }
 

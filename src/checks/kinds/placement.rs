@@ -1,7 +1,7 @@
 //! Tables that lie where no loader looks for them.
 
 use crate::checks::rule::Rule;
-use crate::database::catalog::TableFile;
+use crate::database::catalog::{TableFile, is_misspelt};
 use crate::findings::Finding;
 use crate::specs::TableSpec;
 
@@ -18,8 +18,13 @@ pub fn check(rule: &Rule, file: &TableFile, spec: &TableSpec) -> Option<Finding>
     })
 }
 
-/// A table too deep or too shallow below its system's data.
+/// A table too deep or too shallow below its system's data, or of another spelling.
 pub fn stray(rule: &Rule, path: &str) -> Finding {
-    let message = "it lies at a depth where no loader looks: <family>/<backend>/<version>/<table>";
+    let message = if is_misspelt(path) {
+        "no loader reads a file of this name: tables end in .parquet, _perf.txt or _perf.csv, in lower \
+         case"
+    } else {
+        "it lies at a depth where no loader looks: <family>/<backend>/<version>/<table>"
+    };
     Finding::on_path(&rule.id, rule.severity, path, message)
 }
