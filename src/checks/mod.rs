@@ -11,17 +11,17 @@ use serde::Deserialize;
 
 use self::compare::{copies, holes, levels, outliers, parity, support, workflows};
 pub use self::context::{
-    Brings, CrossContext, DirContext, RowContext, SystemContext, TableContext,
+    Brings, ChangeContext, CrossContext, DirContext, RowContext, SystemContext, TableContext,
 };
 use self::kinds::traces::TraceCheck;
 use self::kinds::{
-    bounds, decoding, duplicates, header, identity, placement, power, reuse, sidecars, synthetic,
-    systems, values,
+    bounds, decoding, deleted, duplicates, header, identity, placement, power, reuse, sidecars,
+    synthetic, systems, values,
 };
 use crate::base::expr::ExprError;
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
-use crate::database::source::{Entry, EntryKind};
+use crate::database::source::Entry;
 use crate::findings::Finding;
 use crate::specs::TableSpec;
 
@@ -101,6 +101,8 @@ pub enum Check {
     SystemInvalid(systems::Schema),
     /// A system YAML whose figures do not fit.
     SystemSuspicious(systems::Plausible),
+    /// Data that a pull request takes away as a whole.
+    Deleted,
     /// Something about traces: cards, configs, metric files.
     Trace(TraceCheck),
 }
@@ -179,11 +181,18 @@ impl Check {
 
     /// Judges what lies below a system's data and is no table in its place.
     pub fn stray(&self, rule: &Rule, entry: &Entry) -> Option<Finding> {
-        match (self, &entry.kind) {
-            (Self::Unreadable, EntryKind::Link(to)) => Some(decoding::link(rule, entry, to)),
-            (Self::Unreadable, _) | (_, EntryKind::Link(_)) => None,
-            (Self::Placement, _) => Some(placement::stray(rule, &entry.path)),
+        match (self, entry.kind.leads_away()) {
+            (Self::Unreadable, Some(what)) => Some(decoding::link(rule, entry, &what)),
+            (Self::Placement, None) => Some(placement::stray(rule, &entry.path)),
             _ => None,
+        }
+    }
+
+    /// Judges what a pull request does to the database as a whole.
+    pub fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Vec<Finding> {
+        match self {
+            Self::Deleted => deleted::check(rule, at),
+            _ => Vec::new(),
         }
     }
 
@@ -225,6 +234,11 @@ impl Check {
     /// Whether it looks at waivers.
     pub fn judges_waivers(&self) -> bool {
         matches!(self, Self::WaiverExpired | Self::WaiverUnused)
+    }
+
+    /// Whether it compares a head with its base, and looks at nothing else.
+    pub fn judges_changes(&self) -> bool {
+        matches!(self, Self::Deleted)
     }
 
     /// Whether it looks at traces, and at nothing of a database.

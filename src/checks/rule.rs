@@ -44,6 +44,9 @@ pub struct Rule {
 pub struct Example {
     /// Contents by path.
     pub files: BTreeMap<String, String>,
+    /// Contents by path of the tree before, of a rule that judges what a pull request changes.
+    #[serde(default)]
+    pub base: Option<BTreeMap<String, String>>,
     /// Rows the finding must count, where the rule counts rows.
     #[serde(default)]
     pub rows: Option<u64>,
@@ -128,6 +131,8 @@ impl Rules {
         if rules.is_empty() {
             let hint = if chosen.is_empty() {
                 "--skip leaves out what --only asks for"
+            } else if chosen.iter().any(|r| r.check.judges_changes()) {
+                "rules on what a pull request changes run in sanity alone"
             } else {
                 "rules on traces run with --traces DIR, and no others do"
             };

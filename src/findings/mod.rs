@@ -196,6 +196,10 @@ impl Finding {
 
     /// The command that finds it again in a checkout.
     pub fn command(&self) -> String {
+        if self.rule == "data-deleted" {
+            let sides = "--root . --base-ref origin/HEAD --head-ref HEAD";
+            return format!("perfdb-gate sanity {sides} --only {}", self.rule);
+        }
         // Ids of rules on traces begin so; they judge what lies outside a database.
         let what = if self.rule.starts_with("trace-") { "--traces" } else { "--root" };
         let mut words = vec![format!("perfdb-gate validate {what} . --ref HEAD")];

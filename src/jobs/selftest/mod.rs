@@ -145,7 +145,7 @@ fn job<'a>(
     Ok(Job {
         source,
         selected: selection.resolve(catalog, None)?,
-        rules: rules.choose(&[], &[], &|c| !c.judges_traces())?,
+        rules: rules.choose(&[], &[], &|c| !c.judges_traces() && !c.judges_changes())?,
         all_rules: rules,
         catalog,
         specs,

@@ -122,8 +122,12 @@ impl Scores {
             seed: options.seed,
             tables,
             rows,
-            // Faults are planted in databases; traces are none.
-            rules: rules.all().filter(|r| !r.check.judges_traces()).map(rule).collect(),
+            // Faults are planted in one state of a database; traces are none.
+            rules: rules
+                .all()
+                .filter(|r| !r.check.judges_traces() && !r.check.judges_changes())
+                .map(rule)
+                .collect(),
             always: faults.always.iter().cloned().collect(),
             ..Self::default()
         }
