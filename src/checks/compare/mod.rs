@@ -3,6 +3,7 @@
 pub mod blocks;
 pub mod copies;
 pub mod gaps;
+mod groups;
 pub mod holes;
 pub mod levels;
 pub mod outliers;

@@ -17,6 +17,7 @@ use serde_json::json;
 use self::excuse::Excuse;
 use self::hole::Hole;
 use crate::base::expr::ExprError;
+use crate::base::threads;
 use crate::base::words::count;
 use crate::checks::CrossContext;
 use crate::checks::compare::blocks::{self, Search, State};
@@ -61,16 +62,25 @@ struct Told<'a> {
 impl Size {
     /// One finding for each table that lacks what its references have.
     pub fn check(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Vec<Finding>, ExprError> {
-        let mut found = Vec::new();
-        for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
-            let Some(case) = Case::new(at, file) else { continue };
-            let least = self.points.max((self.share * case.found.len() as f64).ceil() as usize);
-            let search = Search { least, purity: self.purity, most: EXAMPLES };
-            if case.found.missing >= least {
-                found.extend(case.finding(rule, &case.told(search)?));
-            }
+        let judged: Vec<&TableFile> = at.catalog.tables.iter().filter(|f| at.judged(f)).collect();
+        let order: Vec<usize> = (0..judged.len()).collect();
+        let found = threads::map(&judged, &order, at.threads, |file| self.of_table(rule, at, file));
+        Ok(found.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    }
+
+    fn of_table(
+        &self,
+        rule: &Rule,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+    ) -> Result<Option<Finding>, ExprError> {
+        let Some(case) = Case::new(at, file) else { return Ok(None) };
+        let least = self.points.max((self.share * case.found.len() as f64).ceil() as usize);
+        let search = Search { least, purity: self.purity, most: EXAMPLES };
+        if case.found.missing < least {
+            return Ok(None);
         }
-        Ok(found)
+        Ok(case.finding(rule, &case.told(search)?))
     }
 }
 
