@@ -33,7 +33,7 @@ use cli::bar::Bar;
 use cli::generate::{SchemaName, ShellName};
 use cli::measure::{DeviceArgs, DeviceName, Measure, Remeasure};
 use cli::output::OutputArgs;
-use cli::outputs::Outputs;
+use cli::outputs::{self, Outputs};
 use cli::repair::{DedupeArgs, KeepName, RepairArgs};
 use cli::rules::RulesArgs;
 use cli::sanity::Sanity;
@@ -132,6 +132,7 @@ fn rules(overlay: Option<&Path>) -> Result<Rules> {
 }
 
 fn run_validate(mut args: Validate, terminal: TerminalArgs) -> Result<u8> {
+    outputs::check(args.output.files().chain(&args.gate.write_baseline), [])?;
     if let Some(root) = args.traces.take() {
         let options = traces::Options {
             root,
@@ -179,6 +180,8 @@ fn finish_validate(
 }
 
 fn run_sanity(args: Sanity, terminal: TerminalArgs) -> Result<u8> {
+    let folders = args.output_dir.iter().chain(&args.detail_dir);
+    outputs::check(args.output.files().chain(&args.output_md_file), folders)?;
     let Some(base) = args.base_ref else { return run_overview(&args) };
     let options = sanity::Options {
         root: args.root,
@@ -249,6 +252,7 @@ fn run_remeasure(args: Remeasure, terminal: TerminalArgs) -> Result<u8> {
     if args.print_runner {
         return print(args.output.output.as_deref(), PYTORCH.to_owned());
     }
+    outputs::check(args.output.files(), &args.output_dir)?;
     let options = remeasure::Options {
         root: args.root,
         reference: args.reference,
@@ -302,6 +306,7 @@ fn run_measure(args: &Measure, terminal: TerminalArgs) -> Result<u8> {
 }
 
 fn run_status(args: StatusArgs, terminal: TerminalArgs) -> Result<u8> {
+    outputs::check(&args.output, [])?;
     let format = match args.format {
         StatusFormat::Human => status::Format::Human { brief: terminal.quiet },
         StatusFormat::Markdown => status::Format::Markdown,
@@ -351,6 +356,7 @@ fn run_convert(args: RepairArgs) -> Result<u8> {
 }
 
 fn run_selftest(args: Selftest, terminal: TerminalArgs) -> Result<u8> {
+    outputs::check(&args.output, [])?;
     let options = selftest::Options {
         root: args.root,
         reference: args.reference,

@@ -134,7 +134,7 @@ fn too_many_files(place: &str) -> Error {
 }
 
 /// Names of files that hold tables; a directory of such a name is not a table and is reported.
-pub(crate) fn named_like_a_table(name: &str) -> bool {
+pub fn named_like_a_table(name: &str) -> bool {
     name.ends_with(".parquet") || name.ends_with("_perf.txt") || name.ends_with("_perf.csv")
 }
 
@@ -155,6 +155,13 @@ fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
             return Err(Error::new(message, why_unopened(e.message())));
         }
     };
+    let git_dir = repo.commondir();
+    if !git_dir.join("config").exists() && !git_dir.ends_with(".git") {
+        return Err(Error::new(
+            format!("the repository at {} has no config, so it may be bare or not", git_dir.display()),
+            "`git init --bare DIR` writes one and leaves everything else as it is",
+        ));
+    }
     let top = repo.workdir().and_then(|w| w.canonicalize().ok());
     let prefix = top
         .and_then(|top| root.strip_prefix(top).ok().map(slashes))

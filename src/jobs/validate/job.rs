@@ -139,7 +139,7 @@ impl Job<'_> {
             false => Default::default(),
         };
         // Each table is decoded again once, however many others it is like.
-        let foreign: Mutex<BTreeMap<&str, usize>> = Mutex::default();
+        let foreign: Mutex<BTreeMap<String, usize>> = Mutex::default();
         let cross = CrossContext {
             catalog: self.catalog,
             support: &support,
@@ -154,7 +154,7 @@ impl Job<'_> {
                 let known = foreign.lock().unwrap_or_else(|e| e.into_inner()).get(path).copied();
                 known.unwrap_or_else(|| {
                     let ways = self.foreign(file, sidecars);
-                    foreign.lock().unwrap_or_else(|e| e.into_inner()).insert(path, ways);
+                    foreign.lock().unwrap_or_else(|e| e.into_inner()).insert(path.to_owned(), ways);
                     ways
                 })
             },
