@@ -36,9 +36,16 @@ fn hidden(c: char) -> bool {
             c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
                 | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-                | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-                | '\u{e0000}'..='\u{e0fff}'
+                | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+                | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
         )
+        || is_noncharacter(c)
+}
+
+/// Whether Unicode has set the code point aside for no character: U+FDD0 to U+FDEF, and the last two
+/// of every plane.
+fn is_noncharacter(c: char) -> bool {
+    matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
 
 /// JSON as it may be printed: the same document, in which such characters and commands stand escaped.
@@ -80,6 +87,15 @@ mod tests {
         assert_eq!(clean(" ::error::x"), " \\u{3a}:error::x");
         assert_eq!(clean("a##[add-mask]b"), "a##\\u{5b}add-mask]b");
         assert_eq!(clean("vllm::moe [1] \u{e0041}"), "vllm::moe [1] \\u{e0041}");
+        // A blank braille cell, annotations, a musical format, noncharacters: they show as nothing.
+        for c in
+            ['\u{2800}', '\u{fff9}', '\u{fffb}', '\u{1d173}', '\u{fdd0}', '\u{ffff}', '\u{1fffe}']
+        {
+            let shown = clean(&format!("a{c}b"));
+            assert_eq!(shown, format!("a{}b", c.escape_unicode()));
+            assert!(inert_json(&format!("[\"{c}\"]")).is_ascii());
+        }
+        assert_eq!(clean("\u{2801}\u{fffd}é"), "\u{2801}\u{fffd}é");
     }
 
     #[test]

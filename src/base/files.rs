@@ -1,9 +1,106 @@
 //! Files as a whole or not at all: a reader never meets half a report, nor half a table.
 
+use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::base::error::{Error, Result};
+
+/// How the names of files and folders begin that are written and have no name of their own yet.
+pub(crate) const STAGED: &str = ".perfdb-gate-";
+
+/// Makes sure, before a run, that `files` and `folders` can be written when it ends. The folders are
+/// made then, with those above them.
+///
+/// # Errors
+///
+/// When two files go to one place, or one of them could not be written.
+pub fn check_targets(files: &[&Path], folders: &[&Path]) -> Result<()> {
+    for folder in folders {
+        let existing = folder.ancestors().find(|f| f.as_os_str().is_empty() || f.exists());
+        let existing = existing.filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        can_create_in(existing).map_err(|e| unwritten(folder, &e))?;
+    }
+    let mut taken: BTreeSet<PathBuf> = BTreeSet::new();
+    for file in files {
+        let place = place_of(file);
+        match std::fs::metadata(&place) {
+            Ok(found) if found.is_dir() => {
+                let message = format!("cannot write {}: it is a folder", file.display());
+                return Err(Error::new(message, "name a file in it"));
+            }
+            // A device or a pipe takes whatever comes.
+            Ok(found) if !found.is_file() => continue,
+            _ => {}
+        }
+        if !taken.insert(place) {
+            let message = format!("two outputs go to {}", file.display());
+            return Err(Error::new(message, "give each a file of its own"));
+        }
+        let folder = folder_of(file);
+        let is_made = folders.iter().any(|made| made.starts_with(folder));
+        if folder.exists() || !is_made {
+            can_create_in(folder).map_err(|e| unwritten(file, &e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Where a file would be, whatever links lead there.
+fn place_of(file: &Path) -> PathBuf {
+    let through_folder = || {
+        let folder = folder_of(file).canonicalize().ok()?;
+        Some(folder.join(file.file_name()?))
+    };
+    file.canonicalize().ok().or_else(through_folder).unwrap_or_else(|| file.to_owned())
+}
+
+fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn can_create_in(folder: &Path) -> std::io::Result<()> {
+    tempfile::Builder::new().prefix(STAGED).tempfile_in(folder).map(drop)
+}
+
+/// Removes what runs that were killed left in a folder: files and folders with the name of what has
+/// none yet, that no process has locked.
+pub(crate) fn sweep(folder: &Path) {
+    let abandoned = |path: &Path| {
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let drawn = name.strip_prefix(STAGED);
+        let ours =
+            drawn.is_some_and(|d| d.len() == 6 && d.bytes().all(|b| b.is_ascii_alphanumeric()));
+        let plain = || std::fs::symlink_metadata(path).is_ok_and(|m| m.is_file() || m.is_dir());
+        // Where a disk knows no locks nothing is removed.
+        ours && plain() && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+    };
+    for item in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = item.path();
+        if abandoned(&path) {
+            let removed = if path.is_dir() {
+                std::fs::remove_dir_all(&path)
+            } else {
+                std::fs::remove_file(&path)
+            };
+            // Another run may have been faster.
+            drop(removed);
+        }
+    }
+}
+
+/// Marks a file or folder that has no name yet as one that is being written. False where a sweep has
+/// removed it before.
+pub(crate) fn lock_staged(staged: &File, path: &Path) -> bool {
+    let locked = match staged.try_lock() {
+        Ok(()) => true,
+        Err(TryLockError::WouldBlock) => false,
+        // A disk that knows no locks is not swept either.
+        Err(TryLockError::Error(_)) => return true,
+    };
+    locked && path.exists()
+}
 
 /// Writes `text` to a file as a whole or not at all. What is no regular file (a device, a pipe) is
 /// written to as it is, and a link's target is written, not the link.
@@ -28,6 +125,8 @@ pub fn write_all(folders: &[PathBuf], files: &[(PathBuf, Vec<u8>)]) -> Result<()
             Error::new(format!("cannot make {}: {}", folder.display(), e.kind()), hint)
         })?;
     }
+    let beside: BTreeSet<&Path> = files.iter().map(|(path, _)| folder_of(path)).collect();
+    beside.into_iter().for_each(sweep);
     let staged: Vec<Staged<'_>> =
         files.iter().map(|(path, text)| Staged::new(path, text)).collect::<Result<_>>()?;
     staged.into_iter().try_for_each(Staged::place)
@@ -49,7 +148,6 @@ impl<'a> Staged<'a> {
             let device = std::fs::OpenOptions::new().write(true).open(&target).map_err(failed)?;
             return Ok(Self::Device(device, target, text));
         }
-        let folder = target.parent().filter(|p| !p.as_os_str().is_empty());
         let mut builder = tempfile::Builder::new();
         #[cfg(unix)]
         {
@@ -57,8 +155,11 @@ impl<'a> Staged<'a> {
             use std::os::unix::fs::PermissionsExt;
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
-        let folder = folder.unwrap_or(Path::new("."));
-        let mut file = builder.prefix(".perfdb-gate-").tempfile_in(folder).map_err(failed)?;
+        let mut create = || builder.prefix(STAGED).tempfile_in(folder_of(&target)).map_err(failed);
+        let mut file = create()?;
+        while !lock_staged(file.as_file(), file.path()) {
+            file = create()?;
+        }
         if let Some(before) = before {
             file.as_file().set_permissions(before.permissions()).map_err(failed)?;
         }

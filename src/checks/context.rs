@@ -54,12 +54,20 @@ pub struct DirContext<'a> {
     pub reuse: Option<&'a Result<Reuse, Reason>>,
 }
 
+/// What a pull request does to a database.
+pub struct ChangeContext<'a> {
+    /// Before.
+    pub base: &'a Catalog,
+    /// After.
+    pub head: &'a Catalog,
+}
+
 /// A system under judgement.
 pub struct SystemContext<'a> {
     /// Its YAML.
     pub file: &'a SystemFile,
-    /// All systems of the root.
-    pub catalog: &'a Catalog,
+    /// Systems of the root by their data directory, by name.
+    pub by_data_dir: &'a BTreeMap<&'a str, Vec<&'a str>>,
     /// Facts about known systems.
     pub specs: &'a Specs,
 }
@@ -98,6 +106,8 @@ pub struct CrossContext<'a> {
     /// Which of two tables came to its place later: `Greater` for the first, none where nothing
     /// tells. It walks the history, so it is asked for the few that matter.
     pub age: &'a (dyn Fn(&TableFile, &TableFile) -> Option<Ordering> + Sync),
+    /// Threads that a rule may use.
+    pub threads: usize,
     /// Relative latencies by the points that they take, for the rules that share them.
     pub relative: Mutex<BTreeMap<usize, Arc<BTreeMap<String, RelativeLatencies>>>>,
     /// What is known of tables and models, and how far honest reruns differ.

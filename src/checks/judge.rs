@@ -4,7 +4,7 @@
 use crate::base::expr::ExprError;
 use crate::checks::rule::Rule;
 use crate::checks::{
-    CrossContext, DirContext, RowContext, SystemContext, TableContext, WaiverContext,
+    ChangeContext, CrossContext, DirContext, RowContext, SystemContext, TableContext, WaiverContext,
 };
 use crate::database::catalog::TableFile;
 use crate::database::source::Entry;
@@ -65,6 +65,11 @@ pub trait Judge {
         None
     }
 
+    /// Judges what a pull request does to the database as a whole.
+    fn change(&self, _: &Rule, _: &ChangeContext<'_>) -> Found {
+        Found::new()
+    }
+
     /// Judges the waivers of a file, by how they matched.
     fn waivers(&self, _: &Rule, _: &WaiverContext<'_>) -> Option<Finding> {
         None
@@ -82,6 +87,8 @@ pub struct CheckInputs {
     pub waivers: bool,
     /// Traces, and nothing of a database.
     pub traces: bool,
+    /// Two states of a database, and nothing of one state.
+    pub changes: bool,
     /// Where rows say that they were measured: device, framework, version.
     pub origin: bool,
     /// Support matrices.
@@ -102,6 +109,7 @@ impl CheckInputs {
             systems: self.systems || other.systems,
             waivers: self.waivers || other.waivers,
             traces: self.traces || other.traces,
+            changes: self.changes || other.changes,
             origin: self.origin || other.origin,
             support_matrices: self.support_matrices || other.support_matrices,
             plans: self.plans || other.plans,

@@ -16,13 +16,14 @@ use serde::Deserialize;
 
 use self::compare::{copies, holes, outliers, parity, relative_latency, support, workflows};
 pub use self::context::{
-    CrossContext, DirContext, PrChange, RowContext, SystemContext, TableContext, WaiverContext,
+    ChangeContext, CrossContext, DirContext, PrChange, RowContext, SystemContext, TableContext,
+    WaiverContext,
 };
 pub use self::judge::{CheckInputs, Found, Judge};
 use self::kinds::traces::TraceCheck;
 use self::kinds::{
-    bounds, decoding, duplicates, header, identity, placement, power, reuse, sidecars, synthetic,
-    systems, values, waivers,
+    bounds, decoding, deleted, duplicates, header, identity, placement, power, reuse, sidecars,
+    synthetic, systems, values, waivers,
 };
 use crate::base::expr::ExprError;
 use crate::checks::rule::Rule;
@@ -103,6 +104,8 @@ pub enum Check {
     SystemInvalid(systems::SystemFields),
     /// A system YAML whose figures do not fit.
     SystemSuspicious(systems::Plausible),
+    /// Data that a pull request takes away as a whole.
+    Deleted,
     /// Something about traces: cards, configs, metric files.
     Trace(TraceCheck),
 }
@@ -147,6 +150,7 @@ impl Check {
             Self::WaiverUnused => &waivers::WaiverUnused,
             Self::SystemInvalid(fields) => fields,
             Self::SystemSuspicious(plausible) => plausible,
+            Self::Deleted => &deleted::Deleted,
             Self::Trace(trace) => trace,
         }
     }

@@ -45,6 +45,9 @@ pub struct Rule {
 pub struct ExampleTree {
     /// Contents by path.
     pub files: BTreeMap<String, String>,
+    /// Contents by path of the tree before, of a rule that judges what a pull request changes.
+    #[serde(default)]
+    pub base: Option<BTreeMap<String, String>>,
     /// Rows the finding must count, where the rule counts rows.
     #[serde(default)]
     pub rows: Option<u64>,
@@ -129,6 +132,8 @@ impl Rules {
         if rules.is_empty() {
             let hint = if chosen.is_empty() {
                 "--skip leaves out what --only asks for"
+            } else if chosen.iter().any(|r| r.check.needs().changes) {
+                "rules on what a pull request changes run in sanity alone"
             } else {
                 "rules on traces run with --traces DIR, and no others do"
             };

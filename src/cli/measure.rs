@@ -17,7 +17,7 @@ use perfdb_gate::specs::Specs;
 use super::TerminalArgs;
 use super::bar::Bar;
 use super::output::OutputArgs;
-use super::outputs::{Outputs, write_text};
+use super::outputs::{self, Outputs, write_text};
 use super::selection::SelectionArgs;
 
 /// `perfdb-gate remeasure`.
@@ -145,6 +145,7 @@ impl Remeasure {
             write_text(self.output.output.as_deref(), PYTORCH.to_owned())?;
             return Ok(Exit::Clean);
         }
+        outputs::check(self.output.files(), &self.output_dir)?;
         let mut device = self.device.open()?;
         let bar = Bar::of("points", terminal);
         let report = remeasure::run(&self.into(), device.as_mut(), &bar)?;

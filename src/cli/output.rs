@@ -25,6 +25,13 @@ pub struct OutputArgs {
     pub threads: usize,
 }
 
+impl OutputArgs {
+    /// The files that it names.
+    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.output.iter().chain(self.report.iter().map(|(_, file)| file)).chain(&self.html)
+    }
+}
+
 /// `FORMAT=FILE`.
 fn report_of(text: &str) -> Result<(FormatName, PathBuf), String> {
     let (format, file) =

@@ -3,13 +3,41 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use perfdb_gate::base::error::Result;
-use perfdb_gate::base::files::write_all;
+use perfdb_gate::base::error::{Error, Result};
+use perfdb_gate::base::files::{check_targets, write_all};
+use perfdb_gate::database::source::named_like_a_table;
 use perfdb_gate::report::chart::Drawing;
 use perfdb_gate::report::{self, Format, ReportView};
 
 use crate::cli::output::{FormatName, OutputArgs};
 use crate::cli::{ColorName, TerminalArgs};
+
+/// Makes sure, before a run, that what it is asked to write can be written and is no part of a
+/// database.
+pub fn check<'a>(
+    files: impl IntoIterator<Item = &'a PathBuf>,
+    folders: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<()> {
+    let files: Vec<&Path> = files.into_iter().map(PathBuf::as_path).filter(is_named).collect();
+    let folders: Vec<&Path> = folders.into_iter().map(PathBuf::as_path).collect();
+    for file in &files {
+        let target = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+        let name = target.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let is_yaml = name.ends_with(".yaml") && target.exists();
+        if named_like_a_table(&name) || is_yaml {
+            return Err(Error::new(
+                format!("{} is a file of a database, or named as one is", file.display()),
+                "an output replaces what has its name: name it otherwise",
+            ));
+        }
+    }
+    check_targets(&files, &folders)
+}
+
+/// Whether it is a file, and not standard output.
+fn is_named(path: &&Path) -> bool {
+    path.as_os_str() != "-"
+}
 
 /// What a run writes: all of it is made before any of it is there.
 #[derive(Default)]

@@ -14,7 +14,7 @@ use perfdb_gate::report::{self, Verdict, chart, comment};
 use super::TerminalArgs;
 use super::bar::Bar;
 use super::output::{FailOn, OutputArgs};
-use super::outputs::Outputs;
+use super::outputs::{self, Outputs};
 use super::selection::RuleArgs;
 
 /// `perfdb-gate sanity`.
@@ -76,6 +76,8 @@ impl From<&Sanity> for overview::Options {
 
 impl Sanity {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        let folders = self.output_dir.iter().chain(&self.detail_dir);
+        outputs::check(self.output.files().chain(&self.output_md_file), folders)?;
         match &self.base_ref {
             Some(base) => self.compare(base, terminal),
             None => self.overview(),

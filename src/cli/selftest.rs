@@ -9,7 +9,7 @@ use perfdb_gate::jobs::selftest;
 
 use super::TerminalArgs;
 use super::bar::Bar;
-use super::outputs::write_text;
+use super::outputs::{self, write_text};
 use super::selection::SelectionArgs;
 
 /// `perfdb-gate selftest`.
@@ -80,6 +80,7 @@ impl SelftestFormat {
 
 impl Selftest {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        outputs::check(&self.output, [])?;
         let scores = selftest::run(&self.into(), &Bar::of("faults", terminal))?;
         let text = selftest::render(&scores, self.format.format(terminal));
         write_text(self.output.as_deref(), text)?;

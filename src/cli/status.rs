@@ -9,7 +9,7 @@ use perfdb_gate::jobs::status;
 
 use super::TerminalArgs;
 use super::bar::Bar;
-use super::outputs::write_text;
+use super::outputs::{self, write_text};
 
 /// `perfdb-gate status`.
 #[derive(Debug, Args)]
@@ -84,6 +84,7 @@ impl StatusFormat {
 
 impl StatusArgs {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        outputs::check(&self.output, [])?;
         let status = status::run(&self.into(), &Bar::of("tables", terminal))?;
         let text = status::render(&status, self.format.format(terminal))?;
         write_text(self.output.as_deref(), text)?;

@@ -13,7 +13,7 @@ use perfdb_gate::traces;
 use super::TerminalArgs;
 use super::bar::Bar;
 use super::output::{FailOn, OutputArgs};
-use super::outputs::Outputs;
+use super::outputs::{self, Outputs};
 use super::selection::{RuleArgs, SelectionArgs};
 
 /// `perfdb-gate validate`.
@@ -86,6 +86,7 @@ impl From<&Validate> for validate::Options {
 
 impl Validate {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        outputs::check(self.output.files().chain(&self.gate.write_baseline), [])?;
         let report = match &self.traces {
             Some(root) => traces::run(&self.trace_options(root))?,
             None => validate::run(&self.into(), &Bar::of("tables", terminal))?,

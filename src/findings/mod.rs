@@ -59,6 +59,8 @@ pub enum Domain {
     Database,
     /// Traces: cards, configs, metric files.
     Traces,
+    /// Two states of a database, compared.
+    Change,
 }
 
 /// Something a rule found: one a rule and table, with a count.
@@ -235,6 +237,10 @@ impl Finding {
         let what = match self.domain {
             Domain::Database => "--root",
             Domain::Traces => "--traces",
+            Domain::Change => {
+                let sides = "--root . --base-ref origin/HEAD --head-ref HEAD";
+                return format!("perfdb-gate sanity {sides} --only {}", self.rule);
+            }
         };
         let mut words = vec![format!("perfdb-gate validate {what} . --ref HEAD")];
         let mut choose = |flag: &str, name: &str| words.push(format!("{flag} {}", quoted(name)));

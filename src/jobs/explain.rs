@@ -1,5 +1,6 @@
 //! What the rules are, for people: one source, the rule files.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::checks::rule::{ExampleTree, Rule, Rules};
@@ -43,7 +44,15 @@ pub fn story(rule: &Rule) -> String {
 
 fn files(example: &ExampleTree) -> String {
     let mut out = String::new();
-    for (path, text) in &example.files {
+    if let Some(base) = &example.base {
+        let _ = write!(out, "  before:\n{}  after:\n", contents(base));
+    }
+    out + &contents(&example.files)
+}
+
+fn contents(files: &BTreeMap<String, String>) -> String {
+    let mut out = String::new();
+    for (path, text) in files {
         let _ = write!(out, "  {path}\n{}", indent(&indent(text.trim_end())));
     }
     out

@@ -9,13 +9,17 @@ use serde_json::{Map, Value, json};
 use super::Verdict;
 use super::view::finding::FindingView;
 use super::view::{ReportView, RuleView};
+use crate::base::words::count;
 use crate::findings::Severity;
+
+/// Results of one run that code scanning shows; it refuses files with more than 25,000.
+const MOST_RESULTS: usize = 5_000;
 
 pub(super) fn render(view: &ReportView<'_>) -> String {
     let index: BTreeMap<&str, usize> =
         view.rules.iter().enumerate().map(|(i, rule)| (rule.id.as_str(), i)).collect();
-    let results: Vec<Value> =
-        view.findings.iter().map(|f| result(f, index.get(f.rule.as_str()))).collect();
+    let shown = worst(&view.findings);
+    let results: Vec<Value> = shown.iter().map(|f| result(f, index.get(f.rule.as_str()))).collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -28,7 +32,8 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
             }},
             "automationDetails": {"id": format!("perfdb-gate/{}/", view.head.command)},
             "columnKind": "utf16CodeUnits",
-            "invocations": [invocation(view)],
+            "invocations": [invocation(view, shown.len())],
+            "properties": {"findings": view.findings.len(), "results": shown.len()},
             "results": results,
         }],
     });
@@ -38,14 +43,37 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     text
 }
 
-/// How the run ended; one that checked nothing must not pass for one that found nothing.
-fn invocation(view: &ReportView<'_>) -> Value {
+/// The findings that are shown: those that count before the others, the worst first, and of these the
+/// first; in the order of the report.
+fn worst<'v, 'r>(findings: &'v [FindingView<'r>]) -> Vec<&'v FindingView<'r>> {
+    let mut order: Vec<usize> = (0..findings.len()).collect();
+    order.sort_by_key(|i| (!findings[*i].raw.counts(), findings[*i].raw.severity, *i));
+    order.truncate(MOST_RESULTS);
+    order.sort_unstable();
+    order.into_iter().map(|i| &findings[i]).collect()
+}
+
+/// How the run ended; one that checked nothing must not pass for one that found nothing, nor one whose
+/// results are not all there for one whose are.
+fn invocation(view: &ReportView<'_>, shown: usize) -> Value {
     let verdict = view.outcome.verdict;
     let checked = verdict != Verdict::Inconclusive;
     let mut invocation = json!({"executionSuccessful": checked, "exitCode": verdict.exit().code()});
+    let mut notes = Vec::new();
     if !checked {
-        invocation["toolExecutionNotifications"] =
-            json!([{"level": "error", "message": {"text": view.head.headline}}]);
+        notes.push(json!({"level": "error", "message": {"text": view.head.headline}}));
+    }
+    let all = view.findings.len();
+    if shown < all {
+        let text = format!(
+            "only the {} worst of {} findings are shown: code scanning takes no more",
+            count(shown),
+            count(all)
+        );
+        notes.push(json!({"level": "warning", "message": {"text": text}}));
+    }
+    if !notes.is_empty() {
+        invocation["toolExecutionNotifications"] = notes.into();
     }
     invocation
 }

@@ -105,6 +105,7 @@ pub fn run(options: &Options) -> Result<Report> {
         &rules,
         Asked(Some(&name)),
     )?;
+    source.steady()?;
     let mut sink = Sink::default();
     sink.extend(judged.findings);
     let whole = options.only.is_empty() && options.skip.is_empty();

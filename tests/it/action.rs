@@ -19,6 +19,8 @@ struct Action {
     log: String,
     outputs: BTreeMap<String, String>,
     summary: String,
+    /// The runner's temporary directory, which holds what was written.
+    _temporary: tempfile::TempDir,
 }
 
 /// Runs the steps in the tree, with inputs and what the event says.
@@ -39,12 +41,18 @@ fn act(tree: &Tree, inputs: &[(&str, &str)], event: &[(&str, &str)]) -> Action {
     says.extend(event.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())));
 
     let summary = scratch.path().join("summary");
-    let mut result =
-        Action { code: 0, log: String::new(), outputs: BTreeMap::new(), summary: String::new() };
+    let mut result = Action {
+        code: 0,
+        log: String::new(),
+        outputs: BTreeMap::new(),
+        summary: String::new(),
+        _temporary: scratch,
+    };
     for step in ["find", "judge", "gate"] {
         let steps = action["runs"]["steps"].as_array().unwrap();
         let step = steps.iter().find(|s| s["id"] == step).unwrap();
-        let file = scratch.path().join(format!("output-{}", step["id"].as_str().unwrap()));
+        let file =
+            result._temporary.path().join(format!("output-{}", step["id"].as_str().unwrap()));
         std::fs::write(&file, "").unwrap();
         let out = run_step(tree.path(), step, &says, &file, &summary);
         result.code = out.status.code().unwrap();
@@ -105,7 +113,6 @@ fn fill(text: &str, says: &BTreeMap<String, String>) -> String {
 fn indebted() -> (Tree, String) {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6)]));
-    tree.file(".gitignore", "/perfdb-gate\n");
     let before = tree.commit();
     tree.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
     tree.git(&["checkout", "-qb", "more"]);
@@ -157,8 +164,8 @@ fn a_pull_request_is_compared_with_its_base() {
     let comment = std::fs::read_to_string(tree.path().join(&clean.outputs["comment"])).unwrap();
     assert_eq!(comment, clean.summary);
     assert!(std::fs::read_dir(tree.path().join(&clean.outputs["charts"])).unwrap().count() > 0);
-    let number = std::fs::read_to_string(tree.path().join("perfdb-gate/pull-request")).unwrap();
-    assert_eq!(number, "17\n");
+    let folder = std::path::Path::new(&clean.outputs["folder"]);
+    assert_eq!(std::fs::read_to_string(folder.join("pull-request")).unwrap(), "17\n");
 
     tree.gemm("gemm_perf.txt", with(&[(12, -0.7)]));
     tree.commit();
@@ -266,9 +273,61 @@ fn what_it_cannot_do_is_told_and_nothing_is_run() {
         assert!(run.log.contains(why) && run.log.contains("::error"), "{inputs:?}: {}", run.log);
         assert!(!run.outputs.contains_key("verdict"), "{inputs:?}");
     }
-    for name in ["args", "base-ref", "head-ref", "system", "root", "traces", "fail-on", "output"] {
+    for name in ["args", "base-ref", "head-ref", "system", "root", "traces", "fail-on", "artifact"]
+    {
         act(&tree, &[(name, "x\"; touch pwned; $(touch pwned) `touch pwned` '")], &[]);
         assert!(!tree.path().join("pwned").exists(), "{name}");
+    }
+}
+
+/// What a pull request commits where the action once kept its files changes nothing and is not kept.
+#[test]
+fn nothing_of_the_checkout_is_taken_for_the_actions_own() {
+    let (tree, before) = indebted();
+    let push = [("github.event.before", before.as_str())];
+    let bad = gemm(&[(1, 0.5), (0, 0.6), (0, 0.7), (0, 0.8)]);
+    tree.gemm("gemm_perf.txt", &bad);
+    let frozen = tree.file("perfdb-gate/base.json", "");
+    tree.remove("perfdb-gate/base.json");
+    tree.validate(&["--write-baseline", &frozen.display().to_string()]);
+    tree.file("perfdb-gate/comment.md", "a comment of somebody else");
+    let outside = tree.file("elsewhere/report.json", "untouched");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&outside, tree.path().join("perfdb-gate/report.json")).unwrap();
+    tree.commit();
+
+    let run = act(&tree, &[], &push);
+    assert_eq!((run.code, run.outputs["verdict"].as_str()), (1, "failed"), "{}", run.log);
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "untouched");
+    assert_eq!(tree.git(&["status", "--porcelain"]), "", "the checkout is left alone");
+
+    // A base that cannot be judged leaves no baseline, and what cannot be done leaves no comment.
+    let event = [("github.base_ref", "main"), ("github.event.pull_request.number", "17")];
+    let stopped = act(&tree, &[("job", "sanity"), ("args", "--no-such-flag")], &event);
+    assert_eq!(stopped.code, 2, "{}", stopped.log);
+    let folder = Path::new(&stopped.outputs["folder"]);
+    assert!(!folder.starts_with(tree.path()));
+    let kept: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|item| item.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(kept, ["pull-request"]);
+}
+
+#[test]
+fn other_actions_are_named_by_their_commit() {
+    for path in ["action.yml", "docs/ci.md"] {
+        let text = std::fs::read_to_string(path).unwrap();
+        let uses = text.lines().filter_map(|l| l.split_once("uses: "));
+        let mut seen = 0;
+        for (_, name) in uses {
+            let commit = name.split_once('@').unwrap_or_else(|| panic!("{path}: {name}")).1;
+            let commit = commit.split(' ').next().unwrap();
+            let is_hex = commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit());
+            assert!(is_hex, "{path}: {name}");
+            seen += 1;
+        }
+        assert!(seen > 0, "{path} names no action");
     }
 }
 
@@ -308,8 +367,9 @@ fn it_builds_its_own_checkout_once() {
     assert!(std::fs::read_to_string(&output).unwrap().ends_with(&built));
     let asked = std::fs::read_to_string(tree.path().join("asked")).unwrap();
     let root = env!("CARGO_MANIFEST_DIR");
-    let expected =
-        format!("install --quiet --locked --profile dist --path {root} --root {here}/perfdb-gate-built\n");
+    let expected = format!(
+        "install --quiet --locked --profile dist --path {root} --root {here}/perfdb-gate-built\n"
+    );
     assert_eq!(asked, expected, "once");
 }
 

@@ -1,13 +1,14 @@
 //! Every rule's own bad and good example, and guards over the rule files.
 
 use crate::common;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use perfdb_gate::base::error::Result;
 use perfdb_gate::checks::rule::{ExampleTree, Rules};
 use perfdb_gate::database::selection::Selection;
 use perfdb_gate::findings::{Finding, Severity};
 use perfdb_gate::jobs::explain;
+use perfdb_gate::jobs::sanity;
 use perfdb_gate::jobs::validate::{Options, run};
 use perfdb_gate::specs::Library;
 use perfdb_gate::traces;
@@ -16,23 +17,42 @@ fn shipped() -> Rules {
     Rules::read(&Library::embedded()).unwrap()
 }
 
-/// The tree of an example; systems that it does not give come from the embedded facts.
-fn grown(example: &ExampleTree) -> common::Tree {
+/// A tree of an example's files; systems that it does not give come from the embedded facts.
+fn grown(files: &BTreeMap<String, String>) -> common::Tree {
     let tree = common::Tree::new();
     for name in ["h100_sxm", "h200_sxm"] {
         let path = format!("systems/{name}.yaml");
         let facts = std::fs::read_to_string(&path).expect("the shipped systems");
         tree.file(&path, facts.replace("../data/", "data/"));
     }
-    for (path, text) in &example.files {
+    for (path, text) in files {
         tree.file(path, text);
     }
     tree
 }
 
+/// Judges what changes between two trees.
+fn compare(
+    base: &BTreeMap<String, String>,
+    head: &BTreeMap<String, String>,
+) -> Result<Vec<Finding>> {
+    let tree = grown(base);
+    tree.commit();
+    base.keys().for_each(|path| tree.remove(path));
+    for (path, text) in head {
+        tree.file(path, text);
+    }
+    let root = tree.path().to_owned();
+    let options = sanity::Options { root, base: "HEAD".into(), ..sanity::Options::default() };
+    Ok(sanity::run(&options, &())?.0.findings)
+}
+
 /// Judges an example.
 fn judge(example: &ExampleTree, traces: bool) -> Result<Vec<Finding>> {
-    let tree = grown(example);
+    if let Some(base) = &example.base {
+        return compare(base, &example.files);
+    }
+    let tree = grown(&example.files);
     let root = tree.path().to_owned();
     if traces {
         return Ok(traces::run(&traces::Options { root, ..traces::Options::default() })?.findings);
@@ -78,7 +98,7 @@ fn runs_on_one_system_each_find_what_one_run_finds() {
     };
     let mut several = 0;
     for rule in rules.all() {
-        let tree = grown(&rule.bad);
+        let tree = grown(&rule.bad.files);
         // The other system has what this one has, so that each is compared with the other.
         for (path, text) in &rule.bad.files {
             let other = path.replace("/h200_sxm/", "/h100_sxm/");
@@ -111,6 +131,7 @@ fn rule_ids_are_the_contract() {
     below-speed-of-light
     copied-table
     coverage-hole
+    data-deleted
     device-mismatch
     duplicate-key
     framework-mismatch

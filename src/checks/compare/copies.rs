@@ -7,12 +7,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::ExprError;
-use crate::base::words::plural;
+use crate::base::words::{count, names, plural};
 use crate::checks::CrossContext;
+use crate::checks::compare::groups::{Candidate, excused, groups};
 use crate::checks::compare::sketch::Sketch;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
-use crate::database::catalog::{Place, TableFile};
+use crate::database::catalog::TableFile;
 use crate::findings::Finding;
 
 /// When two tables are one.
@@ -39,36 +40,75 @@ const SAME_FACTOR: f64 = 1e-9;
 /// Points that are compared first.
 const SAMPLE: usize = 64;
 
+/// Ratios of the first points that are tried as the factor between two tables.
+const TRIED: usize = 16;
+
 impl Judge for Copies {
-    /// One finding for each pair of tables that hold the same measurements, on the one that names
-    /// another device, framework or version than its place, else on the one that came later.
+    /// One finding for each group of tables that hold the same measurements, on the one that names
+    /// another device, framework or version than its place, else on the one that came last.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
-        let mut by_table: BTreeMap<&str, Vec<(&TableFile, &Sketch)>> = BTreeMap::new();
+        let mut by_table: BTreeMap<&str, Vec<Candidate<'_>>> = BTreeMap::new();
         for file in &at.catalog.tables {
             // What has fewer points than a copy must share is none, and there may be many such.
             let sketch = at.sketches.by_path.get(&file.entry.path);
             if let Some(sketch) = sketch.filter(|s| s.points.len() >= self.points) {
-                by_table.entry(&file.table).or_default().push((file, sketch));
+                by_table.entry(&file.table).or_default().push(Candidate { file, sketch });
             }
         }
+        let alike = |a: &Sketch, b: &Sketch| self.is_copy(&likeness(a, b));
         let mut found = Vec::new();
-        for files in by_table.values() {
-            for (i, (a, of_a)) in files.iter().enumerate() {
-                for (b, of_b) in &files[i + 1..] {
-                    if !at.judged(a) && !at.judged(b) || excused(at, &a.place, &b.place, &a.table) {
-                        continue;
+        for tables in by_table.values() {
+            for group in groups(at, tables, &alike) {
+                found.extend(match group[..] {
+                    [a, b] => {
+                        let (a, b) = (&tables[a], &tables[b]);
+                        finding(rule, at, a.file, b.file, &likeness(a.sketch, b.sketch), &[])
                     }
-                    let like = likeness(of_a, of_b);
-                    if like.equal >= self.points
-                        && like.equal as f64 >= self.share * like.common as f64
-                    {
-                        found.extend(finding(rule, at, a, b, &like));
-                    }
-                }
+                    _ => self.of_group(rule, at, tables, &group),
+                });
             }
         }
         Ok(found)
     }
+}
+
+impl Copies {
+    fn is_copy(&self, like: &Likeness) -> bool {
+        like.equal >= self.points && like.equal as f64 >= self.share * like.common as f64
+    }
+
+    /// The finding on a group of three tables or more: the copy among them against the most
+    /// original of those that are like it.
+    fn of_group(
+        &self,
+        rule: &Rule,
+        at: &CrossContext<'_>,
+        tables: &[Candidate<'_>],
+        group: &[usize],
+    ) -> Option<Finding> {
+        let key = |i: &usize| ((at.foreign)(tables[*i].file), at.later(tables[*i].file));
+        let keys: BTreeMap<usize, (usize, bool)> = group.iter().map(|i| (*i, key(i))).collect();
+        let copy = *group.iter().max_by_key(|i| (keys[i], **i))?;
+        let like = |i: usize| likeness(tables[copy].sketch, tables[i].sketch);
+        let is_partner = |i: &usize| {
+            let (a, b) = (tables[copy].file, tables[*i].file);
+            *i != copy && !excused(at, a, b) && self.is_copy(&like(*i))
+        };
+        let partners: Vec<usize> = group.iter().copied().filter(is_partner).collect();
+        let origin = *partners.iter().min_by_key(|i| (keys[i], **i))?;
+        let others = group.iter().filter(|i| **i != copy && **i != origin);
+        let others: Vec<&TableFile> = others.map(|i| tables[*i].file).collect();
+        // In the order of paths, as where there are two.
+        let (a, b) = (copy.min(origin), copy.max(origin));
+        let like = likeness(tables[a].sketch, tables[b].sketch);
+        finding(rule, at, tables[a].file, tables[b].file, &like, &others)
+    }
+}
+
+/// What a finding names a copy's origin by: it is the same in every layout.
+fn place_of(file: &TableFile) -> String {
+    let place = &file.place;
+    [place.system.as_str(), &place.backend, &place.version].join("/")
 }
 
 fn likeness(a: &Sketch, b: &Sketch) -> Likeness {
@@ -76,18 +116,31 @@ fn likeness(a: &Sketch, b: &Sketch) -> Likeness {
     let common = || a.common(b).map(|(a, b)| (a.latency, b.latency)).filter(positive);
     // Points are in the order of a hash, so the first ones are a sample: a part large enough to be
     // told shows in it, and nearly every pair of tables ends here.
-    let first: Vec<(f64, f64)> = common().take(SAMPLE).collect();
-    let agree = |pairs: &[(f64, f64)], factor: f64| {
-        pairs.iter().filter(|(a, b)| (b / a / factor - 1.0).abs() < SAME_FACTOR).count()
+    let mut first = [0.0; SAMPLE];
+    let mut taken = 0;
+    for ((a, b), ratio) in common().zip(&mut first) {
+        *ratio = b / a;
+        taken += 1;
+    }
+    let first = &first[..taken];
+    let agree = |ratios: &[f64], factor: f64| {
+        ratios.iter().filter(|ratio| (*ratio / factor - 1.0).abs() < SAME_FACTOR).count()
     };
-    let factors = first.iter().take(16).map(|(a, b)| b / a).chain([1.0]);
-    let factors: Vec<f64> = factors.filter(|f| agree(&first, *f) > 2).collect();
+    let near = |ratios: &[f64], factor: f64| {
+        let within = factor * (2.0 * SAME_FACTOR);
+        ratios.iter().map(|ratio| usize::from((ratio - factor).abs() < within)).sum::<usize>()
+    };
+    let factors = first.iter().take(TRIED).copied().chain([1.0]);
+    // The cheap test passes whatever the exact one does.
+    let factors: Vec<f64> =
+        factors.filter(|f| near(first, *f) > 2 && agree(first, *f) > 2).collect();
     if factors.is_empty() {
         return Likeness { common: 0, equal: 0, factor: 1.0 };
     }
     let pairs: Vec<(f64, f64)> = common().collect();
+    let ratios: Vec<f64> = pairs.iter().map(|(a, b)| b / a).collect();
     let equal = pairs.iter().filter(|(a, b)| a == b).count();
-    let scaled = factors.iter().filter(|f| **f != 1.0).map(|f| (agree(&pairs, *f), *f));
+    let scaled = factors.iter().filter(|f| **f != 1.0).map(|f| (agree(&ratios, *f), *f));
     match scaled.max_by(|x, y| x.0.cmp(&y.0)) {
         Some((scaled, factor)) if scaled > equal => {
             Likeness { common: pairs.len(), equal: scaled, factor }
@@ -96,21 +149,13 @@ fn likeness(a: &Sketch, b: &Sketch) -> Likeness {
     }
 }
 
-/// Whether the likeness is declared, or the two are one table under two layouts.
-fn excused(at: &CrossContext<'_>, a: &Place, b: &Place, table: &str) -> bool {
-    if (&a.system, &a.backend) != (&b.system, &b.backend) {
-        return false;
-    }
-    let declares = |from: &Place, to: &Place| at.donors(from, table).contains(&to.version.as_str());
-    a.version == b.version || declares(a, b) || declares(b, a)
-}
-
 fn finding(
     rule: &Rule,
     at: &CrossContext<'_>,
     a: &TableFile,
     b: &TableFile,
     like: &Likeness,
+    others: &[&TableFile],
 ) -> Option<Finding> {
     let (foreign_a, foreign_b) = ((at.foreign)(a), (at.foreign)(b));
     let named = foreign_a.cmp(&foreign_b);
@@ -129,7 +174,7 @@ fn finding(
         (false, true) => "it came to its place later, so it is the copy",
         (false, false) => "nothing tells which is the copy",
     };
-    // A run on one of the two systems tells it only where the copy lies.
+    // A run on one of the systems tells it only where the copy lies.
     if !at.judged(copy) {
         return None;
     }
@@ -139,19 +184,28 @@ fn finding(
     };
     let part =
         if like.equal == like.common { "all".to_owned() } else { format!("{} of", like.equal) };
+    let more = if others.is_empty() {
+        String::new()
+    } else {
+        let paths = others.iter().map(|f| f.entry.path.as_str());
+        format!("; {} more in the same way: {}", count(others.len()), names(paths))
+    };
     let message = format!(
-        "{part} {} that it shares with {} have the same measurements{scaled}; {which}",
+        "{part} {} that it shares with {} have the same measurements{scaled}; {which}{more}",
         plural(like.common, "point"),
         origin.entry.path
     );
-    let other = &origin.place;
-    let finding = Finding::on_table(&rule.id, rule.severity, copy, message)
+    let mut finding = Finding::on_table(&rule.id, rule.severity, copy, message)
         .rows(like.equal)
-        .parts([[other.system.as_str(), &other.backend, &other.version].join("/")])
+        .parts([origin].iter().chain(others).map(|file| place_of(file)))
         .copy_of(origin)
         .evidence("common_points", like.common)
         .evidence("equal_points", like.equal)
         .evidence("factor", like.factor);
+    if !others.is_empty() {
+        let paths: Vec<&str> = others.iter().map(|f| f.entry.path.as_str()).collect();
+        finding = finding.evidence("tables", others.len() + 2).evidence("more", paths);
+    }
     Some(finding)
 }
 

@@ -1,6 +1,7 @@
 //! Kinds of check that judge a table against its peers, and what they need of every table: its sketch.
 
 pub mod copies;
+mod groups;
 pub mod holes;
 pub mod outliers;
 pub mod parity;

@@ -2,6 +2,7 @@
 
 pub mod bounds;
 pub mod decoding;
+pub mod deleted;
 pub mod duplicates;
 pub mod header;
 pub mod identity;

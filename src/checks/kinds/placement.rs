@@ -2,8 +2,8 @@
 
 use crate::checks::judge::Judge;
 use crate::checks::rule::Rule;
-use crate::database::catalog::TableFile;
-use crate::database::source::{Entry, EntryKind};
+use crate::database::catalog::{TableFile, is_misspelt};
+use crate::database::source::Entry;
 use crate::findings::Finding;
 use crate::specs::TableSpec;
 
@@ -26,13 +26,17 @@ impl Judge for Placement {
         Some(finding)
     }
 
-    /// A table too deep or too shallow below its system's data.
+    /// A table too deep or too shallow below its system's data, or of another spelling.
     fn stray(&self, rule: &Rule, entry: &Entry) -> Option<Finding> {
-        if let EntryKind::Link(_) = entry.kind {
+        if entry.kind.leads_away().is_some() {
             return None;
         }
-        let message =
-            "it lies at a depth where no loader looks: <family>/<backend>/<version>/<table>";
+        let message = if is_misspelt(&entry.path) {
+            "no loader reads a file of this name: tables end in .parquet, _perf.txt or _perf.csv, in \
+             lower case"
+        } else {
+            "it lies at a depth where no loader looks: <family>/<backend>/<version>/<table>"
+        };
         Some(Finding::on_path(&rule.id, rule.severity, &entry.path, message))
     }
 }

@@ -13,6 +13,7 @@
 mod walk;
 
 use std::collections::BTreeMap;
+pub(crate) use walk::is_misspelt;
 
 use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
@@ -85,6 +86,8 @@ pub struct SystemFile {
     pub yaml: String,
     /// Directory of its data, without a trailing slash.
     pub data_dir: String,
+    /// Why its data directory is not read, though its loader would; none where it is.
+    pub unread: Option<String>,
 }
 
 impl SystemFile {
@@ -125,7 +128,8 @@ pub struct Catalog {
     pub support: BTreeMap<String, Entry>,
     /// What backends take from each other.
     pub manifest: Option<Entry>,
-    /// Below a data directory: tables at a depth where no loader looks, and links.
+    /// Tables at a depth where no loader looks or spelt otherwise, links and submodules: each with
+    /// the system that it concerns, an empty name where that is all of them.
     pub strays: Vec<(Entry, String)>,
     /// Files of the database that are no tables, in no order.
     pub beside: Vec<(Entry, Role)>,
@@ -141,7 +145,8 @@ impl Catalog {
     /// When the files cannot be listed, or no perf database is among them.
     pub fn read(source: &dyn Source, specs: &Specs) -> Result<Self> {
         let catalog = Self::walk(source, specs)?;
-        if catalog.systems.is_empty() {
+        // A link or submodule in the place of the systems is a finding of its own.
+        if catalog.systems.is_empty() && catalog.strays.is_empty() {
             return Err(no_database());
         }
         Ok(catalog)

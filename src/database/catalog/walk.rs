@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Catalog, Format, Place, Role, SystemFile, TableFile, VersionDir};
 use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
-use crate::database::source::{Entry, EntryKind, Source};
+use crate::database::source::{Entry, Source, named_like_a_table};
 use crate::specs::Specs;
 use crate::specs::system::System;
 
@@ -30,32 +30,20 @@ impl Catalog {
         }
         catalog.add_orphans(&files);
         catalog.add_claims(&files);
-        let mut by_dir: BTreeMap<String, String> = BTreeMap::new();
-        for system in catalog.systems.values() {
-            by_dir.insert(format!("{}/", system.data_dir), system.name.clone());
-        }
+        let places = Places::of(&catalog.systems);
         for entry in files {
-            // The longest data directory that holds the file: the last one not after it.
-            let owner = by_dir
-                .range(..=entry.path.clone())
-                .rev()
-                .find(|(dir, _)| entry.path.starts_with(dir.as_str()));
-            // A link above data hides all of it.
-            let above = |s: &SystemFile| {
-                let rest = s.data_dir.strip_prefix(&entry.path);
-                matches!(entry.kind, EntryKind::Link(_))
-                    && rest.is_some_and(|r| r.is_empty() || r.starts_with('/'))
-            };
-            if let Some(system) = catalog.systems.values().find(|s| above(s)) {
-                let name = system.name.clone();
-                catalog.add_stray(entry, &name);
-            } else if let Some((dir, system)) = owner {
-                let (inside, system) = (entry.path[dir.len()..].to_owned(), system.clone());
+            if entry.kind.leads_away().is_some()
+                && let Some(system) = places.hidden_by(&entry.path)
+            {
+                catalog.add_stray(entry, &system);
+            } else if let Some((inside, system)) = places.owner(&entry.path) {
+                let (inside, system) = (entry.path[inside..].to_owned(), system.to_owned());
                 catalog.add_file(entry, &inside, &system);
-            } else if !catalog.systems.values().any(|s| s.yaml == entry.path) {
+            } else if !places.yaml.contains(&entry.path) {
                 catalog.others.push(entry);
             }
         }
+        catalog.add_unread();
         Ok(catalog)
     }
 
@@ -75,12 +63,8 @@ impl Catalog {
         let text = source.read(entry).map(|b| String::from_utf8_lossy(&b).into_owned());
         let text = text.map_err(Reason::from);
         let system = text.and_then(|t| System::parse(name, &t));
-        let own_data = join(folder, &format!("data/{name}"));
-        let beside = join(folder, &format!("../data/{name}"));
-        let holds = |dir: &str| {
-            let inside = |f: &Entry| f.path.strip_prefix(dir).is_some_and(|r| r.starts_with('/'));
-            files.iter().any(inside)
-        };
+        let [own_data, beside] = usual_places(folder, name);
+        let holds = |dir: &str| holds_files(files, dir);
         let has_data = holds(&own_data);
         // A manifest beside the systems is none: it neither reads like one nor goes by one's name.
         let reads_like_one = system.as_ref().is_ok_and(System::is_system);
@@ -97,6 +81,7 @@ impl Catalog {
             yaml: entry.path.clone(),
             system: system.map(|s| s.with_facts(facts)),
             data_dir,
+            unread: None,
         };
         self.beside.push((entry.clone(), Role::System));
         match self.systems.entry(name.to_owned()) {
@@ -113,7 +98,10 @@ impl Catalog {
 
     /// What is said beside the systems: of what can be planned on them, and of what backends share.
     fn add_claims(&mut self, files: &[Entry]) {
-        let find = |path: String| files.iter().find(|f| f.path == path).cloned();
+        let find = |path: String| {
+            let at = files.binary_search_by(|f| f.path.as_str().cmp(&path)).ok()?;
+            Some(files[at].clone())
+        };
         for (name, system) in &self.systems {
             self.support.extend(find(system.matrix()).map(|m| (name.clone(), m)));
             let folder = system.folder();
@@ -128,19 +116,23 @@ impl Catalog {
         // Where one system's data lies, others' may: the loader's place, or beside `systems`.
         let above = self.systems.values().filter_map(|s| s.data_dir.rsplit_once('/'));
         let above: BTreeSet<String> = above.map(|(parent, _)| format!("{parent}/")).collect();
-        for entry in files {
+        let mut owned: BTreeSet<String> =
+            self.systems.values().map(|s| s.data_dir.clone()).collect();
+        for entry in files.iter().filter(|e| format_of(&e.path).is_some()) {
             let at = entry.path.find("systems/data/");
             let at = at.filter(|at| *at == 0 || entry.path.as_bytes()[at - 1] == b'/');
-            // A folder named data may hold more than systems: only what lies as a table does counts.
-            let deep = |a: &&String| (4..=5).contains(&entry.path[a.len()..].split('/').count());
-            let beside =
-                || above.iter().filter(|a| entry.path.starts_with(*a)).find(deep).map(String::len);
+            // A folder named data may hold more than systems: only what lies as a table does counts,
+            // four or five names below it.
+            let deep = |names: usize| entry.path.rmatch_indices('/').nth(names - 1);
+            let beside = || {
+                let starts = [deep(5), deep(4)].into_iter().flatten().map(|(at, _)| at + 1);
+                starts.into_iter().find(|start| above.contains(&entry.path[..*start]))
+            };
             let start = at.map(|at| at + "systems/data/".len()).or_else(beside);
             let Some(start) = start else { continue };
             let Some(end) = entry.path[start..].find('/') else { continue };
             let (dir, name) = (&entry.path[..start + end], &entry.path[start..start + end]);
-            let owned = self.systems.values().any(|s| s.data_dir == dir);
-            if owned || format_of(&entry.path).is_none() {
+            if !owned.insert(dir.to_owned()) {
                 continue;
             }
             // The name may be that of a system whose data lies elsewhere.
@@ -162,13 +154,14 @@ impl Catalog {
                 yaml: yaml_of(&entry.path[..start], &entry.path[start..start + end]),
                 system: Err(why.into()),
                 data_dir: dir.to_owned(),
+                unread: None,
             };
             self.systems.insert(name.to_owned(), file);
         }
     }
 
     fn add_file(&mut self, entry: Entry, inside: &str, system: &str) {
-        if let EntryKind::Link(_) = entry.kind {
+        if entry.kind.leads_away().is_some() || is_misspelt(inside) {
             return self.add_stray(entry, system);
         }
         let parts: Vec<&str> = inside.split('/').collect();
@@ -214,10 +207,113 @@ impl Catalog {
         }
     }
 
+    /// Says of each system whose data directory holds nothing why that is not read.
+    ///
+    /// A system without data is usual: its YAML is there before anybody measures on it. But a
+    /// directory that is not the usual one was named for its data.
+    fn add_unread(&mut self) {
+        let mut full: BTreeSet<&str> = BTreeSet::new();
+        let inside = self.tables.iter().map(|t| &t.entry).chain(self.beside.iter().map(|(e, _)| e));
+        for entry in inside {
+            // The folders of a path that were met are those of all that are above them.
+            let folders = entry.path.rmatch_indices('/').map(|(at, _)| &entry.path[..at]);
+            folders.take_while(|folder| full.insert(folder)).for_each(drop);
+        }
+        let why = |system: &SystemFile| {
+            let declared = system.system.as_ref().ok()?.texts.get("data_dir")?;
+            let dir = &system.data_dir;
+            if declared.starts_with('/') || leaves(system.folder(), declared) {
+                return Some(format!("its data_dir {declared} is outside of the database"));
+            }
+            let part = |is: fn(&str) -> bool| declared.split('/').find(|part| is(part));
+            if let Some(hidden) = part(|name| name.starts_with('.') && name.trim_matches('.') != "")
+            {
+                return Some(format!(
+                    "its data_dir {dir} is in {hidden}, and hidden folders are not read"
+                ));
+            }
+            if let Some(table) = part(named_like_a_table) {
+                return Some(format!(
+                    "its data_dir {dir} is in {table}, which is named as a table is"
+                ));
+            }
+            let usual = usual_places(system.folder(), &system.name);
+            (!usual.contains(dir) && !full.contains(dir.as_str()))
+                .then(|| format!("its data_dir {dir} holds no file"))
+        };
+        let unread: Vec<Option<String>> = self.systems.values().map(why).collect();
+        for (system, why) in self.systems.values_mut().zip(unread) {
+            system.unread = why;
+        }
+    }
+
     fn add_stray(&mut self, entry: Entry, system: &str) {
         self.beside.push((entry.clone(), Role::Other));
         self.strays.push((entry, system.to_owned()));
     }
+}
+
+/// Where the systems of a catalog have their files.
+struct Places {
+    /// Systems by their data directory.
+    owners: BTreeMap<String, String>,
+    /// Systems by the folders at and above their data directory; of several, the first by name.
+    above: BTreeMap<String, String>,
+    /// Paths of their YAML.
+    yaml: BTreeSet<String>,
+}
+
+impl Places {
+    fn of(systems: &BTreeMap<String, SystemFile>) -> Self {
+        let mut places =
+            Self { owners: BTreeMap::new(), above: BTreeMap::new(), yaml: BTreeSet::new() };
+        for system in systems.values() {
+            let (dir, name) = (&system.data_dir, &system.name);
+            places.yaml.insert(system.yaml.clone());
+            places.owners.insert(dir.clone(), name.clone());
+            let folders = dir.match_indices('/').map(|(at, _)| &dir[..at]).chain([dir.as_str()]);
+            for folder in folders {
+                places.above.entry(folder.to_owned()).or_insert_with(|| name.clone());
+            }
+        }
+        places
+    }
+
+    /// The system whose data directory holds the file, the deepest such, and where the path inside
+    /// that begins.
+    fn owner(&self, path: &str) -> Option<(usize, &str)> {
+        let owner = |at: usize| Some((at + 1, self.owners.get(&path[..at])?.as_str()));
+        path.rmatch_indices('/').find_map(|(at, _)| owner(at))
+    }
+
+    /// The system that a link or submodule at `path` would hide from a reader that does not follow
+    /// it. The name is empty where it hides all of them, whatever they are.
+    fn hidden_by(&self, path: &str) -> Option<String> {
+        if let Some(system) = self.above.get(path) {
+            return Some(system.clone());
+        }
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let in_systems = folder == "systems" || folder.ends_with("/systems");
+        let read = name.ends_with(".yaml") || name == "data" || name == "support_matrix";
+        (name == "systems" || in_systems && read).then(String::new)
+    }
+}
+
+/// Where the data of a system lies by convention: below the folder of its YAML, or beside that.
+fn usual_places(folder: &str, name: &str) -> [String; 2] {
+    [format!("data/{name}"), format!("../data/{name}")].map(|dir| join(folder, &dir))
+}
+
+/// Whether any file lies below a folder; `files` are in the order of their paths.
+fn holds_files(files: &[Entry], dir: &str) -> bool {
+    let below = format!("{dir}/");
+    let first = files.partition_point(|f| f.path < below);
+    files.get(first).is_some_and(|f| f.path.starts_with(&below))
+}
+
+/// Whether a table's ending is spelt as the loader does not look for it: `.Parquet`, `_perf.TXT`.
+pub(crate) fn is_misspelt(path: &str) -> bool {
+    format_of(path).is_none() && format_of(&path.to_ascii_lowercase()).is_some()
 }
 
 /// Where the YAML of a system is looked for whose data lies in a folder: `systems/data/` or the `data/`
@@ -253,6 +349,20 @@ pub(super) fn join(folder: &str, relative: &str) -> String {
         }
     }
     parts.join("/")
+}
+
+/// Whether a relative path from a folder leads above the top.
+fn leaves(folder: &str, relative: &str) -> bool {
+    let mut depth = folder.split('/').filter(|p| !p.is_empty()).count();
+    for part in relative.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if depth == 0 => return true,
+            ".." => depth -= 1,
+            _ => depth += 1,
+        }
+    }
+    false
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -12,7 +13,7 @@ use super::ratios::LatencyChange;
 use super::{Diff, RowDiff};
 use crate::base::error::{Error, Result};
 use crate::base::escape::file_stem;
-use crate::base::files::write_whole;
+use crate::base::files::{STAGED, lock_staged, sweep, write_whole};
 use crate::database::catalog::{Place, TableFile};
 use crate::database::table::{Column, Table};
 use crate::specs::measured_unit;
@@ -27,6 +28,8 @@ type Sides<T> = (Option<T>, Option<T>);
 pub struct Details {
     folder: PathBuf,
     staged: TempDir,
+    /// Held while the folder has no name.
+    _lock: File,
 }
 
 impl Details {
@@ -38,8 +41,15 @@ impl Details {
     pub fn new(folder: &Path) -> Result<Self> {
         let failed = |e: std::io::Error| cannot_write(folder, &e.to_string());
         std::fs::create_dir_all(folder).map_err(failed)?;
-        let staged = tempfile::Builder::new().prefix(".perfdb-gate-").tempdir_in(folder);
-        Ok(Self { folder: folder.to_owned(), staged: staged.map_err(failed)? })
+        sweep(folder);
+        loop {
+            let staged = tempfile::Builder::new().prefix(STAGED).tempdir_in(folder);
+            let staged = staged.map_err(failed)?;
+            let lock = File::open(staged.path()).map_err(failed)?;
+            if lock_staged(&lock, staged.path()) {
+                return Ok(Self { folder: folder.to_owned(), staged, _lock: lock });
+            }
+        }
     }
 
     /// Writes the rows of a table that changed; nothing where none did.

@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use git2::{ObjectType, Repository, TreeWalkMode, TreeWalkResult};
+use git2::Repository;
 
 use super::{
     Entry, EntryKind, ReadError, SETTINGS, Source, git_error, guard_size, history, id_of_link, lfs,
-    merge_base, named_like_a_table, repository, touched,
+    listing, merge_base, repository, touched,
 };
 use crate::base::error::{Error, Result};
 
@@ -31,6 +31,9 @@ pub(super) fn resolve<'r>(repo: &'r Repository, reference: &str) -> Result<git2:
             repo.revparse_single(&format!("refs/remotes/origin/{reference}")).map_err(|_| e)
         })
         .map_err(|_| {
+            if let Some(damaged) = unreadable(repo, reference) {
+                return damaged;
+            }
             let unborn = repo.head().is_err_and(|e| e.code() == git2::ErrorCode::UnbornBranch);
             let hint = if unborn {
                 "the repository has no commit yet".to_owned()
@@ -49,6 +52,20 @@ pub(super) fn resolve<'r>(repo: &'r Repository, reference: &str) -> Result<git2:
             };
             Error::new(format!("no commit is named {reference}"), hint)
         })
+}
+
+/// The error of a branch or tag that is there and whose commit cannot be read: none where there is no
+/// such name.
+fn unreadable(repo: &Repository, reference: &str) -> Option<Error> {
+    let named = [reference.to_owned(), format!("refs/remotes/origin/{reference}")];
+    let found = named.iter().find_map(|n| repo.resolve_reference_from_short_name(n).ok())?;
+    let id = found.resolve().ok()?.target()?;
+    let why = repo.find_object(id, None).err()?;
+    Some(Error::new(
+        format!("cannot read {reference}, the commit {id}: {}", why.message()),
+        "an object of the repository is missing or damaged, a truncated pack for example: `git fsck` \
+         names it, a fresh clone has it",
+    ))
 }
 
 impl Commit {
@@ -103,88 +120,46 @@ impl Commit {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(repo);
         done
     }
-}
 
-/// The name of a tree entry, lossy where it is not UTF-8.
-fn name_of(entry: &git2::TreeEntry<'_>) -> String {
-    String::from_utf8_lossy(entry.name_bytes()).into_owned()
-}
-
-/// What a committed link says.
-fn link_target(repo: &Repository, id: git2::Oid) -> String {
-    let says = repo.find_blob(id).map(|b| String::from_utf8_lossy(b.content()).into_owned());
-    says.unwrap_or_default()
+    /// The files below a tree of the repository.
+    fn list(&self, tree: git2::Oid, prefix: &str, hidden: bool) -> Result<Vec<Entry>> {
+        self.with_repository(|repo| Ok(listing::list(repo, tree, prefix, hidden)))
+            .map_err(git_error("cannot open the repository"))?
+    }
 }
 
 impl Source for Commit {
     fn files(&self) -> Result<Vec<Entry>> {
-        let failed = git_error("cannot read the tree");
-        let mut entries = Vec::new();
-        self.with_repository(|repo| {
-            let objects = repo.odb()?;
+        let top = self.with_repository(|repo| {
             let top = repo.find_tree(self.tree)?;
-            let tree = if self.prefix.is_empty() {
-                top
-            } else {
-                match top.get_path(Path::new(&self.prefix)) {
-                    Ok(folder) => folder.to_object(repo)?.peel_to_tree()?,
-                    // A folder that this commit lacks holds nothing.
-                    Err(e) if e.code() == git2::ErrorCode::NotFound => return Ok(()),
-                    Err(e) => return Err(e),
-                }
-            };
-            tree.walk(TreeWalkMode::PreOrder, |folder, entry| {
-                let name = name_of(entry);
-                let path = || format!("{}{folder}{name}", self.prefix);
-                match entry.kind() {
-                    Some(ObjectType::Blob) => {
-                        let kind = if entry.filemode() == 0o120_000 {
-                            EntryKind::Link(link_target(repo, entry.id()))
-                        } else {
-                            EntryKind::Blob(entry.id())
-                        };
-                        // Sizes order the work and guard it.
-                        let size = match &kind {
-                            EntryKind::Blob(id) => {
-                                objects.read_header(*id).map_or(0, |(size, _)| size as u64)
-                            }
-                            _ => 0,
-                        };
-                        entries.push(Entry { path: path(), kind, size });
-                        TreeWalkResult::Ok
-                    }
-                    Some(ObjectType::Tree) if name.starts_with('.') => TreeWalkResult::Skip,
-                    Some(ObjectType::Tree) if named_like_a_table(&name) => {
-                        let kind = EntryKind::Broken("a directory, not a file".into());
-                        entries.push(Entry { path: path(), kind, size: 0 });
-                        TreeWalkResult::Skip
-                    }
-                    _ => TreeWalkResult::Ok,
-                }
-            })
-        })
-        .map_err(failed)?;
-        entries.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(entries)
+            if self.prefix.is_empty() {
+                return Ok(Some(top.id()));
+            }
+            match top.get_path(Path::new(&self.prefix)) {
+                Ok(folder) => Ok(Some(folder.to_object(repo)?.peel_to_tree()?.id())),
+                // A folder that this commit lacks holds nothing.
+                Err(e) if e.code() == git2::ErrorCode::NotFound => Ok(None),
+                Err(e) => Err(e),
+            }
+        });
+        match top.map_err(git_error("cannot read the tree"))? {
+            Some(tree) => self.list(tree, &self.prefix, false),
+            None => Ok(Vec::new()),
+        }
     }
 
     fn settings(&self) -> Result<Vec<Entry>> {
-        let failed = git_error("cannot read the tree");
-        let mut entries = Vec::new();
-        self.with_repository(|repo| {
+        let folder = self.with_repository(|repo| {
             let top = repo.find_tree(self.tree)?;
-            let Some(folder) = top.get_name(SETTINGS) else { return Ok(()) };
+            let Some(folder) = top.get_name(SETTINGS) else { return Ok(None) };
             // A file of that name holds no settings.
-            let Ok(folder) = folder.to_object(repo)?.peel_to_tree() else { return Ok(()) };
-            folder.walk(TreeWalkMode::PreOrder, |inside, entry| {
-                if entry.kind() == Some(ObjectType::Blob) {
-                    let path = format!("{inside}{}", name_of(entry));
-                    entries.push(Entry { path, kind: EntryKind::Blob(entry.id()), size: 0 });
-                }
-                TreeWalkResult::Ok
-            })
-        })
-        .map_err(failed)?;
+            Ok(folder.to_object(repo)?.peel_to_tree().ok().map(|tree| tree.id()))
+        });
+        let Some(folder) = folder.map_err(git_error("cannot read the tree"))? else {
+            return Ok(Vec::new());
+        };
+        let mut entries = self.list(folder, "", true)?;
+        entries.retain(|e| matches!(e.kind, EntryKind::Blob(_)));
         Ok(entries)
     }
 
@@ -194,6 +169,7 @@ impl Source for Commit {
             EntryKind::Blob(oid) => *oid,
             EntryKind::Broken(why) => return Err(ReadError::NotAFile(why.clone())),
             EntryKind::Link(to) => return Err(ReadError::Link(to.clone())),
+            EntryKind::Submodule(_) => return Err(ReadError::Submodule),
             EntryKind::Path(_) => return Err(ReadError::OtherSource("a file")),
         };
         let bytes = self

@@ -1,20 +1,26 @@
-//! What git's index knows of the files on disk: the ids of those that nobody touched since.
+//! What git's index knows of the files on disk: which are tracked, and the ids of those that nobody
+//! touched since.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use git2::{IndexEntry, ObjectType, Oid, Repository};
+use git2::{IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Repository};
 
-use super::{lfs, repository};
+use super::{Entry, EntryKind, lfs, named_like_a_table, repository};
 use crate::base::digest::sha256;
+use crate::base::error::{Error, Result};
 
 /// The index of a work tree; empty where there is none.
 #[derive(Default)]
 pub(super) struct Index {
-    files: HashMap<Vec<u8>, IndexEntry>,
+    files: BTreeMap<Vec<u8>, IndexEntry>,
+    /// Whether it could be read. One that cannot be says of no file that it is not tracked.
+    known: bool,
+    /// Whether the checkout is sparse by its config.
+    sparse: bool,
     /// When it was written: a file touched at that moment or later may differ unseen.
     written: (i64, u32),
     /// A handle is for one thread at a time.
@@ -26,11 +32,15 @@ impl Index {
     /// are hashed then, which takes longer and says the same.
     pub(super) fn read(root: &Path) -> Self {
         let Ok(Some((repo, _))) = repository(root) else { return Self::default() };
-        let Ok(index) = repo.index() else { return Self::default() };
+        let setting = |name: &str| repo.config().and_then(|c| c.get_bool(name)).unwrap_or(false);
+        let sparse = setting("core.sparseCheckout");
+        let Ok(index) = repo.index() else { return Self { sparse, ..Self::default() } };
         let written = index.path().and_then(|p| std::fs::metadata(p).ok());
         let written = written.and_then(|m| m.modified().ok()).map(since_epoch);
         Self {
             files: index.iter().map(|e| (e.path.clone(), e)).collect(),
+            known: true,
+            sparse,
             written: written.unwrap_or_default(),
             repo: Some(Mutex::new(repo)),
         }
@@ -59,6 +69,65 @@ impl Index {
         Oid::hash_object(ObjectType::Blob, &bytes).ok()
     }
 
+    /// Whether git tracks a file below a folder, or the folder itself as a submodule.
+    pub(super) fn tracks_below(&self, folder: &str) -> bool {
+        let below = format!("{folder}/").into_bytes();
+        let first = self.files.range(below.clone()..).next();
+        !self.known
+            || self.files.contains_key(folder.as_bytes())
+            || first.is_some_and(|(path, _)| path.starts_with(&below))
+    }
+
+    /// Submodules below `prefix` of which nothing is checked out at `root`.
+    pub(super) fn empty_submodules(&self, root: &Path, prefix: &str) -> Vec<Entry> {
+        let is_submodule = |e: &&IndexEntry| e.mode == 0o160_000;
+        let entry = |e: &IndexEntry| {
+            let path = String::from_utf8_lossy(&e.path).into_owned();
+            let place = root.join(path.strip_prefix(prefix)?);
+            let empty = match std::fs::symlink_metadata(&place) {
+                Err(_) => true,
+                Ok(found) if !found.is_dir() => false,
+                Ok(_) => std::fs::read_dir(place).is_ok_and(|mut items| items.next().is_none()),
+            };
+            empty.then_some(Entry { path, kind: EntryKind::Submodule(e.id), size: 0 })
+        };
+        self.files.values().filter(is_submodule).filter_map(entry).collect()
+    }
+
+    /// Whether every tracked file of a database below `prefix` is there at `root`, but for those that
+    /// somebody deleted.
+    ///
+    /// # Errors
+    ///
+    /// When a sparse checkout leaves some out, which would pass unread.
+    pub(super) fn whole(&self, root: &Path, prefix: &str) -> Result<()> {
+        let hint = "`git sparse-checkout disable` fetches them; or name the commit with --ref, in \
+                    sanity with --head-ref";
+        if self.sparse && !self.known {
+            let message = "this is a sparse checkout whose index cannot be read, so what it leaves out \
+                           is not known";
+            return Err(Error::new(message, hint));
+        }
+        let left_out = |e: &&IndexEntry| {
+            let path = String::from_utf8_lossy(&e.path);
+            let place = path.strip_prefix(prefix).map(|inside| root.join(inside));
+            e.flags_extended & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0
+                && of_database(&path)
+                && place.is_some_and(|place| std::fs::symlink_metadata(place).is_err())
+        };
+        let count = self.files.values().filter(left_out).count();
+        match self.files.values().find(left_out) {
+            None => Ok(()),
+            Some(first) => Err(Error::new(
+                format!(
+                    "this is a sparse checkout that leaves out {count} files of the database, {} first",
+                    String::from_utf8_lossy(&first.path)
+                ),
+                hint,
+            )),
+        }
+    }
+
     fn is_untouched(&self, entry: &IndexEntry, now: &Metadata) -> bool {
         let Ok(modified) = now.modified().map(since_epoch) else { return false };
         let known = (i64::from(entry.mtime.seconds()), entry.mtime.nanoseconds());
@@ -76,6 +145,13 @@ impl Index {
         let pointer = blob.and_then(|b| lfs::pointer(b.content()));
         pointer.is_some_and(|p| p.size == bytes.len() as u64 && p.oid == sha256(bytes))
     }
+}
+
+/// Whether a tracked path is a table's, a sidecar's or a system's.
+fn of_database(path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let systems = folder.split('/').any(|part| part == "systems" || part == "data");
+    systems && (named_like_a_table(name) || name.ends_with(".yaml"))
 }
 
 /// Seconds and nanoseconds.

@@ -6,7 +6,9 @@ mod commit;
 mod history;
 mod index;
 mod lfs;
+mod listing;
 mod read;
+mod stamps;
 mod worktree;
 
 use std::cmp::Ordering;
@@ -40,8 +42,22 @@ pub enum EntryKind {
     Blob(git2::Oid),
     /// A symbolic link, by what it says; never followed, since a commit holds no more than that.
     Link(String),
+    /// A git submodule, by the commit that it names: its files are another repository's.
+    Submodule(git2::Oid),
     /// Something that cannot be read as a file, and why.
     Broken(String),
+}
+
+impl EntryKind {
+    /// What leads from here to files that are not part of the source, for people: a link, a
+    /// submodule. None of anything else.
+    pub fn leads_away(&self) -> Option<String> {
+        match self {
+            Self::Link(to) => Some(format!("a symbolic link to {to}")),
+            Self::Submodule(_) => Some("a git submodule".to_owned()),
+            Self::Path(_) | Self::Blob(_) | Self::Broken(_) => None,
+        }
+    }
 }
 
 /// Bytes of a tree of files.
@@ -74,6 +90,15 @@ pub trait Source: Sync {
     /// Compares when two files came to their places: `Greater` where `a` did later. `None` where
     /// they came at once, or no history tells.
     fn age(&self, a: &Entry, b: &Entry) -> Option<Ordering>;
+
+    /// Whether the files that were read are still what they were, at the end of a run.
+    ///
+    /// # Errors
+    ///
+    /// At the first that changed: what was judged is no state of the source.
+    fn steady(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Opens the work tree at `root`, or the commit that `reference` names in its repository.
@@ -87,14 +112,29 @@ pub fn open(root: &Path, reference: Option<&str>) -> Result<Box<dyn Source>> {
 /// The folder of a repository's own rules, waivers and baseline.
 const SETTINGS: &str = ".perfdb-gate";
 
-/// The id of a link, which git keeps as the text of its target; none of anything else.
+/// The id of a link, which git keeps as the text of its target, or of a submodule, whose commit it
+/// keeps; none of anything else.
 fn id_of_link(kind: &EntryKind) -> Option<git2::Oid> {
-    let EntryKind::Link(to) = kind else { return None };
-    git2::Oid::hash_object(git2::ObjectType::Blob, to.as_bytes()).ok()
+    match kind {
+        EntryKind::Link(to) => git2::Oid::hash_object(git2::ObjectType::Blob, to.as_bytes()).ok(),
+        EntryKind::Submodule(commit) => Some(*commit),
+        EntryKind::Path(_) | EntryKind::Blob(_) | EntryKind::Broken(_) => None,
+    }
 }
 
-/// Names of directories and files that hold tables; a directory of such a name is no table, and said so.
-fn named_like_a_table(name: &str) -> bool {
+/// More files than any perf database; a run that meets them was pointed at the wrong folder.
+const MOST_FILES: usize = 1_000_000;
+
+/// The error of a listing that ends at [`MOST_FILES`].
+fn too_many_files(place: &str) -> Error {
+    Error::new(
+        format!("more than {MOST_FILES} files below {place}"),
+        "point --root at the perf database",
+    )
+}
+
+/// Names of files that hold tables; a directory of such a name is not a table and is reported.
+pub fn named_like_a_table(name: &str) -> bool {
     name.ends_with(".parquet") || name.ends_with("_perf.txt") || name.ends_with("_perf.csv")
 }
 
@@ -110,12 +150,21 @@ fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
         Ok(repo) => repo,
         Err(e) if e.code() == git2::ErrorCode::NotFound => return Ok(None),
         Err(e) => {
-            return Err(Error::new(
-                format!("cannot open the repository at {}: {}", root.display(), e.message()),
-                "if it belongs to another user, `git config --global --add safe.directory DIR` allows it",
-            ));
+            let message =
+                format!("cannot open the repository at {}: {}", root.display(), e.message());
+            return Err(Error::new(message, why_unopened(e.message())));
         }
     };
+    let git_dir = repo.commondir();
+    if !git_dir.join("config").exists() && !git_dir.ends_with(".git") {
+        return Err(Error::new(
+            format!(
+                "the repository at {} has no config, so it may be bare or not",
+                git_dir.display()
+            ),
+            "`git init --bare DIR` writes one and leaves everything else as it is",
+        ));
+    }
     let top = repo.workdir().and_then(|w| w.canonicalize().ok());
     let prefix = top
         .and_then(|top| root.strip_prefix(top).ok().map(slashes))
@@ -129,6 +178,20 @@ fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
         ));
     }
     Ok(Some((repo, prefix)))
+}
+
+/// What to do about a repository that cannot be opened, by what libgit2 says of it.
+fn why_unopened(message: &str) -> &'static str {
+    if message.contains("object format") {
+        "a repository of SHA-256 objects cannot be read: copy its files to a folder outside of git \
+         and judge that, or clone the history into a repository of SHA-1 objects"
+    } else if message.contains("refstorage") {
+        "refs kept as a reftable cannot be read: `git refs migrate --ref-format=files` rewrites them"
+    } else if message.contains("extension") {
+        "the repository's config turns on an extension of git that cannot be read"
+    } else {
+        "if it belongs to another user, `git config --global --add safe.directory DIR` allows it"
+    }
 }
 
 /// A path with forward slashes, lossy where it is not UTF-8.

@@ -11,6 +11,9 @@ pub enum ReadError {
     /// A symbolic link to this target.
     #[error("a symbolic link to {0}, not a file")]
     Link(String),
+    /// A git submodule.
+    #[error("a git submodule, not a file")]
+    Submodule,
     /// The entry was listed by another source.
     #[error("{0} of another source")]
     OtherSource(&'static str),

@@ -6,22 +6,22 @@ use std::sync::OnceLock;
 
 use super::commit::{Commit, resolve};
 use super::index::Index;
+use super::stamps::Stamps;
 use super::{
-    Entry, EntryKind, ReadError, SETTINGS, Source, git_error, guard_size, history, id_of_link,
-    merge_base, named_like_a_table, repository, slashes, touched,
+    Entry, EntryKind, MOST_FILES, ReadError, SETTINGS, Source, git_error, guard_size, history,
+    id_of_link, merge_base, named_like_a_table, repository, slashes, too_many_files, touched,
 };
 use crate::base::error::{Error, Result};
-
-/// More files than any perf database; a run that meets them was pointed at the wrong folder.
-const MOST_FILES: usize = 1_000_000;
 
 /// A folder on disk.
 pub struct WorkTree {
     root: PathBuf,
     /// The root below its repository's top, empty or ending in `/`.
     prefix: String,
-    /// Read once ids are asked for.
+    /// What git tracks; read once.
     index: OnceLock<Index>,
+    /// The files that were looked at.
+    stamps: Stamps,
 }
 
 impl WorkTree {
@@ -46,7 +46,12 @@ impl WorkTree {
             root: root.to_owned(),
             prefix: found.map(|(_, p)| p).unwrap_or_default(),
             index: OnceLock::new(),
+            stamps: Stamps::default(),
         })
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::read(&self.root))
     }
 
     /// The repository, its root below the top, and the merge base of its HEAD with `reference`.
@@ -67,6 +72,10 @@ impl Source for WorkTree {
     fn files(&self) -> Result<Vec<Entry>> {
         let repo = repository(&self.root)?.map(|(repo, _)| repo);
         let mut entries = Vec::new();
+        if repo.is_some() {
+            self.index().whole(&self.root, &self.prefix)?;
+            entries = self.index().empty_submodules(&self.root, &self.prefix);
+        }
         let mut walk = walkdir::WalkDir::new(&self.root).into_iter();
         while let Some(item) = walk.next() {
             let item = item.map_err(|e| {
@@ -79,12 +88,15 @@ impl Source for WorkTree {
             let path = format!("{}{}", self.prefix, slashes(relative));
             if item.file_type().is_dir() {
                 // Hidden folders hold no database, and what git ignores is no part of one: a build
-                // may well hold copies. Below `systems` and the `data` that may stand beside it
-                // everything counts, ignored or not: what is passed over must not look clean.
+                // may well hold copies. What git tracks is never ignored, whatever a .gitignore says:
+                // a pull request writes that file. Below `systems` and the `data` that may stand
+                // beside it everything counts: what is passed over must not look clean.
                 let hidden = item.depth() > 0 && name.starts_with('.');
                 let inside = path.split('/').any(|part| part == "systems" || part == "data");
-                let ignored =
-                    || repo.as_ref().is_some_and(|r| r.is_path_ignored(&path).unwrap_or(false));
+                let ignored = || {
+                    repo.as_ref().is_some_and(|r| r.is_path_ignored(&path).unwrap_or(false))
+                        && !self.index().tracks_below(&path)
+                };
                 if hidden || item.depth() > 0 && !inside && ignored() {
                     walk.skip_current_dir();
                 } else if item.depth() > 0 && named_like_a_table(&name) {
@@ -105,10 +117,7 @@ impl Source for WorkTree {
             let size = item.metadata().map_or(0, |m| m.len());
             entries.push(Entry { path, kind, size });
             if entries.len() > MOST_FILES {
-                return Err(Error::new(
-                    format!("more than {MOST_FILES} files below {}", self.root.display()),
-                    "point --root at the perf database",
-                ));
+                return Err(too_many_files(&self.root.display().to_string()));
             }
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
@@ -134,9 +143,13 @@ impl Source for WorkTree {
     fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
         guard_size(&entry.path, entry.size)?;
         match &entry.kind {
-            EntryKind::Path(path) => Ok(std::fs::read(path)?),
+            EntryKind::Path(path) => {
+                self.stamps.note(path);
+                Ok(std::fs::read(path)?)
+            }
             EntryKind::Broken(why) => Err(ReadError::NotAFile(why.clone())),
             EntryKind::Link(to) => Err(ReadError::Link(to.clone())),
+            EntryKind::Submodule(_) => Err(ReadError::Submodule),
             EntryKind::Blob(_) => Err(ReadError::OtherSource("an object")),
         }
     }
@@ -144,8 +157,8 @@ impl Source for WorkTree {
     fn id(&self, entry: &Entry) -> Option<git2::Oid> {
         match &entry.kind {
             EntryKind::Path(path) => {
-                let index = self.index.get_or_init(|| Index::read(&self.root));
-                index.id(&entry.path, path, || self.read(entry).ok())
+                self.stamps.note(path);
+                self.index().id(&entry.path, path, || self.read(entry).ok())
             }
             kind => id_of_link(kind),
         }
@@ -173,5 +186,9 @@ impl Source for WorkTree {
         let head = repo.head().ok()?.target()?;
         let (a, b) = ((a.path.as_str(), self.id(a)), (b.path.as_str(), self.id(b)));
         history::age(&repo, head, a, b)
+    }
+
+    fn steady(&self) -> Result<()> {
+        self.stamps.check()
     }
 }

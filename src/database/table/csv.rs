@@ -69,6 +69,8 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
             torn.push(start, "the header again".into());
         } else if record.len() != names.len() {
             torn.push(start, width(record.len(), names.len()));
+        } else if let Some(why) = record.iter().find_map(not_text) {
+            torn.push(start, why.into());
         } else {
             rows += 1;
             whole = true;
@@ -150,6 +152,17 @@ fn width(found: usize, wanted: usize) -> String {
     let together =
         if found + 1 == 2 * wanted || found == 2 * wanted { ", two rows run together" } else { "" };
     format!("{found} {fields} instead of {wanted}{together}")
+}
+
+/// Why a cell is not text: a disk or a process that fails leaves such bytes behind.
+fn not_text(cell: &[u8]) -> Option<&'static str> {
+    if cell.contains(&0) {
+        Some("a cell holds a NUL byte")
+    } else if std::str::from_utf8(cell).is_err() {
+        Some("a cell is not UTF-8 text")
+    } else {
+        None
+    }
 }
 
 struct Tears<'a> {
@@ -255,6 +268,19 @@ mod tests {
         assert!(torn("m,latency\n3,0.4\n1,0.52,0.6\n")[0].1.contains("run together"));
         assert!(torn("m,latency\n1,0.5\nm,latency\n2,0.6\n")[0].1.contains("header"));
         assert!(torn("m,latency\n1,0.5\n2,0.")[0].1.contains("no end"));
+    }
+
+    #[test]
+    fn cells_that_are_not_text_are_torn_rows() {
+        let filler = "a,0.5\n".repeat(1000);
+        let torn = |cell: &[u8]| {
+            let row = [b"\n".as_slice(), cell, b",0.5\n"].concat();
+            let text = [b"op,latency\n", filler.trim_end().as_bytes(), &row].concat();
+            decode(&text, &|_| false).unwrap().torn
+        };
+        assert_eq!(torn(b"a").rows, 0);
+        assert!(torn(b"a\xffb").first[0].1.contains("not UTF-8"));
+        assert_eq!(torn(b"a\0b").first, [(1002, "a cell holds a NUL byte".to_owned())]);
     }
 
     #[test]

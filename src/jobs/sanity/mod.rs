@@ -11,11 +11,12 @@ use tracing::debug;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::base::threads;
+use crate::checks::ChangeContext;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, Role, no_database};
 use crate::database::decoded::Decoded;
 use crate::database::diff::{Comparison, Details, State};
-use crate::database::source;
+use crate::database::source::{self, Commit};
 use crate::findings::Sink;
 use crate::report::Report;
 use crate::report::chart::{Figure, Gallery};
@@ -27,7 +28,8 @@ use news::News;
 pub struct Options {
     /// The repository, or a folder in it.
     pub root: PathBuf,
-    /// The branch that is merged into; the comparison starts where the head's history left it.
+    /// The branch that is merged into: the comparison starts where the head's history left it, and
+    /// rules, waivers and the baseline are those that it has now.
     pub base: String,
     /// The commit to compare; the files on disk without one.
     pub head: Option<String>,
@@ -58,8 +60,10 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let start = Instant::now();
     let head = source::open(&options.root, options.head.as_deref())?;
     let base = head.base(&options.base)?;
-    // What a pull request brings must not change how it is judged.
-    let settings = Settings::read(&base, options.rules.as_deref(), None)?;
+    // What a pull request brings must not change how it is judged, and what the base has withdrawn
+    // since it was cut no longer holds.
+    let tip = Commit::open(&options.root, &options.base)?;
+    let settings = Settings::read(&tip, options.rules.as_deref(), None)?;
     let rules = settings.rules.choose(&options.only, &options.skip, &|_| true)?;
     let specs = &settings.specs;
     let (before, after) = (Catalog::walk(&base, specs)?, Catalog::walk(head.as_ref(), specs)?);
@@ -80,6 +84,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         News { base, head, diff: &diff, rules: &rules, all_rules: &settings.rules, specs, threads };
     let mut sink = Sink::default();
     sink.extend(news.findings(progress)?);
+    let change = ChangeContext { base: &before, head: &after };
+    sink.extend(rules.iter().flat_map(|rule| rule.check.judge().change(rule, &change)));
     sink.extend(traces.findings);
     settings.waive(&mut sink)?;
     if let Some(baseline) = &settings.baseline {
@@ -94,6 +100,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     figures.truncate(options.charts);
     diff.files.extend(traces.files);
     diff.files.sort_by(|a, b| a.path.cmp(&b.path));
+    head.source.steady()?;
     if let Some(details) = details {
         details.finish(&diff)?;
     }

@@ -141,7 +141,7 @@ fn job<'a>(
     Ok(Job {
         source,
         selected: selection.resolve(catalog, None)?,
-        rules: rules.choose(&[], &[], &|c| !c.needs().traces)?,
+        rules: rules.choose(&[], &[], &|c| !c.needs().traces && !c.needs().changes)?,
         all_rules: rules,
         catalog,
         specs,

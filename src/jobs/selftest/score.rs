@@ -123,8 +123,12 @@ impl Scores {
             seed: options.seed,
             tables,
             rows,
-            // Faults are planted in databases; traces are none.
-            rules: rules.all().filter(|r| !r.check.needs().traces).map(rule).collect(),
+            // Faults are planted in one state of a database; traces are none.
+            rules: rules
+                .all()
+                .filter(|r| !r.check.needs().traces && !r.check.needs().changes)
+                .map(rule)
+                .collect(),
             always: faults.always.iter().cloned().collect(),
             ..Self::default()
         }

@@ -2,9 +2,9 @@
 //! around them.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tracing::debug;
@@ -141,6 +141,8 @@ impl Job<'_> {
         } else {
             Default::default()
         };
+        // Each table is decoded again once, however many others it is like.
+        let foreign: Mutex<BTreeMap<String, usize>> = Mutex::default();
         let cross = CrossContext {
             catalog: self.catalog,
             support: &support,
@@ -150,7 +152,16 @@ impl Job<'_> {
             meta: &sidecars.meta,
             ledger: self.ledger,
             judged,
-            foreign: &|file| self.foreign(file, sidecars),
+            foreign: &|file| {
+                let path = file.entry.path.as_str();
+                let known = foreign.lock().unwrap_or_else(|e| e.into_inner()).get(path).copied();
+                known.unwrap_or_else(|| {
+                    let ways = self.foreign(file, sidecars);
+                    foreign.lock().unwrap_or_else(|e| e.into_inner()).insert(path.to_owned(), ways);
+                    ways
+                })
+            },
+            threads: self.threads,
             age: &|a, b| self.source.age(&a.entry, &b.entry),
             relative: Default::default(),
             specs: self.specs,

@@ -19,7 +19,7 @@ use crate::checks::settings::Settings;
 use crate::database::catalog::Catalog;
 use crate::database::ledger::Ledger;
 use crate::database::selection::Selection;
-use crate::database::source::{self, Source};
+use crate::database::source::{self, Commit, Source};
 use crate::findings::{Finding, Sink};
 use crate::report::Report;
 
@@ -80,9 +80,11 @@ pub(crate) fn judged<R>(
 ) -> Result<(Report, R)> {
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref())?;
-    // What a branch brings must not change how it is judged.
-    let base = options.since.as_deref().map(|since| source.base(since)).transpose()?;
-    let judges: &dyn Source = base.as_ref().map_or(source.as_ref(), |base| base);
+    // What a branch brings must not change how it is judged, and what the other has withdrawn since
+    // it was cut no longer holds.
+    let tip =
+        options.since.as_deref().map(|since| Commit::open(&options.root, since)).transpose()?;
+    let judges: &dyn Source = tip.as_ref().map_or(source.as_ref(), |tip| tip);
     let settings = Settings::read(judges, options.rules.as_deref(), options.baseline.as_deref())?;
     let specs = &settings.specs;
     let catalog = Catalog::read(source.as_ref(), specs)?;
@@ -107,7 +109,9 @@ pub(crate) fn judged<R>(
     let job = Job {
         source: source.as_ref(),
         selected,
-        rules: settings.rules.choose(&options.only, &options.skip, &|c| !c.needs().traces)?,
+        rules: settings
+            .rules
+            .choose(&options.only, &options.skip, &|c| !c.needs().traces && !c.needs().changes)?,
         catalog: &catalog,
         all_rules: &settings.rules,
         specs,
@@ -118,6 +122,7 @@ pub(crate) fn judged<R>(
     };
     let tables = job.judged_tables();
     let judgement = job.run(&tables, &tables, Sketches::default(), progress)?;
+    source.steady()?;
     let mut sink = Sink::default();
     sink.extend(judgement.findings);
     // A run over a part of the database, or by some rules, cannot tell what a waiver is for.

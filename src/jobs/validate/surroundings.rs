@@ -87,12 +87,16 @@ impl Job<'_> {
     /// Judges systems; counts them.
     pub(super) fn systems(&self, findings: &mut Vec<Finding>) -> u64 {
         let mut files = 0;
+        let mut by_data_dir: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for system in self.catalog.systems.values() {
+            by_data_dir.entry(&system.data_dir).or_default().push(&system.name);
+        }
         for file in self.catalog.systems.values() {
             if !self.selected.system(&file.name) || !self.selected.changed(&file.yaml) {
                 continue;
             }
             files += u64::from(self.needs().systems);
-            let context = SystemContext { file, catalog: self.catalog, specs: self.specs };
+            let context = SystemContext { file, by_data_dir: &by_data_dir, specs: self.specs };
             for rule in &self.rules {
                 findings.extend(rule.check.judge().system(rule, &context));
             }
@@ -102,7 +106,8 @@ impl Job<'_> {
 
     pub(super) fn strays(&self) -> Vec<Finding> {
         let judged = |(entry, system): &&(Entry, String)| {
-            self.selected.system(system) && self.selected.changed(&entry.path)
+            let selected = system.is_empty() || self.selected.system(system);
+            selected && self.selected.changed(&entry.path)
         };
         let strays = self.catalog.strays.iter().filter(judged);
         strays

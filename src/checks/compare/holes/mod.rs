@@ -45,6 +45,7 @@ use self::explain::MissingReason;
 use self::hole::Hole;
 use self::references::{Reference, ReferencePoints};
 use crate::base::expr::ExprError;
+use crate::base::threads;
 use crate::base::words::count;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketch;
@@ -93,16 +94,27 @@ impl Judge for HoleSize {
 
     /// One finding for each table that lacks what its references have.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
-        let mut found = Found::new();
-        for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
-            let Some(case) = CoverageCase::new(at, file) else { continue };
-            let least = self.points.max((self.share * case.found.len() as f64).ceil() as usize);
-            let search = Search { least, purity: self.purity, most: EXAMPLES };
-            if case.found.missing >= least {
-                found.extend(case.finding(rule, &case.lacking(search)?));
-            }
+        let judged: Vec<&TableFile> = at.catalog.tables.iter().filter(|f| at.judged(f)).collect();
+        let order: Vec<usize> = (0..judged.len()).collect();
+        let found = threads::map(&judged, &order, at.threads, |file| self.of_table(rule, at, file));
+        Ok(found.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    }
+}
+
+impl HoleSize {
+    fn of_table(
+        &self,
+        rule: &Rule,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+    ) -> Result<Option<Finding>, ExprError> {
+        let Some(case) = CoverageCase::new(at, file) else { return Ok(None) };
+        let least = self.points.max((self.share * case.found.len() as f64).ceil() as usize);
+        let search = Search { least, purity: self.purity, most: EXAMPLES };
+        if case.found.missing < least {
+            return Ok(None);
         }
-        Ok(found)
+        Ok(case.finding(rule, &case.lacking(search)?))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::base::expr::ExprError;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
 use crate::checks::{RowContext, TableContext};
-use crate::database::source::{Entry, EntryKind};
+use crate::database::source::Entry;
 use crate::database::table::TableFault;
 use crate::findings::Finding;
 
@@ -28,10 +28,9 @@ impl Judge for Unreadable {
 
     /// Git keeps a link alone, so what it leads to is not in the database.
     fn stray(&self, rule: &Rule, entry: &Entry) -> Option<Finding> {
-        let EntryKind::Link(to) = &entry.kind else { return None };
-        let message = format!(
-            "a symbolic link to {to}; what it leads to is not in the database and was not judged"
-        );
+        // git keeps the reference alone, so the files behind it are not in the database.
+        let what = entry.kind.leads_away()?;
+        let message = format!("{what}; what it leads to is not in the database and was not judged");
         Some(Finding::on_path(&rule.id, rule.severity, &entry.path, message))
     }
 }

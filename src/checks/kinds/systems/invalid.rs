@@ -8,7 +8,6 @@ use serde::Deserialize;
 use crate::checks::SystemContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
-use crate::database::catalog::SystemFile;
 use crate::findings::Finding;
 
 /// Fields of a system YAML.
@@ -48,7 +47,7 @@ impl Judge for SystemFields {
             Ok(system) => system,
             Err(why) => return vec![finding(why.to_string())],
         };
-        let mut wrong = Vec::new();
+        let mut wrong: Vec<String> = at.file.unread.iter().cloned().collect();
         for name in self.texts.iter().filter(|t| !system.texts.contains_key(*t)) {
             wrong.push(format!("{name} is missing"));
         }
@@ -62,10 +61,9 @@ impl Judge for SystemFields {
                 None => {}
             }
         }
-        let data_dir = &at.file.data_dir;
-        let shares = |s: &&SystemFile| s.data_dir == *data_dir && s.name != at.file.name;
-        if let Some(other) = at.catalog.systems.values().find(shares) {
-            wrong.push(format!("its data_dir is that of {} too", other.name));
+        let sharers = at.by_data_dir.get(at.file.data_dir.as_str()).into_iter().flatten();
+        if let Some(other) = sharers.into_iter().find(|name| **name != at.file.name) {
+            wrong.push(format!("its data_dir is that of {other} too"));
         }
         if wrong.is_empty() { Vec::new() } else { vec![finding(wrong.join("; ")).parts(wrong)] }
     }

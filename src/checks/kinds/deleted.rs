@@ -1,0 +1,113 @@
+//! Data that a pull request takes away as a whole: a system, all of its tables, the database.
+//!
+//! A single table that goes is part of the diff. What is judged here leaves a user of a system with
+//! nothing at all.
+
+use std::collections::BTreeMap;
+
+use crate::base::words::plural;
+use crate::checks::ChangeContext;
+use crate::checks::judge::{CheckInputs, Found, Judge};
+use crate::checks::rule::Rule;
+use crate::database::catalog::{Catalog, SystemFile};
+use crate::findings::{Domain, Finding, Novelty};
+
+/// Data that a pull request takes away as a whole.
+pub struct Deleted;
+
+impl Judge for Deleted {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { changes: true, ..CheckInputs::default() }
+    }
+
+    fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Found {
+        check(rule, at)
+    }
+}
+
+/// One finding where the whole database is gone, else one for each system that lost its YAML or all
+/// of its tables, and one for each link or submodule in the place of a folder above systems.
+fn check(rule: &Rule, at: &ChangeContext<'_>) -> Found {
+    let mut found = replaced_folders(rule, at);
+    if at.base.systems.is_empty() {
+        return found;
+    }
+    let (had, has) = (tables_by_system(at.base), tables_by_system(at.head));
+    if at.head.systems.is_empty() {
+        let first = at.base.systems.values().next();
+        let folder = first.map_or("", |s| s.yaml.rsplit_once('/').map_or("", |(folder, _)| folder));
+        let message = format!(
+            "the database is gone: {} and {}",
+            plural(at.base.systems.len(), "system"),
+            plural(at.base.tables.len(), "table")
+        );
+        found.push(finding(rule, folder, message, at.base.tables.len()));
+        return found;
+    }
+    for system in at.base.systems.values() {
+        let name = system.name.as_str();
+        let count = |of: &BTreeMap<&str, usize>| of.get(name).copied().unwrap_or(0);
+        let (had, has) = (count(&had), count(&has));
+        let lost_yaml = has_yaml(system) && !at.head.systems.get(name).is_some_and(has_yaml);
+        let tables = plural(had, "table");
+        let (path, message) = match (lost_yaml, had > 0 && has == 0) {
+            (true, false) if had == 0 => (&system.yaml, format!("the YAML of {name} is gone")),
+            (true, false) => (
+                &system.yaml,
+                format!(
+                    "the YAML of {name} is gone, so nothing loads the tables that it still has"
+                ),
+            ),
+            (true, true) => {
+                (&system.yaml, format!("{name} is gone as a whole: its YAML and its {tables}"))
+            }
+            (false, true) => {
+                (&system.data_dir, format!("all tables of {name} are gone, {had} of them"))
+            }
+            (false, false) => continue,
+        };
+        let lost = if has == 0 { had } else { 0 };
+        found.push(finding(rule, path, message, lost).evidence("system", name));
+    }
+    found
+}
+
+fn finding(rule: &Rule, path: &str, message: String, tables: usize) -> Finding {
+    let mut finding = Finding::on_path(&rule.id, rule.severity, path, message);
+    finding.novelty = Novelty::New;
+    finding.domain = Domain::Change;
+    finding.evidence("tables", tables)
+}
+
+/// Whether a system has a YAML, and not only data that names it.
+fn has_yaml(system: &SystemFile) -> bool {
+    system.path == system.yaml
+}
+
+fn tables_by_system(catalog: &Catalog) -> BTreeMap<&str, usize> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for table in &catalog.tables {
+        *counts.entry(&table.place.system).or_default() += 1;
+    }
+    counts
+}
+
+/// Links and submodules of the head in the place of a folder of the base that has systems below it:
+/// whatever they lead to, it is not in the repository.
+fn replaced_folders(rule: &Rule, at: &ChangeContext<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for entry in &at.head.others {
+        let Some(what) = entry.kind.leads_away() else { continue };
+        let below = |s: &&SystemFile| {
+            s.yaml.strip_prefix(&entry.path).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let hidden = at.base.systems.values().filter(below).count();
+        if hidden > 0 {
+            let systems = plural(hidden, "system");
+            let message =
+                format!("{what} is in the place of the folder that had {systems} below it");
+            found.push(finding(rule, &entry.path, message, 0));
+        }
+    }
+    found
+}

@@ -1,0 +1,70 @@
+//! Whether files on disk are still what they were when they were first read.
+//!
+//! A run reads some tables twice, and compares tables with each other. Where one is written
+//! meanwhile, what it judged never existed as a whole.
+
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use crate::base::error::{Error, Result};
+
+/// Files by path, each as it was before it was first read; none where it could not be looked at.
+#[derive(Default)]
+pub(super) struct Stamps(Mutex<BTreeMap<PathBuf, Option<Stamp>>>);
+
+/// What changes whenever a file is written or replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    size: u64,
+    modified: Option<SystemTime>,
+    /// Inode, and the time at which it last changed: nobody sets that back.
+    identity: (u64, i64, i64),
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let found = std::fs::symlink_metadata(path).ok()?;
+        let (size, modified) = (found.len(), found.modified().ok());
+        Some(Self { size, modified, identity: identity(&found) })
+    }
+}
+
+#[cfg(unix)]
+fn identity(of: &Metadata) -> (u64, i64, i64) {
+    use std::os::unix::fs::MetadataExt;
+    (of.ino(), of.ctime(), of.ctime_nsec())
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> (u64, i64, i64) {
+    (0, 0, 0)
+}
+
+impl Stamps {
+    /// Remembers a file as it is, unless it is known already. Call it before the file is read.
+    pub(super) fn note(&self, path: &Path) {
+        let mut known = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        if !known.contains_key(path) {
+            known.insert(path.to_owned(), Stamp::of(path));
+        }
+    }
+
+    /// Whether all of them are still what they were.
+    ///
+    /// # Errors
+    ///
+    /// At the first, by path, that is not.
+    pub(super) fn check(&self) -> Result<()> {
+        let known = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        match known.iter().find(|(path, stamp)| Stamp::of(path) != **stamp) {
+            None => Ok(()),
+            Some((path, _)) => Err(Error::new(
+                format!("{} changed while it was judged", path.display()),
+                "run it again once nothing writes there, or name a commit",
+            )),
+        }
+    }
+}

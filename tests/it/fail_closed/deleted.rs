@@ -1,0 +1,114 @@
+//! What a pull request takes away as a whole.
+
+use super::*;
+
+/// A tree with two systems of two tables each, committed.
+fn two_systems() -> Tree {
+    let tree = Tree::new();
+    tree.file("systems/h100_sxm.yaml", yaml("data/h100_sxm"));
+    for system in ["h100_sxm", "h200_sxm"] {
+        for (version, latency) in [("0.22.0", 0.3), ("0.24.0", 0.5)] {
+            let path = format!("systems/data/{system}/vllm/{version}/gemm_perf.txt");
+            let extra = if system == "h100_sxm" { 0.05 } else { 0.0 };
+            tree.file(&path, gemm(&[(1, latency + extra), (2, latency + 0.1 + extra)]));
+        }
+    }
+    tree.commit();
+    tree
+}
+
+/// The findings of `data-deleted`, by path, with their messages.
+fn deleted(run: &Run) -> Vec<(String, String)> {
+    let json = run.json();
+    let findings = json["findings"].as_array().unwrap().iter();
+    let findings = findings.filter(|f| f["rule"] == "data-deleted");
+    let text = |v: &serde_json::Value| v.as_str().unwrap().to_owned();
+    findings.map(|f| (text(&f["path"]), text(&f["message"]))).collect()
+}
+
+#[test]
+fn a_table_that_goes_is_listed_and_a_system_is_an_error() {
+    let cases: [(&[&str], &[(&str, &str)]); 6] = [
+        (&["systems/data/h200_sxm/vllm/0.22.0"], &[]),
+        (
+            &["systems/data/h200_sxm"],
+            &[("systems/data/h200_sxm", "all tables of h200_sxm are gone, 2 of them")],
+        ),
+        (
+            &["systems/h200_sxm.yaml", "systems/data/h200_sxm"],
+            &[("systems/h200_sxm.yaml", "h200_sxm is gone as a whole: its YAML and its 2 tables")],
+        ),
+        (
+            &["systems/h200_sxm.yaml"],
+            &[("systems/h200_sxm.yaml", "the YAML of h200_sxm is gone, so nothing loads")],
+        ),
+        (
+            &["systems/data"],
+            &[("systems/data/h100_sxm", "all tables"), ("systems/data/h200_sxm", "all tables")],
+        ),
+        (&["systems"], &[("systems", "the database is gone: 2 systems and 4 tables")]),
+    ];
+    for (gone, expected) in cases {
+        let tree = two_systems();
+        for path in gone {
+            let path = tree.path().join(path);
+            if path.is_dir() {
+                std::fs::remove_dir_all(path).unwrap();
+            } else {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+        tree.file("README", "so that a folder is left");
+        let on_disk = tree.sanity(&["--base-ref", "HEAD"]);
+        tree.commit();
+        for run in [on_disk, compare(&tree, "HEAD~1", "HEAD")] {
+            let found = deleted(&run);
+            assert_eq!(found.len(), expected.len(), "{gone:?}: {found:?}");
+            for ((path, message), (at, says)) in found.iter().zip(expected) {
+                assert!(path == at && message.starts_with(says), "{gone:?}: {found:?}");
+            }
+            assert_eq!(run.code(), i32::from(!expected.is_empty()), "{gone:?}: {}", run.err());
+            let diff = run.diff();
+            assert!(diff.iter().any(|d| d.starts_with("deleted ")), "{gone:?}: {diff:?}");
+        }
+    }
+}
+
+#[test]
+fn moving_the_database_deletes_nothing() {
+    let tree = two_systems();
+    tree.rename("systems", "aic-core/systems");
+    tree.commit();
+    let run = compare(&tree, "HEAD~1", "HEAD");
+    assert_eq!((run.code(), deleted(&run)), (0, Vec::new()), "{:?}", run.findings());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_above_the_database_cannot_be_swapped_for_a_link() {
+    let tree = below_db();
+    tree.commit();
+    tree.rename("db", "kept");
+    std::os::unix::fs::symlink("kept", tree.path().join("db")).unwrap();
+    tree.commit();
+    let run = compare(&tree, "HEAD~1", "HEAD");
+    let found = deleted(&run);
+    assert_eq!((run.code(), found.len(), found[0].0.as_str()), (1, 1, "db"), "{found:?}");
+    assert!(found[0].1.starts_with("a symbolic link to kept is in the place"), "{found:?}");
+}
+
+#[test]
+fn a_maintainer_can_sign_for_it() {
+    let tree = two_systems();
+    let waiver = "waivers:\n- {rule: data-deleted, path: 'systems/data/h100_sxm', reason: r, \
+                  evidence: e, approved_by: a, until: 2999-01-01}\n";
+    tree.file(".perfdb-gate/waivers.yaml", waiver);
+    tree.commit();
+    std::fs::remove_dir_all(tree.path().join("systems/data/h100_sxm")).unwrap();
+    let run = tree.sanity(&["--base-ref", "HEAD"]);
+    assert_eq!(run.code(), 0, "{:?}", run.findings());
+    assert_eq!(run.finding("data-deleted")["waived_by"], "a");
+    // The rule needs two sides.
+    let alone = tree.validate(&["--only", "data-deleted"]);
+    assert_refused(&alone, "no rule is left to run");
+}
