@@ -1,7 +1,7 @@
 //! Work on many items by a few threads, results in the order of the items.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// As many threads as asked for; for 0 as many as the machine has cores.
 pub fn threads(asked: usize) -> usize {
@@ -27,7 +27,7 @@ pub fn map<T: Sync, R: Send>(
     let run = || {
         while let Some(&i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             let result = work(&items[i]);
-            *results[i].lock().unwrap_or_else(|e| e.into_inner()) = Some(result);
+            *results[i].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         }
     };
     std::thread::scope(|scope| {
@@ -37,7 +37,10 @@ pub fn map<T: Sync, R: Send>(
         }
         run();
     });
-    results.into_iter().filter_map(|r| r.into_inner().unwrap_or_else(|e| e.into_inner())).collect()
+    results
+        .into_iter()
+        .filter_map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner))
+        .collect()
 }
 
 #[cfg(test)]

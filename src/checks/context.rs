@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::base::reason::Reason;
 use crate::checks::compare::relative_latency::{RelativeLatencies, relative_latencies};
@@ -13,7 +13,7 @@ use crate::database::ledger::Ledger;
 use crate::database::served::Shelf;
 use crate::database::sidecar::{Meta, Reuse, TableMeta};
 use crate::database::support::{Matrices, Sharing};
-use crate::database::table::{Fault, Keys, Table, TableScope};
+use crate::database::table::{Keys, Table, TableFault, TableScope};
 use crate::findings::{Example, Finding, Half, RowChange, Severity};
 use crate::specs::system::System;
 use crate::specs::{Specs, TableSpec};
@@ -25,7 +25,7 @@ pub struct TableContext<'a> {
     /// What is known of such tables.
     pub spec: &'a TableSpec,
     /// Its rows, or why there are none.
-    pub table: Result<&'a Table, &'a Fault>,
+    pub table: Result<&'a Table, &'a TableFault>,
     /// Its machine.
     pub system: Option<&'a System>,
     /// The loader's key of its rows, where it has rows and a key.
@@ -146,7 +146,7 @@ impl CrossContext<'_> {
         &self,
         points: usize,
     ) -> Arc<BTreeMap<String, RelativeLatencies>> {
-        let mut known = self.relative.lock().unwrap_or_else(|e| e.into_inner());
+        let mut known = self.relative.lock().unwrap_or_else(PoisonError::into_inner);
         let compute = || Arc::new(relative_latencies(self.catalog, self.sketches, points));
         known.entry(points).or_insert_with(compute).clone()
     }

@@ -8,7 +8,7 @@ use crate::checks::{
 };
 use crate::database::catalog::TableFile;
 use crate::database::source::Entry;
-use crate::database::table::Fault;
+use crate::database::table::TableFault;
 use crate::findings::Finding;
 use crate::specs::TableSpec;
 
@@ -23,7 +23,7 @@ pub trait Judge {
     }
 
     /// Judges a table that cannot be read, by why it cannot.
-    fn unreadable(&self, _: &Rule, _: &TableContext<'_>, _: &Fault) -> Option<Finding> {
+    fn unreadable(&self, _: &Rule, _: &TableContext<'_>, _: &TableFault) -> Option<Finding> {
         None
     }
 

@@ -56,10 +56,10 @@ impl Settings {
             let text = || source.text(&entry).map_err(|e| bad(e.into()));
             match entry.path.as_str() {
                 "waivers.yaml" => {
-                    settings.waivers = Waivers::parse(&shown, &text()?).map_err(bad)?
+                    settings.waivers = Waivers::parse(&shown, &text()?).map_err(bad)?;
                 }
                 "baseline.json" => {
-                    settings.baseline = Some(Baseline::parse(&text()?).map_err(bad)?)
+                    settings.baseline = Some(Baseline::parse(&text()?).map_err(bad)?);
                 }
                 path => {
                     if let Some(inside) =

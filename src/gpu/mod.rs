@@ -1,5 +1,6 @@
 //! Measuring on a GPU, and judging what was measured against what was recorded.
 
+#[allow(unsafe_code, reason = "the driver, cuBLAS and NCCL are C: each call says why it is sound")]
 pub mod cuda;
 pub mod device;
 pub mod judge;

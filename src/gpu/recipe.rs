@@ -99,7 +99,7 @@ pub struct Recipe {
     #[serde(default)]
     pub proxy_rows: Option<Expr>,
     /// Where upstream says so.
-    #[allow(dead_code)]
+    #[allow(dead_code, reason = "people read it in the YAML")]
     pub source: String,
 }
 

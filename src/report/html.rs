@@ -17,6 +17,7 @@ use super::view::{HeadView, ReportView, RuleView};
 use crate::base::digest::hex;
 use crate::base::error::Result;
 use crate::base::escape::clean;
+use crate::findings::Severity;
 use crate::report::chart::Drawing;
 
 const TEMPLATE: &str = include_str!("../../charts/report.html.j2");
@@ -104,7 +105,7 @@ fn page<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
 fn choices<'a>(findings: &[&'a FindingView<'a>]) -> Choices<'a> {
     let severities: BTreeSet<_> = findings.iter().map(|f| f.raw.severity).collect();
     Choices {
-        severity: severities.into_iter().map(|s| s.name()).collect(),
+        severity: severities.into_iter().map(Severity::name).collect(),
         rule: findings.iter().map(|f| f.rule.as_str()).collect(),
         system: placed(findings).map(|f| f.system.as_str()).collect(),
         backend: placed(findings).map(|f| f.backend.as_str()).collect(),

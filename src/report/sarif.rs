@@ -42,7 +42,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
 fn invocation(view: &ReportView<'_>) -> Value {
     let verdict = view.outcome.verdict;
     let checked = verdict != Verdict::Inconclusive;
-    let mut invocation = json!({"executionSuccessful": checked, "exitCode": verdict.code()});
+    let mut invocation = json!({"executionSuccessful": checked, "exitCode": verdict.exit().code()});
     if !checked {
         invocation["toolExecutionNotifications"] =
             json!([{"level": "error", "message": {"text": view.head.headline}}]);

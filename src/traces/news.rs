@@ -4,10 +4,10 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::find::{Asked, Kind, split};
+use super::find::{Asked, TraceKind, split};
 use super::moves::Moves;
 use super::spec::TraceSpecs;
-use super::{Judged, charts, find, jobs, judge, ranks};
+use super::{JudgedTraces, charts, find, jobs, judge, ranks};
 use crate::base::error::Result;
 use crate::checks::rule::Rule;
 use crate::database::catalog::Role;
@@ -47,7 +47,7 @@ pub fn changed(
         return Ok(Changed::default());
     }
     let judged = judge(head.source, after, specs, rules, Asked(None))?;
-    let was: Judged = judge(base.source, before, specs, rules, Asked(None))?;
+    let was: JudgedTraces = judge(base.source, before, specs, rules, Asked(None))?;
     let known: BaseFindings = was.findings.into_iter().map(|f| moves.told_there(f)).collect();
     let touched: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
     let mut findings = judged.findings;
@@ -83,7 +83,7 @@ fn changed_files(
         let all = all.chain(head_files.values().map(|e| (head, e)));
         let config = |(state, e): (State<'_>, &Entry)| {
             let file = find::classify(state.source, e, specs, Asked(None))?;
-            (file.kind == Kind::Config).then(|| split(&e.path).2.to_owned())
+            (file.kind == TraceKind::Config).then(|| split(&e.path).2.to_owned())
         };
         all.filter_map(config).collect()
     });

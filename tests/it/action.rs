@@ -309,7 +309,7 @@ fn it_builds_its_own_checkout_once() {
     let asked = std::fs::read_to_string(tree.path().join("asked")).unwrap();
     let root = env!("CARGO_MANIFEST_DIR");
     let expected =
-        format!("install --quiet --locked --path {root} --root {here}/perfdb-gate-built\n");
+        format!("install --quiet --locked --profile dist --path {root} --root {here}/perfdb-gate-built\n");
     assert_eq!(asked, expected, "once");
 }
 

@@ -89,7 +89,7 @@ impl<'a> Newest<'a> {
         let mut firsts: Vec<(&Lack<'_>, String, Vec<&str>)> = Vec::new();
         for (name, lacks) in &judged {
             let Some(first) = lacks.first() else { continue };
-            let said = self::said(first);
+            let said = said(first);
             match firsts.iter_mut().find(|(_, known, _)| *known == said) {
                 Some((_, _, models)) => models.push(name),
                 None => firsts.push((first, said, vec![name])),

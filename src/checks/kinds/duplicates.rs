@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -249,29 +251,16 @@ pub(crate) fn repeats(
     goes: impl Fn(usize) -> bool,
     equal: impl Fn(usize, usize) -> bool,
 ) -> Vec<(usize, usize)> {
-    const FREE: u32 = u32::MAX;
-    // Open addressing over row numbers: the hashes are there already, and a table of 250,000 rows
-    // stays within the cache.
-    let slots = (hashes.len() * 2).next_power_of_two().max(16);
-    let mut table = vec![FREE; slots];
+    let mut firsts: HashTable<u32> = HashTable::with_capacity(hashes.len());
     let mut found = Vec::new();
-    for (row, &hash) in hashes.iter().enumerate() {
-        if !goes(row) {
-            continue;
-        }
-        let mut slot = hash as usize & (slots - 1);
-        loop {
-            match table[slot] {
-                FREE => {
-                    table[slot] = row as u32;
-                    break;
-                }
-                first if hashes[first as usize] == hash && equal(first as usize, row) => {
-                    found.push((row, first as usize));
-                    break;
-                }
-                _ => slot = (slot + 1) & (slots - 1),
-            }
+    for (row, &hash) in hashes.iter().enumerate().filter(|(row, _)| goes(*row)) {
+        let same_key = |first: &u32| {
+            let first = *first as usize;
+            hashes[first] == hash && equal(first, row)
+        };
+        match firsts.entry(hash, same_key, |first| hashes[*first as usize]) {
+            Entry::Occupied(first) => found.push((row, *first.get() as usize)),
+            Entry::Vacant(free) => drop(free.insert(row as u32)),
         }
     }
     found

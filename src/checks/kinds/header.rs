@@ -63,7 +63,7 @@ fn columns(rows: &RowContext<'_>) -> Option<Finding> {
             Some(Column::Text { .. }) => {}
             // A column that no row fills is as good as missing; another type is no identity at all.
             Some(Column::Other(null)) if null == "null" => {
-                list.push(format!("{name} is null in all rows"))
+                list.push(format!("{name} is null in all rows"));
             }
             Some(found) => errors.push(format!("{name} is {}, not text", found.kind_name())),
         }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use git2::{ObjectType, Repository, TreeWalkMode, TreeWalkResult};
 
@@ -94,13 +94,13 @@ impl Commit {
         &self,
         f: impl FnOnce(&Repository) -> Result<T, git2::Error>,
     ) -> Result<T, git2::Error> {
-        let idle = self.idle.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let repo = match idle {
             Some(repo) => repo,
             None => Repository::open(&self.git_dir)?,
         };
         let done = f(&repo);
-        self.idle.lock().unwrap_or_else(|e| e.into_inner()).push(repo);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(repo);
         done
     }
 }
@@ -218,7 +218,7 @@ impl Source for Commit {
         let Some(head) = self.commit else {
             return Err(Error::new("a bare tree has no history", "name a commit with --ref"));
         };
-        let idle = self.idle.lock().unwrap_or_else(|e| e.into_inner());
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let repo = idle.first().ok_or_else(|| Error::new("the repository is busy", ""))?;
         let base = merge_base(repo, reference, head)?;
         let failed = git_error("cannot compare commits");

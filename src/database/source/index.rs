@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs::Metadata;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use git2::{IndexEntry, ObjectType, Oid, Repository};
@@ -71,7 +71,7 @@ impl Index {
 
     fn points_at(&self, entry: &IndexEntry, bytes: &[u8]) -> bool {
         let Some(repo) = &self.repo else { return false };
-        let repo = repo.lock().unwrap_or_else(|e| e.into_inner());
+        let repo = repo.lock().unwrap_or_else(PoisonError::into_inner);
         let blob = repo.find_blob(entry.id).ok();
         let pointer = blob.and_then(|b| lfs::pointer(b.content()));
         pointer.is_some_and(|p| p.size == bytes.len() as u64 && p.oid == sha256(bytes))

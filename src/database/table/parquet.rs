@@ -8,19 +8,19 @@ use polars_arrow::array::{Array, ArrayRef, BooleanArray, PrimitiveArray, new_nul
 use polars_arrow::datatypes::{ArrowDataType, Field};
 use polars_arrow::types::NativeType;
 use polars_parquet::read::{
-    BasicDecompressor, FileMetadata, Filter, PageReader, RowGroupMetadata, column_iter_to_arrays,
-    infer_schema, read_metadata,
+    BasicDecompressor, ColumnChunkMetadata, FileMetadata, Filter, PageReader, RowGroupMetadata,
+    column_iter_to_arrays, infer_schema, read_metadata,
 };
 
-use super::{Column, Fault, Table, Torn, pages, text};
+use super::{Column, Table, TableFault, Torn, pages, text};
 
 /// The largest table known has 3.3 million cells; what claims far more is refused before it is
 /// decoded, since a few bytes can claim any number.
 pub(super) const MOST_CELLS: usize = 12_000_000;
 
-pub(super) fn decode(bytes: &[u8]) -> Result<Table, Fault> {
+pub(super) fn decode(bytes: &[u8]) -> Result<Table, TableFault> {
     // The decoder panics on some damaged files instead of returning an error.
-    guarded(|| read(bytes)).map_err(Fault::Unreadable)
+    guarded(|| read(bytes)).map_err(TableFault::Unreadable)
 }
 
 fn guarded<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
@@ -52,8 +52,8 @@ fn read(bytes: &[u8]) -> Result<Table, String> {
             MOST_CELLS / 1_000_000
         ));
     }
-    let chunks = metadata.row_groups.iter().flat_map(|g| g.parquet_columns());
-    pages::check(bytes, chunks.map(|c| c.byte_range()))?;
+    let chunks = metadata.row_groups.iter().flat_map(RowGroupMetadata::parquet_columns);
+    pages::check(bytes, chunks.map(ColumnChunkMetadata::byte_range))?;
     let held = metadata.row_groups.iter().fold(0, |n: usize, g| n.saturating_add(g.num_rows()));
     if held != rows {
         return Err(format!("its footer states {rows} rows, its pages hold {held}"));

@@ -114,6 +114,7 @@ impl News<'_> {
             threads: self.threads,
             ledger: None,
             pr: None,
+            decoded: Some(state.decoded),
         })
     }
 

@@ -5,7 +5,6 @@
 //! run judges as many faults as there are names ([`rounds`]); of tables without a fault the clean
 //! state's sketches serve. A finding counts as [`score`] says.
 
-mod bed;
 mod draft;
 mod fault;
 mod overlay;
@@ -13,6 +12,7 @@ mod plant;
 mod render;
 mod rounds;
 mod score;
+mod target;
 
 pub use fault::{Class, Fault, Faults};
 pub use render::{Format, render};
@@ -148,5 +148,6 @@ fn job<'a>(
         threads,
         ledger: None,
         pr: None,
+        decoded: None,
     })
 }

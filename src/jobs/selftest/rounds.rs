@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::civil::Date;
 
 use super::fault::{Plant, Variant, is_of_system};
-use super::overlay::{Change, Overlay};
-use super::plant::{Ground, Planted};
+use super::overlay::{FileChange, Overlay};
+use super::plant::{Injector, Planted};
 use super::score::Scores;
 use super::{Clean, Options, job};
 use crate::base::error::{Error, Result};
@@ -19,8 +19,8 @@ use crate::database::catalog::{Catalog, TableFile};
 use crate::findings::waiver::Waivers;
 use crate::findings::{Finding, Novelty, RowChange, Severity};
 
-/// A fault in a round.
-pub struct Plot<'a> {
+/// A fault that was injected in a round.
+pub struct Injection<'a> {
     /// Which of the variants.
     pub number: usize,
     /// The fault and its size.
@@ -36,7 +36,7 @@ pub struct Plot<'a> {
 /// Faults that do not see each other: tables of one name each, or systems.
 #[derive(Default)]
 struct Round<'a> {
-    plots: Vec<Plot<'a>>,
+    injections: Vec<Injection<'a>>,
     taken: BTreeSet<String>,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn run(
     }
     let all = waiting.len();
     random.shuffle(&mut waiting);
-    let ground = Ground {
+    let injector = Injector {
         source: clean.source,
         catalog: clean.catalog,
         specs: clean.specs,
@@ -94,7 +94,7 @@ pub(super) fn run(
         let mut round = Round::default();
         let mut left = Vec::new();
         for mut one in waiting {
-            match round.take(&mut one, &ground, &mut barren, &mut random)? {
+            match round.take(&mut one, &injector, &mut barren, &mut random)? {
                 Taken::Planted => {}
                 Taken::Later => left.push(one),
                 Taken::Never => {}
@@ -138,7 +138,7 @@ impl<'a> Round<'a> {
     fn take(
         &mut self,
         one: &mut Waiting<'a>,
-        ground: &Ground<'a>,
+        injector: &Injector<'a>,
         barren: &mut BTreeSet<(usize, usize)>,
         random: &mut Random,
     ) -> Result<Taken> {
@@ -147,43 +147,42 @@ impl<'a> Round<'a> {
         let mut tries = 0;
         let mut later = false;
         for &table in &one.candidates {
-            let file = &ground.catalog.tables[table];
+            let file = &injector.catalog.tables[table];
             if barren.contains(&(one.number, table)) {
                 continue;
             }
-            let touched = touched(ground.catalog, file, one.variant);
-            let free = match touches_system(one.variant) {
-                true => self.plots.iter().all(|p| touches_system(p.variant)),
-                false => !self.plots.iter().any(|p| touches_system(p.variant)),
-            };
+            let touched = touched(injector.catalog, file, one.variant);
+            // A system's fault is seen by all its tables, so such faults have rounds of their own.
+            let of_system = touches_system(one.variant);
+            let free = self.injections.iter().all(|i| touches_system(i.variant) == of_system);
             if !free || tries == TRIES || touched.iter().any(|t| self.taken.contains(t)) {
                 later = true;
                 continue;
             }
             tries += 1;
-            let planted = ground.plant(one.variant, file, random).map_err(|e| {
+            let planted = injector.plant(one.variant, file, random).map_err(|e| {
                 let id = &one.variant.fault.id;
-                Error::new(format!("cannot plant {id}: {e}"), "faults are in rules/faults.yaml")
+                Error::caused(format!("cannot plant {id}"), "faults are in rules/faults.yaml", e)
             })?;
             // The same fault in the same table would say the same.
             barren.insert((one.number, table));
             let Some(planted) = planted else { continue };
             let mut paths: BTreeSet<String> = planted.changes.keys().cloned().collect();
             paths.insert(file.entry.path.clone());
-            paths.extend(ground.catalog.dir_of(file).map(|d| d.path.clone()));
+            paths.extend(injector.catalog.dir_of(file).map(|d| d.path.clone()));
             if is_beside(one.variant) {
                 // What is said of a directory is said of its tables.
-                let dir = ground.catalog.dir_of(file).into_iter().flat_map(|d| &d.tables);
-                paths.extend(dir.map(|i| ground.catalog.tables[*i].entry.path.clone()));
+                let dir = injector.catalog.dir_of(file).into_iter().flat_map(|d| &d.tables);
+                paths.extend(dir.map(|i| injector.catalog.tables[*i].entry.path.clone()));
             }
             let folders = paths.iter().filter_map(|p| Some(p.rsplit_once('/')?.0.to_owned()));
             paths.extend(folders.collect::<Vec<_>>());
             if touches_system(one.variant) {
-                let system = ground.catalog.systems.get(&file.place.system);
+                let system = injector.catalog.systems.get(&file.place.system);
                 paths.extend(system.map(|s| s.data_dir.clone()));
             }
             self.taken.extend(touched);
-            self.plots.push(Plot {
+            self.injections.push(Injection {
                 number: one.number,
                 variant: one.variant,
                 file,
@@ -216,21 +215,22 @@ fn judge(
     scores: &mut Scores,
     progress: &dyn Progress,
 ) -> Result<()> {
-    if round.plots.is_empty() {
+    if round.injections.is_empty() {
         return Ok(());
     }
-    let changes: BTreeMap<String, Change> =
-        round.plots.iter().flat_map(|p| p.planted.changes.clone()).collect();
+    let changes: BTreeMap<String, FileChange> =
+        round.injections.iter().flat_map(|p| p.planted.changes.clone()).collect();
     let source = Overlay::new(clean.source, changes);
     let catalog = Catalog::read(&source, clean.specs)?;
     let mut judged: BTreeSet<&str> =
         tables.iter().map(|i| clean.catalog.tables[*i].entry.path.as_str()).collect();
-    judged.extend(round.plots.iter().flat_map(|p| p.planted.changes.keys().map(String::as_str)));
+    judged
+        .extend(round.injections.iter().flat_map(|p| p.planted.changes.keys().map(String::as_str)));
     let against: Vec<usize> = (0..catalog.tables.len())
         .filter(|i| judged.contains(catalog.tables[*i].entry.path.as_str()))
         .collect();
     let is_touched = |file: &TableFile| {
-        round.plots.iter().any(|p| {
+        round.injections.iter().any(|p| {
             let system = touches_system(p.variant) && p.file.place.system == file.place.system;
             let dir = touched(clean.catalog, p.file, p.variant).contains(&file.table)
                 && file.place == p.file.place;
@@ -248,12 +248,13 @@ fn judge(
         .clone()
         .of_state(|path| (there.contains(path) && !gone.contains(path)).then(|| path.to_owned()));
     let rows = |file: &TableFile| {
-        let plot = round.plots.iter().find(|p| p.planted.changes.contains_key(&file.entry.path));
-        plot.map_or(RowChange::Unknown, |p| p.planted.rows_changed.clone())
+        let injection =
+            round.injections.iter().find(|p| p.planted.changes.contains_key(&file.entry.path));
+        injection.map_or(RowChange::Unknown, |p| p.planted.rows_changed.clone())
     };
     let pr = PrChange {
         rows: catalog.tables.iter().map(|t| (t.entry.path.clone(), rows(t))).collect(),
-        tables: round.plots.iter().flat_map(|p| p.planted.changes.keys().cloned()).collect(),
+        tables: round.injections.iter().flat_map(|p| p.planted.changes.keys().cloned()).collect(),
         backends: catalog
             .tables
             .iter()
@@ -263,7 +264,7 @@ fn judge(
     let mut job = job(&source, &catalog, clean.specs, clean.rules, clean.selection, clean.threads)?;
     job.pr = Some(&pr);
     let found = job.run(&alone, &against, known, progress)?.findings;
-    scores.round(&round.plots, &found, &|f| is_new(clean, f));
+    scores.round(&round.injections, &found, &|f| is_new(clean, f));
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use crate::findings::{Explanation, Finding, Severity};
 use crate::jobs::validate::{Looked, Sidecars};
 
 /// The tables of a system, and all that is known of them.
-pub(super) struct Tables<'a> {
+pub(super) struct Gatherer<'a> {
     looked: &'a Looked<'a>,
     sidecars: &'a Sidecars,
     shelf: Shelf<'a>,
@@ -20,7 +20,7 @@ pub(super) struct Tables<'a> {
     known: Vec<&'a str>,
 }
 
-impl<'a> Tables<'a> {
+impl<'a> Gatherer<'a> {
     pub fn new(looked: &'a Looked<'a>, sidecars: &'a Sidecars, system: &'a str) -> Self {
         let shelf = Shelf::new(looked.job.catalog, &sidecars.reuse);
         let known = looked.job.specs.tables.keys().map(String::as_str).collect();
@@ -31,28 +31,28 @@ impl<'a> Tables<'a> {
     /// backend beyond that.
     pub fn current(&self, backend: &str, newest: &str) -> Vec<TableStatus> {
         let tables = self.shelf.tables(backend);
-        let of = |table: &'a str| {
+        let current = |table: &'a str| {
             let editions = self.shelf.editions_of(table, backend, self.system);
             match editions.and_then(|e| self.shelf.current(self.system, e)) {
                 Some(edition) => edition.files.iter().map(|f| self.there(f)).collect(),
                 None => self.missing(table, backend, newest, |_| true),
             }
         };
-        tables.flat_map(of).collect()
+        tables.flat_map(current).collect()
     }
 
     /// The tables of a backend's version, and what the nearest systems have at that version beyond
     /// them.
     pub fn of_version(&self, backend: &str, version: &str) -> Vec<TableStatus> {
         let tables = self.shelf.tables(backend);
-        let of = |table: &'a str| {
+        let at_version = |table: &'a str| {
             let editions = self.shelf.editions_of(table, backend, self.system);
             match editions.and_then(|e| e.get(version)) {
                 Some(edition) => edition.files.iter().map(|f| self.there(f)).collect(),
                 None => self.missing(table, backend, version, |e| e.version == version),
             }
         };
-        tables.flat_map(of).collect()
+        tables.flat_map(at_version).collect()
     }
 
     fn there(&self, file: &TableFile) -> TableStatus {

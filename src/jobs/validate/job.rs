@@ -17,6 +17,7 @@ use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::rule::{Rule, Rules};
 use crate::checks::{Check, CheckInputs, CrossContext, PrChange};
 use crate::database::catalog::{Catalog, TableFile};
+use crate::database::decoded::Decoded;
 use crate::database::ledger::Ledger;
 use crate::database::selection::Selected;
 use crate::database::served::Shelf;
@@ -45,6 +46,8 @@ pub(crate) struct Job<'a> {
     pub ledger: Option<&'a Ledger>,
     /// What a pull request changes of it, where one is judged.
     pub pr: Option<&'a PrChange>,
+    /// Tables of it that another stage decoded already, where one did.
+    pub decoded: Option<&'a Decoded>,
 }
 
 /// What judging a state leaves.
@@ -160,7 +163,7 @@ impl Job<'_> {
             debug!(rule = rule.id, took = ?start.elapsed(), "held tables against each other");
             found.map_err(|e| {
                 let hint = "the formula is in rules/limits.yaml";
-                Error::new(format!("cannot judge by {}: {e}", rule.id), hint)
+                Error::caused(format!("cannot judge by {}", rule.id), hint, e)
             })
         });
         let found: Vec<Vec<Finding>> = found.into_iter().collect::<Result<_>>()?;

@@ -114,6 +114,7 @@ pub(crate) fn judged<R>(
         threads: threads::threads(options.threads),
         ledger: ledger.as_ref(),
         pr: None,
+        decoded: None,
     };
     let tables = job.judged_tables();
     let judgement = job.run(&tables, &tables, Sketches::default(), progress)?;

@@ -12,7 +12,7 @@ use crate::checks::compare::sketch::Sketch;
 use crate::checks::rule::Rule;
 use crate::checks::{PrChange, TableContext};
 use crate::database::catalog::TableFile;
-use crate::database::table::{Keys, TableScope, rows_held};
+use crate::database::table::{Keys, Table, TableFault, TableScope, rows_held};
 use crate::findings::{Finding, Severity};
 use crate::specs::system::System;
 
@@ -38,9 +38,10 @@ impl Job<'_> {
         // A fault of ours must not pass for a verdict on the data.
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(judged)) => Ok(judged),
-            Ok(Err(e)) => Err(Error::new(
-                format!("cannot judge {}: {e}", file.entry.path),
+            Ok(Err(e)) => Err(Error::caused(
+                format!("cannot judge {}", file.entry.path),
                 "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
+                e,
             )),
             Err(_) => Err(Error::new(
                 format!("perfdb-gate failed while judging {}", file.entry.path),
@@ -62,20 +63,15 @@ impl Job<'_> {
             .and_then(|d| sidecars.meta.get(&d.path))
             .and_then(|m| m.as_ref().ok());
         let stated = meta.and_then(|m| m.tables.get(&file.table)).and_then(|t| t.sha256.as_ref());
-        let mut digest = None;
-        let table = match self.source.read(&file.entry) {
-            Err(why) => Err(why.into()),
-            Ok(bytes) => {
-                digest = stated.map(|_| sha256(&bytes));
-                file.decode(self.specs, &bytes)
-            }
-        };
-        let spec = file.spec(self.specs, table.as_ref().ok());
+        let (table, digest) = self.read(file, stated.is_some());
+        let spec = file.spec(self.specs, table.as_deref().ok());
         let place = &file.place;
         let system = self.system(&place.system);
         let lookups = &self.specs.lookups;
-        let scope =
-            table.as_ref().ok().map(|table| TableScope::new(table, &spec, place, system, lookups));
+        let scope = table
+            .as_deref()
+            .ok()
+            .map(|table| TableScope::new(table, &spec, place, system, lookups));
         let keys = match &scope {
             Some(scope) if !spec.key.is_empty() => Some(Keys::new(&spec.key, scope)?),
             _ => None,
@@ -93,7 +89,7 @@ impl Job<'_> {
         let context = TableContext {
             file,
             spec: &spec,
-            table: table.as_ref(),
+            table: table.as_deref(),
             system,
             keys: keys.as_ref(),
             specs: self.specs,
@@ -109,13 +105,34 @@ impl Job<'_> {
         Ok(JudgedTable { sketch, held, findings })
     }
 
+    /// A table, which another stage may have decoded already, and the digest of its bytes where that
+    /// is asked for.
+    fn read(
+        &self,
+        file: &TableFile,
+        digest: bool,
+    ) -> (Result<Arc<Table>, TableFault>, Option<String>) {
+        let kept = self.decoded.and_then(|decoded| decoded.get(file));
+        if let (Some(table), false) = (&kept, digest) {
+            return (Ok(table.clone()), None);
+        }
+        match self.source.read(&file.entry) {
+            Err(why) => (Err(why.into()), None),
+            Ok(bytes) => {
+                let digest = digest.then(|| sha256(&bytes));
+                let table = kept.map_or_else(|| file.decode(self.specs, &bytes).map(Arc::new), Ok);
+                (table, digest)
+            }
+        }
+    }
+
     /// In how many ways a table's rows name another origin than its place.
     pub(super) fn foreign(&self, file: &TableFile, sidecars: &Sidecars) -> usize {
         let rules: Vec<_> =
             self.all_rules.all().filter(|r| r.check.needs().origin).cloned().collect();
-        self.table(file, sidecars, &rules, false).map_or(0, |judged| {
-            judged.findings.iter().filter(|f| f.severity != Severity::Info).count()
-        })
+        let counts = |f: &&Finding| f.severity != Severity::Info;
+        self.table(file, sidecars, &rules, false)
+            .map_or(0, |judged| judged.findings.iter().filter(counts).count())
     }
 
     fn system(&self, name: &str) -> Option<&System> {

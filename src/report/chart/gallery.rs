@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{Change, ChartSpec, Figure, choose, draw};
 use crate::base::error::{Error, Result};
@@ -127,8 +128,8 @@ fn find<'a>(state: State<'a>, path: &str) -> Option<&'a TableFile> {
 }
 
 /// A table; one that cannot be read is not drawn, and a finding elsewhere.
-fn read(state: State<'_>, file: &TableFile, specs: &Specs) -> Option<Table> {
-    file.decode(specs, &state.source.read(&file.entry).ok()?).ok()
+fn read(state: State<'_>, file: &TableFile, specs: &Specs) -> Option<Arc<Table>> {
+    state.table(file, specs).ok()
 }
 
 fn draw_table(

@@ -7,7 +7,7 @@
 
 mod group;
 
-use self::group::{Grouped, members};
+use self::group::{Grouped, Members};
 use crate::base::expr::{NULL_CODE, Vals};
 use crate::database::table::{Column, Table, mix, number_bits, text_hash};
 use crate::specs::{IDENTITY, TableSpec, measured_unit};
@@ -70,10 +70,10 @@ pub fn outliers(
             break;
         }
         let series = |row: usize| fixed[row].wrapping_sub(axis.part(row));
-        let wanted = candidates.iter().map(|c| series(c.row as usize)).collect();
-        let members = members(table.rows, series, &wanted);
+        let wanted = candidates.iter().map(|c| series(c.row as usize));
+        let members = Members::of(table.rows, series, wanted);
         for candidate in &mut candidates {
-            axis.points(&members[&series(candidate.row as usize)], &times, &mut points);
+            axis.points(members.rows(series(candidate.row as usize)), &times, &mut points);
             if let Some(at) = points.iter().position(|p| p.row == candidate.row) {
                 candidate
                     .judge(ratio_over_neighbours(&points, at, candidate.spike, least), axis.bit);

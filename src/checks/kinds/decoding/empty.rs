@@ -4,15 +4,20 @@ use crate::base::expr::ExprError;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
 use crate::checks::{RowContext, TableContext};
-use crate::database::table::Fault;
+use crate::database::table::TableFault;
 use crate::findings::Finding;
 
 /// The table has no rows, or none that the loader reads.
 pub struct Empty;
 
 impl Judge for Empty {
-    fn unreadable(&self, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -> Option<Finding> {
-        let Fault::Empty = fault else { return None };
+    fn unreadable(
+        &self,
+        rule: &Rule,
+        at: &TableContext<'_>,
+        fault: &TableFault,
+    ) -> Option<Finding> {
+        let TableFault::Empty = fault else { return None };
         Some(Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string()))
     }
 

@@ -4,15 +4,20 @@ use crate::base::expr::ExprError;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
 use crate::checks::{RowContext, TableContext};
-use crate::database::table::{Fault, Torn};
+use crate::database::table::{TableFault, Torn};
 use crate::findings::{Example, Finding};
 
 /// Rows of a text table are damaged: some of them, or all.
 pub struct TornRow;
 
 impl Judge for TornRow {
-    fn unreadable(&self, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -> Option<Finding> {
-        let Fault::Torn(torn) = fault else { return None };
+    fn unreadable(
+        &self,
+        rule: &Rule,
+        at: &TableContext<'_>,
+        fault: &TableFault,
+    ) -> Option<Finding> {
+        let TableFault::Torn(torn) = fault else { return None };
         let finding = Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string());
         Some(with_rows(finding, torn))
     }

@@ -5,15 +5,20 @@ use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
 use crate::checks::{RowContext, TableContext};
 use crate::database::source::{Entry, EntryKind};
-use crate::database::table::Fault;
+use crate::database::table::TableFault;
 use crate::findings::Finding;
 
 /// Bytes that cannot be decoded, or that their sidecar's digest contradicts; links.
 pub struct Unreadable;
 
 impl Judge for Unreadable {
-    fn unreadable(&self, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -> Option<Finding> {
-        let Fault::Unreadable(_) = fault else { return None };
+    fn unreadable(
+        &self,
+        rule: &Rule,
+        at: &TableContext<'_>,
+        fault: &TableFault,
+    ) -> Option<Finding> {
+        let TableFault::Unreadable(_) = fault else { return None };
         Some(Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string()))
     }
 

@@ -42,7 +42,7 @@ impl<'a> Named<'a> {
                 codes.iter().filter(|c| **c != NULL_CODE).for_each(|c| counts[*c as usize] += 1);
             }
         }
-        let names = dict.iter().map(|t| t.as_ref()).zip(counts).collect();
+        let names = dict.iter().map(AsRef::as_ref).zip(counts).collect();
         Some(Self { codes, names, nulls: *nulls })
     }
 

@@ -143,7 +143,7 @@ impl Signs {
         let scale = 10f64.powi(least);
         let round = |row: usize| {
             let value = values[row];
-            let typed = || match (digits, self::digits::digits(value)) {
+            let typed = || match (digits, digits::digits(value)) {
                 // Some writers give every value so many digits, and few decimals to large ones.
                 (Digits::Decimals(_), Digits::Decimals(d)) => value * 10f64.powi(d) < MOST_DIGITS,
                 _ => true,

@@ -56,7 +56,7 @@ impl Judge for SystemFields {
             match system.figure(path) {
                 Some(value) => wrong.extend(field.judge(path, value)),
                 None if system.texts.contains_key(path) => {
-                    wrong.push(format!("{path} is text, not a number"))
+                    wrong.push(format!("{path} is text, not a number"));
                 }
                 None if field.required => wrong.push(format!("{path} is missing")),
                 None => {}
