@@ -14,7 +14,7 @@ use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::{Keys, TableScope, number_json};
 use crate::findings::{EXAMPLES, Example, Finding, Half, Novelty, Severity};
-use crate::specs::{ColumnKind, KeyPart, Serves};
+use crate::specs::{ColumnKind, ColumnSpec, KeyPart, Serves};
 
 /// When copies of a key contradict each other, as opposed to being measured twice.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -117,10 +117,9 @@ impl Conflict {
             Serves::Last => "the loader serves the last and drops the rest",
             Serves::Error => "the loader refuses the table",
         };
-        let mut message = format!("{} a key that an earlier row has; {served}", {
-            let verb = if repeated == 1 { "repeats" } else { "repeat" };
-            format!("{} {verb}", plural(repeated, "row"))
-        });
+        let verb = if repeated == 1 { "repeats" } else { "repeat" };
+        let repeats = plural(repeated, "row");
+        let mut message = format!("{repeats} {verb} a key that an earlier row has; {served}");
         if conflicts > 0 {
             message += &format!(
                 "; copies of {} differ by over {} %, up to {worst:.2}×",
@@ -269,13 +268,11 @@ pub(crate) fn repeats(
 
 /// Columns outside the key and the measurements in which copies of a key differ: they tell why it repeats.
 fn differing_columns(rows: &RowContext<'_>, groups: &[KeyCopies]) -> Vec<String> {
-    let measured = |name: &str| {
-        let kind = rows.at.spec.column(name).map(|c| c.kind);
-        matches!(kind, Some(ColumnKind::Measure(_)))
-    };
+    let spec = rows.at.spec;
+    let is_measure = |c: &ColumnSpec| matches!(c.kind, ColumnKind::Measure(_));
     rows.table
         .columns()
-        .filter(|(name, _)| !measured(name))
+        .filter(|(name, _)| !spec.column(name).is_some_and(is_measure))
         .filter(|(_, column)| {
             let differs = |g: &KeyCopies| g.rows.iter().any(|r| !column.equal(*r, g.rows[0]));
             groups.iter().take(1000).any(differs)
