@@ -18,6 +18,7 @@ mod coverage;
 mod dedupe;
 mod docs;
 mod formats;
+mod help;
 mod hostile;
 mod html;
 mod measure;
