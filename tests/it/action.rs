@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::common::{BINARY, Tree, command, gemm, run};
+use crate::common::snapshot::redact;
+use crate::common::{BINARY, Run, Tree, command, gemm, run};
 use serde_json::Value;
 
 fn action() -> Value {
@@ -128,7 +129,7 @@ fn old_debt_is_green_and_new_errors_are_red() {
     let first = act(&tree, &[], &push);
     assert_eq!((first.code, first.outputs["verdict"].as_str()), (0, "passed"), "{}", first.log);
     assert_eq!(first.outputs["errors"], "0");
-    assert!(first.summary.contains("in the baseline"), "{}", first.summary);
+    insta::assert_snapshot!("summary", redact(&first.summary));
     assert_eq!(act(&tree, &[("gate", "all")], &push).code, 1);
     assert_eq!(act(&tree, &[("gate", "all"), ("fail-on", "never")], &push).code, 0);
 
@@ -137,7 +138,7 @@ fn old_debt_is_green_and_new_errors_are_red() {
     let second = act(&tree, &[], &push);
     assert_eq!((second.code, second.outputs["verdict"].as_str()), (1, "failed"), "{}", second.log);
     assert_ne!(second.outputs["errors"], "0");
-    assert!(second.log.contains("\n::error file=systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt"));
+    insta::assert_snapshot!("log", redact(&second.log));
     for output in ["report", "sarif", "html"] {
         let path = tree.path().join(&second.outputs[output]);
         assert!(std::fs::metadata(path).unwrap().len() > 1000, "{output}");
@@ -188,7 +189,7 @@ fn without_a_base_the_baseline_gates() {
     let nightly = act(&tree, &[], &[]);
     let verdict = nightly.outputs["verdict"].as_str();
     assert_eq!((nightly.code, verdict), (0, "ungated"), "{}", nightly.log);
-    assert!(nightly.log.contains("::warning title=perfdb-gate::there is nothing to compare with"));
+    insta::assert_snapshot!("log_without_a_base", redact(&nightly.log));
     assert_ne!(nightly.outputs["errors"], "0", "they are told all the same");
 
     let baseline = tree.file(".perfdb-gate/baseline.json", "");
@@ -224,8 +225,15 @@ fn traces_are_judged_as_tables_are() {
     for head in ["", "HEAD"] {
         let new = traces(&[("head-ref", head)]);
         assert_eq!((new.code, new.outputs["errors"].as_str()), (1, "1"), "{}", new.log);
-        assert!(new.log.contains("new/experiment_metrics.csv"), "{}", new.log);
-        assert!(!new.log.contains("gemm_perf"), "the database is not judged: {}", new.log);
+        // The database is not judged.
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(redact(&new.log), @"
+            perfdb-gate [version]
+            The base, [commit]: 1 error, 0 warnings, 0 infos in 1 file; 1 file, 0 rows judged (exit 0)
+            ::error file=traces/new/experiment_metrics.csv,title=trace-unreadable::the file is empty
+            ::notice title=perfdb-gate::1 error, 0 warnings, 0 infos, 1 in the baseline in 1 file; 2 files, 0 rows judged
+            ");
+        }
     }
 }
 
@@ -257,22 +265,25 @@ fn the_hooks_filter_names_every_file_of_traces() {
 #[test]
 fn what_it_cannot_do_is_told_and_nothing_is_run() {
     let (tree, _) = indebted();
-    let wrong: [(&[(&str, &str)], &str); 8] = [
-        (&[("job", "guess")], "job takes one of: validate sanity"),
-        (&[("gate", "some")], "gate takes one of: new all"),
-        (&[("base-ref", "nowhere")], "the clone has no nowhere"),
-        (&[("job", "sanity")], "sanity needs base-ref"),
-        (&[("args", "--no-such-flag")], "--no-such-flag"),
-        (&[("root", "nothing here")], "nothing here"),
-        (&[("traces", "."), ("job", "sanity"), ("base-ref", "HEAD")], "traces is for validate"),
-        (&[("traces", "."), ("system", "h200_sxm")], "system chooses tables"),
+    let wrong: [&[(&str, &str)]; 8] = [
+        &[("job", "guess")],
+        &[("gate", "some")],
+        &[("base-ref", "nowhere")],
+        &[("job", "sanity")],
+        &[("args", "--no-such-flag")],
+        &[("root", "nothing here")],
+        &[("traces", "."), ("job", "sanity"), ("base-ref", "HEAD")],
+        &[("traces", "."), ("system", "h200_sxm")],
     ];
-    for (inputs, why) in wrong {
+    let mut logs = String::new();
+    for inputs in wrong {
         let run = act(&tree, inputs, &[]);
         assert_eq!(run.code, 2, "{inputs:?}: {}", run.log);
-        assert!(run.log.contains(why) && run.log.contains("::error"), "{inputs:?}: {}", run.log);
+        assert!(run.log.contains("::error"), "{inputs:?}: {}", run.log);
         assert!(!run.outputs.contains_key("verdict"), "{inputs:?}");
+        logs += &format!("{inputs:?}\n{}\n", redact(&run.log));
     }
+    insta::assert_snapshot!(logs);
     for name in ["args", "base-ref", "head-ref", "system", "root", "traces", "fail-on", "artifact"]
     {
         act(&tree, &[(name, "x\"; touch pwned; $(touch pwned) `touch pwned` '")], &[]);
@@ -396,10 +407,30 @@ fn the_hooks_judge_what_is_not_committed_yet() {
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6), (0, 0.7)]));
     for hook in hooks.as_array().unwrap() {
         let entry: Vec<&str> = hook["entry"].as_str().unwrap().split(' ').collect();
-        let out = command().args(&entry[1..]).current_dir(tree.path()).output().unwrap();
-        let text = String::from_utf8_lossy(&out.stdout);
-        assert_eq!(out.status.code(), Some(1), "{entry:?}: {text}");
-        assert!(text.contains("key-out-of-range"), "{text}");
+        let run = Run::of(command().args(&entry[1..]).current_dir(tree.path())).unwrap();
+        assert_eq!(run.code(), 1, "{}", run.shown());
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(run.shown(), @"
+            $ perfdb-gate sanity --base-ref HEAD
+            modified  systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
+                +1 -0 ~0 rows, 2 → 3
+
+            systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
+              error   key-out-of-range: 1 row has m zero
+                  row 2: gemm_dtype=bfloat16 m=0 n=128 k=128 → m=0
+              warning duplicate-key: 1 row repeats a key that an earlier row has; the loader serves the first and drops the rest; copies of 1 key differ by over 10 %, up to 1.17×
+                  row 1: gemm_dtype=bfloat16 m=0 n=128 k=128 → served_ms=0.6 dropped_ms=[0.7] dropped_rows=[2]
+
+            old debt: 1 finding was there before (1 key-out-of-range); --format json lists them
+
+            duplicate-key: Keep one measurement a key: the last run, or the kernel that the framework would choose. Put the other kernel's rows where their own key can hold them.
+            key-out-of-range: Remove the rows, and mend the sweep that made them.
+            perfdb-gate explain RULE tells the whole story
+
+            1 new error, 1 new warning, 0 new infos in 1 file; tables: 1 modified; rows: 1 added, 0 removed, 0 changed; compared in [seconds] s
+            (exit 1)
+            ");
+        }
         assert_eq!(entry[0], "perfdb-gate");
     }
     assert_eq!(run(&["--version"]).code(), 0);

@@ -1,5 +1,6 @@
 //! `perfdb-gate convert`, run on small trees of synthetic rows.
 
+use crate::common::snapshot::shown;
 use crate::common::{self, Run, Tree, gemm, gemm_parquet};
 use perfdb_gate::database::catalog::Format;
 use perfdb_gate::database::table::Table;
@@ -23,8 +24,14 @@ fn a_dry_run_writes_nothing() {
     let path = tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
     let run = convert(&tree, &[]);
     assert_eq!(run.code(), 0, "{}", run.err());
-    assert!(run.out().contains("2 rows of 10 columns → gemm_perf.parquet"), "{}", run.out());
-    assert!(run.out().contains("dry run"), "{}", run.out());
+    insta::assert_snapshot!(run.shown(), @"
+    $ perfdb-gate convert --root [tmp]
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: 2 rows of 10 columns → gemm_perf.parquet, 192 → 3,539 bytes
+
+    1 of 1 text table would be converted
+    dry run: nothing was written; --write does it
+    (exit 0)
+    ");
     assert!(path.exists() && !path.with_extension("parquet").exists());
 }
 
@@ -36,6 +43,13 @@ fn cells_stay_and_types_are_the_collectors() {
     let path = tree.gemm("gemm_perf.txt", text);
     let run = convert(&tree, &["--write"]);
     assert_eq!(run.code(), 0, "{}", run.err());
+    insta::assert_snapshot!(run.shown(), @"
+    $ perfdb-gate convert --root [tmp] --write
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: 2 rows of 10 columns → gemm_perf.parquet, 184 → 3,519 bytes
+
+    1 of 1 text table converted
+    (exit 0)
+    ");
     assert!(!path.exists(), "the text is gone once its cells are in parquet");
     let bytes = bytes(&tree);
     let metadata = polars_parquet::read::read_metadata(&mut std::io::Cursor::new(&bytes)).unwrap();
@@ -55,21 +69,23 @@ fn cells_stay_and_types_are_the_collectors() {
 fn what_is_damaged_stays_as_it_is() {
     let whole = gemm(&[(1, 0.5), (2, 0.6)]);
     let lfs = format!("version https://git-lfs.github.com/spec/v1\noid sha256:{:064}\nsize 9\n", 7);
-    for (text, said) in [
-        (format!("{whole}VLLM,0.24.0\n"), "1 torn row, the first in line 4: 2 fields"),
-        (whole.trim_end().to_owned(), "the last line has no end"),
-        (lfs, "a git-LFS pointer to 9 bytes stands where the table should be"),
-        (common::GEMM.to_owned(), "it has a header and no rows"),
-        (whole.replacen("cutlass", " cutlass", 1), "its cell \" cutlass\" in column kernel_source"),
+    let mut runs = Vec::new();
+    for text in [
+        format!("{whole}VLLM,0.24.0\n"),
+        whole.trim_end().to_owned(),
+        lfs,
+        common::GEMM.to_owned(),
+        whole.replacen("cutlass", " cutlass", 1),
     ] {
         let tree = Tree::new();
         let path = tree.gemm("gemm_perf.txt", &text);
         let run = convert(&tree, &["--write"]);
-        assert_eq!(run.code(), 1, "{said}");
-        assert!(run.out().contains(said), "{}", run.out());
+        assert_eq!(run.code(), 1, "{}", run.shown());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         assert!(!path.with_extension("parquet").exists());
+        runs.push(run);
     }
+    insta::assert_snapshot!(shown(&runs));
 }
 
 #[test]
@@ -80,7 +96,13 @@ fn a_parquet_file_beside_the_text_is_not_written_over() {
     let path = tree.gemm("gemm_perf.parquet", &other);
     let run = convert(&tree, &["--write"]);
     assert_eq!(run.code(), 1);
-    assert!(run.out().contains("gemm_perf.parquet stands beside it and holds other cells"));
+    insta::assert_snapshot!(run.shown(), @"
+    $ perfdb-gate convert --root [tmp] --write
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: left as it is: gemm_perf.parquet stands beside it and holds other cells: which of the two is right, or how they merge, is its collector's to say
+
+    0 of 1 text table converted
+    (exit 1)
+    ");
     assert!(text.exists());
     assert_eq!(std::fs::read(&path).unwrap(), other);
 
@@ -100,6 +122,13 @@ fn two_texts_of_one_name_do_not_become_one_table() {
     let txt = tree.gemm("gemm_perf.txt", gemm(&[(2, 0.6)]));
     let run = convert(&tree, &["--write"]);
     assert_eq!(run.code(), 1);
-    assert!(run.out().contains("gemm_perf.txt: left as it is: another text table becomes"));
+    insta::assert_snapshot!(run.shown(), @"
+    $ perfdb-gate convert --root [tmp] --write
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: left as it is: another text table becomes gemm_perf.parquet too
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.csv: 1 row of 10 columns → gemm_perf.parquet, 132 → 3,522 bytes
+
+    1 of 2 text tables converted
+    (exit 1)
+    ");
     assert!(!csv.exists() && txt.exists());
 }

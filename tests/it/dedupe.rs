@@ -1,5 +1,6 @@
 //! `perfdb-gate dedupe`, run on small trees of synthetic rows.
 
+use crate::common::snapshot::shown;
 use crate::common::{self, Run, Tree, gemm, gemm_parquet};
 use serde_json::Value;
 
@@ -30,8 +31,16 @@ fn a_dry_run_writes_nothing() {
     let path = tree.gemm("gemm_perf.txt", &text);
     let run = dedupe(&tree, &[]);
     assert_eq!(run.code(), 0, "{}", run.err());
-    assert!(run.out().contains("1 of 3 rows repeat a measurement"), "{}", run.out());
-    assert!(run.out().contains("dry run"), "{}", run.out());
+    insta::assert_snapshot!(run.shown(), @"
+    $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
+      1 of 3 rows repeat a measurement
+      the loader serves the first row of a key, of 1 key another one than before; the most, row 2: 0.5000 ms before, 0.5100 ms then
+
+    1 repeated measurement in 1 of 1 table (--keep last)
+    dry run: nothing was written; --write removes them
+    (exit 0)
+    ");
     assert_eq!(std::fs::read_to_string(path).unwrap(), text);
     assert!(!tree.path().join("dropped.jsonl").exists());
 }
@@ -42,17 +51,28 @@ fn what_cannot_be_meant_is_refused() {
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (1, 0.51)]));
     let unknown = dedupe(&tree, &["--ignore", "kernel_sourse"]);
     assert_eq!((unknown.code(), unknown.out().as_str()), (2, ""));
-    assert!(unknown.err().contains("did you mean kernel_source?"), "{}", unknown.err());
     assert_eq!(dedupe(&tree, &["--ignore", "kernel_source"]).code(), 0);
     let root = tree.path().display().to_string();
     let stream = common::run(&["dedupe", "--root", &root, "--write", "--dropped", "-"]);
     assert_eq!((stream.code(), stream.out().as_str()), (2, ""));
-    assert!(stream.err().contains("name of a file"), "{}", stream.err());
+    insta::assert_snapshot!(shown([&unknown, &stream]), @"
+    $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --ignore kernel_sourse
+    2> perfdb-gate: no column matches 'kernel_sourse'
+    2> hint: did you mean kernel_source? there is device, framework, gemm_dtype, k, kernel_source, latency, m, n, op_name, version
+    (exit 2)
+
+    $ perfdb-gate dedupe --root [tmp] --write --dropped -
+    2> error: invalid value '-' for '--dropped <FILE>': it needs the name of a file: what is removed is kept there
+    2> 
+    2> For more information, try '--help'.
+    (exit 2)
+    ");
 }
 
 #[test]
 fn the_policy_says_which_copy_stays() {
     let all = [(1, 0.51), (2, 0.6), (1, 0.5), (1, 0.52)];
+    let mut runs = Vec::new();
     for (keep, stays) in [
         ("first", ["1 0.51", "2 0.6"]),
         ("last", ["2 0.6", "1 0.52"]),
@@ -63,9 +83,7 @@ fn the_policy_says_which_copy_stays() {
         let run = dedupe(&tree, &["--keep", keep, "--write"]);
         assert_eq!(run.code(), 0, "{}", run.err());
         assert_eq!(rows(&path), stays, "{keep}");
-        // The loader of gemm reads the first row of a key.
-        let told = run.out().contains("of 1 key another one than before; the most, row 3");
-        assert_eq!(told, keep == "last", "{}", run.out());
+        runs.push(run);
         let record = dropped(&tree);
         assert_eq!(record.len(), 2);
         assert_eq!(record[0]["keep"], keep);
@@ -73,6 +91,8 @@ fn the_policy_says_which_copy_stays() {
         let clean = tree.validate(&["--only", "duplicate-key", "--format", "json"]);
         assert_eq!(clean.findings(), [""; 0]);
     }
+    // The loader of gemm reads the first row of a key: with the last it reads another one than before.
+    insta::assert_snapshot!(shown(&runs));
 }
 
 #[test]
@@ -84,7 +104,16 @@ fn parquet_keeps_its_cells_and_its_sidecar_stays_true() {
     let sidecar = tree.file(&format!("{dir}/collection_meta.yaml"), meta);
     let run = dedupe(&tree, &["--write"]);
     assert_eq!(run.code(), 0, "{}", run.err());
-    assert!(run.out().contains("removed, 1 sidecar made true"), "{}", run.out());
+    insta::assert_snapshot!(run.shown(), @"
+    $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --write
+    systems/data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.parquet
+      1 of 3 rows repeat a measurement
+      the loader serves the first row of a key, of 1 key another one than before; the most, row 2: 0.5000 ms before, 0.5100 ms then
+
+    1 repeated measurement in 1 of 1 table (--keep last)
+    removed, 1 sidecar made true; [tmp]/dropped.jsonl holds each of them
+    (exit 0)
+    ");
     assert_eq!(
         std::fs::read_to_string(sidecar).unwrap(),
         meta.replace("rows: 3 #", "rows: 2 #"),
@@ -102,13 +131,26 @@ fn copies_that_disagree_stay_unless_told() {
     let path = tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (1, 0.9), (2, 0.61)]));
     let run = dedupe(&tree, &["--write"]);
     assert_eq!(run.code(), 1, "a person must look: {}", run.out());
-    assert!(run.out().contains("1 measurement kept with all copies"), "{}", run.out());
-    assert!(run.out().contains("up to 1.80×"), "{}", run.out());
     assert_eq!(rows(&path), ["1 0.5", "1 0.9", "2 0.61"]);
 
     let again = dedupe(&tree, &["--write", "--disagreeing"]);
     assert_eq!(again.code(), 2, "the record of the first run is not written over");
-    assert!(again.err().contains("is there already"), "{}", again.err());
+    insta::assert_snapshot!(shown([&run, &again]), @"
+    $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --write
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
+      1 of 4 rows repeat a measurement
+      1 measurement kept with all copies: they differ by more than reruns do, up to 1.80×; --disagreeing removes them too
+      the loader serves the first row of a key, of 1 key another one than before; the most, row 3: 0.6000 ms before, 0.6100 ms then
+
+    1 repeated measurement in 1 of 1 table (--keep last)
+    removed; [tmp]/dropped.jsonl holds each of them
+    (exit 1)
+
+    $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --write --disagreeing
+    2> perfdb-gate: [tmp]/dropped.jsonl is there already
+    2> hint: it may be the record of an earlier run: name another with --dropped
+    (exit 2)
+    ");
     assert_eq!(rows(&path).len(), 3);
     tree.remove("dropped.jsonl");
     assert_eq!(dedupe(&tree, &["--write", "--disagreeing"]).code(), 0);
@@ -121,9 +163,8 @@ fn rows_of_two_kernels_are_no_copies() {
     let tree = Tree::new();
     let text = gemm(&[(1, 0.5), (1, 0.51)]);
     let path = tree.gemm("gemm_perf.txt", text.replacen("cutlass", "cublas", 1));
-    let run = dedupe(&tree, &["--write"]);
-    assert_eq!(run.code(), 0, "{}", run.err());
-    assert!(run.out().contains("1 key of the loader's hold rows that differ in kernel_source"));
+    let kept = dedupe(&tree, &["--write"]);
+    assert_eq!(kept.code(), 0, "{}", kept.err());
     assert_eq!(rows(&path).len(), 2);
     assert!(!tree.path().join("dropped.jsonl").exists());
 
@@ -133,7 +174,20 @@ fn rows_of_two_kernels_are_no_copies() {
     // But not of what the loader reads.
     let run = dedupe(&tree, &["--ignore", "m"]);
     assert_eq!(run.code(), 1);
-    assert!(run.out().contains("its loader reads m"), "{}", run.out());
+    insta::assert_snapshot!(shown([&kept, &run]), @"
+    $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --write
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
+      1 key of the loader's hold rows that differ in kernel_source: no copies of one measurement, so they stay
+
+    0 repeated measurements in 0 of 1 table (--keep last)
+    (exit 0)
+
+    $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --ignore m
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: left as it is: its loader reads m, which therefore cannot be ignored
+
+    0 repeated measurements in 0 of 1 table (--keep last)
+    (exit 1)
+    ");
 }
 
 #[test]
@@ -145,8 +199,14 @@ fn a_table_that_cannot_be_read_whole_is_left_alone() {
     tree.gemm("moe_perf.parquet", lfs);
     let run = dedupe(&tree, &["--write"]);
     assert_eq!(run.code(), 1);
-    assert!(run.out().contains("1 torn row, the first in line 4"), "{}", run.out());
-    assert!(run.out().contains("a git-LFS pointer to 9 bytes"), "{}", run.out());
+    insta::assert_snapshot!(run.shown(), @"
+    $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --write
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: left as it is: 1 torn row, the first in line 4: 2 fields instead of 10
+    systems/data/h200_sxm/vllm/0.24.0/moe_perf.parquet: left as it is: a git-LFS pointer to 9 bytes stands where the table should be
+
+    0 repeated measurements in 0 of 2 tables (--keep last)
+    (exit 1)
+    ");
     assert_eq!(std::fs::read_to_string(path).unwrap(), torn);
 }
 
@@ -162,6 +222,16 @@ fn what_it_says_does_not_depend_on_the_threads() {
     let one = dedupe(&tree, &["--threads", "1"]).out();
     assert_eq!(dedupe(&tree, &["--threads", "4"]).out(), one);
     let some = dedupe(&tree, &["--version", "0.24.0", "--table", "gemm"]);
-    assert!(some.out().contains("in 1 of 1 table ("), "{}", some.out());
+    insta::assert_snapshot!(some.shown(), @"
+    $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --version 0.24.0 --table gemm
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
+      1 of 4 rows repeat a measurement
+      1 measurement kept with all copies: they differ by more than reruns do, up to 1.50×; --disagreeing removes them too
+      the loader serves the first row of a key, of 1 key another one than before; the most, row 2: 0.5000 ms before, 0.5100 ms then
+
+    1 repeated measurement in 1 of 1 table (--keep last)
+    dry run: nothing was written; --write removes them
+    (exit 1)
+    ");
     assert_eq!(dedupe(&tree, &["--table", "gem"]).code(), 2);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::common::snapshot::shown;
 use crate::common::{self, Run, Tree, gemm};
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use serde_json::Value;
@@ -52,6 +53,48 @@ fn decoded(uri: &str) -> String {
         bytes.push(u8::from_str_radix(std::str::from_utf8(&hex).unwrap(), 16).unwrap());
     }
     String::from_utf8(bytes).unwrap()
+}
+
+/// Of each severity a finding, one that is waived, one that the baseline knows, several tables.
+fn mixed() -> Tree {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6), (2, 0.7), (2, 0.71), (4, 0.0)]));
+    let other = gemm(&[(0, 0.5), (1, 0.6)]).replace("VLLM,0.24.0", "SGLang,0.5.14");
+    tree.file("systems/data/h200_sxm/sglang/0.5.14/gemm_perf.txt", other);
+    tree.gemm("warp_perf.txt", gemm(&[(1, 0.5)]).replace("gemm_dtype,m", "dtype,side"));
+    let meta = "schema_version: 1\nruntime: {framework: vllm, version: 0.23.0}\n";
+    tree.gemm("collection_meta.yaml", meta);
+    let waiver = "waivers:\n- rule: key-out-of-range\n  path: '**/sglang/**'\n  reason: r\n  \
+                  evidence: e\n  approved_by: somebody\n  until: 2999-01-01\n";
+    tree.file(".perfdb-gate/waivers.yaml", waiver);
+    let baseline = tree.path().join(".perfdb-gate/baseline.json");
+    tree.validate(&[
+        "--only",
+        "latency-not-positive",
+        "--write-baseline",
+        baseline.to_str().unwrap(),
+    ]);
+    tree
+}
+
+#[test]
+fn every_format_reads_as_shown() {
+    let tree = mixed();
+    // All that is found, by few rules: SARIF and JUnit list every rule that ran.
+    let rules = [
+        "duplicate-key",
+        "header-mismatch",
+        "key-out-of-range",
+        "latency-not-positive",
+        "sidecar-contradiction",
+        "waiver-unused",
+    ];
+    let only: Vec<&str> = rules.iter().flat_map(|rule| ["--only", rule]).collect();
+    for format in FORMATS {
+        let run = validate(&tree, format, &only);
+        assert_eq!(run.code(), 1, "{format}");
+        insta::assert_snapshot!(format!("validate_{format}"), run.shown());
+    }
 }
 
 #[test]
@@ -174,9 +217,19 @@ fn nothing_checked_is_not_green() {
     assert_eq!(document.root_element().attribute("errors"), Some("1"));
     let log: Value = serde_json::from_str(&validate(&tree, "sarif", only).out()).unwrap();
     assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], false);
-    let text = validate(&tree, "github", only).out();
-    assert!(text.contains("nothing was checked"), "{text}");
-    assert!(validate(&tree, "markdown", only).out().contains("inconclusive"));
+    let texts = ["github", "markdown"].map(|format| validate(&tree, format, only));
+    insta::assert_snapshot!(shown(&texts), @"
+    $ perfdb-gate validate --root [tmp] --format github --only device-mismatch
+    ::notice title=perfdb-gate::nothing was checked: 0 errors, 0 warnings, 0 infos; 0 tables, 0 rows judged
+    (exit 3)
+
+    $ perfdb-gate validate --root [tmp] --format markdown --only device-mismatch
+    ## perfdb-gate validate: inconclusive
+
+    nothing was checked: 0 errors, 0 warnings, 0 infos; 0 tables, 0 rows judged
+
+    (exit 3)
+    ");
 }
 
 /// Kind, properties, message.
@@ -235,7 +288,7 @@ fn annotations_stop_where_the_site_stops() {
     assert!(errors[0].1[0].1.contains("/0.12/"), "most rows first: {errors:?}");
     let (kind, _, notice) = read.last().unwrap();
     assert_eq!(kind, "notice");
-    assert!(notice.starts_with("13 errors") && notice.contains("3 more errors"), "{notice}");
+    insta::assert_snapshot!(notice, @"13 errors, 0 warnings, 0 infos in 13 files; 13 tables, 91 rows judged; not shown as annotations: 3 more errors");
 }
 
 #[test]
@@ -269,7 +322,9 @@ fn markdown_fits_a_comment() {
     }
     let text = validate(&tree, "markdown", &["--only", "key-out-of-range"]).out();
     assert!(text.len() <= 65_536, "{}", text.len());
-    assert!(text.contains("400 errors") && text.contains("more findings in the JSON"), "{text}");
+    // All but the lines that tell of a table.
+    let other = |line: &&str| !line.contains("xxx") && !line.starts_with("  - ");
+    insta::assert_snapshot!(text.lines().filter(other).collect::<Vec<_>>().join("\n"));
 }
 
 #[test]

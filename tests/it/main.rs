@@ -19,6 +19,7 @@ mod dedupe;
 mod docs;
 mod fail_closed;
 mod formats;
+mod help;
 mod hostile;
 mod html;
 mod measure;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::common::snapshot::{redact, shown, without_days};
 use crate::common::{Tree, run};
 use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point, Unmeasured, Work};
 use perfdb_gate::jobs::measure::{self, Collected, Options};
@@ -65,12 +66,21 @@ fn measure(folder: &Path, mock: &mut Mock) -> Result<Collected, perfdb_gate::bas
     measure::run(&Specs::embedded().unwrap(), &options, mock, &())
 }
 
+/// What the sidecar beside the table says of it.
+fn sidecar(folder: &Path) -> serde_json::Value {
+    let path = folder.join(TABLE).with_file_name("collection_meta.yaml");
+    let meta: serde_json::Value =
+        serde_yaml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    meta["tables"]["mla_bmm_perf"].clone()
+}
+
 #[test]
 fn a_grid_that_was_stopped_goes_on_where_it_was() {
     let tree = Tree::new();
     let folder = tree.path().join("data");
     let mut first = Mock::new(100);
-    assert!(measure(&folder, &mut first).unwrap_err().message.contains("fell off"));
+    let lost = measure(&folder, &mut first).unwrap_err();
+    insta::assert_snapshot!(redact(&lost.message), @"the GPU fell off the bus");
     // A kill tears the last line.
     let log = folder.join(TABLE).with_extension("samples.jsonl");
     let text = std::fs::read_to_string(&log).unwrap();
@@ -98,12 +108,11 @@ fn what_was_measured_is_a_table_that_validates() {
     let json = judged.json();
     assert_eq!(json["summary"]["rows"], 646, "{json}");
     assert_eq!(json["summary"]["errors"], 0, "{json}");
-    let meta = std::fs::read_to_string(folder.join(TABLE).with_file_name("collection_meta.yaml"));
-    let meta = meta.unwrap();
     // Two points failed, 24 do not fit: it is not all of the plan.
-    for said in ["status: partial", "rows: 646", "framework: cuBLAS", "case_plan_hash: sha256:"] {
-        assert!(meta.contains(said), "{said}: {meta}");
-    }
+    let entry = sidecar(&folder);
+    assert_eq!((&entry["status"], &entry["rows"]), (&"partial".into(), &646.into()));
+    let path = folder.join(TABLE).with_file_name("collection_meta.yaml");
+    insta::assert_snapshot!(without_days(&std::fs::read_to_string(path).unwrap()));
     // The first of the plan have their power.
     let log = std::fs::read_to_string(folder.join(TABLE).with_extension("samples.jsonl")).unwrap();
     assert_eq!(log.matches("\"power_w\":400.0").count(), 48);
@@ -113,26 +122,40 @@ fn what_was_measured_is_a_table_that_validates() {
 fn what_cannot_be_measured_is_one_line() {
     let tree = Tree::new();
     let folder = tree.path().join("data");
+    let mut errors = Vec::new();
     let mut unknown = Mock::new(0);
     unknown.about.name = "A100 of another make".into();
-    assert!(measure(&folder, &mut unknown).unwrap_err().message.contains("no system is known"));
+    errors.push(measure(&folder, &mut unknown).unwrap_err().message);
     let mut nameless = Mock::new(0);
     nameless.about.versions.clear();
-    assert!(measure(&folder, &mut nameless).unwrap_err().message.contains("version of cuBLAS"));
+    errors.push(measure(&folder, &mut nameless).unwrap_err().message);
     let no_plan = run(&["measure", "--plan", "gem", "--output-dir", "x"]);
     assert_eq!(no_plan.code(), 2);
-    assert!(no_plan.err().contains("did you mean gemm?"), "{}", no_plan.err());
 
     let own = tree.file("own.yaml", "about: mine\ntable: gemm_perf\n");
     let broken = run(&["measure", "--plan", own.to_str().unwrap(), "--output-dir", "x"]);
     assert_eq!(broken.code(), 2);
-    assert!(broken.err().contains("own.yaml: missing field"), "{}", broken.err());
+    insta::assert_snapshot!(shown([&no_plan, &broken]), @"
+    $ perfdb-gate measure --plan gem --output-dir x
+    2> perfdb-gate: no plan matches 'gem'
+    2> hint: did you mean gemm? there is gemm, mla_bmm, nccl
+    (exit 2)
+
+    $ perfdb-gate measure --plan [tmp]/own.yaml --output-dir x
+    2> perfdb-gate: [tmp]/own.yaml: missing field `backend` at line 2, column 1
+    2> hint: see CONTRIBUTING.md for the form of rules, tables and systems
+    (exit 2)
+    ");
 
     let log = folder.join(TABLE).with_extension("samples.jsonl");
     std::fs::create_dir_all(log.parent().unwrap()).unwrap();
     std::fs::write(&log, "no log\n").unwrap();
-    let error = measure(&folder, &mut Mock::new(0)).unwrap_err();
-    assert!(error.message.contains("line 1"), "{error}");
+    errors.push(measure(&folder, &mut Mock::new(0)).unwrap_err().message);
+    insta::assert_snapshot!(redact(&errors.join("\n")), @"
+    no system is known whose device is A100 of another make
+    the device does not say its version of cuBLAS
+    [tmp]/data/h200_sxm/mla_bmm/cublas/13.1.0/mla_bmm_perf.samples.jsonl line 1: expected ident at line 1 column 2
+    ");
     assert_eq!(std::fs::read_to_string(&log).unwrap(), "no log\n", "it is left alone");
 }
 
@@ -148,7 +171,7 @@ fn a_run_that_has_no_time_begins_no_point() {
     // No clock is so coarse that nothing passes before the first point.
     std::thread::sleep(Duration::from_millis(1));
     let done = measure::run(&Specs::embedded().unwrap(), &options, &mut mock, &());
-    assert!(done.unwrap_err().message.contains("time was over"));
+    insta::assert_snapshot!(done.unwrap_err().message, @"the time was over before a point was measured");
     assert_eq!(mock.measured.len(), 0);
 }
 
@@ -160,8 +183,7 @@ fn a_plan_of_which_points_fail_is_not_complete() {
     half.fails_every = 2;
     let done = measure(&folder, &mut half).unwrap();
     assert_eq!((done.measured, done.missing(), done.exit().code()), (324, 348, 3), "{done:?}");
-    let meta = folder.join(TABLE).with_file_name("collection_meta.yaml");
-    assert!(std::fs::read_to_string(&meta).unwrap().contains("status: partial"));
+    assert_eq!(sidecar(&folder)["status"], "partial");
     // What is measured stays, also where this device could not measure it.
     let mut none = Mock::new(usize::MAX);
     none.fails_every = 1;
@@ -176,15 +198,17 @@ fn a_table_without_its_log_and_a_log_in_use_are_left_alone() {
     let table = folder.join(TABLE);
     std::fs::create_dir_all(table.parent().unwrap()).unwrap();
     std::fs::write(&table, "somebody's rows").unwrap();
-    let error = measure(&folder, &mut Mock::new(0)).unwrap_err();
-    assert!(error.message.contains("no log of it"), "{error}");
+    let alone = measure(&folder, &mut Mock::new(0)).unwrap_err();
     assert_eq!(std::fs::read_to_string(&table).unwrap(), "somebody's rows");
 
     let other = tree.path().join("other");
     let about = Mock::new(0).about;
     let held = perfdb_gate::gpu::record::Log::open(&other.join(TABLE), &about).unwrap();
-    let error = measure(&other, &mut Mock::new(0)).unwrap_err();
-    assert!(error.message.contains("another process"), "{error}");
+    let used = measure(&other, &mut Mock::new(0)).unwrap_err();
+    insta::assert_snapshot!(redact(&format!("{alone}\n{used}")), @"
+    [tmp]/data/h200_sxm/mla_bmm/cublas/13.1.0/mla_bmm_perf.parquet is there, and no log of it is
+    another process measures into [tmp]/other/h200_sxm/mla_bmm/cublas/13.1.0/mla_bmm_perf.samples.jsonl
+    ");
     drop(held);
     assert!(measure(&other, &mut Mock::new(usize::MAX)).is_ok());
 }

@@ -1,5 +1,6 @@
 //! `perfdb-gate rules --check-root`, on small trees.
 
+use crate::common::snapshot::shown;
 use crate::common::{Run, Tree, gemm, run};
 
 fn check(tree: &Tree) -> Run {
@@ -28,7 +29,11 @@ fn a_catalog_that_specs_match_is_clean() {
     tree.file(CATALOG, catalog());
     let run = check(&tree);
     assert_eq!(run.code(), 0, "{}{}", run.out(), run.err());
-    assert!(run.out().starts_with(CATALOG), "{}", run.out());
+    insta::assert_snapshot!(run.shown(), @"
+    $ perfdb-gate rules --check-root [tmp]
+    collector/op_backend_catalog.yaml: 44 tables; the database has data of 1; 44 specs
+    (exit 0)
+    ");
 }
 
 #[test]
@@ -42,33 +47,56 @@ fn both_directions_are_told() {
     tree.file(CATALOG, text.replace("family: kda\n", "family: linear\n"));
     let run = check(&tree);
     assert_eq!(run.code(), 1, "{}", run.err());
-    let out = run.out();
-    assert!(out.contains("in the catalog, without a spec:\n"), "{out}");
-    assert!(out.contains("\n  sparse_gemm_perf (gemm): it has no data\n"), "{out}");
-    assert!(
-        out.contains("with a spec, not in the catalog:\n  gemm_perf (gemm): it has data\n"),
-        "{out}"
-    );
-    assert!(out.contains("in the database, without a spec:\n  warp_perf\n"), "{out}");
-    assert!(out.contains("of another family:\n  kda_perf: linear, its spec says kda\n"), "{out}");
+    insta::assert_snapshot!(run.shown(), @"
+    $ perfdb-gate rules --check-root [tmp]
+    in the catalog, without a spec:
+      sparse_gemm_perf (gemm): it has no data
+    in the database, without a spec:
+      warp_perf
+    of another family:
+      kda_perf: linear, its spec says kda
+    with a spec, not in the catalog:
+      gemm_perf (gemm): it has data
+    collector/op_backend_catalog.yaml: 44 tables; the database has data of 2; 44 specs
+    (exit 1)
+    ");
 
     // A spec of the repository's own answers it.
     tree.file(
         ".perfdb-gate/rules/tables/warp.yaml",
         "family: warp\ntables:\n  warp_perf:\n    about: Synthetic.\n    columns: {side: int, latency: ms}\n    key: [side]\n    serves: last\n",
     );
-    assert!(!check(&tree).out().contains("in the database, without a spec"));
+    insta::assert_snapshot!(check(&tree).shown(), @"
+    $ perfdb-gate rules --check-root [tmp]
+    in the catalog, without a spec:
+      sparse_gemm_perf (gemm): it has no data
+    of another family:
+      kda_perf: linear, its spec says kda
+    with a spec, not in the catalog:
+      gemm_perf (gemm): it has data
+      warp_perf (warp): it has data
+    collector/op_backend_catalog.yaml: 44 tables; the database has data of 2; 45 specs
+    (exit 1)
+    ");
 }
 
 #[test]
 fn without_a_catalog_nothing_is_green() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
-    let run = check(&tree);
-    assert_eq!(run.code(), 3);
-    assert!(run.out().contains("no op_backend_catalog.yaml below the root"), "{}", run.out());
+    let none = check(&tree);
+    assert_eq!(none.code(), 3);
     tree.file(CATALOG, "families: 7\n");
-    let run = check(&tree);
-    assert_eq!(run.code(), 2);
-    assert!(run.err().contains(CATALOG) && run.err().contains("line 1"), "{}", run.err());
+    let broken = check(&tree);
+    assert_eq!(broken.code(), 2);
+    insta::assert_snapshot!(shown([&none, &broken]), @"
+    $ perfdb-gate rules --check-root [tmp]
+    no op_backend_catalog.yaml below the root, so nothing says which tables there should be; the database has data of 1 table; 44 specs
+    (exit 3)
+
+    $ perfdb-gate rules --check-root [tmp]
+    2> perfdb-gate: collector/op_backend_catalog.yaml: expected sequence start at line 1, column 11
+    2> hint: it lists families, and the op_files of each
+    (exit 2)
+    ");
 }

@@ -2,7 +2,8 @@
 
 use std::process::Stdio;
 
-use crate::common::{Tree, command, gemm, run};
+use crate::common::snapshot::shown;
+use crate::common::{Run, Tree, command, gemm, run};
 
 /// A tree with errors enough for a report of some size, as two commits.
 fn tree() -> Tree {
@@ -100,26 +101,50 @@ fn a_run_that_is_killed_leaves_whole_files_or_none() {
 fn a_full_disk_is_one_line() {
     let tree = tree();
     let root = tree.path().display().to_string();
+    let mut runs = Vec::new();
     for flag in ["--output", "--html", "--write-baseline"] {
         let failed = tree.validate(&[flag, "/dev/full"]);
         assert_eq!(failed.code(), 2, "{flag}");
-        assert!(
-            failed.err().starts_with("perfdb-gate: cannot write /dev/full: "),
-            "{}",
-            failed.err()
-        );
-        assert_eq!(failed.err().lines().count(), 2, "{}", failed.err());
+        runs.push(failed);
     }
-    let failed = run(&["selftest", "--root", &root, "--samples", "1", "--output", "/dev/full"]);
-    assert_eq!((failed.code(), failed.err().lines().count()), (2, 2), "{}", failed.err());
+    runs.push(run(&["selftest", "--root", &root, "--samples", "1", "--output", "/dev/full"]));
+    assert_eq!(runs[3].code(), 2);
     let full = || Stdio::from(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
     for args in [&["validate", "--root", &root][..], &["rules"], &["explain", "duplicate-key"]] {
-        let out = command().args(args).stdout(full()).output().unwrap();
-        let said = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert_eq!(out.status.code(), Some(2), "{args:?}: {said}");
-        assert!(
-            said.contains("cannot write to standard output") && said.lines().count() == 1,
-            "{said}"
-        );
+        runs.push(Run::of(command().args(args).stdout(full())).unwrap());
     }
+    assert!(runs.iter().all(|run| run.code() == 2));
+    insta::assert_snapshot!(shown(&runs), @"
+    $ perfdb-gate validate --root [tmp] --output /dev/full
+    2> perfdb-gate: cannot write /dev/full: no storage space
+    2> hint: check the folder and the space on its disk
+    (exit 2)
+
+    $ perfdb-gate validate --root [tmp] --html /dev/full
+    2> perfdb-gate: cannot write /dev/full: no storage space
+    2> hint: check the folder and the space on its disk
+    (exit 2)
+
+    $ perfdb-gate validate --root [tmp] --write-baseline /dev/full
+    2> perfdb-gate: cannot write /dev/full: no storage space
+    2> hint: check the folder and the space on its disk
+    (exit 2)
+
+    $ perfdb-gate selftest --root [tmp] --samples 1 --output /dev/full
+    2> perfdb-gate: cannot write /dev/full: no storage space
+    2> hint: check the folder and the space on its disk
+    (exit 2)
+
+    $ perfdb-gate validate --root [tmp]
+    2> perfdb-gate: cannot write to standard output: No space left on device (os error 28)
+    (exit 2)
+
+    $ perfdb-gate rules
+    2> perfdb-gate: cannot write to standard output: No space left on device (os error 28)
+    (exit 2)
+
+    $ perfdb-gate explain duplicate-key
+    2> perfdb-gate: cannot write to standard output: No space left on device (os error 28)
+    (exit 2)
+    ");
 }

@@ -74,10 +74,25 @@ fn a_gate_that_is_blind_is_told_so() {
     assert_ne!(rule, blind);
     tree.file("my/device-mismatch.yaml", blind);
     let rules = tree.path().join("my").display().to_string();
-    let run = selftest(".", &["--samples", "1", "--rules", &rules]);
+    let run = selftest(".", &["--samples", "1", "--rules", &rules, "--format", "json"]);
     assert_eq!(run.code(), 1);
-    assert!(run.out().contains("Structural faults missed"), "{}", run.out());
-    assert!(run.out().contains("other-device"), "{}", run.out());
+    let mut missed = run.json()["missed"].as_array().unwrap().clone();
+    missed.retain(|m| m["class"] == "structural");
+    assert!(
+        !missed.is_empty() && missed.iter().all(|m| m["fault"] == "other-device"),
+        "{missed:?}"
+    );
+    // The report for people, on few faults.
+    let faults = std::fs::read_to_string("rules/faults.yaml").unwrap();
+    let few = ["written-again", "nan", "other-device"].map(|id| {
+        let (_, fault) = faults.split_once(&format!("\n- id: {id}\n")).unwrap();
+        format!("- id: {id}\n{}\n", fault.split("\n- id: ").next().unwrap())
+    });
+    tree.file("my/faults.yaml", format!("faults:\n{}", few.concat()));
+    for format in ["human", "markdown"] {
+        let run = selftest(".", &["--samples", "1", "--rules", &rules, "--format", format]);
+        insta::assert_snapshot!(format!("selftest_{format}"), run.shown());
+    }
 }
 
 #[test]
@@ -109,8 +124,8 @@ fn a_copy_that_was_there_is_no_false_alarm_when_it_is_text() {
     tree.file(&place("0.24.0"), gemm_parquet(&rows));
     tree.file(&place("0.25.0"), gemm_parquet(&rows));
     let root = tree.path().display().to_string();
-    let copied = tree.validate(&["--only", "copied-table"]);
-    assert!(copied.out().contains("copied-table"), "{}", copied.out());
+    let copied = tree.validate(&["--only", "copied-table", "--format", "json"]);
+    assert_eq!(copied.findings().len(), 1, "{:?}", copied.findings());
     let run = selftest(&root, &["--format", "json", "--samples", "2"]);
     let json = run.json();
     let copies = list(&json, "false_alarms").iter().filter(|a| a["rule"] == "copied-table");
@@ -127,7 +142,7 @@ fn a_false_alarm_that_is_an_error_fails() {
     let rules = tree.path().join("my").display().to_string();
     let run = selftest(".", &["--samples", "1", "--rules", &rules]);
     assert_eq!(run.code(), 1, "{}", run.out());
-    assert!(run.out().contains("latency-not-positive"), "{}", run.out());
+    insta::assert_snapshot!(run.shown());
 }
 
 #[test]
@@ -163,7 +178,12 @@ fn where_nothing_can_be_planted_it_says_so() {
     assert_eq!(selftest("nowhere", &[]).code(), 2);
     let unknown = selftest(&root, &["--system", "nosuch"]);
     assert_eq!(unknown.code(), 2);
-    assert!(unknown.err().contains("h200_sxm"), "{}", unknown.err());
+    insta::assert_snapshot!(unknown.shown(), @"
+    $ perfdb-gate selftest --root [tmp] --system nosuch
+    2> perfdb-gate: no system matches 'nosuch'
+    2> hint: there is h200_sxm
+    (exit 2)
+    ");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The flags that every job has, completions, and reports in several formats at once.
 
+use crate::common::snapshot::{redact, shown};
 use crate::common::{Tree, command, gemm, run};
 
 fn tree() -> Tree {
@@ -21,7 +22,7 @@ fn colour_is_for_terminals_unless_told() {
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
     assert!(!out(&[], false).contains('\x1b'), "a pipe is no terminal");
-    assert!(out(&["--color", "always"], false).contains("\x1b[31;1merror"));
+    insta::assert_snapshot!(redact(&out(&["--color", "always"], false)).replace('\x1b', "␛"));
     // What is said on the command line is nearer than what the environment says.
     assert!(out(&["--color", "always"], true).contains('\x1b'));
     assert!(!out(&["--color", "never"], false).contains('\x1b'));
@@ -33,9 +34,11 @@ fn quiet_is_the_line_that_sums_it_up() {
     let tree = tree();
     let run = tree.validate(&["--quiet"]);
     assert_eq!(run.code(), 1);
-    let out = run.out();
-    assert_eq!(out.lines().count(), 1, "{out}");
-    assert!(out.contains("1 error") && out.ends_with("1 table, 2 rows judged\n"), "{out}");
+    insta::assert_snapshot!(run.shown(), @"
+    $ perfdb-gate validate --root [tmp] --quiet
+    1 error, 0 warnings, 0 infos in 1 file; 1 table, 2 rows judged
+    (exit 1)
+    ");
     // A format for programs is whole.
     assert!(tree.validate(&["-q", "--format", "json"]).json()["findings"].is_array());
     assert_eq!(tree.validate(&["--quiet", "--verbose"]).code(), 2);
@@ -44,15 +47,55 @@ fn quiet_is_the_line_that_sums_it_up() {
 #[test]
 fn verbose_goes_to_standard_error() {
     let tree = tree();
-    let (plain, verbose) =
-        (tree.validate(&["--format", "json"]), tree.validate(&["--format", "json", "-v"]));
+    let args = ["--format", "json", "--only", "key-out-of-range"];
+    let plain = tree.validate(&args);
+    let verbose = tree.validate(&[&args[..], &["-v"]].concat());
     assert_eq!(plain.json(), verbose.json());
     assert!(plain.err().is_empty());
+    // A line begins with the time since the start.
     let log = verbose.err();
-    assert!(
-        log.contains("listed") && log.contains("gemm_perf.txt") && log.contains("took="),
-        "{log}"
-    );
+    let events: Vec<&str> =
+        log.lines().filter_map(|line| Some(line.split_once("DEBUG ")?.1)).collect();
+    insta::assert_snapshot!(redact(&events.join("\n")), @r#"
+    listed systems=1 tables=1 overlays=0 root="[tmp]"
+    read path="systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt" rows=2 judge=true took=[time]
+    held tables against each other rule="below-speed-of-light" took=[time]
+    held tables against each other rule="copied-table" took=[time]
+    held tables against each other rule="coverage-hole" took=[time]
+    held tables against each other rule="device-mismatch" took=[time]
+    held tables against each other rule="duplicate-key" took=[time]
+    held tables against each other rule="framework-mismatch" took=[time]
+    held tables against each other rule="header-mismatch" took=[time]
+    held tables against each other rule="key-out-of-range" took=[time]
+    held tables against each other rule="latency-drop" took=[time]
+    held tables against each other rule="latency-not-finite" took=[time]
+    held tables against each other rule="latency-not-positive" took=[time]
+    held tables against each other rule="latency-spike" took=[time]
+    held tables against each other rule="legacy-marker" took=[time]
+    held tables against each other rule="lfs-pointer" took=[time]
+    held tables against each other rule="power-limit-mismatch" took=[time]
+    held tables against each other rule="power-out-of-range" took=[time]
+    held tables against each other rule="reuse-forbidden" took=[time]
+    held tables against each other rule="reuse-invalid" took=[time]
+    held tables against each other rule="row-count-parity" took=[time]
+    held tables against each other rule="sibling-deviation" took=[time]
+    held tables against each other rule="sidecar-contradiction" took=[time]
+    held tables against each other rule="sidecar-invalid" took=[time]
+    held tables against each other rule="sidecar-missing" took=[time]
+    held tables against each other rule="support-matrix" took=[time]
+    held tables against each other rule="synthetic-rows" took=[time]
+    held tables against each other rule="system-invalid" took=[time]
+    held tables against each other rule="system-suspicious" took=[time]
+    held tables against each other rule="table-empty" took=[time]
+    held tables against each other rule="table-misplaced" took=[time]
+    held tables against each other rule="table-unreadable" took=[time]
+    held tables against each other rule="torn-row" took=[time]
+    held tables against each other rule="unit-shift" took=[time]
+    held tables against each other rule="version-mismatch" took=[time]
+    held tables against each other rule="waiver-expired" took=[time]
+    held tables against each other rule="waiver-unused" took=[time]
+    held tables against each other rule="workflow-incomplete" took=[time]
+    "#);
     // A name in the data cannot write to the terminal.
     tree.file("systems/data/h200_sxm/vllm/0.1\x1b[31m/gemm_perf.txt", gemm(&[(1, 0.5)]));
     assert!(!tree.validate(&["-v"]).err().contains('\x1b'));
@@ -78,11 +121,27 @@ fn one_run_writes_several_formats() {
         let text = std::fs::read_to_string(file(name)).unwrap();
         assert_eq!(text, tree.validate(&["--format", format]).out(), "{format}");
     }
-    for (bad, why) in [("pdf=x", "pdf"), ("json", "FORMAT=FILE"), ("json=-", "name of a file")] {
-        let run = tree.validate(&["--report", bad]);
-        assert_eq!(run.code(), 2, "{bad}");
-        assert!(run.err().contains(why), "{bad}: {}", run.err());
-    }
+    let wrong = ["pdf=x", "json", "json=-"].map(|bad| tree.validate(&["--report", bad]));
+    assert!(wrong.iter().all(|run| run.code() == 2));
+    insta::assert_snapshot!(shown(&wrong), @"
+    $ perfdb-gate validate --root [tmp] --report pdf=x
+    2> error: invalid value 'pdf=x' for '--report <FORMAT=FILE>': invalid variant: pdf
+    2> 
+    2> For more information, try '--help'.
+    (exit 2)
+
+    $ perfdb-gate validate --root [tmp] --report json
+    2> error: invalid value 'json' for '--report <FORMAT=FILE>': it is FORMAT=FILE, sarif=perfdb.sarif for one
+    2> 
+    2> For more information, try '--help'.
+    (exit 2)
+
+    $ perfdb-gate validate --root [tmp] --report json=-
+    2> error: invalid value 'json=-' for '--report <FORMAT=FILE>': it needs the name of a file; --format is what standard output gets
+    2> 
+    2> For more information, try '--help'.
+    (exit 2)
+    ");
     // All of them or none.
     let lost = format!("json={}", file("none/there.json"));
     let before = file("c.sarif");
@@ -117,8 +176,8 @@ fn reads_its_completions(shell: &str) {
         .stdin(std::process::Stdio::piped())
         .spawn()
         .unwrap_or_else(|e| panic!("the completions are read by {shell}: install it ({e})"));
-    let script = run(&["completions", shell]).0.stdout;
-    std::io::Write::write_all(child.stdin.as_mut().unwrap(), &script).unwrap();
+    let script = run(&["completions", shell]).out();
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), script.as_bytes()).unwrap();
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success(), "{shell}");
 }

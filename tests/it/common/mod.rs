@@ -1,6 +1,7 @@
 //! Small trees of files, and the binary run on them.
 
 pub mod json_schema;
+pub mod snapshot;
 
 pub mod parquet;
 
@@ -133,8 +134,11 @@ impl Tree {
     }
 }
 
-/// A finished run.
-pub struct Run(pub Output);
+/// A finished run of the binary.
+pub struct Run {
+    args: Vec<String>,
+    output: Output,
+}
 
 /// The variables that the binary gets from the environment of the tests.
 const ENVIRONMENT: [&str; 4] = ["HOME", "PATH", "SystemRoot", "TMPDIR"];
@@ -150,20 +154,27 @@ pub fn command() -> Command {
 
 /// Runs the binary.
 pub fn run(args: &[&str]) -> Run {
-    Run(command().args(args).output().expect("a run"))
+    Run::of(command().args(args)).expect("a run")
 }
 
 impl Run {
+    /// Runs a command that is the binary.
+    pub fn of(command: &mut Command) -> std::io::Result<Self> {
+        let output = command.output()?;
+        let args = command.get_args().map(|a| a.to_string_lossy().into_owned()).collect();
+        Ok(Self { args, output })
+    }
+
     pub fn code(&self) -> i32 {
-        self.0.status.code().expect("an exit code, not a signal")
+        self.output.status.code().expect("an exit code, not a signal")
     }
 
     pub fn out(&self) -> String {
-        String::from_utf8_lossy(&self.0.stdout).into_owned()
+        String::from_utf8_lossy(&self.output.stdout).into_owned()
     }
 
     pub fn err(&self) -> String {
-        String::from_utf8_lossy(&self.0.stderr).into_owned()
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
     }
 
     /// The JSON report, its elapsed time taken out.

@@ -1,14 +1,18 @@
 //! `remeasure` without a GPU: what is drawn, judged and told, by a mock device and by commands.
 
-use std::path::PathBuf;
+mod process;
 
-use crate::common::{self, Run, SHIPPED, Tree, run};
+use std::collections::BTreeSet;
+
+use crate::common::snapshot::{redact, without_days};
+use crate::common::{self, SHIPPED, Tree};
 use perfdb_gate::database::selection::Selection;
 use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point, Work};
 use perfdb_gate::gpu::judge::Outcome;
 use perfdb_gate::gpu::outcome::Remeasured;
 use perfdb_gate::jobs::remeasure::{self, Options};
 use perfdb_gate::report::{self, Format};
+use serde_json::Value;
 
 const TABLE: &str = "systems/data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet";
 
@@ -90,20 +94,28 @@ fn what_is_measured_again_is_recorded_as_rows() {
     assert_eq!(log.lines().filter(|l| l.contains("\"session\"")).count(), 2);
     let meta = std::fs::read_to_string(table.with_file_name("collection_meta.yaml")).unwrap();
     let rows: Vec<&str> = log.lines().filter(|l| l.contains("samples_ms")).collect();
-    let distinct: std::collections::BTreeSet<&str> =
+    let distinct: BTreeSet<&str> =
         rows.iter().filter_map(|l| l.split("\"samples_ms").next()).collect();
     assert!(distinct.len() > 25, "{}", distinct.len());
-    assert!(meta.contains(&format!("rows: {}", distinct.len())), "{meta}");
-    assert!(meta.contains("status: partial") && meta.contains("last with seed 2: PASS"), "{meta}");
+    let entry: Value = serde_yaml::from_str(&meta).unwrap();
+    let entry = &entry["tables"]["gemm_perf"];
+    assert_eq!(
+        (&entry["rows"], &entry["status"]),
+        (&distinct.len().into(), &Value::from("partial"))
+    );
+    insta::assert_snapshot!(without_days(&meta));
     // The table that is judged has no log: it stays as it is.
     options.record = Some(tree.path().join(TABLE));
     let mut mock = Mock::new(1.0);
-    let refused = remeasure::run(&options, &mut mock, &()).unwrap_err();
-    assert!(refused.message.contains("no log of it") && mock.measured.is_empty(), "{refused}");
+    let alone = remeasure::run(&options, &mut mock, &()).unwrap_err();
+    assert!(mock.measured.is_empty(), "{alone}");
     assert_eq!(std::fs::read(tree.path().join(TABLE)).unwrap(), SHIPPED);
     options.record = Some(tree.path().join("again/moe_perf.parquet"));
-    let refused = remeasure::run(&options, &mut mock, &()).unwrap_err();
-    assert!(refused.message.contains("the table is gemm_perf"), "{refused}");
+    let other = remeasure::run(&options, &mut mock, &()).unwrap_err();
+    insta::assert_snapshot!(redact(&format!("{alone}\n{other}")), @"
+    [tmp]/systems/data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet is there, and no log of it is
+    --record [tmp]/again/moe_perf.parquet: the table is gemm_perf
+    ");
 }
 
 #[test]
@@ -116,7 +128,8 @@ fn another_version_of_the_library_is_told() {
         mock.about.versions.insert("torch".into(), version.into());
         let (remeasured, json) = measure(&options(&tree, 20, 1), &mut mock);
         assert_eq!(remeasured.samples[0].measured_with.as_deref(), told);
-        assert_eq!(json.contains("\"measured_with\": \"torch 2.10.0\""), told.is_some(), "{json}");
+        let json: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["remeasure"]["tables"][0]["measured_with"].as_str(), told);
     }
 }
 
@@ -137,7 +150,8 @@ fn rows_of_other_kernels_are_drawn_only_where_there_is_nothing_else() {
     let sample = &remeasured.samples[0];
     assert_eq!((sample.rows, sample.proxies, sample.points.len()), (40, 60, 40));
     assert!(mock.works.iter().all(|w| w.proxy.is_none()));
-    assert!(json.contains("\"proxies\": 60"), "{json}");
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["remeasure"]["tables"][0]["proxies"], 60);
     options.filter = Some("gemm_dtype = 'fp8'".into());
     let (remeasured, _) = measure(&options, &mut Mock::new(1.0));
     let sample = &remeasured.samples[0];
@@ -170,27 +184,8 @@ fn short_units_of_one_call_stand_for_nothing_on_the_card_and_for_themselves_in_a
     // Where there are no others they are drawn, and say why.
     let mut mock = Mock::new(1.0);
     measure(&options(&short_calls(&[0.004, 0.019]), 10, 1), &mut mock);
-    assert!(
-        mock.works.iter().all(|w| w.proxy.as_ref().is_some_and(|why| why.contains("launches")))
-    );
-    assert!(!mock.works.is_empty());
-}
-
-#[test]
-#[cfg(unix)]
-fn a_command_is_asked_for_all_rows_and_its_word_counts() {
-    let tree = short_calls(&[0.004, 0.019, 0.021, 0.5]);
-    let run = process(&tree, "\"samples_ms\": [0.01]", &["--format", "json"]);
-    let table = &run.json()["remeasure"]["tables"][0];
-    assert_eq!((&table["proxies"], &table["points"]), (&0.into(), &4.into()));
-    assert_eq!(table["judged"], 4);
-    // A word against all of them: nothing is judged, and every figure is still one.
-    let answer = "\"samples_ms\": [0.01], \"proxy\": \"another kernel\"";
-    let run = process(&tree, answer, &["--format", "json"]);
-    let table = &run.json()["remeasure"]["tables"][0];
-    assert_eq!((run.code(), &table["judged"], &table["bias"]), (3, &0.into(), &().into()));
-    assert!(table["allowed"].as_f64().is_some_and(|v| v > 0.0), "{table}");
-    assert_eq!(table["honest_within_2_percent"].to_string(), "0.0");
+    let why: BTreeSet<&str> = mock.works.iter().map(|w| w.proxy.as_deref().unwrap()).collect();
+    insta::assert_snapshot!(why.into_iter().collect::<Vec<_>>().join("\n"), @"a unit of one short call is timed with the launches of the process that measures");
 }
 
 #[test]
@@ -213,7 +208,7 @@ fn a_chart_shows_every_point_and_rings_those_beyond() {
     let line = &figures[0].panels[0].lines[0];
     assert_eq!((line.series.as_str(), line.points.len()), ("judged", 20));
     assert!(line.points.iter().all(|p| p.marked && (1.4..1.6).contains(&p.y)));
-    assert!(figures[0].subtitle.starts_with("FAIL"), "{}", figures[0].subtitle);
+    insta::assert_snapshot!(figures[0].subtitle, @"FAIL: 20 points, seed 1; beyond reruns are ringed");
     let drawn = perfdb_gate::report::chart::svg(&figures[0]).unwrap();
     assert_eq!(drawn.matches("<title>").count(), 20);
 }
@@ -225,7 +220,7 @@ fn a_machine_that_slows_down_does_not_blame_the_table() {
     let (remeasured, _) = measure(&options(&tree(), 20, 1), &mut mock);
     let verdict = &remeasured.samples[0].verdict;
     assert_eq!(verdict.outcome, Outcome::Inconclusive);
-    assert!(verdict.reasons[0].contains("drifted"), "{:?}", verdict.reasons);
+    insta::assert_snapshot!(verdict.reasons.join("\n"), @"the control points drifted by +7.2 %");
     let mut busy = Mock::new(2.0);
     busy.about.busy = Some("the card is busy".into());
     assert_eq!(measure(&options(&tree(), 20, 1), &mut busy).0.outcome(), Outcome::Inconclusive);
@@ -268,7 +263,8 @@ fn points_that_do_not_fit_are_replaced_and_counted() {
     let sample = &remeasured.samples[0];
     assert!(sample.replaced > 0);
     assert!(sample.points.iter().all(|p| p.point.work.as_ref().unwrap().bytes() <= 500_000_000));
-    assert!(json.contains(&format!("\"replaced\": {}", sample.replaced)));
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["remeasure"]["tables"][0]["replaced"], sample.replaced);
 }
 
 #[test]
@@ -276,7 +272,7 @@ fn another_gpu_is_not_compared() {
     let mut mock = Mock::new(1.0);
     mock.about.name = "NVIDIA L4".into();
     let error = remeasure::run(&options(&tree(), 5, 1), &mut mock, &()).unwrap_err();
-    assert!(error.message.contains("NVIDIA L4") && error.message.contains("h200_sxm"), "{error}");
+    insta::assert_snapshot!(error, @"the device is NVIDIA L4, the tables are of h200_sxm");
 }
 
 #[test]
@@ -287,102 +283,15 @@ fn what_cannot_be_selected_is_told() {
         options.filter = Some(filter.into());
         remeasure::run(&options, &mut Mock::new(1.0), &()).unwrap_err().to_string()
     };
-    assert!(fails("dtype = 'fp8'").contains("no column matches 'dtype'"));
-    assert!(fails("m +").starts_with("--where"), "{}", fails("m +"));
-    assert!(fails("m = 7777").contains("no row"), "{}", fails("m = 7777"));
+    let mut errors = ["dtype = 'fp8'", "m +", "m = 7777"].map(fails).to_vec();
     let mut options = options(&tree, 5, 1);
     options.selection = Selection { tables: vec!["moe".into()], ..Selection::default() };
     let error = remeasure::run(&options, &mut Mock::new(1.0), &()).unwrap_err();
-    assert!(error.message.contains("no table matches"), "{error}");
-}
-
-/// A runner in the shell that answers a factor of 1 for the points that it is told.
-fn command(tree: &Tree, answer: &str) -> String {
-    let script = format!(
-        "#!/bin/sh\nread hello\necho '{{\"device\": \"NVIDIA H200\"}}'\nid=0\n\
-         while read -r line; do\n  echo '{{\"id\": '$id', {answer}}}'\n  id=$((id + 1))\ndone\n"
-    );
-    format!("sh {}", tree.file("runner.sh", script).display())
-}
-
-fn process(tree: &Tree, answer: &str, more: &[&str]) -> Run {
-    let (root, command) = (tree.path().display().to_string(), command(tree, answer));
-    let mut args = vec!["remeasure", "--root", &root, "--device", "process"];
-    args.extend(["--command", &command]);
-    args.extend(more);
-    run(&args)
-}
-
-#[test]
-#[cfg(unix)]
-fn a_command_measures_and_the_report_says_so_in_every_format() {
-    let tree = tree();
-    let answer = "\"samples_ms\": [0.5, 0.5, 0.5], \"power_w\": 300";
-    let json = process(&tree, answer, &["--format", "json", "--sample", "10", "--seed", "3"]);
-    let document = json.json();
-    assert_eq!((json.code(), document["verdict"].as_str()), (1, Some("FAIL")), "{}", json.err());
-    assert_eq!(document["schema"], "perfdb-gate/v1");
-    let measurements = document["measurements"].as_array().unwrap();
-    assert_eq!(measurements.len(), 10);
-    let first = &measurements[0];
-    assert_eq!((first["path"].as_str(), first["measured_ms"].as_f64()), (Some(TABLE), Some(0.5)));
-    assert_eq!(first["samples_ms"].as_array().unwrap().len(), 3);
-    assert_eq!(first["power_w"], 300.0);
-    assert!(first["key"]["gemm_dtype"] == "bfloat16" && first["key"].get("latency").is_none());
-    let human = process(&tree, answer, &["--sample", "10", "--seed", "3"]);
-    assert_eq!(human.code(), 1);
-    for part in ["seed 3", "FAIL", "bias", "within 2 %", "fails 9 times of 10"] {
-        assert!(human.out().contains(part), "{part} in {}", human.out());
-    }
-}
-
-#[test]
-#[cfg(unix)]
-fn every_format_tells_a_table_that_does_not_hold() {
-    let tree = tree();
-    for format in ["sarif", "github", "junit", "markdown"] {
-        let run = process(&tree, "\"samples_ms\": [0.5]", &["--format", format]);
-        assert_eq!(run.code(), 1, "{format}: {}", run.err());
-        assert!(run.out().contains("gemm_perf") && run.out().contains("FAIL"), "{}", run.out());
-    }
-}
-
-#[test]
-#[cfg(unix)]
-fn proxies_are_shown_and_never_failed_on() {
-    let run = process(&tree(), "\"samples_ms\": [9], \"proxy\": \"another kernel\"", &[]);
-    assert_eq!(run.code(), 3, "{}", run.out());
-    assert!(run.out().contains("proxy: another kernel"), "{}", run.out());
-}
-
-#[test]
-#[cfg(unix)]
-fn a_command_that_breaks_is_an_error_without_a_report() {
-    let output = tempfile::TempDir::new().unwrap();
-    let file: PathBuf = output.path().join("report.json");
-    let run = process(&tree(), "\"samples_ms\": [0]", &["--output", &file.display().to_string()]);
-    assert_eq!((run.code(), run.err().lines().count()), (2, 2), "{}", run.err());
-    assert!(!file.exists());
-    let failed = common::run(&["remeasure", "--device", "process", "--command", "exit 4"]);
-    assert_eq!(failed.code(), 2);
-    assert!(failed.err().contains("exit 4"), "{}", failed.err());
-}
-
-#[test]
-fn without_a_gpu_it_says_what_it_looked_for() {
-    let tree = tree();
-    let mut command = common::command();
-    command.args(["remeasure", "--sample", "20", "--root"]).arg(tree.path());
-    // CUDA hides the GPUs of a machine that has some.
-    let run = Run(command.env("CUDA_VISIBLE_DEVICES", "").output().unwrap());
-    assert_eq!((run.code(), run.out().as_str()), (2, ""));
-    assert!(run.err().contains("no GPU to measure on"), "{}", run.err());
-    assert_eq!(run.err().lines().count(), 2, "{}", run.err());
-}
-
-#[test]
-fn the_runner_is_part_of_the_binary() {
-    let run = run(&["remeasure", "--print-runner"]);
-    assert_eq!(run.code(), 0);
-    assert!(run.out().contains("torch.nn.functional.linear"));
+    errors.push(error.to_string());
+    insta::assert_snapshot!(errors.join("\n"), @"
+    no column matches 'dtype'
+    --where: sql parser error: Expected: an expression, found: EOF in `m +`
+    no row of 1 table that can be measured is selected
+    no table matches 'moe'
+    ");
 }

@@ -1,0 +1,114 @@
+//! Points that a command measures.
+
+use std::path::PathBuf;
+
+use super::{TABLE, short_calls, tree};
+use crate::common::snapshot::shown;
+use crate::common::{self, Run, Tree, run};
+
+#[test]
+#[cfg(unix)]
+fn a_command_is_asked_for_all_rows_and_its_word_counts() {
+    let tree = short_calls(&[0.004, 0.019, 0.021, 0.5]);
+    let run = process(&tree, "\"samples_ms\": [0.01]", &["--format", "json"]);
+    let table = &run.json()["remeasure"]["tables"][0];
+    assert_eq!((&table["proxies"], &table["points"]), (&0.into(), &4.into()));
+    assert_eq!(table["judged"], 4);
+    // A word against all of them: nothing is judged, and every figure is still one.
+    let answer = "\"samples_ms\": [0.01], \"proxy\": \"another kernel\"";
+    let run = process(&tree, answer, &["--format", "json"]);
+    let table = &run.json()["remeasure"]["tables"][0];
+    assert_eq!((run.code(), &table["judged"], &table["bias"]), (3, &0.into(), &().into()));
+    assert!(table["allowed"].as_f64().is_some_and(|v| v > 0.0), "{table}");
+    assert_eq!(table["honest_within_2_percent"].to_string(), "0.0");
+}
+
+/// A runner in the shell that answers a factor of 1 for the points that it is told.
+fn command(tree: &Tree, answer: &str) -> String {
+    let script = format!(
+        "#!/bin/sh\nread hello\necho '{{\"device\": \"NVIDIA H200\"}}'\nid=0\n\
+         while read -r line; do\n  echo '{{\"id\": '$id', {answer}}}'\n  id=$((id + 1))\ndone\n"
+    );
+    format!("sh {}", tree.file("runner.sh", script).display())
+}
+
+fn process(tree: &Tree, answer: &str, more: &[&str]) -> Run {
+    let (root, command) = (tree.path().display().to_string(), command(tree, answer));
+    let mut args = vec!["remeasure", "--root", &root, "--device", "process"];
+    args.extend(["--command", &command]);
+    args.extend(more);
+    run(&args)
+}
+
+#[test]
+#[cfg(unix)]
+fn a_command_measures_and_the_report_says_so_in_every_format() {
+    let tree = tree();
+    let answer = "\"samples_ms\": [0.5, 0.5, 0.5], \"power_w\": 300";
+    let json = process(&tree, answer, &["--format", "json", "--sample", "10", "--seed", "3"]);
+    let document = json.json();
+    assert_eq!((json.code(), document["verdict"].as_str()), (1, Some("FAIL")), "{}", json.err());
+    assert_eq!(document["schema"], "perfdb-gate/v1");
+    let measurements = document["measurements"].as_array().unwrap();
+    assert_eq!(measurements.len(), 10);
+    let first = &measurements[0];
+    assert_eq!((first["path"].as_str(), first["measured_ms"].as_f64()), (Some(TABLE), Some(0.5)));
+    assert_eq!(first["samples_ms"].as_array().unwrap().len(), 3);
+    assert_eq!(first["power_w"], 300.0);
+    assert!(first["key"]["gemm_dtype"] == "bfloat16" && first["key"].get("latency").is_none());
+    for format in ["human", "sarif", "github", "junit", "markdown"] {
+        let run = process(&tree, answer, &["--sample", "10", "--seed", "3", "--format", format]);
+        assert_eq!(run.code(), 1, "{format}: {}", run.err());
+        insta::assert_snapshot!(format!("remeasure_{format}"), run.shown());
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn proxies_are_shown_and_never_failed_on() {
+    let run = process(&tree(), "\"samples_ms\": [9], \"proxy\": \"another kernel\"", &[]);
+    assert_eq!(run.code(), 3, "{}", run.out());
+    insta::assert_snapshot!(run.shown());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_command_that_breaks_is_an_error_without_a_report() {
+    let output = tempfile::TempDir::new().unwrap();
+    let file: PathBuf = output.path().join("report.json");
+    let run = process(&tree(), "\"samples_ms\": [0]", &["--output", &file.display().to_string()]);
+    assert_eq!(run.code(), 2, "{}", run.err());
+    assert!(!file.exists());
+    let failed = common::run(&["remeasure", "--device", "process", "--command", "exit 4"]);
+    assert_eq!(failed.code(), 2);
+    insta::assert_snapshot!(shown([&run, &failed]), @"
+    $ perfdb-gate remeasure --root [tmp] --device process --command sh [tmp]/runner.sh --output [tmp]/report.json
+    2> perfdb-gate: the command answered samples that are no times
+    2> hint: the request was for a point of the table; try it by hand
+    (exit 2)
+
+    $ perfdb-gate remeasure --device process --command exit 4
+    2> perfdb-gate: `exit 4` ended (exit status: 4) without an answer
+    2> hint: it reads a request per line and answers a line each; --print-runner writes an example
+    (exit 2)
+    ");
+}
+
+#[test]
+fn without_a_gpu_it_says_what_it_looked_for() {
+    let tree = tree();
+    let mut command = common::command();
+    command.args(["remeasure", "--sample", "20", "--root"]).arg(tree.path());
+    // CUDA hides the GPUs of a machine that has some.
+    let run = Run::of(command.env("CUDA_VISIBLE_DEVICES", "")).unwrap();
+    assert_eq!((run.code(), run.out().as_str()), (2, ""));
+    assert!(run.err().contains("no GPU to measure on"), "{}", run.err());
+    assert_eq!(run.err().lines().count(), 2, "{}", run.err());
+}
+
+#[test]
+fn the_runner_is_part_of_the_binary() {
+    let run = run(&["remeasure", "--print-runner"]);
+    assert_eq!(run.code(), 0);
+    assert!(run.out().contains("torch.nn.functional.linear"));
+}

@@ -1,0 +1,272 @@
+//! Findings that a pull request adds, and existing ones.
+
+use super::{FAMILY, FLAT, POINTER, human, repository};
+use crate::common::{self, SHIPPED, Tree, gemm};
+
+/// What the files on disk bring and leave: `rule severity path rows`, old ones after a `was`.
+/// Paths begin below the systems' data.
+fn news(tree: &Tree, args: &[&str]) -> Vec<String> {
+    let run = tree.sanity(&[&["--base-ref", "main"], args].concat());
+    let json = run.json();
+    let findings = json["findings"].as_array().unwrap_or_else(|| panic!("{}", run.err()));
+    let text = |f: &serde_json::Value, name: &str| f[name].as_str().unwrap().to_owned();
+    let mut told: Vec<String> = findings
+        .iter()
+        .map(|f| {
+            let path = text(f, "path").replace("systems/data/h200_sxm/", "");
+            let was = if f["new"] == true { "" } else { "was " };
+            let waived = if f["waived_by"].is_null() { "" } else { " waived" };
+            let (rule, severity) = (text(f, "rule"), text(f, "severity"));
+            format!("{was}{rule} {severity} {path} {}{waived}", f["rows"])
+        })
+        .collect();
+    told.sort();
+    let failed = findings
+        .iter()
+        .any(|f| f["new"] == true && f["severity"] == "error" && f["waived_by"].is_null());
+    assert_eq!(run.code(), i32::from(failed), "{told:?}");
+    told
+}
+
+#[test]
+fn a_finding_splits_into_what_the_head_brings_and_what_was_there() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0), (2, 0.6), (3, -1.0)]));
+    tree.commit();
+    // A bad row stays, one is mended, a good one turns bad and a bad one comes, before the others.
+    tree.gemm("gemm_perf.txt", gemm(&[(4, 0.0), (1, 0.0), (2, -0.6), (3, 1.0), (5, 0.9)]));
+    let path = "vllm/0.24.0/gemm_perf.txt";
+    assert_eq!(
+        news(&tree, &[]),
+        [
+            format!("latency-not-positive error {path} 2"),
+            format!("was latency-not-positive error {path} 1"),
+        ]
+    );
+    let run = tree.sanity(&["--base-ref", "main"]);
+    let json = run.json();
+    assert_eq!(json["findings"][0]["examples"][0]["row"], 0);
+    assert_eq!(json["findings"][1]["examples"][0]["row"], 1);
+    assert_eq!(json["summary"]["errors"], 1, "old debt does not count");
+    assert_eq!(json["summary"]["baselined"], 0);
+    // Without the new ones there is debt alone.
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0), (2, 0.6), (3, -1.0), (5, 0.9)]));
+    assert_eq!(news(&tree, &[]), [format!("was latency-not-positive error {path} 2")]);
+    // Of what was there before no row is shown.
+    insta::assert_snapshot!(human(&tree).shown(), @"
+    $ perfdb-gate sanity --root [tmp] --base-ref main
+    modified  systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
+        +1 -0 ~0 rows, 3 → 4
+
+    old debt: 1 finding was there before (1 latency-not-positive); --format json lists them
+
+    0 new errors, 0 new warnings, 0 new infos; tables: 1 modified; rows: 1 added, 0 removed, 0 changed; compared in [seconds] s
+    (exit 0)
+    ");
+}
+
+#[test]
+fn a_row_repeats_what_was_there_wherever_it_stands() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (2, 0.61)]));
+    tree.commit();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.52), (1, 0.5), (2, 0.6), (2, 0.61), (3, 0.7)]));
+    let path = "vllm/0.24.0/gemm_perf.txt";
+    assert_eq!(
+        news(&tree, &[]),
+        [format!("duplicate-key warning {path} 1"), format!("was duplicate-key warning {path} 1")]
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_old_where_it_was_wrong_before() {
+    let with = |columns: &str, rows: &[(u64, f64)]| {
+        let cells = ",x".repeat(columns.matches(',').count());
+        gemm(rows).replace('\n', &format!("{cells}\n")).replacen(&cells, columns, 1)
+    };
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", with(",note", &[(1, 0.5), (2, 0.6)]));
+    tree.commit();
+    let path = "vllm/0.24.0/gemm_perf.txt";
+    tree.gemm("gemm_perf.txt", with(",note", &[(1, 0.5), (2, 0.6), (3, 0.7)]));
+    assert_eq!(news(&tree, &[]), [format!("was header-mismatch warning {path} 3")]);
+    tree.gemm("gemm_perf.txt", with(",note,mood", &[(1, 0.5), (2, 0.6)]));
+    assert_eq!(news(&tree, &[]), [format!("header-mismatch warning {path} 2")]);
+    // The same in another place is the same; one that comes anew is not.
+    tree.remove(&format!("{FLAT}/gemm_perf.txt"));
+    tree.file(&format!("{FAMILY}/gemm_perf.txt"), with(",note", &[(1, 0.5), (2, 0.6)]));
+    let moved = "was header-mismatch warning gemm/vllm/0.24.0/gemm_perf.txt 2";
+    assert!(news(&tree, &[]).contains(&moved.to_owned()), "{:?}", news(&tree, &[]));
+    tree.rename(
+        &format!("{FAMILY}/gemm_perf.txt"),
+        "systems/data/h200_sxm/gemm/vllm/0.25.0/gemm_perf.txt",
+    );
+    let moved = "header-mismatch warning gemm/vllm/0.25.0/gemm_perf.txt 2";
+    assert!(news(&tree, &[]).contains(&moved.to_owned()), "{:?}", news(&tree, &[]));
+}
+
+#[test]
+fn rows_that_move_to_another_version_are_judged_there() {
+    let tree = repository();
+    tree.rename(
+        &format!("{FLAT}/gemm_perf.txt"),
+        "systems/data/h200_sxm/vllm/0.19.0/gemm_perf.txt",
+    );
+    assert_eq!(news(&tree, &[]), ["version-mismatch warning vllm/0.19.0/gemm_perf.txt 2"]);
+}
+
+#[test]
+fn pointers_are_new_where_tables_were() {
+    let tree = repository();
+    tree.gemm("moe_perf.txt", POINTER);
+    tree.commit();
+    tree.gemm("gemm_perf.txt", POINTER);
+    tree.gemm("moe_perf.txt", POINTER.replace("295f", "395f"));
+    assert_eq!(
+        news(&tree, &[]),
+        [
+            "lfs-pointer error vllm/0.24.0/gemm_perf.txt 0",
+            "was lfs-pointer error vllm/0.24.0/moe_perf.txt 0",
+        ]
+    );
+}
+
+#[test]
+fn a_copy_is_the_one_that_comes() {
+    let rows: Vec<(u64, f64)> = (1..60).map(|m| (m, 0.01 + 0.0137 * m as f64)).collect();
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&rows));
+    tree.commit();
+    // Its path comes first, and its rows name no version that tells them apart.
+    let text = gemm(&rows).replace("VLLM,0.24.0", "SGLang,0.5.14");
+    tree.file("systems/data/h200_sxm/sglang/0.5.14/gemm_perf.txt", text);
+    let copied = "copied-table error sglang/0.5.14/gemm_perf.txt 59";
+    assert_eq!(news(&tree, &["--only", "copied-table"]), [copied]);
+    // Once it is there, rows that come beside it make it no newer.
+    tree.commit();
+    let more: Vec<(u64, f64)> = rows.iter().copied().chain([(99, 2.0)]).collect();
+    let text = gemm(&more).replace("VLLM,0.24.0", "SGLang,0.5.14");
+    tree.file("systems/data/h200_sxm/sglang/0.5.14/gemm_perf.txt", text);
+    assert_eq!(news(&tree, &["--only", "copied-table"]), [format!("was {copied}")]);
+}
+
+#[test]
+fn what_a_deletion_takes_from_others_is_new_there() {
+    let of = |version: &str| format!("systems/data/h200_sxm/gemm/vllm/{version}");
+    let tree = Tree::new();
+    let reuse = "schema_version: 1\nreuse:\n- {table: gemm_perf, from_version: 0.19.0, reason: the same kernels, approved_by: me}\n";
+    tree.file(
+        &format!("{}/gemm_perf.txt", of("0.19.0")),
+        gemm(&[(1, 0.5)]).replace("0.24.0", "0.19.0"),
+    );
+    tree.file(&format!("{}/reuse.yaml", of("0.24.0")), reuse);
+    tree.commit();
+    tree.remove(&format!("{}/gemm_perf.txt", of("0.19.0")));
+    let told = "reuse-invalid error gemm/vllm/0.24.0/reuse.yaml 0";
+    assert_eq!(news(&tree, &["--only", "reuse-invalid"]), [told]);
+    // A second donor that is not there is new beside the first.
+    tree.commit();
+    let second =
+        "- {table: gemm_perf, from_version: 0.18.0, reason: the same kernels, approved_by: me}\n";
+    tree.file(&format!("{}/reuse.yaml", of("0.24.0")), reuse.to_owned() + "# again\n");
+    assert_eq!(news(&tree, &["--only", "reuse-invalid"]), [format!("was {told}")]);
+    tree.file(&format!("{}/reuse.yaml", of("0.24.0")), reuse.to_owned() + second);
+    assert_eq!(news(&tree, &["--only", "reuse-invalid"]), [told]);
+}
+
+#[test]
+fn another_machine_makes_other_findings_of_the_same_rows() {
+    let tree = repository();
+    let yaml = common::H200.replace("../data/", "data/");
+    tree.file("systems/h200_sxm.yaml", yaml.replace("NVIDIA H200\"", "NVIDIA X1\""));
+    let told = "device-mismatch error vllm/0.24.0/gemm_perf.txt 2";
+    assert_eq!(news(&tree, &["--only", "device-mismatch"]), [told]);
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.7)]));
+    assert_eq!(news(&tree, &["--only", "device-mismatch"]), [told]);
+}
+
+#[test]
+fn a_pull_request_cannot_waive_itself() {
+    let waiver = |condition: &str| {
+        format!(
+            "waivers:\n- rule: latency-not-positive\n  path: \"**/gemm_perf.txt\"\n  where: {condition}\n  reason: x\n  evidence: x\n  approved_by: me\n  until: 2999-01-31\n"
+        )
+    };
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0), (2, 0.0), (3, 0.5)]));
+    tree.commit();
+    tree.file(".perfdb-gate/waivers.yaml", waiver("rows <= 9"));
+    tree.file(".perfdb-gate/rules/latency-not-positive.yaml", "id: nonsense\n");
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0), (2, 0.0), (3, 0.0)]));
+    let path = "vllm/0.24.0/gemm_perf.txt";
+    let split = |mark: &str| {
+        vec![
+            format!("latency-not-positive error {path} 1{mark}"),
+            format!("was latency-not-positive error {path} 2{mark}"),
+        ]
+    };
+    assert_eq!(news(&tree, &[]), split(""));
+    // From the base it holds, for as many rows as it is signed for: both halves together.
+    tree.remove(".perfdb-gate/rules/latency-not-positive.yaml");
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0), (2, 0.0), (3, 0.5)]));
+    tree.commit();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0), (2, 0.0), (3, 0.0)]));
+    assert_eq!(news(&tree, &[]), split(" waived"));
+    tree.file(".perfdb-gate/waivers.yaml", waiver("rows <= 2"));
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0), (2, 0.0), (3, 0.5)]));
+    tree.commit();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0), (2, 0.0), (3, 0.0)]));
+    assert_eq!(news(&tree, &[]), split(""));
+}
+
+#[test]
+fn a_baseline_knows_so_many_rows_of_both_halves() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0), (2, 0.0), (3, 0.5)]));
+    let baseline = tree.path().join(".perfdb-gate/baseline.json").display().to_string();
+    std::fs::create_dir(tree.path().join(".perfdb-gate")).unwrap();
+    tree.validate(&["--write-baseline", &baseline]);
+    tree.commit();
+    let path = "vllm/0.24.0/gemm_perf.txt";
+    // As many as were known, another row among them.
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0), (2, 0.6), (3, 0.0)]));
+    let run = tree.sanity(&["--base-ref", "main"]);
+    assert_eq!((run.code(), run.json()["summary"]["baselined"].clone()), (0, 1.into()));
+    // More.
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0), (2, 0.0), (3, 0.0)]));
+    assert!(news(&tree, &[]).contains(&format!("latency-not-positive error {path} 1")));
+}
+
+#[test]
+fn the_least_severity_and_the_rules_are_the_users_choice() {
+    let tree = repository();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (2, 0.61)]));
+    let code = |args: &[&str]| tree.sanity(&[&["--base-ref", "main"], args].concat()).code();
+    assert_eq!(code(&[]), 0);
+    assert_eq!(code(&["--fail-on", "warning"]), 1);
+    assert_eq!(code(&["--fail-on", "warning", "--skip", "duplicate-key"]), 0);
+    assert_eq!(code(&["--only", "duplicate-kye"]), 2);
+}
+
+#[test]
+fn a_model_that_a_pull_request_makes_unplannable_is_told() {
+    let tree = Tree::new();
+    let model = "dense-1b:\n  about: Synthetic.\n  claims: gemm_perf OR moe_perf\n  needs:\n\
+                 \x20   - table: gemm_perf\n      shape: some\n      rows: m >= 2\n";
+    tree.file(".perfdb-gate/rules/workflows.yaml", model);
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
+    tree.gemm("moe_perf.parquet", SHIPPED);
+    tree.commit();
+    let told = || {
+        let run = tree.sanity(&["--base-ref", "main", "--only", "workflow-incomplete"]);
+        let json = run.json();
+        let found = json["findings"].as_array().unwrap_or_else(|| panic!("{}", run.err()));
+        found.iter().filter(|f| f["message"].as_str().unwrap().contains("dense-1b")).count()
+    };
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.7)]));
+    assert_eq!(told(), 0, "the row is measured again");
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
+    assert_eq!(told(), 1);
+    tree.remove(&format!("{FLAT}/gemm_perf.txt"));
+    assert_eq!(told(), 1);
+}

@@ -1,0 +1,198 @@
+//! Findings of single rules.
+
+use crate::common::snapshot::{message, shown};
+use crate::common::{self, Tree, gemm, run};
+
+#[test]
+fn rules_lists_and_explain_tells() {
+    insta::assert_snapshot!("rules", run(&["rules"]).shown());
+    insta::assert_snapshot!("explain", run(&["explain", "duplicate-key"]).shown());
+    let unknown = run(&["explain", "duplicate"]);
+    assert_eq!(unknown.code(), 2);
+    insta::assert_snapshot!(unknown.shown(), @"
+    $ perfdb-gate explain duplicate
+    2> perfdb-gate: no rule matches 'duplicate'
+    2> hint: did you mean duplicate-key? there is below-speed-of-light, copied-table, coverage-hole, device-mismatch, duplicate-key, framework-mismatch, header-mismatch, key-out-of-range, latency-drop, latency-not-finite, latency-not-positive, latency-spike, legacy-marker, lfs-pointer, power-limit-mismatch, power-out-of-range, reuse-forbidden, reuse-invalid, row-count-parity, sibling-deviation, … (46 in all)
+    (exit 2)
+    ");
+}
+
+#[test]
+fn one_key_a_quarter_million_times_is_counted_in_a_moment() {
+    let tree = Tree::new();
+    let row = "VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,1,128,128,0.5\n";
+    tree.gemm("gemm_perf.txt", common::GEMM.to_owned() + &row.repeat(250_000));
+    let finding = tree.validate(&["--format", "json"]).finding("duplicate-key");
+    assert_eq!((&finding["rows"], &finding["evidence"]["keys"]), (&249_999.into(), &1.into()));
+}
+
+#[test]
+fn a_row_in_two_buckets_has_rivals_in_each_but_they_are_none_to_each_other() {
+    let header = "framework,version,device,op_name,kernel_source,model,architecture,mla_dtype,kv_cache_dtype,gemm_type,num_heads,batch_size,isl,tp_size,step,latency\n";
+    let row = |kernel: &str, latency: f64| {
+        format!(
+            "SGLang,0.5.14,NVIDIA H200,dsa_context_module,{kernel},m,a,bfloat16,fp8,fp8_block,16,1,64,1,0,{latency}\n"
+        )
+    };
+    let tree = Tree::new();
+    let dense = row("sglang_dsa_dense_mha_trtllm_ragged", 1.0);
+    let rows = dense
+        + &row("sglang_dsa_indexer_trtllm", 1.09)
+        + &row("sglang_dsa_indexer_flashmla_sparse", 0.94);
+    tree.file(
+        "systems/data/h200_sxm/sglang/0.5.14/dsa_context_module_perf.txt",
+        header.to_owned() + &rows,
+    );
+    let finding = tree.validate(&["--format", "json"]).finding("duplicate-key");
+    assert_eq!((&finding["rows"], &finding["evidence"]["keys"]), (&2.into(), &2.into()));
+    assert_eq!(
+        finding["evidence"]["conflicting_keys"], 0,
+        "1.09 and 0.94 never compete: {finding}"
+    );
+}
+
+#[test]
+fn a_guard_of_the_loader_is_told_before_the_load_fails() {
+    let header = "framework,version,device,op_name,kernel_source,model,architecture,mla_dtype,kv_cache_dtype,gemm_type,num_heads,batch_size,isl,tp_size,step,compress_ratio,latency\n";
+    let row = |heads: u32, tp: u32| {
+        format!(
+            "SGLang,0.5.14,NVIDIA H200,dsv4_csa_context_module,k,m,a,bfloat16,fp8,fp8_block,{heads},1,64,{tp},0,4,1.0\n"
+        )
+    };
+    let judge = |rows: String| {
+        let tree = Tree::new();
+        tree.file(
+            "systems/data/h200_sxm/sglang/0.5.14/dsv4_csa_context_module_perf.txt",
+            header.to_owned() + &rows,
+        );
+        tree.validate(&["--format", "json"])
+    };
+    assert_eq!(judge(row(128, 1) + &row(64, 2)).findings(), [] as [&str; 0]);
+    assert_eq!(judge(row(128, 1) + &row(128, 2)).finding("key-out-of-range")["rows"], 2);
+}
+
+#[test]
+fn what_changes_the_rules_is_said_and_a_rule_made_an_info_fails_nothing() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (1, 0.5)]));
+    let rule = std::fs::read_to_string("rules/duplicate-key.yaml").unwrap();
+    tree.file(
+        ".perfdb-gate/rules/duplicate-key.yaml",
+        rule.replace("severity: error", "severity: info"),
+    );
+    let run = tree.validate(&["--fail-on", "warning"]);
+    assert_eq!(run.code(), 0, "{}", run.out());
+    tree.file(".perfdb-gate/rules/systems/zx.yaml", "data_dir: x\ndevice: ZX\n");
+    insta::assert_snapshot!(shown([&run, &tree.validate(&[])]), @"
+    $ perfdb-gate validate --root [tmp] --fail-on warning
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
+      info    duplicate-key: 1 row repeats a key that an earlier row has; the loader serves the first and drops the rest
+          row 0: gemm_dtype=bfloat16 m=1 n=128 k=128 → served_ms=0.5 dropped_ms=[0.5] dropped_rows=[1]
+
+    rules changed by .perfdb-gate/rules/duplicate-key.yaml
+    0 errors, 0 warnings, 1 info in 1 file; 1 table, 2 rows judged in [seconds] s
+    (exit 0)
+
+    $ perfdb-gate validate --root [tmp]
+    2> perfdb-gate: .perfdb-gate/rules/systems/zx.yaml: a system has no field device
+    2> hint: see CONTRIBUTING.md for the form of rules, tables and systems
+    (exit 2)
+    ");
+}
+
+#[test]
+fn of_two_equal_tables_the_one_that_came_later_is_the_copy() {
+    let tree = Tree::new();
+    // Nothing in the rows names where they were measured.
+    let header = "op_name,kernel_source,gemm_dtype,m,n,k,latency\n".to_owned();
+    let row = |m: u64| format!("gemm,cutlass,bfloat16,{m},128,128,{}\n", 0.05 + m as f64 * 0.00371);
+    let rows = header + &(1..=60).map(row).collect::<String>();
+    let path = |version: &str| format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.txt");
+    tree.file(&path("0.24.0"), &rows);
+    tree.commit();
+    tree.file(&path("0.23.0"), &rows);
+    let copy = || {
+        let found = tree.validate(&["--only", "copied-table", "--format", "json"]);
+        let finding = found.finding("copied-table");
+        (finding["path"].as_str().unwrap().to_owned(), message(&finding))
+    };
+    assert_eq!(copy().0, path("0.23.0"), "not committed yet");
+    tree.commit();
+    let (at, why) = copy();
+    assert_eq!(at, path("0.23.0"));
+    insta::assert_snapshot!(why, @"all 60 points that it shares with systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt have the same measurements; it came to its place later, so it is the copy");
+    let fresh = Tree::new();
+    fresh.file(&path("0.24.0"), &rows);
+    fresh.file(&path("0.23.0"), &rows);
+    fresh.commit();
+    let found = fresh.validate(&["--only", "copied-table", "--format", "json"]);
+    insta::assert_snapshot!(message(&found.finding("copied-table")), @"all 60 points that it shares with systems/data/h200_sxm/vllm/0.23.0/gemm_perf.txt have the same measurements; nothing tells which is the copy");
+}
+
+#[test]
+fn a_slice_that_its_sidecar_declares_measured_otherwise_is_an_info() {
+    let tree = Tree::new();
+    let rows = |factor: f64| -> String {
+        let row = |m: u64| {
+            let latency = factor * (0.05 + m as f64 * 0.005);
+            format!("gemm,cutlass,bfloat16,{m},128,128,{latency}\n")
+        };
+        "op_name,kernel_source,gemm_dtype,m,n,k,latency\n".to_owned()
+            + &(1..=40).map(row).collect::<String>()
+    };
+    let at = |backend: &str, version: &str, name: &str| {
+        format!("systems/data/h200_sxm/gemm/{backend}/{version}/{name}")
+    };
+    tree.file(&at("sglang", "0.5.14", "gemm_perf.txt"), rows(1.01));
+    tree.file(&at("trtllm", "1.3.0", "gemm_perf.txt"), rows(0.99));
+    tree.file(&at("vllm", "0.24.0", "gemm_perf.txt"), rows(5.0));
+    let run = || {
+        let found = tree.validate(&["--only", "sibling-deviation", "--format", "json"]);
+        let finding = found.finding("sibling-deviation");
+        (finding["severity"].clone(), message(&finding))
+    };
+    assert_eq!(run().0, "warning");
+    let meta = "schema_version: 1\nruntime: {framework: vllm, version: 0.24.0}\n\
+                tables: {gemm_perf: {status: complete, dispatch: with launch overhead}}\n";
+    tree.file(&at("vllm", "0.24.0", "collection_meta.yaml"), meta);
+    let (severity, message) = run();
+    assert_eq!(severity, "info");
+    insta::assert_snapshot!(message, @r#"1 slice apart from its siblings, as its sidecar says it is (dispatch: "with launch overhead"): gemm_dtype=bfloat16 stands at 4.95× sglang, 5.05× trtllm (median)"#);
+}
+
+#[test]
+fn a_made_up_model_is_a_few_lines_of_yaml() {
+    let tree = Tree::new();
+    tree.file("systems/h200_sxm.yaml", common::H200);
+    let model = |dtype: &str, gpus: u32| {
+        format!(
+            "dense-1b:\n  about: Synthetic.\n  when: gpu.sm_version >= 90\n  claims: gemm_perf\n  needs:\n\
+             \x20   - table: gemm_perf\n      shape: some\n      rows: m >= 16\n      each: {{ gemm_dtype: [bfloat16, {dtype}] }}\n\
+             \x20   - table: custom_allreduce_perf\n      shape: some\n      rows: num_gpus = {gpus}\n"
+        )
+    };
+    let rows = common::gemm(&[(16, 0.5)]);
+    let older = "data/h200_sxm/vllm/0.22.0";
+    tree.file("data/h200_sxm/vllm/0.24.0/gemm_perf.txt", &rows);
+    tree.file(&format!("{older}/gemm_perf.txt"), rows.replace("bfloat16", "fp8"));
+    let reduce = "framework,version,device,op_name,kernel_source,allreduce_dtype,num_gpus,message_size,latency\n\
+                  vLLM,0.24.0,NVIDIA H200,all_reduce,vLLM_custom_graph,bfloat16,8,8192,0.1\n";
+    tree.file("data/h200_sxm/vllm/0.24.0/custom_allreduce_perf.txt", reduce);
+    tree.file(&format!("{older}/custom_allreduce_perf.txt"), reduce.replace(",8,8192", ",2,8192"));
+
+    let overlay = ".perfdb-gate/rules/workflows.yaml";
+    let find = |model: String, more: &[&str]| {
+        tree.file(overlay, model);
+        tree.validate(&[&["--only", "workflow-incomplete"], more].concat())
+    };
+    // An earlier version serves fp8.
+    let served = find(model("fp8", 8), &[]);
+    let dtype = find(model("int8", 8), &[]);
+    // An earlier version has the row, of a table that versions do not share.
+    let gpus = find(model("fp8", 2), &[]);
+    let part = find(model("fp8", 2), &["--table", "gemm"]);
+    let misspelt = find(model("fp8", 2).replace("num_gpus", "gpus"), &[]);
+    let codes = [&served, &dtype, &gpus, &part, &misspelt].map(|run| run.code());
+    assert_eq!(codes, [0, 0, 0, 0, 2]);
+    insta::assert_snapshot!(shown([&served, &dtype, &gpus, &part, &misspelt]));
+}

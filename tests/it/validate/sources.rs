@@ -1,0 +1,252 @@
+//! Where data is read from: work trees, commits, clones, git-LFS.
+
+use super::{clean, faulty};
+use crate::common::snapshot::{message, shown};
+use crate::common::{self, SHIPPED, Tree, gemm, run};
+
+#[test]
+fn a_commit_and_the_files_checked_out_from_it_read_alike() {
+    let tree = faulty();
+    tree.gemm("moe_perf.parquet", SHIPPED);
+    tree.commit();
+    let files = tree.validate(&["--format", "json"]).json();
+    let commit = tree.validate(&["--format", "json", "--ref", "HEAD"]).json();
+    assert_eq!(files, commit);
+    assert!(!files["findings"].as_array().unwrap().is_empty());
+
+    let bare = tempfile::TempDir::new().unwrap();
+    let to = bare.path().join("db.git").display().to_string();
+    tree.git(&["clone", "-q", "--bare", ".", &to]);
+    let bare = run(&["validate", "--root", &to, "--ref", "main", "--format", "json"]);
+    assert_eq!(bare.json(), commit);
+    let without = run(&["validate", "--root", &to]);
+    assert_eq!(without.code(), 2);
+    insta::assert_snapshot!(without.shown(), @"
+    $ perfdb-gate validate --root [tmp]/db.git
+    2> perfdb-gate: [tmp]/db.git is a bare repository, it has no work tree
+    2> hint: name a commit with --ref, in sanity with --head-ref
+    (exit 2)
+    ");
+
+    // A part of the repository, by its folder: the same paths, from the repository's top.
+    tree.file("sub/systems/h200_sxm.yaml", common::H200.replace("../data/", "data/"));
+    tree.file("sub/systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt", gemm(&[(1, -1.0)]));
+    tree.commit();
+    let root = tree.path().join("sub").display().to_string();
+    for more in [&[][..], &["--ref", "HEAD"]] {
+        let mut args = vec!["validate", "--root", &root, "--format", "json"];
+        args.extend(more);
+        let found = run(&args).findings();
+        assert_eq!(
+            found,
+            ["latency-not-positive error sub/systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt"]
+        );
+    }
+}
+
+#[test]
+fn since_judges_what_changed() {
+    let tree = faulty();
+    let base = tree.commit();
+    tree.file(
+        "systems/data/h200_sxm/vllm/0.22.0/gemm_perf.txt",
+        gemm(&[(1, -1.0)]).replace("0.24.0", "0.22.0"),
+    );
+    let new = ["latency-not-positive error systems/data/h200_sxm/vllm/0.22.0/gemm_perf.txt"];
+    // Untracked first, then committed.
+    assert_eq!(tree.validate(&["--format", "json", "--since", &base]).findings(), new);
+    tree.commit();
+    assert_eq!(tree.validate(&["--format", "json", "--since", &base]).findings(), new);
+    assert_eq!(
+        tree.validate(&["--format", "json", "--since", &base, "--ref", "HEAD"]).findings(),
+        new
+    );
+}
+
+#[test]
+fn refs_that_are_no_commit_say_what_they_are() {
+    let tree = clean();
+    tree.git(&["init", "-q"]);
+    let unborn = tree.validate(&["--ref", "HEAD"]);
+    tree.commit();
+    let missing = tree.validate(&["--ref", "mian"]);
+    let blob = tree.git(&["rev-parse", "HEAD:systems/h200_sxm.yaml"]);
+    let blob = tree.validate(&["--ref", &blob]);
+    let tree_id = tree.git(&["rev-parse", "HEAD^{tree}"]);
+    assert_eq!(tree.validate(&["--ref", &tree_id]).code(), 0);
+
+    let elsewhere = tempfile::TempDir::new().unwrap();
+    let no_repo =
+        run(&["validate", "--root", &elsewhere.path().display().to_string(), "--ref", "main"]);
+    let runs = [&unborn, &missing, &blob, &no_repo];
+    assert!(runs.iter().all(|run| run.code() == 2));
+    insta::assert_snapshot!(shown(runs), @"
+    $ perfdb-gate validate --root [tmp] --ref HEAD
+    2> perfdb-gate: no commit is named HEAD
+    2> hint: the repository has no commit yet
+    (exit 2)
+
+    $ perfdb-gate validate --root [tmp] --ref mian
+    2> perfdb-gate: no commit is named mian
+    2> hint: did you mean main? there is main
+    (exit 2)
+
+    $ perfdb-gate validate --root [tmp] --ref [commit]
+    2> perfdb-gate: [commit] is a blob, not a commit
+    2> hint: --ref takes a branch, tag or commit
+    (exit 2)
+
+    $ perfdb-gate validate --root [tmp] --ref main
+    2> perfdb-gate: [tmp] is in no git repository
+    2> hint: --ref needs one; leave it out to judge the files as they are
+    (exit 2)
+    ");
+}
+
+#[test]
+fn a_shallow_clone_is_judged_and_says_what_history_it_lacks() {
+    let tree = faulty();
+    let base = tree.commit();
+    tree.file(
+        "systems/data/h200_sxm/vllm/0.22.0/gemm_perf.txt",
+        gemm(&[(1, 0.5)]).replace("0.24.0", "0.22.0"),
+    );
+    tree.commit();
+    let to = tempfile::TempDir::new().unwrap();
+    let path = to.path().join("clone").display().to_string();
+    let url = format!("file://{}", tree.path().display());
+    tree.git(&["clone", "-q", "--depth", "1", &url, &path]);
+    assert_eq!(run(&["validate", "--root", &path, "--ref", "HEAD"]).code(), 1);
+    let since = run(&["validate", "--root", &path, "--since", &base]);
+    assert_eq!(since.code(), 2);
+    insta::assert_snapshot!(since.shown(), @"
+    $ perfdb-gate validate --root [tmp]/clone --since [commit]
+    2> perfdb-gate: no commit is named [commit]
+    2> hint: this clone is shallow: fetch the whole history (fetch-depth: 0)
+    (exit 2)
+    ");
+}
+
+#[test]
+fn lfs_objects_of_the_store_stand_for_their_pointers() {
+    use sha2::Digest;
+    let tree = Tree::new();
+    let table = gemm(&[(1, 0.5), (2, -1.0)]);
+    let oid: String = sha2::Sha256::digest(&table).iter().map(|b| format!("{b:02x}")).collect();
+    let pointer = format!(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {}\n",
+        table.len()
+    );
+    tree.gemm("gemm_perf.txt", pointer);
+    tree.commit();
+    let rule =
+        |args: &[&str]| tree.validate(args).findings()[0].split(' ').next().unwrap().to_owned();
+    assert_eq!(rule(&["--format", "json", "--ref", "HEAD"]), "lfs-pointer");
+    tree.file(&format!(".git/lfs/objects/{}/{}/{oid}", &oid[..2], &oid[2..4]), &table);
+    assert_eq!(rule(&["--format", "json", "--ref", "HEAD"]), "latency-not-positive");
+    // An object that is not what the pointer names is no table.
+    tree.file(&format!(".git/lfs/objects/{}/{}/{oid}", &oid[..2], &oid[2..4]), table.clone() + "x");
+    assert_eq!(rule(&["--format", "json", "--ref", "HEAD"]), "table-unreadable");
+    // In a work tree the file is what the loader reads, so a pointer there is a pointer.
+    assert_eq!(rule(&["--format", "json"]), "lfs-pointer");
+}
+
+#[test]
+fn since_sees_what_was_deleted_and_what_sidecars_say() {
+    let meta = |rows: &str| {
+        format!(
+            "schema_version: 1\nruntime: {{framework: vllm, version: 0.24.0}}\ntables:\n  gemm_perf: {{status: complete{rows}}}\n"
+        )
+    };
+    let dir = "systems/data/h200_sxm/gemm/vllm/0.24.0";
+    let tree = || {
+        let tree = Tree::new();
+        tree.file(&format!("{dir}/gemm_perf.txt"), gemm(&[(1, 0.5)]));
+        tree.file(&format!("{dir}/collection_meta.yaml"), meta(""));
+        tree.commit();
+        tree
+    };
+    let found = |tree: &Tree| {
+        let findings = tree.validate(&["--format", "json", "--since", "HEAD"]).findings();
+        findings.iter().map(|f| f.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let deleted = tree();
+    std::fs::remove_file(deleted.path().join(dir).join("collection_meta.yaml")).unwrap();
+    assert_eq!(found(&deleted), ["sidecar-missing"]);
+    let gone = tree();
+    std::fs::remove_file(gone.path().join(dir).join("gemm_perf.txt")).unwrap();
+    assert_eq!(found(&gone), ["sidecar-contradiction"]);
+    let edited = tree();
+    edited.file(&format!("{dir}/collection_meta.yaml"), meta(", rows: 999"));
+    assert_eq!(found(&edited), ["sidecar-contradiction"]);
+}
+
+#[test]
+fn every_data_directory_is_judged_or_told() {
+    // A data_dir that is not there, while data goes by the system's name.
+    let typo = clean();
+    typo.file("systems/h200_sxm.yaml", common::H200.replace("../data/h200_sxm", "data/h200"));
+    let finding = typo.validate(&["--format", "json"]).finding("system-invalid");
+    insta::assert_snapshot!(message(&finding), @"systems/h200_sxm.yaml has systems/data/h200 for its data_dir, so nothing loads this data");
+
+    let shared = clean();
+    shared.file("systems/h100_sxm.yaml", common::H200.replace("../data/", "data/"));
+    let run = shared.validate(&["--format", "json"]);
+    assert_eq!(
+        run.findings().iter().filter(|f| f.starts_with("system-invalid")).count(),
+        2,
+        "{:?}",
+        run.findings()
+    );
+
+    let two = clean();
+    two.file("old/systems/h200_sxm.yaml", common::H200);
+    let run = two.validate(&[]);
+    assert_eq!(run.code(), 2);
+    insta::assert_snapshot!(run.shown(), @"
+    $ perfdb-gate validate --root [tmp]
+    2> perfdb-gate: two databases below one root: old/systems/h200_sxm.yaml and systems/h200_sxm.yaml
+    2> hint: point --root at one of them
+    (exit 2)
+    ");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_place_of_the_data_is_told() {
+    let tree = Tree::new();
+    std::os::unix::fs::symlink("/nowhere", tree.path().join("systems/data")).unwrap();
+    let run = tree.validate(&["--format", "json"]);
+    assert_eq!(run.findings(), ["table-unreadable error systems/data"]);
+}
+
+#[test]
+fn what_git_ignores_is_no_database() {
+    let tree = faulty();
+    tree.file("build/systems/h200_sxm.yaml", common::H200);
+    tree.file(".gitignore", "/build\n");
+    tree.commit();
+    assert_eq!(tree.validate(&[]).code(), 1);
+    // Data beside its systems counts, ignored or not: an engineer's node may well ignore it.
+    let beside = Tree::new();
+    beside.file("systems/h200_sxm.yaml", common::H200);
+    beside.file("data/h200_sxm/vllm/0.24.0/gemm_perf.txt", gemm(&[(1, 0.0)]));
+    beside.file(".gitignore", "/data\n");
+    beside.commit();
+    assert_eq!(beside.validate(&[]).code(), 1);
+}
+
+#[test]
+fn data_beside_systems_that_no_system_names_is_told() {
+    let tree = Tree::new();
+    tree.file("systems/h200_sxm.yaml", common::H200);
+    let table = gemm(&[(1, 0.5)]);
+    tree.file("data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.txt", &table);
+    tree.file("data/zx1/gemm/vllm/0.24.0/gemm_perf.txt", &table);
+    // No table lies so: a folder of that name may hold anything else.
+    tree.file("data/notes/gemm_perf.txt", &table);
+    let run = tree.validate(&["--format", "json"]);
+    let found: Vec<String> =
+        run.findings().into_iter().filter(|f| f.starts_with("system-invalid")).collect();
+    assert_eq!(found, ["system-invalid error data/zx1"]);
+}
