@@ -136,7 +136,7 @@ pub fn write_all(folders: &[PathBuf], files: &[(PathBuf, Vec<u8>)]) -> Result<()
 enum Staged<'a> {
     File(tempfile::NamedTempFile, PathBuf),
     /// No regular file: there is no other to take its place.
-    Device(std::fs::File, PathBuf, &'a [u8]),
+    Device(File, PathBuf, &'a [u8]),
 }
 
 impl<'a> Staged<'a> {

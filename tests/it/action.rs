@@ -165,7 +165,7 @@ fn a_pull_request_is_compared_with_its_base() {
     let comment = std::fs::read_to_string(tree.path().join(&clean.outputs["comment"])).unwrap();
     assert_eq!(comment, clean.summary);
     assert!(std::fs::read_dir(tree.path().join(&clean.outputs["charts"])).unwrap().count() > 0);
-    let folder = std::path::Path::new(&clean.outputs["folder"]);
+    let folder = Path::new(&clean.outputs["folder"]);
     assert_eq!(std::fs::read_to_string(folder.join("pull-request")).unwrap(), "17\n");
 
     tree.gemm("gemm_perf.txt", with(&[(12, -0.7)]));

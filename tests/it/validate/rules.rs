@@ -171,7 +171,7 @@ fn a_made_up_model_is_a_few_lines_of_yaml() {
              \x20   - table: custom_allreduce_perf\n      shape: some\n      rows: num_gpus = {gpus}\n"
         )
     };
-    let rows = common::gemm(&[(16, 0.5)]);
+    let rows = gemm(&[(16, 0.5)]);
     let older = "data/h200_sxm/vllm/0.22.0";
     tree.file("data/h200_sxm/vllm/0.24.0/gemm_perf.txt", &rows);
     tree.file(&format!("{older}/gemm_perf.txt"), rows.replace("bfloat16", "fp8"));
