@@ -23,14 +23,15 @@ use perfdb_gate::report::{self, Report, Verdict};
 use perfdb_gate::selection::Selection;
 use perfdb_gate::spec::Specs;
 use perfdb_gate::{
-    collect, comment, explain, noise, operations, remeasure, sanity, schema, selftest, smoke,
-    status, trace, validate,
+    collect, comment, explain, impact, noise, operations, remeasure, sanity, schema, selftest,
+    smoke, status, trace, validate,
 };
 
 use bar::Bar;
 use outputs::Outputs;
 
 use cli::generate::{SchemaName, ShellName};
+use cli::impact::ImpactArgs;
 use cli::measure::{DeviceArgs, DeviceName, Measure, Remeasure};
 use cli::output::OutputArgs;
 use cli::repair::{DedupeArgs, KeepName, RepairArgs};
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Validate(args) => run_validate(*args, terminal),
         Command::Sanity(args) => run_sanity(*args, terminal),
+        Command::Impact(args) => run_impact(*args, terminal),
         Command::Remeasure(args) => run_remeasure(*args, terminal),
         Command::Measure(args) => run_measure(&args, terminal),
         Command::Status(args) => run_status(*args, terminal),
@@ -243,6 +245,13 @@ fn run_overview(args: &Sanity) -> Result<u8> {
     let names = figures.iter().map(|f| format!("{}.svg\n", folder.join(&f.name).display()));
     report::print(&names.collect::<String>())?;
     Ok(if figures.is_empty() { 3 } else { 0 })
+}
+
+fn run_impact(mut args: ImpactArgs, terminal: TerminalArgs) -> Result<u8> {
+    let (output, format) = (args.output.take(), args.format.format(terminal.quiet));
+    let impact = impact::run(&args.into())?;
+    print(output.as_deref(), impact::render(&impact, format)?)?;
+    Ok(impact.code())
 }
 
 fn run_remeasure(args: Remeasure, terminal: TerminalArgs) -> Result<u8> {

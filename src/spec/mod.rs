@@ -71,6 +71,17 @@ pub struct Specs {
     pub traces: TraceSpecs,
     /// Faults that a selftest plants.
     pub faults: Faults,
+    /// Operation lists of models by file stem, not parsed: few commands read them.
+    pub models: BTreeMap<String, ModelText>,
+}
+
+/// A file of `rules/models/`.
+#[derive(Debug, Clone)]
+pub struct ModelText {
+    /// Its name in errors.
+    pub shown: String,
+    /// Its content.
+    pub text: String,
 }
 
 /// Facts that formulas look up by a text: `bytes(gemm_dtype)`.
@@ -166,6 +177,9 @@ impl Specs {
             for spec in family.into_specs().map_err(|e| malformed(shown, &e))? {
                 self.tables.insert(spec.name.clone(), Arc::new(spec));
             }
+        } else if role.starts_with("rules/models/") {
+            let file = ModelText { shown: shown.to_owned(), text: text.to_owned() };
+            self.models.insert(stem.to_owned(), file);
         } else if role.starts_with("rules/traces/") {
             self.traces.add(stem, text).map_err(|e| malformed(shown, &e))?;
         } else if role == "rules/dtypes.yaml" {
