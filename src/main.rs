@@ -1,8 +1,6 @@
 //! Parse, dispatch, map the outcome to an exit code.
 
-mod bar;
 mod cli;
-mod outputs;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,29 +9,32 @@ use std::time::Duration;
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
 
-use perfdb_gate::baseline::Baseline;
-use perfdb_gate::chart;
-use perfdb_gate::error::Result;
-use perfdb_gate::measure::Device;
-use perfdb_gate::measure::cuda::Cuda;
-use perfdb_gate::measure::process::{PYTORCH, Process};
-use perfdb_gate::repair::convert;
-use perfdb_gate::repair::dedupe::{self, Keep, Policy};
-use perfdb_gate::report::{self, Report, Verdict};
-use perfdb_gate::selection::Selection;
-use perfdb_gate::spec::Specs;
-use perfdb_gate::{
-    collect, comment, explain, impact, noise, operations, remeasure, sanity, schema, selftest,
-    smoke, status, trace, validate,
+use perfdb_gate::base::error::Result;
+use perfdb_gate::base::escape::{clean, clean_lines};
+use perfdb_gate::base::panics::install_panic_hook;
+use perfdb_gate::checks::rule::Rules;
+use perfdb_gate::database::selection::Selection;
+use perfdb_gate::findings::baseline::Baseline;
+use perfdb_gate::gpu::cuda::Cuda;
+use perfdb_gate::gpu::device::Device;
+use perfdb_gate::gpu::plan::Plan;
+use perfdb_gate::gpu::process::{PYTORCH, Process};
+use perfdb_gate::jobs::repair::convert;
+use perfdb_gate::jobs::repair::dedupe::{self, Keep, Policy};
+use perfdb_gate::jobs::{
+    explain, impact, measure, noise, operations, remeasure, sanity, schema, selftest, smoke, status,
+    validate,
 };
+use perfdb_gate::report::{self, Report, Verdict, chart, comment};
+use perfdb_gate::specs::{Library, Specs};
+use perfdb_gate::traces;
 
-use bar::Bar;
-use outputs::Outputs;
-
+use cli::bar::Bar;
 use cli::generate::{SchemaName, ShellName};
 use cli::impact::ImpactArgs;
 use cli::measure::{DeviceArgs, DeviceName, Measure, Remeasure};
 use cli::output::OutputArgs;
+use cli::outputs::Outputs;
 use cli::repair::{DedupeArgs, KeepName, RepairArgs};
 use cli::rules::RulesArgs;
 use cli::sanity::Sanity;
@@ -46,7 +47,7 @@ use cli::{Cli, Command, TerminalArgs};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    perfdb_gate::install_panic_hook();
+    install_panic_hook();
     let cli = Cli::parse();
     let terminal = cli.terminal;
     if terminal.verbose {
@@ -62,8 +63,8 @@ fn main() -> ExitCode {
         Command::Dedupe(args) => run_dedupe(*args),
         Command::Convert(args) => run_convert(args.repair),
         Command::Rules(args) => run_rules(&args),
-        Command::Explain(args) => specs(args.rules_dir.as_deref()).and_then(|specs| {
-            report::print(&explain::story(specs.rule(&args.rule)?))?;
+        Command::Explain(args) => rules(args.rules_dir.as_deref()).and_then(|rules| {
+            report::print(&explain::story(rules.get(&args.rule)?))?;
             Ok(0)
         }),
         Command::Selftest(args) => run_selftest(args, terminal),
@@ -75,9 +76,9 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("perfdb-gate: {}", report::clean(&error.message));
+            eprintln!("perfdb-gate: {}", clean(&error.message));
             if !error.hint.is_empty() {
-                eprintln!("hint: {}", report::clean(&error.hint));
+                eprintln!("hint: {}", clean(&error.hint));
             }
             ExitCode::from(2)
         }
@@ -116,27 +117,25 @@ fn schema_of(file: SchemaName) -> String {
 }
 
 fn run_rules(args: &RulesArgs) -> Result<u8> {
-    let rules = args.rules_dir.as_deref();
+    let overlay = args.rules_dir.as_deref();
     if let Some(root) = &args.check_root {
-        let compared = operations::compare(root, rules)?;
-        report::print(&report::clean_lines(&compared.text()))?;
+        let compared = operations::compare(root, overlay)?;
+        report::print(&clean_lines(&compared.text()))?;
         return Ok(compared.code());
     }
-    report::print(&explain::list(&specs(rules)?))?;
+    report::print(&explain::list(&rules(overlay)?))?;
     Ok(0)
 }
 
-fn specs(overlay: Option<&Path>) -> Result<Specs> {
-    let mut specs = Specs::embedded()?;
-    if let Some(folder) = overlay {
-        specs.overlay(folder)?;
-    }
-    Ok(specs)
+fn rules(overlay: Option<&Path>) -> Result<Rules> {
+    let mut library = Library::embedded();
+    overlay.map_or(Ok(()), |folder| library.overlay(folder))?;
+    Rules::read(&library)
 }
 
 fn run_validate(mut args: Validate, terminal: TerminalArgs) -> Result<u8> {
     if let Some(root) = args.traces.take() {
-        let options = trace::Options {
+        let options = traces::Options {
             root,
             reference: args.reference.take(),
             only: std::mem::take(&mut args.rules.only),
@@ -144,7 +143,7 @@ fn run_validate(mut args: Validate, terminal: TerminalArgs) -> Result<u8> {
             rules: args.rules.rules_dir.take(),
             baseline: args.gate.baseline.take(),
         };
-        return finish_validate(trace::run(&options)?, args.gate, args.output, terminal);
+        return finish_validate(traces::run(&options)?, args.gate, args.output, terminal);
     }
     let options = validate::Options {
         root: args.root,
@@ -208,7 +207,7 @@ fn run_sanity(args: Sanity, terminal: TerminalArgs) -> Result<u8> {
     let smoke = args.smoke_command.as_deref().map(smoke::run).transpose()?;
     let mut outcome = report.outcome(args.fail_on.least());
     if let Some(smoke) = smoke.as_ref().filter(|s| !s.passed) {
-        eprintln!("perfdb-gate: the smoke command failed: {}", report::clean(&smoke.ended));
+        eprintln!("perfdb-gate: the smoke command failed: {}", clean(&smoke.ended));
         outcome.verdict = Verdict::Failed;
     }
     let folder = args.output_dir.as_deref();
@@ -296,20 +295,16 @@ fn open(args: &DeviceArgs) -> Result<Box<dyn Device>> {
 }
 
 fn run_measure(args: &Measure, terminal: TerminalArgs) -> Result<u8> {
-    let mut specs = specs(args.rules_dir.as_deref())?;
-    let plan = match args.plan.ends_with(".yaml") {
-        true => specs.add_plan(Path::new(&args.plan))?,
-        false => args.plan.clone(),
-    };
-    let options = collect::Options {
-        plan,
+    let specs = Specs::overlaid(args.rules_dir.as_deref())?;
+    let options = measure::Options {
+        plan: args.plan.clone(),
         folder: args.output_dir.clone(),
         until: args.minutes.map(|minutes| Duration::from_secs(60).mul_f64(minutes)),
     };
     // A wrong name is told before a GPU is looked for.
-    specs.plan(&options.plan)?;
+    Plan::find(&specs.library, &options.plan)?;
     let mut device = open(&args.device)?;
-    let collected = collect::run(&specs, &options, device.as_mut(), &Bar::of("points", terminal))?;
+    let collected = measure::run(&specs, &options, device.as_mut(), &Bar::of("points", terminal))?;
     report::print(&collected.told())?;
     Ok(collected.code())
 }
@@ -348,7 +343,7 @@ fn run_dedupe(args: DedupeArgs) -> Result<u8> {
     if write {
         done.write(&ledger)?;
     }
-    report::print(&report::clean_lines(&text))?;
+    report::print(&clean_lines(&text))?;
     Ok(code)
 }
 
@@ -359,7 +354,7 @@ fn run_convert(args: RepairArgs) -> Result<u8> {
     if write {
         done.write()?;
     }
-    report::print(&report::clean_lines(&text))?;
+    report::print(&clean_lines(&text))?;
     Ok(code)
 }
 

@@ -5,16 +5,16 @@
 use std::sync::{LazyLock, Once};
 use std::time::Duration;
 
-use perfdb_gate::baseline::Baseline;
-use perfdb_gate::catalog::{Format as Layout, Place, TableFile};
-use perfdb_gate::finding::{Counts, Example, Finding, Severity};
+use perfdb_gate::findings::baseline::Baseline;
+use perfdb_gate::database::catalog::{Format as Layout, Place, TableFile};
+use perfdb_gate::findings::{Counts, Example, Finding, Severity};
 use perfdb_gate::report::{Format, Report, page, render};
-use perfdb_gate::sidecar::{Meta, Reuse};
-use perfdb_gate::source::{self, Entry, EntryKind};
-use perfdb_gate::spec::Specs;
-use perfdb_gate::system::System;
-use perfdb_gate::table::{Keys, Table, TableScope};
-use perfdb_gate::waiver::Waivers;
+use perfdb_gate::database::sidecar::{Meta, Reuse};
+use perfdb_gate::database::source::{self, Entry, EntryKind};
+use perfdb_gate::specs::Specs;
+use perfdb_gate::specs::system::System;
+use perfdb_gate::database::table::{Keys, Table, TableScope};
+use perfdb_gate::findings::waiver::Waivers;
 
 pub mod beside;
 pub mod memory;
@@ -52,7 +52,7 @@ fn place() -> Place {
 /// Decodes a table and takes the loader's key of its rows.
 fn table(data: &[u8], format: Layout) {
     static QUIET: Once = Once::new();
-    QUIET.call_once(perfdb_gate::install_panic_hook);
+    QUIET.call_once(perfdb_gate::base::panics::install_panic_hook);
     let entry = Entry { path: "gemm_perf".into(), kind: EntryKind::Broken(String::new()), size: 0 };
     let file = TableFile { entry, place: place(), table: "gemm_perf".into(), format };
     let Ok(table) = Table::decode(data, format, &|name| name == "version") else { return };

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use perfdb_gate::error::{Error, Result};
-use perfdb_gate::source::{Commit, Entry, EntryKind, Source};
+use perfdb_gate::base::error::{Error, Result};
+use perfdb_gate::database::source::{Commit, Entry, EntryKind, Source};
 
 /// What stands between the files of an input.
 const NEXT: char = '\u{1}';

@@ -1,6 +1,6 @@
 //! What mutation starts from: small, synthetic, one of each form.
 
-use perfdb_gate::spec::Rule;
+use perfdb_gate::specs::Rule;
 
 use crate::SPECS;
 use crate::memory::Memory;

@@ -4,17 +4,18 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use super::levels::{Levels, levels};
-use crate::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
-use crate::finding::{Brought, Example, Finding, Half, Severity};
-use crate::ledger::Ledger;
-use crate::served::Shelf;
-use crate::sidecar::{Meta, Reuse, TableMeta};
-use crate::sketch::Sketches;
-use crate::spec::{Rule, Specs, TableSpec};
-use crate::support::{Matrices, Sharing};
-use crate::system::System;
-use crate::table::{Fault, Keys, Table, TableScope};
+use super::compare::levels::{Levels, levels};
+use crate::checks::compare::sketch::Sketches;
+use crate::checks::rule::Rule;
+use crate::database::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
+use crate::database::ledger::Ledger;
+use crate::database::served::Shelf;
+use crate::database::sidecar::{Meta, Reuse, TableMeta};
+use crate::database::support::{Matrices, Sharing};
+use crate::database::table::{Fault, Keys, Table, TableScope};
+use crate::findings::{Brought, Example, Finding, Half, Severity};
+use crate::specs::system::System;
+use crate::specs::{Specs, TableSpec};
 
 /// A table under judgement.
 pub struct TableContext<'a> {

@@ -1,41 +1,29 @@
 //! The kinds of check. A rule names one, with its parameters; each has a file here.
 
-mod bounds;
+pub mod compare;
 mod context;
-mod copies;
-mod decoding;
-mod duplicates;
-mod header;
-mod holes;
-mod identity;
-mod levels;
-mod outliers;
-mod parity;
-mod placement;
-mod power;
-mod reuse;
-mod sidecars;
-mod support;
-mod synthetic;
-mod systems;
-mod values;
-mod wording;
-mod workflows;
+pub mod kinds;
+pub mod rule;
+pub mod settings;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use self::compare::{copies, holes, levels, outliers, parity, support, workflows};
 pub use self::context::{
     Brings, CrossContext, DirContext, RowContext, SystemContext, TableContext,
 };
-pub(crate) use self::duplicates::{Spread, copies, repeats};
-pub(crate) use self::wording::{count, names, plural};
-use crate::catalog::TableFile;
-use crate::expr::ExprError;
-use crate::finding::Finding;
-use crate::source::{Entry, EntryKind};
-use crate::spec::{Rule, TableSpec};
-use crate::trace::TraceCheck;
+use self::kinds::traces::TraceCheck;
+use self::kinds::{
+    bounds, decoding, duplicates, header, identity, placement, power, reuse, sidecars, synthetic,
+    systems, values,
+};
+use crate::base::expr::ExprError;
+use crate::checks::rule::Rule;
+use crate::database::catalog::TableFile;
+use crate::database::source::{Entry, EntryKind};
+use crate::findings::Finding;
+use crate::specs::TableSpec;
 
 /// A kind of check with its parameters, as a rule file gives them.
 #[derive(Debug, Deserialize, JsonSchema)]

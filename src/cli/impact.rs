@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use perfdb_gate::impact::{Format, Options};
+use perfdb_gate::jobs::impact::{Format, Options};
 
 /// `perfdb-gate impact`.
 #[derive(Debug, Args)]

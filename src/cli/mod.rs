@@ -1,9 +1,11 @@
 //! The command line: structs, and what they mean to the library; a file a job.
 
+pub mod bar;
 pub mod generate;
 pub mod impact;
 pub mod measure;
 pub mod output;
+pub mod outputs;
 pub mod repair;
 pub mod rules;
 pub mod sanity;

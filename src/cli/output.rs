@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use perfdb_gate::finding::Severity;
+use perfdb_gate::findings::Severity;
 
 /// What comes out, and how.
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use perfdb_gate::repair;
+use perfdb_gate::jobs::repair;
 
 use super::selection::SelectionArgs;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use perfdb_gate::selection::Selection;
+use perfdb_gate::database::selection::Selection;
 
 /// Which tables; `*` stands for any characters.
 #[derive(Debug, Args)]

@@ -47,11 +47,12 @@ pub use steps::{POINTS, Phase, Point, Step, StepPart};
 pub use store::Store;
 
 // All that this room takes from others, in one place.
-use crate::catalog::{Catalog, Format, SystemFile, TableFile};
-use crate::error::{Error, Result};
-use crate::expr::NULL_CODE;
-use crate::sidecar::Reuse;
-use crate::source::{Entry, Source};
-use crate::spec::{ModelText, yaml};
-use crate::system::System;
-use crate::table::{Column, Fault, Table};
+use crate::base::error::{Error, Result};
+use crate::base::expr::NULL_CODE;
+use crate::base::yaml;
+use crate::database::catalog::{Catalog, Format, SystemFile, TableFile};
+use crate::database::sidecar::Reuse;
+use crate::database::source::{Entry, Source};
+use crate::database::table::{Column, Fault, Table};
+use crate::specs::system::System;
+use crate::specs::{Document, Library};

@@ -4,11 +4,11 @@
 //! layout of GPUs. Nothing is computed here: divisions of heads or vocabulary among GPUs are the
 //! planner's, and were captured from it. docs/models.md describes the fields.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::{Error, Machine, ModelText, Op, Result, Session, TableName, yaml};
+use super::{Document, Error, Library, Machine, Op, Result, Session, TableName, yaml};
 
 /// The models that were asked for.
 #[derive(Debug, Default)]
@@ -119,24 +119,21 @@ pub struct Resolved {
 }
 
 impl Models {
-    /// Parses the models whose name `wanted` accepts.
+    /// Parses the models whose name `wanted` accepts. An overlay's file replaces the one of its name.
     ///
     /// # Errors
     ///
     /// At the first file that is not written right; the error names file and line.
-    pub fn parse<'t>(
-        texts: impl IntoIterator<Item = &'t ModelText>,
-        wanted: impl Fn(&str) -> bool,
-    ) -> Result<Self> {
+    pub fn read(library: &Library, wanted: impl Fn(&str) -> bool) -> Result<Self> {
         let mut lists = Vec::new();
-        for file in texts {
+        for file in documents(library).into_values() {
             if named(&file.text).is_some_and(|name| !wanted(name)) {
                 continue;
             }
             let bad = |why: String| {
                 Error::new(format!("{}: {why}", file.shown), "docs/models.md describes the fields")
             };
-            let list: ModelList = yaml(&file.text).map_err(bad)?;
+            let list: ModelList = yaml::parse(&file.text).map_err(bad)?;
             list.check().map_err(bad)?;
             lists.push(list);
         }
@@ -144,9 +141,14 @@ impl Models {
     }
 
     /// The names of the models of all files, parsed or not.
-    pub fn names<'t>(texts: impl IntoIterator<Item = &'t ModelText>) -> Vec<&'t str> {
-        texts.into_iter().filter_map(|file| named(&file.text)).collect()
+    pub fn names(library: &Library) -> Vec<&str> {
+        documents(library).into_values().filter_map(|file| named(&file.text)).collect()
     }
+}
+
+/// The files of models by stem, the last of each.
+fn documents(library: &Library) -> BTreeMap<&str, &Document> {
+    library.folder("rules/models").map(|file| (file.stem(), file)).collect()
 }
 
 /// The model that a file is of, by its line `model: …`, without parsing it.

@@ -80,7 +80,7 @@ struct Group {
 impl Manifest {
     /// Parses a manifest. The error is one line.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
-        yaml(&String::from_utf8_lossy(bytes))
+        yaml::parse(&String::from_utf8_lossy(bytes))
     }
 
     /// The kernels of a table that `backend` may take from others, by backend, sorted.

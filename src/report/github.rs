@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{Report, clean, headline, worst_first};
-use crate::checks::plural;
-use crate::finding::{Finding, Severity};
+use super::{Report, headline, worst_first};
+use crate::base::escape::clean;
+use crate::base::words::plural;
+use crate::findings::{Finding, Severity};
 
 /// Annotations of a kind that the site shows of a step; it drops the rest without a word.
 const SHOWN: usize = 10;

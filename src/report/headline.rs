@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Report, measured};
-use crate::checks::{count, plural};
+use crate::base::words::{count, plural};
 
 /// What a run found, in a line that does not depend on how long it took.
 pub(super) fn headline(report: &Report) -> String {

@@ -10,15 +10,16 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::human::short;
-use super::{Report, Verdict, below_data, clean, headline, triage, urgency};
-use crate::chart::Drawing;
-use crate::checks::{count, plural};
-use crate::diff::{Diff, TableDiff};
-use crate::digest::hex;
-use crate::error::Result;
-use crate::finding::{Example, Finding};
-use crate::spec::Rule;
-use crate::template::fill;
+use super::{Report, Verdict, below_data, headline, triage, urgency};
+use crate::base::digest::hex;
+use crate::base::error::Result;
+use crate::base::escape::clean;
+use crate::base::words::{count, plural};
+use crate::checks::rule::Rule;
+use crate::database::diff::{Diff, TableDiff};
+use crate::findings::{Example, Finding};
+use crate::report::chart::Drawing;
+use crate::report::template::fill;
 
 const TEMPLATE: &str = include_str!("../../charts/report.html.j2");
 
@@ -312,7 +313,7 @@ fn table(table: &TableDiff) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::Severity;
+    use crate::findings::Severity;
 
     fn drawing(svg: String) -> Drawing {
         Drawing { name: "chart".into(), title: "a < b".into(), svg, png: Vec::new() }

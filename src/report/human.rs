@@ -5,10 +5,11 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{Report, clean, headline, measured, triage};
-use crate::checks::{count, plural};
-use crate::diff::{Diff, FAR, TableDiff};
-use crate::finding::{EXAMPLES, Example, Finding, Severity};
+use super::{Report, headline, measured, triage};
+use crate::base::escape::clean;
+use crate::base::words::{count, plural};
+use crate::database::diff::{Diff, FAR, TableDiff};
+use crate::findings::{EXAMPLES, Example, Finding, Severity};
 
 /// Rows shown under a finding; JSON has the rest.
 const ROWS: usize = 2;

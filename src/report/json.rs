@@ -6,9 +6,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Report, inert_json, measured};
-use crate::diff::{FileDiff, TableDiff};
-use crate::finding::{Finding, Severity};
+use super::{Report, measured};
+use crate::base::escape::inert_json;
+use crate::database::diff::{FileDiff, TableDiff};
+use crate::findings::{Finding, Severity};
 
 #[derive(Serialize, JsonSchema)]
 struct Document<'a> {

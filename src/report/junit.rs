@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::human::{line_of, short};
-use super::{Outcome, Report, Verdict, clean, headline};
-use crate::checks::plural;
-use crate::finding::Finding;
+use super::{Outcome, Report, Verdict, headline};
+use crate::base::escape::clean;
+use crate::base::words::plural;
+use crate::findings::Finding;
 
 /// Cases of a suite, or of all of them.
 #[derive(Default, Clone, Copy)]

@@ -5,11 +5,11 @@ use serde::Serialize;
 
 use super::human::{line_of, short};
 use super::{Outcome, Report, below_data, headline, triage, worst_first};
-use crate::checks::{count, plural};
-use crate::comment;
-use crate::error::Result;
-use crate::finding::Finding;
-use crate::template::fill;
+use crate::base::error::Result;
+use crate::base::words::{count, plural};
+use crate::findings::Finding;
+use crate::report::comment;
+use crate::report::template::fill;
 
 const TEMPLATE: &str = include_str!("../../charts/summary.md.j2");
 

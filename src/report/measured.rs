@@ -7,12 +7,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::clean;
 use super::human::Paint;
-use crate::checks::{count, plural};
-use crate::judge::{Measured, Outcome, Standing, percent, size};
-use crate::measure::State;
-use crate::remeasure::{Remeasured, Sample};
+use crate::base::escape::clean;
+use crate::base::words::{count, plural};
+use crate::gpu::device::State;
+use crate::gpu::judge::{Measured, Outcome, Standing, percent, size};
+use crate::gpu::outcome::{Remeasured, Sample};
 
 /// One point, as the contract has it.
 #[derive(Serialize, JsonSchema)]

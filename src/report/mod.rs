@@ -1,20 +1,20 @@
 //! What a run found, in the formats its readers want.
 
+pub mod chart;
+pub mod comment;
 mod github;
 mod headline;
 mod html;
 mod human;
-mod inert;
 mod json;
 mod junit;
 mod markdown;
 mod measured;
 mod sarif;
+pub mod template;
 mod triage;
 
 pub(crate) use headline::old_debt;
-pub use inert::{clean, clean_lines};
-pub(crate) use inert::{file_stem, inert_json};
 pub(crate) use json::schema;
 
 use std::cmp::Reverse;
@@ -25,13 +25,14 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use crate::chart::Drawing;
-use crate::diff::Diff;
-use crate::error::{Error, Result};
-use crate::finding::{Counts, Example, Finding, Severity};
-use crate::judge;
-use crate::remeasure::Remeasured;
-use crate::spec::Rule;
+use crate::base::error::{Error, Result};
+use crate::base::escape::clean;
+use crate::checks::rule::Rule;
+use crate::database::diff::Diff;
+use crate::findings::{Counts, Example, Finding, Severity};
+use crate::gpu::judge;
+use crate::gpu::outcome::Remeasured;
+use crate::report::chart::Drawing;
 
 use headline::headline;
 

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::human::{line_of, short};
-use super::{Outcome, Report, Verdict, clean, headline};
-use crate::finding::{Finding, Severity};
-use crate::spec::Rule;
+use super::{Outcome, Report, Verdict, headline};
+use crate::base::escape::clean;
+use crate::checks::rule::Rule;
+use crate::findings::{Finding, Severity};
 
 pub(super) fn render(report: &Report, outcome: Outcome) -> String {
     let rules: Vec<&Rule> = report.rules.iter().map(AsRef::as_ref).collect();

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Report;
-use crate::finding::{Finding, Severity};
+use crate::findings::{Finding, Severity};
 
 /// Findings that are read at a glance; of more, the causes are told first.
 const GLANCE: usize = 10;
@@ -63,7 +63,7 @@ fn causes<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<Cause<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::Place;
+    use crate::database::catalog::Place;
 
     fn finding(rule: &str, severity: Severity, version: &str, rows: usize) -> Finding {
         let place = Place {

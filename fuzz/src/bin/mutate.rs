@@ -5,7 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use perfdb_gate::sample::Random;
+use perfdb_gate::gpu::sample::Random;
 use perfdb_gate_fuzz::TARGETS;
 
 /// What texts are made of, and numbers that are near an edge.

@@ -1,0 +1,45 @@
+//! The one error of the tool: it could not do its work (exit code 2).
+//!
+//! Whatever is wrong with the data is a [`Finding`](crate::findings::Finding), never an error.
+
+/// One line that says what failed, and one that says what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    /// What failed, without a full stop.
+    pub message: String,
+    /// What to try; may be empty.
+    pub hint: String,
+}
+
+/// A result whose error ends the run.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error with a hint.
+    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: hint.into() }
+    }
+}
+
+/// `name` is unknown among `known`: says what exists, and the nearest spelling.
+pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
+    let mut known: Vec<&str> = known.into_iter().collect();
+    known.sort_unstable();
+    known.dedup();
+    let nearest = known
+        .iter()
+        .map(|k| (strsim::jaro_winkler(name, k), *k))
+        .filter(|(score, _)| *score > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    let list = match known.len() {
+        0 => "there is none".to_owned(),
+        1..=20 => format!("there is {}", known.join(", ")),
+        n => format!("there is {}, … ({n} in all)", known[..20].join(", ")),
+    };
+    let hint = match nearest {
+        Some((_, near)) => format!("did you mean {near}? {list}"),
+        None => list,
+    };
+    Error::new(format!("no {what} matches '{name}'"), hint)
+}

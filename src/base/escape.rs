@@ -1,0 +1,105 @@
+//! Text from data made harmless: to a terminal, to a CI runner that takes commands from what a step
+//! prints, and as the name of a file.
+
+use crate::base::digest::sha256;
+
+/// Makes text from data harmless to show: control characters, marks that reorder text and those that
+/// nobody sees show as their code. Nor does it read as a command to a runner that takes commands from
+/// what a step prints: `::` where a line begins, `##[` anywhere.
+pub fn clean(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if hidden(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    if out.trim_start().starts_with("::") {
+        out = out.replacen(':', "\\u{3a}", 1);
+    }
+    if out.contains("##[") {
+        out = out.replace("##[", "##\\u{5b}");
+    }
+    out
+}
+
+/// Makes lines harmless to show, each as [`clean`] does.
+pub fn clean_lines(text: &str) -> String {
+    text.lines().map(|line| clean(line) + "\n").collect()
+}
+
+/// Whether a character does something to the text around it, or shows as nothing.
+fn hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
+                | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+                | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
+/// JSON as it may be printed: the same document, in which such characters and commands stand escaped.
+pub(crate) fn inert_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c != '\n' && hidden(c) {
+            let mut units = [0; 2];
+            c.encode_utf16(&mut units).iter().for_each(|u| out += &format!("\\u{u:04x}"));
+        } else {
+            out.push(c);
+        }
+    }
+    out.replace("##[", "##\\u005b")
+}
+
+/// A file's name made of names from data: characters that mean nothing to a shell, an archive or another
+/// system's disk, and no longer than any takes. A name that had to change ends in a digest of what it was.
+pub(crate) fn file_stem(parts: &[&str], between: &str) -> String {
+    const LONGEST: usize = 180;
+    let whole = parts.join(between);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
+    let mut name: String = whole.chars().map(|c| if plain(c) { c } else { '_' }).collect();
+    if name != whole || name.len() > LONGEST || name.starts_with(['.', '-']) {
+        name.truncate(LONGEST);
+        let name = name.trim_start_matches(['.', '-']);
+        return format!("{name}-{}", &sha256(whole.as_bytes())[..8]);
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{clean, file_stem, inert_json};
+
+    #[test]
+    fn hostile_names_are_inert() {
+        assert_eq!(clean("a\x1b[31mb\nc\u{202e}"), "a\\u{1b}[31mb\\u{a}c\\u{202e}");
+        assert_eq!(clean(" ::error::x"), " \\u{3a}:error::x");
+        assert_eq!(clean("a##[add-mask]b"), "a##\\u{5b}add-mask]b");
+        assert_eq!(clean("vllm::moe [1] \u{e0041}"), "vllm::moe [1] \\u{e0041}");
+    }
+
+    #[test]
+    fn names_of_files_are_plain_and_stay_apart() {
+        let name = |part: &str| file_stem(&["h200", part], "__");
+        assert_eq!(name("0.24.0+cu130"), "h200__0.24.0+cu130");
+        assert!(name("a/../b").starts_with("h200__a_.._b-") && name("a/../b") != name("a:..:b"));
+        assert!(
+            name(&"x".repeat(300)).len() < 200 && !file_stem(&["..", "x"], "").starts_with('.')
+        );
+    }
+
+    #[test]
+    fn json_that_is_inert_is_the_same_document() {
+        let text = "a\u{9b}\u{202e}\u{e0041}##[debug]\u{7f}\"\\";
+        let inert = inert_json(&serde_json::to_string_pretty(&[text]).unwrap());
+        assert_eq!(
+            inert,
+            "[\n  \"a\\u009b\\u202e\\udb40\\udc41##\\u005bdebug]\\u007f\\\"\\\\\"\n]"
+        );
+        assert_eq!(serde_json::from_str::<Vec<String>>(&inert).unwrap(), [text]);
+    }
+}

@@ -1,0 +1,316 @@
+//! One-line formulas in SQL's syntax, evaluated a whole column at a time.
+//!
+//! Rule and table specs are data, so what they say about rows (a loader's key, a row filter, when
+//! zero is right, a physical bound) is written as an expression over the table's columns, with the
+//! system's fields as `gpu.mem_bw` and so on:
+//!
+//! ```
+//! use perfdb_gate::base::expr::Expr;
+//! let kv: Expr = "CASE WHEN num_key_value_heads = num_heads THEN 0 ELSE num_key_value_heads END"
+//!     .parse()
+//!     .unwrap();
+//! assert_eq!(kv.columns(), ["num_heads", "num_key_value_heads"]);
+//! ```
+//!
+//! The syntax is parsed by `sqlparser`; what is understood here is arithmetic, comparison, `AND`,
+//! `OR`, `NOT`, `IN`, `BETWEEN`, `LIKE`, `IS NULL`, `CASE`, and the functions `abs`, `ceil`,
+//! `coalesce`, `floor`, `greatest`, `least`, `log2`, `power`, `sqrt`, and what a dtype stands for:
+//! `bytes`, `flops`. Anything else is refused when the spec is read, not when a table happens to be judged.
+//!
+//! In LIKE, `_` is literal: names are full of it. A null number is NaN and a null text is absent;
+//! comparing either is false, as in SQL a comparison with NULL is not true. A column that a table lacks
+//! is null in every row.
+
+mod eval;
+mod node;
+mod parse;
+mod value;
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
+use sqlparser::dialect::GenericDialect;
+use sqlparser::parser::Parser;
+
+use self::node::Node;
+pub use self::value::{NULL_CODE, Vals, Value};
+
+/// Bytes of a formula, at most; the longest known has 300.
+const LONGEST: usize = 2000;
+
+/// A parsed formula.
+#[derive(Debug, Clone)]
+pub struct Expr {
+    text: String,
+    node: Node,
+}
+
+/// Why a formula was refused, with the offending part of it.
+#[derive(Debug, thiserror::Error)]
+#[error("{why} in `{text}`")]
+pub struct ExprError {
+    text: String,
+    why: String,
+}
+
+/// Where names in a formula get their values.
+pub trait Scope {
+    /// Number of rows of every column.
+    fn rows(&self) -> usize;
+    /// The column of that name, or `None` where the table lacks it.
+    fn column(&self, name: &str) -> Option<Value<'_>>;
+    /// A dotted name such as `gpu.mem_bw`, or `None` where the system lacks it.
+    fn field(&self, path: &str) -> Option<f64>;
+    /// What a text of a column stands for, or `None` where that is not known.
+    fn lookup(&self, function: Lookup, text: &str) -> Option<f64>;
+}
+
+/// A fact that a text of a column stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lookup {
+    /// `bytes(dtype)`: bytes of an element.
+    Bytes,
+    /// `flops(dtype)`: FLOP/s at which the system multiplies it.
+    Flops,
+}
+
+impl FromStr for Expr {
+    type Err = ExprError;
+
+    fn from_str(text: &str) -> Result<Self, ExprError> {
+        if text.len() > LONGEST {
+            let shown = text.chars().take(60).collect::<String>() + "…";
+            let why = format!("{} bytes, a formula has at most {LONGEST},", text.len());
+            return Err(ExprError { text: shown, why });
+        }
+        let refuse = |why: String| ExprError { text: text.to_owned(), why };
+        let mut parser = Parser::new(&GenericDialect {})
+            .try_with_sql(text)
+            .map_err(|e| refuse(e.to_string()))?;
+        let parsed = parser.parse_expr().map_err(|e| refuse(e.to_string()))?;
+        let rest = parser.peek_token();
+        if rest.token != sqlparser::tokenizer::Token::EOF {
+            return Err(refuse(format!("unexpected `{rest}` after the expression")));
+        }
+        Ok(Self { text: text.to_owned(), node: parse::node(&parsed).map_err(refuse)? })
+    }
+}
+
+impl schemars::JsonSchema for Expr {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Expression".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "An expression in SQL's syntax.",
+            "type": ["string", "number", "boolean"],
+        })
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Expr {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // A bare number or boolean is an expression too: `zero: true`.
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Expr;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("an expression in SQL's syntax")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Expr, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Visitor)
+    }
+}
+
+impl std::fmt::Display for Expr {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Expr {
+    /// Names of the columns it reads, sorted.
+    pub fn columns(&self) -> Vec<&str> {
+        let mut names = BTreeSet::new();
+        self.node.visit(&mut |node| {
+            if let Node::Column(name) = node {
+                names.insert(name.as_str());
+            }
+        });
+        names.into_iter().collect()
+    }
+
+    /// Dotted names of the system's fields it reads, sorted.
+    pub fn fields(&self) -> Vec<&str> {
+        let mut names = BTreeSet::new();
+        self.node.visit(&mut |node| {
+            if let Node::Field(name) = node {
+                names.insert(name.as_str());
+            }
+        });
+        names.into_iter().collect()
+    }
+
+    /// The bare column name, when that is all the formula is.
+    pub fn as_column(&self) -> Option<&str> {
+        match &self.node {
+            Node::Column(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Evaluates over every row of `scope`.
+    pub fn eval<'a>(&'a self, scope: &'a dyn Scope) -> Result<Value<'a>, ExprError> {
+        self.node.eval(scope).map_err(|why| ExprError { text: self.text.clone(), why })
+    }
+
+    /// Evaluates to numbers (NaN where null).
+    pub fn numbers<'a>(&'a self, scope: &'a dyn Scope) -> Result<Vals<'a, f64>, ExprError> {
+        self.node.numbers(scope).map_err(|why| ExprError { text: self.text.clone(), why })
+    }
+
+    /// Evaluates to truth values.
+    pub fn mask<'a>(&'a self, scope: &'a dyn Scope) -> Result<Vals<'a, bool>, ExprError> {
+        self.node.bools(scope).map_err(|why| ExprError { text: self.text.clone(), why })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+
+    struct Synthetic;
+
+    impl Scope for Synthetic {
+        fn rows(&self) -> usize {
+            3
+        }
+        fn column(&self, name: &str) -> Option<Value<'_>> {
+            match name {
+                "m" => Some(Value::Number(Vals::Rows(Cow::Owned(vec![1.0, 2.0, f64::NAN])))),
+                "kernel" => Some(Value::Text(
+                    Vals::Rows(Cow::Owned(vec![0, 1, NULL_CODE])),
+                    Cow::Owned(vec!["fa3_eager".into(), "triton".into()]),
+                )),
+                _ => None,
+            }
+        }
+        fn field(&self, path: &str) -> Option<f64> {
+            (path == "gpu.mem_bw").then_some(10.0)
+        }
+        fn lookup(&self, function: Lookup, text: &str) -> Option<f64> {
+            (function == Lookup::Bytes && text == "triton").then_some(2.0)
+        }
+    }
+
+    fn numbers(text: &str) -> Vec<f64> {
+        let e: Expr = text.parse().unwrap();
+        let v = e.numbers(&Synthetic).unwrap();
+        (0..3).map(|i| v.get(i)).collect()
+    }
+
+    fn mask(text: &str) -> Vec<bool> {
+        let e: Expr = text.parse().unwrap();
+        let v = e.mask(&Synthetic).unwrap();
+        (0..3).map(|i| v.get(i)).collect()
+    }
+
+    #[test]
+    fn the_first_arm_that_holds_has_its_way() {
+        assert_eq!(
+            numbers("CASE WHEN m >= 1 THEN 10 WHEN m >= 2 THEN 20 ELSE 30 END"),
+            [10.0, 10.0, 30.0]
+        );
+        assert_eq!(
+            numbers("CASE WHEN m = 2 THEN 10 WHEN m > 0 THEN 2 * m ELSE 30 END"),
+            [2.0, 10.0, 30.0]
+        );
+        assert_eq!(numbers("CASE WHEN m = 9 THEN 1 WHEN 1 = 1 THEN 2 ELSE 3 END"), [2.0; 3]);
+        assert_eq!(
+            numbers("CASE WHEN m = 9 THEN 1 WHEN kernel = 'no' THEN 2 ELSE 3 END"),
+            [3.0; 3]
+        );
+        assert_eq!(numbers("CASE WHEN m = 2 THEN m = 2 ELSE 3 END"), [3.0, 1.0, 3.0]);
+        assert_eq!(mask("m = 9 AND kernel = 'triton'"), [false; 3]);
+        assert_eq!(mask("kernel <> 'no' OR m = 1"), [true, true, false]);
+    }
+
+    #[test]
+    fn arithmetic_and_fields() {
+        assert_eq!(numbers("2 * m + gpu.mem_bw")[..2], [12.0, 14.0]);
+        assert_eq!(numbers("coalesce(window_size, 7)"), [7.0; 3]);
+        assert_eq!(numbers("coalesce(m, 0)"), [1.0, 2.0, 0.0]);
+        assert_eq!(numbers("floor(m / 2)")[..2], [0.0, 1.0]);
+        assert_eq!(numbers("3 * bytes(kernel)")[1], 6.0);
+        assert!(numbers("bytes(kernel)")[0].is_nan() && numbers("flops(absent)")[1].is_nan());
+        assert_eq!(numbers("greatest(1, m % 2, -m)")[..2], [1.0, 1.0]);
+    }
+
+    #[test]
+    fn null_compares_as_false() {
+        assert_eq!(mask("m >= 1"), [true, true, false]);
+        assert_eq!(mask("m <> 1"), [false, true, false]);
+        assert_eq!(mask("m IS NULL"), [false, false, true]);
+        assert_eq!(mask("absent = 'x' OR absent LIKE '%'"), [false; 3]);
+    }
+
+    #[test]
+    fn text_predicates() {
+        assert_eq!(mask("kernel LIKE '%_eager'"), [true, false, false]);
+        assert_eq!(mask("kernel NOT LIKE '%_eager'"), [false, true, true]);
+        assert_eq!(mask("kernel IN ('triton', 'fa3')"), [false, true, false]);
+        assert_eq!(mask("m BETWEEN 2 AND 3"), [false, true, false]);
+    }
+
+    #[test]
+    fn case_picks_text_and_numbers() {
+        let e: Expr = "CASE kernel WHEN 'triton' THEN 'mine' ELSE kernel END".parse().unwrap();
+        let Value::Text(codes, dict) = e.eval(&Synthetic).unwrap() else { panic!() };
+        let text = |i| (codes.get(i) != NULL_CODE).then(|| dict[codes.get(i) as usize].to_string());
+        assert_eq!(
+            [text(0), text(1), text(2)],
+            [Some("fa3_eager".into()), Some("mine".into()), None]
+        );
+        let e: Expr = "coalesce(absent, kernel, 'none')".parse().unwrap();
+        let Value::Text(codes, dict) = e.eval(&Synthetic).unwrap() else { panic!() };
+        let texts: Vec<&str> = (0..3).map(|i| dict[codes.get(i) as usize].as_ref()).collect();
+        assert_eq!(texts, ["fa3_eager", "triton", "none"]);
+        assert_eq!(numbers("CASE WHEN m = 1 THEN 5 ELSE m END")[..2], [5.0, 2.0]);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_with_the_text() {
+        for text in ["SELECT 1", "m +", "sum(m)", "m = 'a' || 'b'", "m AND )"] {
+            let error = text.parse::<Expr>().unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_formula_that_no_stack_or_memory_holds_is_refused() {
+        let chain = |n: usize| "m+".repeat(n) + "1";
+        let refused = |text: String| {
+            let why = text.parse::<Expr>().map(|_| ()).unwrap_err().to_string();
+            assert!(why.len() < 5000 && why.lines().count() == 1, "{why}");
+        };
+        for n in [999, 100_000] {
+            refused(chain(n));
+        }
+        refused("NOT ".repeat(100_000) + "m");
+        refused("- ".repeat(900) + "m");
+        // What IN compares stands there once for every item, and so on inside.
+        let nested = (0..10).fold("m".to_owned(), |e, _| format!("({e} IN (1,1,1,1,1,1,1,1,1,1))"));
+        refused(nested);
+        let nested = (0..20).fold("m".to_owned(), |e, _| format!("({e} BETWEEN 1 AND 2)"));
+        refused(nested);
+        // The longest chain that is taken is worked out on a stack as small as a thread's.
+        let taken: Expr = chain(99).parse().unwrap();
+        assert_eq!(taken.numbers(&Synthetic).unwrap().get(0), 100.0);
+    }
+}

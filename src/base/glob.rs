@@ -1,0 +1,63 @@
+//! Patterns of names and paths.
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::base::words::names;
+
+/// Longer than any pattern; globset takes one apart by recursion, and a stack ends.
+const LONGEST: usize = 1000;
+
+/// Alternatives within alternatives, at most.
+const DEEPEST: usize = 8;
+
+/// What a pattern is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// `*` stands for any run of characters.
+    Names,
+    /// `*` ends at a folder's end, `**` does not.
+    Paths,
+}
+
+/// Compiles a pattern. The error is one line.
+pub fn matcher(pattern: &str, of: Of) -> Result<GlobMatcher, String> {
+    let bad = |why: String| format!("'{}' is no pattern: {why}", names(std::iter::once(pattern)));
+    if pattern.len() > LONGEST {
+        return Err(bad(format!("it is longer than {LONGEST} bytes")));
+    }
+    let mut depth = 0usize;
+    for c in pattern.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEEPEST {
+            return Err(bad(format!("alternatives stand in more than {DEEPEST} others")));
+        }
+    }
+    let glob = GlobBuilder::new(pattern).literal_separator(of == Of::Paths).build();
+    Ok(glob.map_err(|e| bad(e.kind().to_string()))?.compile_matcher())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Of, matcher};
+
+    #[test]
+    fn a_pattern_that_takes_a_stack_apart_is_refused() {
+        let nested = |n: usize| "{".repeat(n) + "a" + &"}".repeat(n);
+        assert!(matcher(&nested(8), Of::Names).unwrap().is_match("a"));
+        for pattern in [nested(9), nested(100_000), "a".repeat(1001), "[".into(), "{".repeat(8)] {
+            let why = matcher(&pattern, Of::Paths).unwrap_err();
+            assert!(why.len() < 300 && why.lines().count() == 1, "{why}");
+        }
+    }
+
+    #[test]
+    fn a_star_ends_at_a_folder_s_end_in_paths_alone() {
+        for (of, matches) in [(Of::Names, true), (Of::Paths, false)] {
+            assert_eq!(matcher("a*", of).unwrap().is_match("a/b"), matches);
+        }
+    }
+}

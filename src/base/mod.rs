@@ -1,0 +1,16 @@
+//! What every room uses, and which knows nothing of databases.
+
+pub(crate) mod dates;
+pub(crate) mod digest;
+pub mod error;
+pub mod escape;
+pub mod expr;
+pub mod files;
+pub(crate) mod glob;
+pub mod panics;
+pub mod progress;
+pub(crate) mod random;
+pub(crate) mod stats;
+pub(crate) mod threads;
+pub(crate) mod words;
+pub(crate) mod yaml;

@@ -1,0 +1,12 @@
+//! How far a run is, for whoever shows it.
+
+/// Is told how far a run is.
+pub trait Progress: Sync {
+    /// `done` of `total` steps are done: tables that are judged, points that are measured.
+    fn step(&self, done: usize, total: usize);
+}
+
+/// Shows nothing.
+impl Progress for () {
+    fn step(&self, _: usize, _: usize) {}
+}

@@ -1,0 +1,58 @@
+//! Seeded random numbers, the same on every machine.
+
+/// A generator of random numbers: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom
+/// number generators", OOPSLA 2014). The same seed gives the same numbers on every machine.
+pub struct Random(u64);
+
+impl Random {
+    /// A generator by its seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number from 0, below 1, of 53 bits.
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A whole number below `n`; uneven by less than `n / 2⁶⁴`.
+    pub fn below(&mut self, n: usize) -> usize {
+        ((u128::from(self.next()) * n as u128) >> 64) as usize
+    }
+
+    /// A standard normal number (Box and Muller).
+    pub fn normal(&mut self) -> f32 {
+        // From above 0, to 1: the first has a logarithm.
+        const STEP: f64 = 1.0 / (1u64 << 53) as f64;
+        let (u, v) = (self.unit() + STEP, self.unit() + STEP);
+        ((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()) as f32
+    }
+
+    /// Shuffles in place (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_is_splitmix64() {
+        // The first numbers of the reference implementation for seed 1234567.
+        let mut random = Random::new(1_234_567);
+        assert_eq!(random.next(), 6_457_827_717_110_365_317);
+        assert_eq!(random.next(), 3_203_168_211_198_807_973);
+    }
+}

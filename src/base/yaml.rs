@@ -1,0 +1,18 @@
+//! YAML, read strictly: no key twice, no bare word for a flag, an error of one line.
+
+use serde::de::DeserializeOwned;
+
+/// Parses YAML; the error is one line with the place and what is wrong there.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
+    serde_yaml::from_str_with_options(text, options).map_err(|e| {
+        // One line, without the library's advice to its programmers: `…, set X in Options …`.
+        let message = e.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        let place = message.rfind(" at line ").map_or("", |at| &message[at..]);
+        let advice = [", set ", "; use ", ", use "].iter().filter_map(|a| message.find(a)).min();
+        match advice {
+            Some(at) => format!("{}{place}", &message[..at]),
+            None => message,
+        }
+    })
+}

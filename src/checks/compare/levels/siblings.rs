@@ -1,0 +1,160 @@
+//! How many times as long as its siblings a table takes: its level over each of them, by slice.
+
+use std::collections::BTreeMap;
+
+use crate::checks::compare::sketch::{Sketch, Sketches, Slice};
+use crate::database::catalog::{Catalog, TableFile};
+
+/// A slice's names and values, and the slice's level over each reference's: other backends are one
+/// each, the versions of a table's own backend are one together, and so are [`NEARBY`] systems.
+pub type Levels = BTreeMap<Slice, BTreeMap<String, f64>>;
+
+/// The name of the systems nearby, as a reference beside the backends.
+pub const NEARBY: &str = "other systems";
+
+/// Ratios by table, slice and reference, before their median.
+#[derive(Default)]
+struct Ratios<'a>(BTreeMap<&'a str, BTreeMap<&'a Slice, BTreeMap<&'a str, Vec<f64>>>>);
+
+impl<'a> Ratios<'a> {
+    fn add(&mut self, of: &'a TableFile, slice: &'a Slice, over: &'a str, ratio: f64) {
+        let slices = self.0.entry(&of.entry.path).or_default();
+        slices.entry(slice).or_default().entry(over).or_default().push(ratio);
+    }
+
+    fn medians(self) -> BTreeMap<String, Levels> {
+        let middle = |(name, mut ratios): (&str, Vec<f64>)| (name.to_owned(), median(&mut ratios));
+        let slices = |(slice, refs): (&Slice, BTreeMap<&str, Vec<f64>>)| {
+            (slice.clone(), refs.into_iter().map(middle).collect())
+        };
+        let tables = self.0.into_iter();
+        tables.map(|(path, own)| (path.to_owned(), own.into_iter().map(slices).collect())).collect()
+    }
+}
+
+/// The level of each table's slices over those of its references, by the table's path.
+pub fn levels(catalog: &Catalog, sketches: &Sketches, points: usize) -> BTreeMap<String, Levels> {
+    let mut all = Ratios::default();
+    let mut siblings: BTreeMap<(&str, &str), Vec<Sketched<'_>>> = BTreeMap::new();
+    // What has fewer points than a slice must share has no level, and there may be many such.
+    for one in sketched(catalog, sketches).filter(|(_, s)| s.points.len() >= points) {
+        siblings.entry((&one.0.place.system, &one.0.table)).or_default().push(one);
+    }
+    for (a, b, slices) in siblings.values().flat_map(|files| pairs(files, points)) {
+        for (slice, ratio) in slices {
+            all.add(a, slice, &b.place.backend, ratio);
+            all.add(b, slice, &a.place.backend, 1.0 / ratio);
+        }
+    }
+    nearby(catalog, sketches, points, &mut all);
+    all.medians()
+}
+
+/// A table and what is known of its rows.
+type Sketched<'a> = (&'a TableFile, &'a Sketch);
+/// Two tables, and the level of the first over the second by slice.
+type Pair<'a> = (&'a TableFile, &'a TableFile, Vec<(&'a Slice, f64)>);
+
+fn sketched<'a>(
+    catalog: &'a Catalog,
+    sketches: &'a Sketches,
+) -> impl Iterator<Item = Sketched<'a>> {
+    catalog.tables.iter().filter_map(|f| Some((f, sketches.by_path.get(&f.entry.path)?)))
+}
+
+fn pairs<'a>(files: &[Sketched<'a>], points: usize) -> Vec<Pair<'a>> {
+    let mut found = Vec::new();
+    for (i, (a, of_a)) in files.iter().enumerate() {
+        for (b, of_b) in &files[i + 1..] {
+            found.push((*a, *b, medians(of_a, of_b, points)));
+        }
+    }
+    found
+}
+
+/// Adds the same version on the other systems of a generation. What the machines differ by is the
+/// middle of what their tables of that version differ by, and taken out.
+fn nearby<'a>(catalog: &'a Catalog, sketches: &'a Sketches, points: usize, all: &mut Ratios<'a>) {
+    /// Tables that tell how two machines differ.
+    const TABLES: usize = 3;
+    let mut runs: BTreeMap<_, BTreeMap<&str, Vec<Sketched<'a>>>> = BTreeMap::new();
+    for one @ (file, _) in sketched(catalog, sketches) {
+        let place = &file.place;
+        let facts = catalog.systems.get(&place.system).and_then(|s| s.system.as_ref().ok());
+        let Some(generation) = facts.and_then(|s| s.generation()) else { continue };
+        let run = runs.entry((generation, &place.backend, &place.version)).or_default();
+        run.entry(file.table.as_str()).or_default().push(one);
+    }
+    for tables in runs.into_values() {
+        let mut machines: BTreeMap<(&str, &str), Vec<Pair<'a>>> = BTreeMap::new();
+        for pair in tables.values().flat_map(|files| pairs(files, points)) {
+            let systems = (pair.0.place.system.as_str(), pair.1.place.system.as_str());
+            machines.entry(systems).or_default().push(pair);
+        }
+        for tables in machines.into_values() {
+            let levels = tables.iter().filter(|(.., slices)| !slices.is_empty());
+            let mut levels: Vec<f64> = levels
+                .map(|(.., slices)| median(&mut slices.iter().map(|(_, r)| *r).collect::<Vec<_>>()))
+                .collect();
+            if levels.len() < TABLES {
+                continue;
+            }
+            let machine = median(&mut levels);
+            for (a, b, slices) in tables {
+                for (slice, ratio) in slices {
+                    all.add(a, slice, NEARBY, ratio / machine);
+                    all.add(b, slice, NEARBY, machine / ratio);
+                }
+            }
+        }
+    }
+}
+
+/// The median of `a` over `b` at the points that both have, by slice of `a`.
+fn medians<'a>(a: &'a Sketch, b: &Sketch, points: usize) -> Vec<(&'a Slice, f64)> {
+    let mut by_slice: Vec<Vec<f64>> = vec![Vec::new(); a.slices.len()];
+    for (a, b) in a.common(b).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0) {
+        by_slice[a.slice as usize].push(a.latency / b.latency);
+    }
+    let enough = a.slices.iter().zip(&mut by_slice).filter(|(_, ratios)| ratios.len() >= points);
+    enough.map(|(slice, ratios)| (slice, median(ratios))).collect()
+}
+
+/// The middle value (the upper one of two); `values` is not empty.
+pub(super) fn median(values: &mut [f64]) -> f64 {
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::compare::sketch::Point;
+
+    #[test]
+    fn levels_are_medians_over_shared_points() {
+        let sketch = |factor: f64, slices: u32| Sketch {
+            rows: 60,
+            keys: 60,
+            points: (0..60)
+                .map(|i| Point {
+                    hash: i,
+                    latency: factor * (1 + i) as f64,
+                    slice: i as u32 % slices,
+                })
+                .collect(),
+            slices: (0..slices).map(|s| [("dtype".to_owned(), s.to_string())].into()).collect(),
+            end: u64::MAX,
+            ..Sketch::default()
+        };
+        let levels = medians(&sketch(1000.0, 2), &sketch(1.0, 1), 20)
+            .into_iter()
+            .map(|(_, ratio)| ratio)
+            .collect::<Vec<_>>();
+        assert_eq!(levels, [1000.0, 1000.0]);
+        assert!(
+            medians(&sketch(1.0, 60), &sketch(1.0, 1), 20).is_empty(),
+            "one point a slice is too few"
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! Far fewer keys than the nearest systems or versions have, of what the loader would serve.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::base::words::{count, plural};
+use crate::checks::CrossContext;
+use crate::checks::compare::gaps::{keys, points_by_slice};
+use crate::checks::compare::sketch::{Sketch, Slice};
+use crate::checks::rule::Rule;
+use crate::database::catalog::TableFile;
+use crate::database::served::Nearness;
+use crate::findings::{Finding, Severity};
+
+/// Shares of the reference's keys.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Shares {
+    /// Below it, rows are missing.
+    few: f64,
+    /// Below it and with nothing to fill it, the table is a stub, which is an error.
+    stub: f64,
+    /// Points of a sketch that a reference must have of a slice for the slice to be judged.
+    points: usize,
+}
+
+/// A table and the tables it is compared with: their names, and what is served there.
+struct Case<'a> {
+    own: usize,
+    served: Vec<&'a Sketch>,
+    references: Vec<(&'a str, Vec<&'a Sketch>)>,
+    /// The version that counts, where the table is of another.
+    superseded: Option<&'a str>,
+}
+
+/// A slice that is thinner than everywhere else.
+struct Thin<'a> {
+    slice: &'a Slice,
+    /// Its keys over the least that a reference has.
+    share: f64,
+}
+
+impl Shares {
+    /// One finding for each table that has far less than every reference, as a whole or of slices.
+    pub fn check(&self, rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
+        let judged = at.catalog.tables.iter().filter(|f| at.judged(f));
+        judged.filter_map(|file| self.finding(rule, at, file)).collect()
+    }
+
+    fn finding(&self, rule: &Rule, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
+        let case = Case::new(at, file)?;
+        let references: Vec<(&str, usize)> =
+            case.references.iter().map(|(name, sketches)| (*name, keys(sketches))).collect();
+        // Every reference must be far larger: one that is as small says that the sweep is.
+        let (nearest, least) = *references.iter().min_by_key(|(_, keys)| *keys)?;
+        let served = keys(&case.served);
+        let few = (served as f64) < self.few * least as f64;
+        let stub = few && served <= case.own && (case.own as f64) < self.stub * least as f64;
+        let thin = if few || case.superseded.is_some() { Vec::new() } else { self.thin(&case) };
+        if !few && thin.is_empty() {
+            return None;
+        }
+        let names: Vec<String> =
+            references.iter().map(|(name, keys)| format!("{name} {}", count(*keys))).collect();
+        let mut message = if few {
+            let served = plural(served, "key");
+            format!("{served} would be served, {nearest} has {}", count(least))
+        } else {
+            let told = thin.iter().take(3).map(Thin::to_string).collect::<Vec<_>>().join("; ");
+            format!("{} thinner than everywhere near: {told}", plural(thin.len(), "slice"))
+        };
+        message += &format!(" ({})", names.join(", "));
+        let severity = match case.superseded {
+            _ if stub => Severity::Error,
+            Some(version) => {
+                message += &format!("; {version} supersedes it");
+                Severity::Info
+            }
+            None => rule.severity,
+        };
+        let slices = thin.iter().map(|t| serde_json::json!({"slice": t.slice, "share": t.share}));
+        let mut finding = Finding::on_table(&rule.id, severity, file, message)
+            .rows(case.own)
+            .parts(thin.iter().map(|t| format!("{:?}", t.slice)))
+            .evidence("own_keys", case.own)
+            .evidence("served_keys", served)
+            .evidence("reference_keys", least);
+        if !thin.is_empty() {
+            finding = finding.evidence("slices", slices.collect::<Vec<_>>());
+        }
+        Some(finding)
+    }
+
+    /// Slices of which less would be served than a share of what every reference has. One that is
+    /// missing altogether is coverage-hole's to tell, with its values.
+    fn thin<'a>(&self, case: &Case<'a>) -> Vec<Thin<'a>> {
+        let sketches = case.references.iter().flat_map(|(_, s)| s).chain(&case.served);
+        let end = sketches.map(|s| s.end).min().unwrap_or(0);
+        let served = points_by_slice(&case.served, end);
+        let mut references = case.references.iter().map(|(_, s)| points_by_slice(s, end));
+        let mut least: BTreeMap<&Slice, usize> = references.next().unwrap_or_default();
+        for other in references {
+            least.retain(|slice, _| other.contains_key(slice));
+            least.iter_mut().for_each(|(slice, n)| *n = (*n).min(other[slice]));
+        }
+        let thin = |(slice, least): (&'a Slice, usize)| {
+            let share = *served.get(slice)? as f64 / least as f64;
+            (least >= self.points && share < self.few).then_some(Thin { slice, share })
+        };
+        least.into_iter().filter_map(thin).collect()
+    }
+}
+
+impl std::fmt::Display for Thin<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<String> = self.slice.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        write!(f, "{} at {:.0} %", names.join(" "), 100.0 * self.share)
+    }
+}
+
+impl<'a> Case<'a> {
+    /// What would be served of a table, here and at its references: the other systems of the
+    /// generation at the same version; where there is none, the other versions, for tables that
+    /// those do not fill.
+    fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
+        let spec = at.specs.tables.get(&file.table)?;
+        let editions = at.shelf.editions(file)?;
+        let sketches = |files: &[&TableFile]| -> Vec<&'a Sketch> {
+            files.iter().filter_map(|f| at.sketches.by_path.get(&f.entry.path)).collect()
+        };
+        let edition = editions.get(&file.place.version)?;
+        let served: Vec<_> = at.shelf.served(spec, editions, edition).files().collect();
+        let own = at.sketches.keys(&file.entry.path);
+        if own == 0 {
+            return None;
+        }
+        let (nearness, near) = at.shelf.near(file);
+        let mut references: Vec<(&str, Vec<&Sketch>)> = Vec::new();
+        for (system, editions, _) in near.into_iter().filter(|_| nearness == Nearness::Generation) {
+            let Some(edition) = editions.get(&file.place.version) else { continue };
+            references.push((system, sketches(&edition.files)));
+        }
+        references.retain(|(_, sketches)| keys(sketches) > 0);
+        if references.is_empty() && !spec.shared {
+            let others = editions.iter().filter(|e| e.version != edition.version);
+            references.extend(others.map(|e| (e.version, sketches(&e.files))));
+            references.retain(|(_, sketches)| keys(sketches) > 0);
+        }
+        let current = at.shelf.current(&file.place.system, editions)?;
+        let superseded = (current.version != edition.version).then_some(current.version);
+        Some(Self { own, served: sketches(&served), references, superseded })
+    }
+}

@@ -1,0 +1,310 @@
+//! Points that stand out from their neighbours along every axis of a sweep.
+//!
+//! A series holds the points that differ in one axis alone: shapes, dtypes, kernel, framework and
+//! version are fixed. Time grows along an axis, so a point slower than both its neighbours is a
+//! spike and one faster than both a drop. A kernel that does badly at some size does so along that
+//! axis only, a disturbed measurement stands out along all of them.
+
+mod group;
+
+use self::group::{Grouped, members};
+use crate::base::expr::{NULL_CODE, Vals};
+use crate::database::table::{Column, Table, mix, number_bits, text_hash};
+use crate::specs::{IDENTITY, TableSpec, measured_unit};
+
+/// A point that stands out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outlier {
+    /// Its row.
+    pub row: u32,
+    /// Its latency in ms.
+    pub latency: f64,
+    /// Latency over that of the nearest neighbour, of the axis that tells least.
+    /// Above 1 for a spike, below for a drop.
+    pub ratio: f64,
+    /// The axes with three points or more, a bit each, in the order of the spec's sweep.
+    pub axes: u8,
+}
+
+impl Outlier {
+    /// Whether it is slower than its neighbours, not faster.
+    pub fn spike(&self) -> bool {
+        self.ratio > 1.0
+    }
+
+    /// By what factor it stands out, either way.
+    pub fn telling(&self) -> f64 {
+        self.ratio.max(1.0 / self.ratio)
+    }
+}
+
+/// A table's points that stand out by `least` or more (or `1 / least` or less), by row.
+///
+/// `latency` in ms, a value a row; `loaded` tells the rows that the loader reads.
+pub fn outliers(
+    table: &Table,
+    spec: &TableSpec,
+    latency: &Vals<'_, f64>,
+    loaded: impl Fn(usize) -> bool,
+    least: f64,
+) -> Vec<Outlier> {
+    let numbered = spec.sweep.iter().enumerate();
+    let axes: Vec<Axis<'_>> = numbered.filter_map(|(n, name)| Axis::of(table, name, n)).collect();
+    let Some((first, others)) = axes.split_first() else { return Vec::new() };
+    let fixed = fixed(table);
+    let times = |row: usize| {
+        let time = latency.get(row);
+        (time > 0.0 && time.is_finite() && loaded(row)).then_some(time)
+    };
+
+    let mut candidates = Vec::new();
+    let mut points = Vec::new();
+    let grouped = Grouped::by(table.rows, |row| fixed[row].wrapping_sub(first.part(row)));
+    for rows in grouped.series() {
+        first.points(rows, &times, &mut points);
+        candidates
+            .extend((0..points.len()).filter_map(|i| candidate(&points, i, least, first.bit)));
+    }
+    for axis in others {
+        if candidates.is_empty() {
+            break;
+        }
+        let series = |row: usize| fixed[row].wrapping_sub(axis.part(row));
+        let wanted = candidates.iter().map(|c| series(c.row as usize)).collect();
+        let members = members(table.rows, series, &wanted);
+        for candidate in &mut candidates {
+            axis.points(&members[&series(candidate.row as usize)], &times, &mut points);
+            if let Some(at) = points.iter().position(|p| p.row == candidate.row) {
+                candidate.judge(evidence(&points, at, candidate.spike, least), axis.bit);
+            }
+        }
+    }
+    candidates.retain(|c| c.axes != 0 && c.telling() >= least);
+    candidates.sort_unstable_by_key(|c| c.row);
+    let outlier =
+        |c: Candidate| Outlier { row: c.row, latency: c.time, ratio: c.ratio, axes: c.axes };
+    candidates.into_iter().map(outlier).collect()
+}
+
+/// A hash of everything that is no measurement, so far as it varies; a sum over columns, so that
+/// one column's part can be taken away again.
+fn fixed(table: &Table) -> Vec<u64> {
+    let mut sums = vec![0u64; table.rows];
+    for (name, column) in table.columns().filter(|(name, _)| measured_unit(name).is_none()) {
+        let salt = text_hash(name);
+        match column {
+            Column::Int { values, nulls: None } if all_equal(values) => {}
+            Column::Text { dict, nulls: 0, .. } if dict.len() == 1 => {}
+            Column::Text { codes, dict, .. } => {
+                let parts: Vec<u64> = dict.iter().map(|t| mix(salt, text_hash(t))).collect();
+                let part = |code: &u32| match *code {
+                    NULL_CODE => 0,
+                    code => parts[code as usize],
+                };
+                add(&mut sums, codes.iter().map(part));
+            }
+            Column::Int { values, .. } => {
+                add(&mut sums, values.iter().map(|v| mix(salt, number_bits(*v as f64))));
+            }
+            Column::Float { values, .. } => {
+                add(&mut sums, values.iter().map(|v| mix(salt, number_bits(*v))));
+            }
+            Column::Bool { values, .. } => {
+                add(&mut sums, values.iter().map(|v| mix(salt, u64::from(*v))));
+            }
+            Column::Other(_) => {}
+        }
+    }
+    sums
+}
+
+fn add(sums: &mut [u64], parts: impl Iterator<Item = u64>) {
+    sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum = sum.wrapping_add(part));
+}
+
+fn all_equal(values: &[i64]) -> bool {
+    values.first().is_some_and(|first| values.iter().all(|v| v == first))
+}
+
+/// A column that is swept.
+struct Axis<'a> {
+    values: &'a [i64],
+    salt: u64,
+    constant: bool,
+    /// Its bit in [`Outlier::axes`].
+    bit: u8,
+}
+
+/// A point of a series.
+struct Point {
+    at: f64,
+    time: f64,
+    row: u32,
+}
+
+impl<'a> Axis<'a> {
+    /// Sizes are whole numbers; a column that holds anything else has findings of its own.
+    fn of(table: &'a Table, name: &str, number: usize) -> Option<Self> {
+        debug_assert!(!IDENTITY.contains(&name));
+        match table.column(name)? {
+            Column::Int { values, nulls: None } => {
+                let constant = all_equal(values);
+                Some(Self { values, salt: text_hash(name), constant, bit: 1 << number.min(7) })
+            }
+            _ => None,
+        }
+    }
+
+    /// What the column adds to a row's hash.
+    fn part(&self, row: usize) -> u64 {
+        if self.constant { 0 } else { mix(self.salt, number_bits(self.values[row] as f64)) }
+    }
+
+    /// The points of a series in order; of several at one place the fastest, which is the least
+    /// disturbed.
+    fn points(&self, rows: &[u32], times: &impl Fn(usize) -> Option<f64>, out: &mut Vec<Point>) {
+        let point = |row: &u32| {
+            let time = times(*row as usize)?;
+            Some(Point { at: self.values[*row as usize] as f64, time, row: *row })
+        };
+        out.clear();
+        out.extend(rows.iter().filter_map(point));
+        out.sort_unstable_by(|a, b| {
+            a.at.total_cmp(&b.at).then(a.time.total_cmp(&b.time)).then(a.row.cmp(&b.row))
+        });
+        out.dedup_by(|later, first| later.at == first.at);
+    }
+}
+
+/// A point on its way to be an outlier.
+struct Candidate {
+    row: u32,
+    time: f64,
+    spike: bool,
+    ratio: f64,
+    axes: u8,
+}
+
+impl Candidate {
+    /// Takes in what an axis says: the least telling ratio stays.
+    fn judge(&mut self, ratio: Option<f64>, axis: u8) {
+        let Some(ratio) = ratio else { return };
+        let first = self.axes == 0;
+        self.axes |= axis;
+        self.ratio = match self.spike {
+            _ if first => ratio,
+            true => self.ratio.min(ratio),
+            false => self.ratio.max(ratio),
+        };
+    }
+
+    fn telling(&self) -> f64 {
+        if self.spike { self.ratio } else { 1.0 / self.ratio }
+    }
+}
+
+/// A point's latency over its neighbours', for a spike or for a drop; `None` in a series too short.
+///
+/// At an end of the series growth in proportion to the axis stands for the neighbour that lacks.
+fn evidence(points: &[Point], i: usize, spike: bool, least: f64) -> Option<f64> {
+    let Point { at, time, .. } = points[i];
+    let earlier = |steps: usize| i.checked_sub(steps).map(|b| &points[b]);
+    let later = points.get(i + 1);
+    let in_proportion = |other: &Point| other.time * at / other.at;
+    if points.len() < 3 {
+        return None;
+    }
+    let (before, after) = match (earlier(1), later) {
+        (Some(before), Some(after)) => (before.time, after.time),
+        (Some(before), None) if spike => (in_proportion(before).max(before.time), before.time),
+        (Some(before), None) => (before.time, before.time),
+        (None, after) if spike => (0.0, after?.time),
+        (None, after) => (f64::INFINITY, in_proportion(after?)),
+    };
+    if spike {
+        return Some(time / before.max(after));
+    }
+    match (earlier(2), later) {
+        // At the level of the point before the last it is the one between that is slow.
+        (Some(level), _) if time * least > level.time => Some(1.0),
+        (None, Some(next)) => Some(time / before.min(in_proportion(next))),
+        _ => Some(time / before.min(after)),
+    }
+}
+
+/// A point that stands out along the first axis.
+fn candidate(points: &[Point], i: usize, least: f64, axis: u8) -> Option<Candidate> {
+    let Point { time, row, .. } = points[i];
+    [true, false].into_iter().find_map(|spike| {
+        let mut candidate = Candidate { row, time, spike, ratio: 1.0, axes: 0 };
+        candidate.judge(evidence(points, i, spike, least), axis);
+        (candidate.telling() >= least).then_some(candidate)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::catalog::Format;
+    use crate::specs::Specs;
+
+    /// Synthetic: a grid of GEMMs whose time is m·n/10⁶ ms, some points multiplied.
+    fn grid(factor: impl Fn(i64, i64) -> f64, order: impl Fn(&mut Vec<String>)) -> Table {
+        let mut rows = Vec::new();
+        for m in [256, 512, 1024, 2048] {
+            for n in [1024, 2048, 4096] {
+                let time = (m * n) as f64 / 1e6 * factor(m, n);
+                rows.push(format!("bfloat16,{m},{n},64,{time}"));
+            }
+        }
+        order(&mut rows);
+        let text = format!("gemm_dtype,m,n,k,latency\n{}\n", rows.join("\n"));
+        Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap()
+    }
+
+    fn found(table: &Table) -> Vec<Outlier> {
+        let specs = Specs::embedded().unwrap();
+        let Some(Column::Float { values, .. }) = table.column("latency") else { panic!() };
+        let latency = Vals::Rows(values.into());
+        outliers(table, &specs.tables["gemm_perf"], &latency, |_| true, 1.5)
+    }
+
+    #[test]
+    fn a_point_stands_out_along_every_axis_or_not_at_all() {
+        let spike = found(&grid(|m, n| if (m, n) == (512, 2048) { 30.0 } else { 1.0 }, |_| {}));
+        assert_eq!(spike.len(), 1);
+        // m tells 30 / 2 and n 30 / 2; k has one value and tells nothing.
+        assert_eq!((spike[0].row, spike[0].ratio, spike[0].axes), (4, 15.0, 0b011));
+        let kernel = found(&grid(|m, _| if m == 512 { 30.0 } else { 1.0 }, |_| {}));
+        assert!(kernel.is_empty(), "a kernel is slow at one m: {kernel:?}");
+    }
+
+    #[test]
+    fn the_order_of_rows_does_not_matter() {
+        let factor = |m, n| if (m, n) == (1024, 2048) { 0.01 } else { 1.0 };
+        let (a, b) = (grid(factor, |_| {}), grid(factor, |rows| rows.reverse()));
+        let (a, b) = (found(&a), found(&b));
+        assert_eq!((a.len(), b.len()), (1, 1));
+        assert_eq!((a[0].row, b[0].row), (7, 11 - 7));
+        assert!(!a[0].spike() && a[0].ratio == b[0].ratio);
+    }
+
+    #[test]
+    fn ends_tell_what_growth_allows() {
+        let ends = |m, n| match (m, n) {
+            (256, 1024) => 40.0,  // slower than what follows: a spike
+            (2048, 4096) => 0.01, // faster than what came before: a drop
+            (2048, 1024) => 40.0, // slower than growth in proportion: a spike
+            _ => 1.0,
+        };
+        let found = found(&grid(ends, |_| {}));
+        let rows: Vec<(u32, bool, u8)> = found.iter().map(|o| (o.row, o.spike(), o.axes)).collect();
+        assert_eq!(rows, [(0, true, 0b11), (9, true, 0b11), (11, false, 0b11)]);
+    }
+
+    #[test]
+    fn a_level_between_two_slow_points_is_no_drop() {
+        let slow = |m, _| if m == 512 || m == 2048 { 40.0 } else { 1.0 };
+        assert!(found(&grid(slow, |_| {})).iter().all(Outlier::spike));
+    }
+}

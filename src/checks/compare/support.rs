@@ -1,0 +1,247 @@
+//! A support matrix that says what the data does not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+use pep440_rs::Version;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::base::expr::{Expr, ExprError};
+use crate::base::words::{names, plural};
+use crate::checks::CrossContext;
+use crate::checks::rule::Rule;
+use crate::database::catalog::{Place, SystemFile, TableFile};
+use crate::database::support::{Claim, Matrix};
+use crate::findings::Finding;
+use crate::specs::Machine;
+
+/// Contradictions that a sentence tells; all are among the evidence.
+const SHOWN: usize = 10;
+
+/// Tables without which an architecture cannot be planned from measured rows.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Needs {
+    needs: Vec<Need>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Need {
+    /// The architectures it is for; all where there are none.
+    #[serde(default)]
+    architectures: Vec<String>,
+    /// An expression over table names.
+    tables: Expr,
+}
+
+/// A version of a backend.
+type Release<'a> = (&'a str, &'a str);
+
+/// A contradiction, and the lines or versions that it is made of.
+struct Told {
+    message: String,
+    parts: Vec<String>,
+}
+
+/// A system whose matrix is held against its data.
+struct Case<'a> {
+    at: &'a CrossContext<'a>,
+    system: &'a SystemFile,
+    matrix: &'a Matrix,
+    /// Versions of backends of which there are tables or declared reuse.
+    there: BTreeSet<Release<'a>>,
+}
+
+impl Needs {
+    /// One finding for each matrix that its system's data contradicts.
+    pub fn check(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Vec<Finding>, ExprError> {
+        let mut found = Vec::new();
+        for (name, (entry, matrix)) in at.support {
+            let Some(system) = at.catalog.systems.get(name).filter(|_| whole(at, name)) else {
+                continue;
+            };
+            let on =
+                |message: String| Finding::on_path(&rule.id, rule.severity, &entry.path, message);
+            match matrix {
+                Err(why) => found.push(on(format!("cannot be read: {why}"))),
+                Ok(matrix) => {
+                    let case = Case::new(at, system, matrix);
+                    let mut told = case.without_data();
+                    told.extend(self.without_tables(&case)?);
+                    told.extend(case.without_entry());
+                    if !told.is_empty() {
+                        let said: Vec<&str> = told.iter().map(|t| t.message.as_str()).collect();
+                        let parts = told.iter().flat_map(|t| &t.parts);
+                        let mut message = said[..said.len().min(SHOWN)].join("; ");
+                        if said.len() > SHOWN {
+                            message += &format!("; {} more", said.len() - SHOWN);
+                        }
+                        let finding = on(message).parts(parts);
+                        found.push(finding.evidence("contradictions", said));
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// What passes from silicon although the tables for it are not served.
+    fn without_tables(&self, case: &Case<'_>) -> Result<Vec<Told>, ExprError> {
+        // What is looked up depends on the architecture alone, and a matrix has many models of one.
+        let mut models: BTreeMap<(Release<'_>, &str), BTreeSet<&str>> = BTreeMap::new();
+        for claim in case.silicon().filter(|c| case.there.contains(&release(c))) {
+            let of = (release(claim), claim.architecture.as_str());
+            models.entry(of).or_default().insert(&claim.model);
+        }
+        let mut lacks: BTreeMap<(Release<'_>, String), BTreeSet<&str>> = BTreeMap::new();
+        for ((release, architecture), models) in models {
+            let serves = |table: &str| {
+                let known = case.at.specs.tables.contains_key(table);
+                known.then(|| case.serves(release, table))
+            };
+            let system = case.system.system.as_ref().ok();
+            let here = Machine { system, backend: release.0, serves: &serves };
+            for need in self.needs.iter().filter(|n| n.concerns(architecture)) {
+                if !need.tables.mask(&here)?.get(0) {
+                    let tables = need.tables.columns().into_iter();
+                    let lacking: BTreeSet<&str> =
+                        tables.filter(|t| !case.serves(release, t)).collect();
+                    let lacking = lacking.into_iter().collect::<Vec<_>>().join(", ");
+                    lacks.entry((release, lacking)).or_default().extend(&models);
+                }
+            }
+        }
+        let told = |(of, models): (&(Release<'_>, String), &BTreeSet<&str>)| {
+            let ((backend, version), tables) = of;
+            let part = |model: &&str| format!("{backend} {version} {model} without {tables}");
+            let named = names(models.iter().copied());
+            Told {
+                message: format!(
+                    "PASS from silicon at {backend} {version} of {named}, without {tables}"
+                ),
+                parts: models.iter().map(part).collect(),
+            }
+        };
+        Ok(lacks.iter().map(told).collect())
+    }
+}
+
+impl Need {
+    fn concerns(&self, architecture: &str) -> bool {
+        self.architectures.is_empty() || self.architectures.iter().any(|a| a == architecture)
+    }
+}
+
+/// Whether all of a system is judged: of a part nothing can be said to be missing.
+fn whole(at: &CrossContext<'_>, system: &str) -> bool {
+    match at.brings {
+        Some(brings) => brings.backends.iter().any(|(s, _)| s == system),
+        None => {
+            let mut tables =
+                at.catalog.tables.iter().filter(|t| t.place.system == system).peekable();
+            tables.peek().is_some() && tables.all(|t| at.judged(t))
+        }
+    }
+}
+
+fn release(claim: &Claim) -> Release<'_> {
+    (&claim.backend, &claim.version)
+}
+
+impl<'a> Case<'a> {
+    fn new(at: &'a CrossContext<'a>, system: &'a SystemFile, matrix: &'a Matrix) -> Self {
+        let dirs = at.catalog.dirs.values();
+        // A version that declares reuse alone is there: its loader reads its donors.
+        let there = dirs
+            .filter(|d| d.place.system == system.name)
+            .filter(|d| !d.tables.is_empty() || d.reuse.is_some());
+        let there = there.map(|d| (d.place.backend.as_str(), d.place.version.as_str())).collect();
+        Self { at, system, matrix, there }
+    }
+
+    fn silicon(&self) -> impl Iterator<Item = &'a Claim> {
+        self.matrix.claims.iter().filter(|c| c.silicon)
+    }
+
+    /// What passes from silicon at versions of which there is nothing.
+    fn without_data(&self) -> Vec<Told> {
+        let mut absent: BTreeMap<Release<'_>, usize> = BTreeMap::new();
+        for claim in self.silicon().filter(|c| !self.there.contains(&release(c))) {
+            *absent.entry(release(claim)).or_default() += 1;
+        }
+        let told = |((backend, version), lines): (&Release<'_>, &usize)| {
+            let lines = plural(*lines, "line");
+            Told {
+                message: format!(
+                    "PASS from silicon in {lines} at {backend} {version}, of which there is no data"
+                ),
+                parts: vec![format!("{backend} {version} without data")],
+            }
+        };
+        absent.iter().map(told).collect()
+    }
+
+    /// Versions that have tables and stand in no line. A matrix may begin with a later version than
+    /// the data does, so what is older than all that it lists is no gap; and a library's versions, NCCL's
+    /// for one, are never in it.
+    fn without_entry(&self) -> Vec<Told> {
+        let mut listed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for claim in &self.matrix.claims {
+            listed.entry(&claim.backend).or_default().insert(&claim.version);
+        }
+        let tables = self.at.catalog.tables.iter().filter(|t| t.place.system == self.system.name);
+        let with_tables: BTreeSet<Release<'_>> =
+            tables.map(|t| (t.place.backend.as_str(), t.place.version.as_str())).collect();
+        let missing = |(backend, version): &&Release<'_>| match listed.get(backend) {
+            None => !self.is_library(backend),
+            Some(versions) if versions.contains(version) => false,
+            Some(versions) => {
+                let oldest = versions.iter().filter_map(|v| Version::from_str(v).ok()).min();
+                Version::from_str(version).is_ok_and(|v| oldest.is_some_and(|oldest| v > oldest))
+            }
+        };
+        let mut gaps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (backend, version) in with_tables.iter().filter(missing) {
+            gaps.entry(backend).or_default().push(version);
+        }
+        let told = |(backend, versions): (&&str, &Vec<&str>)| Told {
+            message: format!(
+                "no line for {backend} {}, of which there is data",
+                names(versions.iter().copied())
+            ),
+            parts: versions.iter().map(|v| format!("{backend} {v} without a line")).collect(),
+        };
+        gaps.iter().map(told).collect()
+    }
+
+    /// Whether a backend is a library whose version some system's YAML names.
+    fn is_library(&self, backend: &str) -> bool {
+        let field = format!("misc.{backend}_version");
+        let mut systems = self.at.catalog.systems.values().filter_map(|s| s.system.as_ref().ok());
+        systems.any(|s| s.texts.contains_key(&field) || s.figure(&field).is_some())
+    }
+
+    /// Whether the loader finds rows of a table for a version: of its own backend, or of one that
+    /// lends them.
+    fn serves(&self, (backend, version): Release<'_>, table: &str) -> bool {
+        let shared = self.at.specs.tables.get(table).is_none_or(|s| s.shared);
+        let place = Place {
+            system: self.system.name.clone(),
+            family: None,
+            backend: backend.to_owned(),
+            version: version.to_owned(),
+        };
+        // Without a manifest that can be read, nothing says what is not lent.
+        let lends = |from: &str| self.at.sharing.is_none_or(|s| s.lends(table, from, backend));
+        let lent = |file: &TableFile| {
+            file.table == table
+                && file.place.system == self.system.name
+                && file.place.backend != backend
+                && lends(&file.place.backend)
+        };
+        self.at.shelf.sources(&place, table, shared).files().next().is_some()
+            || shared && self.at.catalog.tables.iter().any(lent)
+    }
+}

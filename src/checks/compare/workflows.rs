@@ -1,0 +1,204 @@
+//! Default models that the newest version of a backend cannot plan with what its loader serves.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use pep440_rs::Version;
+
+use crate::base::words::{names, plural};
+use crate::checks::CrossContext;
+use crate::checks::rule::Rule;
+use crate::database::catalog::{Place, TableFile};
+use crate::findings::Finding;
+use crate::specs::system::System;
+use crate::specs::{Machine, Model, Need, Shape};
+
+/// A backend of a system at its newest version.
+struct Newest<'a> {
+    at: &'a CrossContext<'a>,
+    /// Place of one of its tables.
+    place: &'a Place,
+    system: &'a System,
+}
+
+/// Rows that a model looks up and nothing serves: the first of each alternative.
+type Lack<'a> = Vec<&'a Shape>;
+
+/// One finding for the newest version of each backend that cannot plan some model.
+pub fn check(rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
+    newest(at).iter().filter_map(|newest| newest.check(rule)).collect()
+}
+
+/// The newest version of each backend of each system that holds tables, where all of it is judged:
+/// of a part nothing can be said to be missing.
+fn newest<'a>(at: &'a CrossContext<'a>) -> Vec<Newest<'a>> {
+    let mut found: BTreeMap<(&str, &str), (Version, Vec<&TableFile>)> = BTreeMap::new();
+    for file in &at.catalog.tables {
+        let Ok(version) = Version::from_str(&file.place.version) else { continue };
+        let slot = found.entry((&file.place.system, &file.place.backend));
+        let (known, files) = slot.or_insert_with(|| (version.clone(), Vec::new()));
+        if version > *known {
+            (*known, *files) = (version, vec![file]);
+        } else if version == *known {
+            files.push(file);
+        }
+    }
+    let newest = |files: Vec<&'a TableFile>| {
+        let place = &files.first()?.place;
+        let system = at.catalog.systems.get(&place.system)?.system.as_ref().ok()?;
+        let whole = match at.brings {
+            None => files.iter().all(|f| at.judged(f)),
+            // A pull request touches a backend by one of its tables, gone ones too.
+            Some(brings) => {
+                brings.backends.contains(&(place.system.clone(), place.backend.clone()))
+            }
+        };
+        whole.then_some(Newest { at, place, system })
+    };
+    found.into_values().filter_map(|(_, files)| newest(files)).collect()
+}
+
+impl<'a> Newest<'a> {
+    fn check(&self, rule: &Rule) -> Option<Finding> {
+        let serves = |table: &str| {
+            let known = self.at.specs.tables.contains_key(table);
+            known.then(|| self.sources(table).next().is_some())
+        };
+        let backend = &self.place.backend;
+        let here = Machine { system: Some(self.system), backend, serves: &serves };
+        let is_for =
+            |m: &&(&String, &Model)| here.is(m.1.when.as_ref()) && here.is(Some(&m.1.claims));
+        let models: Vec<_> = self.at.specs.workflows.models.iter().collect();
+        let judged: Vec<(&String, Vec<Lack<'_>>)> = models
+            .iter()
+            .filter(is_for)
+            .map(|(name, model)| (*name, self.lacks(model, &here)))
+            .collect();
+        // What one model lacks first, others often do, too.
+        let mut firsts: Vec<(&Lack<'_>, String, Vec<&str>)> = Vec::new();
+        for (name, lacks) in &judged {
+            let Some(first) = lacks.first() else { continue };
+            let said = self::said(first);
+            match firsts.iter_mut().find(|(_, known, _)| *known == said) {
+                Some((_, _, models)) => models.push(name),
+                None => firsts.push((first, said, vec![name])),
+            }
+        }
+        if firsts.is_empty() {
+            return None;
+        }
+        let told: Vec<String> = firsts
+            .iter()
+            .map(|(lack, said, models)| {
+                let elsewhere = self.elsewhere(lack);
+                format!("{} for want of {said}{elsewhere}", names(models.iter().copied()))
+            })
+            .collect();
+        let short: usize = firsts.iter().map(|(.., models)| models.len()).sum();
+        let message = format!(
+            "{short} of {} cannot be planned in full: {}",
+            plural(judged.len(), "default model"),
+            told.join("; ")
+        );
+        let all: BTreeMap<&str, Vec<String>> = judged
+            .iter()
+            .filter(|(_, lacks)| !lacks.is_empty())
+            .map(|(name, lacks)| (name.as_str(), lacks.iter().map(|l| said(l)).collect()))
+            .collect();
+        let (place, path) = self.home();
+        let finding = Finding::on_path(&rule.id, rule.severity, &path, message);
+        let parts =
+            all.iter().flat_map(|(model, lacks)| lacks.iter().map(move |l| format!("{model} {l}")));
+        Some(finding.at(&place).parts(parts).evidence("lacks", serde_json::json!(all)))
+    }
+
+    /// The needs of a model that are not met.
+    fn lacks<'m>(&self, model: &'m Model, here: &Machine<'_>) -> Vec<Lack<'m>> {
+        let needs = model.needs.iter().filter(|n| here.is(n.when.as_ref()));
+        let lack = |need: &'m Need| {
+            let ways = need.any.iter().filter(|a| here.is(a.when.as_ref()));
+            // One way that lacks nothing will do.
+            ways.map(|way| way.shapes.iter().find(|s| !self.served(s)))
+                .collect::<Option<Lack<'_>>>()
+        };
+        needs.filter_map(lack).filter(|lack| !lack.is_empty()).collect()
+    }
+
+    /// Whether some table that the loader reads has such rows; what was not read is not missing.
+    fn served(&self, shape: &Shape) -> bool {
+        let holds = |file: &TableFile| self.holds(file, shape).unwrap_or(true);
+        match &shape.from {
+            Some((backend, field)) => {
+                let version = text(self.system, field);
+                let there = |t: &&TableFile| {
+                    t.place.backend == *backend && Some(&t.place.version) == version.as_ref()
+                };
+                self.tables(&shape.table).filter(there).any(holds)
+            }
+            None => self.sources(&shape.table).any(holds),
+        }
+    }
+
+    /// Whether a table has such rows; none where it was not read.
+    fn holds(&self, file: &TableFile, shape: &Shape) -> Option<bool> {
+        let held = self.at.sketches.held.get(&file.entry.path)?;
+        Some(held.get(shape.predicate).copied().unwrap_or(false))
+    }
+
+    /// Tables of that name on the system.
+    fn tables<'t>(&'t self, table: &'t str) -> impl Iterator<Item = &'t TableFile> {
+        let here = move |t: &&TableFile| t.place.system == self.place.system && t.table == table;
+        self.at.catalog.tables.iter().filter(here)
+    }
+
+    /// What the loader reads for a table: the version's own, declared donors, earlier versions.
+    fn sources(&self, table: &str) -> impl Iterator<Item = &'a TableFile> + use<'a> {
+        let shared = self.at.specs.tables.get(table).is_none_or(|s| s.shared);
+        self.at.shelf.sources(self.place, table, shared).files()
+    }
+
+    fn is_alike(&self, place: &Place) -> bool {
+        (&place.system, &place.backend) == (&self.place.system, &self.place.backend)
+    }
+
+    /// Says where rows are that the loader does not take from there.
+    fn elsewhere(&self, lack: &Lack<'_>) -> String {
+        let [shape] = lack[..] else { return String::new() };
+        let has = |t: &&TableFile| {
+            self.is_alike(&t.place) && self.holds(t, shape).is_some_and(|holds| holds)
+        };
+        let mut versions: Vec<(Option<Version>, &str)> = self
+            .tables(&shape.table)
+            .filter(has)
+            .map(|t| t.place.version.as_str())
+            .map(|v| (Version::from_str(v).ok(), v))
+            .collect();
+        versions.sort();
+        match versions.last() {
+            Some((_, newest)) => {
+                format!(" ({newest} has it, but versions do not share that table)")
+            }
+            None => String::new(),
+        }
+    }
+
+    /// The version, wherever its families lie.
+    fn home(&self) -> (Place, String) {
+        let data = self.at.catalog.systems.get(&self.place.system).map_or("", |s| &s.data_dir);
+        let parts = [data, &self.place.backend, &self.place.version];
+        let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+        (Place { family: None, ..self.place.clone() }, parts.join("/"))
+    }
+}
+
+/// `a table (a kind of row)`, or what is missing of each alternative.
+fn said(lack: &Lack<'_>) -> String {
+    let each = lack.iter().map(|s| format!("{} ({})", s.table, s.name));
+    each.collect::<Vec<_>>().join(" or ")
+}
+
+/// A field of a system as it names a directory.
+fn text(system: &System, field: &str) -> Option<String> {
+    let figure = || system.figure(field).map(|f| f.to_string());
+    system.texts.get(field).cloned().or_else(figure)
+}

@@ -1,0 +1,114 @@
+//! Columns against the table's spec.
+
+use crate::checks::RowContext;
+use crate::database::table::Column;
+use crate::findings::{EXAMPLES, Finding, Severity};
+use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, measured_unit};
+
+/// Columns that the message tells; the evidence has all.
+const SHOWN: usize = 30;
+
+/// One finding with all that is wrong with the columns, as bad as the worst of it.
+pub fn check(rows: &RowContext<'_>) -> Option<Finding> {
+    let spec = rows.at.spec;
+    if spec.inferred {
+        let text = |(name, column): &(&str, &Column)| {
+            measured_unit(name).is_some() && matches!(column, Column::Text { .. })
+        };
+        let broken: Vec<&str> = rows.table.columns().filter(text).map(|(name, _)| name).collect();
+        if !broken.is_empty() {
+            let message = format!("{} is text, not a measurement", broken.join(", "));
+            return Some(rows.finding(message).parts(broken));
+        }
+        let key: Vec<&str> = spec.key.iter().map(|k| k.name.as_str()).collect();
+        let message = format!(
+            "no spec knows {}; judged by one inferred from its columns, with the key {}",
+            spec.name,
+            key.join(", ")
+        );
+        return Some(rows.finding_as(Severity::Info, message));
+    }
+    let mut errors = Vec::new();
+    let mut warnings = Vec::new();
+    for column in &spec.columns {
+        let needed = spec.reads(&column.name) || matches!(column.kind, ColumnKind::Measure(_));
+        let list = if needed && !column.optional { &mut errors } else { &mut warnings };
+        match rows.table.column(&column.name) {
+            None if column.optional => {}
+            None => list.push(format!("{} is missing", column.name)),
+            Some(found) if !fits(column, found) => {
+                let wanted = kind_name(column.kind);
+                let list = if needed { &mut errors } else { &mut warnings };
+                list.push(format!("{} is {}, not {wanted}", column.name, found.kind_name()));
+            }
+            Some(_) => {}
+        }
+    }
+    for name in IDENTITY {
+        let optional = spec.column(name).is_some_and(|c| c.optional);
+        let list = if spec.reads(name) && !optional { &mut errors } else { &mut warnings };
+        match rows.table.column(name) {
+            None => list.push(format!("{name} is missing")),
+            Some(Column::Text { .. }) => {}
+            // A column that no row fills is as good as missing; another type is no identity at all.
+            Some(Column::Other(null)) if null == "null" => {
+                list.push(format!("{name} is null in all rows"))
+            }
+            Some(found) => errors.push(format!("{name} is {}, not text", found.kind_name())),
+        }
+    }
+    for (name, _) in rows.table.columns() {
+        if spec.column(name).is_none() && !IDENTITY.contains(&name) {
+            warnings.push(format!("{name} is unknown"));
+        }
+    }
+    if errors.is_empty() && warnings.is_empty() {
+        return None;
+    }
+    let least = if errors.is_empty() { Severity::Warning } else { Severity::Error };
+    let severity = rows.rule.severity.at_most(least);
+    let all: Vec<String> = errors.into_iter().chain(warnings).collect();
+    let mut message = format!("columns are not those of {}: ", spec.name);
+    message += &all.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if all.len() > SHOWN {
+        message += &format!(" and {} more", all.len() - SHOWN);
+    }
+    // A cell of text makes a text column of a size or a time; show the cells.
+    let cell = |c: &ColumnSpec| match (c.kind, rows.table.column(&c.name)) {
+        (ColumnKind::Text, _) => None,
+        (_, Some(Column::Text { codes, dict, .. })) => {
+            let text =
+                |i: &usize| dict.get(codes[*i] as usize).is_some_and(|t| t.parse::<f64>().is_err());
+            Some((c.name.clone(), (0..codes.len()).filter(text).take(EXAMPLES).collect::<Vec<_>>()))
+        }
+        _ => None,
+    };
+    let shown = spec.columns.iter().find_map(cell);
+    let examples = shown.map(|(name, cells)| rows.examples(&cells, &[&name])).unwrap_or_default();
+    let finding = rows.finding_as(severity, message).rows(rows.table.rows).examples(examples);
+    Some(finding.parts(&all).evidence("columns", all))
+}
+
+fn fits(spec: &ColumnSpec, found: &Column) -> bool {
+    match (spec.kind, found) {
+        (ColumnKind::Int, Column::Int { .. })
+        | (ColumnKind::Bool, Column::Bool { .. })
+        | (ColumnKind::Text, Column::Text { .. })
+        | (
+            ColumnKind::Number | ColumnKind::Measure(_),
+            Column::Int { .. } | Column::Float { .. },
+        ) => true,
+        // An optional column that no row fills has no type.
+        (_, Column::Other(name)) => spec.optional && name == "null",
+        _ => false,
+    }
+}
+
+fn kind_name(kind: ColumnKind) -> &'static str {
+    match kind {
+        ColumnKind::Text => "text",
+        ColumnKind::Int => "int",
+        ColumnKind::Bool => "bool",
+        ColumnKind::Number | ColumnKind::Measure(_) => "number",
+    }
+}

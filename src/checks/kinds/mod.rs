@@ -1,0 +1,15 @@
+//! Kinds of check that judge a table, a sidecar or a system by itself.
+
+pub mod bounds;
+pub mod decoding;
+pub mod duplicates;
+pub mod header;
+pub mod identity;
+pub mod placement;
+pub mod power;
+pub mod reuse;
+pub mod sidecars;
+pub mod synthetic;
+pub mod systems;
+pub mod traces;
+pub mod values;

@@ -1,0 +1,198 @@
+//! Rows that no machine measured: on the line between their neighbours, one value over and over,
+//! typed with fewer digits than the rest.
+
+mod digits;
+mod line;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use self::digits::{Digits, is_whole, usual_digits};
+use self::line::Line;
+use crate::base::words::plural;
+use crate::checks::RowContext;
+use crate::database::table::{Column, Keys};
+use crate::findings::{EXAMPLES, Finding, Half};
+
+/// What gives made-up rows away.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Signs {
+    /// Rows one after the other, of different keys, that honest files never hold of one value.
+    repeated: usize,
+    /// Rows one after the other that honest files never hold with fewer digits than the others.
+    rounded: usize,
+    /// Decimals that such rows lack.
+    decimals: i32,
+    /// Points between their neighbours.
+    line: Line,
+}
+
+/// Says what some rows of a sign show.
+type Say = Box<dyn Fn(&[usize]) -> String>;
+
+/// A sign, with the rows that show it.
+struct Sign {
+    say: Say,
+    rows: Vec<usize>,
+}
+
+/// Numbers of three digits are below it, by their last digit.
+const MOST_DIGITS: f64 = 999.5;
+
+/// Decimals that typed numbers have at most, where the measured ones have them all.
+const NANOSECONDS: i32 = 6;
+
+impl Signs {
+    /// One finding for each half of the table, with all its signs.
+    pub fn check(&self, rows: &RowContext<'_>) -> Vec<Finding> {
+        let measured = rows.at.spec.measures().next().map(|(name, _)| name);
+        let Some((name, keys)) = measured.zip(rows.at.keys) else { return Vec::new() };
+        let Some(Column::Float { values, .. }) = rows.table.column(name) else {
+            return Vec::new();
+        };
+        let digits = usual_digits(values);
+        let mut signs: Vec<Sign> = Vec::new();
+        signs.extend(self.repeated(values, keys));
+        signs.extend(self.rounded(values, digits));
+        signs.extend(self.line.check(rows, keys, values, digits));
+        let all: BTreeSet<usize> = signs.iter().flat_map(|s| s.rows.iter().copied()).collect();
+        let half = |half: Half<'_>| {
+            let here = |sign: &Sign| {
+                let rows = half.of(&sign.rows);
+                (!rows.is_empty()).then(|| ((sign.say)(&rows), rows))
+            };
+            let signs: Vec<(String, Vec<usize>)> = signs.iter().filter_map(here).collect();
+            let found: BTreeSet<usize> =
+                signs.iter().flat_map(|(_, r)| r.iter().copied()).collect();
+            let said: Vec<&str> = signs.iter().map(|(say, _)| say.as_str()).collect();
+            // A few rows of every sign.
+            let each = EXAMPLES.div_ceil(signs.len().max(1));
+            let mut shown: Vec<usize> =
+                signs.iter().flat_map(|(_, rows)| rows.iter().copied().take(each)).collect();
+            shown.truncate(EXAMPLES);
+            let examples = rows.examples(&shown, &[name, "kernel_source"]);
+            let finding = rows.finding(said.join("; ")).rows(found.len()).examples(examples);
+            (!found.is_empty()).then(|| finding.half(&half, all.len()))
+        };
+        rows.halves().filter_map(half).collect()
+    }
+
+    /// Runs of one value at different keys.
+    fn repeated(&self, values: &[f64], keys: &Keys<'_>) -> Option<Sign> {
+        let same = |a: usize, b: usize| values[a] == values[b] && values[a] > 0.0;
+        let mut found = runs(values.len(), self.repeated, same);
+        // A row that is there again is duplicate-key's to tell.
+        let different = |run: &Range<usize>| {
+            let keys: BTreeSet<u64> = keys.hashes()[run.clone()].iter().copied().collect();
+            keys.len()
+        };
+        found.retain(|run| different(run) >= self.repeated);
+        // Two runs may touch, so the longest is told of what repeats its own value.
+        let value: BTreeMap<usize, f64> =
+            found.iter().flat_map(|run| run.clone().map(|row| (row, values[row]))).collect();
+        let rows: Vec<usize> = found.into_iter().flatten().collect();
+        let say = move |rows: &[usize]| {
+            let same = |a: &usize, b: &usize| b - a == 1 && value[a] == value[b];
+            let runs = rows.chunk_by(same);
+            let longest = runs.max_by_key(|r| (r.len(), Reverse(r[0]))).unwrap_or(&[0]);
+            format!(
+                "{} at different keys repeat one value, up to {} in a row ({} from row {})",
+                plural(rows.len(), "row"),
+                longest.len(),
+                value.get(&longest[0]).copied().unwrap_or(f64::NAN),
+                longest[0]
+            )
+        };
+        (!rows.is_empty()).then(|| Sign { say: Box::new(say), rows })
+    }
+
+    /// Runs of values with fewer digits than the table's others.
+    fn rounded(&self, values: &[f64], digits: Digits) -> Option<Sign> {
+        let least = match digits {
+            Digits::Decimals(decimals) => decimals - self.decimals,
+            Digits::All => NANOSECONDS,
+        };
+        if least < 0 {
+            return None;
+        }
+        let scale = 10f64.powi(least);
+        let round = |row: usize| {
+            let value = values[row];
+            let typed = || match (digits, self::digits::digits(value)) {
+                // Some writers give every value so many digits, and few decimals to large ones.
+                (Digits::Decimals(_), Digits::Decimals(d)) => value * 10f64.powi(d) < MOST_DIGITS,
+                _ => true,
+            };
+            value > 0.0 && is_whole(value * scale) && typed()
+        };
+        let found = runs(values.len(), self.rounded, |a, b| round(a) && round(b));
+        let rows: Vec<usize> = found.into_iter().flatten().collect();
+        let others = match digits {
+            Digits::Decimals(d) => d.to_string(),
+            Digits::All => "all".to_owned(),
+        };
+        let say = move |rows: &[usize]| {
+            let longest = longest(rows);
+            format!(
+                "{} have {least} decimals at most where the others have {others}, up to {} in a row (from row {})",
+                plural(rows.len(), "row"),
+                longest.len(),
+                longest.start
+            )
+        };
+        (!rows.is_empty()).then(|| Sign { say: Box::new(say), rows })
+    }
+}
+
+/// The longest stretch of rows one after the other, of rows in their order.
+fn longest(rows: &[usize]) -> Range<usize> {
+    let runs = rows.chunk_by(|a, b| b - a == 1).map(|run| run[0]..run[run.len() - 1] + 1);
+    runs.max_by_key(|run| (run.len(), Reverse(run.start))).unwrap_or(0..0)
+}
+
+/// Stretches of `least` rows and more that belong together, by `alike` of two of its rows.
+fn runs(rows: usize, least: usize, alike: impl Fn(usize, usize) -> bool) -> Vec<Range<usize>> {
+    // A long stretch holds two rows of every `step`-th, so most rows need no look.
+    let step = (least / 2).max(1);
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut row = 0;
+    while row + step < rows {
+        if !alike(row, row + step) {
+            row += step;
+            continue;
+        }
+        let first = found.last().map_or(0, |run| run.end);
+        let start = (first..row).rev().take_while(|r| alike(*r, row)).last().unwrap_or(row);
+        let end = (row + 1..rows).find(|r| !alike(*r, row)).unwrap_or(rows);
+        if end - start >= least {
+            found.push(start..end);
+        }
+        row = end.next_multiple_of(step).max(row + step);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_found_whole_wherever_they_start() {
+        for start in 0..20 {
+            for len in [15, 16, 17, 40] {
+                let is_in = |r: usize| (start..start + len).contains(&r);
+                let found = runs(100, 16, |a, b| is_in(a) && is_in(b));
+                let want: Vec<Range<usize>> =
+                    (len >= 16).then_some(start..start + len).into_iter().collect();
+                assert_eq!(found, want, "{len} rows from {start}");
+            }
+        }
+        assert_eq!(runs(40, 16, |a, b| (a < 20) == (b < 20)), [0..20, 20..40]);
+        assert!(runs(0, 16, |_, _| true).is_empty());
+    }
+}

@@ -1,0 +1,145 @@
+//! A rule, one YAML file that holds its whole life, and the rules of a run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::base::error::{Error, Result, unknown};
+use crate::checks::Check;
+use crate::findings::Severity;
+use crate::specs::Library;
+
+/// What is looked for, why it matters, what to do, and how it is checked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Kebab-case, the file's stem; part of the contract.
+    pub id: String,
+    /// The severity of its findings, unless the check says another.
+    pub severity: Severity,
+    /// One line for lists.
+    pub summary: String,
+    /// What it looks for.
+    pub what: String,
+    /// Why that matters.
+    pub why: String,
+    /// What to do instead.
+    pub instead: String,
+    /// The check that finds it, with its parameters.
+    pub check: Check,
+    /// A tree in which it fires.
+    pub bad: Example,
+    /// A tree in which it does not.
+    pub good: Example,
+}
+
+/// A small tree of files, synthetic, that a rule is tried on.
+///
+/// Paths are relative to the tree's top. A system YAML that is not given is taken from the
+/// embedded facts.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Example {
+    /// Contents by path.
+    pub files: BTreeMap<String, String>,
+    /// Rows the finding must count, where the rule counts rows.
+    #[serde(default)]
+    pub rows: Option<u64>,
+}
+
+/// All rules, by id.
+#[derive(Debug, Default)]
+pub struct Rules(BTreeMap<String, Arc<Rule>>);
+
+impl Rules {
+    /// Folders of a [`Library`] that some room reads; a file elsewhere is a misspelt folder.
+    const FOLDERS: [&str; 7] = [
+        "rules",
+        "rules/models",
+        "rules/tables",
+        "rules/plans",
+        "rules/traces",
+        "systems",
+        "charts",
+    ];
+    /// Files in `rules/` that are not rules.
+    const OTHERS: [&str; 6] = ["dtypes", "faults", "limits", "noise", "recipes", "workflows"];
+
+    /// Reads the rules among the files; one of the same id is replaced.
+    ///
+    /// # Errors
+    ///
+    /// At the first file that is not a rule, lies where nothing is read from, or whose id is not its name.
+    pub fn read(library: &Library) -> Result<Self> {
+        if let Some(file) = library.unread(&Self::FOLDERS).next() {
+            return Err(file.malformed("no file is read from this folder"));
+        }
+        let mut rules = BTreeMap::new();
+        for file in library.folder("rules").filter(|f| !Self::OTHERS.contains(&f.stem())) {
+            let rule: Rule = file.parse()?;
+            if rule.id != file.stem() {
+                let why = format!("its id is {}, its file is {}", rule.id, file.stem());
+                return Err(file.malformed(&why));
+            }
+            rules.insert(rule.id.clone(), Arc::new(rule));
+        }
+        Ok(Self(rules))
+    }
+
+    /// Every rule, by id.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        self.0.values()
+    }
+
+    /// Their ids, sorted.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Whether there is a rule of that id.
+    pub fn contains(&self, id: &str) -> bool {
+        self.0.contains_key(id)
+    }
+
+    /// The rule of that id.
+    ///
+    /// # Errors
+    ///
+    /// When there is none; the hint names the nearest.
+    pub fn get(&self, id: &str) -> Result<&Arc<Rule>> {
+        self.0.get(id).ok_or_else(|| unknown("rule", id, self.ids()))
+    }
+
+    /// The rules to run: all whose checks `runs` accepts, or `only` some, without those to `skip`.
+    ///
+    /// # Errors
+    ///
+    /// When a name is not a rule's, or no rule is left.
+    pub fn choose(
+        &self,
+        only: &[String],
+        skip: &[String],
+        runs: &dyn Fn(&Check) -> bool,
+    ) -> Result<Vec<Arc<Rule>>> {
+        for name in only.iter().chain(skip) {
+            self.get(name)?;
+        }
+        let is_chosen = |rule: &&Arc<Rule>| {
+            (only.is_empty() || only.contains(&rule.id)) && !skip.contains(&rule.id)
+        };
+        let chosen: Vec<_> = self.all().filter(is_chosen).collect();
+        let rules: Vec<_> =
+            chosen.iter().filter(|r| runs(&r.check)).map(|r| (*r).clone()).collect();
+        if rules.is_empty() {
+            let hint = if chosen.is_empty() {
+                "--skip leaves out what --only asks for"
+            } else {
+                "rules on traces run with --traces DIR, and no others do"
+            };
+            return Err(Error::new("no rule is left to run", hint));
+        }
+        Ok(rules)
+    }
+}

@@ -1,0 +1,125 @@
+//! What a run goes by beside the data: rules with their overlays, waivers, a baseline.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::base::dates::today;
+use crate::base::error::{Error, Result};
+use crate::checks::rule::{Rule, Rules};
+use crate::database::source::Source;
+use crate::findings::Sink;
+use crate::findings::baseline::Baseline;
+use crate::findings::waiver::{Applied, Waivers};
+use crate::specs::{Library, Specs};
+
+/// What a run goes by beside the data.
+pub struct Settings {
+    /// What is known of tables and systems, overlays included.
+    pub specs: Specs,
+    /// The rules, overlays included.
+    pub rules: Rules,
+    /// Signed exceptions.
+    pub waivers: Waivers,
+    /// Findings that are known.
+    pub baseline: Option<Baseline>,
+    /// Files that changed what the embedded rules would say.
+    pub overlays: Vec<String>,
+}
+
+impl Settings {
+    /// The embedded specs, the settings of a source's own repository, then what the command line
+    /// names: a folder of `rules`, a `baseline`.
+    ///
+    /// # Errors
+    ///
+    /// When one of them cannot be read; a rule that is silently not there would pass what it should find.
+    pub fn read(
+        source: &dyn Source,
+        rules: Option<&Path>,
+        baseline: Option<&Path>,
+    ) -> Result<Self> {
+        let mut settings = Self {
+            specs: Specs::default(),
+            rules: Rules::default(),
+            waivers: Waivers::default(),
+            baseline: None,
+            overlays: Vec::new(),
+        };
+        let mut library = Library::embedded();
+        for entry in source.settings()? {
+            let shown = format!(".perfdb-gate/{}", entry.path);
+            let bad = |why: String| {
+                Error::new(format!("{shown}: {why}"), "CONTRIBUTING.md says how it is written")
+            };
+            let text = || {
+                let bytes = source.read(&entry).map_err(bad)?;
+                String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8 text".into()))
+            };
+            match entry.path.as_str() {
+                "waivers.yaml" => {
+                    settings.waivers = Waivers::parse(&shown, &text()?).map_err(bad)?
+                }
+                "baseline.json" => {
+                    settings.baseline = Some(Baseline::parse(&text()?).map_err(bad)?)
+                }
+                path => {
+                    if let Some(inside) =
+                        path.strip_prefix("rules/").filter(|p| p.ends_with(".yaml"))
+                    {
+                        library.add(inside, &shown, text()?);
+                        settings.overlays.push(shown.clone());
+                    }
+                }
+            }
+        }
+        if let Some(folder) = rules {
+            library.overlay(folder)?;
+            settings.overlays.push(folder.display().to_string());
+        }
+        settings.rules = Rules::read(&library)?;
+        settings.specs = Specs::read(library)?;
+        if let Some(path) = baseline {
+            let bad = |why: String| {
+                Error::new(format!("{}: {why}", path.display()), "--write-baseline writes one")
+            };
+            let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+            settings.baseline = Some(Baseline::parse(&text).map_err(bad)?);
+        }
+        Ok(settings)
+    }
+
+    /// Marks the findings that are waived today, and says what is to be said of the waivers.
+    ///
+    /// # Errors
+    ///
+    /// When a waiver's condition reads what findings do not have.
+    pub fn waive(&self, sink: &mut Sink) -> Result<Applied> {
+        sink.waive(&self.waivers, today()).map_err(|e| {
+            let message = format!("{}: {e}", self.waivers.path);
+            Error::new(message, "`where` reads rows, severity and evidence")
+        })
+    }
+
+    /// Applies waivers and the baseline, and judges the waivers themselves by the rules that ran: only
+    /// where those judged the `whole` of what they are for can it be told that one matches nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Settings::waive`].
+    pub fn conclude(&self, sink: &mut Sink, rules: &[Arc<Rule>], whole: bool) -> Result<()> {
+        let applied = self.waive(sink)?;
+        let unused = if whole {
+            applied.unused_by(&|id| rules.iter().any(|r| r.id == id), &|id| self.rules.contains(id))
+        } else {
+            Vec::new()
+        };
+        let path = self.waivers.path.as_str();
+        for rule in rules {
+            sink.extend(rule.check.waivers(rule, path, &applied.expired, &unused));
+        }
+        if let Some(baseline) = &self.baseline {
+            sink.compare(baseline);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! How far a run is, on a terminal.
+
+use std::io::IsTerminal;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use perfdb_gate::base::progress::Progress;
+
+use crate::cli::TerminalArgs;
+
+/// A progress bar on a terminal.
+pub struct Bar(ProgressBar);
+
+impl Bar {
+    /// A bar that counts `what`; none is shown where there is no terminal, or lines of a log would tear it.
+    pub fn of(what: &str, terminal: TerminalArgs) -> Self {
+        if terminal.quiet || terminal.verbose || !std::io::stderr().is_terminal() {
+            return Self(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new(0);
+        if let Ok(style) = ProgressStyle::with_template(&format!(
+            "{{bar:40}} {{pos}}/{{len}} {what}, {{eta}} left"
+        )) {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+}
+
+impl Drop for Bar {
+    /// What a run prints comes after it.
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Progress for Bar {
+    fn step(&self, done: usize, total: usize) {
+        self.0.set_length(total as u64);
+        self.0.set_position(done as u64);
+    }
+}

@@ -1,0 +1,95 @@
+//! What a run writes, and how.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use perfdb_gate::base::error::Result;
+use perfdb_gate::base::files::write_all;
+use perfdb_gate::report::chart::Drawing;
+use perfdb_gate::report::{self, Format, Outcome, Report};
+
+use crate::cli::output::{FormatName, OutputArgs};
+use crate::cli::{ColorName, TerminalArgs};
+
+/// What a run writes: all of it is made before any of it is there.
+#[derive(Default)]
+pub struct Outputs {
+    /// Folders that are made where they are not there.
+    folders: Vec<PathBuf>,
+    files: Vec<(PathBuf, Vec<u8>)>,
+    /// For standard output.
+    text: String,
+}
+
+impl Outputs {
+    /// A text for a file, or for standard output where its name is `-`.
+    pub fn add(&mut self, path: &Path, text: String) {
+        match path.as_os_str() == "-" {
+            true => self.text += &text,
+            false => self.files.push((path.to_owned(), text.into_bytes())),
+        }
+    }
+
+    /// Charts for a folder, each as SVG and as PNG.
+    pub fn charts(&mut self, folder: &Path, charts: &[Drawing]) {
+        self.folders.push(folder.to_owned());
+        for chart in charts {
+            let at = |ending: &str| folder.join(format!("{}.{ending}", chart.name));
+            self.files.push((at("svg"), chart.svg.clone().into_bytes()));
+            self.files.push((at("png"), chart.png.clone()));
+        }
+    }
+
+    /// The report in its format, and its page where one is asked for.
+    pub fn report(
+        &mut self,
+        report: &Report,
+        drawings: &[Drawing],
+        outcome: Outcome,
+        args: &OutputArgs,
+        terminal: TerminalArgs,
+    ) -> Result<()> {
+        if let Some(path) = &args.html {
+            self.add(path, report::page(report, outcome, drawings)?);
+        }
+        for (format, path) in &args.report {
+            let format = format_of(*format, true, terminal);
+            self.add(path, report::render(report, outcome, format)?);
+        }
+        let format = format_of(args.format, args.output.is_some(), terminal);
+        self.add(
+            args.output.as_deref().unwrap_or(Path::new("-")),
+            report::render(report, outcome, format)?,
+        );
+        Ok(())
+    }
+
+    /// Writes all of it or none, then what is for standard output.
+    pub fn write(self) -> Result<()> {
+        write_all(&self.folders, &self.files)?;
+        report::print(&self.text)
+    }
+}
+
+/// How a report is rendered for a file or for standard output.
+fn format_of(name: FormatName, to_file: bool, terminal: TerminalArgs) -> Format {
+    match name {
+        FormatName::Human => {
+            let says = |name: &str| std::env::var_os(name).unwrap_or_default();
+            let colour = match terminal.color {
+                ColorName::Always => true,
+                ColorName::Never => false,
+                ColorName::Auto => {
+                    let plain = !says("NO_COLOR").is_empty() || says("TERM") == "dumb";
+                    !to_file && !plain && std::io::stdout().is_terminal()
+                }
+            };
+            Format::Human { colour, brief: terminal.quiet }
+        }
+        FormatName::Json => Format::Json,
+        FormatName::Sarif => Format::Sarif,
+        FormatName::Github => Format::Github,
+        FormatName::Junit => Format::Junit,
+        FormatName::Markdown => Format::Markdown,
+    }
+}

@@ -1,0 +1,161 @@
+//! Finds the perf database in a source: systems, version directories, tables, sidecars.
+//!
+//! This is the one place that knows the layouts, and [`walk`] what becomes of each file:
+//!
+//! ```text
+//! systems/<system>.yaml                                              a machine; its data_dir wins
+//! systems/data/<system>/<family>/<backend>/<version>/<table>.parquet  by family
+//! systems/data/<system>/<backend>/<version>/<table>.{txt,parquet}     flat, before July 2026
+//! systems/support_matrix/<system>.csv                                what is said to be plannable
+//! systems/perf_data_reuse_manifest.yaml                              what backends take from each other
+//! ```
+
+mod walk;
+
+use std::collections::BTreeMap;
+
+use crate::base::error::{Error, Result};
+use crate::database::source::{Entry, Source};
+use crate::specs::Specs;
+use crate::specs::system::System;
+
+/// How a table's bytes are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Apache Parquet.
+    Parquet,
+    /// Comma-separated text, the collectors' staging format.
+    Csv,
+}
+
+/// A table's place in the database.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// System name.
+    pub system: String,
+    /// Family directory; none in the flat layout.
+    pub family: Option<String>,
+    /// Backend directory.
+    pub backend: String,
+    /// Version directory.
+    pub version: String,
+}
+
+/// A table file.
+#[derive(Debug, Clone)]
+pub struct TableFile {
+    /// Where its bytes are.
+    pub entry: Entry,
+    /// Its version directory's place.
+    pub place: Place,
+    /// File stem.
+    pub table: String,
+    /// By its extension.
+    pub format: Format,
+}
+
+/// A version directory: tables that were collected together, and what is said of them.
+#[derive(Debug, Clone)]
+pub struct VersionDir {
+    /// Its place.
+    pub place: Place,
+    /// Its path, without a trailing slash.
+    pub path: String,
+    /// `collection_meta.yaml`.
+    pub meta: Option<Entry>,
+    /// `reuse.yaml`.
+    pub reuse: Option<Entry>,
+    /// Marker files of schemes that sidecars replaced.
+    pub markers: Vec<Entry>,
+    /// Its tables, as indices into [`Catalog::tables`].
+    pub tables: Vec<usize>,
+}
+
+/// A system of the root: its YAML, and what could be read of it.
+#[derive(Debug, Clone)]
+pub struct SystemFile {
+    /// Name.
+    pub name: String,
+    /// Path of its YAML, or of its data directory where it has none.
+    pub path: String,
+    /// The YAML as the loader reads it with our facts beside, or why it cannot be read.
+    pub system: Result<System, String>,
+    /// Where its YAML is or should be.
+    pub yaml: String,
+    /// Directory of its data, without a trailing slash.
+    pub data_dir: String,
+}
+
+impl SystemFile {
+    /// The folder of its YAML.
+    fn folder(&self) -> &str {
+        self.yaml.rsplit_once('/').map_or("", |(folder, _)| folder)
+    }
+
+    /// Where its support matrix is or would be.
+    pub fn matrix(&self) -> String {
+        walk::join(self.folder(), &format!("support_matrix/{}.csv", self.name))
+    }
+}
+
+/// What a file beside the tables is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A sidecar, or a marker of the scheme before.
+    Sidecar,
+    /// A system's YAML.
+    System,
+    /// Anything else below a data directory: a table that no loader looks for, a link, a note.
+    Other,
+    /// A workload card, config or metric file, which lies beside the database.
+    Trace,
+}
+
+/// What a source holds.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    /// Systems, by name.
+    pub systems: BTreeMap<String, SystemFile>,
+    /// Version directories, by path.
+    pub dirs: BTreeMap<String, VersionDir>,
+    /// Tables, by path.
+    pub tables: Vec<TableFile>,
+    /// Support matrices, by system.
+    pub support: BTreeMap<String, Entry>,
+    /// What backends take from each other.
+    pub manifest: Option<Entry>,
+    /// Below a data directory: tables at a depth where no loader looks, and links.
+    pub strays: Vec<(Entry, String)>,
+    /// Files of the database that are no tables, in no order.
+    pub beside: Vec<(Entry, Role)>,
+    /// Files that are no part of the database, by path.
+    pub others: Vec<Entry>,
+}
+
+impl Catalog {
+    /// Walks a source that holds a database.
+    ///
+    /// # Errors
+    ///
+    /// When the files cannot be listed, or no perf database is among them.
+    pub fn read(source: &dyn Source, specs: &Specs) -> Result<Self> {
+        let catalog = Self::walk(source, specs)?;
+        if catalog.systems.is_empty() {
+            return Err(no_database());
+        }
+        Ok(catalog)
+    }
+
+    /// The version directory of a table.
+    pub fn dir_of(&self, file: &TableFile) -> Option<&VersionDir> {
+        file.entry.path.rsplit_once('/').and_then(|(dir, _)| self.dirs.get(dir))
+    }
+}
+
+/// The error of a job that finds nothing to work on.
+pub fn no_database() -> Error {
+    Error::new(
+        "no perf database found",
+        "--root takes a repository or folder with systems/<system>.yaml and the data beside it",
+    )
+}

@@ -1,0 +1,345 @@
+//! Which keys a table has: the values of the key parts of the points that its sketch holds.
+//!
+//! Hashes tell that a key is missing; this tells which one it is, so that what is missing can be
+//! said in words.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use crate::base::expr::{NULL_CODE, Vals, Value};
+use crate::database::table::{Keys, number_json, text_json};
+use crate::specs::{KeyPart, TableSpec};
+
+/// What a part of a key is to a sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A name or a flag: dtype, kernel, phase. Its values make slices.
+    Name,
+    /// A number that no axis of the sweep makes: model sizes, parallelism.
+    Shape,
+    /// A number along an axis of the sweep; between its values a lookup interpolates.
+    Grid,
+}
+
+/// A value of a key part.
+#[derive(Debug, Clone)]
+pub enum Cell {
+    /// Null, the least.
+    Null,
+    /// A number.
+    Number(f64),
+    /// A name, or a flag by its name.
+    Text(Arc<str>),
+}
+
+impl Cell {
+    /// For reports.
+    pub fn json(&self) -> serde_json::Value {
+        match self {
+            Self::Null => serde_json::Value::Null,
+            Self::Number(n) => number_json(*n),
+            Self::Text(t) => text_json(t),
+        }
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.json() {
+            serde_json::Value::Null => f.write_str("null"),
+            serde_json::Value::String(text) if text.is_empty() => f.write_str("''"),
+            serde_json::Value::String(text) => f.write_str(&text),
+            other => write!(f, "{other}"),
+        }
+    }
+}
+
+impl Ord for Cell {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Null, Self::Null) => Ordering::Equal,
+            (Self::Null, _) | (Self::Number(_), Self::Text(_)) => Ordering::Less,
+            (_, Self::Null) | (Self::Text(_), Self::Number(_)) => Ordering::Greater,
+            (Self::Number(a), Self::Number(b)) => (a + 0.0).total_cmp(&(b + 0.0)),
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+        }
+    }
+}
+
+impl PartialOrd for Cell {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Cell {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Cell {}
+
+/// The values of one key part, a point each.
+#[derive(Debug, Clone)]
+enum Column {
+    One(Cell),
+    /// Whole numbers of this size are most of all, and half as large.
+    Narrow(Vec<f32>),
+    Wide(Vec<f64>),
+    Flags(Vec<bool>),
+    Text {
+        codes: Vec<u32>,
+        dict: Vec<Arc<str>>,
+    },
+}
+
+/// The values of the key parts of a sketch's points.
+#[derive(Debug, Clone, Default)]
+pub struct Coverage {
+    rows: Vec<u32>,
+    parts: Vec<Column>,
+}
+
+impl Coverage {
+    /// Takes the values of some rows, in the order of the sketch's points.
+    pub fn of(keys: &Keys<'_>, rows: Vec<u32>) -> Self {
+        let parts = keys.values().map(|value| gather(value, &rows)).collect();
+        Self { rows, parts }
+    }
+
+    /// Whether it was taken.
+    pub fn is_taken(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
+    /// The row of a point in its table.
+    pub fn row(&self, point: usize) -> u32 {
+        self.rows[point]
+    }
+
+    /// A point's number of a part; none where it is a name or null.
+    fn number(&self, part: usize, point: u32) -> Option<f64> {
+        let number = match &self.parts[part] {
+            Column::One(Cell::Number(n)) => *n,
+            Column::Narrow(values) => f64::from(values[point as usize]),
+            Column::Wide(values) => values[point as usize],
+            Column::One(_) | Column::Flags(_) | Column::Text { .. } => return None,
+        };
+        // One zero.
+        (!number.is_nan()).then_some(number + 0.0)
+    }
+}
+
+impl Column {
+    /// What a point's value can be where it is no number.
+    fn names(&self) -> Vec<Cell> {
+        match self {
+            Self::One(cell) => vec![cell.clone()],
+            Self::Narrow(_) | Self::Wide(_) => vec![Cell::Null],
+            Self::Flags(_) => vec![flag(false), flag(true)],
+            Self::Text { dict, .. } => {
+                let names = dict.iter().map(|t| Cell::Text(t.clone()));
+                names.chain([Cell::Null]).collect()
+            }
+        }
+    }
+
+    /// Which of [`Column::names`] a point's value is.
+    fn name(&self, point: usize) -> usize {
+        match self {
+            Self::One(_) | Self::Narrow(_) | Self::Wide(_) => 0,
+            Self::Flags(values) => usize::from(values[point]),
+            Self::Text { codes, dict } => (codes[point] as usize).min(dict.len()),
+        }
+    }
+}
+
+fn flag(value: bool) -> Cell {
+    Cell::Text(if value { "true" } else { "false" }.into())
+}
+
+fn text(dict: &[Arc<str>], code: u32) -> Cell {
+    dict.get(code as usize).map_or(Cell::Null, |t| Cell::Text(t.clone()))
+}
+
+fn gather(value: &Value<'_>, rows: &[u32]) -> Column {
+    let row = |row: &u32| *row as usize;
+    match value {
+        Value::Number(Vals::One(n)) if n.is_nan() => Column::One(Cell::Null),
+        Value::Number(Vals::One(n)) => Column::One(Cell::Number(*n)),
+        Value::Number(Vals::Rows(values)) => {
+            let narrow = |v: f64| v.is_nan() || f64::from(v as f32) == v;
+            if rows.iter().all(|r| narrow(values[row(r)])) {
+                Column::Narrow(rows.iter().map(|r| values[row(r)] as f32).collect())
+            } else {
+                Column::Wide(rows.iter().map(|r| values[row(r)]).collect())
+            }
+        }
+        Value::Bool(Vals::One(b)) => Column::One(flag(*b)),
+        Value::Bool(Vals::Rows(values)) => {
+            Column::Flags(rows.iter().map(|r| values[row(r)]).collect())
+        }
+        Value::Text(Vals::One(code), dict) => Column::One(text(dict, *code)),
+        Value::Text(Vals::Rows(codes), dict) => Column::Text {
+            codes: rows.iter().map(|r| codes.get(row(r)).copied().unwrap_or(NULL_CODE)).collect(),
+            dict: dict.to_vec(),
+        },
+    }
+}
+
+/// A key part of points of several tables: its distinct values in order, and each point's.
+#[derive(Debug)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// What it is to a sweep.
+    pub kind: Kind,
+    /// Its distinct values, ascending.
+    pub values: Vec<Cell>,
+    /// Each point's value, an index into `values`.
+    pub codes: Vec<u32>,
+}
+
+/// Points of several tables of one kind, with the values of their keys.
+#[derive(Debug, Default)]
+pub struct Points {
+    /// The parts of the key.
+    pub parts: Vec<Part>,
+    /// How many points there are.
+    pub len: usize,
+}
+
+impl Points {
+    /// Brings points of several tables together: each is a table's coverage and an index into it.
+    pub fn new(spec: &TableSpec, points: &[(&Coverage, u32)]) -> Self {
+        let part = |(i, part): (usize, &KeyPart)| {
+            let (values, codes) = distinct(i, points);
+            Part { name: part.name.clone(), kind: kind(spec, part), values, codes }
+        };
+        Self { parts: spec.key.iter().enumerate().map(part).collect(), len: points.len() }
+    }
+
+    /// A point's value of a part.
+    pub fn cell(&self, part: usize, point: usize) -> &Cell {
+        let part = &self.parts[part];
+        &part.values[part.codes[point] as usize]
+    }
+
+    /// A point's key, for people.
+    pub fn key(&self, point: usize) -> Vec<(String, serde_json::Value)> {
+        let value = |(i, part): (usize, &Part)| (part.name.clone(), self.cell(i, point).json());
+        self.parts.iter().enumerate().map(value).collect()
+    }
+
+    /// A number for a point's values of the parts of some kinds: equal for two points exactly when
+    /// the values are.
+    pub fn slices(&self, kinds: &[Kind]) -> Vec<u32> {
+        let mut slices = vec![0; self.len];
+        for part in self.parts.iter().filter(|p| kinds.contains(&p.kind)) {
+            let mut known: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+            for (slice, code) in slices.iter_mut().zip(&part.codes) {
+                let next = known.len() as u32;
+                *slice = *known.entry((*slice, *code)).or_insert(next);
+            }
+        }
+        slices
+    }
+}
+
+/// What a part of a key is: names make slices, numbers of the sweep's axes make the grid.
+fn kind(spec: &TableSpec, part: &KeyPart) -> Kind {
+    let swept = |column: &&str| spec.sweep.iter().any(|axis| axis == column);
+    if spec.is_name(part) {
+        Kind::Name
+    } else if part.value.columns().iter().any(swept) {
+        Kind::Grid
+    } else {
+        Kind::Shape
+    }
+}
+
+/// The distinct values of a part, ascending, and each point's index into them.
+fn distinct(part: usize, points: &[(&Coverage, u32)]) -> (Vec<Cell>, Vec<u32>) {
+    // Numbers are many and cheap to compare, names few and dear: a name is ranked once a column.
+    let mut values: Vec<f64> = points.iter().filter_map(|(c, p)| c.number(part, *p)).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values.dedup();
+    let mut cells: BTreeSet<Cell> = values.iter().map(|n| Cell::Number(*n)).collect();
+    let mut columns: Vec<&Coverage> = Vec::new();
+    for (coverage, _) in points {
+        if !columns.iter().any(|c| std::ptr::eq(*c, *coverage)) {
+            columns.push(coverage);
+            cells.extend(coverage.parts[part].names());
+        }
+    }
+    let cells: Vec<Cell> = cells.into_iter().collect();
+    let rank = |cell: &Cell| cells.binary_search(cell).unwrap_or(0) as u32;
+    let names: Vec<Vec<u32>> =
+        columns.iter().map(|c| c.parts[part].names().iter().map(rank).collect()).collect();
+    // Null goes before all numbers.
+    let first = cells.iter().position(|c| matches!(c, Cell::Number(_))).unwrap_or(0);
+    let code = |(coverage, point): &(&Coverage, u32)| match coverage.number(part, *point) {
+        Some(n) => (first + values.partition_point(|v| v.total_cmp(&n).is_lt())) as u32,
+        None => {
+            let column = columns.iter().position(|c| std::ptr::eq(*c, *coverage)).unwrap_or(0);
+            names[column][coverage.parts[part].name(*point as usize)]
+        }
+    };
+    let codes: Vec<u32> = points.iter().map(code).collect();
+    let mut met = vec![false; cells.len()];
+    codes.iter().for_each(|code| met[*code as usize] = true);
+    // A table's names that none of its points has are no values of theirs.
+    let mut next = 0;
+    let ranks: Vec<u32> = met
+        .iter()
+        .map(|met| {
+            next += u32::from(*met);
+            next.saturating_sub(1)
+        })
+        .collect();
+    let cells = cells.into_iter().zip(met).filter(|(_, met)| *met).map(|(cell, _)| cell).collect();
+    (cells, codes.into_iter().map(|code| ranks[code as usize]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_ordered_and_shown() {
+        let mut cells = [
+            Cell::Text("b".into()),
+            Cell::Number(-0.0),
+            Cell::Null,
+            Cell::Number(2.5),
+            Cell::Text("a".into()),
+        ];
+        cells.sort();
+        let shown: Vec<String> = cells.iter().map(Cell::to_string).collect();
+        assert_eq!(shown, ["null", "0", "2.5", "a", "b"]);
+        assert_eq!(Cell::Number(0.0), Cell::Number(-0.0));
+    }
+
+    #[test]
+    fn values_of_several_tables_are_ranked_together() {
+        let of = |parts: Vec<Column>| Coverage { rows: vec![0, 1, 2], parts };
+        let dict = |names: &[&str]| names.iter().map(|n| Arc::from(*n)).collect::<Vec<_>>();
+        let a = of(vec![
+            Column::Text { codes: vec![1, NULL_CODE, 0], dict: dict(&["fp8", "bf16", "unmet"]) },
+            Column::Narrow(vec![8.0, f32::NAN, 0.0]),
+        ]);
+        let b = of(vec![Column::One(Cell::Text("fp4".into())), Column::Wide(vec![-0.0, 0.1, 8.0])]);
+        let points = [(&a, 0), (&b, 1), (&a, 1), (&a, 2), (&b, 0)];
+        for (part, shown) in [(0, "null bf16 fp4 fp8"), (1, "null 0 0.1 8")] {
+            let (values, codes) = distinct(part, &points);
+            let all: Vec<String> = values.iter().map(Cell::to_string).collect();
+            assert_eq!(all.join(" "), shown);
+            let of_points = [["bf16", "fp4", "null", "fp8", "fp4"], ["8", "0.1", "null", "0", "0"]];
+            let codes: Vec<&str> = codes.iter().map(|c| all[*c as usize].as_str()).collect();
+            assert_eq!(codes, of_points[part]);
+        }
+    }
+}

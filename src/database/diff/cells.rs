@@ -1,0 +1,155 @@
+//! Cells of two tables as numbers: equal exactly where the cells are equal.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::base::expr::NULL_CODE;
+use crate::database::table::{Column, Table, number_bits};
+use crate::specs::measured_unit;
+
+/// A column that both tables have.
+pub(super) struct Cells {
+    pub base: Vec<u64>,
+    pub head: Vec<u64>,
+}
+
+/// What two tables have in common.
+#[derive(Default)]
+pub(super) struct Common {
+    /// Columns by which rows are told apart: those that are no measurement.
+    pub keys: Vec<Cells>,
+    /// Measurements.
+    pub measures: Vec<Cells>,
+    /// Whether a table has a column that the other lacks.
+    pub one_sided: bool,
+}
+
+impl Common {
+    pub fn of(base: &Table, head: &Table) -> Self {
+        let mut common = Self::default();
+        for (name, column) in base.columns() {
+            let Some(other) = head.column(name).filter(|h| comparable(column, h)) else {
+                common.one_sided = true;
+                continue;
+            };
+            let cells = match measured_unit(name) {
+                Some(_) => &mut common.measures,
+                None => &mut common.keys,
+            };
+            cells.extend(encode((column, base.rows), (other, head.rows)));
+        }
+        common.one_sided |= head.columns().any(|(name, _)| base.column(name).is_none());
+        common
+    }
+}
+
+/// Whether a column that both tables have can be compared cell by cell. One that holds names here
+/// and numbers there is two columns of one name.
+pub(super) fn comparable(a: &Column, b: &Column) -> bool {
+    let text = |c: &Column| matches!(c, Column::Text { .. });
+    let unknown = |c: &Column| matches!(c, Column::Other(_));
+    text(a) == text(b) || unknown(a) || unknown(b)
+}
+
+/// A comparable column as numbers, and one that tells nulls where there are any; nothing where all
+/// cells are one name, which tells no rows apart.
+fn encode(base: (&Column, usize), head: (&Column, usize)) -> Vec<Cells> {
+    if let (
+        Column::Text { codes: a, dict: of_a, nulls: a_nulls },
+        Column::Text { codes: b, dict: of_b, nulls: b_nulls },
+    ) = (base.0, head.0)
+    {
+        if a_nulls + b_nulls == 0 && of_a.len() == 1 && of_a == of_b {
+            return Vec::new();
+        }
+        let mut known = HashMap::new();
+        return vec![Cells { base: names(a, of_a, &mut known), head: names(b, of_b, &mut known) }];
+    }
+    let exact = whole(base.0) && whole(head.0);
+    let mut cells = vec![Cells { base: numbers(base, exact), head: numbers(head, exact) }];
+    if base.0.has_nulls() || head.0.has_nulls() {
+        cells.push(Cells { base: nulls(base), head: nulls(head) });
+    }
+    cells
+}
+
+/// Whether its numbers are whole, so that no two of them become one as floating point.
+fn whole(column: &Column) -> bool {
+    matches!(column, Column::Int { .. } | Column::Bool { .. })
+}
+
+/// Names as numbers that mean the same in both tables.
+fn names<'a>(codes: &[u32], dict: &'a [Arc<str>], known: &mut HashMap<&'a str, u64>) -> Vec<u64> {
+    let number = |name: &'a Arc<str>| {
+        let next = known.len() as u64;
+        *known.entry(name).or_insert(next)
+    };
+    let by_code: Vec<u64> = dict.iter().map(number).collect();
+    let cell = |code: &u32| if *code == NULL_CODE { u64::MAX } else { by_code[*code as usize] };
+    codes.iter().map(cell).collect()
+}
+
+/// Numbers by their bits, 0 where null.
+fn numbers((column, rows): (&Column, usize), exact: bool) -> Vec<u64> {
+    let bits = |v: f64| number_bits(v);
+    let mut cells: Vec<u64> = match column {
+        Column::Int { values, .. } if exact => values.iter().map(|v| *v as u64).collect(),
+        Column::Int { values, .. } => values.iter().map(|v| bits(*v as f64)).collect(),
+        Column::Bool { values, .. } if exact => values.iter().map(|v| u64::from(*v)).collect(),
+        Column::Bool { values, .. } => values.iter().map(|v| bits(f64::from(*v))).collect(),
+        Column::Float { values, .. } => values.iter().map(|v| bits(*v)).collect(),
+        // All that is known of it is that it holds no value that a table can.
+        Column::Text { .. } | Column::Other(_) => vec![0; rows],
+    };
+    if column.has_nulls() {
+        let null = cells.iter_mut().enumerate().filter(|(row, _)| column.is_null(*row));
+        null.for_each(|(_, cell)| *cell = 0);
+    }
+    cells
+}
+
+/// 1 where null.
+fn nulls((column, rows): (&Column, usize)) -> Vec<u64> {
+    (0..rows).map(|row| u64::from(column.is_null(row))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::catalog::Format;
+
+    fn table(text: &str) -> Table {
+        Table::decode(text.as_bytes(), Format::Csv, &|name| name == "name").unwrap()
+    }
+
+    #[test]
+    fn cells_are_equal_where_their_values_are() {
+        // Whole numbers here and fractions there, names in another order, a null on one side.
+        let base = table("name,m,latency,note\na,1,1,\nb,2,2,7\n");
+        let head = table("name,m,latency,note\nb,2,2.0,7\na,1,0.5,0\n");
+        let common = Common::of(&base, &head);
+        let equal = |cells: &[Cells], b: usize, h: usize| {
+            cells.iter().map(|c| c.base[b] == c.head[h]).collect::<Vec<_>>()
+        };
+        assert_eq!(equal(&common.keys, 1, 0), [true; 4]);
+        assert_eq!(equal(&common.keys, 0, 1), [true, true, true, false], "a null is not 0");
+        assert_eq!(equal(&common.measures, 1, 0), [true]);
+        assert_eq!(equal(&common.measures, 0, 1), [false]);
+    }
+
+    #[test]
+    fn one_name_in_all_rows_tells_none_apart() {
+        let base = table("name,m\na,1\n");
+        assert_eq!(Common::of(&base, &table("name,m\na,2\n")).keys.len(), 1);
+        assert_eq!(Common::of(&base, &table("name,m\nb,1\n")).keys.len(), 2);
+    }
+
+    #[test]
+    fn a_column_of_one_side_or_of_another_type_is_one_sided() {
+        let base = table("name,m\na,1\n");
+        assert!(!Common::of(&base, &base).one_sided);
+        assert!(Common::of(&base, &table("name,m,power\na,1,9\n")).one_sided);
+        assert!(Common::of(&table("name,m,power\na,1,9\n"), &base).one_sided);
+        assert!(Common::of(&base, &table("name,m\na,x\n")).one_sided);
+    }
+}

@@ -1,0 +1,147 @@
+//! What kind of change this is: the word that a reviewer begins with.
+
+use super::served::ServedDiff;
+use super::{RowDiff, Status};
+
+/// A kind of change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Nothing of a table changed.
+    None,
+    /// Other bytes, the same cells, and the same rows are served.
+    ReEncode,
+    /// The same cells at another path.
+    Move,
+    /// Rows or tables are added, and nothing else is touched.
+    AppendOnly,
+    /// Columns beside the latency are added or filled; keys and latencies stay.
+    ColumnOverlay,
+    /// The same keys with other latencies.
+    Values,
+    /// Keys that stay say another origin: device, framework, version or kernel. They were measured again.
+    Replacement,
+    /// Rows or tables are removed, and nothing else is touched.
+    Prune,
+    /// Several of these at once.
+    Mixed,
+}
+
+impl Class {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ReEncode => "re-encode",
+            Self::Move => "move",
+            Self::AppendOnly => "append-only",
+            Self::ColumnOverlay => "column-overlay",
+            Self::Values => "values",
+            Self::Replacement => "replacement",
+            Self::Prune => "prune",
+            Self::Mixed => "mixed",
+        }
+    }
+
+    /// The class of several tables together. One whose cells are all as they were does not count beside
+    /// others; where tables are replaced, what is added with them belongs to the replacement.
+    pub fn of_all(classes: impl IntoIterator<Item = Self>) -> Self {
+        let mut classes: Vec<Self> = classes.into_iter().collect();
+        classes.sort_unstable();
+        classes.dedup();
+        for quiet in [Self::None, Self::ReEncode] {
+            if classes.len() > 1 {
+                classes.retain(|class| *class != quiet);
+            }
+        }
+        match classes[..] {
+            [] => Self::None,
+            [one] => one,
+            [Self::AppendOnly, Self::Replacement] => Self::Replacement,
+            _ => Self::Mixed,
+        }
+    }
+}
+
+/// What is known of a table's change.
+pub(super) struct Facts<'a> {
+    pub status: Status,
+    pub rows: &'a RowDiff,
+    /// What is served before and after; none where no loader's key can be made.
+    pub served: Option<&'a ServedDiff>,
+    /// Whether a column that changed is part of the latency that a lookup returns.
+    pub latency_changed: bool,
+}
+
+impl Facts<'_> {
+    /// The class of a table's change.
+    pub fn class(&self) -> Class {
+        let rows = self.rows;
+        let (added, removed) = (!rows.added.is_empty(), !rows.removed.is_empty());
+        let changed = !rows.changed.is_empty();
+        let served_otherwise = self.served.is_some_and(|s| s.changed > 0 || s.lost + s.gained > 0);
+        match self.status {
+            Status::Deleted => return Class::Prune,
+            Status::Renamed if rows.is_empty() => return Class::Move,
+            Status::Renamed => return Class::Mixed,
+            _ if rows.is_empty() && served_otherwise => return Class::Values,
+            Status::Added if !rows.is_empty() && !changed && !removed => return Class::AppendOnly,
+            _ if rows.is_empty() => return Class::ReEncode,
+            _ => {}
+        }
+        if self.served.is_some_and(|s| !s.attributes.is_empty()) {
+            return Class::Replacement;
+        }
+        match (added, removed, changed) {
+            (true, false, false) => Class::AppendOnly,
+            (false, true, false) => Class::Prune,
+            (false, false, true) if !self.latency_changed => Class::ColumnOverlay,
+            (false, false, true) => Class::Values,
+            // Rows that the row diff tells apart by an attribute are one key to the loader.
+            _ if self.served.is_some_and(|s| s.lost == 0 && s.gained == 0) => Class::Values,
+            _ => Class::Mixed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(added: u32, removed: u32, changed: u32) -> RowDiff {
+        RowDiff {
+            added: (0..added).collect(),
+            removed: (0..removed).collect(),
+            changed: (0..changed).map(|row| (row, row)).collect(),
+        }
+    }
+
+    fn class(status: Status, rows: RowDiff, served: &ServedDiff, latency_changed: bool) -> Class {
+        let served = Some(served);
+        Facts { status, rows: &rows, served, latency_changed }.class()
+    }
+
+    #[test]
+    fn a_class_is_what_happened_to_rows_and_to_what_is_served() {
+        let same = ServedDiff { common: 9, ..ServedDiff::default() };
+        let other = ServedDiff { changed: 1, ..same.clone() };
+        assert_eq!(class(Status::Rewritten, rows(0, 0, 0), &same, false), Class::ReEncode);
+        assert_eq!(class(Status::Rewritten, rows(0, 0, 0), &other, true), Class::Values);
+        assert_eq!(class(Status::Renamed, rows(0, 0, 0), &same, false), Class::Move);
+        assert_eq!(class(Status::Added, rows(3, 0, 0), &same, false), Class::AppendOnly);
+        assert_eq!(class(Status::Modified, rows(3, 0, 0), &same, false), Class::AppendOnly);
+        assert_eq!(class(Status::Modified, rows(0, 3, 0), &same, false), Class::Prune);
+        assert_eq!(class(Status::Deleted, rows(0, 3, 0), &same, false), Class::Prune);
+        assert_eq!(class(Status::Modified, rows(0, 0, 3), &other, false), Class::ColumnOverlay);
+        assert_eq!(class(Status::Modified, rows(0, 0, 3), &other, true), Class::Values);
+        let lost = ServedDiff { lost: 1, ..other };
+        assert_eq!(class(Status::Modified, rows(1, 2, 3), &lost, true), Class::Mixed);
+    }
+
+    #[test]
+    fn tables_that_did_not_change_do_not_make_a_change_mixed() {
+        assert_eq!(Class::of_all([]), Class::None);
+        assert_eq!(Class::of_all([Class::ReEncode, Class::Prune, Class::Prune]), Class::Prune);
+        assert_eq!(Class::of_all([Class::Replacement, Class::AppendOnly]), Class::Replacement);
+        assert_eq!(Class::of_all([Class::Values, Class::Prune]), Class::Mixed);
+    }
+}

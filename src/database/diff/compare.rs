@@ -1,0 +1,243 @@
+//! Two states of a database → what changed between them.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::class::{Class, Facts};
+use super::pairs::{Pair, pairs};
+use super::ratios::Sides;
+use super::{Details, Diff, FileDiff, RowDiff, Status, TableDiff};
+use crate::base::error::{Error, Result};
+use crate::base::expr::ExprError;
+use crate::base::progress::Progress;
+use crate::base::threads;
+use crate::database::catalog::{Catalog, Format, Role, TableFile};
+use crate::database::source::Source;
+use crate::database::table::{Fault, Table};
+use crate::specs::Specs;
+
+/// A state of a database.
+#[derive(Clone, Copy)]
+pub struct State<'a> {
+    /// Where its bytes are.
+    pub source: &'a dyn Source,
+    /// What it holds.
+    pub catalog: &'a Catalog,
+}
+
+/// How two states are compared.
+pub struct Comparison<'a> {
+    /// Before.
+    pub base: State<'a>,
+    /// After.
+    pub head: State<'a>,
+    /// What is known of tables.
+    pub specs: &'a Specs,
+    /// Where the rows themselves are written, if at all.
+    pub details: Option<&'a Details>,
+}
+
+/// A side of a pair.
+enum Side {
+    /// No such file.
+    Absent,
+    /// A git-LFS pointer whose object is not at hand.
+    Pointer,
+    /// Rows.
+    Rows(Table),
+    /// A table without rows.
+    Empty,
+    /// It cannot be read, and why.
+    Unreadable(String),
+}
+
+impl Side {
+    fn table(&self) -> Option<&Table> {
+        match self {
+            Self::Rows(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    fn rows(&self) -> Option<u64> {
+        match self {
+            Self::Rows(table) => Some(table.rows as u64),
+            Self::Absent | Self::Empty => Some(0),
+            Self::Pointer | Self::Unreadable(_) => None,
+        }
+    }
+
+    fn fault(&self, side: &str) -> Option<String> {
+        match self {
+            Self::Pointer => {
+                Some(format!("the {side} is a git-LFS pointer, its object is not here"))
+            }
+            Self::Unreadable(why) => Some(format!("the {side} cannot be read: {why}")),
+            _ => None,
+        }
+    }
+}
+
+impl Comparison<'_> {
+    /// Compares the two states; tables whose bytes are equal are not read.
+    ///
+    /// # Errors
+    ///
+    /// When details cannot be written, or a formula of a table's spec fails. Tables that cannot be
+    /// read are part of the diff.
+    pub fn run(&self, threads: usize, progress: &dyn Progress) -> Result<Diff> {
+        let pairs = pairs(self.base, self.head);
+        let mut order: Vec<usize> = (0..pairs.len()).collect();
+        order.sort_by_key(|i| (Reverse(pairs[*i].size()), *i));
+        let done = AtomicUsize::new(0);
+        let tables = threads::map(&pairs, &order, threads, |pair| {
+            let table = self.guarded(pair);
+            progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, pairs.len());
+            table
+        });
+        let mut tables = tables.into_iter().collect::<Result<Vec<_>>>()?;
+        tables.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(Diff { tables, files: self.files() })
+    }
+
+    /// Files beside the tables that are not the same on both sides.
+    fn files(&self) -> Vec<FileDiff> {
+        let by_path = |state: State<'_>| -> BTreeMap<String, (Option<git2::Oid>, Role)> {
+            let beside = state.catalog.beside.iter();
+            beside.map(|(e, role)| (e.path.clone(), (state.source.id(e), *role))).collect()
+        };
+        let (base, head) = (by_path(self.base), by_path(self.head));
+        let paths: BTreeSet<&String> = base.keys().chain(head.keys()).collect();
+        let file = |path: &String| {
+            let (status, role) = match (base.get(path), head.get(path)) {
+                (Some((before, _)), Some((after, _))) if before == after => return None,
+                (Some(_), Some((_, role))) => (Status::Modified, *role),
+                (None, Some((_, role))) => (Status::Added, *role),
+                (Some((_, role)), None) => (Status::Deleted, *role),
+                (None, None) => return None,
+            };
+            Some(FileDiff { path: path.clone(), status, role })
+        };
+        paths.into_iter().filter_map(file).collect()
+    }
+
+    fn guarded(&self, pair: &Pair<'_>) -> Result<TableDiff> {
+        // A fault of ours must not pass for what the data says.
+        catch_unwind(AssertUnwindSafe(|| self.compare(pair))).unwrap_or_else(|_| {
+            Err(Error::new(
+                format!("perfdb-gate failed while comparing {}", pair.shown().entry.path),
+                "please report it with both versions of that file",
+            ))
+        })
+    }
+
+    fn read(&self, state: State<'_>, file: Option<&TableFile>) -> Side {
+        let Some(file) = file else { return Side::Absent };
+        let bytes = match state.source.read(&file.entry) {
+            Ok(bytes) => bytes,
+            Err(why) => return Side::Unreadable(why),
+        };
+        match file.decode(self.specs, &bytes) {
+            Ok(table) => Side::Rows(table),
+            Err(Fault::Empty | Fault::Torn(_)) => Side::Empty,
+            Err(Fault::LfsPointer(_)) => Side::Pointer,
+            Err(Fault::Unreadable(why)) => Side::Unreadable(why),
+        }
+    }
+
+    fn compare(&self, pair: &Pair<'_>) -> Result<TableDiff> {
+        let shown = pair.shown();
+        let old_path = pair.old_path();
+        let diff = TableDiff {
+            path: shown.entry.path.clone(),
+            old_path: old_path.map(str::to_owned),
+            status: Status::Renamed,
+            place: shown.place.clone(),
+            table: shown.table.clone(),
+            base_rows: None,
+            head_rows: None,
+            rows: Some(RowDiff::default()),
+            ratios: None,
+            class: Some(Class::Move),
+            served: None,
+            columns_changed: Vec::new(),
+            fault: None,
+        };
+        if pair.same_bytes {
+            return Ok(diff);
+        }
+        let (mut base, head) = (self.read(self.base, pair.base), self.read(self.head, pair.head));
+        let fault = head.fault("head").or(base.fault("base"));
+        // What a pointer stands for was never at hand, so all of the head is new.
+        let pointer = matches!(base, Side::Pointer) && pair.head.is_some();
+        if pointer {
+            base = Side::Absent;
+        }
+        let rows = match (&base, &head) {
+            (_, Side::Pointer | Side::Unreadable(_)) => None,
+            (Side::Pointer | Side::Unreadable(_), _) if pair.head.is_none() => None,
+            (Side::Rows(base), Side::Rows(head)) => Some(RowDiff::between(base, head)),
+            (base, head) => Some(RowDiff::one_sided(base.table(), head.table())),
+        };
+        let mut diff = TableDiff {
+            status: status(pair, pointer, rows.as_ref()),
+            base_rows: base.rows(),
+            head_rows: head.rows(),
+            fault,
+            ..diff
+        };
+        let failed = |e: ExprError| {
+            Error::new(
+                format!("cannot compare {}: {e}", diff.path),
+                "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
+            )
+        };
+        if let Some(rows) = rows {
+            let spec = shown.spec(self.specs, head.table().or(base.table()));
+            let sides = Sides {
+                files: (pair.base.unwrap_or(shown), shown),
+                tables: (base.table(), head.table()),
+                spec: &spec,
+                lookups: &self.specs.lookups,
+            };
+            let latencies = sides.latencies(&rows.changed).map_err(failed)?;
+            diff.ratios = sides.sum_up(&rows.changed, &latencies).map_err(failed)?;
+            diff.served = sides.served().map_err(failed)?;
+            diff.columns_changed = sides.columns_changed(&rows, diff.served.as_ref());
+            diff.class = Some(
+                Facts {
+                    status: diff.status,
+                    rows: &rows,
+                    served: diff.served.as_ref(),
+                    latency_changed: sides.changes_latency(&diff.columns_changed),
+                }
+                .class(),
+            );
+            if let Some(details) = self.details {
+                details.write(shown, sides.tables, &rows, &latencies)?;
+            }
+            diff.rows = Some(rows);
+        } else {
+            (diff.rows, diff.class) = (None, None);
+        }
+        Ok(diff)
+    }
+}
+
+/// What happened to the table of a pair that was read.
+fn status(pair: &Pair<'_>, pointer: bool, rows: Option<&RowDiff>) -> Status {
+    match (pair.base, pair.head) {
+        (Some(_), None) => Status::Deleted,
+        (None, _) => Status::Added,
+        (Some(_), Some(_)) if pointer => Status::Added,
+        (Some(base), Some(head)) if base.entry.path != head.entry.path => {
+            // Text becomes a table when it is converted.
+            let converted = (base.format, head.format) == (Format::Csv, Format::Parquet);
+            if converted { Status::Added } else { Status::Renamed }
+        }
+        _ if rows.is_some_and(RowDiff::is_empty) => Status::Rewritten,
+        _ => Status::Modified,
+    }
+}

@@ -1,0 +1,273 @@
+//! The rows themselves, as CSV: a file a table, and one that sums them up. They are for people, who open them in a
+//! spreadsheet: text is written so that none of it is a formula there.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::cells::comparable;
+use super::ratios::Change;
+use super::{Diff, RowDiff};
+use crate::base::error::{Error, Result};
+use crate::base::escape::file_stem;
+use crate::base::files::write_whole;
+use crate::database::catalog::{Place, TableFile};
+use crate::database::table::{Column, Table};
+use crate::specs::measured_unit;
+
+/// The file that sums up the others.
+const SUMMARY: &str = "summary.csv";
+
+/// Something of the base and of the head, where they have it.
+type Sides<T> = (Option<T>, Option<T>);
+
+/// A folder that details go to. They appear in it once all are written.
+pub struct Details {
+    folder: PathBuf,
+    staged: TempDir,
+}
+
+impl Details {
+    /// Makes the folder where it is not there.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be made or written to.
+    pub fn new(folder: &Path) -> Result<Self> {
+        let failed = |e: std::io::Error| cannot_write(folder, &e.to_string());
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        let staged = tempfile::Builder::new().prefix(".perfdb-gate-").tempdir_in(folder);
+        Ok(Self { folder: folder.to_owned(), staged: staged.map_err(failed)? })
+    }
+
+    /// Writes the rows of a table that changed; nothing where none did.
+    pub(super) fn write(
+        &self,
+        file: &TableFile,
+        tables: Sides<&Table>,
+        rows: &RowDiff,
+        latencies: &[Change],
+    ) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let name = file_name(&file.place, &file.entry.path);
+        let text = text(tables, rows, latencies)
+            .map_err(|e| cannot_write(Path::new(&name), &e.to_string()))?;
+        write_whole(&self.staged.path().join(name), &text)
+    }
+
+    /// Writes the summary and shows all files in the folder.
+    pub fn finish(self, diff: &Diff) -> Result<()> {
+        let summary = self.staged.path().join(SUMMARY);
+        let text = self.summary(diff).map_err(|e| cannot_write(&summary, &e))?;
+        write_whole(&summary, &text)?;
+        let failed = |e: std::io::Error| cannot_write(&self.folder, &e.to_string());
+        for item in std::fs::read_dir(self.staged.path()).map_err(failed)? {
+            let item = item.map_err(failed)?;
+            std::fs::rename(item.path(), self.folder.join(item.file_name())).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn summary(&self, diff: &Diff) -> Result<Vec<u8>, String> {
+        let mut out = csv::Writer::from_writer(Vec::new());
+        let header = [
+            "path",
+            "old_path",
+            "status",
+            "base_rows",
+            "head_rows",
+            "added",
+            "removed",
+            "changed",
+            "median_ratio",
+            "ratio_p5",
+            "ratio_p95",
+            "share_beyond_5_percent",
+            "fault",
+            "details",
+        ];
+        out.write_record(header).map_err(|e| e.to_string())?;
+        for table in &diff.tables {
+            let count = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
+            let rows = |of: fn(&RowDiff) -> usize| count(table.rows.as_ref().map(|r| of(r) as u64));
+            let ratio = |of: fn(&super::Ratios) -> f64| {
+                table.ratios.as_ref().map(|r| of(r).to_string()).unwrap_or_default()
+            };
+            let written = table.rows.as_ref().is_some_and(|r| !r.is_empty());
+            let text = |text: &str| inert(text).into_owned();
+            let record = [
+                text(&table.path),
+                table.old_path.as_deref().map(text).unwrap_or_default(),
+                table.status.name().to_owned(),
+                count(table.base_rows),
+                count(table.head_rows),
+                rows(|r| r.added.len()),
+                rows(|r| r.removed.len()),
+                rows(|r| r.changed.len()),
+                ratio(|r| r.median),
+                ratio(|r| r.low),
+                ratio(|r| r.high),
+                ratio(|r| r.far),
+                table.fault.as_deref().map(text).unwrap_or_default(),
+                if written { text(&file_name(&table.place, &table.path)) } else { String::new() },
+            ];
+            out.write_record(record).map_err(|e| e.to_string())?;
+        }
+        out.into_inner().map_err(|e| e.to_string())
+    }
+}
+
+fn cannot_write(path: &Path, why: &str) -> Error {
+    Error::new(
+        format!("cannot write {}: {why}", path.display()),
+        "check the folder and the space on its disk",
+    )
+}
+
+/// The name of a table's details: its place and file name, in one folder with all others.
+fn file_name(place: &Place, path: &str) -> String {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let family = place.family.as_deref();
+    let parts = [Some(place.system.as_str()), family, Some(&place.backend), Some(&place.version)];
+    let parts: Vec<&str> = parts.into_iter().flatten().chain([file]).collect();
+    file_stem(&parts, "__") + ".csv"
+}
+
+/// A column of a table's details.
+struct Field<'a> {
+    name: &'a str,
+    columns: Sides<&'a Column>,
+    /// Whether it tells rows apart, so that before and after are one; else both are shown.
+    key: bool,
+}
+
+/// The columns of both tables: the head's in its order, then those that only the base has.
+fn fields<'a>((base, head): Sides<&'a Table>) -> Vec<Field<'a>> {
+    let names = |t: Option<&'a Table>| t.into_iter().flat_map(Table::columns).map(|(name, _)| name);
+    let of = |t: Option<&'a Table>, name: &str| t.and_then(|t| t.column(name));
+    let lost = names(base).filter(|name| head.is_none_or(|h| h.column(name).is_none()));
+    let field = |name: &'a str| {
+        let columns = (of(base, name), of(head, name));
+        let shared = match columns {
+            (Some(b), Some(h)) => comparable(b, h),
+            _ => base.is_none() || head.is_none(),
+        };
+        Field { name, columns, key: shared && measured_unit(name).is_none() }
+    };
+    names(head).chain(lost).map(field).collect()
+}
+
+/// One line a row: what happened to it, where it stands, its cells.
+fn text(
+    tables: Sides<&Table>,
+    rows: &RowDiff,
+    latencies: &[Change],
+) -> Result<Vec<u8>, csv::Error> {
+    let fields = fields(tables);
+    let mut out = csv::Writer::from_writer(Vec::new());
+    for name in ["change", "base_row", "head_row"] {
+        out.write_field(name)?;
+    }
+    for field in &fields {
+        if field.key {
+            out.write_field(inert(field.name).as_ref())?;
+        } else {
+            out.write_field(format!("base_{}", field.name))?;
+            out.write_field(format!("head_{}", field.name))?;
+        }
+    }
+    out.write_field("ratio")?;
+    out.write_record(None::<&[u8]>)?;
+
+    let mut cell = String::new();
+    let mut line = |change: &str, (base, head): Sides<u32>, ratio: Option<f64>| {
+        out.write_field(change)?;
+        let mut write = |show: &dyn Fn(&mut String)| {
+            cell.clear();
+            show(&mut cell);
+            out.write_field(&cell)
+        };
+        let number = |n: Option<u32>| move |to: &mut String| shown(to, n);
+        write(&number(base))?;
+        write(&number(head))?;
+        for Field { columns, key, .. } in &fields {
+            let before = columns.0.zip(base);
+            let after = columns.1.zip(head);
+            if *key {
+                write(&|to| shown_cell(to, after.or(before)))?;
+            } else {
+                write(&|to| shown_cell(to, before))?;
+                write(&|to| shown_cell(to, after))?;
+            }
+        }
+        write(&|to| shown(to, ratio))?;
+        out.write_record(None::<&[u8]>)
+    };
+    for (i, (base, head)) in rows.changed.iter().enumerate() {
+        let ratio = latencies.get(i).and_then(Change::ratio);
+        line("changed", (Some(*base), Some(*head)), ratio)?;
+    }
+    for row in &rows.removed {
+        line("removed", (Some(*row), None), None)?;
+    }
+    for row in &rows.added {
+        line("added", (None, Some(*row)), None)?;
+    }
+    out.into_inner().map_err(|e| e.into_error().into())
+}
+
+/// A value, or nothing.
+fn shown<T: std::fmt::Display>(to: &mut String, value: Option<T>) {
+    if let Some(value) = value {
+        // Writing to a string does not fail.
+        let _ = write!(to, "{value}");
+    }
+}
+
+/// A cell as it is, nothing where it is null.
+fn shown_cell(to: &mut String, cell: Option<(&Column, u32)>) {
+    let Some((column, row)) = cell else { return };
+    let row = row as usize;
+    if column.is_null(row) {
+        return;
+    }
+    match column {
+        Column::Int { values, .. } => shown(to, Some(values[row])),
+        Column::Float { values, .. } => shown(to, Some(values[row])),
+        Column::Bool { values, .. } => shown(to, Some(values[row])),
+        Column::Text { codes, dict, .. } => to.push_str(&inert(&dict[codes[row] as usize])),
+        Column::Other(_) => {}
+    }
+}
+
+/// A text that a spreadsheet takes for one: a quote before what would begin a formula there (OWASP, "CSV
+/// Injection"). A number is none, whichever sign it has.
+fn inert(text: &str) -> Cow<'_, str> {
+    // The last four are the wide forms of the first.
+    let begins = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+    match text.starts_with(begins) && text.parse::<f64>().is_err() {
+        true => Cow::Owned(format!("'{text}")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::inert;
+
+    #[test]
+    fn no_text_is_a_formula() {
+        for text in
+            ["=1+1", "+A1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "＝1", "-", "=cmd|' /C calc'!A0"]
+        {
+            assert_eq!(inert(text), format!("'{text}"));
+        }
+        for text in ["", "cutlass", "a=b", "'=1", "-1", "+2.5", "-1e-3", "0.24.0"] {
+            assert_eq!(inert(text), text);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Base × head: which tables and rows a range of commits adds, removes and changes.
+//!
+//! Tables are paired first ([`pairs`]); of a pair whose bytes differ ([`compare`]) the rows are matched
+//! by key ([`rows`]), over cells that are comparable across files ([`cells`]). What changed rows do to
+//! latency is summed up in [`ratios`], and [`detail`] writes the rows themselves.
+
+mod cells;
+mod class;
+mod compare;
+mod detail;
+mod pairs;
+mod ratios;
+mod rows;
+mod served;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use class::Class;
+pub use compare::{Comparison, State};
+pub use detail::Details;
+pub use ratios::{FAR, Ratios};
+pub use rows::RowDiff;
+pub use served::{AttributeChange, ServedDiff, SliceDiff};
+
+use crate::base::words::{count, plural};
+use crate::database::catalog::{Place, Role};
+
+/// What changed between two states of a database.
+#[derive(Debug, Default)]
+pub struct Diff {
+    /// Tables, by path.
+    pub tables: Vec<TableDiff>,
+    /// Sidecars, system YAML and whatever else lies below the data directories, by path.
+    pub files: Vec<FileDiff>,
+}
+
+/// What happened to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// It was not there, or nothing of it could be: its base is an unresolved git-LFS pointer.
+    /// A table that was text before is one too, with its rows compared.
+    Added,
+    /// It is gone.
+    Deleted,
+    /// Cells of it changed.
+    Modified,
+    /// It lies elsewhere; rows of it may have changed too.
+    Renamed,
+    /// Its bytes changed, no cell did.
+    Rewritten,
+}
+
+/// What happened to a table.
+#[derive(Debug)]
+pub struct TableDiff {
+    /// Its path; the one it had, where it is gone.
+    pub path: String,
+    /// The path it had, where that is another.
+    pub old_path: Option<String>,
+    /// What happened to it.
+    pub status: Status,
+    /// Its place; the one it had, where it is gone.
+    pub place: Place,
+    /// File stem.
+    pub table: String,
+    /// Rows it had; none where they are not known: it was moved as it is, or cannot be read.
+    pub base_rows: Option<u64>,
+    /// Rows it has; none likewise.
+    pub head_rows: Option<u64>,
+    /// Rows by what happened to them; none where one side cannot be read.
+    pub rows: Option<RowDiff>,
+    /// Latency of the changed rows, head over base; none where no row has both.
+    pub ratios: Option<Ratios>,
+    /// What kind of change it is; none where one side cannot be read.
+    pub class: Option<Class>,
+    /// What the loader serves of it before and after; none where one side was not read, or where no
+    /// loader's key is known.
+    pub served: Option<ServedDiff>,
+    /// Columns that are there on one side only, or of which a row that stays holds something else.
+    pub columns_changed: Vec<String>,
+    /// Which side cannot be read, and why. Of a base that cannot, all rows of the head are added.
+    pub fault: Option<String>,
+}
+
+/// What happened to a file that is no table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileDiff {
+    /// Its path.
+    pub path: String,
+    /// Added, deleted, modified; of traces also renamed.
+    pub status: Status,
+    /// What it is.
+    pub role: Role,
+}
+
+/// Sums over tables.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Tables.
+    pub tables: usize,
+    /// Rows added.
+    pub added: u64,
+    /// Rows removed.
+    pub removed: u64,
+    /// Rows changed.
+    pub changed: u64,
+    /// Tables that cannot be read, so that their rows are not in these sums.
+    pub unread: usize,
+}
+
+impl Status {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Deleted => "deleted",
+            Self::Modified => "modified",
+            Self::Renamed => "renamed",
+            Self::Rewritten => "rewritten",
+        }
+    }
+
+    /// How many of each there are, in words: `2 added, 1 deleted`.
+    pub fn counts(all: impl IntoIterator<Item = Self>) -> String {
+        let mut counts: BTreeMap<Self, usize> = BTreeMap::new();
+        all.into_iter().for_each(|status| *counts.entry(status).or_default() += 1);
+        let parts = counts.iter().map(|(status, n)| format!("{} {}", count(*n), status.name()));
+        parts.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Diff {
+    /// What changed, in a line.
+    pub fn headline(&self) -> String {
+        let mut parts = Vec::new();
+        if !self.tables.is_empty() {
+            let totals = Totals::of(&self.tables);
+            parts.push(format!(
+                "tables: {}; rows: {} added, {} removed, {} changed",
+                Status::counts(self.tables.iter().map(|t| t.status)),
+                count(totals.added as usize),
+                count(totals.removed as usize),
+                count(totals.changed as usize),
+            ));
+            if totals.unread > 0 {
+                parts.push(format!("{} cannot be read", plural(totals.unread, "table")));
+            }
+        }
+        if !self.files.is_empty() {
+            let counts = Status::counts(self.files.iter().map(|f| f.status));
+            parts.push(format!("other files: {counts}"));
+        }
+        if parts.is_empty() { "nothing changed".to_owned() } else { parts.join("; ") }
+    }
+}
+
+impl Diff {
+    /// What kind of change all of it is.
+    pub fn class(&self) -> Class {
+        Class::of_all(self.tables.iter().filter_map(|table| table.class))
+    }
+
+    /// Columns that changed in any table, sorted.
+    pub fn columns_changed(&self) -> BTreeSet<&str> {
+        self.tables.iter().flat_map(|t| &t.columns_changed).map(String::as_str).collect()
+    }
+
+    /// Attributes that changed in any table, sorted.
+    pub fn attributes_changed(&self) -> BTreeSet<&str> {
+        let served = self.tables.iter().filter_map(|t| t.served.as_ref());
+        served.flat_map(|s| &s.attributes).map(|a| a.column.as_str()).collect()
+    }
+
+    /// What is served of all tables before and after.
+    pub fn served(&self) -> ServedDiff {
+        ServedDiff::sum(self.tables.iter().filter_map(|t| t.served.as_ref()))
+    }
+}
+
+impl TableDiff {
+    /// Whether it lies elsewhere and no row of it changed.
+    pub fn only_moved(&self) -> bool {
+        self.status == Status::Renamed && self.rows.as_ref().is_some_and(RowDiff::is_empty)
+    }
+}
+
+impl Totals {
+    /// Sums up tables.
+    pub fn of<'a>(tables: impl IntoIterator<Item = &'a TableDiff>) -> Self {
+        let mut totals = Self::default();
+        for table in tables {
+            totals.tables += 1;
+            totals.unread += usize::from(table.rows.is_none());
+            if let Some(rows) = &table.rows {
+                totals.added += rows.added.len() as u64;
+                totals.removed += rows.removed.len() as u64;
+                totals.changed += rows.changed.len() as u64;
+            }
+        }
+        totals
+    }
+}

@@ -1,0 +1,122 @@
+//! Which table of the base is which of the head.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use git2::Oid;
+
+use super::State;
+use crate::database::catalog::{Format, TableFile};
+
+/// A table of the base, the one of the head that it became, or both.
+pub(super) struct Pair<'a> {
+    pub base: Option<&'a TableFile>,
+    pub head: Option<&'a TableFile>,
+    /// Whether their bytes are equal: the table was moved as it is.
+    pub same_bytes: bool,
+}
+
+/// A table that has no namesake on the other side.
+struct Loose<'a> {
+    file: &'a TableFile,
+    id: Option<Oid>,
+}
+
+/// What a table is, wherever it lies: system, backend, version and name.
+type Identity<'a> = (&'a str, &'a str, &'a str, &'a str);
+
+impl<'a> Loose<'a> {
+    fn identity(&self) -> Identity<'a> {
+        let place = &self.file.place;
+        (&place.system, &place.backend, &place.version, &self.file.table)
+    }
+}
+
+impl<'a> Pair<'a> {
+    /// The file that the pair is told of: the head's, or the base's where it is gone.
+    pub fn shown(&self) -> &'a TableFile {
+        self.head.or(self.base).expect("a pair has a side")
+    }
+
+    /// The base's path, where it is not the head's.
+    pub fn old_path(&self) -> Option<&'a str> {
+        let (base, head) = (self.base?, self.head?);
+        (base.entry.path != head.entry.path).then_some(base.entry.path.as_str())
+    }
+
+    /// Bytes to read, about.
+    pub fn size(&self) -> u64 {
+        let sides = self.base.iter().chain(&self.head).filter(|_| !self.same_bytes);
+        sides.map(|f| f.entry.size).sum()
+    }
+}
+
+/// Pairs up what differs: by path, then by bytes, then by what the tables are. Tables whose path
+/// and bytes are the same are left out.
+pub(super) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<Pair<'a>> {
+    let mut pairs = Vec::new();
+    let before: BTreeMap<&str, &TableFile> =
+        base.catalog.tables.iter().map(|t| (t.entry.path.as_str(), t)).collect();
+    let mut gone = before.clone();
+    let mut come = Vec::new();
+    for file in &head.catalog.tables {
+        let id = head.source.id(&file.entry);
+        match gone.remove(file.entry.path.as_str()) {
+            None => come.push(Loose { file, id }),
+            Some(old) if base.source.id(&old.entry) == id => {}
+            Some(old) => {
+                pairs.push(Pair { base: Some(old), head: Some(file), same_bytes: false });
+            }
+        }
+    }
+    let mut gone: Vec<Loose<'_>> =
+        gone.into_values().map(|file| Loose { file, id: base.source.id(&file.entry) }).collect();
+    come.sort_by(|a, b| a.file.entry.path.cmp(&b.file.entry.path));
+
+    // Equal bytes say more than equal names. Of several tables with the same bytes each goes to
+    // the one that is the same table, else to one of its name, else in the order of paths.
+    let mut moved = |found: Vec<(Loose<'a>, Loose<'a>)>, same_bytes: bool| {
+        let pair = |(old, new): (Loose<'a>, Loose<'a>)| Pair {
+            base: Some(old.file),
+            head: Some(new.file),
+            same_bytes,
+        };
+        pairs.extend(found.into_iter().map(pair));
+    };
+    moved(take(&mut gone, &mut come, |t| Some((t.id?, t.identity()))), true);
+    moved(take(&mut gone, &mut come, |t| Some((t.id?, t.file.table.as_str()))), true);
+    moved(take(&mut gone, &mut come, |t| t.id), true);
+    moved(
+        take(&mut gone, &mut come, |t| Some((t.identity(), t.file.format == Format::Csv))),
+        false,
+    );
+    moved(take(&mut gone, &mut come, |t| Some(t.identity())), false);
+
+    pairs.extend(gone.iter().map(|t| Pair { base: Some(t.file), head: None, same_bytes: false }));
+    pairs.extend(come.iter().map(|t| Pair { base: None, head: Some(t.file), same_bytes: false }));
+    pairs
+}
+
+/// Takes out the tables that have the same key on both sides, those of one key in their order.
+fn take<'a, K: Ord>(
+    gone: &mut Vec<Loose<'a>>,
+    come: &mut Vec<Loose<'a>>,
+    key: impl Fn(&Loose<'a>) -> Option<K>,
+) -> Vec<(Loose<'a>, Loose<'a>)> {
+    let mut waiting: BTreeMap<K, VecDeque<usize>> = BTreeMap::new();
+    for (i, table) in gone.iter().enumerate() {
+        if let Some(key) = key(table) {
+            waiting.entry(key).or_default().push_back(i);
+        }
+    }
+    let mut old: Vec<Option<Loose<'a>>> = std::mem::take(gone).into_iter().map(Some).collect();
+    let mut found = Vec::new();
+    for new in std::mem::take(come) {
+        let first = key(&new).and_then(|k| waiting.get_mut(&k)?.pop_front());
+        match first.and_then(|i| old[i].take()) {
+            Some(old) => found.push((old, new)),
+            None => come.push(new),
+        }
+    }
+    gone.extend(old.into_iter().flatten());
+    found
+}

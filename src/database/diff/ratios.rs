@@ -1,0 +1,168 @@
+//! What changed rows do to latency: head over base.
+
+use crate::base::expr::{ExprError, Vals};
+use crate::base::stats::quantile;
+use crate::database::catalog::TableFile;
+use crate::database::table::{EXAMPLES, Example, Keys, Table, TableScope, number_json};
+use crate::specs::{Lookups, TableSpec};
+
+/// A ratio as far from 1 as this counts as more than noise: reruns of single points differ by 2 %
+/// half of the time, and the tool this replaces asked from 5 % on.
+pub const FAR: f64 = 0.05;
+
+/// Head over base of the latencies of changed rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ratios {
+    /// Changed rows that have a ratio: a latency above zero before and one after.
+    pub rows: usize,
+    /// The middle one.
+    pub median: f64,
+    /// 5 % are below.
+    pub low: f64,
+    /// 5 % are above.
+    pub high: f64,
+    /// Share that is further from 1 than [`FAR`].
+    pub far: f64,
+    /// The middle ratios of up to eight parts of the rows, from short to long latencies before.
+    pub trend: Vec<f64>,
+    /// The rows furthest from 1 by factor, by row of the head, with the loader's key.
+    pub worst: Vec<Example>,
+}
+
+/// The two tables of a pair, and what is known of them.
+pub(super) struct Sides<'a> {
+    pub files: (&'a TableFile, &'a TableFile),
+    pub tables: (Option<&'a Table>, Option<&'a Table>),
+    pub spec: &'a TableSpec,
+    pub lookups: &'a Lookups,
+}
+
+impl<'a> Sides<'a> {
+    pub fn scope(&self, file: &'a TableFile, table: &'a Table) -> TableScope<'a> {
+        TableScope::new(table, self.spec, &file.place, None, self.lookups)
+    }
+
+    /// What a lookup returned and returns for each changed row, in ms: of several parts, the sum.
+    pub fn latencies(&self, changed: &[(u32, u32)]) -> Result<Vec<Change>, ExprError> {
+        let (Some(base), Some(head)) = self.tables else { return Ok(Vec::new()) };
+        if changed.is_empty() || self.spec.latency.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (base, head) = (self.scope(self.files.0, base), self.scope(self.files.1, head));
+        let (before, after) = (self.parts(&base)?, self.parts(&head)?);
+        let sum = |parts: &[Vals<f64>], row: u32| parts.iter().map(|p| p.get(row as usize)).sum();
+        let change =
+            |(b, h): &(u32, u32)| Change { before: sum(&before, *b), after: sum(&after, *h) };
+        Ok(changed.iter().map(change).collect())
+    }
+
+    fn parts<'s>(&self, scope: &'s TableScope<'a>) -> Result<Vec<Vals<'s, f64>>, ExprError> {
+        self.spec.latency.iter().map(|part| part.value.numbers(scope)).collect()
+    }
+
+    /// Sums up what changed rows do to latency; none where no row has a ratio.
+    pub fn sum_up(
+        &self,
+        changed: &[(u32, u32)],
+        latencies: &[Change],
+    ) -> Result<Option<Ratios>, ExprError> {
+        let rows: Vec<(usize, f64)> =
+            latencies.iter().enumerate().filter_map(|(i, c)| Some((i, c.ratio()?))).collect();
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let mut sorted: Vec<f64> = rows.iter().map(|(_, ratio)| *ratio).collect();
+        sorted.sort_by(f64::total_cmp);
+        let far = sorted.iter().filter(|r| (*r - 1.0).abs() > FAR).count();
+        Ok(Some(Ratios {
+            rows: sorted.len(),
+            median: quantile(&sorted, 0.5),
+            low: quantile(&sorted, 0.05),
+            high: quantile(&sorted, 0.95),
+            far: far as f64 / sorted.len() as f64,
+            trend: trend(latencies, &rows),
+            worst: self.worst(changed, latencies, rows)?,
+        }))
+    }
+
+    /// The rows whose latency changed most, by factor.
+    fn worst(
+        &self,
+        changed: &[(u32, u32)],
+        latencies: &[Change],
+        mut rows: Vec<(usize, f64)>,
+    ) -> Result<Vec<Example>, ExprError> {
+        let Some(head) = self.tables.1 else { return Ok(Vec::new()) };
+        let apart = |ratio: f64| ratio.ln().abs();
+        rows.retain(|(_, ratio)| *ratio != 1.0);
+        rows.sort_by(|a, b| apart(b.1).total_cmp(&apart(a.1)).then(a.0.cmp(&b.0)));
+        rows.truncate(EXAMPLES);
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let scope = self.scope(self.files.1, head);
+        let keys = Keys::new(&self.spec.key, &scope)?;
+        let example = |(i, ratio): (usize, f64)| {
+            let (row, change) = (changed[i].1, &latencies[i]);
+            let values = [("base_ms", change.before), ("head_ms", change.after), ("ratio", ratio)];
+            Example {
+                row: u64::from(row),
+                key: keys.show(row as usize),
+                values: values.map(|(name, v)| (name.to_owned(), number_json(v))).into(),
+            }
+        };
+        Ok(rows.into_iter().map(example).collect())
+    }
+}
+
+/// The latency of a changed row, in ms.
+pub(super) struct Change {
+    pub before: f64,
+    pub after: f64,
+}
+
+impl Change {
+    /// After over before, where both are above zero.
+    pub fn ratio(&self) -> Option<f64> {
+        let ratio = self.after / self.before;
+        (self.before > 0.0 && self.after > 0.0 && ratio.is_finite()).then_some(ratio)
+    }
+}
+
+/// The middle ratios of rows in parts of equal size, by their latency before.
+fn trend(latencies: &[Change], rows: &[(usize, f64)]) -> Vec<f64> {
+    const PARTS: usize = 8;
+    let mut rows = rows.to_vec();
+    rows.sort_by(|a, b| {
+        latencies[a.0].before.total_cmp(&latencies[b.0].before).then(a.0.cmp(&b.0))
+    });
+    let part = rows.len().div_ceil(PARTS).max(1);
+    let middle = |part: &[(usize, f64)]| {
+        let mut ratios: Vec<f64> = part.iter().map(|(_, ratio)| *ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        quantile(&ratios, 0.5)
+    };
+    rows.chunks(part).map(middle).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trend_goes_from_short_to_long() {
+        let change = |i: usize| Change { before: (16 - i) as f64, after: ((16 - i) * i) as f64 };
+        let latencies: Vec<Change> = (1..16).map(change).collect();
+        let rows: Vec<(usize, f64)> = (0..15).map(|i| (i, (i + 1) as f64)).collect();
+        let trend = trend(&latencies, &rows);
+        assert_eq!(trend, [14.5, 12.5, 10.5, 8.5, 6.5, 4.5, 2.5, 1.0]);
+    }
+
+    #[test]
+    fn a_latency_of_zero_has_no_ratio() {
+        assert_eq!(Change { before: 0.0, after: 1.0 }.ratio(), None);
+        assert_eq!(Change { before: 1.0, after: 0.0 }.ratio(), None);
+        assert_eq!(Change { before: f64::NAN, after: 1.0 }.ratio(), None);
+        assert_eq!(Change { before: 2.0, after: 1.0 }.ratio(), Some(0.5));
+    }
+}

@@ -1,0 +1,202 @@
+//! Rows of two tables, matched by key.
+
+use super::cells::{Cells, Common};
+use crate::database::table::{Table, mix};
+
+/// Rows by what happened to them, as row numbers of the base and of the head.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RowDiff {
+    /// Rows of the head, in its order.
+    pub added: Vec<u32>,
+    /// Rows of the base, in its order.
+    pub removed: Vec<u32>,
+    /// Rows of the base and what they became, in the order of the head.
+    pub changed: Vec<(u32, u32)>,
+}
+
+impl RowDiff {
+    /// Whether nothing happened.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
+    }
+
+    /// All rows of the only side there is.
+    pub(super) fn one_sided(base: Option<&Table>, head: Option<&Table>) -> Self {
+        let all = |t: Option<&Table>| (0..t.map_or(0, |t| t.rows) as u32).collect();
+        Self { added: all(head), removed: all(base), changed: Vec::new() }
+    }
+
+    /// Matches rows by their key, which is every column that is no measurement and that both tables
+    /// have. Within a key, equal rows are matched first, the rest become each other in file order,
+    /// what is left is added or removed. Where a table has a column that the other lacks, no rows
+    /// are equal; those that are equal in what both have become each other first.
+    pub fn between(base: &Table, head: &Table) -> Self {
+        let common = Common::of(base, head);
+        let all: Vec<&Cells> = common.keys.iter().chain(&common.measures).collect();
+        let keys: Vec<&Cells> = common.keys.iter().collect();
+
+        let (mut equal, base, head) = in_place(&all, base.rows, head.rows);
+        let (more, base, head) = pair_up(&all, base, head);
+        let (mut changed, removed, added) = pair_up(&keys, base, head);
+        if common.one_sided {
+            equal.extend(more);
+            changed.extend(equal);
+        }
+        changed.sort_unstable_by_key(|(_, head)| *head);
+        Self { added, removed, changed }
+    }
+}
+
+/// Rows of the base and the head that belong together, and those of either that are left.
+type Paired = (Vec<(u32, u32)>, Vec<u32>, Vec<u32>);
+
+/// Pairs rows that are equal and stand at the same place: most rows of most changes.
+fn in_place(columns: &[&Cells], base: usize, head: usize) -> Paired {
+    let both = base.min(head);
+    let mut equal = vec![true; both];
+    for column in columns {
+        let cells = column.base.iter().zip(&column.head);
+        equal.iter_mut().zip(cells).for_each(|(equal, (b, h))| *equal &= b == h);
+    }
+    let at = |row: u32| equal.get(row as usize).copied().unwrap_or(false);
+    let pairs = (0..both as u32).filter(|r| at(*r)).map(|r| (r, r)).collect();
+    let rest = |rows: usize| (0..rows as u32).filter(|r| !at(*r)).collect();
+    (pairs, rest(base), rest(head))
+}
+
+/// Pairs rows that are equal in the columns, those of equal cells in file order.
+fn pair_up(columns: &[&Cells], base: Vec<u32>, head: Vec<u32>) -> Paired {
+    if base.is_empty() || head.is_empty() {
+        return (Vec::new(), base, head);
+    }
+    let by_hash = |rows: Vec<u32>, side: fn(&Cells) -> &[u64]| -> Vec<(u64, u32)> {
+        let mut hashed: Vec<(u64, u32)> = rows.into_iter().map(|row| (0, row)).collect();
+        for column in columns {
+            let cells = side(column);
+            hashed.iter_mut().for_each(|(hash, row)| *hash = mix(*hash, cells[*row as usize]));
+        }
+        hashed.sort_unstable();
+        hashed
+    };
+    let base = by_hash(base, |c| &c.base);
+    let head = by_hash(head, |c| &c.head);
+
+    let mut paired = Paired::default();
+    let (mut base, mut head) = (&base[..], &head[..]);
+    while let (Some((b, _)), Some((h, _))) = (base.first(), head.first()) {
+        let least = *b.min(h);
+        let run = |rows: &[(u64, u32)]| rows.iter().take_while(|(hash, _)| *hash == least).count();
+        let (old, rest_of_base) = base.split_at(run(base));
+        let (new, rest_of_head) = head.split_at(run(head));
+        pair_run(columns, rows_of(old), rows_of(new), &mut paired);
+        (base, head) = (rest_of_base, rest_of_head);
+    }
+    paired.1.extend(rows_of(base));
+    paired.2.extend(rows_of(head));
+    paired.1.sort_unstable();
+    paired.2.sort_unstable();
+    paired
+}
+
+fn rows_of(hashed: &[(u64, u32)]) -> Vec<u32> {
+    hashed.iter().map(|(_, row)| *row).collect()
+}
+
+/// Pairs rows of one hash. Almost always that is one key; where it is not, the cells decide.
+fn pair_run(columns: &[&Cells], mut base: Vec<u32>, mut head: Vec<u32>, paired: &mut Paired) {
+    while let (Some(&first), false) = (base.first(), head.is_empty()) {
+        let like_first = |side: fn(&Cells) -> &[u64], row: u32| {
+            columns.iter().all(|c| c.base[first as usize] == side(c)[row as usize])
+        };
+        let (old, others): (Vec<u32>, _) =
+            base.iter().partition(|row| like_first(|c| &c.base, **row));
+        let (new, other_new): (Vec<u32>, _) =
+            head.iter().partition(|row| like_first(|c| &c.head, **row));
+        let both = old.len().min(new.len());
+        paired.0.extend(old.iter().copied().zip(new.iter().copied()));
+        paired.1.extend(&old[both..]);
+        paired.2.extend(&new[both..]);
+        (base, head) = (others, other_new);
+    }
+    paired.1.extend(base);
+    paired.2.extend(head);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::database::catalog::Format;
+
+    fn table(rows: &[(u8, u8)]) -> Table {
+        let lines: String = rows.iter().map(|(m, latency)| format!("{m},{latency}\n")).collect();
+        Table::decode(format!("m,latency\n{lines}").as_bytes(), Format::Csv, &|_| false).unwrap()
+    }
+
+    fn diff(base: &[(u8, u8)], head: &[(u8, u8)]) -> RowDiff {
+        RowDiff::between(&table(base), &table(head))
+    }
+
+    #[test]
+    fn equal_rows_of_a_key_match_before_the_rest_becomes_each_other() {
+        let found = diff(&[(1, 1), (1, 2), (1, 3)], &[(1, 3), (1, 5)]);
+        assert_eq!(found, RowDiff { added: vec![], removed: vec![1], changed: vec![(0, 1)] });
+        let found = diff(&[(1, 1)], &[(1, 7), (1, 1), (2, 1)]);
+        assert_eq!(found, RowDiff { added: vec![0, 2], removed: vec![], changed: vec![] });
+    }
+
+    #[test]
+    fn rows_that_only_moved_did_not_change() {
+        assert!(diff(&[(1, 1), (2, 2), (3, 3)], &[(3, 3), (1, 1), (2, 2)]).is_empty());
+    }
+
+    #[test]
+    fn keys_of_one_hash_are_told_apart() {
+        // Without a column to hash, all hashes are alike; the cells still decide.
+        let cells = Cells { base: vec![1, 2, 1], head: vec![2, 1, 3] };
+        let mut paired = Paired::default();
+        pair_run(&[&cells], vec![0, 1, 2], vec![0, 1, 2], &mut paired);
+        assert_eq!(paired, (vec![(0, 1), (1, 0)], vec![2], vec![2]));
+    }
+
+    #[test]
+    fn a_quarter_million_copies_of_a_key_take_a_moment() {
+        let base: Vec<(u8, u8)> = (0..250_000).map(|i| (1, (i % 100) as u8)).collect();
+        let head: Vec<(u8, u8)> = (0..250_000).map(|i| (1, (i % 90) as u8)).collect();
+        let found = diff(&base, &head);
+        assert_eq!((found.added.len(), found.removed.len(), found.changed.len()), (0, 0, 25_000));
+    }
+
+    proptest! {
+        /// What a diff says, done to the base, gives the head; and nothing that is equal is in it.
+        #[test]
+        fn a_diff_applied_to_its_base_is_the_head(
+            base in proptest::collection::vec((0u8..4, 0u8..4), 1..40),
+            head in proptest::collection::vec((0u8..4, 0u8..4), 1..40),
+        ) {
+            let found = diff(&base, &head);
+            let mut rows: Vec<Option<(u8, u8)>> = base.iter().copied().map(Some).collect();
+            for &(from, to) in &found.changed {
+                let (old, new) = (rows[from as usize].take().unwrap(), head[to as usize]);
+                prop_assert_eq!(old.0, new.0, "of one key");
+                prop_assert_ne!(old.1, new.1);
+                rows.push(Some(new));
+            }
+            for &gone in &found.removed {
+                rows[gone as usize].take().unwrap();
+            }
+            rows.extend(found.added.iter().map(|&new| Some(head[new as usize])));
+            let mut rows: Vec<(u8, u8)> = rows.into_iter().flatten().collect();
+            rows.sort_unstable();
+            let mut wanted = head.clone();
+            wanted.sort_unstable();
+            prop_assert_eq!(rows, wanted);
+            // No key is both added and removed: such rows would have become each other.
+            for new in &found.added {
+                let key = head[*new as usize].0;
+                prop_assert!(found.removed.iter().all(|old| base[*old as usize].0 != key));
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What lies on disk or in a commit: the files of a database, their tables, what the loader serves of
+//! them, and what differs between two states.
+
+pub mod catalog;
+pub mod coverage;
+pub mod diff;
+pub mod ledger;
+pub mod selection;
+pub mod served;
+pub mod sidecar;
+pub mod source;
+pub mod support;
+pub mod table;

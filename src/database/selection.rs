@@ -1,0 +1,139 @@
+//! Which part of the database is judged.
+
+use std::collections::BTreeSet;
+
+use globset::GlobMatcher;
+
+use crate::base::error::{Error, Result, unknown};
+use crate::base::glob::{Of, matcher};
+use crate::database::catalog::{Catalog, Place};
+
+/// Globs by what they select; an empty list selects all.
+#[derive(Debug, Default, Clone)]
+pub struct Selection {
+    /// Systems.
+    pub systems: Vec<String>,
+    /// Backends.
+    pub backends: Vec<String>,
+    /// Versions.
+    pub versions: Vec<String>,
+    /// Tables, by stem, with or without `_perf`.
+    pub tables: Vec<String>,
+}
+
+/// A selection whose names all match something.
+pub struct Selected {
+    systems: Names,
+    backends: Names,
+    versions: Names,
+    tables: Names,
+    /// Paths that changed, where only those are judged.
+    changed: Option<BTreeSet<String>>,
+}
+
+struct Names(Vec<GlobMatcher>);
+
+impl Names {
+    fn new(globs: &[String]) -> Result<Self> {
+        let compile = |glob: &String| {
+            matcher(glob, Of::Names)
+                .map_err(|why| Error::new(why, "* stands for any run of characters"))
+        };
+        Ok(Self(globs.iter().map(compile).collect::<Result<_>>()?))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.is_empty() || self.0.iter().any(|g| g.is_match(name))
+    }
+
+    /// Fails on the first glob that matches none of `known`.
+    fn check<'a>(&self, what: &str, known: impl Iterator<Item = &'a str> + Clone) -> Result<()> {
+        match self.0.iter().find(|g| !known.clone().any(|k| g.is_match(k))) {
+            Some(glob) => Err(unknown(what, glob.glob().glob(), known)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Selection {
+    /// Whether it selects the whole database.
+    pub fn is_all(&self) -> bool {
+        [&self.systems, &self.backends, &self.versions, &self.tables]
+            .iter()
+            .all(|globs| globs.is_empty())
+    }
+
+    /// Compiles the globs and makes sure that each matches something, each within what the ones
+    /// before it select.
+    pub fn resolve(&self, catalog: &Catalog, changed: Option<Vec<String>>) -> Result<Selected> {
+        let selected = Selected {
+            systems: Names::new(&self.systems)?,
+            backends: Names::new(&self.backends)?,
+            versions: Names::new(&self.versions)?,
+            tables: Names::new(&self.tables)?,
+            changed: changed.map(|c| c.into_iter().collect()),
+        };
+        selected.systems.check("system", catalog.systems.keys().map(String::as_str))?;
+        let mut places: Vec<&Place> = catalog.dirs.values().map(|d| &d.place).collect();
+        places.retain(|p| selected.systems.has(&p.system));
+        selected.backends.check("backend", places.iter().map(|p| p.backend.as_str()))?;
+        places.retain(|p| selected.backends.has(&p.backend));
+        selected.versions.check("version", places.iter().map(|p| p.version.as_str()))?;
+        let tables = catalog.tables.iter().filter(|t| selected.place(&t.place));
+        let stems: BTreeSet<&str> = tables.map(|t| t.table.as_str()).collect();
+        let hits = |g: &&GlobMatcher| !stems.iter().any(|s| g.is_match(s) || g.is_match(short(s)));
+        if let Some(glob) = selected.tables.0.iter().find(hits) {
+            return Err(unknown("table", glob.glob().glob(), stems.into_iter().map(short)));
+        }
+        Ok(selected)
+    }
+}
+
+/// A table's stem as people say it.
+fn short(table: &str) -> &str {
+    table.trim_end_matches("_perf")
+}
+
+impl Selected {
+    /// Whether a system is judged.
+    pub fn system(&self, name: &str) -> bool {
+        self.systems.has(name)
+            && self.backends.0.is_empty()
+            && self.versions.0.is_empty()
+            && self.tables.0.is_empty()
+    }
+
+    /// Whether a system is one of those selected, as a whole or in part.
+    pub fn has_system(&self, name: &str) -> bool {
+        self.systems.has(name)
+    }
+
+    /// Whether a version directory is judged.
+    pub fn place(&self, place: &Place) -> bool {
+        self.systems.has(&place.system)
+            && self.backends.has(&place.backend)
+            && self.versions.has(&place.version)
+    }
+
+    /// Whether a table is judged.
+    pub fn table(&self, place: &Place, table: &str) -> bool {
+        self.place(place) && (self.tables.has(table) || self.tables.has(short(table)))
+    }
+
+    /// Whether whole directories are judged, not single tables of them.
+    pub fn whole_dirs(&self) -> bool {
+        self.tables.0.is_empty()
+    }
+
+    /// Whether a file is among those that changed, or all are judged.
+    pub fn changed(&self, path: &str) -> bool {
+        self.changed.as_ref().is_none_or(|c| c.contains(path))
+    }
+
+    /// Whether anything below a folder changed, deleted files included, or all is judged.
+    pub fn touched(&self, folder: &str) -> bool {
+        let inside =
+            |path: &String| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        self.changed.as_ref().is_none_or(|c| c.iter().any(inside))
+    }
+}

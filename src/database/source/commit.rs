@@ -1,0 +1,246 @@
+//! Files of a commit, read from the object database without a checkout.
+
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use git2::{ObjectType, Repository, TreeWalkMode, TreeWalkResult};
+
+use super::{
+    Entry, EntryKind, SETTINGS, Source, git_error, guard_size, history, id_of_link, lfs,
+    merge_base, named_like_a_table, repository, touched,
+};
+use crate::base::error::{Error, Result};
+
+/// A commit (or a bare tree) of a repository.
+pub struct Commit {
+    git_dir: PathBuf,
+    /// The root below the repository's top, empty or ending in `/`.
+    prefix: String,
+    tree: git2::Oid,
+    commit: Option<git2::Oid>,
+    /// libgit2 handles are for one thread at a time, so each reader borrows its own.
+    idle: Mutex<Vec<Repository>>,
+}
+
+/// Resolves a revision, with a hint that names the branches when it is not there.
+pub(super) fn resolve<'r>(repo: &'r Repository, reference: &str) -> Result<git2::Object<'r>> {
+    // A branch that only the remote has is what a CI clone usually holds.
+    repo.revparse_single(reference)
+        .or_else(|e| {
+            repo.revparse_single(&format!("refs/remotes/origin/{reference}")).map_err(|_| e)
+        })
+        .map_err(|_| {
+            let unborn = repo.head().is_err_and(|e| e.code() == git2::ErrorCode::UnbornBranch);
+            let hint = if unborn {
+                "the repository has no commit yet".to_owned()
+            } else if repo.is_shallow() {
+                "this clone is shallow: fetch the whole history (fetch-depth: 0)".to_owned()
+            } else {
+                let names: Vec<String> = repo
+                    .branches(None)
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .filter_map(|(b, _)| b.name().ok().flatten().map(str::to_owned))
+                    .collect();
+                crate::base::error::unknown("branch", reference, names.iter().map(String::as_str))
+                    .hint
+            };
+            Error::new(format!("no commit is named {reference}"), hint)
+        })
+}
+
+impl Commit {
+    /// Opens what `reference` names (a branch, tag, commit or tree) in the repository at `root`.
+    pub fn open(root: &Path, reference: &str) -> Result<Self> {
+        let Some((repo, prefix)) = repository(root)? else {
+            return Err(Error::new(
+                format!("{} is in no git repository", root.display()),
+                "--ref needs one; leave it out to judge the files as they are",
+            ));
+        };
+        let (tree, commit) = {
+            let object = resolve(&repo, reference)?;
+            let tree = object.peel_to_tree().map_err(|_| {
+                let kind = object.kind().map_or("object", |k| k.str());
+                let message = format!("{reference} is a {kind}, not a commit");
+                Error::new(message, "--ref takes a branch, tag or commit")
+            })?;
+            (tree.id(), object.peel_to_commit().ok().map(|c| c.id()))
+        };
+        Ok(Self {
+            git_dir: repo.commondir().to_owned(),
+            prefix,
+            tree,
+            commit,
+            idle: Mutex::new(vec![repo]),
+        })
+    }
+
+    /// A commit of an open repository, its root as far below the top as `prefix` says.
+    pub(super) fn at(repo: Repository, prefix: String, id: git2::Oid) -> Result<Self> {
+        let tree = repo.find_commit(id).map(|c| c.tree_id());
+        Ok(Self {
+            git_dir: repo.commondir().to_owned(),
+            prefix,
+            tree: tree.map_err(git_error("cannot read the commit"))?,
+            commit: Some(id),
+            idle: Mutex::new(vec![repo]),
+        })
+    }
+
+    fn with_repository<T>(
+        &self,
+        f: impl FnOnce(&Repository) -> Result<T, git2::Error>,
+    ) -> Result<T, git2::Error> {
+        let idle = self.idle.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        let repo = match idle {
+            Some(repo) => repo,
+            None => Repository::open(&self.git_dir)?,
+        };
+        let done = f(&repo);
+        self.idle.lock().unwrap_or_else(|e| e.into_inner()).push(repo);
+        done
+    }
+}
+
+/// The name of a tree entry, lossy where it is not UTF-8.
+fn name_of(entry: &git2::TreeEntry<'_>) -> String {
+    String::from_utf8_lossy(entry.name_bytes()).into_owned()
+}
+
+/// What a committed link says.
+fn link_target(repo: &Repository, id: git2::Oid) -> String {
+    let says = repo.find_blob(id).map(|b| String::from_utf8_lossy(b.content()).into_owned());
+    says.unwrap_or_default()
+}
+
+impl Source for Commit {
+    fn files(&self) -> Result<Vec<Entry>> {
+        let failed = git_error("cannot read the tree");
+        let mut entries = Vec::new();
+        self.with_repository(|repo| {
+            let objects = repo.odb()?;
+            let top = repo.find_tree(self.tree)?;
+            let tree = if self.prefix.is_empty() {
+                top
+            } else {
+                match top.get_path(Path::new(&self.prefix)) {
+                    Ok(folder) => folder.to_object(repo)?.peel_to_tree()?,
+                    // A folder that this commit lacks holds nothing.
+                    Err(e) if e.code() == git2::ErrorCode::NotFound => return Ok(()),
+                    Err(e) => return Err(e),
+                }
+            };
+            tree.walk(TreeWalkMode::PreOrder, |folder, entry| {
+                let name = name_of(entry);
+                let path = || format!("{}{folder}{name}", self.prefix);
+                match entry.kind() {
+                    Some(ObjectType::Blob) => {
+                        let kind = if entry.filemode() == 0o120_000 {
+                            EntryKind::Link(link_target(repo, entry.id()))
+                        } else {
+                            EntryKind::Blob(entry.id())
+                        };
+                        // Sizes order the work and guard it.
+                        let size = match &kind {
+                            EntryKind::Blob(id) => {
+                                objects.read_header(*id).map_or(0, |(size, _)| size as u64)
+                            }
+                            _ => 0,
+                        };
+                        entries.push(Entry { path: path(), kind, size });
+                        TreeWalkResult::Ok
+                    }
+                    Some(ObjectType::Tree) if name.starts_with('.') => TreeWalkResult::Skip,
+                    Some(ObjectType::Tree) if named_like_a_table(&name) => {
+                        let kind = EntryKind::Broken("a directory, not a file".into());
+                        entries.push(Entry { path: path(), kind, size: 0 });
+                        TreeWalkResult::Skip
+                    }
+                    _ => TreeWalkResult::Ok,
+                }
+            })
+        })
+        .map_err(failed)?;
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(entries)
+    }
+
+    fn settings(&self) -> Result<Vec<Entry>> {
+        let failed = git_error("cannot read the tree");
+        let mut entries = Vec::new();
+        self.with_repository(|repo| {
+            let top = repo.find_tree(self.tree)?;
+            let Some(folder) = top.get_name(SETTINGS) else { return Ok(()) };
+            // A file of that name holds no settings.
+            let Ok(folder) = folder.to_object(repo)?.peel_to_tree() else { return Ok(()) };
+            folder.walk(TreeWalkMode::PreOrder, |inside, entry| {
+                if entry.kind() == Some(ObjectType::Blob) {
+                    let path = format!("{inside}{}", name_of(entry));
+                    entries.push(Entry { path, kind: EntryKind::Blob(entry.id()), size: 0 });
+                }
+                TreeWalkResult::Ok
+            })
+        })
+        .map_err(failed)?;
+        Ok(entries)
+    }
+
+    fn read(&self, entry: &Entry) -> Result<Vec<u8>, String> {
+        guard_size(&entry.path, entry.size)?;
+        let oid = match &entry.kind {
+            EntryKind::Blob(oid) => *oid,
+            EntryKind::Broken(why) => return Err(why.clone()),
+            EntryKind::Link(to) => return Err(format!("a symbolic link to {to}, not a file")),
+            EntryKind::Path(_) => return Err("a file of another source".into()),
+        };
+        let bytes = self
+            .with_repository(|repo| Ok(repo.find_blob(oid)?.content().to_vec()))
+            .map_err(|e| format!("cannot read its object: {}", e.message()))?;
+        match lfs::pointer(&bytes) {
+            None => Ok(bytes),
+            Some(pointer) => {
+                Ok(lfs::resolve(&self.git_dir, &pointer, &entry.path)?.unwrap_or(bytes))
+            }
+        }
+    }
+
+    fn id(&self, entry: &Entry) -> Option<git2::Oid> {
+        match &entry.kind {
+            EntryKind::Blob(id) => Some(*id),
+            kind => id_of_link(kind),
+        }
+    }
+
+    fn changed_since(&self, reference: &str) -> Result<Vec<String>> {
+        let Some(head) = self.commit else {
+            return Err(Error::new("a bare tree has no history", "name a commit with --ref"));
+        };
+        let idle = self.idle.lock().unwrap_or_else(|e| e.into_inner());
+        let repo = idle.first().ok_or_else(|| Error::new("the repository is busy", ""))?;
+        let base = merge_base(repo, reference, head)?;
+        let failed = git_error("cannot compare commits");
+        let old = repo.find_commit(base).and_then(|c| c.tree()).map_err(&failed)?;
+        let new = repo.find_tree(self.tree).map_err(&failed)?;
+        let diff = repo.diff_tree_to_tree(Some(&old), Some(&new), None).map_err(&failed)?;
+        Ok(touched(&diff))
+    }
+
+    fn base(&self, reference: &str) -> Result<Commit> {
+        let Some(head) = self.commit else {
+            return Err(Error::new("a bare tree has no history", "name a commit"));
+        };
+        let repo =
+            Repository::open(&self.git_dir).map_err(git_error("cannot open the repository"))?;
+        let base = merge_base(&repo, reference, head)?;
+        Self::at(repo, self.prefix.clone(), base)
+    }
+
+    fn age(&self, a: &Entry, b: &Entry) -> Option<Ordering> {
+        let head = self.commit?;
+        let (a, b) = ((a.path.as_str(), self.id(a)), (b.path.as_str(), self.id(b)));
+        self.with_repository(|repo| Ok(history::age(repo, head, a, b))).ok()?
+    }
+}

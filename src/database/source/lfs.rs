@@ -1,0 +1,70 @@
+//! git-LFS: pointer text, and the objects of the repository's own store.
+
+use std::path::Path;
+
+use super::guard_size;
+use crate::base::digest::sha256;
+
+/// What an LFS pointer names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pointer {
+    /// SHA-256 of the object, in hex.
+    pub oid: String,
+    /// Size of the object in bytes.
+    pub size: u64,
+}
+
+/// Pointers are short by the specification.
+const LONGEST: usize = 1024;
+
+/// Reads `bytes` as an LFS pointer, or `None` when they are something else.
+///
+/// The format is that of the git-lfs specification: a version line first, then keys in
+/// alphabetical order, `oid sha256:…` and `size …` among them.
+pub fn pointer(bytes: &[u8]) -> Option<Pointer> {
+    if bytes.len() > LONGEST || !bytes.starts_with(b"version https://git-lfs.github.com/spec/") {
+        return None;
+    }
+    let text = std::str::from_utf8(bytes).ok()?;
+    let value = |key: &str| text.lines().find_map(|l| l.strip_prefix(key));
+    let oid = value("oid sha256:").unwrap_or_default().trim();
+    let size = value("size ").and_then(|s| s.trim().parse().ok()).unwrap_or(0);
+    Some(Pointer { oid: oid.to_owned(), size })
+}
+
+/// The object of `pointer` from the store below the git directory: none where it is not there, an
+/// error where it is another than the pointer says.
+///
+/// `name` is the file's that it stands for.
+pub(super) fn resolve(
+    git_dir: &Path,
+    pointer: &Pointer,
+    name: &str,
+) -> Result<Option<Vec<u8>>, String> {
+    let oid = &pointer.oid;
+    if oid.len() != 64 || !oid.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Ok(None);
+    }
+    let path = git_dir.join("lfs/objects").join(&oid[..2]).join(&oid[2..4]).join(oid);
+    let Ok(about) = std::fs::metadata(&path) else { return Ok(None) };
+    guard_size(name, about.len())?;
+    let Ok(bytes) = std::fs::read(path) else { return Ok(None) };
+    let found = sha256(&bytes);
+    if bytes.len() as u64 != pointer.size || !found.eq_ignore_ascii_case(oid) {
+        return Err("its git-LFS object is damaged: it is not what the pointer names".into());
+    }
+    Ok(Some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_pointer_and_nothing_else() {
+        let text = b"version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 12\n";
+        assert_eq!(pointer(text), Some(Pointer { oid: "abc".into(), size: 12 }));
+        assert_eq!(pointer(b"PAR1"), None);
+        assert_eq!(pointer(&[b'v'; 2000]), None);
+    }
+}

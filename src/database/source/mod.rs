@@ -1,0 +1,189 @@
+//! Where bytes come from: a work tree, or a commit read without a checkout.
+//!
+//! Everything after a [`Source`] is the same code for every job.
+
+mod commit;
+mod history;
+mod index;
+mod lfs;
+mod worktree;
+
+use std::cmp::Ordering;
+use std::path::Path;
+
+pub use commit::Commit;
+pub use lfs::{Pointer, pointer};
+pub use worktree::WorkTree;
+
+use crate::base::error::{Error, Result};
+
+/// A file of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Relative to the repository's top, or to the root where there is none; forward slashes.
+    pub path: String,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Size in bytes; 0 where listing does not tell.
+    pub size: u64,
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A file in the work tree, by its real path (which may not be UTF-8).
+    Path(std::path::PathBuf),
+    /// A blob of the repository.
+    Blob(git2::Oid),
+    /// A symbolic link, by what it says; never followed, since a commit holds no more than that.
+    Link(String),
+    /// Something that cannot be read as a file, and why.
+    Broken(String),
+}
+
+/// Bytes of a tree of files.
+pub trait Source: Sync {
+    /// Every file below the root, sorted by path.
+    fn files(&self) -> Result<Vec<Entry>>;
+
+    /// Files below `.perfdb-gate/` at the repository's top (at the root where there is none), by
+    /// their path inside it: the judged repository's own rules, waivers and baseline.
+    fn settings(&self) -> Result<Vec<Entry>>;
+
+    /// The bytes of a file. The error is one line; it becomes a finding, not a failure.
+    fn read(&self, entry: &Entry) -> Result<Vec<u8>, String>;
+
+    /// The id that git gives a file's bytes: files of equal ids are equal and need no reading. None
+    /// where there are no bytes to be had.
+    fn id(&self, entry: &Entry) -> Option<git2::Oid>;
+
+    /// Paths that differ from the merge base with `reference`.
+    fn changed_since(&self, reference: &str) -> Result<Vec<String>>;
+
+    /// The merge base with `reference`, at the same root.
+    fn base(&self, reference: &str) -> Result<Commit>;
+
+    /// Compares when two files came to their places: `Greater` where `a` did later. `None` where
+    /// they came at once, or no history tells.
+    fn age(&self, a: &Entry, b: &Entry) -> Option<Ordering>;
+}
+
+/// Opens the work tree at `root`, or the commit that `reference` names in its repository.
+pub fn open(root: &Path, reference: Option<&str>) -> Result<Box<dyn Source>> {
+    Ok(match reference {
+        None => Box::new(WorkTree::open(root)?),
+        Some(reference) => Box::new(Commit::open(root, reference)?),
+    })
+}
+
+/// Larger than any table (the public database's largest has 1.4 MB); more is refused unread.
+const LARGEST: u64 = 128 << 20;
+/// Text is a collector's staging format; no run writes that much of it.
+const LARGEST_TEXT: u64 = 128 << 20;
+/// Sidecars and systems are written by people.
+const LARGEST_YAML: u64 = 4 << 20;
+
+/// Refuses files that no table or sidecar is as large as, before memory is taken for them.
+fn guard_size(path: &str, size: u64) -> Result<(), String> {
+    let most = match path.rsplit('.').next() {
+        Some("parquet") => LARGEST,
+        Some("yaml") => LARGEST_YAML,
+        _ => LARGEST_TEXT,
+    };
+    if size > most {
+        return Err(format!("{size} bytes are more than such a file has (at most {most})"));
+    }
+    Ok(())
+}
+
+/// The folder of a repository's own rules, waivers and baseline.
+const SETTINGS: &str = ".perfdb-gate";
+
+/// The id of a link, which git keeps as the text of its target; none of anything else.
+fn id_of_link(kind: &EntryKind) -> Option<git2::Oid> {
+    let EntryKind::Link(to) = kind else { return None };
+    git2::Oid::hash_object(git2::ObjectType::Blob, to.as_bytes()).ok()
+}
+
+/// Names of directories and files that hold tables; a directory of such a name is no table, and said so.
+fn named_like_a_table(name: &str) -> bool {
+    name.ends_with(".parquet") || name.ends_with("_perf.txt") || name.ends_with("_perf.csv")
+}
+
+/// The repository that holds `root`, and `root` relative to its top (empty, or ending in `/`).
+fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
+    let root = root.canonicalize().map_err(|e| {
+        Error::new(
+            format!("cannot open {}: {e}", root.display()),
+            "--root takes a repository or a folder that holds a perf database",
+        )
+    })?;
+    let repo = match git2::Repository::discover(&root) {
+        Ok(repo) => repo,
+        Err(e) if e.code() == git2::ErrorCode::NotFound => return Ok(None),
+        Err(e) => {
+            return Err(Error::new(
+                format!("cannot open the repository at {}: {}", root.display(), e.message()),
+                "if it belongs to another user, `git config --global --add safe.directory DIR` allows it",
+            ));
+        }
+    };
+    let top = repo.workdir().and_then(|w| w.canonicalize().ok());
+    let prefix = top
+        .and_then(|top| root.strip_prefix(top).ok().map(slashes))
+        .map(|p| if p.is_empty() { p } else { p + "/" })
+        .unwrap_or_default();
+    if let Some(at) = prefix.find("systems/data/") {
+        let above = if at == 0 { "the repository's top" } else { &prefix[..at] };
+        return Err(Error::new(
+            format!("{} is inside a perf database, whose systems are above it", root.display()),
+            format!("point --root at {above} and choose with --system"),
+        ));
+    }
+    Ok(Some((repo, prefix)))
+}
+
+/// A path with forward slashes, lossy where it is not UTF-8.
+fn slashes(path: &Path) -> String {
+    let parts: Vec<_> = path.components().map(|c| c.as_os_str().to_string_lossy()).collect();
+    parts.join("/")
+}
+
+/// The commit where the history of `reference` and `head` parts.
+fn merge_base(repo: &git2::Repository, reference: &str, head: git2::Oid) -> Result<git2::Oid> {
+    let base = commit::resolve(repo, reference)?
+        .peel_to_commit()
+        .map_err(|e| Error::new(format!("{reference} is no commit: {}", e.message()), ""))?
+        .id();
+    repo.merge_base(base, head).map_err(|e| {
+        let hint = if repo.is_shallow() {
+            "this clone is shallow: fetch the whole history (fetch-depth: 0)"
+        } else {
+            "the two have no common history"
+        };
+        Error::new(format!("no merge base with {reference}: {}", e.message()), hint)
+    })
+}
+
+/// Paths that a diff touches, old and new names, sorted.
+fn touched(diff: &git2::Diff<'_>) -> Vec<String> {
+    let mut paths: Vec<String> = diff
+        .deltas()
+        .flat_map(|d| [d.old_file().path(), d.new_file().path()])
+        .flatten()
+        .map(slashes)
+        .collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths
+}
+
+/// Puts a libgit2 error into one line.
+fn git_error(what: &str) -> impl Fn(git2::Error) -> Error {
+    move |e| {
+        Error::new(
+            format!("{what}: {}", e.message()),
+            "`git fsck` tells whether the repository is whole",
+        )
+    }
+}

@@ -1,0 +1,177 @@
+//! Files as they lie on disk, tracked or not.
+
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::commit::{Commit, resolve};
+use super::index::Index;
+use super::{
+    Entry, EntryKind, SETTINGS, Source, git_error, guard_size, history, id_of_link, merge_base,
+    named_like_a_table, repository, slashes, touched,
+};
+use crate::base::error::{Error, Result};
+
+/// More files than any perf database; a run that meets them was pointed at the wrong folder.
+const MOST_FILES: usize = 1_000_000;
+
+/// A folder on disk.
+pub struct WorkTree {
+    root: PathBuf,
+    /// The root below its repository's top, empty or ending in `/`.
+    prefix: String,
+    /// Read once ids are asked for.
+    index: OnceLock<Index>,
+}
+
+impl WorkTree {
+    /// Opens a folder, inside a repository or not.
+    pub fn open(root: &Path) -> Result<Self> {
+        let found = repository(root)?;
+        if let Some((repo, _)) = &found
+            && repo.is_bare()
+        {
+            return Err(Error::new(
+                format!("{} is a bare repository, it has no work tree", root.display()),
+                "name a commit with --ref, in sanity with --head-ref",
+            ));
+        }
+        if !root.is_dir() {
+            return Err(Error::new(
+                format!("{} is not a folder", root.display()),
+                "--root takes a repository or a folder that holds a perf database",
+            ));
+        }
+        Ok(Self {
+            root: root.to_owned(),
+            prefix: found.map(|(_, p)| p).unwrap_or_default(),
+            index: OnceLock::new(),
+        })
+    }
+
+    /// The repository, its root below the top, and the merge base of its HEAD with `reference`.
+    fn merge_base(&self, reference: &str) -> Result<(git2::Repository, String, git2::Oid)> {
+        let Some((repo, prefix)) = repository(&self.root)? else {
+            return Err(Error::new(
+                format!("{} is in no git repository", self.root.display()),
+                "what changed is told against a commit, so it needs one",
+            ));
+        };
+        let head = resolve(&repo, "HEAD")?.id();
+        let base = merge_base(&repo, reference, head)?;
+        Ok((repo, prefix, base))
+    }
+}
+
+impl Source for WorkTree {
+    fn files(&self) -> Result<Vec<Entry>> {
+        let repo = repository(&self.root)?.map(|(repo, _)| repo);
+        let mut entries = Vec::new();
+        let mut walk = walkdir::WalkDir::new(&self.root).into_iter();
+        while let Some(item) = walk.next() {
+            let item = item.map_err(|e| {
+                let at = e.path().unwrap_or(&self.root).display().to_string();
+                let why = e.io_error().map_or_else(|| e.to_string(), ToString::to_string);
+                Error::new(format!("cannot list {at}: {why}"), "check its permissions")
+            })?;
+            let name = item.file_name().to_string_lossy();
+            let relative = item.path().strip_prefix(&self.root).unwrap_or(item.path());
+            let path = format!("{}{}", self.prefix, slashes(relative));
+            if item.file_type().is_dir() {
+                // Hidden folders hold no database, and what git ignores is no part of one: a build
+                // may well hold copies. Below `systems` and the `data` that may stand beside it
+                // everything counts, ignored or not: what is passed over must not look clean.
+                let hidden = item.depth() > 0 && name.starts_with('.');
+                let inside = path.split('/').any(|part| part == "systems" || part == "data");
+                let ignored =
+                    || repo.as_ref().is_some_and(|r| r.is_path_ignored(&path).unwrap_or(false));
+                if hidden || item.depth() > 0 && !inside && ignored() {
+                    walk.skip_current_dir();
+                } else if item.depth() > 0 && named_like_a_table(&name) {
+                    let kind = EntryKind::Broken("a directory, not a file".into());
+                    entries.push(Entry { path, kind, size: 0 });
+                    walk.skip_current_dir();
+                }
+                continue;
+            }
+            let kind = if item.file_type().is_file() {
+                EntryKind::Path(item.path().to_owned())
+            } else {
+                match std::fs::read_link(item.path()) {
+                    Ok(to) => EntryKind::Link(slashes(&to)),
+                    Err(_) => EntryKind::Broken("not a regular file".into()),
+                }
+            };
+            let size = item.metadata().map_or(0, |m| m.len());
+            entries.push(Entry { path, kind, size });
+            if entries.len() > MOST_FILES {
+                return Err(Error::new(
+                    format!("more than {MOST_FILES} files below {}", self.root.display()),
+                    "point --root at the perf database",
+                ));
+            }
+        }
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(entries)
+    }
+
+    fn settings(&self) -> Result<Vec<Entry>> {
+        let top = match repository(&self.root)? {
+            Some((repo, _)) => repo.workdir().map(Path::to_owned),
+            None => None,
+        };
+        let folder = top.unwrap_or_else(|| self.root.clone()).join(SETTINGS);
+        let walk = walkdir::WalkDir::new(&folder).sort_by_file_name().into_iter();
+        let files = walk.filter_map(Result::ok).filter(|e| e.file_type().is_file());
+        let entry = |e: walkdir::DirEntry| Entry {
+            path: slashes(e.path().strip_prefix(&folder).unwrap_or(e.path())),
+            size: e.metadata().map_or(0, |m| m.len()),
+            kind: EntryKind::Path(e.into_path()),
+        };
+        Ok(files.map(entry).collect())
+    }
+
+    fn read(&self, entry: &Entry) -> Result<Vec<u8>, String> {
+        guard_size(&entry.path, entry.size)?;
+        match &entry.kind {
+            EntryKind::Path(path) => std::fs::read(path).map_err(|e| e.to_string()),
+            EntryKind::Broken(why) => Err(why.clone()),
+            EntryKind::Link(to) => Err(format!("a symbolic link to {to}, not a file")),
+            EntryKind::Blob(_) => Err("an object of another source".into()),
+        }
+    }
+
+    fn id(&self, entry: &Entry) -> Option<git2::Oid> {
+        match &entry.kind {
+            EntryKind::Path(path) => {
+                let index = self.index.get_or_init(|| Index::read(&self.root));
+                index.id(&entry.path, path, || self.read(entry).ok())
+            }
+            kind => id_of_link(kind),
+        }
+    }
+
+    fn changed_since(&self, reference: &str) -> Result<Vec<String>> {
+        let (repo, _, base) = self.merge_base(reference)?;
+        let failed = git_error("cannot compare the work tree");
+        let tree = repo.find_commit(base).and_then(|c| c.tree()).map_err(&failed)?;
+        let mut options = git2::DiffOptions::new();
+        options.include_untracked(true).recurse_untracked_dirs(true);
+        let diff = repo
+            .diff_tree_to_workdir_with_index(Some(&tree), Some(&mut options))
+            .map_err(&failed)?;
+        Ok(touched(&diff))
+    }
+
+    fn base(&self, reference: &str) -> Result<Commit> {
+        let (repo, prefix, base) = self.merge_base(reference)?;
+        Commit::at(repo, prefix, base)
+    }
+
+    fn age(&self, a: &Entry, b: &Entry) -> Option<Ordering> {
+        let (repo, _) = repository(&self.root).ok()??;
+        let head = repo.head().ok()?.target()?;
+        let (a, b) = ((a.path.as_str(), self.id(a)), (b.path.as_str(), self.id(b)));
+        history::age(&repo, head, a, b)
+    }
+}

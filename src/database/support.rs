@@ -1,0 +1,192 @@
+//! A system's support matrix, which says what can be planned on it, and what backends take from each
+//! other.
+//!
+//! ```text
+//! systems/support_matrix/<system>.csv       a model, backend, version and mode a line, and its status
+//! systems/perf_data_reuse_manifest.yaml     kernels whose rows several backends read
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use crate::base::words::names;
+use crate::database::catalog::Catalog;
+use crate::database::source::{Entry, Source};
+
+/// Matrices by system, each with its file, or why it cannot be read.
+pub type Matrices = BTreeMap<String, (Entry, Result<Matrix, String>)>;
+
+/// What a support matrix says of its system.
+#[derive(Debug, Default)]
+pub struct Matrix {
+    /// Its lines, in order.
+    pub claims: Vec<Claim>,
+}
+
+/// A line of a matrix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The model's architecture.
+    pub architecture: String,
+    /// The model.
+    pub model: String,
+    /// Backend.
+    pub backend: String,
+    /// Version.
+    pub version: String,
+    /// Whether it can be planned from measured rows alone.
+    pub silicon: bool,
+}
+
+/// A line as the file has it.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(rename = "HuggingFaceID")]
+    model: String,
+    #[serde(rename = "Architecture")]
+    architecture: String,
+    #[serde(rename = "System")]
+    system: String,
+    #[serde(rename = "Backend")]
+    backend: String,
+    #[serde(rename = "Version")]
+    version: String,
+    #[serde(rename = "Status")]
+    status: String,
+    #[serde(rename = "Command", default)]
+    command: String,
+    /// Older matrices lack it, and say by the command that was run.
+    #[serde(rename = "Source", default)]
+    source: Option<String>,
+}
+
+impl Matrix {
+    /// Parses a matrix; the error is one line.
+    pub fn parse(system: &str, text: &[u8]) -> Result<Self, String> {
+        let mut claims = Vec::new();
+        let mut reader = csv::Reader::from_reader(text);
+        for line in reader.deserialize() {
+            let line: Line = line.map_err(|e| e.to_string())?;
+            if line.system != system {
+                let other = names(std::iter::once(line.system.as_str()));
+                let other = other.escape_debug();
+                return Err(format!("a line is of the system '{other}', not {system}"));
+            }
+            let silicon = match line.source.as_deref() {
+                Some(source) => source == "silicon",
+                None => line.command.contains("--database-mode SILICON"),
+            };
+            claims.push(Claim {
+                architecture: line.architecture,
+                model: line.model,
+                backend: line.backend,
+                version: line.version,
+                silicon: line.status == "PASS" && silicon,
+            });
+        }
+        match claims.is_empty() {
+            true => Err("it has no lines".into()),
+            false => Ok(Self { claims }),
+        }
+    }
+}
+
+/// Which backends read each other's rows, by table.
+#[derive(Debug, Default)]
+pub struct Sharing(BTreeMap<String, Vec<BTreeSet<String>>>);
+
+#[derive(Deserialize)]
+struct Manifest {
+    groups: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+struct Group {
+    op_file: String,
+    tier: String,
+    frameworks: BTreeSet<String>,
+}
+
+impl Sharing {
+    /// Parses a manifest; the error is one line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let manifest: Manifest = crate::base::yaml::parse(text)?;
+        let mut sharing = Self::default();
+        // Of the third tier nothing is read: it documents what must stay absent.
+        for group in manifest.groups.into_iter().filter(|g| g.tier != "absence_load_bearing") {
+            let table = group.op_file.split('.').next().unwrap_or_default().to_owned();
+            sharing.0.entry(table).or_default().push(group.frameworks);
+        }
+        Ok(sharing)
+    }
+
+    /// Whether a backend reads another's rows of a table, of some kernel at least.
+    pub fn lends(&self, table: &str, from: &str, to: &str) -> bool {
+        let groups = self.0.get(table).into_iter().flatten();
+        groups.into_iter().any(|g| g.contains(from) && g.contains(to))
+    }
+}
+
+/// Reads the support matrices of a database, and its manifest where that can be read.
+pub fn read(source: &dyn Source, catalog: &Catalog) -> (Matrices, Option<Sharing>) {
+    let matrix = |(system, entry): (&String, &Entry)| {
+        let matrix = source.read(entry).and_then(|text| Matrix::parse(system, &text));
+        (system.clone(), (entry.clone(), matrix))
+    };
+    let text = |entry: &Entry| String::from_utf8(source.read(entry).ok()?).ok();
+    let manifest = catalog.manifest.as_ref().and_then(text);
+    let sharing = manifest.and_then(|text| Sharing::parse(&text).ok());
+    (catalog.support.iter().map(matrix).collect(), sharing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str =
+        "HuggingFaceID,Architecture,System,Backend,Version,Mode,Status,ErrMsg,Command";
+
+    #[test]
+    fn a_pass_is_from_silicon_by_its_source_or_its_command() {
+        let line = "a/b,Llama,s,vllm,1,agg";
+        let text = format!(
+            "{HEAD},Source\n{line},PASS,,x,silicon\n{line},PASS,,x --database-mode SILICON,xshape\n\
+             {line},FAIL,\"said \"\"no\"\",\nat length\",x,silicon\n"
+        );
+        let silicon = |text: &str| {
+            let claims = Matrix::parse("s", text.as_bytes()).unwrap().claims;
+            claims.iter().map(|c| c.silicon).collect::<Vec<_>>()
+        };
+        assert_eq!(silicon(&text), [true, false, false]);
+        let old = format!("{HEAD}\n{line},PASS,,x --database-mode SILICON\n{line},PASS,,x\n");
+        assert_eq!(silicon(&old), [true, false]);
+    }
+
+    #[test]
+    fn what_is_no_matrix_is_said() {
+        let of = |text: &str| Matrix::parse("s", text.as_bytes()).unwrap_err();
+        assert!(of("a,b\n1,2\n").contains("missing field"));
+        assert!(of(&format!("{HEAD}\na,b,s,vllm\n")).contains("line: 2"));
+        assert_eq!(of(HEAD), "it has no lines");
+        assert!(of(&format!("{HEAD}\na,b,t,vllm,1,agg,PASS,,x\n")).contains("the system 't'"));
+        let long = "t".repeat(1 << 20);
+        for system in [long.as_str(), "\"t\nu\""] {
+            let why = of(&format!("{HEAD}\na,b,{system},vllm,1,agg,PASS,,x\n"));
+            assert!(why.len() < 300 && why.lines().count() == 1, "{why}");
+        }
+    }
+
+    #[test]
+    fn backends_lend_each_other_what_the_manifest_lists() {
+        let text = "groups:\n\
+            - {op_file: a_perf.parquet, kernel_source: k, tier: shared, frameworks: [vllm, sglang]}\n\
+            - {op_file: b_perf.parquet, kernel_source: k, tier: absence_load_bearing, frameworks: [vllm, sglang]}\n";
+        let sharing = Sharing::parse(text).unwrap();
+        assert!(sharing.lends("a_perf", "vllm", "sglang"));
+        assert!(
+            !sharing.lends("a_perf", "trtllm", "sglang")
+                && !sharing.lends("b_perf", "vllm", "sglang")
+        );
+    }
+}

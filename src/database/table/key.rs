@@ -1,0 +1,167 @@
+//! The loader's key of every row: a 64-bit hash for speed, the values themselves for certainty.
+
+use std::ops::Range;
+
+use crate::base::expr::{ExprError, NULL_CODE, Scope, Vals, Value};
+use crate::database::table::{number_json, text_json};
+use crate::specs::KeyPart;
+
+/// Key parts of a table, evaluated.
+pub struct Keys<'a> {
+    parts: Vec<(&'a str, Value<'a>)>,
+    hashes: Vec<u64>,
+}
+
+impl<'a> Keys<'a> {
+    /// Evaluates the parts over every row.
+    pub fn new(parts: &'a [KeyPart], scope: &'a dyn Scope) -> Result<Self, ExprError> {
+        let parts: Vec<_> = parts
+            .iter()
+            .map(|p| Ok((p.name.as_str(), p.value.eval(scope)?)))
+            .collect::<Result<_, ExprError>>()?;
+        let mut keys = Self { parts, hashes: vec![SEED; scope.rows()] };
+        keys.hash();
+        Ok(keys)
+    }
+
+    /// A hash of each row's key. Equal keys hash alike in every table, whatever the encoding.
+    pub fn hashes(&self) -> &[u64] {
+        &self.hashes
+    }
+
+    /// The values of the key's parts, in the loader's order.
+    pub fn values(&self) -> impl Iterator<Item = &Value<'a>> {
+        self.parts.iter().map(|(_, value)| value)
+    }
+
+    fn hash(&mut self) {
+        for (_, value) in &self.parts {
+            match value {
+                Value::Number(v) => fold(&mut self.hashes, v, number_bits),
+                Value::Bool(v) => fold(&mut self.hashes, v, |b| u64::from(b) + 1),
+                Value::Text(codes, dict) => {
+                    let by_code: Vec<u64> = dict.iter().map(|t| text_hash(t)).collect();
+                    fold(&mut self.hashes, codes, |c| {
+                        by_code.get(c as usize).copied().unwrap_or(0)
+                    });
+                }
+            }
+        }
+    }
+
+    /// A number for a row's texts: alike for two rows of one table exactly when the texts are.
+    pub fn text_code(&self, row: usize) -> u64 {
+        self.parts.iter().fold(0, |code, (_, value)| match value {
+            // A digit to the base of the dictionary, null among them.
+            Value::Text(codes, dict) => {
+                let digit = codes.get(row).wrapping_add(1);
+                code * (dict.len() as u64 + 1) + u64::from(digit)
+            }
+            _ => code,
+        })
+    }
+
+    /// A row's texts by the names of their parts: the slice that it belongs to.
+    pub fn texts(&self, row: usize) -> Vec<(String, String)> {
+        let text = |(name, value): &(&'a str, Value<'a>)| match value {
+            Value::Text(codes, dict) => {
+                let text = dict.get(codes.get(row) as usize).map_or("", |text| text);
+                Some(((*name).to_owned(), text.to_owned()))
+            }
+            Value::Number(_) | Value::Bool(_) => None,
+        };
+        self.parts.iter().filter_map(text).collect()
+    }
+
+    /// A part's numbers, one a row; none where it holds names or flags.
+    pub fn numbers(&self, part: usize) -> Option<&Vals<'a, f64>> {
+        match &self.parts.get(part)?.1 {
+            Value::Number(numbers) => Some(numbers),
+            _ => None,
+        }
+    }
+
+    /// A hash of the key without one part, and of the texts of `also`, for some rows: alike for
+    /// rows of one table that differ in that part alone.
+    pub fn without(&self, part: usize, also: &[&[u32]], rows: Range<usize>) -> Vec<u64> {
+        let mut hashes = vec![SEED; rows.len()];
+        for (_, value) in self.parts.iter().enumerate().filter(|(i, _)| *i != part) {
+            let rows = rows.clone();
+            match &value.1 {
+                Value::Number(Vals::Rows(v)) => mix_all(&mut hashes, &v[rows], number_bits),
+                Value::Bool(Vals::Rows(v)) => mix_all(&mut hashes, &v[rows], u64::from),
+                Value::Text(Vals::Rows(v), _) => mix_all(&mut hashes, &v[rows], u64::from),
+                // The same in every row.
+                _ => {}
+            }
+        }
+        for codes in also {
+            mix_all(&mut hashes, &codes[rows.clone()], u64::from);
+        }
+        hashes
+    }
+
+    /// Whether two rows have the same key.
+    pub fn equal(&self, a: usize, b: usize) -> bool {
+        self.parts.iter().all(|(_, value)| match value {
+            Value::Number(v) => number_bits(v.get(a)) == number_bits(v.get(b)),
+            Value::Bool(v) => v.get(a) == v.get(b),
+            Value::Text(codes, dict) => {
+                let (a, b) = (codes.get(a), codes.get(b));
+                a == b || (a != NULL_CODE && b != NULL_CODE && dict[a as usize] == dict[b as usize])
+            }
+        })
+    }
+
+    /// A row's key, for people.
+    pub fn show(&self, row: usize) -> Vec<(String, serde_json::Value)> {
+        let json = |value: &Value| match value {
+            Value::Number(v) if v.get(row).is_nan() => serde_json::Value::Null,
+            Value::Number(v) => number_json(v.get(row)),
+            Value::Bool(v) => v.get(row).into(),
+            Value::Text(codes, dict) => {
+                dict.get(codes.get(row) as usize).map(|t| text_json(t)).unwrap_or_default()
+            }
+        };
+        self.parts.iter().map(|(name, value)| ((*name).to_owned(), json(value))).collect()
+    }
+}
+
+/// What hashes start from.
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Bits that are equal for equal numbers: one zero, one NaN.
+#[inline]
+pub(crate) fn number_bits(value: f64) -> u64 {
+    if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
+}
+
+/// Takes a value into a hash.
+#[inline]
+pub(crate) fn mix(hash: u64, value: u64) -> u64 {
+    // A folded multiply: the high half of the product scrambles the low half.
+    let wide = u128::from(hash ^ value.wrapping_mul(0xa076_1d64_78bd_642f)) * 0xe703_7ed1_a0b4_28db;
+    (wide as u64) ^ ((wide >> 64) as u64)
+}
+
+fn fold<T: Copy>(hashes: &mut [u64], values: &Vals<'_, T>, bits: impl Fn(T) -> u64) {
+    match values {
+        Vals::One(v) => {
+            let bits = bits(*v);
+            hashes.iter_mut().for_each(|h| *h = mix(*h, bits));
+        }
+        Vals::Rows(values) => mix_all(hashes, values, bits),
+    }
+}
+
+fn mix_all<T: Copy>(hashes: &mut [u64], values: &[T], bits: impl Fn(T) -> u64) {
+    for (hash, value) in hashes.iter_mut().zip(values) {
+        *hash = mix(*hash, bits(*value));
+    }
+}
+
+pub(crate) fn text_hash(text: &str) -> u64 {
+    // FNV-1a: short names, hashed once a dictionary entry.
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+}

@@ -1,0 +1,82 @@
+//! A table as formulas see it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::Table;
+use crate::base::expr::{Lookup, Scope, Vals, Value};
+use crate::database::catalog::Place;
+use crate::specs::system::System;
+use crate::specs::{Lookups, TableSpec};
+
+/// A table with its system, as formulas see it: the columns, `system`, `backend`, `version`, and
+/// the system's figures by dotted name.
+pub struct TableScope<'a> {
+    /// The table.
+    pub table: &'a Table,
+    /// What is known of such tables; a column of another type than it says is null in every row.
+    pub spec: &'a TableSpec,
+    /// Its place.
+    pub place: &'a Place,
+    /// Its machine, where one is described.
+    pub system: Option<&'a System>,
+    /// What its texts stand for.
+    pub lookups: &'a Lookups,
+    /// The rows in view.
+    range: Range<usize>,
+    /// Every how many of them is.
+    step: usize,
+}
+
+impl<'a> TableScope<'a> {
+    /// All rows of a table.
+    pub fn new(
+        table: &'a Table,
+        spec: &'a TableSpec,
+        place: &'a Place,
+        system: Option<&'a System>,
+        lookups: &'a Lookups,
+    ) -> Self {
+        Self { table, spec, place, system, lookups, range: 0..table.rows, step: 1 }
+    }
+
+    /// The same table, some `count` evenly spaced rows of it.
+    pub fn spaced(&self, count: usize) -> Self {
+        Self { range: self.range.clone(), step: (self.range.len() / count).max(1), ..*self }
+    }
+
+    /// The same table, a part of its rows at a time: columns of a part stay within the cache.
+    pub fn parts(&self) -> impl Iterator<Item = (usize, Self)> {
+        const ROWS: usize = 8192;
+        (0..self.table.rows).step_by(ROWS).map(|start| {
+            let range = start..(start + ROWS).min(self.table.rows);
+            (start, Self { range, ..*self })
+        })
+    }
+}
+
+impl Scope for TableScope<'_> {
+    fn rows(&self) -> usize {
+        self.range.len().div_ceil(self.step)
+    }
+
+    fn column(&self, name: &str) -> Option<Value<'_>> {
+        let constant = |text: &str| Value::Text(Vals::One(0), Cow::Owned(vec![text.into()]));
+        match self.table.column(name) {
+            Some(column) if super::known::fits(self.spec, name, column) => {
+                Some(column.value(self.range.clone(), self.step))
+            }
+            Some(_) => None,
+            None if name == "system" => Some(constant(&self.place.system)),
+            None => None,
+        }
+    }
+
+    fn field(&self, path: &str) -> Option<f64> {
+        self.system?.figure(path)
+    }
+
+    fn lookup(&self, function: Lookup, text: &str) -> Option<f64> {
+        self.lookups.get(function, text, self.system)
+    }
+}

@@ -1,0 +1,205 @@
+//! Columns → a parquet file as the collectors write it: zstd, one row group, text as strings.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use polars_arrow::array::{
+    ArrayRef, BooleanArray, MutableBinaryViewArray, PrimitiveArray, Utf8ViewArray,
+};
+use polars_arrow::datatypes::{ArrowDataType, ArrowSchema, Field};
+use polars_arrow::record_batch::RecordBatchT;
+use polars_parquet::write::{
+    CompressionOptions, FileWriter, StatisticsOptions, Version, WriteOptions, get_dtype_encoding,
+    row_group_iter, schema_to_metadata_key,
+};
+
+use super::parquet::one_line;
+use super::{Column, Table, parquet};
+use crate::base::error::{Error, Result};
+use crate::base::files::write_whole;
+
+/// Writes a table to a parquet file, as a whole or not at all: the columns in their order, all of
+/// them as long as each other. The file's mode is kept where there was one.
+///
+/// # Errors
+///
+/// Those of [`encode`], and when the file cannot be written.
+pub fn write(path: &Path, columns: &[(String, Column)]) -> Result<()> {
+    write_whole(path, &encode(columns)?)
+}
+
+/// A table's bytes as parquet, read back and found equal to the columns cell by cell.
+///
+/// Whole numbers become int64, numbers double, flags bool, names string: the types of the public
+/// tables, all of them nullable as theirs are.
+///
+/// # Errors
+///
+/// When the columns differ in length or name, one holds what no table has, or the bytes do not read
+/// back as what went in.
+pub fn encode(columns: &[(String, Column)]) -> Result<Vec<u8>> {
+    let failed = |why: String| Error::new(format!("cannot write a table: {why}"), "");
+    let bytes = bytes(columns).map_err(failed)?;
+    let back = parquet::decode(&bytes)
+        .map_err(|fault| failed(format!("what was written does not read back: {fault:?}")))?;
+    match difference(columns, &back) {
+        None => Ok(bytes),
+        Some(what) => Err(failed(format!("what was written reads back otherwise: {what}"))),
+    }
+}
+
+fn bytes(columns: &[(String, Column)]) -> Result<Vec<u8>, String> {
+    let rows = columns.first().map_or(0, |(_, c)| c.len());
+    if let Some((name, _)) = columns.iter().find(|(_, c)| c.len() != rows) {
+        return Err(format!("column {name} is not as long as the first"));
+    }
+    let arrays = columns.iter().map(|(name, column)| array(name, column));
+    let arrays: Vec<ArrayRef> = arrays.collect::<Result<_, _>>()?;
+    // Collectors that merge tables take views for another type than theirs: texts are written as
+    // views, and the file names them as strings.
+    let written = schema(columns, ArrowDataType::Utf8View);
+    let named = schema(columns, ArrowDataType::Utf8);
+    if named.len() != columns.len() {
+        return Err("two columns have one name".into());
+    }
+    let options = WriteOptions {
+        statistics: StatisticsOptions::default(),
+        version: Version::V1,
+        compression: CompressionOptions::Zstd(None),
+        data_page_size: None,
+    };
+    let mut bytes = Vec::new();
+    let mut file = FileWriter::try_new(&mut bytes, written.clone(), options).map_err(one_line)?;
+    if rows > 0 {
+        let encodings = written.iter_values().map(|f| get_dtype_encoding(&f.dtype)).collect();
+        let types = file.parquet_schema().fields().to_vec();
+        let group = RecordBatchT::try_new(rows, Arc::new(written), arrays).map_err(one_line)?;
+        let pages = row_group_iter(group, encodings, types, options);
+        file.write(rows as u64, pages).map_err(one_line)?;
+    }
+    file.end(Some(vec![schema_to_metadata_key(&named)])).map_err(one_line)?;
+    Ok(bytes)
+}
+
+/// The columns' names and types, texts as `text`.
+fn schema(columns: &[(String, Column)], text: ArrowDataType) -> ArrowSchema {
+    let fields = columns.iter().map(|(name, column)| {
+        let field = Field::new(name.as_str().into(), arrow_type(column, &text), true);
+        (field.name.clone(), field)
+    });
+    fields.collect()
+}
+
+fn arrow_type(column: &Column, text: &ArrowDataType) -> ArrowDataType {
+    match column {
+        Column::Int { .. } => ArrowDataType::Int64,
+        Column::Float { .. } => ArrowDataType::Float64,
+        Column::Bool { .. } => ArrowDataType::Boolean,
+        Column::Text { .. } | Column::Other(_) => text.clone(),
+    }
+}
+
+fn array(name: &str, column: &Column) -> Result<ArrayRef, String> {
+    fn cells<T: Copy>(values: &[T], nulls: &Option<Vec<bool>>) -> impl Iterator<Item = Option<T>> {
+        let null = |row| nulls.as_ref().is_some_and(|n| n[row]);
+        values.iter().enumerate().map(move |(row, value)| (!null(row)).then_some(*value))
+    }
+    Ok(match column {
+        Column::Int { values, nulls } => {
+            cells(values, nulls).collect::<PrimitiveArray<i64>>().boxed()
+        }
+        Column::Float { values, nulls } => {
+            cells(values, nulls).collect::<PrimitiveArray<f64>>().boxed()
+        }
+        Column::Bool { values, nulls } => cells(values, nulls).collect::<BooleanArray>().boxed(),
+        Column::Text { codes, dict, .. } => {
+            let cells = codes.iter().map(|code| dict.get(*code as usize));
+            let views: Utf8ViewArray = MutableBinaryViewArray::from_iter(cells).into();
+            views.boxed()
+        }
+        Column::Other(kind) => return Err(format!("column {name} holds {kind}, as no table does")),
+    })
+}
+
+/// Where a table differs from the columns; none where it is they, bit by bit.
+fn difference(columns: &[(String, Column)], table: &Table) -> Option<String> {
+    let names = || columns.iter().map(|(n, _)| n.as_str());
+    if !names().eq(table.columns().map(|(n, _)| n)) {
+        return Some("its columns are others".into());
+    }
+    columns.iter().zip(table.columns()).find_map(|((name, a), (_, b))| {
+        if a.len() != b.len() {
+            return Some(format!("{name} has {} rows, not {}", b.len(), a.len()));
+        }
+        let row = (0..a.len()).find(|row| !same(a, b, *row))?;
+        Some(format!("{name} of row {row} is {}, not {}", b.json(row), a.json(row)))
+    })
+}
+
+fn same(a: &Column, b: &Column, row: usize) -> bool {
+    if a.is_null(row) || b.is_null(row) {
+        return a.is_null(row) && b.is_null(row);
+    }
+    match (a, b) {
+        (Column::Int { values: a, .. }, Column::Int { values: b, .. }) => a[row] == b[row],
+        (Column::Float { values: a, .. }, Column::Float { values: b, .. }) => {
+            a[row].to_bits() == b[row].to_bits()
+        }
+        (Column::Bool { values: a, .. }, Column::Bool { values: b, .. }) => a[row] == b[row],
+        (Column::Text { .. }, Column::Text { .. }) => a.text(row) == b.text(row),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn synthetic() -> Vec<(String, Column)> {
+        let nulls = Some(vec![false, true, false]);
+        let texts = ["0.19", "0.19", "a\"b,\u{e9}"].map(Some);
+        vec![
+            ("version".into(), Column::texts(texts)),
+            ("kernel".into(), Column::texts([Some(""), None, Some("x")])),
+            ("m".into(), Column::Int { values: vec![1, i64::MAX, i64::MIN], nulls: None }),
+            ("k".into(), Column::Int { values: vec![1, 0, 3], nulls: nulls.clone() }),
+            ("graph".into(), Column::Bool { values: vec![true, false, true], nulls }),
+            (
+                "latency".into(),
+                Column::Float { values: vec![0.1 + 0.2, -0.0, 5e-324], nulls: None },
+            ),
+        ]
+    }
+
+    #[test]
+    fn a_table_reads_back_as_it_was() {
+        let columns = synthetic();
+        let table = parquet::decode(&encode(&columns).unwrap()).unwrap();
+        assert_eq!(difference(&columns, &table), None);
+        assert_eq!(table.rows, 3);
+    }
+
+    #[test]
+    fn a_cell_that_differs_is_named() {
+        let mut columns = synthetic();
+        let table = parquet::decode(&encode(&columns).unwrap()).unwrap();
+        columns[2].1 = Column::Int { values: vec![1, 2, i64::MIN], nulls: None };
+        let said = difference(&columns, &table).unwrap();
+        assert!(said.starts_with("m of row 1 is "), "{said}");
+        // A zero of another sign is another cell.
+        let mut columns = synthetic();
+        columns[5].1 = Column::Float { values: vec![0.1 + 0.2, 0.0, 5e-324], nulls: None };
+        assert!(difference(&columns, &table).unwrap().starts_with("latency of row 1"));
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused() {
+        let uneven = [
+            ("m".to_owned(), Column::Int { values: vec![1], nulls: None }),
+            ("n".to_owned(), Column::Int { values: vec![1, 2], nulls: None }),
+        ];
+        assert!(encode(&uneven).unwrap_err().message.contains("column n"));
+        let odd = [("t".to_owned(), Column::Other("timestamp".into()))];
+        assert!(encode(&odd).is_err());
+    }
+}

@@ -1,0 +1,114 @@
+//! A baseline: the findings of a day, frozen, so that a gate can be switched on over a database with
+//! history. What is in it is known; what is not, or has grown, is new.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::findings::{Finding, Severity};
+
+/// Findings by fingerprint.
+#[derive(Debug, Default, PartialEq)]
+pub struct Baseline {
+    known: BTreeMap<String, Known>,
+}
+
+/// A frozen finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Known {
+    fingerprint: String,
+    rule: String,
+    severity: Severity,
+    path: String,
+    rows: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    schema: String,
+    findings: Vec<Known>,
+}
+
+const SCHEMA: &str = "perfdb-gate/baseline/v1";
+
+impl Baseline {
+    /// Freezes findings; waived ones stay with their waiver.
+    pub fn of(findings: &[Finding]) -> Self {
+        let mut baseline = Self::default();
+        for finding in findings.iter().filter(|f| f.waived_by.is_none()) {
+            let known = Known {
+                fingerprint: finding.fingerprint(),
+                rule: finding.rule.clone(),
+                severity: finding.severity,
+                path: finding.path.clone(),
+                rows: size(finding),
+            };
+            let entry =
+                baseline.known.entry(known.fingerprint.clone()).or_insert_with(|| known.clone());
+            entry.rows = entry.rows.max(known.rows);
+            entry.severity = entry.severity.min(known.severity);
+        }
+        baseline
+    }
+
+    /// Parses a file. The error is one line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let file: File = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        if file.schema != SCHEMA {
+            return Err(format!("its schema is {}, not {SCHEMA}", file.schema));
+        }
+        Ok(Self { known: file.findings.into_iter().map(|k| (k.fingerprint.clone(), k)).collect() })
+    }
+
+    /// The file's text, sorted by path and rule so that its diffs can be read.
+    pub fn text(&self) -> String {
+        let mut findings: Vec<Known> = self.known.values().cloned().collect();
+        findings.sort_by(|a, b| {
+            (&a.path, &a.rule, &a.fingerprint).cmp(&(&b.path, &b.rule, &b.fingerprint))
+        });
+        let file = File { schema: SCHEMA.to_owned(), findings };
+        serde_json::to_string_pretty(&file).unwrap_or_default() + "\n"
+    }
+
+    /// Whether a finding is new: not known, of more rows than known, or worse.
+    pub fn is_new(&self, finding: &Finding) -> bool {
+        let rows = size(finding);
+        self.known
+            .get(&finding.fingerprint())
+            .is_none_or(|known| rows > known.rows || finding.severity < known.severity)
+    }
+}
+
+/// Rows that a finding grows by: all of them, where it tells a half or those that matter.
+fn size(finding: &Finding) -> u64 {
+    finding.all_rows.unwrap_or(finding.rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_and_worse_is_new_less_is_not() {
+        let finding = |rows, severity| Finding::on_path("r", severity, "p", "m").rows(rows);
+        let baseline = Baseline::of(&[finding(5, Severity::Warning)]);
+        let baseline = Baseline::parse(&baseline.text()).unwrap();
+        assert!(!baseline.is_new(&finding(5, Severity::Warning)));
+        assert!(!baseline.is_new(&finding(4, Severity::Info)));
+        assert!(baseline.is_new(&finding(6, Severity::Warning)));
+        assert!(baseline.is_new(&finding(5, Severity::Error)));
+        assert!(baseline.is_new(&Finding::on_path("r", Severity::Info, "q", "m")));
+    }
+
+    #[test]
+    fn what_is_frozen_is_known() {
+        // Points that recur elsewhere count as the finding's, and are not told with the others.
+        let told = Finding {
+            all_rows: Some(9),
+            ..Finding::on_path("r", Severity::Warning, "p", "m").rows(5)
+        };
+        let baseline = Baseline::of(std::slice::from_ref(&told));
+        assert!(!baseline.is_new(&told));
+        assert!(baseline.is_new(&Finding { all_rows: Some(10), ..told }));
+    }
+}

@@ -1,0 +1,239 @@
+//! Findings: what is wrong, where, how bad, and by which rows it shows.
+
+pub mod baseline;
+mod half;
+mod known;
+mod sink;
+pub mod waiver;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+pub use self::half::{Brought, Half};
+pub(crate) use self::known::{Known, Subject};
+pub use self::sink::{Counts, Sink};
+use crate::base::digest::hex;
+use crate::database::catalog::{Place, TableFile};
+pub use crate::database::table::{EXAMPLES, Example};
+
+/// How bad a finding is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// A defect that a maintainer would fix.
+    Error,
+    /// Something to look at.
+    Warning,
+    /// Something to know.
+    Info,
+}
+
+impl Severity {
+    /// This severity, or `most` where that is less bad: what a rule calls an info stays one.
+    pub fn at_most(self, most: Self) -> Self {
+        self.max(most)
+    }
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Info => "info",
+        }
+    }
+}
+
+/// Something a rule found: one a rule and table, with a count.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Rule id.
+    pub rule: String,
+    /// How bad.
+    pub severity: Severity,
+    /// File or directory concerned.
+    pub path: String,
+    /// The place, as far as there is one.
+    pub place: Option<Place>,
+    /// Table, where one is concerned.
+    pub table: Option<String>,
+    /// The slice concerned, by column; empty for the whole table.
+    pub slice: BTreeMap<String, Value>,
+    /// Rows concerned.
+    pub rows: u64,
+    /// Where rows are told one by one: all of them, those of the other [`Half`] too. None of a
+    /// finding on a file as a whole, whose count says nothing of its growth.
+    pub all_rows: Option<u64>,
+    /// What a finding is made of that is not told by rows: columns, donors, slices. In a pull
+    /// request it is new where one of them was not there before.
+    pub parts: BTreeSet<String>,
+    /// One sentence.
+    pub message: String,
+    /// Figures behind the sentence.
+    pub evidence: BTreeMap<String, Value>,
+    /// Up to [`EXAMPLES`] rows.
+    pub examples: Vec<Example>,
+    /// Who waived it.
+    pub waived_by: Option<String>,
+    /// Whether it is new against a baseline or a base; none where there is neither.
+    pub new: Option<bool>,
+}
+
+impl Finding {
+    /// A finding on a file that is no table.
+    pub fn on_path(rule: &str, severity: Severity, path: &str, message: impl Into<String>) -> Self {
+        Self {
+            rule: rule.to_owned(),
+            severity,
+            path: path.to_owned(),
+            place: None,
+            table: None,
+            slice: BTreeMap::new(),
+            rows: 0,
+            all_rows: None,
+            parts: BTreeSet::new(),
+            message: message.into(),
+            evidence: BTreeMap::new(),
+            examples: Vec::new(),
+            waived_by: None,
+            new: None,
+        }
+    }
+
+    /// A finding on a table.
+    pub fn on_table(
+        rule: &str,
+        severity: Severity,
+        file: &TableFile,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            place: Some(file.place.clone()),
+            table: Some(file.table.clone()),
+            ..Self::on_path(rule, severity, &file.entry.path, message)
+        }
+    }
+
+    /// Says which place it is about.
+    pub fn at(mut self, place: &Place) -> Self {
+        self.place = Some(place.clone());
+        self
+    }
+
+    /// Counts the rows concerned.
+    pub fn rows(mut self, rows: usize) -> Self {
+        self.rows = rows as u64;
+        self
+    }
+
+    /// Says which half of `all` rows it tells.
+    pub fn half(mut self, half: &Half<'_>, all: usize) -> Self {
+        self.all_rows = Some(all as u64);
+        self.new = half.new;
+        self
+    }
+
+    /// Names what it is made of.
+    pub fn parts(mut self, parts: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.parts.extend(parts.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds a figure behind the sentence.
+    pub fn evidence(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.evidence.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Says where in a text file it is.
+    pub fn at_line(self, line: Option<u64>) -> Self {
+        match line.filter(|line| *line > 0) {
+            Some(line) => self.evidence("line", line),
+            None => self,
+        }
+    }
+
+    /// Where in a text file it is; a table has no lines.
+    pub fn line(&self) -> Option<u64> {
+        self.evidence.get("line")?.as_u64()
+    }
+
+    /// Shows rows.
+    pub fn examples(mut self, examples: Vec<Example>) -> Self {
+        self.examples = examples;
+        self
+    }
+
+    /// Names the same defect in the next run: it does not change with row counts, the wording or
+    /// a move of the file to another layout.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut part = |text: &str| {
+            hash.update(text.as_bytes());
+            hash.update([0]);
+        };
+        part(&self.rule);
+        match (&self.place, &self.table) {
+            (Some(place), Some(table)) => {
+                for text in [&place.system, &place.backend, &place.version, table] {
+                    part(text);
+                }
+            }
+            _ => part(&self.path),
+        }
+        for (name, value) in &self.slice {
+            part(name);
+            part(&value.to_string());
+        }
+        hex(&hash.finalize()[..8])
+    }
+
+    /// The command that finds it again in a checkout.
+    pub fn command(&self) -> String {
+        // Ids of rules on traces begin so; they judge what lies outside a database.
+        let what = if self.rule.starts_with("trace-") { "--traces" } else { "--root" };
+        let mut words = vec![format!("perfdb-gate validate {what} . --ref HEAD")];
+        let mut choose = |flag: &str, name: &str| words.push(format!("{flag} {}", quoted(name)));
+        if let Some(place) = &self.place {
+            choose("--system", &place.system);
+            choose("--backend", &place.backend);
+            choose("--version", &place.version);
+        }
+        if let Some(table) = &self.table {
+            choose("--table", table);
+        }
+        choose("--only", &self.rule);
+        words.join(" ")
+    }
+
+    /// Whether it counts: neither waived nor known nor there before.
+    pub fn counts(&self) -> bool {
+        self.waived_by.is_none() && self.new != Some(false)
+    }
+
+    /// Whether it was there before, or is known to a baseline.
+    pub fn is_old(&self) -> bool {
+        self.waived_by.is_none() && self.new == Some(false)
+    }
+
+    /// Order of reports: by path, then by how bad, then by rule.
+    fn order(&self) -> (&str, Severity, &str, String) {
+        let slice = serde_json::to_string(&self.slice).unwrap_or_default();
+        (&self.path, self.severity, &self.rule, slice)
+    }
+}
+
+/// A word of a command, quoted where a shell would read more into it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-/=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

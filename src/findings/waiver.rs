@@ -1,0 +1,217 @@
+//! Waivers: findings that a maintainer has signed for, until a date.
+//!
+//! ```yaml
+//! waivers:
+//! - rule: duplicate-key
+//!   path: "**/h200_sxm/comm/nccl/2.26.2/*"
+//!   where: rows <= 504
+//!   reason: collected twice, the runs agree
+//!   evidence: https://example.org/issues/1
+//!   approved_by: a maintainer
+//!   until: 2027-06-30
+//! ```
+
+use std::borrow::Cow;
+
+use globset::GlobMatcher;
+use jiff::civil::Date;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
+use crate::base::glob::{Of, matcher};
+use crate::findings::Finding;
+
+/// A signed exception.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Waiver {
+    /// The rule it waives.
+    pub rule: String,
+    /// Which files, as a glob over the finding's path; `**` crosses folders.
+    pub path: String,
+    /// A condition on the finding's `rows`, `severity` and evidence.
+    #[serde(default, rename = "where")]
+    pub predicate: Option<Expr>,
+    /// Why the finding is right to be there.
+    pub reason: String,
+    /// Where that can be seen.
+    pub evidence: String,
+    /// Who says so.
+    pub approved_by: String,
+    /// The last day it holds, `2027-06-30`.
+    #[schemars(extend("format" = "date"))]
+    pub until: String,
+}
+
+/// A file of waivers, checked.
+#[derive(Debug, Default)]
+pub struct Waivers {
+    entries: Vec<(Waiver, GlobMatcher, Date)>,
+    /// The file they are from.
+    pub path: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct File {
+    waivers: Vec<Waiver>,
+}
+
+/// The schema of a file of waivers.
+pub(crate) fn schema(generator: schemars::SchemaGenerator) -> schemars::Schema {
+    generator.into_root_schema_for::<File>()
+}
+
+impl Waivers {
+    /// Parses a file of waivers. The error is one line.
+    pub fn parse(path: &str, text: &str) -> Result<Self, String> {
+        let file: File = crate::base::yaml::parse(text)?;
+        let check = |(i, waiver): (usize, Waiver)| {
+            let bad = |what: String| format!("waivers[{i}]: {what}");
+            let signed = [
+                ("reason", &waiver.reason),
+                ("evidence", &waiver.evidence),
+                ("approved_by", &waiver.approved_by),
+            ];
+            if let Some((name, _)) = signed.iter().find(|(_, value)| value.trim().is_empty()) {
+                return Err(bad(format!("{name} is empty")));
+            }
+            let glob = matcher(&waiver.path, Of::Paths).map_err(bad)?;
+            let until =
+                waiver.until.parse().map_err(|_| bad(format!("'{}' is no date", waiver.until)))?;
+            Ok((waiver, glob, until))
+        };
+        let entries = file.waivers.into_iter().enumerate().map(check).collect::<Result<_, _>>()?;
+        Ok(Self { entries, path: path.to_owned() })
+    }
+
+    /// Marks what is waived on `today`; returns the waivers that are past their date and those that
+    /// matched nothing, in words.
+    pub fn apply(&self, findings: &mut [Finding], today: Date) -> Result<Applied, ExprError> {
+        let mut applied = Applied::default();
+        for (waiver, glob, until) in &self.entries {
+            let mut matched = false;
+            for finding in findings.iter_mut() {
+                if finding.rule != waiver.rule
+                    || !glob.is_match(&finding.path)
+                    || !holds(waiver, finding)?
+                {
+                    continue;
+                }
+                matched = true;
+                if *until >= today {
+                    finding.waived_by.get_or_insert_with(|| waiver.approved_by.clone());
+                }
+            }
+            let named = format!("{} on {}", waiver.rule, waiver.path);
+            if *until < today {
+                applied.expired.push(format!("the waiver of {named} ended on {until}"));
+            } else if !matched {
+                let told = format!("the waiver of {named} matches nothing");
+                applied.unused.push((waiver.rule.clone(), told));
+            }
+        }
+        Ok(applied)
+    }
+}
+
+/// What is to be said of the waivers themselves.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// Past their date.
+    pub expired: Vec<String>,
+    /// Matching no finding: the rule, and what is to be said.
+    pub unused: Vec<(String, String)>,
+}
+
+impl Applied {
+    /// What is to be said of waivers that match nothing, of rules that ran or that there are not: a
+    /// run over tables cannot tell what a waiver of a rule on traces is for.
+    pub fn unused_by(
+        &self,
+        ran: &dyn Fn(&str) -> bool,
+        known: &dyn Fn(&str) -> bool,
+    ) -> Vec<String> {
+        let told = |rule: &String| !known(rule) || ran(rule);
+        self.unused.iter().filter(|(rule, _)| told(rule)).map(|(_, said)| said.clone()).collect()
+    }
+}
+
+fn holds(waiver: &Waiver, finding: &Finding) -> Result<bool, ExprError> {
+    let Some(predicate) = &waiver.predicate else { return Ok(true) };
+    Ok(predicate.mask(&Facts(finding))?.get(0))
+}
+
+/// A finding as predicates see it: one row.
+struct Facts<'a>(&'a Finding);
+
+impl Scope for Facts<'_> {
+    fn rows(&self) -> usize {
+        1
+    }
+
+    fn column(&self, name: &str) -> Option<Value<'_>> {
+        let text = |t: &str| Value::Text(Vals::One(0), Cow::Owned(vec![t.into()]));
+        match (name, self.0.evidence.get(name)) {
+            // A pull request's half of a finding is no smaller finding.
+            ("rows", _) => {
+                let rows = self.0.all_rows.unwrap_or(self.0.rows);
+                Some(Value::Number(Vals::One(rows as f64)))
+            }
+            ("severity", _) => Some(text(self.0.severity.name())),
+            (_, Some(Json::Number(n))) => {
+                Some(Value::Number(Vals::One(n.as_f64().unwrap_or(f64::NAN))))
+            }
+            (_, Some(Json::String(t))) => Some(text(t)),
+            _ => None,
+        }
+    }
+
+    fn field(&self, _: &str) -> Option<f64> {
+        None
+    }
+
+    fn lookup(&self, _: Lookup, _: &str) -> Option<f64> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::Severity;
+
+    const FILE: &str = "waivers:\n- rule: r\n  path: \"**/a/*\"\n  where: rows <= 5\n  reason: x\n  evidence: x\n  approved_by: me\n  until: 2030-01-31\n";
+
+    fn finding(path: &str, rows: usize) -> Finding {
+        Finding::on_path("r", Severity::Error, path, "m").rows(rows)
+    }
+
+    #[test]
+    fn a_waiver_holds_for_its_rule_path_predicate_and_time() {
+        let waivers = Waivers::parse("w", FILE).unwrap();
+        let mut findings = [finding("x/a/t", 5), finding("x/a/t", 6), finding("x/b/t", 5)];
+        let applied = waivers.apply(&mut findings, "2030-01-31".parse().unwrap()).unwrap();
+        assert_eq!(findings.each_ref().map(|f| f.waived_by.is_some()), [true, false, false]);
+        assert!(applied.expired.is_empty() && applied.unused.is_empty());
+
+        let mut findings = [finding("x/a/t", 5)];
+        let late = waivers.apply(&mut findings, "2030-02-01".parse().unwrap()).unwrap();
+        assert_eq!((findings[0].waived_by.is_none(), late.expired.len()), (true, 1));
+        let none = waivers.apply(&mut [], "2030-01-31".parse().unwrap()).unwrap();
+        assert_eq!(none.unused[0].1, "the waiver of r on **/a/* matches nothing");
+    }
+
+    #[test]
+    fn an_unsigned_waiver_is_refused() {
+        let unsigned = FILE.replace("approved_by: me", "approved_by: ''");
+        assert_eq!(Waivers::parse("w", &unsigned).unwrap_err(), "waivers[0]: approved_by is empty");
+        assert!(
+            Waivers::parse("w", &FILE.replace("2030-01-31", "soon"))
+                .unwrap_err()
+                .contains("no date")
+        );
+    }
+}

@@ -1,0 +1,224 @@
+//! Collective operations between the GPUs of one host, through NCCL, timed as nccl-tests times them:
+//! a thread a GPU, warm-ups, the wall time of a number of runs enqueued together, out of place, the
+//! mean over the GPUs.
+
+use std::ffi::{c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::Instant;
+
+use cudarc::driver::{CudaContext, CudaStream, DriverError, sys as driver};
+use cudarc::nccl::result::{self as nccl, NcclError};
+use cudarc::nccl::sys;
+
+use super::tensor::{Memory, Tensor};
+use super::told;
+use crate::gpu::device::{Answer, SAMPLES, Work};
+use crate::gpu::recipe::{Dtype, Fill, Operation};
+
+/// The first GPUs of this host, joined.
+pub struct Fabric {
+    ranks: Vec<Rank>,
+    /// Whether an operation failed: nothing can be measured any more.
+    broken: AtomicBool,
+}
+
+struct Rank {
+    stream: Arc<CudaStream>,
+    comm: Comm,
+}
+
+/// NCCL's communicator of a GPU.
+#[derive(Clone, Copy)]
+struct Comm(sys::ncclComm_t);
+
+// SAFETY: NCCL allows a communicator to be used by any thread, by one at a time; each rank's is used
+// by its own thread alone.
+unsafe impl Send for Comm {}
+unsafe impl Sync for Comm {}
+
+fn failed(e: NcclError) -> String {
+    format!("NCCL: {:?}", e.0)
+}
+
+/// NCCL's version as 2.28.3, or `None` where there is no NCCL.
+pub fn version() -> Option<String> {
+    // SAFETY: this only tries to open the library.
+    if !unsafe { sys::is_culib_present() } {
+        return None;
+    }
+    let version = nccl::get_nccl_version().ok()?;
+    Some(format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100))
+}
+
+impl Fabric {
+    /// Joins the first `gpus` GPUs.
+    pub fn open(gpus: usize) -> Result<Self, String> {
+        let devices: Vec<c_int> = (0..gpus as c_int).collect();
+        let mut comms = vec![std::ptr::null_mut(); gpus];
+        // SAFETY: both lists are as long as they say.
+        unsafe { nccl::comm_init_all(comms.as_mut_ptr(), gpus as c_int, devices.as_ptr()) }
+            .map_err(failed)?;
+        let rank = |device: c_int, comm: &sys::ncclComm_t| {
+            let context = CudaContext::new(device as usize)?;
+            Ok(Rank { stream: context.new_stream()?, comm: Comm(*comm) })
+        };
+        let ranks: Result<Vec<Rank>, _> =
+            devices.iter().zip(&comms).map(|(device, comm)| rank(*device, comm)).collect();
+        let given_up = |e: DriverError| {
+            for comm in &comms {
+                // SAFETY: nothing uses them.
+                let _ = unsafe { nccl::comm_abort(*comm) };
+            }
+            told(&e)
+        };
+        Ok(Self { ranks: ranks.map_err(given_up)?, broken: AtomicBool::new(false) })
+    }
+
+    /// Whether it can be used.
+    pub fn is_whole(&self) -> bool {
+        !self.broken.load(Ordering::SeqCst)
+    }
+
+    /// Takes the samples of a collective operation; `count` is the elements of the whole message.
+    pub fn measure(&self, work: &Work) -> Result<Answer, String> {
+        let memories: Vec<Memory> = self.ranks.iter().map(|r| Memory::new(&r.stream)).collect();
+        let mut buffers = Vec::new();
+        for (rank, memory) in self.ranks.iter().zip(&memories) {
+            rank.stream.context().bind_to_thread().map_err(|e| told(&e))?;
+            let buffer = || Tensor::new(memory, work.size("count"), work.dtype, Fill::Zeros);
+            buffers.push((buffer()?.address(), buffer()?.address()));
+        }
+        let together = Barrier::new(self.ranks.len());
+        let together = &together;
+        let samples: Vec<Result<Vec<f64>, String>> = std::thread::scope(|scope| {
+            let started: Vec<_> = self
+                .ranks
+                .iter()
+                .zip(buffers)
+                .map(|(rank, buffers)| scope.spawn(move || self.run(rank, work, buffers, together)))
+                .collect();
+            let ended = |t: std::thread::ScopedJoinHandle<'_, _>| {
+                t.join().unwrap_or_else(|_| Err("a thread of the measurement ended early".into()))
+            };
+            started.into_iter().map(ended).collect()
+        });
+        let samples: Vec<Vec<f64>> = samples.into_iter().collect::<Result<_, String>>()?;
+        let mean = |i: usize| samples.iter().map(|s| s[i]).sum::<f64>() / samples.len() as f64;
+        Ok(Answer { samples_ms: (0..SAMPLES as usize).map(mean).collect(), ..Answer::default() })
+    }
+
+    /// A rank's part; it comes to every meeting, whatever happens, so that none waits for it.
+    fn run(
+        &self,
+        rank: &Rank,
+        work: &Work,
+        buffers: (u64, u64),
+        together: &Barrier,
+    ) -> Result<Vec<f64>, String> {
+        let times = |count: u32| -> Result<(), String> {
+            rank.stream.context().bind_to_thread().map_err(|e| told(&e))?;
+            (0..count).try_for_each(|_| self.enqueue(rank, work, buffers))?;
+            self.finish(rank)
+        };
+        let mut outcome = Ok(Vec::new());
+        for _ in 0..SAMPLES {
+            let warm = self.attempt(rank, || times(work.warmups));
+            together.wait();
+            let start = Instant::now();
+            let done = warm.and_then(|()| self.attempt(rank, || times(work.runs)));
+            let ms = start.elapsed().as_secs_f64() * 1e3 / f64::from(work.runs);
+            together.wait();
+            match (&mut outcome, done) {
+                (Ok(samples), Ok(())) => samples.push(ms),
+                (Ok(_), Err(why)) => outcome = Err(why),
+                (Err(_), _) => {}
+            }
+        }
+        outcome
+    }
+
+    /// Does something where all is well so far; where it fails, nothing is well any more, and what
+    /// this rank has enqueued is given up.
+    fn attempt(&self, rank: &Rank, part: impl Fn() -> Result<(), String>) -> Result<(), String> {
+        if self.broken.load(Ordering::SeqCst) {
+            return Err("NCCL failed on another GPU".into());
+        }
+        let missing = |_| Err("a function of NCCL that it needs is missing".into());
+        let done = catch_unwind(AssertUnwindSafe(part)).unwrap_or_else(missing);
+        if done.is_err() {
+            self.broken.store(true, Ordering::SeqCst);
+            // SAFETY: the communicator is this rank's and not used again.
+            let _ = catch_unwind(|| unsafe { nccl::comm_abort(rank.comm.0) });
+        }
+        done
+    }
+
+    /// Waits for what is enqueued, as nccl-tests does, and no longer where another GPU failed.
+    fn finish(&self, rank: &Rank) -> Result<(), String> {
+        loop {
+            // SAFETY: the stream lives.
+            match unsafe { driver::cuStreamQuery(rank.stream.cu_stream()) } {
+                driver::CUresult::CUDA_SUCCESS => return Ok(()),
+                driver::CUresult::CUDA_ERROR_NOT_READY => {}
+                other => return Err(told(&DriverError(other))),
+            }
+            if self.broken.load(Ordering::SeqCst) {
+                return Err("NCCL failed on another GPU".into());
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    fn enqueue(&self, rank: &Rank, work: &Work, (from, to): (u64, u64)) -> Result<(), String> {
+        let gpus = self.ranks.len();
+        let (count, bytes) = (work.size("count") as usize, work.dtype.bytes() as usize);
+        // As nccl-tests: the parts start at multiples of 16 bytes.
+        let part = (count / gpus) & (16 / bytes).wrapping_neg();
+        let dtype = match work.dtype {
+            Dtype::Int8 => sys::ncclDataType_t::ncclInt8,
+            _ => sys::ncclDataType_t::ncclFloat16,
+        };
+        let (send, receive) = (from as *const c_void, to as *mut c_void);
+        let (comm, stream) = (rank.comm.0, rank.stream.cu_stream().cast());
+        let sum = sys::ncclRedOp_t::ncclSum;
+        // SAFETY: both buffers have `count` elements, which `gpus` parts fit in.
+        unsafe {
+            match work.operation {
+                Operation::AllReduce => {
+                    nccl::all_reduce(send, receive, count, dtype, sum, comm, stream)
+                }
+                Operation::AllGather => nccl::all_gather(send, receive, part, dtype, comm, stream),
+                Operation::ReduceScatter => {
+                    nccl::reduce_scatter(send, receive, part, dtype, sum, comm, stream)
+                }
+                _ => {
+                    nccl::group_start().map_err(failed)?;
+                    for peer in 0..gpus {
+                        let at = peer * part * bytes;
+                        nccl::send(send.add(at), part, dtype, peer as c_int, comm, stream)
+                            .map_err(failed)?;
+                        nccl::recv(receive.add(at), part, dtype, peer as c_int, comm, stream)
+                            .map_err(failed)?;
+                    }
+                    nccl::group_end()
+                }
+            }
+        }
+        .map(drop)
+        .map_err(failed)
+    }
+}
+
+impl Drop for Fabric {
+    fn drop(&mut self) {
+        if self.broken.load(Ordering::SeqCst) {
+            return;
+        }
+        for rank in &self.ranks {
+            // SAFETY: it is not used again.
+            let _ = unsafe { nccl::comm_destroy(rank.comm.0) };
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The fp8 product through cuBLASLt: e4m3 operands with a scale each, bfloat16 output.
+
+use std::ffi::c_void;
+use std::mem::size_of_val;
+use std::sync::Arc;
+
+use cudarc::cublaslt::result::CublasError;
+use cudarc::cublaslt::{result, sys};
+use cudarc::driver::CudaStream;
+
+use super::tensor::{Memory, Tensor};
+use crate::gpu::device::Work;
+
+/// cuBLASLt's handle.
+pub struct Lt(sys::cublasLtHandle_t);
+
+/// A product with the algorithm that cuBLASLt chose for it.
+pub struct Plan<'a> {
+    descriptor: sys::cublasLtMatmulDesc_t,
+    layouts: [sys::cublasLtMatrixLayout_t; 3],
+    chosen: sys::cublasLtMatmulHeuristicResult_t,
+    scale: Tensor<'a>,
+}
+
+fn failed(e: CublasError) -> String {
+    format!("cuBLASLt has no such product in fp8: {:?}", e.0)
+}
+
+impl Lt {
+    /// Opens the library.
+    pub fn new() -> Result<Self, String> {
+        result::create_handle().map(Self).map_err(failed)
+    }
+
+    /// Asks for an algorithm; the library refuses shapes that its kernels do not have.
+    pub fn plan<'a>(
+        &self,
+        memory: &'a Memory,
+        work: &Work,
+        workspace: usize,
+    ) -> Result<Plan<'a>, String> {
+        let (m, n, k) = (work.size("m"), work.size("n"), work.size("k"));
+        let (wide, narrow) =
+            (sys::cudaDataType_t::CUDA_R_16BF, sys::cudaDataType_t::CUDA_R_8F_E4M3);
+        let scale = Tensor::holding(memory, &1f32.to_le_bytes())?;
+        let compute = sys::cublasComputeType_t::CUBLAS_COMPUTE_32F;
+        let descriptor =
+            result::create_matmul_desc(compute, sys::cudaDataType_t::CUDA_R_32F).map_err(failed)?;
+        let layout = |of, rows, columns| {
+            result::create_matrix_layout(of, rows, columns, rows as i64).map_err(failed)
+        };
+        let layouts = [layout(narrow, k, n)?, layout(narrow, k, m)?, layout(wide, n, m)?];
+        let transposed = 1i32;
+        let address = scale.address();
+        let preference = result::create_matmul_pref().map_err(failed)?;
+        // SAFETY: the attributes are of the type and size that the library documents for each.
+        let chosen = unsafe {
+            use sys::cublasLtMatmulDescAttributes_t as Attribute;
+            use sys::cublasLtMatmulPreferenceAttributes_t as Preference;
+            let set = |attribute, value: *const c_void, size| {
+                result::set_matmul_desc_attribute(descriptor, attribute, value, size)
+                    .map_err(failed)
+            };
+            set(
+                Attribute::CUBLASLT_MATMUL_DESC_TRANSA,
+                (&raw const transposed).cast(),
+                size_of_val(&transposed),
+            )?;
+            for attribute in [
+                Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+                Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+            ] {
+                set(attribute, (&raw const address).cast(), size_of_val(&address))?;
+            }
+            result::set_matmul_pref_attribute(
+                preference,
+                Preference::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                (&raw const workspace).cast(),
+                size_of_val(&workspace),
+            )
+            .map_err(failed)?;
+            let [a, b, d] = layouts;
+            let chosen =
+                result::get_matmul_algo_heuristic(self.0, descriptor, a, b, d, d, preference);
+            let _ = result::destroy_matmul_pref(preference);
+            chosen.map_err(failed)?
+        };
+        Ok(Plan { descriptor, layouts, chosen, scale })
+    }
+
+    /// Enqueues the product of `(weight, input, output)`, by address.
+    pub fn run(
+        &self,
+        plan: &Plan<'_>,
+        (weight, input, output): (u64, u64, u64),
+        workspace: u64,
+        stream: &Arc<CudaStream>,
+    ) -> Result<(), String> {
+        let (one, zero) = (1f32, 0f32);
+        let [a, b, d] = plan.layouts;
+        debug_assert!(plan.scale.address() != 0);
+        // SAFETY: the addresses are of tensors as large as the layouts say, the plan's parts live.
+        unsafe {
+            result::matmul(
+                self.0,
+                plan.descriptor,
+                (&raw const one).cast(),
+                (&raw const zero).cast(),
+                weight as *const c_void,
+                a,
+                input as *const c_void,
+                b,
+                output as *const c_void,
+                d,
+                output as *mut c_void,
+                d,
+                &raw const plan.chosen.algo,
+                workspace as *mut c_void,
+                plan.chosen.workspaceSize,
+                stream.cu_stream().cast(),
+            )
+        }
+        .map_err(failed)
+    }
+}
+
+impl Drop for Lt {
+    fn drop(&mut self) {
+        // SAFETY: it is not used again.
+        let _ = unsafe { result::destroy_handle(self.0) };
+    }
+}
+
+impl Drop for Plan<'_> {
+    fn drop(&mut self) {
+        // SAFETY: each was made by the plan and is not used again.
+        unsafe {
+            for layout in self.layouts {
+                let _ = result::destroy_matrix_layout(layout);
+            }
+            let _ = result::destroy_matmul_desc(self.descriptor);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The products that are measured, through cuBLAS and cuBLASLt, as PyTorch calls them.
+//!
+//! cuBLAS counts by columns: a row-major `y[m,n] = x[m,k] W[n,k]ᵀ` is its `yᵀ = W xᵀ` of n by m.
+
+use std::ffi::{c_int, c_longlong, c_void};
+use std::sync::Arc;
+
+use cudarc::cublas::{result as blas, sys as blas_sys};
+use cudarc::driver::CudaStream;
+
+use super::fp8::{Lt, Plan};
+use super::tensor::{Memory, Tensor};
+use crate::gpu::device::Work;
+use crate::gpu::recipe::{Dtype, Fill, Operation};
+
+/// cuBLAS's workspace on this generation, as PyTorch sets it.
+const WORKSPACE: u64 = 32 << 20;
+
+/// Handles of the libraries.
+pub struct Blas {
+    handle: blas_sys::cublasHandle_t,
+    lt: Lt,
+    workspace: u64,
+    // Freed when the handle is closed.
+    _memory: Memory,
+}
+
+impl Blas {
+    /// Opens both on a stream.
+    pub fn new(stream: &Arc<CudaStream>) -> Result<Self, String> {
+        let failed = |e: cudarc::cublas::result::CublasError| format!("{:?}", e.0);
+        let memory = Memory::new(stream);
+        let workspace = Tensor::new(&memory, WORKSPACE, Dtype::Fp8, Fill::Zeros)?.address();
+        let handle = blas::create_handle().map_err(failed)?;
+        // SAFETY: the handle is new, the stream and the workspace live as long as it does.
+        unsafe {
+            blas::set_stream(handle, stream.cu_stream().cast()).map_err(failed)?;
+            blas_sys::cublasSetWorkspace_v2(handle, workspace as *mut c_void, WORKSPACE as usize)
+                .result()
+                .map_err(failed)?;
+        }
+        Ok(Self { handle, lt: Lt::new()?, workspace, _memory: memory })
+    }
+
+    /// cuBLAS's version, as 13.0.2.
+    pub fn version(&self) -> String {
+        let mut version = 0;
+        // SAFETY: the handle is open.
+        let got = unsafe { blas_sys::cublasGetVersion_v2(self.handle, &mut version) }.result();
+        match got {
+            Ok(()) => format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100),
+            Err(_) => "unknown".into(),
+        }
+    }
+}
+
+impl Drop for Blas {
+    fn drop(&mut self) {
+        // SAFETY: it is not used again; failing to close leaves nothing to do.
+        let _ = unsafe { blas::destroy_handle(self.handle) };
+    }
+}
+
+/// A product with its operands on the device.
+pub struct Kernel<'a> {
+    blas: &'a Blas,
+    stream: &'a Arc<CudaStream>,
+    work: &'a Work,
+    weights: Vec<Tensor<'a>>,
+    inputs: Vec<Tensor<'a>>,
+    outputs: Vec<Tensor<'a>>,
+    scaled: Option<Plan<'a>>,
+}
+
+impl<'a> Kernel<'a> {
+    /// Fills the operands.
+    pub fn new(
+        stream: &'a Arc<CudaStream>,
+        memory: &'a Memory,
+        blas: &'a Blas,
+        work: &'a Work,
+    ) -> Result<Self, String> {
+        if work.operation == Operation::Bmm && work.dtype == Dtype::Fp8 {
+            return Err("a batched product in fp8 is not among the native kernels".into());
+        }
+        let tensors = |count: u64, elements: u64, dtype, fill| -> Result<Vec<Tensor<'a>>, String> {
+            (0..count).map(|_| Tensor::new(memory, elements, dtype, fill)).collect()
+        };
+        let held = work.inputs_held();
+        let scaled = match work.dtype {
+            Dtype::Fp8 => Some(blas.lt.plan(memory, work, WORKSPACE as usize)?),
+            _ => None,
+        };
+        Ok(Self {
+            weights: tensors(work.copies, work.weight(), work.dtype, work.weight_fill)?,
+            inputs: tensors(held, work.input(), work.dtype, work.input_fill)?,
+            outputs: tensors(held, work.output(), Dtype::Bfloat16, Fill::Zeros)?,
+            blas,
+            stream,
+            work,
+            scaled,
+        })
+    }
+
+    /// Enqueues one timed unit: a call for each copy of the weights.
+    pub fn launch(&self) -> Result<(), String> {
+        for (index, weight) in self.weights.iter().enumerate() {
+            let input = &self.inputs[index % self.inputs.len()];
+            let output = &self.outputs[index % self.outputs.len()];
+            let addresses = (weight.address(), input.address(), output.address());
+            match (&self.scaled, self.work.operation) {
+                (Some(plan), _) => {
+                    self.blas.lt.run(plan, addresses, self.blas.workspace, self.stream)?;
+                }
+                (None, Operation::Gemm) => self.gemm(addresses)?,
+                (None, _) => self.bmm(addresses)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn gemm(&self, (weight, input, output): (u64, u64, u64)) -> Result<(), String> {
+        use blas_sys::cublasOperation_t::{CUBLAS_OP_N as N, CUBLAS_OP_T as T};
+        let size = |name| self.work.size(name) as c_int;
+        let (m, n, k) = (size("m"), size("n"), size("k"));
+        let (one, zero) = (1f32, 0f32);
+        // SAFETY: the tensors hold n·k, m·k and m·n elements and live as long as this kernel.
+        unsafe {
+            blas::gemm_ex(
+                self.blas.handle,
+                T,
+                N,
+                n,
+                m,
+                k,
+                (&raw const one).cast(),
+                weight as *const c_void,
+                BF16,
+                k,
+                input as *const c_void,
+                BF16,
+                k,
+                (&raw const zero).cast(),
+                output as *mut c_void,
+                BF16,
+                n,
+                FLOAT,
+                DEFAULT,
+            )
+        }
+        .map_err(|e| format!("cuBLAS refuses the product: {:?}", e.0))
+    }
+
+    /// x is [m, batch, k]; weights and output lie as the recipe says.
+    fn bmm(&self, (weight, input, output): (u64, u64, u64)) -> Result<(), String> {
+        use blas_sys::cublasOperation_t::{CUBLAS_OP_N as N, CUBLAS_OP_T as T};
+        let size = |name| self.work.size(name) as c_int;
+        let far = |name| self.work.size(name) as c_longlong;
+        let (one, zero) = (1f32, 0f32);
+        // SAFETY: as above; the strides stay within the tensors, whose sizes follow from them.
+        unsafe {
+            blas::gemm_strided_batched_ex(
+                self.blas.handle,
+                if self.work.size("weight_transposed") == 1 { T } else { N },
+                N,
+                size("n"),
+                size("m"),
+                size("k"),
+                (&raw const one).cast(),
+                weight as *const c_void,
+                BF16,
+                size("weight_row"),
+                far("weight_batch"),
+                input as *const c_void,
+                BF16,
+                size("batch") * size("k"),
+                far("k"),
+                (&raw const zero).cast(),
+                output as *mut c_void,
+                BF16,
+                size("out_row"),
+                far("out_batch"),
+                size("batch"),
+                FLOAT,
+                DEFAULT,
+            )
+        }
+        .map_err(|e| format!("cuBLAS refuses the product: {:?}", e.0))
+    }
+
+    /// Whether anything but zeros came out, where anything had to.
+    pub fn computed(&self) -> Result<bool, String> {
+        if self.work.weight_fill == Fill::Zeros || self.work.input_fill == Fill::Zeros {
+            return Ok(true);
+        }
+        let bytes = (2 * self.work.size("n")).min(4096) as usize;
+        Ok(self.outputs[0].head(bytes)?.iter().any(|b| *b != 0))
+    }
+}
+
+const BF16: blas_sys::cudaDataType = blas_sys::cudaDataType_t::CUDA_R_16BF;
+const FLOAT: blas_sys::cublasComputeType_t = blas_sys::cublasComputeType_t::CUBLAS_COMPUTE_32F;
+const DEFAULT: blas_sys::cublasGemmAlgo_t =
+    blas_sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT_TENSOR_OP;

@@ -1,0 +1,219 @@
+//! Device memory with given contents, laid out as PyTorch lays it out.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::sync::{Arc, OnceLock};
+
+use cudarc::driver::{CudaStream, result};
+
+use super::told;
+use crate::base::random::Random;
+use crate::gpu::recipe::{Dtype, Fill};
+
+/// Elements that are drawn; longer tensors repeat them. Their number is prime, so that rows of a
+/// power of two differ.
+const DRAWN: usize = 4_194_301;
+
+/// Sizes of PyTorch's caching allocator (c10/cuda/CUDACachingAllocator): tensors start at multiples of
+/// [`ALIGNED`]; those of up to [`SMALL`] bytes share blocks of [`SMALL_BLOCK`], those below [`LARGE`]
+/// share blocks of [`MIDDLE_BLOCK`], larger ones have their own, of a multiple of [`SMALL_BLOCK`].
+const ALIGNED: usize = 512;
+const SMALL: usize = 1 << 20;
+const SMALL_BLOCK: usize = 2 << 20;
+const LARGE: usize = 10 << 20;
+const MIDDLE_BLOCK: usize = 20 << 20;
+
+/// Memory that tensors are taken from, given back as a whole.
+pub struct Memory {
+    stream: Arc<CudaStream>,
+    blocks: RefCell<Vec<Block>>,
+}
+
+struct Block {
+    address: u64,
+    bytes: usize,
+    used: usize,
+}
+
+impl Memory {
+    /// None yet.
+    pub fn new(stream: &Arc<CudaStream>) -> Self {
+        Self { stream: stream.clone(), blocks: RefCell::default() }
+    }
+
+    /// Takes memory; its content is whatever was there.
+    fn take(&self, bytes: usize) -> Result<u64, String> {
+        self.stream.context().bind_to_thread().map_err(|e| told(&e))?;
+        let bytes = bytes.max(1).next_multiple_of(ALIGNED);
+        let size = match bytes {
+            _ if bytes <= SMALL => SMALL_BLOCK,
+            _ if bytes < LARGE => MIDDLE_BLOCK,
+            _ => bytes.next_multiple_of(SMALL_BLOCK),
+        };
+        let room = |b: &&mut Block| b.bytes == size && b.bytes - b.used >= bytes;
+        if let Some(block) = self.blocks.borrow_mut().iter_mut().find(room) {
+            block.used += bytes;
+            return Ok(block.address + (block.used - bytes) as u64);
+        }
+        // SAFETY: the block is freed once, when this is dropped.
+        let address = unsafe { result::malloc_sync(size) }.map_err(|e| told(&e))?;
+        self.blocks.borrow_mut().push(Block { address, bytes: size, used: bytes });
+        Ok(address)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // What still runs must not lose its operands; freeing what cannot be freed leaves nothing to do.
+        let _ = self.stream.synchronize();
+        for block in self.blocks.borrow().iter() {
+            // SAFETY: tensors do not outlive this.
+            let _ = unsafe { result::free_sync(block.address) };
+        }
+    }
+}
+
+/// A part of the memory.
+pub struct Tensor<'a> {
+    address: u64,
+    stream: &'a Arc<CudaStream>,
+    memory: PhantomData<&'a Memory>,
+}
+
+impl<'a> Tensor<'a> {
+    /// A tensor of `elements`, filled.
+    pub fn new(
+        memory: &'a Memory,
+        elements: u64,
+        dtype: Dtype,
+        fill: Fill,
+    ) -> Result<Self, String> {
+        let size = dtype.bytes() as usize;
+        let bytes = elements as usize * size;
+        let stream = memory.stream.cu_stream();
+        let address = memory.take(bytes)?;
+        let failed = |e| told(&e);
+        let head = if fill == Fill::Zeros { 0 } else { bytes.min(DRAWN * size) };
+        // SAFETY: all of it lies within the tensor; the values live as long as the program.
+        unsafe {
+            if fill == Fill::Zeros {
+                result::memset_d8_async(address, 0, bytes, stream).map_err(failed)?;
+            } else {
+                let values = &values(dtype, fill)[..head];
+                result::memcpy_htod_async(address, values, stream).map_err(failed)?;
+            }
+            // Doubles what is filled, a copy at a time.
+            let mut filled = if fill == Fill::Zeros { bytes } else { head };
+            while filled < bytes {
+                let more = filled.min(bytes - filled);
+                result::memcpy_dtod_async(address + filled as u64, address, more, stream)
+                    .map_err(failed)?;
+                filled += more;
+            }
+        }
+        Ok(Self { address, stream: &memory.stream, memory: PhantomData })
+    }
+
+    /// A tensor of these bytes.
+    pub fn holding(memory: &'a Memory, bytes: &[u8]) -> Result<Self, String> {
+        let address = memory.take(bytes.len())?;
+        // SAFETY: the tensor is as long as the bytes, which live until the copy is over.
+        unsafe { result::memcpy_htod_async(address, bytes, memory.stream.cu_stream()) }
+            .and_then(|()| memory.stream.synchronize())
+            .map_err(|e| told(&e))?;
+        Ok(Self { address, stream: &memory.stream, memory: PhantomData })
+    }
+
+    /// Its address on the device.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The first bytes, on the host; the tensor has as many.
+    pub fn head(&self, bytes: usize) -> Result<Vec<u8>, String> {
+        self.stream.synchronize().map_err(|e| told(&e))?;
+        let mut head = vec![0u8; bytes];
+        // SAFETY: the tensor has as many bytes.
+        unsafe { result::memcpy_dtoh_sync(&mut head, self.address) }.map_err(|e| told(&e))?;
+        Ok(head)
+    }
+}
+
+/// [`DRAWN`] values, the same every time: what a tensor holds decides the power, not the outcome of a
+/// draw.
+fn values(dtype: Dtype, fill: Fill) -> &'static [u8] {
+    static NORMAL: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
+    static CONSTANT: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
+    let narrow = |values: &mut dyn FnMut() -> f32| {
+        let mut wide = Vec::with_capacity(2 * DRAWN);
+        let mut small = Vec::with_capacity(DRAWN);
+        for _ in 0..DRAWN {
+            let value = values();
+            wide.extend(bfloat16(value).to_le_bytes());
+            small.push(e4m3(value));
+        }
+        [wide, small]
+    };
+    let both = match fill {
+        Fill::Normal => NORMAL.get_or_init(|| {
+            let mut random = Random::new(0);
+            narrow(&mut || random.normal())
+        }),
+        Fill::Constant | Fill::Zeros => CONSTANT.get_or_init(|| narrow(&mut || 0.01)),
+    };
+    &both[usize::from(dtype == Dtype::Fp8)]
+}
+
+/// The nearest bfloat16, ties to even.
+fn bfloat16(value: f32) -> u16 {
+    let bits = value.to_bits();
+    ((bits + 0x7fff + ((bits >> 16) & 1)) >> 16) as u16
+}
+
+/// The nearest float8 e4m3 of moderate values: 3 bits of fraction, exponents from -6, at most 448.
+fn e4m3(value: f32) -> u8 {
+    let sign = if value < 0.0 { 0x80 } else { 0 };
+    let size = value.abs().min(448.0);
+    let exponent = (size.max(f32::MIN_POSITIVE).log2().floor() as i32).clamp(-6, 8);
+    let steps = (size / 2f32.powi(exponent - 3)).round() as u32;
+    // Below the least normal value the leading bit is absent.
+    let (exponent, steps) = if steps >= 16 { (exponent + 1, steps / 2) } else { (exponent, steps) };
+    let code = if steps < 8 { steps } else { ((exponent + 7) as u32) << 3 | (steps - 8) };
+    sign | code as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_floats_round_to_the_nearest() {
+        assert_eq!(bfloat16(1.0), 0x3f80);
+        assert_eq!(bfloat16(-2.0), 0xc000);
+        assert_eq!(bfloat16(1.003_906_3), 0x3f80, "a tie, to even");
+        for (value, code) in [
+            (0.0, 0x00),
+            (1.0, 0x38),
+            (-1.0, 0xb8),
+            (1.125, 0x39),
+            (448.0, 0x7e),
+            (1000.0, 0x7e),
+            (0.015_625, 0x08),
+            (0.001_953_125, 0x01),
+            (1.96, 0x40),
+        ] {
+            assert_eq!(e4m3(value), code, "{value}");
+        }
+    }
+
+    #[test]
+    fn normal_values_are_normal() {
+        let mut random = Random::new(1);
+        let drawn: Vec<f32> = (0..10_000).map(|_| random.normal()).collect();
+        let mean = drawn.iter().sum::<f32>() / 1e4;
+        let square = drawn.iter().map(|v| v * v).sum::<f32>() / 1e4;
+        assert!(mean.abs() < 0.04 && (square - 1.0).abs() < 0.05, "{mean} {square}");
+        assert_eq!(values(Dtype::Fp8, Fill::Constant)[..4], [e4m3(0.01); 4]);
+        assert_eq!(values(Dtype::Bfloat16, Fill::Normal).len(), 2 * DRAWN);
+    }
+}

@@ -1,0 +1,164 @@
+//! Timing a kernel as the collectors do: warm-ups, a CUDA graph, events around a number of runs, their mean.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cudarc::driver::sys::{CUevent_flags, CUgraphInstantiate_flags, CUstreamCaptureMode};
+use cudarc::driver::{CudaGraph, CudaStream, DriverError};
+
+use super::kernel::{Blas, Kernel};
+use super::nvml::{Meter, QUIET_MS};
+use super::tensor::Memory;
+use super::told;
+use crate::gpu::device::{Answer, SAMPLES, Work};
+
+/// The longest timed part of a sample in ms: a unit that takes long is run less often, its mean is
+/// the better for its length.
+const LONGEST_MS: f64 = 1000.0;
+
+/// Samples of a point that the card rests before each of: they take a quarter of a second each, and
+/// differ little.
+const RESTED_SAMPLES: u32 = 3;
+/// Samples of a point that are taken again where the card turns out not to have rested.
+const RETAKES: u32 = 3;
+
+/// How long a point runs on for its power, and how often that is read: as the collectors do. NVML's
+/// reading is itself a mean over a second, so it lags behind.
+const POWER_FOR: Duration = Duration::from_secs(1);
+const POWER_EVERY_MS: f64 = 100.0;
+
+/// Takes the samples of a product, and its power where that is asked for. Each sample is of a kernel
+/// of its own, in the next of the `places`, as long as there are any: where operands lie decides up to
+/// a tenth of a short product's time, and a collector's lay anywhere.
+pub fn measure<'a>(
+    stream: &'a Arc<CudaStream>,
+    places: &'a [Memory],
+    blas: &'a Blas,
+    work: &'a Work,
+    meter: Option<&Meter>,
+    power: bool,
+) -> Result<Answer, String> {
+    let place = |at: &'a Memory| Placed::new(stream, at, blas, work);
+    let mut places = places.iter();
+    let first = places.next().ok_or("no place for the operands")?;
+    let mut kernels = vec![place(first)?];
+    let event = || stream.context().new_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).map_err(text);
+    let (start, end) = (event()?, event()?);
+    // A unit's mean time over some runs, in ms.
+    let timed = |kernel: &Placed<'_>, runs: u32| -> Result<f64, String> {
+        start.record(stream).map_err(text)?;
+        for _ in 0..runs {
+            kernel.run()?;
+        }
+        end.record(stream).map_err(text)?;
+        stream.synchronize().map_err(text)?;
+        let elapsed = f64::from(start.elapsed_ms(&end).map_err(text)?);
+        meter.inspect(|m| m.worked(elapsed));
+        Ok(elapsed / f64::from(runs))
+    };
+    let once = timed(&kernels[0], 1)?;
+    let long = once * f64::from(work.runs) > LONGEST_MS;
+    let runs = if long { ((LONGEST_MS / once) as u32).max(1) } else { work.runs };
+    let warmups = if long { 1 } else { work.warmups };
+    let rests = work.rested && once * f64::from(warmups + runs) > QUIET_MS;
+    let samples = if rests { RESTED_SAMPLES } else { SAMPLES };
+    let mut answer = Answer::default();
+    let mut clocks = Vec::new();
+    let mut retakes = RETAKES;
+    while answer.samples_ms.len() < samples as usize {
+        if kernels.len() == answer.samples_ms.len()
+            && let Some(at) = places.next()
+        {
+            kernels.push(place(at)?);
+            meter.inspect(|m| m.worked(once));
+        }
+        let kernel = &kernels[answer.samples_ms.len() % kernels.len()];
+        if let (true, Some(meter)) = (work.rested, meter) {
+            meter.rest();
+        }
+        for _ in 0..warmups {
+            kernel.run()?;
+        }
+        meter.inspect(|m| m.worked(once * f64::from(warmups)));
+        // The collectors wait here, so that the first run starts on an idle card.
+        stream.synchronize().map_err(text)?;
+        let ms = timed(kernel, runs)? / work.copies as f64;
+        let state = meter.map(Meter::state).unwrap_or_default();
+        // NVML told late that the card was still held down: the sample is not of a card at rest.
+        let slowed = meter.zip(state.sm_mhz).is_some_and(|(m, mhz)| m.slowed(mhz));
+        if work.rested && !rests && slowed && retakes > 0 {
+            retakes -= 1;
+            meter.inspect(|m| m.worked(QUIET_MS));
+            continue;
+        }
+        answer.samples_ms.push(ms);
+        clocks.extend(state.sm_mhz.map(f64::from));
+        answer.throttled.extend(state.throttled);
+    }
+    answer.throttled.sort();
+    answer.throttled.dedup();
+    answer.clocks_mhz = mean(&clocks);
+    if let (true, Some(meter)) = (power, meter) {
+        let batch = (POWER_EVERY_MS / once).clamp(1.0, 100_000.0) as u32;
+        let started = Instant::now();
+        let mut watts = Vec::new();
+        while started.elapsed() < POWER_FOR {
+            timed(&kernels[0], batch)?;
+            watts.extend(meter.state().power_w);
+        }
+        answer.power_w = mean(&watts);
+    }
+    if runs != work.runs {
+        answer.note = Some(format!("{runs} runs of a unit of {once:.0} ms, not {}", work.runs));
+    }
+    Ok(answer)
+}
+
+/// A kernel whose operands are filled, and the graph that runs a unit of it.
+struct Placed<'a> {
+    kernel: Kernel<'a>,
+    graph: Option<CudaGraph>,
+}
+
+impl<'a> Placed<'a> {
+    fn new(
+        stream: &'a Arc<CudaStream>,
+        memory: &'a Memory,
+        blas: &'a Blas,
+        work: &'a Work,
+    ) -> Result<Self, String> {
+        let kernel = Kernel::new(stream, memory, blas, work)?;
+        // Loads and plans: nothing of that may be timed or captured.
+        kernel.launch()?;
+        stream.synchronize().map_err(text)?;
+        if !kernel.computed()? {
+            return Err("the product gave nothing but zeros".into());
+        }
+        let graph = if work.cuda_graph { Some(capture(stream, &kernel)?) } else { None };
+        Ok(Self { kernel, graph })
+    }
+
+    fn run(&self) -> Result<(), String> {
+        match &self.graph {
+            Some(graph) => graph.launch().map_err(text),
+            None => self.kernel.launch(),
+        }
+    }
+}
+
+fn capture(stream: &Arc<CudaStream>, kernel: &Kernel<'_>) -> Result<CudaGraph, String> {
+    stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).map_err(text)?;
+    let launched = kernel.launch();
+    // Capture ends also where a launch failed, or the stream stays unusable.
+    let graph = stream.end_capture(CUgraphInstantiate_flags(0)).map_err(text);
+    launched?;
+    graph?.ok_or_else(|| "the captured graph is empty".into())
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn text(error: DriverError) -> String {
+    told(&error)
+}

@@ -1,0 +1,191 @@
+//! What a sample can tell before it is measured: which bias it finds, how often it blames honest data.
+//!
+//! Both are counted over samples that are drawn and judged as measured ones are.
+
+use super::{Middle, collections};
+use crate::base::random::Random;
+use crate::base::stats::at_least;
+use crate::gpu::recipe::{Margins, Spread};
+use crate::specs::Band;
+
+/// The power of a sample, by how far reruns spread (`rules/noise.yaml`), or points on another card where
+/// that is more, and collections among themselves (`rules/recipes.yaml`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Power {
+    /// The least bias, as a log ratio, that fails 9 times of 10; none where too few are judged.
+    pub detects: Option<f64>,
+    /// How often honest data fails.
+    pub false_alarm: f64,
+}
+
+/// How often a bias that is called detected is found.
+const FOUND: f64 = 0.9;
+
+/// Samples that are drawn, and as many fewer of large ones that they stay within so many points.
+const DRAWS: usize = 2000;
+const DRAWN: usize = 1_000_000;
+
+/// Log ratios, either way, with the share of honest reruns that are within each.
+fn known(band: &Band) -> [(f64, f64); 4] {
+    [(0.0, 0.0), (band.p50.ln(), 0.5), (band.p95.ln(), 0.95), (band.p99.ln(), 0.99)]
+}
+
+/// The share of honest reruns whose log ratio is within `limit`, either way: linear between the
+/// percentiles of the band, beyond the last as it rose before it.
+pub fn within(band: &Band, limit: f64) -> f64 {
+    let known = known(band);
+    let next = known.iter().position(|(x, _)| limit < *x).unwrap_or(known.len() - 1).max(1);
+    let ((x0, y0), (x1, y1)) = (known[next - 1], known[next]);
+    if x1 <= x0 {
+        return y1;
+    }
+    (y0 + (limit - x0) / (x1 - x0) * (y1 - y0)).clamp(0.0, 1.0)
+}
+
+/// The log ratio that this share of honest reruns is within: the inverse of [`within`].
+fn beside(band: &Band, share: f64) -> f64 {
+    let known = known(band);
+    let next = known.iter().position(|(_, y)| share < *y).unwrap_or(known.len() - 1).max(1);
+    let ((x0, y0), (x1, y1)) = (known[next - 1], known[next]);
+    x0 + (share - y0) / (y1 - y0) * (x1 - x0)
+}
+
+/// A band that is nowhere narrower than what points on another card differ by.
+fn widened(band: &Band, by: &Spread) -> Band {
+    let (p50, p95, p99) = (band.p50.max(by.p50), band.p95.max(by.p95), band.p99.max(by.p99));
+    Band { p50, p95, p99, ..band.clone() }
+}
+
+/// The power of a sample with these bands, a point each.
+pub fn power(bands: &[&Band], limits: &Margins) -> Power {
+    let count = bands.len();
+    if count < limits.least_points {
+        return Power { detects: None, false_alarm: 0.0 };
+    }
+    let half = middle_half(bands, limits);
+    let wide: Vec<Band> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
+    let many = |more: &usize| at_least(more + 1, count, limits.tail_share) <= limits.tail_level;
+    let most = (0..count).find(many).unwrap_or(count);
+    // Always the same: the power of a sample is no matter of luck.
+    let mut random = Random::new(0);
+    let among = collections(limits);
+    let draws = (DRAWN / count).clamp(100, DRAWS);
+    let mut blamed = 0;
+    let mut needed = Vec::new();
+    for _ in 0..draws {
+        let own = among * f64::from(random.normal());
+        let logs: Vec<f64> = wide.iter().map(|b| own + drawn(b, &mut random)).collect();
+        let middle = Middle::of(&logs, half, limits);
+        let beyond = logs.iter().zip(bands).filter(|(x, b)| x.abs() > b.p99.ln()).count();
+        blamed += usize::from(middle.bias.abs() > middle.allowed || beyond > most);
+        // With so much more on every point this sample fails.
+        needed.push(middle.allowed - middle.bias);
+    }
+    needed.sort_by(f64::total_cmp);
+    Power {
+        detects: Some(needed[(FOUND * draws as f64) as usize]),
+        false_alarm: blamed as f64 / draws as f64,
+    }
+}
+
+/// A log ratio of an honest rerun, as many slower as faster.
+fn drawn(band: &Band, random: &mut Random) -> f64 {
+    let beside = beside(band, random.unit());
+    if random.below(2) == 0 { beside } else { -beside }
+}
+
+/// The width of the middle half of points with these bands: half of them are within half of it. Of no
+/// points it is 0.
+pub fn middle_half(bands: &[&Band], limits: &Margins) -> f64 {
+    let bands: Vec<Band> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
+    let share = |limit: f64| bands.iter().map(|b| within(b, limit)).sum::<f64>();
+    let half = bands.len() as f64 / 2.0;
+    let (mut low, mut high) = (0.0, bands.iter().map(|b| b.p99.ln()).fold(0.0, f64::max));
+    for _ in 0..40 {
+        let middle = (low + high) / 2.0;
+        if share(middle) < half { low = middle } else { high = middle }
+    }
+    low + high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn band() -> Band {
+        Band { below_ms: None, pairs: 1000, tables: 9, p50: 1.02, p95: 1.06, p99: 1.12 }
+    }
+
+    fn limits() -> Margins {
+        Margins {
+            bias: 0.02,
+            level: 0.03,
+            elsewhere: Spread::default(),
+            excludes: 0.05,
+            confidence: 0.9,
+            tail_share: 0.1,
+            tail_level: 0.01,
+            least_points: 6,
+        }
+    }
+
+    #[test]
+    fn shares_follow_the_percentiles() {
+        let band = band();
+        for (limit, share) in [(1.02f64, 0.5), (1.06, 0.95), (1.12, 0.99), (1.0, 0.0)] {
+            assert!((within(&band, limit.ln()) - share).abs() < 1e-9, "{limit}");
+        }
+        assert_eq!(within(&band, 5.0), 1.0);
+    }
+
+    #[test]
+    fn what_is_within_a_limit_is_the_inverse_of_the_limit_of_a_share() {
+        let band = band();
+        for share in [0.01, 0.3, 0.5, 0.8, 0.95, 0.97, 0.99, 0.999] {
+            assert!((within(&band, beside(&band, share)) - share).abs() < 1e-12, "{share}");
+        }
+        assert!((middle_half(&[&band; 7], &limits()) - 2.0 * 1.02f64.ln()).abs() < 1e-9);
+        assert_eq!(middle_half(&[], &limits()), 0.0);
+    }
+
+    /// Synthetic samples, drawn and judged by the verdict itself, with this bias on every point.
+    fn failed(count: usize, bias: f64) -> f64 {
+        let (band, limits) = (band(), limits());
+        let mut random = Random::new(99);
+        let fails = (0..1000).filter(|_| {
+            let own = bias + collections(&limits) * f64::from(random.normal());
+            let point = |_| {
+                let mut point =
+                    crate::gpu::judge::tests::measured((own + drawn(&band, &mut random)).exp());
+                point.band = Some(band.clone());
+                point
+            };
+            let points: Vec<_> = (0..count).map(point).collect();
+            crate::gpu::judge::judge(&points, &[], &[], &limits).outcome
+                == crate::gpu::judge::Outcome::Fail
+        });
+        fails.count() as f64 / 1000.0
+    }
+
+    #[test]
+    fn power_is_how_often_the_verdict_finds_and_blames() {
+        for count in [10, 40] {
+            let power = power(&vec![&band(); count], &limits());
+            let found = failed(count, power.detects.unwrap());
+            assert!((0.87..0.93).contains(&found), "{count}: {found}");
+            let blamed = failed(count, 0.0);
+            assert!((blamed - power.false_alarm).abs() < 0.02, "{blamed} {power:?}");
+        }
+    }
+
+    #[test]
+    fn more_points_find_a_smaller_bias() {
+        let band = band();
+        let of = |n: usize| power(&vec![&band; n], &limits());
+        let (few, many) = (of(10), of(100));
+        assert!(few.detects.unwrap() > many.detects.unwrap(), "{few:?} {many:?}");
+        assert!(many.detects.unwrap() > 0.02 && many.detects.unwrap() < 0.05, "{many:?}");
+        assert!(few.false_alarm < 0.05 && many.false_alarm < 0.04, "{few:?} {many:?}");
+        assert_eq!(of(3).detects, None);
+    }
+}

@@ -1,0 +1,153 @@
+use super::*;
+
+fn limits() -> Margins {
+    Margins {
+        bias: 0.021,
+        level: 0.03,
+        elsewhere: crate::gpu::recipe::Spread::default(),
+        excludes: 0.05,
+        confidence: 0.9,
+        tail_share: 0.17,
+        tail_level: 0.01,
+        least_points: 6,
+    }
+}
+
+/// A synthetic point of 1 ms that measures `ratio`.
+pub(super) fn measured(ratio: f64) -> Measured {
+    let samples_ms = [0.999, 1.0, 1.001].iter().map(|f| f * ratio).collect();
+    Measured {
+        point: Point {
+            path: "t".into(),
+            row: 0,
+            key: Vec::new(),
+            slice: String::new(),
+            decile: 1,
+            recorded_ms: 1.0,
+            recorded_w: None,
+            power: false,
+            work: None,
+        },
+        answer: Ok(Answer { samples_ms, ..Answer::default() }),
+        band: Some(Band {
+            below_ms: None,
+            pairs: 1000,
+            tables: 9,
+            p50: 1.008,
+            p95: 1.06,
+            p99: 1.13,
+        }),
+    }
+}
+
+/// Points whose ratios lie around `level` as honest reruns do.
+fn sample(count: usize, level: f64) -> Vec<Measured> {
+    let spread = |i: usize| (i as f64 / (count - 1) as f64 - 0.5) * 0.04;
+    (0..count).map(|i| measured(level * spread(i).exp())).collect()
+}
+
+fn verdict(points: &[Measured]) -> Verdict {
+    judge(points, &[], &[], &limits())
+}
+
+#[test]
+fn honest_samples_pass_and_biased_ones_fail() {
+    for count in [20, 40] {
+        for level in [0.985, 1.0, 1.015] {
+            assert_eq!(verdict(&sample(count, level)).outcome, Outcome::Pass, "{level}");
+        }
+        for level in [0.95, 1.05] {
+            let verdict = verdict(&sample(count, level));
+            assert_eq!(verdict.outcome, Outcome::Fail, "{verdict:?}");
+            assert!((verdict.bias - level.ln()).abs() < 1e-6);
+        }
+    }
+}
+
+#[test]
+fn a_few_points_far_off_are_chance_and_many_are_not() {
+    let with = |wrong: usize| {
+        let mut points = sample(40, 1.0);
+        // As many faster as slower: the median stays.
+        let factor = |i: usize| if i.is_multiple_of(2) { 1.3 } else { 1.0 / 1.3 };
+        points[..wrong].iter_mut().enumerate().for_each(|(i, p)| *p = measured(factor(i)));
+        verdict(&points)
+    };
+    assert_eq!(with(4).outcome, Outcome::Pass);
+    let many = with(16);
+    assert_eq!((many.outcome, many.beyond), (Outcome::Fail, 16));
+    assert!(many.reasons[0].contains("16 of 40"), "{:?}", many.reasons);
+}
+
+#[test]
+fn a_troubled_machine_does_not_blame_the_table() {
+    let wrong = sample(20, 1.3);
+    let drifted = judge(&wrong, &[vec![1.0, 1.0, 1.2], vec![2.0, 2.0, 2.4]], &[], &limits());
+    assert_eq!(drifted.outcome, Outcome::Inconclusive);
+    assert!(drifted.reasons[0].contains("drifted by +20.0 %"), "{:?}", drifted.reasons);
+    let busy = judge(&wrong, &[], &["another process is on the card".into()], &limits());
+    assert_eq!(busy.outcome, Outcome::Inconclusive);
+    let mut restless = sample(20, 1.0);
+    for point in &mut restless[..15] {
+        point.answer = Ok(Answer { samples_ms: vec![1.0, 1.4, 2.0], ..Answer::default() });
+    }
+    assert_eq!(verdict(&restless).outcome, Outcome::Inconclusive);
+}
+
+#[test]
+fn proxies_and_missing_points_are_not_judged() {
+    let mut points = sample(20, 1.0);
+    for point in &mut points[..10] {
+        point.answer = Ok(Answer {
+            samples_ms: vec![9.0],
+            proxy: Some("another kernel".into()),
+            ..Answer::default()
+        });
+    }
+    let half = verdict(&points);
+    assert_eq!((half.outcome, half.judged), (Outcome::Pass, 10));
+    points.iter_mut().for_each(|p| p.answer = Err("out of memory".into()));
+    let none = verdict(&points);
+    assert_eq!((none.outcome, none.judged), (Outcome::Inconclusive, 0));
+}
+
+#[test]
+fn a_small_or_wide_sample_says_so() {
+    assert_eq!(verdict(&sample(4, 1.0)).outcome, Outcome::Inconclusive);
+    let points: Vec<Measured> =
+        (0..10).map(|i| measured(((i as f64 - 4.5) * 0.03).exp())).collect();
+    let wide = verdict(&points);
+    assert_eq!(wide.outcome, Outcome::Inconclusive);
+    assert!(wide.reasons[0].contains("take more points"), "{:?}", wide.reasons);
+}
+
+#[test]
+fn nothing_measured_never_passes() {
+    let limits = Margins { least_points: 0, ..limits() };
+    let none = judge(&[], &[], &[], &limits);
+    assert_eq!((none.outcome, none.interval), (Outcome::Inconclusive, None));
+    assert!(none.allowed.is_finite() && none.honest_within.is_sign_positive(), "{none:?}");
+}
+
+#[test]
+fn a_few_points_that_agree_are_no_surer_than_reruns() {
+    // Six of the same ratio: by their own spread the median would be certain.
+    let six = verdict(&vec![measured(1.024); 6]);
+    let interval = six.interval.unwrap();
+    assert!(interval.high - interval.low > 0.005, "{interval:?}");
+    let mut limits = limits();
+    limits.elsewhere = crate::gpu::recipe::Spread { p50: 1.024, p95: 1.128, p99: 1.187 };
+    let elsewhere = judge(&vec![measured(1.024); 6], &[], &[], &limits);
+    // By hand: the error is 0.926 · 2 · ln 1.024 / √6, with 0.0107 of collections 0.0209, of which 2.1701.
+    assert!((elsewhere.allowed - 0.0454).abs() < 2e-4, "{}", elsewhere.allowed);
+    assert_eq!(elsewhere.outcome, Outcome::Inconclusive, "{:?}", elsewhere.reasons);
+}
+
+#[test]
+fn what_a_point_says() {
+    let point = measured(1.2);
+    assert_eq!(point.standing(), Standing::Beyond);
+    assert_eq!(point.within_2_percent(), Some(false));
+    let (low, high) = point.interval(0.95).unwrap();
+    assert!(low < 1.2 && high > 1.2, "{low} {high}");
+}

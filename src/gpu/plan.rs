@@ -1,0 +1,158 @@
+//! Plans: grids of points that `measure` measures (`rules/plans/*.yaml`).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::error::{Error, Result, unknown};
+use crate::base::expr::Expr;
+use crate::specs::{Document, Library};
+
+/// A plan.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// What it measures, in a sentence.
+    pub about: String,
+    /// File stem of the table.
+    pub table: String,
+    /// Backend directory; the recipes of table and backend say how a point is measured.
+    pub backend: String,
+    /// What the device calls the version that directory and rows carry: cuBLAS, NCCL.
+    pub version: String,
+    /// Parts of the grid; each is every combination of its columns' values.
+    pub grid: Vec<BTreeMap<String, Vec<Cell>>>,
+    /// Points that are measured; all when absent.
+    #[serde(default)]
+    pub rows: Option<Expr>,
+    /// How many of them; all when absent.
+    #[serde(default)]
+    pub draw: Option<Draw>,
+    /// Points whose power is measured too, the first of the draw.
+    #[serde(default)]
+    pub power: usize,
+}
+
+/// A seeded draw from a grid.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Draw {
+    /// How many points.
+    pub points: usize,
+    /// The seed.
+    pub seed: u64,
+    /// Columns of whose values each combination has as many points, as near as may be.
+    pub evenly: Vec<String>,
+}
+
+/// A value of a column.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Cell {
+    /// A size.
+    Int(i64),
+    /// A name.
+    Text(String),
+}
+
+impl Plan {
+    /// The plan in a YAML file of the user's, or else the one of that name.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read or is not a plan, or no plan has that name.
+    pub fn find(library: &Library, name: &str) -> Result<Self> {
+        if name.ends_with(".yaml") {
+            let text = std::fs::read_to_string(name).map_err(|e| {
+                Error::new(format!("cannot read {name}: {e}"), "--plan takes a name or a file")
+            })?;
+            let (role, shown) = (format!("rules/plans/{name}"), name.to_owned());
+            let file = Document { role, shown, text: text.into(), shipped: false };
+            return Self::read(&file);
+        }
+        let files: Vec<&Document> = library.folder("rules/plans").collect();
+        let known = files.iter().map(|f| f.stem());
+        let file = files.iter().rev().find(|f| f.stem() == name);
+        Self::read(file.ok_or_else(|| unknown("plan", name, known))?)
+    }
+
+    fn read(file: &Document) -> Result<Self> {
+        let plan: Self = file.parse()?;
+        plan.fault().map_or(Ok(plan), |why| Err(file.malformed(&why)))
+    }
+
+    /// What is wrong with the content, beyond its form.
+    pub fn fault(&self) -> Option<String> {
+        let Some(first) = self.grid.first() else { return Some("the grid has no part".into()) };
+        let names = |part: &BTreeMap<String, Vec<Cell>>| part.keys().cloned().collect::<Vec<_>>();
+        if self.grid.iter().any(|part| names(part) != names(first)) {
+            return Some("all parts of the grid have the same columns".into());
+        }
+        let kind = |cell: &Cell| matches!(cell, Cell::Int(_));
+        for (name, values) in self.grid.iter().flatten() {
+            let Some(one) = values.first() else { return Some(format!("{name} has no value")) };
+            if values.iter().any(|v| kind(v) != kind(one)) || kind(one) != kind(&first[name][0]) {
+                return Some(format!("{name} has sizes and names"));
+            }
+        }
+        if let Some(taken) = ["version", "device"].iter().find(|n| first.contains_key(**n)) {
+            return Some(format!("{taken} is what the device says, not the grid"));
+        }
+        let evenly = self.draw.iter().flat_map(|d| &d.evenly);
+        evenly
+            .into_iter()
+            .find(|name| !first.contains_key(*name))
+            .map(|name| format!("draw: the grid has no column {name}"))
+    }
+
+    /// Every combination, column by column, in the order of the parts and of their values.
+    pub fn combinations(&self) -> BTreeMap<String, Vec<Cell>> {
+        let mut columns: BTreeMap<String, Vec<Cell>> = BTreeMap::new();
+        for part in &self.grid {
+            let count: usize = part.values().map(Vec::len).product();
+            let mut each = count;
+            for (name, values) in part {
+                each /= values.len();
+                let cells = (0..count).map(|row| values[row / each % values.len()].clone());
+                columns.entry(name.clone()).or_default().extend(cells);
+            }
+        }
+        columns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(grid: &str) -> Plan {
+        let text =
+            format!("about: synthetic\ntable: t_perf\nbackend: b\nversion: v\ngrid:\n{grid}");
+        crate::base::yaml::parse(&text).unwrap()
+    }
+
+    #[test]
+    fn a_grid_is_every_combination_of_its_parts() {
+        let columns =
+            plan("- {op: [x], m: [1, 2], n: [3, 4]}\n- {op: [y], m: [5], n: [6]}").combinations();
+        let ints = |name: &str| columns[name].clone();
+        let cells = |values: &[i64]| values.iter().map(|v| Cell::Int(*v)).collect::<Vec<_>>();
+        assert_eq!(ints("m"), cells(&[1, 1, 2, 2, 5]));
+        assert_eq!(ints("n"), cells(&[3, 4, 3, 4, 6]));
+        assert_eq!(columns["op"][4], Cell::Text("y".into()));
+    }
+
+    #[test]
+    fn what_is_no_grid_is_refused() {
+        for (grid, why) in [
+            (" []", "no part"),
+            ("- {m: [1]}\n- {n: [1]}", "same columns"),
+            ("- {m: []}", "no value"),
+            ("- {m: [1, a]}", "sizes and names"),
+            ("- {version: [a]}", "the device says"),
+        ] {
+            assert!(plan(grid).fault().unwrap().contains(why), "{grid}");
+        }
+        assert_eq!(plan("- {m: [1]}").fault(), None);
+    }
+}

@@ -1,0 +1,188 @@
+//! Rows of a table as points that can be measured again.
+
+use std::collections::HashSet;
+
+use crate::base::expr::{Expr, ExprError, Scope, Vals};
+use crate::database::catalog::TableFile;
+use crate::database::table::{Column, Keys, Table, TableScope};
+use crate::gpu::device::{Point, Work};
+use crate::gpu::recipe::{Recipe, Recipes};
+use crate::gpu::sample::Stratum;
+use crate::specs::measured_unit;
+
+/// The rows that the loader serves and a filter leaves, with the recipe of each.
+pub struct Points<'a> {
+    path: &'a str,
+    table: &'a Table,
+    latency: Vals<'a, f64>,
+    kept: Vec<usize>,
+    recipes: Vec<Cooked<'a>>,
+    /// The recipe of every row of the table.
+    recipe: Vec<Option<usize>>,
+}
+
+/// A recipe with its formulas evaluated.
+struct Cooked<'a> {
+    recipe: &'a Recipe,
+    sizes: Vec<(&'a str, Vals<'a, f64>)>,
+    copies: Vals<'a, f64>,
+    runs: Vals<'a, f64>,
+    /// The rows of which it is a proxy; all where absent.
+    proxies: Option<Vals<'a, bool>>,
+}
+
+impl<'a> Points<'a> {
+    /// Evaluates filter and recipes over a table.
+    pub fn of(
+        file: &'a TableFile,
+        scope: &'a TableScope<'a>,
+        filter: Option<&'a Expr>,
+        recipes: &'a Recipes,
+    ) -> Result<Self, ExprError> {
+        let spec = scope.spec;
+        let keys = Keys::new(&spec.key, scope)?;
+        let latency = match spec.latency.first() {
+            Some(part) => part.value.numbers(scope)?,
+            None => Vals::One(f64::NAN),
+        };
+        let masks: Vec<Vals<'_, bool>> = spec
+            .filter
+            .iter()
+            .chain(filter)
+            .map(|e| e.mask(scope))
+            .collect::<Result<_, ExprError>>()?;
+        let mut seen = HashSet::new();
+        let mut kept = Vec::new();
+        for row in 0..scope.rows() {
+            let time = latency.get(row);
+            let measured = time > 0.0 && time.is_finite();
+            // Of a repeated key the loader serves one row: which, is duplicate-key's to tell.
+            if measured
+                && masks.iter().all(|m| m.get(row))
+                && (spec.key.is_empty() || seen.insert(keys.hashes()[row]))
+            {
+                kept.push(row);
+            }
+        }
+        Self::cook(file, scope, latency, kept, recipes)
+    }
+
+    /// The rows of a grid that is still to be measured.
+    pub fn to_measure(
+        file: &'a TableFile,
+        scope: &'a TableScope<'a>,
+        filter: Option<&'a Expr>,
+        recipes: &'a Recipes,
+    ) -> Result<Self, ExprError> {
+        let mask = filter.map(|e| e.mask(scope)).transpose()?;
+        let kept = |row: &usize| mask.as_ref().is_none_or(|m| m.get(*row));
+        let kept = (0..scope.rows()).filter(kept).collect();
+        Self::cook(file, scope, Vals::One(f64::NAN), kept, recipes)
+    }
+
+    fn cook(
+        file: &'a TableFile,
+        scope: &'a TableScope<'a>,
+        latency: Vals<'a, f64>,
+        kept: Vec<usize>,
+        recipes: &'a Recipes,
+    ) -> Result<Self, ExprError> {
+        let table = scope.table;
+        let mut cooked = Vec::new();
+        let mut recipe = vec![None; scope.rows()];
+        for own in &recipes.recipes {
+            if own.table != file.table || own.backend != file.place.backend {
+                continue;
+            }
+            let rows = own.rows.mask(scope)?;
+            for row in kept.iter().filter(|row| rows.get(**row)) {
+                recipe[*row].get_or_insert(cooked.len());
+            }
+            let size = |(name, e): (&'a String, &'a Expr)| Ok((name.as_str(), e.numbers(scope)?));
+            cooked.push(Cooked {
+                recipe: own,
+                sizes: own.sizes.iter().map(size).collect::<Result<_, ExprError>>()?,
+                copies: match &own.copies {
+                    Some(copies) => copies.numbers(scope)?,
+                    None => Vals::One(1.0),
+                },
+                runs: own.runs.numbers(scope)?,
+                proxies: own.proxy_rows.as_ref().map(|e| e.mask(scope)).transpose()?,
+            });
+        }
+        Ok(Self { path: &file.entry.path, table, latency, kept, recipes: cooked, recipe })
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> Vec<usize> {
+        self.kept.clone()
+    }
+
+    /// What the table says, in ms.
+    pub fn latency(&self, row: usize) -> f64 {
+        self.latency.get(row)
+    }
+
+    /// What a device runs for a row; `None` where no recipe says, or its formulas give no size.
+    pub fn work(&self, row: usize) -> Option<Work> {
+        let cooked = &self.recipes[self.recipe[row]?];
+        let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v < 9e15).then_some(v as u64);
+        let own = cooked.recipe;
+        let proxy = cooked.proxies.as_ref().is_none_or(|rows| rows.get(row));
+        // The libraries count by 32 bits; a product of no rows runs nothing.
+        let runs = |v: &u64| *v <= i32::MAX as u64;
+        let size = |(name, values): &(&str, Vals<'_, f64>)| {
+            let size = whole(values.get(row)).filter(runs)?;
+            (size > 0 || *name == "weight_transposed").then(|| ((*name).to_owned(), size))
+        };
+        Some(Work {
+            operation: own.operation,
+            dtype: own.dtype,
+            sizes: cooked.sizes.iter().map(size).collect::<Option<_>>()?,
+            copies: whole(cooked.copies.get(row)).filter(|c| *c > 0)?,
+            inputs: own.inputs,
+            weight_fill: own.weight_fill,
+            input_fill: own.input_fill,
+            cuda_graph: own.cuda_graph,
+            rested: own.rested,
+            warmups: own.warmups,
+            runs: whole(cooked.runs.get(row)).filter(|r| (1..=1_000_000).contains(r))? as u32,
+            proxy: own.proxy.clone().filter(|_| proxy),
+        })
+    }
+
+    /// The texts that set a row's slice apart.
+    pub fn slice(&self, row: usize) -> String {
+        let text = |(name, column): (&str, &Column)| match column {
+            Column::Text { dict, .. }
+                if !["framework", "version", "device"].contains(&name) && !dict.is_empty() =>
+            {
+                column.json(row).as_str().map(str::to_owned)
+            }
+            _ => None,
+        };
+        self.table.columns().filter_map(text).collect::<Vec<_>>().join(" ")
+    }
+
+    /// A row that has no latency yet, as a point.
+    pub fn unmeasured(&self, row: usize) -> Point {
+        self.point(row, &Stratum { slice: self.slice(row), decile: 1, rows: Vec::new() })
+    }
+
+    /// A row as a point.
+    pub fn point(&self, row: usize, stratum: &Stratum) -> Point {
+        let key = self.table.columns().filter(|(name, _)| measured_unit(name).is_none());
+        let watts = self.table.column("power").map(|c| c.number(row)).filter(|w| w.is_finite());
+        Point {
+            path: self.path.to_owned(),
+            row: row as u64,
+            key: key.map(|(name, column)| (name.to_owned(), column.json(row))).collect(),
+            slice: stratum.slice.clone(),
+            decile: stratum.decile,
+            recorded_ms: self.latency(row),
+            recorded_w: watts,
+            power: false,
+            work: self.work(row),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! A device that is a command: it reads a request per line and answers a line each.
+//!
+//! So rows of a framework are measured again inside its own container. Requests and answers are JSON:
+//!
+//! ```text
+//! → {"hello": "perfdb-gate/measure/v1"}
+//! ← {"device": "NVIDIA H200", "memory_bytes": 150000000000, "versions": {"torch": "2.11.0"}}
+//! → {"id": 0, "table": "gemm_perf", "key": {"gemm_dtype": "bfloat16", "m": 1, …}, "samples": 5, "work": {…}}
+//! ← {"id": 0, "samples_ms": [0.011, …], "power_w": 310.5, "clocks_mhz": 1980, "throttled": []}
+//! ← {"id": 0, "error": "out of memory"}
+//! ```
+//!
+//! `work` is the recipe with the row's figures in it; tables without a recipe have none, and the
+//! command knows by the key what to run. Of an answer only `id` and `samples_ms` are required;
+//! `proxy` says why what ran is not the recorded kernel. What the command writes to standard error
+//! is shown as it comes.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::device::{About, Answer, Device, Fault, Point, SAMPLES, Work};
+use crate::base::error::{Error, Result};
+
+/// A runner for GEMM with PyTorch, to start from and to check others against.
+pub const PYTORCH: &str = include_str!("pytorch.py");
+
+/// The longest answer in bytes; one of five samples has some hundred.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// How long a command may take over one answer: the largest point takes seconds, loading a
+/// framework minutes.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// A running command.
+pub struct Process {
+    child: Child,
+    requests: Option<ChildStdin>,
+    answers: Receiver<std::io::Result<String>>,
+    about: About,
+    next: u64,
+    patience: Duration,
+}
+
+#[derive(Deserialize)]
+struct Reply {
+    id: u64,
+    #[serde(default)]
+    error: Option<String>,
+    #[serde(flatten)]
+    answer: Value,
+}
+
+impl Process {
+    /// Starts a command through the shell and asks what it is.
+    ///
+    /// # Errors
+    ///
+    /// When it does not start, or its first line says nothing of a device.
+    pub fn start(command: &str) -> Result<Self> {
+        Self::start_with(command, PATIENCE)
+    }
+
+    fn start_with(command: &str, patience: Duration) -> Result<Self> {
+        let hint =
+            "it reads a request per line and answers a line each; --print-runner writes an example";
+        let failed = |why: String| Error::new(format!("`{command}` {why}"), hint);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        #[cfg(unix)]
+        {
+            // A group of its own, so that what it starts ends with it.
+            use std::os::unix::process::CommandExt;
+            shell.process_group(0);
+        }
+        let mut child = shell.spawn().map_err(|e| failed(format!("does not start: {e}")))?;
+        let requests = child.stdin.take();
+        let lines = child.stdout.take();
+        // One answer waits at most: a command that talks on waits until it is asked.
+        let (send, answers) = sync_channel(1);
+        std::thread::spawn(move || {
+            let mut lines = lines.map(BufReader::new);
+            while let Some(line) = lines.as_mut().and_then(next_line) {
+                if send.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut process =
+            Self { child, requests, answers, about: About::default(), next: 0, patience };
+        let line = process.ask(&json!({"hello": "perfdb-gate/measure/v1"})).map_err(&failed)?;
+        process.about = serde_json::from_str(&line)
+            .map_err(|e| failed(format!("does not say what device it is: {e}")))?;
+        Ok(process)
+    }
+
+    /// Sends a line and waits for the next.
+    fn ask(&mut self, request: &Value) -> Result<String, String> {
+        let line = format!("{request}\n");
+        let sent = match &mut self.requests {
+            Some(pipe) => pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()),
+            None => return Err("is gone".into()),
+        };
+        match self.answers.recv_timeout(self.patience) {
+            Ok(Ok(line)) => Ok(line),
+            Ok(Err(e)) => Err(format!("answered what is no text: {e}")),
+            Err(RecvTimeoutError::Timeout) => {
+                Err(format!("did not answer within {} s", self.patience.as_secs()))
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(match self.ended() {
+                Some(status) => format!("ended ({status}) without an answer"),
+                None => "closed its output without an answer".into(),
+            }),
+        }
+        .and_then(|line| sent.map(|()| line).map_err(|e| format!("takes no request: {e}")))
+    }
+}
+
+impl Device for Process {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn takes(&self, _: Option<&Work>) -> bool {
+        true
+    }
+
+    /// A command may well run the recorded kernel; its answers tell.
+    fn stands_in(&self, _: &Work) -> bool {
+        false
+    }
+
+    fn measure(&mut self, point: &Point) -> Result<Answer, Fault> {
+        let id = self.next;
+        self.next += 1;
+        let table = point.path.rsplit('/').next().unwrap_or(&point.path);
+        let key: serde_json::Map<_, _> = point.key.iter().cloned().collect();
+        let request = json!({
+            "id": id,
+            "table": table.split('.').next(),
+            "key": key,
+            "samples": SAMPLES,
+            "power": point.power,
+            "work": point.work,
+        });
+        let hint = "the request was for a point of the table; try it by hand";
+        let broken = |why: String| Fault::Device(Error::new(format!("the command {why}"), hint));
+        let line = self.ask(&request).map_err(broken)?;
+        let reply: Reply = serde_json::from_str(&line)
+            .map_err(|e| broken(format!("answered what is no measurement: {e}")))?;
+        if reply.id != id {
+            return Err(broken(format!("answered {} when asked {id}", reply.id)));
+        }
+        if let Some(why) = reply.error {
+            return Err(Fault::Point(why));
+        }
+        let answer: Answer = serde_json::from_value(reply.answer)
+            .map_err(|e| broken(format!("answered what is no measurement: {e}")))?;
+        if answer.samples_ms.is_empty() || answer.samples_ms.iter().any(|s| s.is_nan() || *s <= 0.0)
+        {
+            return Err(broken("answered samples that are no times".into()));
+        }
+        Ok(answer)
+    }
+}
+
+impl Process {
+    /// How the command ended, where it does within a second.
+    fn ended(&mut self) -> Option<ExitStatus> {
+        for _ in 0..20 {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) => std::thread::sleep(Duration::from_millis(50)),
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The end of its input tells it to stop; one that does not is stopped, and all that it started.
+        self.requests.take();
+        let ended = self.ended();
+        #[cfg(unix)]
+        if let Ok(group) = i32::try_from(self.child.id()) {
+            // SAFETY: a signal to a group that this process made; at worst it is gone.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
+        }
+        if ended.is_none() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// The next line, without its end; none where there is none. One that has no end is an error.
+fn next_line(lines: &mut BufReader<ChildStdout>) -> Option<std::io::Result<String>> {
+    let mut line = String::new();
+    match lines.take(LONGEST_LINE).read_line(&mut line) {
+        Ok(0) => None,
+        Ok(_) if line.len() as u64 == LONGEST_LINE && !line.ends_with('\n') => {
+            Some(Err(std::io::Error::other("a line without an end")))
+        }
+        Ok(_) => Some(Ok(line.trim_end_matches(['\n', '\r']).to_owned())),
+        Err(e) => Some(Err(e)),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    const HELLO: &str = r#"read l; echo '{"device": "mock"}'; "#;
+
+    fn point() -> Point {
+        Point {
+            path: "a/gemm_perf.parquet".into(),
+            row: 0,
+            key: vec![("m".into(), 1.into())],
+            slice: String::new(),
+            decile: 1,
+            recorded_ms: 1.0,
+            recorded_w: None,
+            power: false,
+            work: None,
+        }
+    }
+
+    fn ask(script: &str) -> Result<Answer, Fault> {
+        let mut process =
+            Process::start_with(&format!("{HELLO}{script}"), Duration::from_secs(2)).unwrap();
+        assert_eq!(process.about().name, "mock");
+        process.measure(&point())
+    }
+
+    #[test]
+    fn a_line_is_answered_by_a_line() {
+        let answer = ask(r#"read l; echo '{"id": 0, "samples_ms": [1.5, 2], "power_w": 300}'"#);
+        let answer = answer.unwrap();
+        assert_eq!((answer.samples_ms, answer.power_w), (vec![1.5, 2.0], Some(300.0)));
+        let fault = ask(r#"read l; echo '{"id": 0, "error": "out of memory"}'"#);
+        assert!(matches!(fault, Err(Fault::Point(why)) if why == "out of memory"));
+    }
+
+    #[test]
+    fn whatever_a_command_does_is_an_error_of_one_line() {
+        for (script, why) in [
+            ("exit 3", "ended"),
+            ("read l; echo nonsense", "no measurement"),
+            (r#"read l; echo '{"id": 9, "samples_ms": [1]}'"#, "answered 9 when asked 0"),
+            (r#"read l; echo '{"id": 0, "samples_ms": [-1]}'"#, "no times"),
+            ("sleep 5", "did not answer"),
+            ("read l; exec 1>&-; sleep 60", "closed its output"),
+            ("read l; cat /dev/zero", "without an end"),
+        ] {
+            match ask(script) {
+                Err(Fault::Device(e)) => assert!(e.message.contains(why), "{script}: {e}"),
+                other => panic!("{script}: {other:?}"),
+            }
+        }
+        // What a command started ends with it.
+        let started = tempfile::NamedTempFile::new().unwrap();
+        let path = started.path().display();
+        let _ = ask(&format!("read l; sleep 60 & echo $! > {path}; echo nonsense; wait"));
+        let pid: i32 = std::fs::read_to_string(started.path()).unwrap().trim().parse().unwrap();
+        let gone = |_| {
+            std::thread::sleep(Duration::from_millis(50));
+            // A process that ended and was not waited for yet is one too.
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            // SAFETY: signal 0 only asks.
+            stat.contains(") Z ") || unsafe { libc::kill(pid, 0) } != 0
+        };
+        assert!((0..40).any(gone), "{pid} lives");
+        let none = Process::start("exit 1").err().unwrap();
+        assert!(none.message.contains("exit 1"), "{none}");
+    }
+}

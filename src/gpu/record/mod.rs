@@ -1,0 +1,252 @@
+//! What was measured, kept as it comes, and the table that it becomes.
+//!
+//! Beside a table `gemm_perf.parquet` lies `gemm_perf.samples.jsonl`: a line a point, with every
+//! sample, appended as soon as it is there, by one process at a time. A run that was killed goes on
+//! from it. The table, and the sidecar that says where it comes from, are written from the whole log.
+
+mod rows;
+mod sidecar;
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::base::dates::today;
+use crate::base::error::{Error, Result};
+use crate::base::files::write_whole;
+use crate::database::table;
+use crate::gpu::device::{About, Answer};
+use crate::specs::TableSpec;
+
+/// Every column of a row that is no measurement.
+pub type Key = BTreeMap<String, Value>;
+
+/// A line of a log.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    /// A run begins.
+    Session {
+        /// What measures from here on.
+        session: Session,
+    },
+    /// A point was measured, or could not be.
+    Point(Point),
+}
+
+/// A run that measured into a log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    /// Day, UTC, as YYYY-MM-DD.
+    pub date: String,
+    /// The device and its versions.
+    #[serde(flatten)]
+    pub about: About,
+}
+
+/// A point of a log.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Point {
+    /// The row it stands for.
+    pub key: Key,
+    /// What was measured.
+    #[serde(flatten)]
+    pub answer: Option<Answer>,
+    /// Why nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Number of the session that measured it.
+    #[serde(skip)]
+    session: usize,
+}
+
+/// A log that is written to, by one process at a time.
+pub struct Log {
+    table: PathBuf,
+    file: File,
+    /// What measures now; it is in the log as soon as a point of it is.
+    now: Session,
+    begun: bool,
+    sessions: Vec<Session>,
+    /// By key; the last word on each.
+    points: BTreeMap<String, Point>,
+}
+
+/// What a log has become.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// The table.
+    pub table: PathBuf,
+    /// Its rows.
+    pub rows: usize,
+    /// Points that could not be measured.
+    pub failed: usize,
+    /// Slowest over fastest sample of a point: the median and the 95th percentile over the points.
+    pub spread: (f64, f64),
+}
+
+/// Where a table comes from, for its sidecar.
+pub struct Origin<'a> {
+    /// File stem of the table.
+    pub table: &'a str,
+    /// What ran.
+    pub framework: &'a str,
+    /// Its version.
+    pub version: &'a str,
+    /// What was to be measured, in words.
+    pub plan: &'a str,
+    /// Digest of the points that were to be measured; none where they were drawn from a table.
+    pub cases: Option<String>,
+    /// Whether all of it is there.
+    pub complete: bool,
+}
+
+impl Log {
+    /// Opens the log of a table, or begins it. A line that a kill tore is dropped. No other process
+    /// can open it until this one ends.
+    ///
+    /// # Errors
+    ///
+    /// When the table's name is no parquet file's or there is a table that no log belongs to, and when the
+    /// log is another process's, cannot be read or holds something else.
+    pub fn open(table: &Path, about: &About) -> Result<Self> {
+        if table.extension().is_none_or(|e| e != "parquet") {
+            return Err(Error::new(
+                format!("{} is no table's name", table.display()),
+                "measurements are recorded as DIR/TABLE.parquet, with a log and a sidecar beside it",
+            ));
+        }
+        let path = table.with_extension("samples.jsonl");
+        if table.exists() && !path.exists() {
+            return Err(Error::new(
+                format!("{} is there, and no log of it is", table.display()),
+                "a table is only replaced by what its own log holds: record into another folder",
+            ));
+        }
+        let failed = |e: std::io::Error| {
+            let hint = "the log lies beside the table that is recorded";
+            Error::new(format!("cannot keep {}: {e}", path.display()), hint)
+        };
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(&path).map_err(failed)?;
+        file.try_lock().map_err(|_| {
+            let message = format!("another process measures into {}", path.display());
+            Error::new(message, "wait until it ends, or measure into another folder")
+        })?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
+        let (mut sessions, mut points) = (Vec::new(), BTreeMap::new());
+        for (number, line) in bytes[..whole].split(|b| *b == b'\n').enumerate() {
+            if line.is_empty() {
+                continue;
+            }
+            match serde_json::from_slice(line) {
+                Ok(Line::Session { session }) => sessions.push(session),
+                Ok(Line::Point(mut point)) => {
+                    point.session = sessions.len().saturating_sub(1);
+                    points.insert(name(&point.key), point);
+                }
+                Err(e) => {
+                    return Err(Error::new(
+                        format!("{} line {}: {e}", path.display(), number + 1),
+                        "it is no log of measurements; move it away to begin anew",
+                    ));
+                }
+            }
+        }
+        file.set_len(whole as u64).map_err(failed)?;
+        let now = Session { date: today().to_string(), about: about.clone() };
+        Ok(Self { table: table.to_owned(), file, now, begun: false, sessions, points })
+    }
+
+    /// Whether no row is measured.
+    pub fn is_empty(&self) -> bool {
+        self.points.values().all(|p| p.answer.is_none())
+    }
+
+    /// Whether a row is measured.
+    pub fn has(&self, key: &Key) -> bool {
+        self.points.get(&name(key)).is_some_and(|p| p.answer.is_some())
+    }
+
+    /// Keeps a point.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn add(&mut self, key: Key, answer: &Result<Answer, String>) -> Result<()> {
+        if !self.begun {
+            self.begun = true;
+            let session = self.now.clone();
+            self.append(&Line::Session { session: session.clone() })?;
+            self.sessions.push(session);
+        }
+        let session = self.sessions.len() - 1;
+        let point = match answer {
+            Ok(answer) => Point { key, answer: Some(rounded(answer)), error: None, session },
+            Err(why) => Point { key, answer: None, error: Some(why.clone()), session },
+        };
+        self.append(&Line::Point(point.clone()))?;
+        self.points.insert(name(&point.key), point);
+        Ok(())
+    }
+
+    fn append(&mut self, line: &Line) -> Result<()> {
+        let failed = |e: std::io::Error| Error::new(format!("cannot keep a measurement: {e}"), "");
+        let mut text = serde_json::to_string(line).map_err(std::io::Error::from).map_err(failed)?;
+        text.push('\n');
+        self.file.seek(SeekFrom::End(0)).map_err(failed)?;
+        self.file.write_all(text.as_bytes()).map_err(failed)
+    }
+
+    /// Writes the table and its entry in the sidecar.
+    ///
+    /// # Errors
+    ///
+    /// When nothing was measured, the rows are no table's, or a file cannot be written.
+    pub fn finish(&self, spec: &TableSpec, origin: &Origin<'_>) -> Result<Written> {
+        let measured: Vec<&Point> = self.points.values().filter(|p| p.answer.is_some()).collect();
+        if measured.is_empty() {
+            let why = self.points.values().find_map(|p| p.error.as_deref());
+            return Err(Error::new(
+                format!("nothing could be measured: {}", why.unwrap_or("there was no point")),
+                "the log beside the table says why, point by point",
+            ));
+        }
+        let columns = rows::columns(spec, measured, &self.sessions)?;
+        let bytes = table::encode(&columns)?;
+        let rows = columns.first().map_or(0, |(_, c)| c.len());
+        let spread = rows::spread(self.points.values().filter_map(|p| p.answer.as_ref()));
+        let written =
+            Written { table: self.table.clone(), rows, failed: self.points.len() - rows, spread };
+        let meta = sidecar::text(&self.table, origin, &self.sessions, &written, &bytes)?;
+        write_whole(&self.table, &bytes)?;
+        write_whole(&self.table.with_file_name("collection_meta.yaml"), meta.as_bytes())?;
+        Ok(written)
+    }
+}
+
+fn name(key: &Key) -> String {
+    serde_json::to_string(key).unwrap_or_default()
+}
+
+/// Times to the picosecond: what is beyond is the clock's noise.
+fn rounded(answer: &Answer) -> Answer {
+    let round = |ms: &f64| if *ms < 1e-6 { *ms } else { (ms * 1e9).round() / 1e9 };
+    let tenth = |v: f64| (v * 10.0).round() / 10.0;
+    Answer {
+        samples_ms: answer.samples_ms.iter().map(round).collect(),
+        power_w: answer.power_w.map(tenth),
+        clocks_mhz: answer.clocks_mhz.map(tenth),
+        ..answer.clone()
+    }
+}

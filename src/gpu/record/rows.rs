@@ -1,0 +1,111 @@
+//! Points of a log → columns of a table.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use super::{Point, Session};
+use crate::base::error::{Error, Result};
+use crate::base::stats::median;
+use crate::database::table::Column;
+use crate::gpu::device::Answer;
+use crate::specs::{IDENTITY, TableSpec, Unit};
+
+/// The columns in the order of the table's spec: identity, key, latency, and power where any point
+/// has it. Rows are sorted by the key.
+pub fn columns(
+    spec: &TableSpec,
+    mut points: Vec<&Point>,
+    sessions: &[Session],
+) -> Result<Vec<(String, Column)>> {
+    let measures: Vec<(&str, Unit)> = spec.measures().collect();
+    let [(latency, Unit::Ms)] = measures[..] else {
+        return Err(Error::new(
+            format!("{} has other measurements than one latency in ms", spec.name),
+            "such a table cannot be recorded yet",
+        ));
+    };
+    let known = IDENTITY.iter().copied().chain(spec.columns.iter().map(|c| c.name.as_str()));
+    let has = |name: &&str| points.iter().any(|p| p.key.contains_key(*name));
+    let mut names: Vec<&str> = known.filter(has).collect();
+    let others = points.iter().flat_map(|p| p.key.keys().map(String::as_str));
+    for other in others {
+        if !names.contains(&other) {
+            names.push(other);
+        }
+    }
+    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    points.sort_by(|a, b| {
+        let by = |name: &String| compare(a.key.get(name), b.key.get(name));
+        names.iter().map(by).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+    });
+    let mut columns: Vec<(String, Column)> = Vec::new();
+    for name in &names {
+        let cells: Vec<&Value> =
+            points.iter().map(|p| p.key.get(name).unwrap_or(&Value::Null)).collect();
+        columns.push((name.clone(), column(name, &cells)?));
+    }
+    let answers: Vec<&Answer> = points.iter().filter_map(|p| p.answer.as_ref()).collect();
+    let latencies = answers.iter().map(|a| Some(median(&a.samples_ms)));
+    columns.push((latency.to_owned(), floats(latencies)));
+    if answers.iter().any(|a| a.power_w.is_some()) {
+        let limit = |p: &&Point| {
+            let session = sessions.get(p.session)?;
+            p.answer.as_ref()?.power_w.and(session.about.power_limit_w)
+        };
+        columns.push(("power".into(), floats(answers.iter().map(|a| a.power_w))));
+        columns.push(("power_limit".into(), floats(points.iter().map(limit))));
+    }
+    Ok(columns)
+}
+
+fn floats(cells: impl Iterator<Item = Option<f64>>) -> Column {
+    let cells: Vec<Option<f64>> = cells.collect();
+    let nulls = cells.iter().any(Option::is_none);
+    Column::Float {
+        nulls: nulls.then(|| cells.iter().map(Option::is_none).collect()),
+        values: cells.into_iter().map(|c| c.unwrap_or(f64::NAN)).collect(),
+    }
+}
+
+/// A column of one type; a row may lack it.
+fn column(name: &str, cells: &[&Value]) -> Result<Column> {
+    let all = |is: fn(&Value) -> bool| cells.iter().all(|c| c.is_null() || is(c));
+    let absent: Vec<bool> = cells.iter().map(|c| c.is_null()).collect();
+    let nulls = absent.contains(&true).then_some(absent);
+    if all(Value::is_i64) {
+        let values = cells.iter().map(|c| c.as_i64().unwrap_or(0)).collect();
+        Ok(Column::Int { values, nulls })
+    } else if all(Value::is_number) {
+        Ok(floats(cells.iter().map(|c| c.as_f64())))
+    } else if all(Value::is_boolean) {
+        let values = cells.iter().map(|c| c.as_bool().unwrap_or(false)).collect();
+        Ok(Column::Bool { values, nulls })
+    } else if all(Value::is_string) {
+        Ok(Column::texts(cells.iter().map(|c| c.as_str())))
+    } else {
+        Err(Error::new(format!("{name} holds names and numbers"), "its log mixes two tables"))
+    }
+}
+
+fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
+    match (a, b) {
+        (Some(Value::Number(a)), Some(Value::Number(b))) => {
+            a.as_f64().partial_cmp(&b.as_f64()).unwrap_or(Ordering::Equal)
+        }
+        (Some(Value::String(a)), Some(Value::String(b))) => a.cmp(b),
+        (a, b) => a.map(Value::to_string).cmp(&b.map(Value::to_string)),
+    }
+}
+
+/// Slowest over fastest sample of each point: the median and the 95th percentile.
+pub fn spread<'a>(answers: impl Iterator<Item = &'a Answer>) -> (f64, f64) {
+    let ratio = |a: &Answer| {
+        let (low, high) = crate::gpu::judge::extremes(&a.samples_ms);
+        high / low
+    };
+    let mut ratios: Vec<f64> = answers.map(ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    let at = ratios.len().saturating_sub(1) * 95 / 100;
+    (median(&ratios), ratios.get(at).copied().unwrap_or(f64::NAN))
+}

@@ -1,0 +1,81 @@
+//! The entry of a recorded table in its directory's `collection_meta.yaml`.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::{Origin, Session, Written};
+use crate::base::digest::sha256;
+use crate::base::error::{Error, Result};
+use crate::database::sidecar::Meta;
+
+/// The sidecar's text with the table's entry; entries of other tables stay as they are.
+///
+/// # Errors
+///
+/// When the sidecar that is there cannot be read, or is of another framework or version.
+pub fn text(
+    table: &Path,
+    origin: &Origin<'_>,
+    sessions: &[Session],
+    written: &Written,
+    bytes: &[u8],
+) -> Result<String> {
+    let path = table.with_file_name("collection_meta.yaml");
+    let bad = |why: String| {
+        Error::new(format!("{}: {why}", path.display()), "record into a directory of its own")
+    };
+    let mut tables = match std::fs::read_to_string(&path) {
+        Err(_) => Map::new(),
+        Ok(text) => {
+            let meta = Meta::parse(&text).map_err(bad)?;
+            let runtime = (meta.runtime.framework.as_str(), meta.runtime.version.as_str());
+            if runtime != (origin.framework, origin.version) {
+                return Err(bad(format!("it is of {} {}", runtime.0, runtime.1)));
+            }
+            let mut all: Map<String, Value> = crate::base::yaml::parse(&text).map_err(bad)?;
+            match all.remove("tables") {
+                Some(Value::Object(tables)) => tables,
+                _ => Map::new(),
+            }
+        }
+    };
+    tables.insert(origin.table.to_owned(), entry(origin, sessions, written, bytes));
+    let versions = sessions.last().map(|s| &s.about.versions);
+    let version = |name: &str| versions.and_then(|v| v.get(name)).cloned();
+    let meta = json!({
+        "schema_version": 1,
+        "provenance": "collected",
+        "runtime": {
+            "framework": origin.framework,
+            "version": origin.version,
+            "cuda": version("CUDA"),
+            "driver": version("driver"),
+        },
+        "tables": tables,
+    });
+    serde_yaml::to_string(&meta).map_err(|e| bad(e.to_string()))
+}
+
+fn entry(origin: &Origin<'_>, sessions: &[Session], written: &Written, bytes: &[u8]) -> Value {
+    let (median, p95) = written.spread;
+    let rounded = |v: f64| (v * 1e4).round() / 1e4;
+    let of =
+        |s: &Session| json!({"date": s.date, "device": s.about.name, "versions": s.about.versions});
+    let mut said: Vec<Value> = sessions.iter().map(of).collect();
+    said.dedup();
+    let mut entry = json!({
+        "status": if origin.complete { "complete" } else { "partial" },
+        "rows": written.rows,
+        "sha256": sha256(bytes),
+        "collected_at": sessions.last().map(|s| &s.date),
+        "collector": concat!("perfdb-gate ", env!("CARGO_PKG_VERSION")),
+        "plan": origin.plan,
+        "sessions": said,
+        "slowest_over_fastest_sample": {"median": rounded(median), "p95": rounded(p95)},
+    });
+    if let (Some(digest), Some(entry)) = (&origin.cases, entry.as_object_mut()) {
+        entry.insert("case_plan_hash".into(), format!("sha256:{digest}").into());
+    }
+    entry
+}

@@ -1,0 +1,249 @@
+//! How far honest reruns of a point differ: `rules/noise.yaml`, and how it is learned.
+//!
+//! A database holds reruns by accident: rows that agree in every column but the measured ones.
+//! Not all are honest. Two kernels that no column tells apart differ by factors, and a second run
+//! on another machine is slower throughout. So the repeats of a table count only where neither of
+//! the two runs is systematically slower and their tail is like that of most tables; what does not
+//! count is listed, with the reason.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use crate::base::error::{Error, Result};
+use crate::base::expr::ExprError;
+use crate::base::threads;
+use crate::database::catalog::{Catalog, TableFile};
+use crate::database::source;
+use crate::database::table::{Keys, Table, TableScope};
+use crate::specs::{Band, KeyPart, Noise, Specs, TableSpec, measured_unit};
+
+/// Upper ends of the bands in ms.
+const BANDS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 1.0, 10.0];
+/// Pairs that a figure needs, so that its 99th percentile is one of several.
+const PAIRS: usize = 300;
+/// Tables that figures of a table and backend need: one may be odd.
+const TABLES: usize = 3;
+/// How many times the usual tail a table's own may be.
+const TAIL: f64 = 3.0;
+
+/// Learns the profile of a database, from its files or from a commit.
+///
+/// # Errors
+///
+/// When there is no database, or nothing in it is repeated.
+pub fn run(root: &Path, reference: Option<&str>) -> Result<Noise> {
+    let source = source::open(root, reference)?;
+    let specs = Specs::embedded()?;
+    let catalog = Catalog::read(source.as_ref(), &specs)?;
+    let files: Vec<&TableFile> = catalog.tables.iter().collect();
+    let order: Vec<usize> = (0..files.len()).collect();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let repeats = threads::map(&files, &order, threads, |file| {
+        let bytes = source.read(&file.entry).ok()?;
+        // What cannot be read is validate's to tell.
+        let table = file.decode(&specs, &bytes).ok()?;
+        let spec = file.spec(&specs, Some(&table));
+        let scope = TableScope::new(&table, &spec, &file.place, None, &specs.lookups);
+        Some(Repeats::of(file, &spec, &table, &scope))
+    });
+    let repeats: Vec<Repeats> = repeats
+        .into_iter()
+        .flatten()
+        .collect::<Result<_, _>>()
+        .map_err(|e: ExprError| Error::new(e.to_string(), "the formula is in rules/tables"))?;
+    let repeats: Vec<Repeats> = repeats.into_iter().filter(|r| !r.pairs.is_empty()).collect();
+    if repeats.is_empty() {
+        return Err(Error::new(
+            "no table repeats a row",
+            "the noise of reruns is learned from rows that agree in all but what is measured",
+        ));
+    }
+    Ok(Noise::learn(repeats))
+}
+
+impl Noise {
+    /// Learns from the repeats of tables; none of them empty.
+    pub fn learn(tables: Vec<Repeats>) -> Self {
+        let mut tails: Vec<f64> = tables.iter().map(|t| quantile(&t.spreads(), 0.95)).collect();
+        tails.sort_by(f64::total_cmp);
+        let usual = tails.get(tails.len() / 2).copied().unwrap_or_default();
+        let mut noise = Self::default();
+        let (mut counted, mut groups) = (Vec::new(), BTreeMap::<_, Vec<Repeats>>::new());
+        for table in tables {
+            match table.fault(usual) {
+                Some(why) => {
+                    noise.left_out.insert(table.path, why);
+                }
+                None => counted.push(table),
+            }
+        }
+        noise.all = bands(&counted);
+        for table in counted {
+            groups.entry((table.table.clone(), table.backend.clone())).or_default().push(table);
+        }
+        for ((table, backend), repeats) in groups {
+            let bands = bands(&repeats);
+            if repeats.len() >= TABLES && bands.iter().any(|b| b.pairs >= PAIRS) {
+                noise.tables.entry(table).or_default().insert(backend, bands);
+            }
+        }
+        noise
+    }
+
+    /// The profile as YAML, with a head that says where it is from.
+    pub fn yaml(&self) -> String {
+        let body = serde_yaml::to_string(self).unwrap_or_default();
+        format!(
+            "# Spread of honest reruns: slower over faster latency of rows that agree in every other column.\n\
+             # Written by `perfdb-gate noise`; src/jobs/noise.rs says which repeats count.\n{body}"
+        )
+    }
+}
+
+/// The repeats of one table.
+#[derive(Debug, Clone)]
+pub struct Repeats {
+    /// The table's path.
+    pub path: String,
+    /// Its name.
+    pub table: String,
+    /// The backend it was measured with.
+    pub backend: String,
+    /// First and second latency of each repeated row, in ms.
+    pub pairs: Vec<(f64, f64)>,
+}
+
+impl Repeats {
+    /// The repeats of a table: consecutive rows, in the order of the file, of those that agree in
+    /// every column but the measured ones. Equal latencies are a copied row and no rerun.
+    pub fn of(
+        file: &TableFile,
+        spec: &TableSpec,
+        table: &Table,
+        scope: &TableScope<'_>,
+    ) -> Result<Self, ExprError> {
+        let named = table.columns().filter(|(name, _)| measured_unit(name).is_none());
+        let parts: Vec<KeyPart> = named.filter_map(|(name, _)| KeyPart::column(name)).collect();
+        let keys = Keys::new(&parts, scope)?;
+        let mut pairs = Vec::new();
+        if let Some(latency) = spec.latency.first() {
+            let latency = latency.value.numbers(scope)?;
+            let mut last: HashMap<u64, usize> = HashMap::new();
+            for (row, hash) in keys.hashes().iter().enumerate() {
+                let Some(before) = last.insert(*hash, row) else { continue };
+                let (a, b) = (latency.get(before), latency.get(row));
+                let measured = |time: f64| time > 0.0 && time.is_finite();
+                if keys.equal(before, row) && measured(a) && measured(b) && a != b {
+                    pairs.push((a, b));
+                }
+            }
+        }
+        let (table, backend) = (file.table.clone(), file.place.backend.clone());
+        Ok(Self { path: file.entry.path.clone(), table, backend, pairs })
+    }
+
+    /// Logarithms of slower over faster, sorted.
+    fn spreads(&self) -> Vec<f64> {
+        let mut spreads: Vec<f64> = self.pairs.iter().map(|(a, b)| (b / a).ln().abs()).collect();
+        spreads.sort_by(f64::total_cmp);
+        spreads
+    }
+
+    /// Why these are no honest reruns; `usual` is the logarithm of most tables' 95th percentile.
+    fn fault(&self, usual: f64) -> Option<String> {
+        let spreads = self.spreads();
+        let mut signed: Vec<f64> = self.pairs.iter().map(|(a, b)| (b / a).ln()).collect();
+        signed.sort_by(f64::total_cmp);
+        let (gap, typical, tail) =
+            (quantile(&signed, 0.5), quantile(&spreads, 0.5), quantile(&spreads, 0.95));
+        if gap.abs() > typical / 2.0 {
+            let by = (gap.exp() - 1.0) * 100.0;
+            return Some(format!("the second run differs by {by:+.1} % throughout"));
+        }
+        let most = (TAIL * usual).exp();
+        (tail.exp() > most).then(|| {
+            format!("5 % of the pairs differ by {:.2}× or more, more than one kernel", tail.exp())
+        })
+    }
+}
+
+/// Figures by band, cut only where both sides have enough pairs.
+fn bands(repeats: &[Repeats]) -> Vec<Band> {
+    let mut bands = Vec::new();
+    let mut start = 0.0;
+    for end in BANDS {
+        let enough = |from, to| band(repeats, from, to).pairs >= PAIRS;
+        if enough(start, Some(end)) && enough(end, None) {
+            bands.push(band(repeats, start, Some(end)));
+            start = end;
+        }
+    }
+    bands.push(band(repeats, start, None));
+    bands
+}
+
+fn band(repeats: &[Repeats], start: f64, end: Option<f64>) -> Band {
+    // A pair lies where its middle, by ratio, does.
+    let within = |(a, b): &&(f64, f64)| {
+        let middle = (a * b).sqrt();
+        middle >= start && end.is_none_or(|end| middle < end)
+    };
+    let mut spreads = Vec::new();
+    let mut tables = 0;
+    for table in repeats {
+        let before = spreads.len();
+        spreads.extend(table.pairs.iter().filter(within).map(|(a, b)| (b / a).ln().abs()));
+        tables += usize::from(spreads.len() > before);
+    }
+    spreads.sort_by(f64::total_cmp);
+    let at = |share| (quantile(&spreads, share).exp() * 1e3).round() / 1e3;
+    let (p50, p95, p99) = (at(0.5), at(0.95), at(0.99));
+    Band { below_ms: end, pairs: spreads.len(), tables, p50, p95, p99 }
+}
+
+/// The value below which a share of sorted values lies (nearest rank); 0 where there are none.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Synthetic: pairs around `latency` whose second run is `factor(i)` of the first.
+    fn repeats(path: &str, latency: f64, factor: impl Fn(usize) -> f64) -> Repeats {
+        let pairs = (0..400).map(|i| (latency, latency * factor(i))).collect();
+        Repeats { path: path.into(), table: "t".into(), backend: "b".into(), pairs }
+    }
+
+    fn honest(i: usize) -> f64 {
+        1.0 + (i % 21) as f64 / 1000.0 - 0.01
+    }
+
+    #[test]
+    fn reruns_count_and_mixed_kernels_do_not() {
+        let mixed = |i: usize| if i.is_multiple_of(10) { 3.0 } else { honest(i) };
+        let noise = Noise::learn(vec![
+            repeats("a", 0.5, honest),
+            repeats("b", 0.5, honest),
+            repeats("c", 0.5, honest),
+            repeats("mixed", 0.5, mixed),
+            repeats("slower", 0.5, |i| 1.02 * honest(i)),
+        ]);
+        assert_eq!(noise.left_out.keys().collect::<Vec<_>>(), ["mixed", "slower"]);
+        let band = noise.at("t", "b", 0.5).unwrap();
+        assert_eq!((band.pairs, band.tables), (1200, 3));
+        assert!(band.p99 > 1.009 && band.p99 < 1.011, "{band:?}");
+    }
+
+    #[test]
+    fn every_latency_has_a_band() {
+        let noise = Noise::learn(vec![repeats("a", 0.5, honest), repeats("b", 0.03, honest)]);
+        assert!(noise.tables.is_empty(), "two tables are too few for figures of their own");
+        for latency in [1e-4, 0.03, 0.5, 1e3] {
+            assert!(noise.at("t", "b", latency).unwrap().pairs >= PAIRS);
+        }
+        assert!(Noise::default().at("t", "b", 1.0).is_none());
+    }
+}

@@ -1,0 +1,52 @@
+//! Measured over recorded against what is recorded: a chart a table.
+
+use super::{Remeasured, Sample};
+use crate::gpu::judge::{Measured, Standing};
+use crate::report::chart::{Figure, Kind, Line, Panel, Point};
+
+/// The charts of a run; a table of which nothing was measured has none.
+pub fn figures(remeasured: &Remeasured) -> Vec<Figure> {
+    let drawn = |(i, sample): (usize, &Sample)| figure(sample, i + 1);
+    remeasured.samples.iter().enumerate().filter_map(drawn).collect()
+}
+
+fn figure(sample: &Sample, number: usize) -> Option<Figure> {
+    let judged = |p: &Measured| matches!(p.standing(), Standing::Within | Standing::Beyond);
+    let proxy = |p: &Measured| p.standing() == Standing::Proxy;
+    let line = |series: &str, colour, points| Line {
+        series: series.to_owned(),
+        colour,
+        kind: Kind::Points,
+        points,
+    };
+    let lines =
+        [line("judged", 0, points(sample, &judged)), line("proxies", 1, points(sample, &proxy))];
+    let lines: Vec<Line> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
+    let place = &sample.file.place;
+    (!lines.is_empty()).then(|| Figure {
+        name: format!("{}-{}-{number}", sample.file.table, place.backend),
+        title: format!("{} of {} {}", sample.file.table, place.backend, place.version),
+        subtitle: format!(
+            "{}: {} points, seed {}; beyond reruns are ringed",
+            sample.verdict.outcome.name(),
+            sample.points.len(),
+            sample.seed
+        ),
+        x: "recorded, ms".into(),
+        panels: vec![Panel { y: "measured / recorded".into(), limit: Some(1.0), lines }],
+    })
+}
+
+fn points(sample: &Sample, is: &dyn Fn(&Measured) -> bool) -> Vec<Point> {
+    let mut points: Vec<Point> = sample
+        .points
+        .iter()
+        .filter(|p| is(p))
+        .filter_map(|p| {
+            let marked = p.standing() == Standing::Beyond;
+            Some(Point { x: p.point.recorded_ms, y: p.ratio()?, marked })
+        })
+        .collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    points
+}

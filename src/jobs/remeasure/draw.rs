@@ -1,0 +1,127 @@
+//! Which rows of which tables are measured again.
+
+use super::Job;
+use crate::base::error::{Error, Result, unknown};
+use crate::base::expr::Expr;
+use crate::database::catalog::TableFile;
+use crate::gpu::device::{About, Device, Point};
+use crate::gpu::points::Points;
+use crate::gpu::sample;
+use crate::specs::Band;
+use crate::specs::system::System;
+
+/// Points of a table that were drawn, not yet measured.
+pub(super) struct Drawn<'a> {
+    pub file: &'a TableFile,
+    pub rows: usize,
+    pub without_recipe: usize,
+    pub proxies: usize,
+    pub strata: usize,
+    pub replaced: usize,
+    pub points: Vec<(Point, Option<Band>)>,
+}
+
+impl<'a> Job<'a> {
+    /// The selected tables of systems that the device is.
+    pub(super) fn tables(&self, about: &About) -> Result<Vec<&'a TableFile>> {
+        let selected = self.options.selection.resolve(self.catalog, None)?;
+        let mut files: Vec<&'a TableFile> =
+            self.catalog.tables.iter().filter(|t| selected.table(&t.place, &t.table)).collect();
+        let named: Vec<String> = files.iter().map(|t| t.place.system.clone()).collect();
+        files.retain(|t| self.system(&t.place.system).is_some_and(|s| s.is_device(&about.name)));
+        match (files.first(), named.first()) {
+            (None, Some(system)) => Err(Error::new(
+                format!("the device is {}, the tables are of {system}", about.name),
+                "measure on a machine of the tables' system; its YAML names its devices",
+            )),
+            _ => Ok(files),
+        }
+    }
+
+    fn system(&self, name: &str) -> Option<&System> {
+        let file = self.catalog.systems.get(name)?;
+        file.system.as_ref().ok().or_else(|| self.specs.systems.get(name))
+    }
+
+    pub(super) fn filter(&self) -> Result<Option<Expr>> {
+        let Some(text) = &self.options.filter else { return Ok(None) };
+        let bad = |e: crate::base::expr::ExprError| {
+            Error::new(
+                format!("--where: {e}"),
+                "an example: --where \"gemm_dtype = 'bfloat16' AND m <= 256\"",
+            )
+        };
+        text.parse().map(Some).map_err(bad)
+    }
+
+    /// Draws points of a table; `None` where it has none that the device takes.
+    pub(super) fn draw(
+        &self,
+        file: &'a TableFile,
+        filter: Option<&Expr>,
+        device: &dyn Device,
+    ) -> Result<Option<Drawn<'a>>> {
+        let path = &file.entry.path;
+        let unreadable = |why: String| {
+            Error::new(format!("{path}: {why}"), "perfdb-gate validate tells what is wrong with it")
+        };
+        let bytes = self.source.read(&file.entry).map_err(&unreadable)?;
+        let table = file
+            .decode(self.specs, &bytes)
+            .map_err(|fault| unreadable(format!("it cannot be read: {fault:?}")))?;
+        let spec = file.spec(self.specs, Some(&table));
+        let system = self.system(&file.place.system);
+        let scope = crate::database::table::TableScope::new(
+            &table,
+            &spec,
+            &file.place,
+            system,
+            &self.specs.lookups,
+        );
+        if let Some(filter) = filter {
+            let has = |name: &&str| *name == "system" || table.column(name).is_some();
+            if let Some(name) = filter.columns().into_iter().find(|c| !has(c)) {
+                return Err(unknown("column", name, table.columns().map(|(n, _)| n)));
+            }
+        }
+        let bad = |e: crate::base::expr::ExprError| {
+            Error::new(format!("{path}: {e}"), "the formula is in rules/ or --where")
+        };
+        let points = Points::of(file, &scope, filter, &self.recipes).map_err(bad)?;
+        let takes = |row: &usize| device.takes(points.work(*row).as_ref());
+        let (rows, left): (Vec<usize>, Vec<usize>) =
+            points.rows().into_iter().partition(|row| takes(row));
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        // What is not judged tells nothing of the table: it is drawn where there is nothing else.
+        let stands_in = |row: &usize| points.work(*row).is_some_and(|w| device.stands_in(&w));
+        let (others, judged): (Vec<usize>, Vec<usize>) = rows.into_iter().partition(stands_in);
+        let (rows, proxies) = if judged.is_empty() { (others, 0) } else { (judged, others.len()) };
+        let strata =
+            sample::strata(rows.iter().map(|r| (*r, points.slice(*r), points.latency(*r))));
+        let memory = device.about().memory_bytes;
+        let fits = |row: usize| {
+            let needed = points.work(row).map_or(0, |w| w.bytes());
+            memory.is_none_or(|memory| needed <= memory)
+        };
+        let draw = sample::draw(&strata, self.options.sample, self.options.seed, fits);
+        let noise =
+            |latency| self.specs.noise.at(&file.table, &file.place.backend, latency).cloned();
+        let point = |(stratum, row): &(usize, usize)| {
+            let mut point = points.point(*row, &strata[*stratum]);
+            point.power = self.options.power && point.recorded_w.is_some();
+            let band = noise(point.recorded_ms);
+            (point, band)
+        };
+        Ok(Some(Drawn {
+            file,
+            rows: rows.len(),
+            without_recipe: left.len(),
+            proxies,
+            strata: strata.len(),
+            replaced: draw.replaced,
+            points: draw.points.iter().map(point).collect(),
+        }))
+    }
+}

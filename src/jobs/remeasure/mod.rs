@@ -1,0 +1,299 @@
+//! The third job: does the GPU still say what the table says?
+
+mod chart;
+mod draw;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::base::progress::Progress;
+use crate::gpu::outcome::{Remeasured, Sample};
+pub use chart::figures;
+
+use crate::base::error::{Error, Result, unknown};
+use crate::base::stats;
+use crate::base::words::plural;
+use crate::checks::settings::Settings;
+use crate::database::catalog::{Catalog, TableFile};
+use crate::database::selection::Selection;
+use crate::database::source::{self, Source};
+use crate::findings::Sink;
+use crate::gpu::device::{About, Answer, Device, Fault, Point};
+use crate::gpu::judge::power::power;
+use crate::gpu::judge::{Measured, judge};
+use crate::gpu::recipe::Recipes;
+use crate::gpu::record::{Log, Origin};
+use crate::report::Report;
+use crate::specs::Band;
+use crate::specs::Specs;
+use draw::Drawn;
+
+/// What to measure again.
+#[derive(Debug, Default, Clone)]
+pub struct Options {
+    /// The folder or repository.
+    pub root: PathBuf,
+    /// A commit to read instead of the files on disk.
+    pub reference: Option<String>,
+    /// Which tables.
+    pub selection: Selection,
+    /// Which rows, as an expression in SQL's syntax.
+    pub filter: Option<String>,
+    /// Points of each table.
+    pub sample: usize,
+    /// Seed of the draw.
+    pub seed: u64,
+    /// A folder that overlays the embedded rules.
+    pub rules: Option<PathBuf>,
+    /// Whether power is measured where a row has it.
+    pub power: bool,
+    /// A table to keep what is measured in.
+    pub record: Option<PathBuf>,
+}
+
+/// Control points, measured before, between and after the others. Some kernels run at one of two
+/// speeds, by where their operands happen to lie: the middle of five is not theirs.
+const CONTROLS: usize = 5;
+
+/// Measures a sample of points again.
+///
+/// # Errors
+///
+/// When nothing can be measured: no database, no table that the device can measure, another GPU than
+/// the tables', a device that fails.
+pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) -> Result<Report> {
+    let start = Instant::now();
+    let source = source::open(&options.root, options.reference.as_deref())?;
+    let settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
+    let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
+    let job = Job {
+        source: source.as_ref(),
+        specs: &settings.specs,
+        recipes: Recipes::read(&settings.specs.library)?,
+        catalog: &catalog,
+        options,
+    };
+    let files = job.tables(device.about())?;
+    let filter = job.filter()?;
+
+    let (mut drawn, mut unmeasured) = (Vec::new(), Vec::new());
+    for file in &files {
+        match job.draw(file, filter.as_ref(), device)? {
+            Some(points) => drawn.push(points),
+            None => unmeasured.push(file.entry.path.clone()),
+        }
+    }
+    if drawn.is_empty() {
+        return Err(Error::new(
+            format!("no row of {} that can be measured is selected", plural(files.len(), "table")),
+            "--where selects rows, rules/recipes.yaml says which can be measured by --device cuda",
+        ));
+    }
+    let total = drawn.iter().map(|d| d.points.len()).sum();
+    let mut states = Vec::new();
+    states.extend(device.state().map(|s| ("before", s)));
+    let mut samples = Vec::new();
+    let mut done = 0;
+    let mut log = job.log(&drawn, device.about())?;
+    for drawn in drawn {
+        let tell = |more: usize| progress.step(done + more, total);
+        let sample = job.measure(drawn, device, &mut log, &tell)?;
+        done += sample.points.len();
+        samples.push(sample);
+    }
+    states.extend(device.state().map(|s| ("after", s)));
+    if let (Some(log), Some(sample)) = (&log, samples.first()) {
+        job.finish(log, sample)?;
+    }
+    let measured = |s: &Sample| s.points.iter().filter(|p| p.answer.is_ok()).count() as u64;
+    let mut sink = Sink::default();
+    sink.extend(samples.iter().filter_map(Sample::finding));
+    let (findings, counts) = sink.finish();
+    Ok(Report {
+        command: "remeasure",
+        rules: Vec::new(),
+        overlays: settings.overlays.clone(),
+        tables: samples.len() as u64,
+        files: 0,
+        rows: samples.iter().map(measured).sum(),
+        findings,
+        counts,
+        diff: None,
+        remeasured: Some(Remeasured { about: device.about().clone(), states, samples, unmeasured }),
+        elapsed: start.elapsed(),
+        drawn: None,
+    })
+}
+
+struct Job<'a> {
+    source: &'a dyn Source,
+    specs: &'a Specs,
+    recipes: Recipes,
+    catalog: &'a Catalog,
+    options: &'a Options,
+}
+
+impl Job<'_> {
+    /// Opens the log of what is to be kept, before anything is measured.
+    fn log(&self, drawn: &[Drawn<'_>], about: &About) -> Result<Option<Log>> {
+        let Some(path) = &self.options.record else { return Ok(None) };
+        let [drawn] = drawn else {
+            return Err(Error::new(
+                format!("--record takes one table, {} are selected", drawn.len()),
+                "--backend, --version and --table narrow the selection",
+            ));
+        };
+        let table = drawn.file.table.as_str();
+        if path.file_stem().is_none_or(|stem| stem != table) {
+            let message = format!("--record {}: the table is {table}", path.display());
+            return Err(Error::new(message, format!("record into DIR/{table}.parquet")));
+        }
+        if let Some(why) = &about.busy {
+            return Err(Error::new(
+                format!("nothing is recorded: {why}"),
+                "wait until the card is free, or measure without --record",
+            ));
+        }
+        Log::open(path, about).map(Some)
+    }
+
+    /// Writes the table of what was kept; where nothing was, there is none.
+    fn finish(&self, log: &Log, sample: &Sample) -> Result<()> {
+        if log.is_empty() {
+            return Ok(());
+        }
+        let file = &sample.file;
+        let spec = self.specs.tables.get(&file.table).ok_or_else(|| {
+            unknown("table", &file.table, self.specs.tables.keys().map(String::as_str))
+        })?;
+        let origin = Origin {
+            table: &file.table,
+            framework: &file.place.backend,
+            version: &file.place.version,
+            plan: &format!(
+                "points of {} measured again by perfdb-gate, last with seed {}: {}",
+                file.entry.path,
+                sample.seed,
+                sample.verdict.outcome.name()
+            ),
+            cases: None,
+            complete: false,
+        };
+        log.finish(spec, &origin).map(drop)
+    }
+
+    fn measure(
+        &self,
+        drawn: Drawn<'_>,
+        device: &mut dyn Device,
+        log: &mut Option<Log>,
+        progress: &dyn Fn(usize),
+    ) -> Result<Sample> {
+        let limits = &self.recipes.judge;
+        // A proxy is not judged, so it adds nothing to what the sample can tell.
+        let proxy = |p: &Point| p.work.as_ref().is_some_and(|w| device.stands_in(w));
+        let judged = drawn.points.iter().filter(|(point, _)| !proxy(point));
+        let bands: Vec<&Band> = judged.filter_map(|(_, b)| b.as_ref()).collect();
+        let power = power(&bands, limits);
+        let controls = controls(&drawn.points);
+        let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
+        let mut pass = |device: &mut dyn Device| -> Result<()> {
+            for (point, times) in controls.iter().zip(&mut passes) {
+                match device.measure(point) {
+                    Ok(answer) => times.push(stats::median(&answer.samples_ms)),
+                    Err(Fault::Point(_)) => {}
+                    Err(Fault::Device(e)) => return Err(e),
+                }
+            }
+            Ok(())
+        };
+        let middle = drawn.points.len() / 2;
+        let mut points = Vec::new();
+        // A card at rest runs at other clocks: once over the controls wakes it, and does not count.
+        for point in &controls {
+            if let Err(Fault::Device(e)) = device.measure(point) {
+                return Err(e);
+            }
+        }
+        pass(device)?;
+        for (index, (point, band)) in drawn.points.into_iter().enumerate() {
+            if index == middle && index > 0 {
+                pass(device)?;
+            }
+            let answer = match device.measure(&point) {
+                Ok(answer) => Ok(answer),
+                Err(Fault::Point(why)) => Err(why),
+                Err(Fault::Device(e)) => return Err(e),
+            };
+            // A proxy's time is not that of the kernel that its row names.
+            if let Some(log) = log.as_mut().filter(|_| proxied(&answer).is_none()) {
+                log.add(point.key.iter().cloned().collect(), &answer)?;
+            }
+            points.push(Measured { point, answer, band });
+            progress(points.len());
+        }
+        pass(device)?;
+        // One that could not be measured each time says nothing of the time between.
+        let most = passes.iter().map(Vec::len).max().unwrap_or(0);
+        passes.retain(|times| times.len() == most && most > 1);
+        let trouble = trouble(device.about(), &points);
+        Ok(Sample {
+            file: drawn.file.clone(),
+            measured_with: another_version(device.about(), drawn.file),
+            seed: self.options.seed,
+            rows: drawn.rows,
+            without_recipe: drawn.without_recipe,
+            proxies: drawn.proxies,
+            strata: drawn.strata,
+            replaced: drawn.replaced,
+            power,
+            confidence: limits.confidence,
+            level: limits.level,
+            verdict: judge(&points, &passes, &trouble, limits),
+            points,
+        })
+    }
+}
+
+/// Points to measure over and over: spread over the sample's latencies, none of the longest, since
+/// they are measured three times. The card rests before each: what they show is not what ran before.
+fn controls(points: &[(Point, Option<Band>)]) -> Vec<Point> {
+    let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).collect();
+    by_latency.sort_by(|a, b| a.recorded_ms.total_cmp(&b.recorded_ms));
+    let count = CONTROLS.min(by_latency.len());
+    let mut controls: Vec<Point> =
+        (1..=count).map(|i| by_latency[i * by_latency.len() / (count + 2)].clone()).collect();
+    controls.iter_mut().filter_map(|c| c.work.as_mut()).for_each(|w| w.rested = true);
+    controls
+}
+
+fn proxied(answer: &std::result::Result<Answer, String>) -> Option<&str> {
+    answer.as_ref().ok()?.proxy.as_deref()
+}
+
+/// What the device has in another version than the table: a table lies in a directory of its
+/// backend's, and devices name their libraries and frameworks by the same words.
+fn another_version(about: &About, file: &TableFile) -> Option<String> {
+    let place = &file.place;
+    let (name, version) =
+        about.versions.iter().find(|(name, _)| name.eq_ignore_ascii_case(&place.backend))?;
+    // PyTorch's has its build after a plus sign, the directory has not.
+    let release = |version: &str| version.split('+').next().map(str::to_owned);
+    (release(version) != release(&place.version)).then(|| format!("{name} {version}"))
+}
+
+/// What the device says against what it measured.
+fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
+    let mut reasons: Vec<String> = about.busy.iter().cloned().collect();
+    // A cap on power is how these cards always run large products; heat and braking are not.
+    let slowed = |why: &&String| why.as_str() != "SW_POWER_CAP";
+    let throttled: Vec<&Measured> = points
+        .iter()
+        .filter(|p| p.answer.as_ref().is_ok_and(|a| a.throttled.iter().any(|w| slowed(&w))))
+        .collect();
+    if let Some(first) = throttled.first() {
+        let why = first.answer.as_ref().map(|a| a.throttled.join(", ")).unwrap_or_default();
+        reasons.push(format!("the card was throttled in {} points: {why}", throttled.len()));
+    }
+    reasons
+}

@@ -1,0 +1,241 @@
+//! Text tables → parquet, as the collectors write it, cell for cell.
+
+use std::path::{Path, PathBuf};
+
+use super::{Change, Options, Refused, Site, disk, restate::Now};
+use crate::base::error::Result;
+use crate::base::words::{count, plural};
+use crate::database::catalog::{Format, TableFile};
+use crate::database::table::{Column, Table, each_row, encode};
+use crate::specs::{ColumnKind, TableSpec};
+
+/// A text table that becomes parquet.
+#[derive(Debug)]
+pub struct Conversion {
+    /// Its path.
+    pub path: String,
+    /// The file's name afterwards.
+    pub name: String,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub columns: usize,
+    /// Bytes before.
+    pub before: usize,
+    /// Bytes afterwards.
+    pub after: usize,
+    /// Whether the parquet file is there already, with the same cells: the text goes.
+    pub there: bool,
+}
+
+/// What would be converted, and what was left alone.
+#[derive(Debug)]
+pub struct Converted {
+    /// Text tables looked at.
+    pub tables: usize,
+    /// Those that convert, by path.
+    pub conversions: Vec<Conversion>,
+    /// Those that do not.
+    pub refused: Vec<Refused>,
+    change: Change,
+}
+
+/// Converts the text tables selected in memory; nothing is written.
+///
+/// # Errors
+///
+/// When there is no database, or nothing that the selection names. What is wrong with a table is told
+/// in [`Converted::refused`].
+pub fn run(options: &Options) -> Result<Converted> {
+    let site = Site::open(options)?;
+    let work = |file: &TableFile| {
+        convert(&site, file).map_err(|why| Refused { path: file.entry.path.clone(), why })
+    };
+    let made = site.map(|file| file.format == Format::Csv, work);
+    let (mut conversions, mut refused) = (Vec::new(), Vec::new());
+    let mut change = Change::default();
+    let tables = made.len();
+    for made in made {
+        match made {
+            Err(why) => refused.push(why),
+            Ok(done) if change.files.iter().any(|(path, _)| *path == done.target) => {
+                let why = format!("another text table becomes {} too", done.told.name);
+                refused.push(Refused { path: done.told.path, why });
+            }
+            Ok(done) => match change.restate(&done.target, &done.now()) {
+                Err(why) => refused.push(Refused { path: done.told.path, why }),
+                Ok(()) => {
+                    change.gone.push(done.text);
+                    change.files.extend((!done.told.there).then_some((done.target, done.bytes)));
+                    conversions.push(done.told);
+                }
+            },
+        }
+    }
+    Ok(Converted { tables, conversions, refused, change })
+}
+
+/// A table that converts.
+struct Done {
+    told: Conversion,
+    table: String,
+    text: PathBuf,
+    target: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl Done {
+    fn now(&self) -> Now<'_> {
+        Now { table: &self.table, rows: self.told.rows as u64, bytes: &self.bytes }
+    }
+}
+
+fn convert(site: &Site, file: &TableFile) -> Result<Done, String> {
+    let (text, table) = site.read(file)?;
+    let path = disk(file)?.to_owned();
+    let target = path.with_extension("parquet");
+    let spec = site.settings.specs.tables.get(&file.table);
+    let columns = collected(table, spec.map(AsRef::as_ref));
+    let rows = same_cells(&columns, &text)?;
+    let (bytes, there) = match target.symlink_metadata() {
+        Err(_) => (encode(&columns).map_err(|e| e.message)?, false),
+        Ok(_) => (standing(&target, &columns, &text)?, true),
+    };
+    let told = Conversion {
+        path: file.entry.path.clone(),
+        name: target.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        rows,
+        columns: columns.len(),
+        before: text.len(),
+        after: bytes.len(),
+        there,
+    };
+    Ok(Done { told, table: file.table.clone(), text: path, target, bytes })
+}
+
+/// The columns with the types that collectors give them: what is measured is a number with a
+/// fraction even where every cell is whole.
+fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, Column)> {
+    let fractional = |name: &str| {
+        let kind = spec.and_then(|s| s.column(name)).map(|c| c.kind);
+        matches!(kind, Some(ColumnKind::Measure(_) | ColumnKind::Number))
+    };
+    let typed = |(name, column): (String, Column)| match column {
+        Column::Int { values, nulls } if fractional(&name) => {
+            let number = |(row, v): (usize, &i64)| match nulls.as_ref().is_some_and(|n| n[row]) {
+                true => f64::NAN,
+                false => *v as f64,
+            };
+            let values = values.iter().enumerate().map(number).collect();
+            (name, Column::Float { values, nulls })
+        }
+        column => (name, column),
+    };
+    table.into_columns().into_iter().map(typed).collect()
+}
+
+/// The bytes of a parquet file that stands beside the text, where it holds the same cells.
+fn standing(target: &Path, columns: &[(String, Column)], text: &[u8]) -> Result<Vec<u8>, String> {
+    let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let bytes = std::fs::read(target).map_err(|e| format!("{name} beside it: {}", e.kind()))?;
+    let beside = Table::decode(&bytes, Format::Parquet, &|_| false)
+        .map_err(|fault| format!("{name} stands beside it and {}", fault.message()))?;
+    let beside = beside.into_columns();
+    let named = columns.iter().map(|(n, _)| n).eq(beside.iter().map(|(n, _)| n));
+    match named && same_cells(&beside, text).is_ok() {
+        true => Ok(bytes),
+        false => Err(format!(
+            "{name} stands beside it and holds other cells: which of the two is right, or how they \
+             merge, is its collector's to say"
+        )),
+    }
+}
+
+/// Compares columns with the cells of a text, row by row; how many rows there are.
+fn same_cells(columns: &[(String, Column)], text: &[u8]) -> Result<usize, String> {
+    let other = |rows: usize| format!("its rows would become {rows} others");
+    let rows = columns.first().map_or(0, |(_, c)| c.len());
+    let found = each_row(text, |row, cells| {
+        if row >= rows || cells.len() != columns.len() {
+            return Err(other(rows));
+        }
+        let differs = columns.iter().zip(cells).find(|((_, c), cell)| !same_cell(c, row, cell));
+        differs.map_or(Ok(()), |((name, column), cell)| {
+            let now = column.json(row);
+            Err(format!("its cell {cell:?} in column {name}, row {row}, would become {now}"))
+        })
+    })?;
+    if found == rows { Ok(rows) } else { Err(other(rows)) }
+}
+
+fn same_cell(column: &Column, row: usize, cell: &str) -> bool {
+    if column.is_null(row) {
+        return cell.is_empty();
+    }
+    match column {
+        Column::Int { values, .. } => cell.trim().parse() == Ok(values[row]),
+        Column::Float { values, .. } => {
+            cell.trim().parse().is_ok_and(|v: f64| v.to_bits() == values[row].to_bits())
+        }
+        Column::Bool { values, .. } => {
+            cell.trim().eq_ignore_ascii_case(if values[row] { "true" } else { "false" })
+        }
+        Column::Text { .. } => column.text(row) == Some(cell),
+        Column::Other(_) => false,
+    }
+}
+
+impl Converted {
+    /// The exit code of the contract: 1 where a table was left alone that a person must look at.
+    pub fn code(&self) -> u8 {
+        match self.tables {
+            0 => 3,
+            _ if self.refused.is_empty() => 0,
+            _ => 1,
+        }
+    }
+
+    /// Writes the parquet files, then removes the text.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written or removed.
+    pub fn write(self) -> Result<()> {
+        self.change.make()
+    }
+
+    /// What a person reads; `written` says whether it was done.
+    pub fn text(&self, written: bool) -> String {
+        let mut out = String::new();
+        for refused in &self.refused {
+            out += &format!("{}: left as it is: {}\n", refused.path, refused.why);
+        }
+        for c in &self.conversions {
+            out += &match c.there {
+                true => format!("{}: {} holds the same cells, the text goes\n", c.path, c.name),
+                false => format!(
+                    "{}: {} of {} → {}, {} → {} bytes\n",
+                    c.path,
+                    plural(c.rows, "row"),
+                    plural(c.columns, "column"),
+                    c.name,
+                    count(c.before),
+                    count(c.after)
+                ),
+            };
+        }
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        let all = plural(self.tables, "text table");
+        out += &match (self.tables, written) {
+            (0, _) => "nothing was converted: there is no text table\n".into(),
+            (_, true) => format!("{} of {all} converted\n", count(self.conversions.len())),
+            (_, false) => format!(
+                "{} of {all} would be converted\ndry run: nothing was written; --write does it\n",
+                count(self.conversions.len())
+            ),
+        };
+        out
+    }
+}

@@ -1,0 +1,218 @@
+//! Repeated measurements, removed: rows that agree in every column that is no measurement.
+//!
+//! What identifies a row here is every such column, as in the collectors' own merge; the loader's key
+//! is often less. So rows of one loader's key that differ in another column, a kernel's name for one,
+//! are measurements of different things. They are kept, and told: no policy knows which is right.
+
+mod plan;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Mutex;
+
+use super::restate::Now;
+use super::{Change, Options, Refused, Site};
+use crate::base::error::{Error, Result, unknown};
+use crate::base::words::{count, plural};
+use crate::database::catalog::TableFile;
+use crate::database::table::Table;
+use crate::specs::Serves;
+
+pub use plan::{Dropped, Keep, Plan};
+
+/// How repeated measurements are removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// Which copy stays.
+    pub keep: Keep,
+    /// Whether copies are removed that differ by more than reruns do.
+    pub disagreeing: bool,
+    /// Columns that make no other measurement of a row, though they hold something else: a model's
+    /// name, where two models have one shape. None that a loader reads.
+    pub ignore: Vec<String>,
+}
+
+/// What would be removed, and what was left alone.
+#[derive(Debug)]
+pub struct Deduped {
+    /// Tables looked at.
+    pub tables: usize,
+    /// Those that repeat a measurement, or a key of the loader's, by path.
+    pub plans: Vec<Plan>,
+    /// Those that cannot be judged or changed.
+    pub refused: Vec<Refused>,
+    policy: Policy,
+    change: Change,
+}
+
+/// Plans what to remove from the tables selected; nothing is written.
+///
+/// # Errors
+///
+/// When there is no database, nothing that the selection names, or a column to ignore that no table
+/// has. What is wrong with a table is told in [`Deduped::refused`].
+pub fn run(options: &Options, policy: Policy) -> Result<Deduped> {
+    let site = Site::open(options)?;
+    let columns = Mutex::new(BTreeSet::new());
+    let work = |file: &TableFile| {
+        let seen = |table: &Table| {
+            let names = table.columns().map(|(name, _)| name.to_owned());
+            columns.lock().unwrap_or_else(|e| e.into_inner()).extend(names);
+        };
+        let made = plan::plan(&site, file, &policy, &seen);
+        made.map_err(|why| Refused { path: file.entry.path.clone(), why })
+    };
+    let (mut plans, mut refused) = (Vec::new(), Vec::new());
+    let mut change = Change::default();
+    for made in site.map(|_| true, work) {
+        match made {
+            Ok(None) => {}
+            Ok(Some((plan, None))) => plans.push(plan),
+            Ok(Some((plan, Some((file, bytes))))) => {
+                let now = Now {
+                    table: &plan.table,
+                    rows: (plan.rows - plan.dropped.len()) as u64,
+                    bytes: &bytes,
+                };
+                match change.restate(&file, &now) {
+                    Err(why) => refused.push(Refused { path: plan.path, why }),
+                    Ok(()) => {
+                        change.files.push((file, bytes));
+                        plans.push(plan);
+                    }
+                }
+            }
+            Err(why) => refused.push(why),
+        }
+    }
+    let columns = columns.into_inner().unwrap_or_else(|e| e.into_inner());
+    // A name that no table has is a slip of the hand, unless none could be read.
+    if let Some(name) = policy.ignore.iter().find(|name| !columns.contains(*name))
+        && !columns.is_empty()
+    {
+        return Err(unknown("column", name, columns.iter().map(String::as_str)));
+    }
+    Ok(Deduped { tables: site.tables.len(), plans, refused, policy, change })
+}
+
+impl Deduped {
+    /// Rows that would be removed.
+    pub fn dropped(&self) -> usize {
+        self.plans.iter().map(|p| p.dropped.len()).sum()
+    }
+
+    /// The exit code of the contract: 1 where something was left alone that a person must look at.
+    pub fn code(&self) -> u8 {
+        match self.tables {
+            0 => 3,
+            _ if !self.refused.is_empty() => 1,
+            _ if !self.policy.disagreeing && self.plans.iter().any(|p| p.disagreeing > 0) => 1,
+            _ => 0,
+        }
+    }
+
+    /// Removes the rows, after a record of each is at `ledger`: a JSON object a line. Nothing is
+    /// written where nothing is to be removed.
+    ///
+    /// # Errors
+    ///
+    /// When `ledger` is there already, which may be the only record of an earlier run, or a file
+    /// cannot be written.
+    pub fn write(mut self, ledger: &Path) -> Result<()> {
+        if self.dropped() == 0 {
+            return Ok(());
+        }
+        if ledger.exists() {
+            return Err(Error::new(
+                format!("{} is there already", ledger.display()),
+                "it may be the record of an earlier run: name another with --dropped",
+            ));
+        }
+        let lines: String = self.plans.iter().map(|p| p.ledger(&self.policy)).collect();
+        self.change.files.insert(0, (ledger.to_owned(), lines.into_bytes()));
+        self.change.make()
+    }
+
+    /// What a person reads; `ledger` names the record where rows are removed.
+    pub fn text(&self, ledger: Option<&Path>) -> String {
+        let mut out = String::new();
+        for refused in &self.refused {
+            out += &format!("{}: left as it is: {}\n", refused.path, refused.why);
+        }
+        self.plans.iter().for_each(|plan| out += &self.tell(plan));
+        let dropped = self.dropped();
+        let touched = self.plans.iter().filter(|p| !p.dropped.is_empty()).count();
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out += &format!(
+            "{} in {} of {} (--keep {})\n",
+            plural(dropped, "repeated measurement"),
+            count(touched),
+            plural(self.tables, "table"),
+            self.policy.keep.name(),
+        );
+        out += &match ledger {
+            _ if dropped == 0 => String::new(),
+            None => "dry run: nothing was written; --write removes them\n".into(),
+            Some(ledger) => {
+                let beside = match self.change.sidecars.len() {
+                    0 => String::new(),
+                    n => format!(", {} made true", plural(n, "sidecar")),
+                };
+                format!("removed{beside}; {} holds each of them\n", ledger.display())
+            }
+        };
+        out
+    }
+
+    fn tell(&self, plan: &Plan) -> String {
+        let mut out = format!("{}\n", plan.path);
+        let mut line = |text: String| out += &format!("  {text}\n");
+        if !plan.dropped.is_empty() {
+            let equal = match plan.equal {
+                0 => String::new(),
+                n if n == plan.dropped.len() => ", each of them a copy to the last digit".into(),
+                n => format!(", {} of them copies to the last digit", count(n)),
+            };
+            line(format!(
+                "{} of {} rows repeat a measurement{equal}",
+                count(plan.dropped.len()),
+                count(plan.rows)
+            ));
+        }
+        if plan.disagreeing > 0 {
+            let most = format!("up to {:.2}×", plan.worst);
+            let keys = plural(plan.disagreeing, "measurement");
+            line(match self.policy.disagreeing {
+                true => {
+                    format!("{keys} among them whose copies differ by more than reruns do, {most}")
+                }
+                false => format!(
+                    "{keys} kept with all copies: they differ by more than reruns do, {most}; \
+                     --disagreeing removes them too"
+                ),
+            });
+        }
+        if let Some((row, before, after)) = plan.served.first() {
+            let place = if plan.loader == Serves::Last { "last" } else { "first" };
+            line(format!(
+                "the loader serves the {place} row of a key, of {} another one than before; the \
+                 most, row {row}: {before:.4} ms before, {after:.4} ms then",
+                plural(plan.served.len(), "key")
+            ));
+        }
+        if plan.loader == Serves::Error && !plan.dropped.is_empty() {
+            line("the loader refuses a table that repeats a key".into());
+        }
+        if plan.remaining > 0 {
+            line(format!(
+                "{} of the loader's hold rows that differ in {}: no copies of one measurement, so \
+                 they stay",
+                plural(plan.remaining, "key"),
+                plan.differs.join(", ")
+            ));
+        }
+        out
+    }
+}

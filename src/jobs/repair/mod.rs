@@ -1,0 +1,134 @@
+//! Jobs that change tables: each says what it would do, and does it only when it is told to.
+//!
+//! A change is made whole before any of it is on the disk: new bytes are read back and compared,
+//! then every file gets its name at once. What a job is not sure of it leaves as it is, and says so.
+
+pub mod convert;
+pub mod dedupe;
+mod restate;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use self::restate::{Now, restated};
+use crate::base::error::Result;
+use crate::base::files::{unwritten, write_all};
+use crate::base::threads;
+use crate::checks::settings::Settings;
+use crate::database::catalog::{Catalog, TableFile};
+use crate::database::selection::Selection;
+use crate::database::source::{EntryKind, Source, WorkTree};
+use crate::database::table::Table;
+
+/// Which tables a repair is for.
+#[derive(Debug, Default, Clone)]
+pub struct Options {
+    /// The folder or repository; its files on disk.
+    pub root: PathBuf,
+    /// Which part of the database.
+    pub selection: Selection,
+    /// A folder that overlays the embedded rules.
+    pub rules: Option<PathBuf>,
+    /// Threads; 0 for as many as the machine has cores.
+    pub threads: usize,
+}
+
+/// A table that is left as it is, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Its path.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Files to write and files to remove, once all of the first are there.
+#[derive(Debug, Default)]
+struct Change {
+    files: Vec<(PathBuf, Vec<u8>)>,
+    /// What sidecars say afterwards: several tables may share one.
+    sidecars: BTreeMap<PathBuf, String>,
+    gone: Vec<PathBuf>,
+}
+
+impl Change {
+    /// Keeps the sidecar beside a table's new file true, where there is one.
+    fn restate(&mut self, file: &Path, now: &Now<'_>) -> Result<(), String> {
+        let path = file.with_file_name("collection_meta.yaml");
+        let failed = |why: String| format!("its collection_meta.yaml cannot be kept true: {why}");
+        let text = match self.sidecars.get(&path) {
+            Some(text) => text.clone(),
+            None if !path.exists() => return Ok(()),
+            None => std::fs::read_to_string(&path).map_err(|e| failed(e.to_string()))?,
+        };
+        if let Some(text) = restated(&text, now).map_err(failed)? {
+            self.sidecars.insert(path, text);
+        }
+        Ok(())
+    }
+
+    fn make(self) -> Result<()> {
+        let sidecars = self.sidecars.into_iter().map(|(path, text)| (path, text.into_bytes()));
+        let files: Vec<_> = self.files.into_iter().chain(sidecars).collect();
+        write_all(&[], &files)?;
+        for path in &self.gone {
+            std::fs::remove_file(path).map_err(|e| unwritten(path, &e))?;
+        }
+        Ok(())
+    }
+}
+
+/// A database on disk whose tables are to be changed.
+struct Site {
+    source: WorkTree,
+    settings: Settings,
+    catalog: Catalog,
+    /// The tables selected, as indices into the catalog.
+    tables: Vec<usize>,
+    threads: usize,
+}
+
+impl Site {
+    fn open(options: &Options) -> Result<Self> {
+        let source = WorkTree::open(&options.root)?;
+        let settings = Settings::read(&source, options.rules.as_deref(), None)?;
+        let catalog = Catalog::read(&source, &settings.specs)?;
+        let selected = options.selection.resolve(&catalog, None)?;
+        let chosen = |t: &TableFile| selected.table(&t.place, &t.table);
+        let tables = (0..catalog.tables.len()).filter(|i| chosen(&catalog.tables[*i])).collect();
+        Ok(Self { source, settings, catalog, tables, threads: threads::threads(options.threads) })
+    }
+
+    /// Works on the tables selected, or on those of them that `fit`; results in the catalog's order.
+    fn map<R: Send>(
+        &self,
+        fit: impl Fn(&TableFile) -> bool,
+        work: impl Fn(&TableFile) -> R + Sync,
+    ) -> Vec<R> {
+        let tables = self.tables.iter().map(|i| &self.catalog.tables[*i]);
+        let files: Vec<&TableFile> = tables.filter(|file| fit(file)).collect();
+        let mut order: Vec<usize> = (0..files.len()).collect();
+        order.sort_by_key(|i| (std::cmp::Reverse(files[*i].entry.size), *i));
+        threads::map(&files, &order, self.threads, |file| work(file))
+    }
+
+    /// A table's bytes and rows, where all of it can be read.
+    fn read(&self, file: &TableFile) -> Result<(Vec<u8>, Table), String> {
+        let bytes =
+            self.source.read(&file.entry).map_err(|why| format!("cannot be read: {why}"))?;
+        let decoded = file.decode(&self.settings.specs, &bytes);
+        let table = decoded.map_err(|fault| fault.message())?;
+        match table.torn.rows {
+            0 => Ok((bytes, table)),
+            _ => Err(table.torn.message()),
+        }
+    }
+}
+
+/// Where a table lies on the disk.
+fn disk(file: &TableFile) -> Result<&Path, String> {
+    match &file.entry.kind {
+        EntryKind::Path(path) => Ok(path),
+        _ => Err("it is no file on the disk".into()),
+    }
+}

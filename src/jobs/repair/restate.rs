@@ -1,0 +1,134 @@
+//! What a sidecar states of a table's file, made true again after the file has changed.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_yaml::{Location, Spanned};
+
+use crate::base::digest::sha256;
+use crate::database::sidecar::Meta;
+
+/// A table's file as it is now.
+pub struct Now<'a> {
+    /// File stem.
+    pub table: &'a str,
+    /// Its rows.
+    pub rows: u64,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+}
+
+#[derive(Deserialize)]
+struct Stated {
+    tables: BTreeMap<String, StatedTable>,
+}
+
+#[derive(Deserialize)]
+struct StatedTable {
+    #[serde(default)]
+    rows: Option<Spanned<u64>>,
+    #[serde(default)]
+    sha256: Option<Spanned<String>>,
+}
+
+/// The sidecar's text with the row count and the digest that it states replaced where they stand;
+/// comments and everything else stay. None where it states neither, or both are true.
+///
+/// # Errors
+///
+/// When they cannot be replaced without changing what else it says.
+pub fn restated(text: &str, now: &Now<'_>) -> Result<Option<String>, String> {
+    let stated: Stated = crate::base::yaml::parse(text)?;
+    let Some(entry) = stated.tables.get(now.table) else { return Ok(None) };
+    let mut edits: Vec<(Location, String, String)> = Vec::new();
+    if let Some(rows) = entry.rows.as_ref().filter(|r| r.value != now.rows) {
+        edits.push((rows.referenced, rows.value.to_string(), now.rows.to_string()));
+    }
+    if let Some(digest) = &entry.sha256 {
+        let old = digest.value.trim_start_matches("sha256:").to_owned();
+        let new = sha256(now.bytes);
+        if !old.eq_ignore_ascii_case(&new) {
+            edits.push((digest.referenced, old, new));
+        }
+    }
+    if edits.is_empty() {
+        return Ok(None);
+    }
+    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+    // The last first: what stands behind a value on its line would move.
+    edits.sort_by_key(|(at, ..)| std::cmp::Reverse((at.line(), at.column())));
+    for (at, old, new) in &edits {
+        let line = lines.get_mut((at.line() as usize).saturating_sub(1));
+        let place = |line: &String| {
+            let column = (at.column() as usize).saturating_sub(1);
+            let from = line.char_indices().nth(column)?.0;
+            Some(from + line[from..].find(old.as_str())?)
+        };
+        let found = line.and_then(|line| Some((place(line)?, line)));
+        let (from, line) = found.ok_or("its rows or sha256 do not stand where it states them")?;
+        line.replace_range(from..from + old.len(), new);
+    }
+    let new = lines.concat();
+    let (before, after) = (Meta::parse(text)?, Meta::parse(&new)?);
+    match only_those(before, after, now) {
+        true => Ok(Some(new)),
+        false => Err("its rows or sha256 cannot be replaced alone".into()),
+    }
+}
+
+/// Whether a sidecar says what it said before, but for the rows and the digest of one table.
+fn only_those(mut before: Meta, mut after: Meta, now: &Now<'_>) -> bool {
+    let digest = sha256(now.bytes);
+    let entry = after.tables.get(now.table);
+    let told = entry.is_some_and(|t| {
+        t.rows.is_none_or(|rows| rows == now.rows)
+            && t.sha256.as_ref().is_none_or(|d| d.trim_start_matches("sha256:") == digest)
+    });
+    for meta in [&mut before, &mut after] {
+        if let Some(entry) = meta.tables.get_mut(now.table) {
+            (entry.rows, entry.sha256) = (None, None);
+        }
+    }
+    told && format!("{before:?}") == format!("{after:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str =
+        "# 17 runs\nschema_version: 1\nruntime: {framework: vllm, version: 0.24.0}\ntables:\n";
+
+    fn restate(body: &str) -> Result<Option<String>, String> {
+        let now = Now { table: "gemm_perf", rows: 15, bytes: b"" };
+        restated(&format!("{HEAD}{body}"), &now)
+    }
+
+    #[test]
+    fn what_it_states_is_replaced_where_it_stands() {
+        let entry = "  moe_perf: {rows: 17, status: complete}\n  gemm_perf:\n    status: complete\n    rows: 17 # 17 of 17\n    collected_at: '2017-08-17'\n";
+        let wanted = entry.replace("    rows: 17 # 17 of 17", "    rows: 15 # 17 of 17");
+        assert_eq!(restate(entry).unwrap().unwrap(), format!("{HEAD}{wanted}"));
+        let digest = "  gemm_perf:\n    status: complete\n    sha256: sha256:00ff\n";
+        let wanted = digest.replace("00ff", &sha256(b""));
+        assert_eq!(restate(digest).unwrap().unwrap(), format!("{HEAD}{wanted}"));
+    }
+
+    #[test]
+    fn what_states_nothing_stays() {
+        assert_eq!(restate("  gemm_perf: {status: complete}\n").unwrap(), None);
+        assert_eq!(restate("  gemm_perf: {status: complete, rows: 15}\n").unwrap(), None);
+        assert_eq!(restate("  moe_perf: {status: complete, rows: 9}\n").unwrap(), None);
+    }
+
+    #[test]
+    fn a_value_that_stands_elsewhere_is_refused() {
+        let alias = "  moe_perf: {status: complete, rows: &n 17}\n  gemm_perf: {status: complete, rows: *n}\n";
+        assert!(restate(alias).is_err());
+        // On one line with another table's, each has a place of its own.
+        let line =
+            "  {moe_perf: {status: complete, rows: 17}, gemm_perf: {rows: 17, status: complete}}\n";
+        let wanted = line.replace("{rows: 17, status", "{rows: 15, status");
+        assert_eq!(restate(line).unwrap().unwrap(), format!("{HEAD}{wanted}"));
+    }
+}

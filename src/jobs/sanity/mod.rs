@@ -1,0 +1,145 @@
+//! The second job: what does a pull request change, and is that right?
+
+mod news;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use tracing::debug;
+
+use crate::base::error::Result;
+use crate::base::progress::Progress;
+use crate::base::threads;
+use crate::checks::settings::Settings;
+use crate::database::catalog::{Catalog, Role, TableFile, no_database};
+use crate::database::diff::{Comparison, Details, State};
+use crate::database::selection::Selection;
+use crate::database::served::Shelf;
+use crate::database::source;
+use crate::findings::Sink;
+use crate::report::Report;
+use crate::report::chart::{self, Figure, Gallery};
+use crate::traces::{self, TraceSpecs};
+use news::News;
+
+/// What to compare.
+#[derive(Debug, Default, Clone)]
+pub struct Options {
+    /// The repository, or a folder in it.
+    pub root: PathBuf,
+    /// The branch that is merged into; the comparison starts where the head's history left it.
+    pub base: String,
+    /// The commit to compare; the files on disk without one.
+    pub head: Option<String>,
+    /// Rules to run; all when empty.
+    pub only: Vec<String>,
+    /// Rules not to run.
+    pub skip: Vec<String>,
+    /// A folder that overlays the rules of the base.
+    pub rules: Option<PathBuf>,
+    /// A folder for the rows that changed, as CSV.
+    pub detail_dir: Option<PathBuf>,
+    /// Charts wanted, at most.
+    pub charts: usize,
+    /// Threads; 0 for as many as the machine has cores.
+    pub threads: usize,
+}
+
+/// Charts of the newest version of every table of some systems, at most `charts`; `rules` overlays
+/// what they show.
+///
+/// # Errors
+///
+/// When there is nothing to draw from: no database, an unknown system.
+pub fn overview(
+    root: &Path,
+    head: Option<&str>,
+    rules: Option<&Path>,
+    systems: &Selection,
+    charts: usize,
+    threads: usize,
+) -> Result<Vec<Figure>> {
+    let source = source::open(root, head)?;
+    let settings = Settings::read(source.as_ref(), rules, None)?;
+    let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
+    let selected = systems.resolve(&catalog, None)?;
+    let reuse = BTreeMap::new();
+    let shelf = Shelf::new(&catalog, &reuse);
+    let newest = |file: &&TableFile| {
+        let editions = shelf.editions(file);
+        let current = editions.and_then(|e| shelf.current(&file.place.system, e));
+        current.is_some_and(|e| e.version == file.place.version)
+    };
+    let tables =
+        catalog.tables.iter().filter(|t| selected.table(&t.place, &t.table)).filter(newest);
+    let state = State { source: source.as_ref(), catalog: &catalog };
+    let threads = threads::threads(threads);
+    chart::overview(state, &tables.collect::<Vec<_>>(), &settings.specs, threads, charts)
+}
+
+/// Compares a head with its merge base, judges what changed and picks charts of it.
+///
+/// # Errors
+///
+/// When nothing can be compared: no repository, a missing commit, no database on either side, or
+/// details that cannot be written. Tables that cannot be read are part of the report.
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Figure>)> {
+    let start = Instant::now();
+    let head = source::open(&options.root, options.head.as_deref())?;
+    let base = head.base(&options.base)?;
+    // What a pull request brings must not change how it is judged.
+    let settings = Settings::read(&base, options.rules.as_deref(), None)?;
+    let rules = settings.rules.choose(&options.only, &options.skip, &|_| true)?;
+    let specs = &settings.specs;
+    let (before, after) = (Catalog::walk(&base, specs)?, Catalog::walk(head.as_ref(), specs)?);
+    let threads = threads::threads(options.threads);
+    let (base, head) = (
+        State { source: &base, catalog: &before },
+        State { source: head.as_ref(), catalog: &after },
+    );
+    let traces = traces::changed(base, head, &TraceSpecs::read(specs)?, &rules, options.charts)?;
+    if before.systems.is_empty() && after.systems.is_empty() && traces.files.is_empty() {
+        return Err(no_database());
+    }
+    let details = options.detail_dir.as_deref().map(Details::new).transpose()?;
+    let comparison = Comparison { base, head, specs, details: details.as_ref() };
+    let mut diff = comparison.run(threads, progress)?;
+    debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
+    let news =
+        News { base, head, diff: &diff, rules: &rules, all_rules: &settings.rules, specs, threads };
+    let mut sink = Sink::default();
+    sink.extend(news.findings(progress)?);
+    sink.extend(traces.findings);
+    settings.waive(&mut sink)?;
+    if let Some(baseline) = &settings.baseline {
+        sink.compare(baseline);
+    }
+    let (findings, counts) = sink.finish();
+    debug!(findings = findings.len(), took = ?start.elapsed(), "judged");
+    let gallery = Gallery { base, head, diff: &diff, findings: &findings, specs, threads };
+    let mut figures = gallery.figures(options.charts)?;
+    debug!(charts = figures.len(), took = ?start.elapsed(), "chose charts");
+    figures.extend(traces.figures);
+    figures.truncate(options.charts);
+    diff.files.extend(traces.files);
+    diff.files.sort_by(|a, b| a.path.cmp(&b.path));
+    if let Some(details) = details {
+        details.finish(&diff)?;
+    }
+    let report = Report {
+        command: "sanity",
+        rules,
+        overlays: settings.overlays,
+        tables: diff.tables.len() as u64,
+        files: diff.files.iter().filter(|f| f.role != Role::Other).count() as u64,
+        rows: diff.tables.iter().filter_map(|t| t.head_rows).sum(),
+        findings,
+        counts,
+        diff: Some(diff),
+        remeasured: None,
+        elapsed: start.elapsed(),
+        drawn: None,
+    };
+    Ok((report, figures))
+}

@@ -1,0 +1,41 @@
+//! JSON Schemas of the files that people and programs write and read, made from the types that read
+//! and write them: an editor refuses what the program would. Draft 7, which editors know best.
+
+use schemars::generate::SchemaSettings;
+use schemars::{Schema, SchemaGenerator};
+
+use crate::checks::rule::Rule;
+use crate::findings::waiver;
+use crate::{report, specs};
+
+/// The schema of a report, `--format json`. What is not in it may come with a later version.
+pub fn report() -> String {
+    let settings = SchemaSettings::draft07().for_serialize();
+    text("a report of perfdb-gate", report::schema(settings.into_generator()))
+}
+
+/// The schema of a rule, `rules/<rule>.yaml`.
+pub fn rule() -> String {
+    text("a rule of perfdb-gate", read().into_root_schema_for::<Rule>())
+}
+
+/// The schema of a family's tables, `rules/tables/<family>.yaml`.
+pub fn tables() -> String {
+    text("tables of perfdb-gate", specs::tables_schema(read()))
+}
+
+/// The schema of waivers, `.perfdb-gate/waivers.yaml`.
+pub fn waivers() -> String {
+    text("waivers of perfdb-gate", waiver::schema(read()))
+}
+
+/// Of what is read, not written: what has a default need not be there.
+fn read() -> SchemaGenerator {
+    SchemaSettings::draft07().for_deserialize().into_generator()
+}
+
+fn text(title: &str, mut schema: Schema) -> String {
+    schema.insert("title".to_owned(), title.into());
+    // A schema is a JSON value, which always serialises.
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}

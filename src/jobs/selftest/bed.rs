@@ -1,0 +1,224 @@
+//! A table that faults are planted in: which rows of it, and what becomes of their cells.
+
+use std::collections::BTreeMap;
+
+use super::draft::{Draft, coded, texts};
+use super::fault::{Amount, Retype, Set, Type};
+use crate::base::expr::{ExprError, Lookup, Scope, Vals, Value};
+use crate::base::random::Random;
+use crate::checks::compare::sketch::Slice;
+use crate::database::table::{Column, Keys, Table, TableScope};
+use crate::specs::{ColumnKind, TableSpec};
+
+/// Rows of a slice that is worth a name.
+const LEAST_SLICE: usize = 20;
+
+/// A table that faults are planted in.
+pub struct Bed<'a> {
+    /// Its rows.
+    pub table: &'a Table,
+    /// What is known of such tables.
+    pub spec: &'a TableSpec,
+    /// Both, as formulas see them.
+    pub scope: &'a TableScope<'a>,
+}
+
+/// Rows to plant in, and the slice that they are where they are one.
+pub type Chosen = (Vec<usize>, Option<Slice>);
+
+/// A table as a fault's formulas see it.
+pub struct Cell<'a> {
+    /// The table.
+    pub scope: &'a TableScope<'a>,
+    /// The column whose cells are `value`.
+    pub column: &'a str,
+    /// What `by` stands for.
+    pub by: Option<f64>,
+}
+
+impl Scope for Cell<'_> {
+    fn rows(&self) -> usize {
+        self.scope.rows()
+    }
+    fn column(&self, name: &str) -> Option<Value<'_>> {
+        match name {
+            "value" => self.scope.column(self.column),
+            "by" => Some(Value::Number(Vals::One(self.by?))),
+            name => self.scope.column(name),
+        }
+    }
+    fn field(&self, path: &str) -> Option<f64> {
+        self.scope.field(path)
+    }
+    fn lookup(&self, function: Lookup, text: &str) -> Option<f64> {
+        self.scope.lookup(function, text)
+    }
+}
+
+impl<'a> Bed<'a> {
+    /// Rows to plant in, and the slice they are where they are one: rows that the loader reads, of
+    /// times that are above zero and have to be.
+    pub fn choose(&self, amount: Amount, random: &mut Random) -> Result<Option<Chosen>, ExprError> {
+        let loaded = self.spec.filter.as_ref().map(|f| f.mask(self.scope)).transpose()?;
+        let zero = self.spec.zero.values().map(|z| z.mask(self.scope));
+        let zero = zero.collect::<Result<Vec<_>, _>>()?;
+        let measured: Vec<&Column> =
+            self.spec.measures().filter_map(|(name, _)| self.table.column(name)).collect();
+        let fertile = |row: &usize| {
+            loaded.as_ref().is_none_or(|l| l.get(*row))
+                && measured.iter().all(|c| c.number(*row) > 0.0)
+                && !zero.iter().any(|z| z.get(*row))
+        };
+        let mut rows: Vec<usize> = (0..self.table.rows).filter(fertile).collect();
+        if rows.is_empty() || measured.is_empty() {
+            return Ok(None);
+        }
+        let some = |rows: &mut Vec<usize>, n: usize, random: &mut Random| {
+            random.shuffle(rows);
+            rows.truncate(n);
+            rows.sort_unstable();
+        };
+        let mut slice = None;
+        match amount {
+            Amount::All => {}
+            Amount::Rows(n) if n > rows.len() => return Ok(None),
+            Amount::Rows(n) => some(&mut rows, n, random),
+            Amount::Share(share) => {
+                let n = (share * rows.len() as f64).round() as usize;
+                if n == 0 {
+                    return Ok(None);
+                }
+                some(&mut rows, n, random);
+            }
+            Amount::Run(n) => {
+                let runs: Vec<usize> = (0..rows.len())
+                    .filter(|i| rows.get(i + n - 1) == Some(&(rows[*i] + n - 1)))
+                    .collect();
+                if runs.is_empty() {
+                    return Ok(None);
+                }
+                let start = runs[random.below(runs.len())];
+                rows = rows[start..start + n].to_vec();
+            }
+            Amount::Slice => {
+                let keys = Keys::new(&self.spec.key, self.scope)?;
+                let mut slices: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+                rows.iter().for_each(|r| slices.entry(keys.text_code(*r)).or_default().push(*r));
+                slices.retain(|_, rows| rows.len() >= LEAST_SLICE);
+                if slices.is_empty() {
+                    return Ok(None);
+                }
+                let chosen = random.below(slices.len());
+                rows = slices.into_values().nth(chosen).unwrap_or_default();
+                let texts = keys.show(rows[0]).into_iter();
+                let text = |(k, v): (String, serde_json::Value)| Some((k, v.as_str()?.to_owned()));
+                slice = Some(texts.filter_map(text).collect());
+            }
+        }
+        Ok(Some((rows, slice)))
+    }
+
+    /// The columns that a fault names.
+    fn columns(&self, names: &'a [String]) -> Vec<&'a str> {
+        for name in names {
+            let found: Vec<&str> = match name.as_str() {
+                "measured" => self.spec.measures().map(|(name, _)| name).collect(),
+                "size" => {
+                    let whole = |n: &&String| {
+                        self.spec.column(n).is_some_and(|c| c.kind == ColumnKind::Int)
+                    };
+                    let sweep = self.spec.sweep.iter().filter(|n| *n != "step");
+                    sweep.filter(whole).map(String::as_str).take(1).collect()
+                }
+                name => vec![name],
+            };
+            let there: Vec<&str> =
+                found.into_iter().filter(|n| self.table.column(n).is_some()).collect();
+            if !there.is_empty() {
+                return there;
+            }
+        }
+        Vec::new()
+    }
+
+    /// Sets cells; false where none changes.
+    pub fn set(
+        &self,
+        set: &'a Set,
+        by: Option<f64>,
+        rows: &[usize],
+        draft: &mut Draft,
+    ) -> Result<bool, ExprError> {
+        let mut any = false;
+        for name in self.columns(&set.column) {
+            let here = Cell { scope: self.scope, column: name, by };
+            let value = set.to.as_ref().map(|to| to.eval(&here)).transpose()?;
+            draft.set(name, rows, value.as_ref());
+            let (Some(before), Some(after)) = (self.table.column(name), draft.column(name)) else {
+                continue;
+            };
+            any |= rows.iter().any(|r| before.json(*r) != after.json(*r));
+        }
+        Ok(any)
+    }
+
+    pub fn retype(&self, retype: &'a Retype, draft: &mut Draft) -> bool {
+        let Some(name) = self.columns(&retype.column).first().copied() else { return false };
+        let Some(at) = draft.columns.iter().position(|(n, _)| n == name) else { return false };
+        let (name, column) = &mut draft.columns[at];
+        match (retype.to, &*column) {
+            (Type::Gone, _) => drop(draft.columns.remove(at)),
+            (Type::Renamed, _) => *name += "_2",
+            (Type::Text, Column::Text { .. }) => return false,
+            (Type::Text, _) => *column = coded(texts(column)),
+            (Type::Number, Column::Int { .. } | Column::Bool { .. }) => {
+                let values = (0..draft.rows).map(|r| column.number(r)).collect();
+                *column = Column::Float { values, nulls: None };
+            }
+            (Type::Number, Column::Text { .. }) => {
+                *column = Column::Float { values: vec![1.0; draft.rows], nulls: None };
+            }
+            (Type::Number, _) => return false,
+        }
+        true
+    }
+
+    /// Puts every second point of a stretch on the straight line between its neighbours in the file,
+    /// where those differ along one axis alone; tells the rows.
+    pub fn draw(&self, draft: &mut Draft, rows: &[usize]) -> Vec<usize> {
+        let Some((measured, _)) = self.spec.measures().next() else { return Vec::new() };
+        let (Some(Column::Float { values, .. }), true) =
+            (self.table.column(measured), rows.len() > 2)
+        else {
+            return Vec::new();
+        };
+        let sweep = self.spec.sweep.iter();
+        let axes: Vec<&Column> = sweep.filter_map(|n| self.table.column(n)).collect();
+        let fixed = |a: usize, b: usize| {
+            let others = self.table.columns().filter(|(n, _)| {
+                self.spec.sweep.iter().all(|s| s != n) && self.spec.reads(n) && *n != measured
+            });
+            others.into_iter().all(|(_, c)| c.equal(a, b))
+        };
+        let mut drawn = Vec::new();
+        let mut new = values.clone();
+        for three in rows.windows(3).step_by(2) {
+            let [a, b, c] = three else { continue };
+            let moving: Vec<&&Column> = axes.iter().filter(|x| !x.equal(*a, *c)).collect();
+            let [axis] = moving[..] else { continue };
+            let [x0, x1, x2] = [a, b, c].map(|r| axis.number(*r));
+            let between = x0 < x1 && x1 < x2 && fixed(*a, *b) && fixed(*b, *c);
+            let rising = values[*a] != values[*c];
+            if between && rising && axes.iter().all(|o| std::ptr::eq(*o, *axis) || o.equal(*a, *b))
+            {
+                new[*b] = values[*a] + (values[*c] - values[*a]) * (x1 - x0) / (x2 - x0);
+                drawn.push(*b);
+            }
+        }
+        if let Some(Column::Float { values, .. }) = draft.column(measured) {
+            *values = new;
+        }
+        // Fewer than the rule asks for say nothing of it.
+        if drawn.len() < 10 { Vec::new() } else { drawn }
+    }
+}

@@ -1,0 +1,352 @@
+//! Faults as data: `faults.yaml` beside this file.
+
+use std::str::FromStr;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer};
+
+use crate::base::error::{Error, Result};
+use crate::base::expr::Expr;
+use crate::base::yaml;
+use crate::specs::Library;
+
+/// The faults that a selftest plants.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Faults {
+    /// Rules that any change of a table's bytes may break, whatever the fault.
+    #[serde(default)]
+    pub always: Vec<String>,
+    /// The faults, in the order in which they are told.
+    pub faults: Vec<Fault>,
+}
+
+/// The faults that are part of the binary.
+const SHIPPED: &str = include_str!("faults.yaml");
+
+impl Faults {
+    /// Reads the faults: this program's own, or those of an overlay's `faults.yaml`.
+    ///
+    /// # Errors
+    ///
+    /// When the file is malformed; it names the line.
+    pub fn read(library: &Library) -> Result<Self> {
+        match library.file("rules/faults.yaml").last() {
+            Some(file) => file.parse(),
+            None => yaml::parse(SHIPPED).map_err(|why| Error::new(why, "")),
+        }
+    }
+}
+
+/// Whether a fault can always be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// It is wrong by itself: one that is missed is a defect of the gate.
+    Structural,
+    /// It stands out from other data, more or less.
+    Statistical,
+    /// It is none: what is found is a false alarm.
+    Control,
+}
+
+impl Class {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Structural => "structural",
+            Self::Statistical => "statistical",
+            Self::Control => "control",
+        }
+    }
+}
+
+/// Something that goes wrong with a database.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// Kebab-case, unique.
+    pub id: String,
+    /// Whether it can always be found.
+    pub class: Class,
+    /// Rules that find it; one of them will do. None of a control.
+    #[serde(default)]
+    pub finds: Vec<String>,
+    /// Rules that it may break as well, in the place where it is planted. `*` stands for any.
+    #[serde(default)]
+    pub may: Vec<String>,
+    /// Rules that it may break in other places.
+    #[serde(default)]
+    pub elsewhere: Vec<String>,
+    /// Tables that it is planted in; any where none is named.
+    #[serde(default)]
+    pub tables: Vec<String>,
+    /// Whether only the newest version of a backend is wrong by it.
+    #[serde(default)]
+    pub newest: bool,
+    /// What is done to a table, or beside it.
+    pub plant: Plant,
+    /// How many rows of it; a variant each. All where none is named.
+    #[serde(default)]
+    pub rows: Vec<Amount>,
+    /// What `by` stands for in formulas; a variant each.
+    #[serde(default)]
+    pub by: Vec<f64>,
+}
+
+/// What is done. Formulas read the table's columns, `value` (the cell that is replaced) and `by`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Plant {
+    /// Cells become what a formula says, null without one.
+    Set(Set),
+    /// Rows are gone.
+    Drop,
+    /// Rows are there again, their measurements what the formula says.
+    Repeat(Expr),
+    /// A column changes its type, its name, or is gone.
+    Retype(Retype),
+    /// Points are put on the line between their neighbours.
+    Draw,
+    /// The rows of the same table elsewhere, with cells set where that is asked for.
+    Copy(Copied),
+    /// The bytes of the file are damaged.
+    Bytes(Damage),
+    /// The rows as text, torn.
+    Text(Tear),
+    /// The table lies under another family.
+    Family(String),
+    /// A symbolic link stands where the table was.
+    Link,
+    /// A file beside the table is gone; `system` is the system's YAML.
+    Remove(String),
+    /// A file beside the table says this; `support-matrix` is the system's matrix. `{table}`, `{system}`,
+    /// `{backend}` and `{version}` stand for its place.
+    Write(Text),
+    /// A field of a YAML beside the table says something else.
+    Edit(Edit),
+    /// The repository has these waivers.
+    Waivers(String),
+}
+
+/// Cells that are set.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Set {
+    /// The first of these columns that a table has. `measured` stands for all that are measured,
+    /// `size` for the first along which its sweep goes.
+    pub column: Vec<String>,
+    /// What cells become; null without a formula.
+    #[serde(default)]
+    pub to: Option<Expr>,
+}
+
+/// A column that changes its type.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retype {
+    /// As of [`Set`].
+    pub column: Vec<String>,
+    /// What becomes of it.
+    pub to: Type,
+}
+
+/// What becomes of a column.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Type {
+    Text,
+    Number,
+    Gone,
+    Renamed,
+}
+
+/// Where rows are copied from.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Copied {
+    /// What is another there; all else is the same.
+    pub other: Other,
+    /// Cells that are set in the copy.
+    #[serde(default)]
+    pub set: Vec<Set>,
+}
+
+/// A part of a table's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Other {
+    System,
+    Backend,
+    Version,
+}
+
+/// What happens to bytes.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Damage {
+    /// They end after `by` of them.
+    Cut,
+    /// There are none.
+    Empty,
+    /// The footer is overwritten.
+    Footer,
+    /// They are a git-LFS pointer.
+    Pointer,
+    /// They are those of a table without rows.
+    Rowless,
+    /// There is no file.
+    Gone,
+}
+
+/// How text is torn.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tear {
+    /// The last line ends in its middle.
+    End,
+    /// A line lacks its last cells.
+    Short,
+    /// The header is there again.
+    Header,
+    /// Two lines run together.
+    Together,
+}
+
+/// What a file says.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Text {
+    pub file: String,
+    pub text: String,
+}
+
+/// Whether a file that a fault names is its system's, and not its directory's.
+pub fn is_of_system(file: &str) -> bool {
+    matches!(file, "system" | "support-matrix")
+}
+
+/// A field that says something else.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Edit {
+    /// The file's name beside the table; `system` for the system's YAML.
+    pub file: String,
+    /// The field's name; the first that is there counts.
+    pub field: String,
+    /// Its value; a number times `by` without one.
+    #[serde(default)]
+    pub to: Option<String>,
+}
+
+/// How many rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Amount {
+    /// So many.
+    Rows(usize),
+    /// A share of them.
+    Share(f64),
+    /// Those of one slice: of the same texts in the key.
+    Slice,
+    /// So many one after the other.
+    Run(usize),
+    /// All.
+    All,
+}
+
+impl FromStr for Amount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = || format!("'{text}' is no number of rows: 5, 1 %, run 20, slice or all");
+        let number = |text: &str| text.trim().parse::<usize>().map_err(|_| bad());
+        Ok(match text {
+            "all" => Self::All,
+            "slice" => Self::Slice,
+            _ => match (text.strip_prefix("run "), text.strip_suffix('%')) {
+                (Some(rows), _) => Self::Run(number(rows)?),
+                (None, Some(share)) => {
+                    Self::Share(share.trim().parse::<f64>().map_err(|_| bad())? / 100.0)
+                }
+                (None, None) => Self::Rows(number(text)?),
+            },
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl std::fmt::Display for Amount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Rows(1) => f.write_str("1 row"),
+            Self::Rows(n) => write!(f, "{n} rows"),
+            Self::Share(share) => write!(f, "{} % of rows", share * 100.0),
+            Self::Slice => f.write_str("a slice"),
+            Self::Run(n) => write!(f, "{n} rows in a run"),
+            Self::All => f.write_str("all rows"),
+        }
+    }
+}
+
+/// A size of a fault.
+#[derive(Debug, Clone, Copy)]
+pub struct Variant<'a> {
+    /// The fault.
+    pub fault: &'a Fault,
+    /// How many rows of it.
+    pub rows: Amount,
+    /// What `by` stands for.
+    pub by: Option<f64>,
+}
+
+impl Fault {
+    /// Its sizes.
+    pub fn variants(&self) -> impl Iterator<Item = Variant<'_>> {
+        let amounts = if self.rows.is_empty() { &[Amount::All][..] } else { &self.rows };
+        let factors: Vec<Option<f64>> = match self.by.is_empty() {
+            true => vec![None],
+            false => self.by.iter().copied().map(Some).collect(),
+        };
+        let of = move |rows: &Amount| {
+            let rows = *rows;
+            factors.clone().into_iter().map(move |by| Variant { fault: self, rows, by })
+        };
+        amounts.iter().flat_map(of)
+    }
+}
+
+impl Variant<'_> {
+    /// Its size, for people.
+    pub fn size(&self) -> String {
+        let mut said = Vec::new();
+        if !self.fault.rows.is_empty() {
+            said.push(self.rows.to_string());
+        }
+        said.extend(self.by.map(|by| format!("by {by}")));
+        said.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Amount;
+
+    #[test]
+    fn amounts_read_as_they_are_written() {
+        for (text, amount) in [
+            ("5", Amount::Rows(5)),
+            ("1 %", Amount::Share(0.01)),
+            ("run 20", Amount::Run(20)),
+            ("slice", Amount::Slice),
+            ("all", Amount::All),
+        ] {
+            assert_eq!(text.parse::<Amount>().unwrap(), amount);
+        }
+        assert!("many".parse::<Amount>().unwrap_err().contains("many"));
+    }
+}

@@ -1,0 +1,156 @@
+//! How well the gate gates: known faults planted in copies of real tables, judged by the real checks.
+//!
+//! The copy is in memory ([`overlay`]): a source whose changed files are those that were planted. Faults
+//! are data ([`fault`], `rules/faults.yaml`). Tables of different names do not see each other, so one
+//! run judges as many faults as there are names ([`rounds`]); of tables without a fault the clean
+//! state's sketches serve. A finding counts as [`score`] says.
+
+mod bed;
+mod draft;
+mod fault;
+mod overlay;
+mod plant;
+mod render;
+mod rounds;
+mod score;
+
+pub use fault::{Class, Fault, Faults};
+pub use render::{Format, render};
+pub use score::Scores;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use crate::base::error::Result;
+use crate::base::progress::Progress;
+use crate::base::threads;
+use crate::checks::compare::sketch::Sketches;
+use crate::checks::rule::Rules;
+use crate::checks::settings::Settings;
+use crate::database::catalog::Catalog;
+use crate::database::selection::Selection;
+use crate::database::source::{self, Source};
+use crate::findings::{Finding, Known, Subject};
+use crate::jobs::validate::{Job, Judgement};
+use crate::specs::Specs;
+
+/// What to plant faults in.
+#[derive(Debug, Default, Clone)]
+pub struct Options {
+    /// The folder or repository; nothing in it is changed.
+    pub root: PathBuf,
+    /// A commit to read instead of the files on disk.
+    pub reference: Option<String>,
+    /// Which tables get faults; all others are there to compare with.
+    pub selection: Selection,
+    /// A folder that overlays the embedded rules.
+    pub rules: Option<PathBuf>,
+    /// Faults of each kind and size.
+    pub samples: usize,
+    /// Seed of the draw of tables and rows.
+    pub seed: u64,
+    /// Threads; 0 for as many as the machine has cores.
+    pub threads: usize,
+}
+
+/// The clean state, and what the gate says of it.
+struct Clean<'a> {
+    source: &'a dyn Source,
+    catalog: &'a Catalog,
+    specs: &'a Specs,
+    rules: &'a Rules,
+    faults: &'a Faults,
+    selection: &'a Selection,
+    threads: usize,
+    sketches: &'a Sketches,
+    /// Its findings by what they are about.
+    known: BTreeMap<Subject, Known>,
+    findings: &'a [Finding],
+    /// Tables that it says are alike.
+    alike: Alike,
+}
+
+/// Pairs of tables that are alike, either way round, by path without its ending: some faults write a
+/// table as text, and it is the same table.
+#[derive(Debug, Default)]
+struct Alike(BTreeSet<(String, String)>);
+
+impl Alike {
+    fn of(findings: &[Finding]) -> Self {
+        let pair = |f: &Finding| {
+            let other = f.evidence.get("other")?.as_str()?;
+            Some((Self::name(&f.path), Self::name(other)))
+        };
+        let both = |(a, b): (String, String)| [(b.clone(), a.clone()), (a, b)];
+        Self(findings.iter().filter_map(pair).flat_map(both).collect())
+    }
+
+    fn name(path: &str) -> String {
+        let ending = path.strip_suffix(".parquet").or_else(|| path.strip_suffix(".txt"));
+        ending.unwrap_or(path).to_owned()
+    }
+
+    fn holds(&self, a: &str, b: &str) -> bool {
+        self.0.contains(&(Self::name(a), Self::name(b)))
+    }
+}
+
+/// Plants faults and counts what is found of them.
+///
+/// # Errors
+///
+/// When nothing can be judged: no database, an unknown name, a formula that fails.
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
+    let source = source::open(&options.root, options.reference.as_deref())?;
+    let settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
+    let specs = &settings.specs;
+    let faults = Faults::read(&specs.library)?;
+    let catalog = Catalog::read(source.as_ref(), specs)?;
+    let threads = threads::threads(options.threads);
+    let job = job(source.as_ref(), &catalog, specs, &settings.rules, &options.selection, threads)?;
+    let tables = job.judged_tables();
+    let Judgement { findings, sketches, rows, .. } =
+        job.run(&tables, &tables, Sketches::default(), progress)?;
+    let mut known: BTreeMap<Subject, Known> = BTreeMap::new();
+    for finding in &findings {
+        known.entry(Subject::of(finding)).or_default().add(finding.clone());
+    }
+    let clean = Clean {
+        source: source.as_ref(),
+        catalog: &catalog,
+        specs,
+        rules: &settings.rules,
+        faults: &faults,
+        selection: &options.selection,
+        threads,
+        sketches: &sketches,
+        known,
+        findings: &findings,
+        alike: Alike::of(&findings),
+    };
+    let mut scores = Scores::new(&settings.rules, &faults, options, tables.len(), rows);
+    rounds::run(&clean, &tables, options, &mut scores, progress)?;
+    Ok(scores)
+}
+
+/// Judges a state by all rules.
+fn job<'a>(
+    source: &'a dyn Source,
+    catalog: &'a Catalog,
+    specs: &'a Specs,
+    rules: &'a Rules,
+    selection: &Selection,
+    threads: usize,
+) -> Result<Job<'a>> {
+    Ok(Job {
+        source,
+        selected: selection.resolve(catalog, None)?,
+        rules: rules.choose(&[], &[], &|c| !c.judges_traces())?,
+        all_rules: rules,
+        catalog,
+        specs,
+        threads,
+        ledger: None,
+        brings: None,
+    })
+}

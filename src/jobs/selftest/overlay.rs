@@ -1,0 +1,86 @@
+//! A source with some of its files replaced, in memory: what is planted never touches the disk.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use crate::base::error::Result;
+use crate::database::source::{Commit, Entry, EntryKind, Source};
+
+/// What stands in a file's place.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// A symbolic link to there.
+    Link(String),
+    /// Nothing.
+    Gone,
+}
+
+/// A source with changes, by path.
+pub struct Overlay<'a> {
+    below: &'a dyn Source,
+    changes: BTreeMap<String, Change>,
+}
+
+impl<'a> Overlay<'a> {
+    /// Changes files of a source.
+    pub fn new(below: &'a dyn Source, changes: BTreeMap<String, Change>) -> Self {
+        Self { below, changes }
+    }
+}
+
+impl Source for Overlay<'_> {
+    fn files(&self) -> Result<Vec<Entry>> {
+        let mut files = self.below.files()?;
+        files.retain(|f| !self.changes.contains_key(&f.path));
+        files.extend(self.changes.iter().filter_map(|(path, change)| {
+            let kind = match change {
+                Change::Gone => return None,
+                Change::Link(to) => EntryKind::Link(to.clone()),
+                // Never opened: its bytes are here.
+                Change::Bytes(_) => EntryKind::Broken("planted".into()),
+            };
+            let size = if let Change::Bytes(bytes) = change { bytes.len() as u64 } else { 0 };
+            Some(Entry { path: path.clone(), kind, size })
+        }));
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(files)
+    }
+
+    fn settings(&self) -> Result<Vec<Entry>> {
+        self.below.settings()
+    }
+
+    fn read(&self, entry: &Entry) -> Result<Vec<u8>, String> {
+        match self.changes.get(&entry.path) {
+            Some(Change::Bytes(bytes)) => Ok(bytes.clone()),
+            Some(Change::Link(to)) => Err(format!("a symbolic link to {to}, not a file")),
+            Some(Change::Gone) => Err("no such file".into()),
+            None => self.below.read(entry),
+        }
+    }
+
+    fn id(&self, entry: &Entry) -> Option<git2::Oid> {
+        match self.changes.get(&entry.path) {
+            Some(Change::Bytes(bytes)) => {
+                git2::Oid::hash_object(git2::ObjectType::Blob, bytes).ok()
+            }
+            Some(_) => None,
+            None => self.below.id(entry),
+        }
+    }
+
+    fn changed_since(&self, reference: &str) -> Result<Vec<String>> {
+        self.below.changed_since(reference)
+    }
+
+    fn base(&self, reference: &str) -> Result<Commit> {
+        self.below.base(reference)
+    }
+
+    /// What is planted came last; `CrossContext::later` says so before history is asked.
+    fn age(&self, a: &Entry, b: &Entry) -> Option<Ordering> {
+        self.below.age(a, b)
+    }
+}

@@ -1,0 +1,302 @@
+//! Rounds of faults: each holds as many as do not see each other, and is judged once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::civil::Date;
+
+use super::fault::{Plant, Variant, is_of_system};
+use super::overlay::{Change, Overlay};
+use super::plant::{Ground, Planted};
+use super::score::Scores;
+use super::{Clean, Options, job};
+use crate::base::error::{Error, Result};
+use crate::base::progress::Progress;
+use crate::base::random::Random;
+use crate::checks::Brings;
+use crate::checks::compare::sketch::Sketches;
+use crate::database::catalog::{Catalog, TableFile};
+use crate::findings::Subject;
+use crate::findings::waiver::Waivers;
+use crate::findings::{Finding, Severity};
+
+/// A fault in a round.
+pub struct Plot<'a> {
+    /// Which of the variants.
+    pub number: usize,
+    /// The fault and its size.
+    pub variant: Variant<'a>,
+    /// The table that has it.
+    pub file: &'a TableFile,
+    /// What was done.
+    pub planted: Planted,
+    /// Paths that it is found at: files that it changes, the table, its directory, its system.
+    pub paths: BTreeSet<String>,
+}
+
+/// Faults that do not see each other: tables of one name each, or systems.
+#[derive(Default)]
+struct Round<'a> {
+    plots: Vec<Plot<'a>>,
+    taken: BTreeSet<String>,
+}
+
+/// A fault that waits for its round.
+struct Waiting<'a> {
+    number: usize,
+    variant: Variant<'a>,
+    /// Tables to try, in this order.
+    candidates: Vec<usize>,
+}
+
+/// Plants every fault in so many tables, and judges round by round.
+pub(super) fn run(
+    clean: &Clean<'_>,
+    tables: &[usize],
+    options: &Options,
+    scores: &mut Scores,
+    progress: &dyn Progress,
+) -> Result<()> {
+    let mut random = Random::new(options.seed);
+    let variants: Vec<Variant<'_>> =
+        clean.faults.faults.iter().flat_map(|f| f.variants()).collect();
+    let mut waiting = Vec::new();
+    for (number, variant) in variants.iter().enumerate() {
+        scores.variant(*variant);
+        if let Plant::Waivers(text) = &variant.fault.plant {
+            waivers(clean, number, text, scores)?;
+            continue;
+        }
+        for sample in 0..options.samples {
+            let mut candidates = tables.to_vec();
+            random.shuffle(&mut candidates);
+            // A large table is chosen as often as a small one, but each system in turn.
+            let systems: BTreeSet<&str> =
+                tables.iter().map(|i| system(clean.catalog, *i)).collect();
+            let turn = systems.iter().nth(sample % systems.len().max(1)).copied();
+            candidates.sort_by_key(|i| Some(system(clean.catalog, *i)) != turn);
+            if !(touches_system(*variant) && sample >= systems.len()) {
+                waiting.push(Waiting { number, variant: *variant, candidates });
+            }
+        }
+    }
+    let all = waiting.len();
+    random.shuffle(&mut waiting);
+    let ground = Ground {
+        source: clean.source,
+        catalog: clean.catalog,
+        specs: clean.specs,
+        sketches: clean.sketches,
+        alike: &clean.alike,
+    };
+    // Tables where a variant does not grow, and those that have it already.
+    let mut barren: BTreeSet<(usize, usize)> = BTreeSet::new();
+    while !waiting.is_empty() {
+        let mut round = Round::default();
+        let mut left = Vec::new();
+        for mut one in waiting {
+            match round.take(&mut one, &ground, &mut barren, &mut random)? {
+                Taken::Planted => {}
+                Taken::Later => left.push(one),
+                Taken::Never => {}
+            }
+        }
+        waiting = left;
+        judge(clean, tables, &round, scores, progress)?;
+        progress.step(all - waiting.len(), all);
+    }
+    Ok(())
+}
+
+fn system(catalog: &Catalog, table: usize) -> &str {
+    &catalog.tables[table].place.system
+}
+
+fn touches_system(variant: Variant<'_>) -> bool {
+    match &variant.fault.plant {
+        Plant::Edit(edit) => is_of_system(&edit.file),
+        Plant::Remove(name) => is_of_system(name),
+        Plant::Write(text) => is_of_system(&text.file),
+        _ => false,
+    }
+}
+
+/// Whether a fault is planted beside the tables of a directory.
+fn is_beside(variant: Variant<'_>) -> bool {
+    matches!(variant.fault.plant, Plant::Remove(_) | Plant::Write(_) | Plant::Edit(_))
+}
+
+/// What became of a fault.
+enum Taken {
+    Planted,
+    /// What it would touch is touched in this round.
+    Later,
+    /// It grows nowhere.
+    Never,
+}
+
+impl<'a> Round<'a> {
+    fn take(
+        &mut self,
+        one: &mut Waiting<'a>,
+        ground: &Ground<'a>,
+        barren: &mut BTreeSet<(usize, usize)>,
+        random: &mut Random,
+    ) -> Result<Taken> {
+        // A table is decoded to see what grows there; some are enough for a round.
+        const TRIES: usize = 8;
+        let mut tries = 0;
+        let mut later = false;
+        for &table in &one.candidates {
+            let file = &ground.catalog.tables[table];
+            if barren.contains(&(one.number, table)) {
+                continue;
+            }
+            let touched = touched(ground.catalog, file, one.variant);
+            let free = match touches_system(one.variant) {
+                true => self.plots.iter().all(|p| touches_system(p.variant)),
+                false => !self.plots.iter().any(|p| touches_system(p.variant)),
+            };
+            if !free || tries == TRIES || touched.iter().any(|t| self.taken.contains(t)) {
+                later = true;
+                continue;
+            }
+            tries += 1;
+            let planted = ground.plant(one.variant, file, random).map_err(|e| {
+                let id = &one.variant.fault.id;
+                Error::new(format!("cannot plant {id}: {e}"), "faults are in rules/faults.yaml")
+            })?;
+            // The same fault in the same table would say the same.
+            barren.insert((one.number, table));
+            let Some(planted) = planted else { continue };
+            let mut paths: BTreeSet<String> = planted.changes.keys().cloned().collect();
+            paths.insert(file.entry.path.clone());
+            paths.extend(ground.catalog.dir_of(file).map(|d| d.path.clone()));
+            if is_beside(one.variant) {
+                // What is said of a directory is said of its tables.
+                let dir = ground.catalog.dir_of(file).into_iter().flat_map(|d| &d.tables);
+                paths.extend(dir.map(|i| ground.catalog.tables[*i].entry.path.clone()));
+            }
+            let folders = paths.iter().filter_map(|p| Some(p.rsplit_once('/')?.0.to_owned()));
+            paths.extend(folders.collect::<Vec<_>>());
+            if touches_system(one.variant) {
+                let system = ground.catalog.systems.get(&file.place.system);
+                paths.extend(system.map(|s| s.data_dir.clone()));
+            }
+            self.taken.extend(touched);
+            self.plots.push(Plot {
+                number: one.number,
+                variant: one.variant,
+                file,
+                planted,
+                paths,
+            });
+            return Ok(Taken::Planted);
+        }
+        Ok(if later { Taken::Later } else { Taken::Never })
+    }
+}
+
+/// What a fault touches: names of tables, of all in the directory where one beside them changes; a system.
+fn touched(catalog: &Catalog, file: &TableFile, variant: Variant<'_>) -> Vec<String> {
+    match &variant.fault.plant {
+        _ if touches_system(variant) => vec![format!("system {}", file.place.system)],
+        _ if is_beside(variant) => {
+            let dir = catalog.dir_of(file).into_iter();
+            dir.flat_map(|d| d.tables.iter().map(|i| catalog.tables[*i].table.clone())).collect()
+        }
+        _ => vec![file.table.clone()],
+    }
+}
+
+/// Judges a round, and scores what is new against the clean state.
+fn judge(
+    clean: &Clean<'_>,
+    tables: &[usize],
+    round: &Round<'_>,
+    scores: &mut Scores,
+    progress: &dyn Progress,
+) -> Result<()> {
+    if round.plots.is_empty() {
+        return Ok(());
+    }
+    let changes: BTreeMap<String, Change> =
+        round.plots.iter().flat_map(|p| p.planted.changes.clone()).collect();
+    let source = Overlay::new(clean.source, changes);
+    let catalog = Catalog::read(&source, clean.specs)?;
+    let mut judged: BTreeSet<&str> =
+        tables.iter().map(|i| clean.catalog.tables[*i].entry.path.as_str()).collect();
+    judged.extend(round.plots.iter().flat_map(|p| p.planted.changes.keys().map(String::as_str)));
+    let against: Vec<usize> = (0..catalog.tables.len())
+        .filter(|i| judged.contains(catalog.tables[*i].entry.path.as_str()))
+        .collect();
+    let is_touched = |file: &TableFile| {
+        round.plots.iter().any(|p| {
+            let system = touches_system(p.variant) && p.file.place.system == file.place.system;
+            let dir = touched(clean.catalog, p.file, p.variant).contains(&file.table)
+                && file.place == p.file.place;
+            system || dir || p.paths.contains(&file.entry.path)
+        })
+    };
+    let alone: Vec<usize> =
+        against.iter().copied().filter(|i| is_touched(&catalog.tables[*i])).collect();
+    // Of what nobody touched the clean state's sketches serve.
+    let gone: BTreeSet<&str> =
+        alone.iter().map(|i| catalog.tables[*i].entry.path.as_str()).collect();
+    let there: BTreeSet<&str> = catalog.tables.iter().map(|t| t.entry.path.as_str()).collect();
+    let known: Sketches = clean
+        .sketches
+        .clone()
+        .of_state(|path| (there.contains(path) && !gone.contains(path)).then(|| path.to_owned()));
+    let rows = |file: &TableFile| {
+        let plot = round.plots.iter().find(|p| p.planted.changes.contains_key(&file.entry.path));
+        plot.and_then(|p| p.planted.brought.clone())
+    };
+    let brings = Brings {
+        rows: catalog.tables.iter().map(|t| (t.entry.path.clone(), rows(t))).collect(),
+        later: round.plots.iter().flat_map(|p| p.planted.changes.keys().cloned()).collect(),
+        backends: catalog
+            .tables
+            .iter()
+            .map(|t| (t.place.system.clone(), t.place.backend.clone()))
+            .collect(),
+    };
+    let mut job = job(&source, &catalog, clean.specs, clean.rules, clean.selection, clean.threads)?;
+    job.brings = Some(&brings);
+    let found = job.run(&alone, &against, known, progress)?.findings;
+    scores.round(&round.plots, &found, &|f| is_new(clean, f));
+    Ok(())
+}
+
+/// Whether the clean state lacks a finding. Infos tell of what may be right.
+fn is_new(clean: &Clean<'_>, finding: &Finding) -> bool {
+    if finding.severity == Severity::Info || finding.new == Some(false) {
+        return false;
+    }
+    // Of two tables that were alike before, the one that changes now would be told as the later.
+    if let Some(other) = finding.evidence.get("other").and_then(|o| o.as_str())
+        && clean.alike.holds(other, &finding.path)
+    {
+        return false;
+    }
+    clean.known.get(&Subject::of(finding)).is_none_or(|k| k.grew(finding))
+}
+
+/// Waivers are judged by what came of applying them to the clean state's findings.
+fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) -> Result<()> {
+    let path = ".perfdb-gate/waivers.yaml";
+    let failed = |why: String| Error::new(format!("{path}: {why}"), "it is in rules/faults.yaml");
+    let waivers = Waivers::parse(path, text).map_err(failed)?;
+    let mut findings = clean.findings.to_vec();
+    // Any day will do for waivers that ended long ago, or end in a thousand years.
+    let applied = waivers.apply(&mut findings, Date::constant(2030, 1, 1));
+    let applied = applied.map_err(|e| failed(e.to_string()))?;
+    let rules: Vec<std::sync::Arc<crate::checks::rule::Rule>> =
+        clean.rules.all().cloned().collect();
+    let unused = applied.unused_by(&|id| clean.rules.contains(id), &|id| clean.rules.contains(id));
+    let told = rules
+        .iter()
+        .filter_map(|r| r.check.waivers(r, path, &applied.expired, &unused))
+        .collect::<Vec<_>>();
+    scores.waivers(number, &told);
+    Ok(())
+}

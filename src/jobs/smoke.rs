@@ -1,0 +1,49 @@
+//! A command of the user's that tries the database: does the planner still plan with it?
+
+use std::process::{Command, Stdio};
+
+use crate::base::error::{Error, Result};
+use crate::report::comment::Smoke;
+
+/// Characters of output that are kept: the end tells what went wrong.
+const KEPT: usize = 4_000;
+
+/// Runs a command by the shell, in the folder where this program runs.
+///
+/// # Errors
+///
+/// When there is no shell to run it. A command that fails is an answer.
+pub fn run(command: &str) -> Result<Smoke> {
+    // One pipe for both streams keeps what they say in its order.
+    let joined = format!("{{ {command}\n}} 2>&1");
+    let done = Command::new("sh").args(["-c", &joined]).stdin(Stdio::null()).output();
+    let done = done.map_err(|e| {
+        Error::new(format!("cannot run --smoke-command: {e}"), "it is run by `sh -c`")
+    })?;
+    let mut text = String::from_utf8_lossy(&done.stdout).into_owned();
+    // The shell's own word of a command that it cannot read.
+    text += &String::from_utf8_lossy(&done.stderr);
+    let start = text.char_indices().rev().nth(KEPT).map_or(0, |(at, _)| at);
+    Ok(Smoke {
+        command: command.to_owned(),
+        passed: done.status.success(),
+        ended: done.status.to_string(),
+        output: text[start..].trim_end().to_owned(),
+    })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::run;
+
+    #[test]
+    fn both_streams_and_the_end_are_told() {
+        let smoke = run("echo one; echo two >&2; exit 3").unwrap();
+        assert_eq!((smoke.passed, smoke.output.as_str()), (false, "one\ntwo"));
+        assert!(smoke.ended.contains('3'), "{}", smoke.ended);
+        let torn = run("echo \"never closed").unwrap();
+        assert!(!torn.passed && !torn.output.is_empty(), "{torn:?}");
+        let long = run("head -c 9000 /dev/zero | tr '\\0' x; echo end").unwrap();
+        assert!(long.passed && long.output.len() < 4_100 && long.output.ends_with("xend"));
+    }
+}

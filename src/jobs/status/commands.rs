@@ -1,0 +1,52 @@
+//! What to run before a collection is merged.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Options, TableStatus};
+use crate::findings::quoted;
+use crate::gpu::recipe::Recipes;
+
+/// What to run on what is listed before it is merged.
+pub(super) fn commands(
+    options: &Options,
+    system: &str,
+    tables: &[TableStatus],
+    recipes: &Recipes,
+) -> Vec<String> {
+    let word = |text: &str| quoted(text);
+    let mut backends: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for t in tables.iter().filter(|t| t.path.is_some()) {
+        backends.entry(&t.backend).or_default().insert(&t.version);
+    }
+    let ledger = options.ledger.as_ref().map(|l| word(&l.display().to_string()));
+    let ledger = ledger.map(|l| format!(" --ledger {l}")).unwrap_or_default();
+    let mut commands = Vec::new();
+    for (backend, versions) in &backends {
+        let mut line = format!(
+            "perfdb-gate validate --root . --system {} --backend {}",
+            word(system),
+            word(backend)
+        );
+        // Without a version of their own, all that are there are judged.
+        if !options.versions.is_empty() {
+            versions.iter().for_each(|v| line += &format!(" --version {}", word(v)));
+        }
+        commands.push(line + &ledger);
+    }
+    commands.push(
+        "perfdb-gate sanity --root . --base-ref origin/main --output-md-file comment.md".into(),
+    );
+    for t in tables.iter().filter(|t| t.path.is_some()) {
+        let recipes = &recipes.recipes;
+        if recipes.iter().any(|r| r.table == t.table && r.backend == t.backend) {
+            commands.push(format!(
+                "perfdb-gate remeasure --root . --system {} --backend {} --version {} --table {}",
+                word(system),
+                word(&t.backend),
+                word(&t.version),
+                word(&t.table)
+            ));
+        }
+    }
+    commands
+}

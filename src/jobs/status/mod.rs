@@ -1,0 +1,266 @@
+//! The table that a collection run keeps by hand: what is there of each table of a system, beside what
+//! the nearest system has, where it comes from, what is wrong with it and what was skipped.
+//!
+//! Nothing is counted here that `validate` does not count: rows come from its sketches, the rest from
+//! its findings, its sidecars and its order of versions.
+
+mod commands;
+mod render;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use pep440_rs::Version;
+use serde::Serialize;
+
+use self::commands::commands;
+use self::table::Tables;
+use crate::base::error::{Error, Result};
+use crate::base::progress::Progress;
+use crate::database::catalog::Place;
+use crate::database::selection::Selection;
+use crate::findings::{Finding, Severity};
+use crate::gpu::recipe::Recipes;
+use crate::jobs::validate::{self, Looked};
+
+pub use render::{Format, render};
+
+/// What to tell of.
+#[derive(Debug, Default, Clone)]
+pub struct Options {
+    /// The folder or repository.
+    pub root: PathBuf,
+    /// A commit to read instead of the files on disk.
+    pub reference: Option<String>,
+    /// Name of the system.
+    pub system: String,
+    /// Backends; all when empty.
+    pub backends: Vec<String>,
+    /// Versions; the one that counts of each table when empty.
+    pub versions: Vec<String>,
+    /// A collector's log directory.
+    pub ledger: Option<PathBuf>,
+    /// A folder that overlays the embedded rules.
+    pub rules: Option<PathBuf>,
+    /// Threads; 0 for as many as the machine has cores.
+    pub threads: usize,
+}
+
+/// What there is of a system, schema `perfdb-gate/status/v1`.
+#[derive(Debug, Serialize)]
+pub struct Status {
+    schema: &'static str,
+    system: String,
+    /// Sums over the tables below, by backend and version.
+    versions: Vec<VersionStatus>,
+    tables: Vec<TableStatus>,
+    skipped: Vec<Skipped>,
+    /// Findings on nothing that is listed here: system YAML, a sidecar as a whole.
+    beside: Vec<Beside>,
+    /// What to run before the data is merged.
+    commands: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct VersionStatus {
+    backend: String,
+    version: String,
+    tables: usize,
+    rows: usize,
+    /// Tables that the nearest systems have and this one lacks.
+    missing: usize,
+    duplicates: u64,
+    errors: usize,
+    warnings: usize,
+}
+
+/// A table, there or missing.
+#[derive(Debug, Serialize)]
+struct TableStatus {
+    backend: String,
+    version: String,
+    operation: String,
+    table: String,
+    /// None where it is missing.
+    path: Option<String>,
+    /// None where it is missing or cannot be read.
+    rows: Option<usize>,
+    nearest: Option<Nearest>,
+    /// Rows that repeat a key which an earlier row has.
+    duplicates: u64,
+    errors: usize,
+    warnings: usize,
+    infos: usize,
+    /// The version of it before this one.
+    last_version: Option<String>,
+    provenance: Provenance,
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Nearest {
+    system: String,
+    version: String,
+    /// None where it cannot be read.
+    rows: Option<usize>,
+}
+
+/// What sidecars say, as they say it.
+#[derive(Debug, Default, Serialize)]
+struct Provenance {
+    kind: Option<String>,
+    status: Option<String>,
+    collected_at: Option<String>,
+    collector_ref: Option<String>,
+    /// Versions that `reuse.yaml` names for it.
+    reuse: Vec<String>,
+}
+
+/// Cases that were not measured, and why.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Skipped {
+    backend: String,
+    version: String,
+    table: String,
+    cases: u64,
+    /// The failure's classification; `limit` where it is a limit of `rules/limits.yaml`.
+    class: String,
+    reason: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Beside {
+    severity: &'static str,
+    rule: String,
+    path: String,
+    message: String,
+}
+
+/// Gathers the status of a system.
+///
+/// # Errors
+///
+/// When there is no database, or nothing that the options name; when the system's name fits several.
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<Status> {
+    let judged = validate::Options {
+        root: options.root.clone(),
+        reference: options.reference.clone(),
+        selection: Selection {
+            systems: vec![options.system.clone()],
+            backends: options.backends.clone(),
+            versions: options.versions.clone(),
+            tables: Vec::new(),
+        },
+        rules: options.rules.clone(),
+        ledger: options.ledger.clone(),
+        threads: options.threads,
+        ..validate::Options::default()
+    };
+    validate::judged(&judged, progress, |looked| gather(options, looked)).map(|(_, status)| status)
+}
+
+impl Status {
+    /// The exit code of the contract: it tells, and judges nothing.
+    pub fn code(&self) -> u8 {
+        if self.tables.iter().any(|t| t.path.is_some()) { 0 } else { 3 }
+    }
+}
+
+fn gather(options: &Options, looked: &Looked<'_>) -> Result<Status> {
+    let catalog = looked.job.catalog;
+    let names = catalog.systems.keys().filter(|s| looked.job.selected.has_system(s));
+    let [system] = names.collect::<Vec<_>>()[..] else {
+        return Err(Error::new(
+            format!("--system {} fits several systems", options.system),
+            "status is that of one system",
+        ));
+    };
+    let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let here = |place: &&Place| place.system == *system && looked.job.selected.place(place);
+    for place in catalog.dirs.values().map(|d| &d.place).filter(here) {
+        versions.entry(&place.backend).or_default().insert(&place.version);
+    }
+    let recipes = Recipes::read(&looked.job.specs.library)?;
+    let sidecars = looked.job.sidecars();
+    let gatherer = Tables::new(looked, &sidecars, system);
+    let mut tables = Vec::new();
+    for (backend, versions) in &versions {
+        match options.versions.is_empty() {
+            true => tables.extend(gatherer.current(backend, &newest(versions))),
+            false => {
+                let mut versions: Vec<&str> = versions.iter().copied().collect();
+                versions.sort_by_cached_key(|v| (Version::from_str(v).ok(), *v));
+                tables.extend(versions.iter().flat_map(|v| gatherer.of_version(backend, v)));
+            }
+        }
+    }
+    // As people look for them: by what was run, then by table.
+    tables.sort_by(|a, b| {
+        let order = |t: &'_ TableStatus| (t.backend.clone(), t.operation.clone(), t.table.clone());
+        order(a).cmp(&order(b))
+    });
+    let mut skipped: Vec<Skipped> = tables.iter().flat_map(|t| gatherer.skipped(t)).collect();
+    skipped.sort();
+    let listed = |f: &&Finding| tables.iter().any(|t| gatherer.concerns(f, t));
+    let beside = looked.findings.iter().filter(|f| f.counts() && f.severity != Severity::Info);
+    let beside = beside.filter(|f| f.table.is_none() && !listed(f)).map(|f| Beside {
+        severity: f.severity.name(),
+        rule: f.rule.clone(),
+        path: f.path.clone(),
+        message: f.message.clone(),
+    });
+    Ok(Status {
+        schema: "perfdb-gate/status/v1",
+        system: system.clone(),
+        versions: sums(&tables),
+        skipped,
+        beside: beside.collect(),
+        commands: commands(options, system, &tables, &recipes),
+        tables,
+    })
+}
+
+/// The newest of some versions; one that cannot be ordered is older than all that can.
+fn newest(versions: &BTreeSet<&str>) -> String {
+    let newest = versions.iter().max_by_key(|v| (Version::from_str(v).ok(), **v));
+    newest.map_or_else(String::new, |v| (*v).to_owned())
+}
+
+fn sums(tables: &[TableStatus]) -> Vec<VersionStatus> {
+    let mut sums: Vec<VersionStatus> = Vec::new();
+    for table in tables {
+        let at =
+            sums.iter().position(|s| (&s.backend, &s.version) == (&table.backend, &table.version));
+        let at = at.unwrap_or_else(|| {
+            let (backend, version) = (table.backend.clone(), table.version.clone());
+            let (tables, rows, missing, duplicates, errors, warnings) = (0, 0, 0, 0, 0, 0);
+            sums.push(VersionStatus {
+                backend,
+                version,
+                tables,
+                rows,
+                missing,
+                duplicates,
+                errors,
+                warnings,
+            });
+            sums.len() - 1
+        });
+        let sum = &mut sums[at];
+        match table.path {
+            Some(_) => sum.tables += 1,
+            None => sum.missing += 1,
+        }
+        sum.rows += table.rows.unwrap_or(0);
+        sum.duplicates += table.duplicates;
+        sum.errors += table.errors;
+        sum.warnings += table.warnings;
+    }
+    let order = |s: &VersionStatus| {
+        (s.backend.clone(), Version::from_str(&s.version).ok(), s.version.clone())
+    };
+    sums.sort_by_cached_key(order);
+    sums
+}

@@ -1,0 +1,210 @@
+//! What is told of one table.
+
+use std::collections::BTreeMap;
+
+use super::{Nearest, Provenance, Skipped, TableStatus};
+use crate::database::catalog::{Place, TableFile};
+use crate::database::served::{Edition, Nearness, Shelf};
+use crate::database::sidecar::TableMeta;
+use crate::findings::{Finding, Severity};
+use crate::jobs::validate::{Looked, Sidecars};
+
+/// The tables of a system, and all that is known of them.
+pub(super) struct Tables<'a> {
+    looked: &'a Looked<'a>,
+    sidecars: &'a Sidecars,
+    shelf: Shelf<'a>,
+    system: &'a str,
+    /// Names of all known tables, by which a ledger's operations are told.
+    known: Vec<&'a str>,
+}
+
+impl<'a> Tables<'a> {
+    pub fn new(looked: &'a Looked<'a>, sidecars: &'a Sidecars, system: &'a str) -> Self {
+        let shelf = Shelf::new(looked.job.catalog, &sidecars.reuse);
+        let known = looked.job.specs.tables.keys().map(String::as_str).collect();
+        Self { looked, sidecars, shelf, system, known }
+    }
+
+    /// The version that counts of each table of a backend, and what the nearest systems have of the
+    /// backend beyond that.
+    pub fn current(&self, backend: &str, newest: &str) -> Vec<TableStatus> {
+        let tables = self.shelf.tables(backend);
+        let of = |table: &'a str| {
+            let editions = self.shelf.editions_of(table, backend, self.system);
+            match editions.and_then(|e| self.shelf.current(self.system, e)) {
+                Some(edition) => edition.files.iter().map(|f| self.there(f)).collect(),
+                None => self.missing(table, backend, newest, |_| true),
+            }
+        };
+        tables.flat_map(of).collect()
+    }
+
+    /// The tables of a backend's version, and what the nearest systems have at that version beyond
+    /// them.
+    pub fn of_version(&self, backend: &str, version: &str) -> Vec<TableStatus> {
+        let tables = self.shelf.tables(backend);
+        let of = |table: &'a str| {
+            let editions = self.shelf.editions_of(table, backend, self.system);
+            match editions.and_then(|e| e.get(version)) {
+                Some(edition) => edition.files.iter().map(|f| self.there(f)).collect(),
+                None => self.missing(table, backend, version, |e| e.version == version),
+            }
+        };
+        tables.flat_map(of).collect()
+    }
+
+    fn there(&self, file: &TableFile) -> TableStatus {
+        let mut status = self.status(&file.table, &file.place);
+        status.path = Some(file.entry.path.clone());
+        status.rows = self.looked.sketches.by_path.get(&file.entry.path).map(|s| s.rows);
+        if status.rows.is_none() {
+            status.notes.insert(0, "cannot be read".into());
+        }
+        let editions = self.shelf.editions(file);
+        let last = editions.and_then(|e| e.last_before(&file.place.version));
+        status.last_version = last.map(|e| e.version.to_owned());
+        if let Some(dir) = self.looked.job.catalog.dir_of(file)
+            && let Some(Ok(meta)) = self.sidecars.meta.get(&dir.path)
+        {
+            let entry = meta.tables.get(&file.table);
+            status.provenance.kind = meta.provenance.clone();
+            status.provenance.status = entry.map(|t| t.status.clone());
+            status.provenance.collected_at = entry.and_then(|t| t.collected_at.clone());
+            status.provenance.collector_ref = entry.and_then(|t| t.collector_ref.clone());
+            status.notes.extend(entry.into_iter().flat_map(TableMeta::notes));
+        }
+        let found = self.looked.findings.iter().filter(|f| f.counts());
+        for finding in found.filter(|f| self.concerns(f, &status)).collect::<Vec<_>>() {
+            match finding.severity {
+                Severity::Error => status.errors += 1,
+                Severity::Warning => status.warnings += 1,
+                Severity::Info => status.infos += 1,
+            }
+            if finding.rule == "duplicate-key" {
+                status.duplicates += finding.rows;
+            }
+        }
+        status
+    }
+
+    /// A table that is not there, where a system of the generation has an edition that is `like` it.
+    fn missing(
+        &self,
+        table: &str,
+        backend: &str,
+        version: &str,
+        like: impl Fn(&Edition<'a>) -> bool,
+    ) -> Vec<TableStatus> {
+        let place = Place {
+            system: self.system.to_owned(),
+            family: None,
+            backend: backend.to_owned(),
+            version: version.to_owned(),
+        };
+        let (nearness, near) = self.shelf.near_of(table, &place);
+        let has = near.iter().any(|(_, editions, _)| editions.iter().any(&like));
+        if nearness != Nearness::Generation || !has {
+            return Vec::new();
+        }
+        let mut status = self.status(table, &place);
+        let shared = self.looked.job.specs.tables.get(table).is_none_or(|s| s.shared);
+        let served = self.shelf.sources(&place, table, shared);
+        let from = served.donors.first().or(served.earlier.last());
+        status.notes.push(match from {
+            Some(file) => format!("not collected; served from {}", file.place.version),
+            None => "not collected".into(),
+        });
+        vec![status]
+    }
+
+    /// What is the same for a table that is there and one that is not.
+    fn status(&self, table: &str, place: &Place) -> TableStatus {
+        let spec = self.looked.job.specs.tables.get(table);
+        let operation = spec.map(|s| s.family.clone()).or_else(|| place.family.clone());
+        TableStatus {
+            backend: place.backend.clone(),
+            version: place.version.clone(),
+            operation: operation.unwrap_or_else(|| "-".into()),
+            table: table.to_owned(),
+            path: None,
+            rows: None,
+            nearest: self.nearest(table, place),
+            duplicates: 0,
+            errors: 0,
+            warnings: 0,
+            infos: 0,
+            last_version: None,
+            provenance: Provenance {
+                reuse: self.shelf.declared(place, table).into_iter().map(str::to_owned).collect(),
+                ..Provenance::default()
+            },
+            notes: Vec::new(),
+        }
+    }
+
+    /// The nearest system's table, of the same version where it has that.
+    fn nearest(&self, table: &str, place: &Place) -> Option<Nearest> {
+        let near = self.shelf.near_of(table, place).1;
+        let same =
+            near.iter().find_map(|(s, editions, _)| Some((*s, editions.get(&place.version)?)));
+        let (system, edition) = same.or(near.first().map(|(s, _, edition)| (*s, *edition)))?;
+        let rows = |file: &&TableFile| match self.looked.sketches.by_path.get(&file.entry.path) {
+            Some(sketch) => Some(sketch.rows),
+            None => self.looked.job.rows(file),
+        };
+        Some(Nearest {
+            system: system.to_owned(),
+            version: edition.version.to_owned(),
+            rows: edition.files.iter().map(rows).sum(),
+        })
+    }
+
+    /// Whether a finding is about a table that is there.
+    pub fn concerns(&self, finding: &Finding, status: &TableStatus) -> bool {
+        let Some(path) = &status.path else { return false };
+        let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
+        let named = finding.table.as_ref() == Some(&status.table);
+        // A sidecar's finding names the table that it is about.
+        finding.path == *path || named && finding.path.strip_prefix(dir).is_some_and(is_inside)
+    }
+
+    /// Cases of a table that were not measured: by its failures in the ledger, and by the limits that
+    /// explain a hole.
+    pub fn skipped(&self, status: &TableStatus) -> Vec<Skipped> {
+        let skipped = |cases: u64, class: &str, reason: &str| Skipped {
+            backend: status.backend.clone(),
+            version: status.version.clone(),
+            table: status.table.clone(),
+            cases,
+            class: class.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let (table, backend, version) = (&status.table, &status.backend, &status.version);
+        let failures = self.looked.job.ledger.map_or_else(BTreeMap::new, |ledger| {
+            ledger.recorded(table, backend, version, &self.known)
+        });
+        let mut all: Vec<Skipped> = failures
+            .into_iter()
+            .map(|((class, error), cases)| skipped(cases as u64, class, error))
+            .collect();
+        let holes = self.looked.findings.iter().filter(|f| f.rule == "coverage-hole");
+        for hole in holes.filter(|f| self.concerns(f, status)) {
+            let explained = hole.evidence.get("explained").and_then(|e| e.as_array());
+            for by in explained.into_iter().flatten() {
+                let text = |name: &str| by[name].as_str().unwrap_or_default();
+                // What a failure explains, the ledger tells by itself.
+                if let Some(limit) = text("by").strip_prefix("the limit ") {
+                    let reason = format!("{limit}: {}", text("reason"));
+                    all.push(skipped(by["keys"].as_u64().unwrap_or(0), "limit", reason.trim()));
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Whether what is left of a path is the directory itself or a file in it.
+fn is_inside(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('/') && !rest[1..].contains('/')
+}

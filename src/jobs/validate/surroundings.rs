@@ -1,0 +1,109 @@
+//! What lies around tables: version directories with their sidecars, systems, strays.
+
+use std::collections::BTreeMap;
+
+use super::job::Job;
+use crate::checks::{DirContext, SystemContext};
+use crate::database::catalog::VersionDir;
+use crate::database::sidecar::{Meta, Reuse};
+use crate::database::source::Entry;
+use crate::findings::Finding;
+
+/// The parsed sidecars of every version directory, by path.
+pub(crate) struct Sidecars {
+    /// `collection_meta.yaml`.
+    pub meta: BTreeMap<String, Result<Meta, String>>,
+    /// `reuse.yaml`.
+    pub reuse: BTreeMap<String, Result<Reuse, String>>,
+}
+
+impl Job<'_> {
+    fn text(&self, entry: &Entry) -> Result<String, String> {
+        let bytes = self.source.read(entry)?;
+        String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
+    }
+
+    /// Reads the sidecars of all version directories.
+    pub fn sidecars(&self) -> Sidecars {
+        let mut sidecars = Sidecars { meta: BTreeMap::new(), reuse: BTreeMap::new() };
+        for (path, dir) in &self.catalog.dirs {
+            if let Some(entry) = &dir.meta {
+                let meta = self.text(entry).and_then(|t| Meta::parse(&t));
+                sidecars.meta.insert(path.clone(), meta);
+            }
+            if let Some(entry) = &dir.reuse {
+                let reuse = self.text(entry).and_then(|t| Reuse::parse(&t));
+                sidecars.reuse.insert(path.clone(), reuse);
+            }
+        }
+        sidecars
+    }
+
+    /// Judges version directories; counts the sidecars among them.
+    pub(super) fn dirs(&self, sidecars: &Sidecars, findings: &mut Vec<Finding>) -> u64 {
+        let mut files = 0;
+        for dir in self.catalog.dirs.values() {
+            let within = dir.meta.iter().chain(&dir.reuse).chain(&dir.markers);
+            if !self.selected.place(&dir.place) || !self.touched(dir, sidecars) || !self.wanted(dir)
+            {
+                continue;
+            }
+            if self.rules.iter().any(|r| r.check.judges_dirs()) {
+                files += within.count() as u64;
+            }
+            let context = DirContext {
+                dir,
+                catalog: self.catalog,
+                specs: self.specs,
+                meta: sidecars.meta.get(&dir.path),
+                reuse: sidecars.reuse.get(&dir.path),
+            };
+            for rule in &self.rules {
+                let of_selected = |f: &Finding| {
+                    f.table.as_ref().is_none_or(|t| self.selected.table(&dir.place, t))
+                };
+                findings.extend(rule.check.dir(rule, &context).into_iter().filter(of_selected));
+            }
+        }
+        files
+    }
+
+    /// Whether a directory changed, or one that it takes rows from.
+    fn touched(&self, dir: &VersionDir, sidecars: &Sidecars) -> bool {
+        let parent = dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let reuse = sidecars.reuse.get(&dir.path).and_then(|r| r.as_ref().ok());
+        let mut donors =
+            reuse.iter().flat_map(|r| &r.reuse).map(|d| format!("{parent}/{}", d.from_version));
+        self.selected.touched(&dir.path) || donors.any(|donor| self.selected.touched(&donor))
+    }
+
+    /// Whether a directory holds a selected table, or no table is selected by name.
+    fn wanted(&self, dir: &VersionDir) -> bool {
+        let selected = |i: &usize| self.selected.table(&dir.place, &self.catalog.tables[*i].table);
+        self.selected.whole_dirs() || dir.tables.iter().any(selected)
+    }
+
+    /// Judges systems; counts them.
+    pub(super) fn systems(&self, findings: &mut Vec<Finding>) -> u64 {
+        let mut files = 0;
+        for file in self.catalog.systems.values() {
+            if !self.selected.system(&file.name) || !self.selected.changed(&file.yaml) {
+                continue;
+            }
+            files += u64::from(self.rules.iter().any(|r| r.check.judges_systems()));
+            let context = SystemContext { file, catalog: self.catalog, specs: self.specs };
+            for rule in &self.rules {
+                findings.extend(rule.check.system(rule, &context));
+            }
+        }
+        files
+    }
+
+    pub(super) fn strays(&self) -> Vec<Finding> {
+        let judged = |(entry, system): &&(Entry, String)| {
+            self.selected.system(system) && self.selected.changed(&entry.path)
+        };
+        let strays = self.catalog.strays.iter().filter(judged);
+        strays.flat_map(|(e, _)| self.rules.iter().filter_map(|r| r.check.stray(r, e))).collect()
+    }
+}

@@ -1,0 +1,56 @@
+//! What the charts of a table show, as `charts/*.yaml` says it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::base::error::Result;
+use crate::base::expr::Expr;
+use crate::specs::Library;
+
+/// What the chart of a table shows. What is left out is taken from the table's spec.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChartSpec {
+    /// The column along the axis; else the first of the sweep that varies.
+    #[serde(default)]
+    pub x: Option<String>,
+    /// Columns of which a chart shows one value each, those that changed most; else all texts.
+    #[serde(default)]
+    pub panel: Option<Vec<String>>,
+    /// Rows whose series are shown first.
+    #[serde(default)]
+    pub prefer: Vec<Expr>,
+    /// What the second panel shows; else the part of the bound that is reached.
+    #[serde(default)]
+    pub rate: Option<Rate>,
+}
+
+/// A rate over the sweep.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// Its name and unit.
+    pub name: String,
+    /// Its value in each row.
+    pub value: Expr,
+    /// What the machine allows.
+    #[serde(default)]
+    pub limit: Option<Expr>,
+}
+
+/// What the charts of tables show, by file stem.
+pub type ChartSpecs = BTreeMap<String, ChartSpec>;
+
+/// Reads `charts/*.yaml`.
+///
+/// # Errors
+///
+/// When a file is malformed; it names file and line.
+pub fn read(library: &Library) -> Result<ChartSpecs> {
+    let mut charts = ChartSpecs::new();
+    for file in library.folder("charts") {
+        charts.extend(file.parse::<ChartSpecs>()?);
+    }
+    Ok(charts)
+}

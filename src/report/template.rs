@@ -1,0 +1,50 @@
+//! Templates that people can read, filled: pages are escaped as HTML, Markdown by its filters.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, Value};
+use minijinja::{Environment, UndefinedBehavior};
+use serde::Serialize;
+
+use crate::base::error::{Error, Result};
+use crate::base::escape::clean;
+
+/// Fills a template; what comes from `view` is escaped where its name ends in `.html.j2`.
+///
+/// # Errors
+///
+/// When the template fails, which is a fault of this program.
+pub(crate) fn fill(
+    name: &'static str,
+    template: &'static str,
+    view: &impl Serialize,
+) -> Result<String> {
+    let filled = || -> Result<String, minijinja::Error> {
+        let mut env = Environment::new();
+        env.set_undefined_behavior(UndefinedBehavior::Strict);
+        env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+        env.add_filter("code", |text: String| code(&text));
+        env.add_filter("inert", |text: String| inert(&text));
+        env.add_filter("fenced", |text: String| clean(&text).replace('`', "'"));
+        env.add_template(name, template)?;
+        env.get_template(name)?.render(Value::from(Serde(view)))
+    };
+    filled().map_err(|e| Error::new(format!("cannot fill {name}: {e}"), "please report it"))
+}
+
+/// Text from data as code, in which a site looks for no markup, mentions or links.
+pub(crate) fn code(text: &str) -> String {
+    format!("`{}`", clean(text).replace('`', "'").replace('|', "\\|"))
+}
+
+/// Text that may hold words from data: what the site would read more into stands as code.
+pub(crate) fn inert(text: &str) -> String {
+    let word = |word: &str| {
+        let bare = word.trim_end_matches([',', ';', ':', '.', ')']).trim_start_matches('(');
+        let harmless = |c: char| c.is_alphanumeric() || "-+=.,;:%()×…'\" ".contains(c);
+        if bare.is_empty() || bare.chars().all(harmless) && !bare.starts_with("www.") {
+            return word.to_owned();
+        }
+        word.replacen(bare, &code(bare), 1)
+    };
+    clean(text).replace('`', "'").split(' ').map(word).collect::<Vec<_>>().join(" ")
+}

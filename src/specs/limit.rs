@@ -1,0 +1,151 @@
+//! `rules/limits.yaml`: what keeps a machine from running a case, so that its absence is no hole.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use globset::GlobMatcher;
+use serde::Deserialize;
+use serde_yaml::Spanned;
+
+use super::{Document, Specs, TableSpec};
+use crate::base::expr::{Expr, Lookup, Scope, Vals, Value};
+use crate::base::glob::{Of, matcher};
+
+/// A limit, by its id in [`Limits`].
+#[derive(Debug)]
+pub struct Limit {
+    /// Whether it is this program's own, whatever tables an overlay brings.
+    shipped: bool,
+    tables: Vec<GlobMatcher>,
+    /// Keys that it keeps from being measured.
+    pub holds: Expr,
+    /// Why that is so, and who says it.
+    pub reason: String,
+    place: String,
+}
+
+/// Limits by id.
+pub type Limits = BTreeMap<String, Limit>;
+
+/// What a predicate reads beside the key's parts and the system's figures. Of a missing key: whether
+/// a larger shape of its slice would be served, and what share of its slice is missing.
+const FACTS: [&str; 5] = ["system", "backend", "version", "larger_served", "missing_share"];
+
+/// Before a figure's name: the least that a system that has the key has of it.
+pub const NEAREST: &str = "nearest.";
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    limits: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    id: Spanned<String>,
+    tables: Vec<String>,
+    #[serde(rename = "where")]
+    holds: Spanned<Expr>,
+    reason: String,
+}
+
+/// Parses a file of limits. The error is one line.
+pub(super) fn parse(document: &Document) -> Result<Limits, String> {
+    let file: File = crate::base::yaml::parse(&document.text)?;
+    let mut limits = Limits::new();
+    for entry in file.limits {
+        let at = |line: u64| format!("line {line}");
+        let id = entry.id.value;
+        if id.trim().is_empty() || entry.reason.trim().is_empty() {
+            return Err(format!(
+                "a limit without id or reason, {}",
+                at(entry.id.referenced.line())
+            ));
+        }
+        let glob = |glob: &String| matcher(glob, Of::Names).map_err(|e| format!("limit {id}: {e}"));
+        let limit = Limit {
+            tables: entry.tables.iter().map(glob).collect::<Result<_, _>>()?,
+            shipped: document.shipped,
+            place: format!("{}: {}", document.shown, at(entry.holds.referenced.line())),
+            holds: entry.holds.value,
+            reason: entry.reason.split_whitespace().collect::<Vec<_>>().join(" "),
+        };
+        if limits.insert(id.clone(), limit).is_some() {
+            return Err(format!("limit {id} twice, {}", at(entry.id.referenced.line())));
+        }
+    }
+    Ok(limits)
+}
+
+impl Limit {
+    /// Whether it is about a table.
+    pub fn concerns(&self, table: &str) -> bool {
+        self.tables.iter().any(|t| t.is_match(table) || t.is_match(table.trim_end_matches("_perf")))
+    }
+
+    /// Tries the predicate on the types of the tables that it is about, so that what it misspells
+    /// or mixes is found here and not at some hole. The error names file and line.
+    pub(super) fn check(&self, specs: &Specs) -> Result<(), String> {
+        let mut known: BTreeSet<&str> = FACTS.into();
+        if self.shipped {
+            known.extend(specs.known_parts.iter().map(String::as_str));
+        }
+        for spec in specs.tables.values().filter(|t| self.concerns(&t.name)) {
+            known.extend(spec.key.iter().map(|p| p.name.as_str()));
+            let types = KeyTypes(spec);
+            let typed = self.holds.mask(&types);
+            typed.map_err(|e| format!("{}: {e}, of {}", self.place, spec.name))?;
+        }
+        let figure = |field: &str| {
+            let own = field.strip_prefix(NEAREST).unwrap_or(field);
+            specs.systems.values().any(|s| s.figure(own).is_some())
+        };
+        let refuse = |what: &str, why: &str| {
+            Err(format!("{}: `{}` reads {what}, which is no {why}", self.place, self.holds))
+        };
+        if let Some(column) = self.holds.columns().into_iter().find(|c| !known.contains(c)) {
+            return refuse(column, "key part of its tables");
+        }
+        match self.holds.fields().into_iter().find(|f| !figure(f)) {
+            Some(field) => refuse(field, "figure of any system"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// No keys, with the types of a table's key parts.
+struct KeyTypes<'a>(&'a TableSpec);
+
+impl Scope for KeyTypes<'_> {
+    fn rows(&self) -> usize {
+        0
+    }
+
+    fn column(&self, name: &str) -> Option<Value<'_>> {
+        if let Some(part) = self.0.key.iter().find(|p| p.name == name) {
+            // A flag goes by its name.
+            return Some(if self.0.is_name(part) {
+                Value::Text(Vals::Rows(Cow::Borrowed(&[])), Cow::Borrowed(&[]))
+            } else {
+                Value::Number(Vals::Rows(Cow::Borrowed(&[])))
+            });
+        }
+        match name {
+            "larger_served" => Some(Value::Bool(Vals::One(false))),
+            "missing_share" => Some(Value::Number(Vals::One(0.0))),
+            _ if FACTS.contains(&name) => {
+                Some(Value::Text(Vals::Rows(Cow::Borrowed(&[])), Cow::Borrowed(&[])))
+            }
+            _ => None,
+        }
+    }
+
+    fn field(&self, _: &str) -> Option<f64> {
+        None
+    }
+
+    fn lookup(&self, _: Lookup, _: &str) -> Option<f64> {
+        None
+    }
+}

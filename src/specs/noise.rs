@@ -1,0 +1,50 @@
+//! How far honest reruns of a point differ: `rules/noise.yaml`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Spread of reruns by latency, for all tables and for those with enough of their own.
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Noise {
+    /// Bands of all tables together.
+    pub all: Vec<Band>,
+    /// Bands by table and backend.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tables: BTreeMap<String, BTreeMap<String, Vec<Band>>>,
+    /// Repeats that do not count, with the reason, by path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, String>,
+}
+
+/// Reruns within a band of latencies.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Band {
+    /// Its upper end in ms; the last band has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below_ms: Option<f64>,
+    /// Pairs of reruns.
+    pub pairs: usize,
+    /// Tables that hold them.
+    pub tables: usize,
+    /// Slower over faster rerun: half of the pairs are below.
+    pub p50: f64,
+    /// 95 % are below.
+    pub p95: f64,
+    /// 99 % are below.
+    pub p99: f64,
+}
+
+impl Noise {
+    /// The spread at a latency in ms; `None` where nothing is known.
+    pub fn at(&self, table: &str, backend: &str, latency: f64) -> Option<&Band> {
+        let own = self.tables.get(table).and_then(|b| b.get(backend));
+        let band = |bands: &Vec<Band>| {
+            bands.iter().position(|b| b.below_ms.is_none_or(|end| latency < end))
+        };
+        let own = own.and_then(|bands| Some(&bands[band(bands)?]));
+        own.or_else(|| Some(&self.all[band(&self.all)?]))
+    }
+}

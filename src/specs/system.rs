@@ -1,0 +1,139 @@
+//! System YAML: what a machine is.
+//!
+//! A root's own YAML is what its loader reads, so it wins; what it does not say (generation,
+//! device names) comes from the facts embedded in the binary.
+
+use std::collections::BTreeMap;
+
+use crate::base::glob::{Of, matcher};
+
+/// A machine: peaks, power, links, and the names its GPU goes by.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct System {
+    /// File stem, the name users type.
+    pub name: String,
+    /// Figures by dotted path, SI units: `gpu.mem_bw` in B/s, `gpu.bfloat16_tc_flops` in FLOP/s.
+    pub figures: BTreeMap<String, f64>,
+    /// Texts by dotted path: `data_dir`, `misc.nccl_version`.
+    pub texts: BTreeMap<String, String>,
+    /// Device names, as globs, that rows measured on it carry.
+    pub devices: Vec<String>,
+}
+
+/// Size of the last cache before memory, in bytes.
+pub const L2_CACHE: &str = "gpu.l2_cache";
+
+impl System {
+    /// Parses a system YAML. The error is one line that names the place.
+    pub fn parse(name: &str, text: &str) -> Result<Self, String> {
+        let value: serde_json::Value = crate::base::yaml::parse(text)?;
+        let mut system = Self { name: name.to_owned(), ..Self::default() };
+        if !value.is_object() {
+            return Err("it is no map of fields".into());
+        }
+        system.flatten("", &value)?;
+        for name in &system.devices {
+            matcher(name, Of::Names).map_err(|e| format!("devices: {e}"))?;
+        }
+        Ok(system)
+    }
+
+    /// Whether its GPU calls itself so: `devices` are globs, checked when it was parsed.
+    pub fn is_device(&self, name: &str) -> bool {
+        let is = |glob: &String| matcher(glob, Of::Names).is_ok_and(|g| g.is_match(name));
+        self.devices.iter().any(is)
+    }
+
+    fn flatten(&mut self, path: &str, value: &serde_json::Value) -> Result<(), String> {
+        use serde_json::Value;
+        // A name above many others is kept with each of them.
+        const LONGEST: usize = 256;
+        if path.len() > LONGEST {
+            return Err(format!("a field's name is longer than {LONGEST} bytes"));
+        }
+        match value {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    self.flatten(&path, value)?;
+                }
+            }
+            Value::Number(n) => {
+                self.figures.insert(path.to_owned(), n.as_f64().unwrap_or(f64::NAN));
+            }
+            Value::String(s) if path == "devices" => self.devices = vec![s.clone()],
+            Value::String(s) => {
+                self.texts.insert(path.to_owned(), s.clone());
+            }
+            Value::Array(items) if path == "devices" => {
+                self.devices = items.iter().filter_map(|i| i.as_str().map(str::to_owned)).collect();
+            }
+            // A list or flag elsewhere is kept by name, so that a misspelt field shows.
+            other => {
+                self.texts.insert(path.to_owned(), other.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// A field outside what a system has; a misspelt one says nothing.
+    pub fn unknown_field(&self) -> Option<&str> {
+        const KNOWN: [&str; 6] = ["data_dir", "generation", "devices", "gpu", "node", "misc"];
+        let top = |path: &'_ str| !KNOWN.contains(&path.split('.').next().unwrap_or(path));
+        self.figures.keys().chain(self.texts.keys()).map(String::as_str).find(|path| top(path))
+    }
+
+    /// A figure, such as `gpu.mem_bw`.
+    pub fn figure(&self, path: &str) -> Option<f64> {
+        self.figures.get(path).copied()
+    }
+
+    /// The generation it belongs to; systems of one generation are each other's references.
+    pub fn generation(&self) -> Option<&str> {
+        self.texts.get("generation").map(String::as_str)
+    }
+
+    /// Whether the parsed YAML describes a machine at all, as opposed to a manifest beside it.
+    pub fn is_system(&self) -> bool {
+        self.texts.contains_key("data_dir") || self.figures.keys().any(|k| k.starts_with("gpu."))
+    }
+
+    /// Takes from `facts` what the loader's YAML has no field for: generation, device names, cache
+    /// size. Its own figures stay its own.
+    pub fn with_facts(mut self, facts: Option<&System>) -> Self {
+        let Some(facts) = facts else { return self };
+        if self.devices.is_empty() {
+            self.devices.clone_from(&facts.devices);
+        }
+        if let Some(cache) = facts.figure(L2_CACHE) {
+            self.figures.entry(L2_CACHE.into()).or_insert(cache);
+        }
+        if self.generation().is_none()
+            && let Some(generation) = facts.generation()
+        {
+            self.texts.insert("generation".into(), generation.into());
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flattens_figures_and_texts() {
+        let text = "data_dir: data/x\ngpu:\n  mem_bw: 4.8e12\nmisc:\n  nccl_mem:\n    1: 0\n  nccl_version: '2.27'\ndevices: [NVIDIA X]\n";
+        let system = System::parse("x", text).unwrap();
+        assert_eq!(system.figure("gpu.mem_bw"), Some(4.8e12));
+        assert_eq!(system.figure("misc.nccl_mem.1"), Some(0.0));
+        assert_eq!(system.texts["misc.nccl_version"], "2.27");
+        assert_eq!(system.devices, ["NVIDIA X"]);
+    }
+
+    #[test]
+    fn a_key_twice_is_refused_with_its_line() {
+        let error = System::parse("x", "gpu:\n  power: 1\n  power: 2\n").unwrap_err();
+        assert!(error.contains("line 3"), "{error}");
+    }
+}

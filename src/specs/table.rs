@@ -1,0 +1,256 @@
+//! Table specs: what a table's columns mean and what its loader does to its rows.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::table_file::Types;
+use crate::base::expr::{Expr, Value};
+
+/// Columns that say where a row comes from; every table has them.
+pub const IDENTITY: [&str; 5] = ["framework", "version", "device", "op_name", "kernel_source"];
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// A name: dtype, kernel, model.
+    Text,
+    /// A count or size, 1 or more unless a rule allows 0.
+    Int,
+    /// A flag.
+    Bool,
+    /// Any number.
+    Number,
+    /// A measurement, in this unit: ms, us, GB/s or W.
+    Measure(Unit),
+}
+
+/// Unit of a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Milliseconds.
+    Ms,
+    /// Microseconds.
+    Us,
+    /// 10⁹ bytes a second.
+    GBs,
+    /// Watts.
+    W,
+}
+
+/// A column of a table spec.
+#[derive(Debug, Clone)]
+pub struct ColumnSpec {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub kind: ColumnKind,
+    /// Whether a table may lack it.
+    pub optional: bool,
+}
+
+/// A part of the loader's key: a column, or a formula over columns.
+#[derive(Debug, Clone)]
+pub struct KeyPart {
+    /// The name it is shown by.
+    pub name: String,
+    /// Its value.
+    pub value: Expr,
+}
+
+/// Which of several rows with one key the loader serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Serves {
+    /// The first row in the file.
+    First,
+    /// The last row in the file.
+    Last,
+    /// None: the loader refuses the table.
+    Error,
+}
+
+/// Rows that the loader puts into one map; a row may go into several.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bucket {
+    /// The loader's name for it.
+    pub name: String,
+    /// Rows that go there.
+    pub rows: Expr,
+}
+
+/// Columns that the loader expects to vary together: where `varies` takes several values in a group
+/// of equal `by`, so must `with`, or it refuses the table.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Guard {
+    /// Columns that make a group.
+    pub by: Vec<String>,
+    /// The column that may vary.
+    pub varies: String,
+    /// The column that must then vary too.
+    pub with: String,
+}
+
+/// A time that no measurement can be shorter than.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bound {
+    /// What it is made of: math, memory, link.
+    pub name: String,
+    /// The bound in seconds.
+    pub seconds: Expr,
+    /// Whether it holds for certain, so that a shorter time is an error.
+    #[serde(default)]
+    pub strict: bool,
+    /// Bytes that are read once a call, for a bound that caches can beat.
+    #[serde(default)]
+    pub working_set: Option<Expr>,
+}
+
+/// What is known of a table.
+#[derive(Debug, Clone)]
+pub struct TableSpec {
+    /// File stem.
+    pub name: String,
+    /// The family directory it belongs under.
+    pub family: String,
+    /// Columns beside [`IDENTITY`], in file order.
+    pub columns: Vec<ColumnSpec>,
+    /// The loader's key.
+    pub key: Vec<KeyPart>,
+    /// Rows the loader reads; all when absent.
+    pub filter: Option<Expr>,
+    /// The maps rows go into; one that takes all rows when empty.
+    pub buckets: Vec<Bucket>,
+    /// Rows the loader accepts; one that fails it fails the load.
+    pub require: Option<Expr>,
+    /// What must vary together for the loader to accept the rows.
+    pub guard: Option<Guard>,
+    /// Which row of a repeated key is served.
+    pub serves: Serves,
+    /// What a lookup returns, in ms, by name: a formula over the measured columns.
+    pub latency: Vec<KeyPart>,
+    /// Where a measured column may be zero, by column.
+    pub zero: BTreeMap<String, Expr>,
+    /// Columns along which time grows.
+    pub sweep: Vec<String>,
+    /// Times that no measurement can be shorter than; empty where none is known to be sound.
+    pub bounds: Vec<Bound>,
+    /// Whether rows of reuse donors and earlier versions fill what this table lacks.
+    pub shared: bool,
+    /// Whether the spec was inferred from a table's own columns.
+    pub inferred: bool,
+}
+
+impl TableSpec {
+    /// The column of that name.
+    pub fn column(&self, name: &str) -> Option<&ColumnSpec> {
+        self.columns.iter().find(|c| c.name == name)
+    }
+
+    /// Whether formulas may read the column. `system` is the place's, so that one can tell a machine
+    /// from the others.
+    pub fn knows(&self, column: &str) -> bool {
+        column == "system" || IDENTITY.contains(&column) || self.column(column).is_some()
+    }
+
+    /// What a column should hold; none where the spec says nothing of it.
+    pub fn kind(&self, name: &str) -> Option<ColumnKind> {
+        match self.column(name) {
+            Some(column) => Some(column.kind),
+            None => IDENTITY.contains(&name).then_some(ColumnKind::Text),
+        }
+    }
+
+    /// Whether a part of the key is a name or a flag, not a number.
+    pub fn is_name(&self, part: &KeyPart) -> bool {
+        !matches!(part.value.eval(&Types(self)), Ok(Value::Number(_)))
+    }
+
+    /// Every formula of the spec.
+    pub(super) fn formulas(&self) -> impl Iterator<Item = &Expr> {
+        let parts = self.key.iter().chain(&self.latency).map(|p| &p.value);
+        let rest = self.filter.iter().chain(&self.require).chain(self.zero.values());
+        let buckets = self.buckets.iter().map(|b| &b.rows);
+        let bounds = self.bounds.iter().flat_map(|b| b.working_set.iter().chain([&b.seconds]));
+        parts.chain(rest).chain(buckets).chain(bounds)
+    }
+
+    /// Measured columns with their units, power aside.
+    pub fn measures(&self) -> impl Iterator<Item = (&str, Unit)> {
+        self.columns.iter().filter_map(|c| match c.kind {
+            ColumnKind::Measure(unit) if unit != Unit::W => Some((c.name.as_str(), unit)),
+            _ => None,
+        })
+    }
+
+    /// Whether the key, the loader's filters or the latency read the column.
+    pub fn reads(&self, column: &str) -> bool {
+        let parts = self.key.iter().chain(&self.latency).map(|p| &p.value);
+        let rest =
+            self.filter.iter().chain(&self.require).chain(self.buckets.iter().map(|b| &b.rows));
+        parts.chain(rest).any(|e| e.columns().contains(&column))
+    }
+
+    /// A spec for a table that none is written for: measurements by their names, every other
+    /// column but the identity's (and `kernel_source`, `op_name` where they vary) is the key.
+    pub fn inferred(name: &str, family: &str, columns: &[(String, ColumnKind)]) -> Self {
+        let mut specs = Vec::new();
+        let mut key = Vec::new();
+        let mut latency = Vec::new();
+        for (column, found) in columns {
+            let unit = measured_unit(column);
+            let kind = unit.map_or(*found, ColumnKind::Measure);
+            let part = || KeyPart::column(column);
+            match unit {
+                Some(Unit::Ms) => latency.push(part()),
+                Some(_) => {}
+                None if ["framework", "version", "device"].contains(&column.as_str()) => {}
+                None => key.push(part()),
+            }
+            if !IDENTITY.contains(&column.as_str()) {
+                specs.push(ColumnSpec { name: column.clone(), kind, optional: false });
+            }
+        }
+        Self {
+            name: name.to_owned(),
+            family: family.to_owned(),
+            columns: specs,
+            key: key.into_iter().flatten().collect(),
+            filter: None,
+            buckets: Vec::new(),
+            require: None,
+            guard: None,
+            serves: Serves::First,
+            latency: latency.into_iter().flatten().collect(),
+            zero: BTreeMap::new(),
+            sweep: Vec::new(),
+            bounds: Vec::new(),
+            shared: true,
+            inferred: true,
+        }
+    }
+}
+
+impl KeyPart {
+    /// A bare column, when its name is one an expression can hold.
+    pub fn column(name: &str) -> Option<Self> {
+        let value: Expr = name.parse().ok()?;
+        value.as_column()?;
+        Some(Self { name: name.to_owned(), value })
+    }
+}
+
+/// The unit of a measured column by the contract's names, or `None` where it is none.
+pub fn measured_unit(name: &str) -> Option<Unit> {
+    match name {
+        "latency" | "avg_ms" => Some(Unit::Ms),
+        "power" | "power_limit" | "energy" => Some(Unit::W),
+        _ if name.ends_with("_us") => Some(Unit::Us),
+        _ if name.ends_with("_gbps") => Some(Unit::GBs),
+        _ => None,
+    }
+}

@@ -1,0 +1,235 @@
+//! `rules/tables/<family>.yaml` → table specs, with what the YAML's types cannot check.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+
+use super::table::{
+    Bound, Bucket, ColumnKind, ColumnSpec, Guard, KeyPart, Serves, TableSpec, Unit,
+};
+use crate::base::expr::{Expr, Lookup, Scope, Vals, Value};
+
+/// A file of `rules/tables/`: the tables of one family.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Family {
+    /// The family's directory.
+    family: String,
+    /// Tables by file stem.
+    tables: BTreeMap<String, Table>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    /// What it holds; read by people only.
+    #[allow(dead_code)]
+    about: String,
+    /// By name, in file order: what a column holds, with `?` where a table may lack it.
+    #[schemars(extend("additionalProperties" = {
+        "type": "string", "pattern": r"^(text|int|bool|number|ms|us|GB/s|W)\??$"
+    }))]
+    columns: OrderedMap<String>,
+    /// What the loader looks rows up by: columns, or names with formulas.
+    key: Vec<KeyEntry>,
+    /// Rows that the loader reads.
+    #[serde(default)]
+    filter: Option<Expr>,
+    /// Maps that rows go into, where a row can go into several.
+    #[serde(default)]
+    buckets: Vec<Bucket>,
+    /// What rows must be for the loader to load the table.
+    #[serde(default)]
+    require: Option<Expr>,
+    /// Columns that must vary together for the loader.
+    #[serde(default)]
+    guard: Option<Guard>,
+    /// Which row of a repeated key the loader serves.
+    serves: Serves,
+    /// What a lookup returns in ms, where it is no ms column.
+    #[serde(default)]
+    latency: Option<OrderedMap<Expr>>,
+    /// Where a measured column is rightly zero.
+    #[serde(default)]
+    zero: BTreeMap<String, Expr>,
+    /// Columns along which time grows.
+    #[serde(default)]
+    sweep: Vec<String>,
+    /// Times that nothing can be shorter than.
+    #[serde(default)]
+    bounds: Vec<Bound>,
+    /// Whether donors and earlier versions fill in.
+    #[serde(default = "yes")]
+    shared: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum KeyEntry {
+    Column(String),
+    Formula(BTreeMap<String, String>),
+}
+
+/// A YAML map in the order it is written.
+#[derive(Debug)]
+struct OrderedMap<T>(Vec<(String, T)>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OrderedMap<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> serde::de::Visitor<'de> for Visitor<T> {
+            type Value = OrderedMap<T>;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("a map")
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(OrderedMap(entries))
+            }
+        }
+        deserializer.deserialize_map(Visitor(std::marker::PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for OrderedMap<T> {
+    fn schema_name() -> Cow<'static, str> {
+        BTreeMap::<String, T>::schema_name()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        BTreeMap::<String, T>::json_schema(generator)
+    }
+}
+
+impl Family {
+    /// Checks what the YAML's types cannot: names that formulas use exist.
+    pub(super) fn into_specs(self) -> Result<Vec<TableSpec>, String> {
+        let family = self.family;
+        self.tables.into_iter().map(|(name, table)| table.into_spec(name, &family)).collect()
+    }
+}
+
+impl Table {
+    fn into_spec(self, name: String, family: &str) -> Result<TableSpec, String> {
+        let bad = |what: String| format!("table {name}: {what}");
+        let columns = self
+            .columns
+            .0
+            .into_iter()
+            .map(|(column, kind)| ColumnSpec::parse(column, &kind).map_err(bad))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut key = Vec::new();
+        for entry in self.key {
+            let named = match entry {
+                KeyEntry::Column(column) => vec![(column.clone(), column)],
+                KeyEntry::Formula(map) => map.into_iter().collect(),
+            };
+            for (name, text) in named {
+                let value = text.parse::<Expr>().map_err(|e| bad(e.to_string()))?;
+                key.push(KeyPart { name, value });
+            }
+        }
+        let latency = match self.latency {
+            Some(map) => map.0.into_iter().map(|(name, value)| KeyPart { name, value }).collect(),
+            None => columns
+                .iter()
+                .filter(|c| c.kind == ColumnKind::Measure(Unit::Ms))
+                .filter_map(|c| KeyPart::column(&c.name))
+                .collect::<Vec<_>>(),
+        };
+        let spec = TableSpec {
+            name: name.clone(),
+            family: family.to_owned(),
+            columns,
+            key,
+            filter: self.filter,
+            buckets: self.buckets,
+            require: self.require,
+            guard: self.guard,
+            serves: self.serves,
+            latency,
+            zero: self.zero,
+            sweep: self.sweep,
+            bounds: self.bounds,
+            shared: self.shared,
+            inferred: false,
+        };
+        if spec.key.is_empty() || spec.latency.is_empty() {
+            return Err(bad("it needs a key and a measured column".into()));
+        }
+        // Types are the spec's, so a formula that mixes them is found here and not by some table.
+        for formula in spec.formulas() {
+            formula.eval(&Types(&spec)).map_err(|e| bad(e.to_string()))?;
+        }
+        let named = spec.formulas().flat_map(Expr::columns);
+        let plain = spec.sweep.iter().chain(spec.zero.keys()).map(String::as_str);
+        if let Some(unknown) = named.chain(plain).find(|c| !spec.knows(c)) {
+            return Err(bad(format!("a formula reads {unknown}, which is no column of it")));
+        }
+        Ok(spec)
+    }
+}
+
+/// No rows, with the types that a spec gives: what formulas are tried on when the spec is read.
+pub(super) struct Types<'a>(pub &'a TableSpec);
+
+impl Scope for Types<'_> {
+    fn rows(&self) -> usize {
+        0
+    }
+
+    fn column(&self, name: &str) -> Option<Value<'_>> {
+        let kind = self.0.column(name).map_or(ColumnKind::Text, |c| c.kind);
+        Some(match kind {
+            ColumnKind::Text => Value::Text(Vals::Rows(Cow::Borrowed(&[])), Cow::Borrowed(&[])),
+            ColumnKind::Bool => Value::Bool(Vals::Rows(Cow::Borrowed(&[]))),
+            _ => Value::Number(Vals::Rows(Cow::Borrowed(&[]))),
+        })
+    }
+
+    fn field(&self, _: &str) -> Option<f64> {
+        None
+    }
+
+    fn lookup(&self, _: Lookup, _: &str) -> Option<f64> {
+        None
+    }
+}
+
+impl ColumnSpec {
+    fn parse(name: String, kind: &str) -> Result<Self, String> {
+        let (kind, optional) = kind.strip_suffix('?').map_or((kind, false), |k| (k, true));
+        let kind = match kind {
+            "text" => ColumnKind::Text,
+            "int" => ColumnKind::Int,
+            "bool" => ColumnKind::Bool,
+            "number" => ColumnKind::Number,
+            "ms" => ColumnKind::Measure(Unit::Ms),
+            "us" => ColumnKind::Measure(Unit::Us),
+            "GB/s" => ColumnKind::Measure(Unit::GBs),
+            "W" => ColumnKind::Measure(Unit::W),
+            _ => {
+                return Err(format!(
+                    "column {name} is {kind}: text, int, bool, number, ms, us, GB/s or W"
+                ));
+            }
+        };
+        Ok(Self { name, kind, optional })
+    }
+}

@@ -1,0 +1,282 @@
+//! `rules/workflows.yaml` → default models, and the rows that planning one of them asks for.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_yaml::Spanned;
+
+use super::TableSpec;
+use super::table_file::Types;
+use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
+use crate::specs::system::System;
+
+type Tables = BTreeMap<String, Arc<TableSpec>>;
+
+/// Default models by name, and what they ask of each table.
+#[derive(Debug, Default)]
+pub struct Workflows {
+    /// Models by name.
+    pub models: BTreeMap<String, Model>,
+    /// By table, the predicates over its rows that [`Shape::predicate`] points to.
+    predicates: BTreeMap<String, Vec<Expr>>,
+}
+
+/// A model that a planner plans by default.
+#[derive(Debug)]
+pub struct Model {
+    /// Machines and backends that it is for; all when absent.
+    pub when: Option<Expr>,
+    /// Tables by which a backend says that such models can be planned on it.
+    pub claims: Expr,
+    /// What planning it looks up.
+    pub needs: Vec<Need>,
+}
+
+/// Rows that must be served: those of one alternative.
+#[derive(Debug)]
+pub struct Need {
+    /// Machines and backends that it is for; all when absent.
+    pub when: Option<Expr>,
+    /// The alternatives, one where there is no choice.
+    pub any: Vec<Alternative>,
+}
+
+/// Rows that must be served together.
+#[derive(Debug)]
+pub struct Alternative {
+    /// Machines and backends that it is for; all when absent.
+    pub when: Option<Expr>,
+    /// All that it takes.
+    pub shapes: Vec<Shape>,
+}
+
+/// A table with a row of some kind.
+#[derive(Debug)]
+pub struct Shape {
+    /// File stem of the table.
+    pub table: String,
+    /// The kind of row, for people.
+    pub name: String,
+    /// Backend directory and the system's field that names the version, for a table that is read
+    /// from one place whatever the backend.
+    pub from: Option<(String, String)>,
+    /// Which of the table's predicates finds such rows.
+    pub predicate: usize,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModelFile {
+    /// Read by people only.
+    #[allow(dead_code)]
+    about: String,
+    #[serde(default)]
+    when: Option<Spanned<Expr>>,
+    claims: Spanned<Expr>,
+    needs: Vec<Spanned<NeedFile>>,
+}
+
+/// Either rows of a table, or a choice.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NeedFile {
+    #[serde(default)]
+    when: Option<Spanned<Expr>>,
+    #[serde(default)]
+    any: Vec<AlternativeFile>,
+    #[serde(default)]
+    table: Option<String>,
+    #[serde(default)]
+    shape: Option<String>,
+    #[serde(default)]
+    rows: Option<Expr>,
+    #[serde(default)]
+    each: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    from: Option<From>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AlternativeFile {
+    #[serde(default)]
+    when: Option<Spanned<Expr>>,
+    all: Vec<Spanned<NeedFile>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct From {
+    backend: String,
+    version: String,
+}
+
+/// What a machine and a backend are, for `when` and `claims`.
+pub struct Machine<'a> {
+    /// The machine; none when a formula is only tried.
+    pub system: Option<&'a System>,
+    /// The backend.
+    pub backend: &'a str,
+    /// Whether there is something to serve of a table, by its name; none where no table has it.
+    pub serves: &'a dyn Fn(&str) -> Option<bool>,
+}
+
+impl Scope for Machine<'_> {
+    fn rows(&self) -> usize {
+        1
+    }
+
+    fn column(&self, name: &str) -> Option<Value<'_>> {
+        let one = |text: &str| Value::Text(Vals::One(0), Cow::Owned(vec![Arc::from(text)]));
+        match name {
+            "backend" => Some(one(self.backend)),
+            "system" => Some(one(self.system.map_or("", |s| &s.name))),
+            table => (self.serves)(table).map(|serves| Value::Bool(Vals::One(serves))),
+        }
+    }
+
+    fn field(&self, path: &str) -> Option<f64> {
+        self.system?.figure(path)
+    }
+
+    fn lookup(&self, _: Lookup, _: &str) -> Option<f64> {
+        None
+    }
+}
+
+impl Machine<'_> {
+    /// Whether something is for this machine and backend.
+    pub fn is(&self, when: Option<&Expr>) -> bool {
+        when.is_none_or(|e| e.mask(self).is_ok_and(|m| m.get(0)))
+    }
+}
+
+impl Workflows {
+    /// Adds the models of a file; one of the same name is replaced. The error is one line.
+    pub(super) fn add(&mut self, text: &str, tables: &Tables) -> Result<(), String> {
+        let models: BTreeMap<String, ModelFile> = crate::base::yaml::parse(text)?;
+        for (name, file) in models {
+            let model = self.model(file, tables).map_err(|e| format!("{name}: {e}"))?;
+            self.models.insert(name, model);
+        }
+        Ok(())
+    }
+
+    fn model(&mut self, file: ModelFile, tables: &Tables) -> Result<Model, String> {
+        Ok(Model {
+            when: file.when.map(|when| condition(when, tables)).transpose()?,
+            claims: condition(file.claims, tables)?,
+            needs: file
+                .needs
+                .into_iter()
+                .map(|need| self.need(need, tables))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn need(&mut self, need: Spanned<NeedFile>, tables: &Tables) -> Result<Need, String> {
+        let place = at(&need);
+        let NeedFile { when, any, table, shape, rows, each, from } = need.value;
+        let when = when.map(|when| condition(when, tables)).transpose()?;
+        if !any.is_empty() {
+            if table.is_some() || rows.is_some() || shape.is_some() || from.is_some() {
+                return Err(format!("`any` stands alone or with `when`{place}"));
+            }
+            let mut alternatives = Vec::new();
+            for file in any {
+                let mut shapes = Vec::new();
+                for part in file.all {
+                    let place = at(&part);
+                    let mut need = self.need(part, tables)?;
+                    let [one] = &mut need.any[..] else {
+                        return Err(format!("a choice within a choice{place}"));
+                    };
+                    if need.when.is_some() {
+                        return Err(format!("`when` stands beside `all`{place}"));
+                    }
+                    shapes.append(&mut one.shapes);
+                }
+                let when = file.when.map(|when| condition(when, tables)).transpose()?;
+                alternatives.push(Alternative { when, shapes });
+            }
+            return Ok(Need { when, any: alternatives });
+        }
+        let (Some(table), Some(shape), Some(rows)) = (table, shape, rows) else {
+            return Err(format!("a need has `table`, `shape` and `rows`, or `any`{place}"));
+        };
+        let spec = tables.get(&table).ok_or_else(|| format!("{table} is no known table{place}"))?;
+        let from = from.map(|f| (f.backend, f.version));
+        let mut shapes = Vec::new();
+        for (suffix, predicate) in expanded(&rows, &each) {
+            let predicate = self.predicate(spec, &predicate).map_err(|e| format!("{e}{place}"))?;
+            let name = format!("{shape}{suffix}");
+            shapes.push(Shape { table: table.clone(), name, from: from.clone(), predicate });
+        }
+        Ok(Need { when, any: vec![Alternative { when: None, shapes }] })
+    }
+
+    /// The number of a predicate among its table's, tried on the table's types.
+    fn predicate(&mut self, spec: &TableSpec, rows: &str) -> Result<usize, String> {
+        // What the loader passes over serves nobody.
+        let text = match &spec.filter {
+            Some(filter) => format!("({filter}) AND ({rows})"),
+            None => rows.to_owned(),
+        };
+        let expr: Expr = text.parse().map_err(|e: ExprError| e.to_string())?;
+        if let Some(unknown) = expr.columns().into_iter().find(|c| !spec.knows(c)) {
+            return Err(format!("{} has no column {unknown}", spec.name));
+        }
+        expr.mask(&Types(spec)).map_err(|e| e.to_string())?;
+        let known = self.predicates.entry(spec.name.clone()).or_default();
+        Ok(known.iter().position(|e| e.to_string() == text).unwrap_or_else(|| {
+            known.push(expr);
+            known.len() - 1
+        }))
+    }
+
+    /// By table, the conditions on its rows that some model asks for, by predicate.
+    pub fn predicates(&self, table: &str) -> &[Expr] {
+        self.predicates.get(table).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// `rows` for every combination of the values of `each`, with what tells it from the others.
+fn expanded(rows: &Expr, each: &BTreeMap<String, Vec<String>>) -> Vec<(String, String)> {
+    let mut all = vec![(String::new(), rows.to_string())];
+    for (column, values) in each {
+        let with = |(suffix, text): &(String, String)| {
+            let (suffix, text) = (suffix.clone(), text.clone());
+            let one = move |value: &String| {
+                let literal = match value.parse::<f64>() {
+                    Ok(_) => value.clone(),
+                    Err(_) => format!("'{}'", value.replace('\'', "''")),
+                };
+                (
+                    format!("{suffix}, {column} = {value}"),
+                    format!("({text}) AND {column} = {literal}"),
+                )
+            };
+            values.iter().map(one).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(with).collect();
+    }
+    all
+}
+
+/// A condition on machine and backend, tried on none.
+fn condition(when: Spanned<Expr>, tables: &Tables) -> Result<Expr, String> {
+    let serves = |table: &str| tables.contains_key(table).then_some(false);
+    let machine = Machine { system: None, backend: "", serves: &serves };
+    let known = |c: &&str| machine.column(c).is_some();
+    if let Some(unknown) = when.value.columns().into_iter().find(|c| !known(c)) {
+        return Err(format!("{unknown} is neither a table, nor backend or system{}", at(&when)));
+    }
+    when.value.mask(&machine).map_err(|e| format!("{e}{}", at(&when)))?;
+    Ok(when.value)
+}
+
+fn at<T>(spanned: &Spanned<T>) -> String {
+    format!(" at line {}", spanned.referenced.line())
+}

@@ -1,0 +1,218 @@
+//! What is told of traces: one finding a rule, file and kind of fault.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::document::{Fault, Problem};
+use super::frame::View;
+use super::relation::broken;
+use super::spec::TraceSpecs;
+use super::spec::{DocumentSpec, Finds};
+use super::{Read, names};
+use crate::base::expr::ExprError;
+use crate::checks::Check;
+use crate::checks::kinds::traces::TraceCheck;
+use crate::checks::rule::Rule;
+use crate::findings::{Finding, Severity};
+
+/// The checks of a kind of document.
+pub(super) struct Checks {
+    invalid: TraceCheck,
+    contradiction: TraceCheck,
+    implausible: TraceCheck,
+}
+
+pub(super) const CARD: Checks = Checks {
+    invalid: TraceCheck::CardInvalid,
+    contradiction: TraceCheck::CardContradiction,
+    implausible: TraceCheck::CardImplausible,
+};
+
+pub(super) const CONFIG: Checks = Checks {
+    invalid: TraceCheck::ConfigInvalid,
+    contradiction: TraceCheck::ConfigContradiction,
+    implausible: TraceCheck::ConfigContradiction,
+};
+
+/// Findings by the rules that run.
+pub(super) struct Findings<'a> {
+    rules: BTreeMap<TraceCheck, &'a Rule>,
+    pub all: Vec<Finding>,
+}
+
+impl<'a> Findings<'a> {
+    pub fn new(rules: &'a [Arc<Rule>]) -> Self {
+        let of = |rule: &'a Arc<Rule>| match rule.check {
+            Check::Trace(check) => Some((check, rule.as_ref())),
+            _ => None,
+        };
+        Self { rules: rules.iter().filter_map(of).collect(), all: Vec::new() }
+    }
+
+    /// A finding of a severity, at most the rule's own; none where the rule does not run.
+    pub fn finding(
+        &self,
+        check: TraceCheck,
+        severity: Option<Severity>,
+        path: &str,
+        message: String,
+    ) -> Option<Finding> {
+        let rule = self.rules.get(&check)?;
+        let severity = severity.unwrap_or(rule.severity).at_most(rule.severity);
+        Some(Finding::on_path(&rule.id, severity, path, message))
+    }
+
+    /// Tells a finding.
+    pub fn say(
+        &mut self,
+        check: TraceCheck,
+        severity: Option<Severity>,
+        path: &str,
+        message: String,
+    ) {
+        self.all.extend(self.finding(check, severity, path, message));
+    }
+
+    /// Tells a finding that is one of several of its rule in a file, at a line where there is one.
+    pub fn say_of(
+        &mut self,
+        check: TraceCheck,
+        severity: Option<Severity>,
+        path: &str,
+        of: &str,
+        line: Option<u64>,
+        message: String,
+    ) {
+        if let Some(finding) = self.finding(check, severity, path, message + &at(line)) {
+            let mut finding = finding.at_line(line);
+            finding.slice.insert("of".into(), of.into());
+            self.all.push(finding);
+        }
+    }
+
+    /// Tells what is wrong with a document by itself.
+    pub fn document(
+        &mut self,
+        read: &Read<'_>,
+        spec: &DocumentSpec,
+        of: &Checks,
+    ) -> Result<(), ExprError> {
+        self.problems(read, of.invalid);
+        for broken in broken(&spec.relations, &spec.derive, &read.doc.frame, &spec.thresholds)? {
+            let relation = broken.relation;
+            let check = match relation.finds {
+                Finds::Contradiction => of.contradiction,
+                Finds::Implausible => of.implausible,
+            };
+            let values = broken.values(&read.doc.frame, 0);
+            // Of what the sentence speaks of first; else of what comes first.
+            let lines = &read.doc.lines;
+            let told = broken.named().find_map(|name| lines.get(name));
+            let line = told.or(values.iter().filter_map(|(name, _)| lines.get(name)).min());
+            let message = broken.says(&read.doc.frame, 0) + &at(line.copied());
+            let Some(finding) = self.finding(check, relation.severity, &read.path, message) else {
+                continue;
+            };
+            let mut finding = finding.at_line(line.copied());
+            finding.slice.insert("of".into(), relation.id.value.as_str().into());
+            finding.evidence.extend(values);
+            finding.evidence.extend(broken.grounds());
+            self.all.push(finding);
+        }
+        self.named(read, spec, of.contradiction)
+    }
+
+    fn problems(&mut self, read: &Read<'_>, check: TraceCheck) {
+        let mut by: BTreeMap<(Fault, Severity), Vec<&Problem>> = BTreeMap::new();
+        for problem in &read.doc.problems {
+            by.entry((problem.fault, problem.severity)).or_default().push(problem);
+        }
+        for ((fault, severity), mut problems) in by {
+            problems.dedup_by(|a, b| (&a.text, a.line) == (&b.text, b.line));
+            let each = problems.iter().map(|p| format!("{}{}", p.text, at(p.line)));
+            let each = each.collect::<Vec<_>>().join("; ");
+            let message = match fault {
+                Fault::Missing => format!("missing: {each}"),
+                Fault::Unfilled => format!("not filled in: {each}"),
+                Fault::Depth | Fault::Type | Fault::Value => each,
+            };
+            let Some(finding) = self.finding(check, Some(severity), &read.path, message) else {
+                continue;
+            };
+            let fields = problems.iter().map(|p| p.field.as_str());
+            let mut finding = finding
+                .at_line(problems.iter().find_map(|p| p.line))
+                .parts(fields.clone())
+                .evidence("fields", fields.map(Json::from).collect::<Vec<_>>());
+            // What should be there and what must be are told apart.
+            finding.slice.insert("of".into(), fault.name().into());
+            finding.slice.insert("severity".into(), severity.name().into());
+            self.all.push(finding);
+        }
+    }
+
+    /// Tells what names say otherwise: the directory's, the file's own, where traces are kept.
+    fn named(
+        &mut self,
+        read: &Read<'_>,
+        spec: &DocumentSpec,
+        check: TraceCheck,
+    ) -> Result<(), ExprError> {
+        if read.template {
+            return Ok(());
+        }
+        let place = read.text("directory").filter(|t| !t.contains("://"));
+        let place = place.map(|t| t.trim_end_matches('/').rsplit('/').next().unwrap_or(t));
+        let mut subjects = vec![("its directory", read.dir_name(), None)];
+        if read.stem() != read.dir_name() {
+            subjects.push(("its file's name", read.stem(), None));
+        }
+        if let Some(place) = place.filter(|p| *p != read.dir_name()) {
+            subjects.push(("trace_url", place, Some(Severity::Warning)));
+        }
+        let view = View { frame: &read.doc.frame, system: None, thresholds: &spec.thresholds };
+        for part in &spec.names {
+            let mut values = Vec::new();
+            for formula in &part.is {
+                let value = formula.numbers(&view)?.get(0);
+                values.extend((!value.is_nan()).then_some(value));
+            }
+            let label = &part.labels[0];
+            let columns = || part.is.iter().flat_map(|e| e.columns());
+            let stated = columns().any(|c| !read.doc.defaulted.contains(c));
+            let line = columns().filter_map(|c| read.doc.lines.get(c)).min();
+            for (what, name, severity) in &subjects {
+                let told = part.labels.iter().find_map(|l| names::number(name, l));
+                let Some(told) = told.filter(|t| !values.contains(&(*t as f64))) else { continue };
+                let Some(value) = values.first() else { continue };
+                let severity = if stated { *severity } else { Some(Severity::Warning) };
+                let says = if stated { "says" } else { "does not say, which counts as" };
+                let message = format!("{what} says {label} {told}, the file {says} {value}");
+                let of = format!("{what}: {label}");
+                self.say_of(check, severity, &read.path, &of, line.copied(), message);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells that a card's accelerator is none of the systems.
+    pub fn accelerator(&mut self, card: &Read<'_>, specs: &TraceSpecs) {
+        let Some(name) = card.text("accelerator") else { return };
+        let (severity, why) = match specs.system(name) {
+            Some(Some(_)) => return,
+            Some(None) => (Severity::Info, "no system describes"),
+            None => (Severity::Warning, "nothing is known of"),
+        };
+        let line = card.doc.lines.get("accelerator").copied();
+        let name = super::tree::brief(name);
+        let message = format!("{why} {name}, so its bandwidth and driver are not judged");
+        self.say_of(CARD.implausible, Some(severity), &card.path, "accelerator", line, message);
+    }
+}
+
+/// Where in a file, at the end of a sentence.
+pub(super) fn at(line: Option<u64>) -> String {
+    line.filter(|l| *l > 0).map_or(String::new(), |line| format!(", line {line}"))
+}

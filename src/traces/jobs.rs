@@ -1,0 +1,119 @@
+//! Job scripts: how many GPUs they ask for, to run a config (Slurm's `sbatch`, `salloc`, `srun`).
+
+use super::findings::Findings;
+use super::{Read, split};
+use crate::base::words::plural;
+use crate::checks::kinds::traces::TraceCheck;
+use crate::database::source::{Entry, Source};
+use crate::findings::Severity;
+
+/// Larger than any job script.
+const LARGEST: u64 = 256 << 10;
+
+/// Holds configs against the job scripts that name them.
+pub(super) fn check(
+    source: &dyn Source,
+    files: &[Entry],
+    configs: &[Read<'_>],
+    findings: &mut Findings<'_>,
+) {
+    if configs.is_empty() {
+        return;
+    }
+    for script in files.iter().filter(|e| is_script(e)) {
+        let Some(text) = text(source, script) else { continue };
+        let named = |c: &&Read<'_>| text.contains(split(&c.path).2);
+        // A script that runs several does not say what each is given.
+        let [config] = configs.iter().filter(named).collect::<Vec<_>>()[..] else { continue };
+        let (Some(asked), Some(world)) = (asked(&text), config.number("world")) else { continue };
+        let experts = config.number("ep").map_or(world, |ep| world * ep);
+        if asked == world || asked == experts {
+            continue;
+        }
+        let message = format!(
+            "{} asks for {} to run it, the product of the parallel degrees is {world}",
+            script.path,
+            plural(asked as usize, "GPU"),
+        );
+        // Where nodes are given as a whole, some of it may lie idle.
+        let severity = (asked > world).then_some(Severity::Warning);
+        let of = format!("job {}", script.path);
+        findings.say_of(
+            TraceCheck::ConfigContradiction,
+            severity,
+            &config.path,
+            &of,
+            None,
+            message,
+        );
+    }
+}
+
+/// Whether a file is a script by its name, and no larger than one.
+pub(super) fn is_script(entry: &Entry) -> bool {
+    let name = split(&entry.path).2;
+    [".sh", ".slurm", ".sbatch"].iter().any(|end| name.ends_with(end)) && entry.size <= LARGEST
+}
+
+/// What a script says; none where it cannot be read.
+pub(super) fn text(source: &dyn Source, script: &Entry) -> Option<String> {
+    String::from_utf8(source.read(script).ok()?).ok()
+}
+
+/// The GPUs that a script asks for; none where it does not say, or says two numbers.
+fn asked(text: &str) -> Option<f64> {
+    let is_job = |line: &&str| {
+        let first = line.split_whitespace().next().unwrap_or_default();
+        matches!(first, "#SBATCH" | "sbatch" | "salloc" | "srun")
+    };
+    let words: Vec<&str> =
+        text.lines().map(str::trim).filter(is_job).flat_map(str::split_whitespace).collect();
+    let option = |names: &[&str]| -> Result<Option<f64>, ()> {
+        let mut found = None;
+        for (i, word) in words.iter().enumerate() {
+            let (name, value) = match word.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (*word, words.get(i + 1).copied()),
+            };
+            if !names.contains(&name) {
+                continue;
+            }
+            // `a100:4` is four of a kind.
+            let value = value.and_then(|v| v.rsplit(':').next()?.parse::<u32>().ok()).ok_or(())?;
+            match found {
+                Some(other) if other != f64::from(value) => return Err(()),
+                _ => found = Some(f64::from(value)),
+            }
+        }
+        Ok(found)
+    };
+    let all = option(&["--gpus", "-G"]).ok()?;
+    let per_node = option(&["--gpus-per-node"]).ok()?;
+    let nodes = option(&["--nodes", "-N"]).ok()?;
+    let per_task = option(&["--gpus-per-task"]).ok()?;
+    let tasks = option(&["--ntasks", "-n"]).ok()?;
+    let per_task = per_task.zip(tasks).map(|(gpus, tasks)| gpus * tasks);
+    all.or(per_node.map(|gpus| gpus * nodes.unwrap_or(1.0))).or(per_task)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asked;
+
+    #[test]
+    fn gpus_are_asked_for_in_several_ways() {
+        for (text, gpus) in [
+            (
+                "salloc --nodes 1 --constraint gpu --gpus 1 --account m1\npython x --gpus 9\n",
+                Some(1.0),
+            ),
+            ("#SBATCH -N 2\n#SBATCH --gpus-per-node=a100:4\n", Some(8.0)),
+            ("#SBATCH --gpus-per-task=1\n#SBATCH --ntasks=4\n", Some(4.0)),
+            ("#SBATCH -G 4\nsrun -G 2 python x\n", None),
+            ("#SBATCH --gpus=$N\n", None),
+            ("echo --gpus 4\n", None),
+        ] {
+            assert_eq!(asked(text), gpus, "{text}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Rows of a metric file as formulas see them: in the units of the spec, each with its card.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::digits::half_units;
+use super::find::{TraceFile, split};
+use super::frame::{Cell, Frame};
+use super::ranks::run_of;
+use super::reader::Rows;
+use super::spec::TraceSpecs;
+use super::spec::{MetricSpec, OF_LIST, Type};
+use super::{Read, system};
+use crate::base::expr::ExprError;
+
+/// The rows as formulas see them: with their cards', and in the units of the spec.
+pub(super) fn frame<'a>(
+    rows: &Rows,
+    spec: &MetricSpec,
+    file: &TraceFile<'_>,
+    cards: &[Read<'_>],
+    specs: &'a TraceSpecs,
+) -> Result<Frame<'a>, ExprError> {
+    let mut frame = Frame::new(rows.rows);
+    for (name, cells) in &rows.cells {
+        let known = spec.columns.get(name);
+        let is_text = known.is_some_and(|c| c.kind == Type::Text);
+        let own = known.and_then(|c| c.unit.as_deref());
+        let scale = match (own, rows.units.get(name)) {
+            (Some(own), Some((unit, _))) => scale(unit, own),
+            _ => Some(1.0),
+        };
+        let scaled = |cell: &Cell| match (cell, scale) {
+            (Cell::Number(n), Some(scale)) if n.is_finite() => Cell::Number(n * scale),
+            (Cell::Text(_), _) => cell.clone(),
+            _ => Cell::Null,
+        };
+        frame.set(name, cells.iter().map(scaled).collect(), is_text);
+        // Whole numbers are exact.
+        if known.is_none_or(|c| c.kind != Type::Int) {
+            let numbers: Vec<Option<f64>> = cells.iter().map(Cell::number).collect();
+            let half = half_units(&numbers).into_iter().map(|h| h * scale.unwrap_or(1.0));
+            frame.set_half_units(name, half.collect());
+        }
+    }
+    for (name, lists) in &rows.lists {
+        for of in OF_LIST {
+            let cells = lists.iter().map(|list| of_list(of, list)).collect();
+            frame.set(&format!("{name}_{of}"), cells, false);
+            if of != "n" {
+                let half = lists.iter().map(|list| coarsest(list)).collect();
+                frame.set_half_units(&format!("{name}_{of}"), half);
+            }
+        }
+    }
+    // Text columns that the file lacks are text all the same.
+    for (name, column) in &spec.columns {
+        if column.kind == Type::Text && !frame.has(name) {
+            frame.set(name, vec![Cell::Null; rows.rows], true);
+        }
+    }
+    let dir = split(&file.entry.path).0;
+    let mut by_dir: BTreeMap<&str, Vec<&Read<'_>>> = BTreeMap::new();
+    for card in cards.iter().filter(|c| !c.template) {
+        by_dir.entry(card.dir_name()).or_default().push(card);
+    }
+    let own = run_of(dir, cards);
+    let card = |row: usize| match &spec.card {
+        Some(column) => nearest(dir, by_dir.get(frame.cell(column, row).text()?)?),
+        None => own,
+    };
+    let of_rows: Vec<Option<&Read<'_>>> = (0..rows.rows).map(card).collect();
+    let formulas = spec.relations.iter().flat_map(|r| r.formulas());
+    let formulas = formulas.chain(spec.derive.iter().map(|d| &d.is));
+    let asked: BTreeSet<&str> = formulas.flat_map(|e| e.columns()).collect();
+    for name in asked.iter().filter_map(|c| c.strip_prefix("card_")) {
+        let cell =
+            |c: &Option<&Read<'_>>| c.map_or(Cell::Null, |c| c.doc.frame.cell(name, 0).clone());
+        let cells: Vec<Cell> = of_rows.iter().map(cell).collect();
+        let kind = specs.card.fields.values().find(|f| f.column.as_deref() == Some(name));
+        let is_text = kind.is_some_and(|f| matches!(f.kind, Type::Text | Type::Texts));
+        frame.set(&format!("card_{name}"), cells, is_text);
+    }
+    let stated = |row: usize| {
+        let stated = spec.accelerator_in.as_ref().and_then(|c| frame.cell(c, row).text());
+        stated.or_else(|| of_rows[row].and_then(|c| c.text("accelerator")))
+    };
+    let assumed = (0..rows.rows).filter(|row| stated(*row).is_none()).collect();
+    let of_row = |row: usize| system(stated(row).or(spec.accelerator.as_deref()), specs);
+    frame.systems = (0..rows.rows).map(of_row).collect();
+    frame.assumed = assumed;
+    frame.derive(&spec.derive, &spec.thresholds)?;
+    Ok(frame)
+}
+
+/// Of cards in directories of one name, the one that is the fewest steps up and down from a
+/// directory; none where several are.
+fn nearest<'c, 'a>(dir: &str, cards: &[&'c Read<'a>]) -> Option<&'c Read<'a>> {
+    fn steps(path: &str) -> Vec<&str> {
+        path.split('/').filter(|s| !s.is_empty()).collect()
+    }
+    let apart = |card: &Read<'_>| {
+        let (from, to) = (steps(dir), steps(card.dir()));
+        let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+        from.len() + to.len() - 2 * shared
+    };
+    let least = cards.iter().map(|c| apart(c)).min()?;
+    match cards.iter().filter(|c| apart(c) == least).collect::<Vec<_>>()[..] {
+        [card] => Some(card),
+        _ => None,
+    }
+}
+
+/// By how much a value of a list may be rounded, at most; so its mean.
+fn coarsest(list: &[f64]) -> f64 {
+    let numbers: Vec<Option<f64>> = list.iter().copied().map(Some).collect();
+    half_units(&numbers).into_iter().fold(0.0, f64::max)
+}
+
+fn of_list(of: &str, list: &[f64]) -> Cell {
+    if of == "n" {
+        return Cell::Number(list.len() as f64);
+    }
+    let value = match of {
+        "mean" => list.iter().sum::<f64>() / list.len() as f64,
+        "min" => list.iter().copied().fold(f64::NAN, f64::min),
+        _ => list.iter().copied().fold(f64::NAN, f64::max),
+    };
+    if value.is_finite() { Cell::Number(value) } else { Cell::Null }
+}
+
+/// What a value in one unit is multiplied by to be one in another; none where they are unlike.
+pub(super) fn scale(unit: &str, into: &str) -> Option<f64> {
+    let known = |unit: &str| {
+        Some(match unit {
+            "s" => ("time", 1.0),
+            "ms" => ("time", 1e-3),
+            "us" => ("time", 1e-6),
+            "%" => ("share", 0.01),
+            "ratio" => ("share", 1.0),
+            "GB/s" => ("rate", 1.0),
+            "MB/s" => ("rate", 1e-3),
+            "GB" => ("volume", 1.0),
+            "MB" => ("volume", 1e-3),
+            _ => return None,
+        })
+    };
+    if unit == into {
+        return Some(1.0);
+    }
+    let ((a, from), (b, to)) = (known(unit)?, known(into)?);
+    (a == b).then_some(from / to)
+}

@@ -1,0 +1,224 @@
+//! Metric files: their columns, cells and what must hold between them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value as Json;
+
+use super::Read;
+use super::find::{Kind, TraceFile, split};
+use super::findings::Findings;
+use super::frame::Frame;
+use super::metric_rows::{frame, scale};
+use super::reader::{Rows, read};
+use super::relation::{Broken, broken};
+use super::spec::TraceSpecs;
+use super::spec::{Finds, MetricSpec, Need};
+use super::tree::brief;
+use crate::base::expr::ExprError;
+use crate::base::words::{names, plural};
+use crate::checks::kinds::traces::TraceCheck;
+use crate::findings::{EXAMPLES, Example, Finding, Severity};
+
+/// A metric file under judgement.
+pub(super) struct Metrics<'a, 'f> {
+    path: &'a str,
+    pub spec: &'a MetricSpec,
+    pub rows: &'a Rows,
+    pub frame: &'f Frame<'a>,
+}
+
+/// Judges the metric files; counts their rows.
+pub(super) fn check(
+    files: &[TraceFile<'_>],
+    cards: &[Read<'_>],
+    specs: &TraceSpecs,
+    findings: &mut Findings<'_>,
+) -> Result<u64, ExprError> {
+    let mut count = 0;
+    // One name has one schema: columns of each file by name, in order of paths.
+    let mut schemas: BTreeMap<&str, Vec<(&str, BTreeSet<String>)>> = BTreeMap::new();
+    for file in files {
+        let Kind::Metrics(stem) = file.kind else { continue };
+        let (path, spec) = (file.entry.path.as_str(), &specs.metrics[stem]);
+        let name = split(path).2;
+        let rows = file.text.clone().and_then(|text| read(name, &text, spec));
+        let rows = match rows {
+            Ok(rows) => rows,
+            Err(why) => {
+                findings.say(TraceCheck::Unreadable, None, path, why);
+                continue;
+            }
+        };
+        count += rows.rows as u64;
+        if spec.within.is_empty() {
+            let columns = rows.cells.keys().chain(rows.lists.keys()).cloned().collect();
+            schemas.entry(name).or_default().push((path, columns));
+        }
+        let frame = frame(&rows, spec, file, cards, specs)?;
+        let metrics = Metrics { path, spec, rows: &rows, frame: &frame };
+        metrics.columns(findings);
+        metrics.cells(findings);
+        metrics.relations(findings)?;
+    }
+    for files in schemas.values() {
+        let Some(((first, columns), rest)) = files.split_first() else { continue };
+        for (path, other) in rest.iter().filter(|(_, other)| other != columns) {
+            let differ = columns.symmetric_difference(other).map(|c| brief(c)).collect::<Vec<_>>();
+            let differ = names(differ.iter().map(String::as_str));
+            let message =
+                format!("{first} has the same name and other columns: {differ} in one alone");
+            let severity = Some(Severity::Warning);
+            findings.say_of(TraceCheck::MetricInvalid, severity, path, "schema", None, message);
+        }
+    }
+    Ok(count)
+}
+
+impl Metrics<'_, '_> {
+    /// Tells a finding on rows, with what it goes by.
+    pub fn tell(&self, findings: &mut Findings<'_>, told: Told<'_>) {
+        let Told { check, severity, of, message, rows, show, grounds } = told;
+        let Some(finding) = findings.finding(check, severity, self.path, message) else { return };
+        let example =
+            |row: &usize| Example { row: *row as u64, key: self.key(*row), values: show(*row) };
+        let examples = rows.iter().take(EXAMPLES).map(example).collect();
+        let part = |row: &usize| {
+            let key: Vec<String> =
+                self.spec.key.iter().map(|k| self.frame.cell(k, *row).to_string()).collect();
+            if key.is_empty() { "the file".to_owned() } else { key.join(" ") }
+        };
+        let finding = finding.rows(rows.len()).parts(rows.iter().map(part)).examples(examples);
+        let finding = Finding { all_rows: Some(rows.len() as u64), ..finding };
+        let line = rows.first().and_then(|row| self.rows.lines.get(*row).copied().flatten());
+        let mut finding = finding.at_line(line);
+        finding.slice.insert("of".into(), of.into());
+        finding.evidence.extend(grounds);
+        findings.all.push(finding);
+    }
+
+    /// What names a row: its line, then the key.
+    fn key(&self, row: usize) -> Vec<(String, Json)> {
+        let line = self.rows.lines.get(row).copied().flatten();
+        let line = line.map(|line| ("line".to_owned(), line.into()));
+        let key = self.spec.key.iter().filter(|k| self.frame.has(k));
+        line.into_iter().chain(key.map(|k| (k.clone(), self.frame.cell(k, row).json()))).collect()
+    }
+
+    /// Columns that are missing, damaged rows, and units.
+    fn columns(&self, findings: &mut Findings<'_>) {
+        let there = |name: &String| {
+            self.rows.cells.contains_key(name) || self.rows.lists.contains_key(name)
+        };
+        for (need, severity) in [(Need::Must, Severity::Error), (Need::Should, Severity::Warning)] {
+            let missing = self.spec.columns.iter().filter(|(n, c)| c.need == need && !there(n));
+            let missing: Vec<&str> = missing.map(|(n, _)| n.as_str()).collect();
+            if missing.is_empty() || self.rows.rows == 0 {
+                continue;
+            }
+            let message = format!("missing: {}", names(missing.iter().copied()));
+            let check = TraceCheck::MetricInvalid;
+            if let Some(finding) = findings.finding(check, Some(severity), self.path, message) {
+                let mut finding = finding.parts(missing);
+                finding.slice.insert("of".into(), format!("missing {}", severity.name()).into());
+                findings.all.push(finding);
+            }
+        }
+        if let Some((line, why)) = self.rows.torn.first() {
+            let rows = plural(self.rows.torn.len(), "damaged row");
+            let (check, message) = (TraceCheck::MetricInvalid, format!("{rows}: {why}"));
+            findings.say_of(check, None, self.path, "torn", Some(*line), message);
+        }
+        for (name, (unit, label)) in &self.rows.units {
+            let shown = brief(name);
+            let in_label = label.rsplit_once('(').and_then(|(_, l)| l.strip_suffix(')'));
+            let own = self.spec.columns.get(name).and_then(|c| c.unit.as_deref());
+            if let Some(told) = in_label.filter(|l| l != unit) {
+                let message =
+                    format!("{shown} is in {}, its label says {}", brief(unit), brief(told));
+                let of = format!("label: {name}");
+                findings.say_of(
+                    TraceCheck::MetricContradiction,
+                    None,
+                    self.path,
+                    &of,
+                    None,
+                    message,
+                );
+            } else if let Some(own) = own.filter(|own| scale(unit, own) != Some(1.0)) {
+                let message = format!("{shown} is in {}, elsewhere it is in {own}", brief(unit));
+                let severity = Some(Severity::Warning);
+                let of = format!("unit: {name}");
+                findings.say_of(
+                    TraceCheck::MetricImplausible,
+                    severity,
+                    self.path,
+                    &of,
+                    None,
+                    message,
+                );
+            }
+        }
+    }
+
+    fn relations(&self, findings: &mut Findings<'_>) -> Result<(), ExprError> {
+        let (spec, frame) = (self.spec, self.frame);
+        for broken in broken(&spec.relations, &spec.derive, frame, &spec.thresholds)? {
+            let of_machine = !broken.relation.figures().is_empty();
+            let assumed = |row: &usize| of_machine && frame.assumed.contains(row);
+            let (assumed, stated): (Vec<usize>, Vec<usize>) =
+                broken.rows.iter().copied().partition(assumed);
+            self.broken(findings, &broken, stated, None);
+            self.broken(findings, &broken, assumed, spec.accelerator.as_deref());
+        }
+        Ok(())
+    }
+
+    /// Tells rows in which a relation does not hold; a warning where they are judged as those of an
+    /// `assumed` accelerator.
+    fn broken(
+        &self,
+        findings: &mut Findings<'_>,
+        broken: &Broken<'_>,
+        rows: Vec<usize>,
+        assumed: Option<&str>,
+    ) {
+        let relation = broken.relation;
+        let check = match relation.finds {
+            Finds::Contradiction => TraceCheck::MetricContradiction,
+            Finds::Implausible => TraceCheck::MetricImplausible,
+        };
+        let Some(first) = rows.first() else { return };
+        let first = broken.says(self.frame, *first);
+        let count = plural(rows.len(), "row");
+        let mut message = match (self.rows.rows, rows.len()) {
+            (1, _) | (_, 1) => first,
+            // What holds of the first need not hold of all.
+            _ if broken.named().next().is_some() => format!("{first}; so or alike in {count}"),
+            _ => format!("{first} in {count}"),
+        };
+        let mut severity = relation.severity;
+        let mut of = relation.id.value.clone();
+        if let Some(name) = assumed {
+            message += &format!(", as {name}: no card says what ran");
+            severity = Some(severity.unwrap_or(Severity::Warning).at_most(Severity::Warning));
+            of += " assumed";
+        }
+        let show = |row: usize| broken.values(self.frame, row);
+        let grounds = broken.grounds();
+        self.tell(findings, Told { check, severity, of: &of, message, rows, show: &show, grounds });
+    }
+}
+
+/// A finding on rows.
+pub(super) struct Told<'a> {
+    pub check: TraceCheck,
+    pub severity: Option<Severity>,
+    /// Which of its rule's findings in the file.
+    pub of: &'a str,
+    pub message: String,
+    pub rows: Vec<usize>,
+    /// What a row shows.
+    pub show: &'a dyn Fn(usize) -> Vec<(String, Json)>,
+    /// What it goes by.
+    pub grounds: Vec<(String, Json)>,
+}

@@ -1,0 +1,259 @@
+//! End-to-end traces: workload cards, experiment configs, metric files computed from traces, and the
+//! files of their ranks.
+//!
+//! ```text
+//! files → find → tree, document (YAML) or reader (CSV, JSON) → frame → relation, names → findings
+//! ```
+//!
+//! What is known of them is data, in `rules/traces/`: fields and columns, what must hold between
+//! them, and what names say. A document is a frame of one row, a metric file one of many; formulas
+//! are tried on both alike.
+
+mod cells;
+mod charts;
+mod config;
+mod digits;
+mod document;
+mod field;
+mod find;
+mod findings;
+mod frame;
+mod jobs;
+mod metric_rows;
+mod metrics;
+mod moves;
+mod names;
+mod news;
+mod ranks;
+mod reader;
+mod relation;
+mod spec;
+mod tree;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+pub use find::Asked;
+pub use news::{Changed, changed};
+pub use spec::TraceSpecs;
+
+use self::document::Document;
+use self::find::{Kind, TraceFile, split, stem};
+use self::findings::Findings;
+use self::tree::Node;
+use crate::base::error::{Error, Result};
+use crate::base::expr::ExprError;
+use crate::checks::Check;
+use crate::checks::kinds::traces::TraceCheck;
+use crate::checks::rule::Rule;
+use crate::checks::settings::Settings;
+use crate::database::source::{self, Entry, Source};
+use crate::findings::{Finding, Sink};
+use crate::report::Report;
+use crate::specs::system::System;
+
+/// Which traces to judge, and by which rules.
+#[derive(Debug, Default, Clone)]
+pub struct Options {
+    /// The folder or repository.
+    pub root: PathBuf,
+    /// A commit to read instead of the files on disk.
+    pub reference: Option<String>,
+    /// Rules to run; all when empty.
+    pub only: Vec<String>,
+    /// Rules not to run.
+    pub skip: Vec<String>,
+    /// A folder that overlays the embedded rules.
+    pub rules: Option<PathBuf>,
+    /// A baseline instead of the judged repository's own.
+    pub baseline: Option<PathBuf>,
+}
+
+/// Judges the traces below a folder.
+///
+/// # Errors
+///
+/// When nothing can be judged: no such folder, an unknown rule. Whatever is wrong with the traces is
+/// a finding in the report.
+pub fn run(options: &Options) -> Result<Report> {
+    let start = Instant::now();
+    let source = source::open(&options.root, options.reference.as_deref()).map_err(|e| {
+        let hint = match e.hint.starts_with("--root") {
+            true => "--traces takes a folder with cards, configs or metric files".to_owned(),
+            false => e.hint,
+        };
+        Error::new(e.message, hint)
+    })?;
+    let settings =
+        Settings::read(source.as_ref(), options.rules.as_deref(), options.baseline.as_deref())?;
+    let of = |c: &Check| c.judges_traces() || c.judges_waivers();
+    let rules = settings.rules.choose(&options.only, &options.skip, &of)?;
+    let files = source.files()?;
+    // A checkout's folder may have any name; one that is no repository is a part of some.
+    let own = options.reference.is_none() && !options.root.join(".git").exists();
+    let folder = options.root.canonicalize().ok().filter(|_| own);
+    let folder = folder.as_ref().and_then(|f| f.file_name());
+    let name = folder.map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let judged = judge(
+        source.as_ref(),
+        &files,
+        &TraceSpecs::read(&settings.specs)?,
+        &rules,
+        Asked(Some(&name)),
+    )?;
+    let mut sink = Sink::default();
+    sink.extend(judged.findings);
+    let whole = options.only.is_empty() && options.skip.is_empty();
+    settings.conclude(&mut sink, &rules, whole)?;
+    let (findings, counts) = sink.finish();
+    Ok(Report {
+        command: "validate",
+        rules,
+        overlays: settings.overlays,
+        tables: 0,
+        files: judged.files.len() as u64,
+        rows: judged.rows,
+        findings,
+        counts,
+        diff: None,
+        remeasured: None,
+        elapsed: start.elapsed(),
+        drawn: None,
+    })
+}
+
+/// What judging traces leaves.
+#[derive(Debug)]
+pub struct Judged {
+    /// In no order.
+    pub findings: Vec<Finding>,
+    /// Paths of cards, configs and metric files, sorted.
+    pub files: Vec<String>,
+    /// Rows of metric files.
+    pub rows: u64,
+}
+
+/// A card or config that was read.
+struct Read<'a> {
+    path: String,
+    /// The name of its directory.
+    dir_name: String,
+    doc: Document<'a>,
+    template: bool,
+}
+
+impl Read<'_> {
+    fn dir(&self) -> &str {
+        split(&self.path).0
+    }
+
+    fn dir_name(&self) -> &str {
+        &self.dir_name
+    }
+
+    fn stem(&self) -> &str {
+        stem(split(&self.path).2)
+    }
+
+    fn number(&self, column: &str) -> Option<f64> {
+        self.doc.frame.cell(column, 0).number()
+    }
+
+    fn text(&self, column: &str) -> Option<&str> {
+        self.doc.frame.cell(column, 0).text()
+    }
+}
+
+/// Judges the traces among files.
+///
+/// # Errors
+///
+/// When a formula of the rules fails. Whatever is wrong with the files is a finding.
+pub fn judge(
+    source: &dyn Source,
+    files: &[Entry],
+    specs: &TraceSpecs,
+    rules: &[Arc<Rule>],
+    asked: Asked<'_>,
+) -> Result<Judged> {
+    let work = || judge_files(source, files, specs, rules, asked);
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(judged)) => Ok(judged),
+        Ok(Err(e)) => {
+            let hint = "the formula is in rules/traces; CONTRIBUTING.md says what it can read";
+            Err(Error::new(format!("cannot judge traces: {e}"), hint))
+        }
+        Err(_) => {
+            let hint = "please report it with the files that it was judging";
+            Err(Error::new("perfdb-gate failed while judging traces", hint))
+        }
+    }
+}
+
+fn judge_files(
+    source: &dyn Source,
+    files: &[Entry],
+    specs: &TraceSpecs,
+    rules: &[Arc<Rule>],
+    asked: Asked<'_>,
+) -> Result<Judged, ExprError> {
+    let traces = specs;
+    let mut findings = Findings::new(rules);
+    let found = files.iter().filter(|e| find::could_be(e, traces));
+    let found: Vec<TraceFile<'_>> =
+        found.filter_map(|e| find::classify(source, e, traces, asked)).collect();
+    let mut paths: Vec<String> = found.iter().map(|f| f.entry.path.clone()).collect();
+    for path in find::directories(files, traces) {
+        findings.say(TraceCheck::Unreadable, None, &path, "a directory, not a file".into());
+        paths.push(path);
+    }
+    let mut cards = Vec::new();
+    let mut configs = Vec::new();
+    for file in &found {
+        let (spec, into, of) = match file.kind {
+            Kind::Card => (&traces.card, &mut cards, &findings::CARD),
+            Kind::Config => (&traces.config, &mut configs, &findings::CONFIG),
+            Kind::Metrics(_) => continue,
+        };
+        let path = &file.entry.path;
+        let root = file.text.clone().and_then(|text| match text.trim() {
+            "" => Err("the file is empty".to_owned()),
+            _ => Node::parse(&text),
+        });
+        let root = match root {
+            Ok(root) if root.members().next().is_none() => Err("it is no map of fields".into()),
+            root => root,
+        };
+        match root {
+            Err(why) => findings.say(TraceCheck::Unreadable, None, path, why),
+            Ok(root) => {
+                let mut doc = document::read(spec, &root, file.template);
+                let name = doc.frame.cell("accelerator", 0).text().map(str::to_owned);
+                doc.frame.systems = vec![system(name.as_deref(), specs)];
+                doc.frame.derive(&spec.derive, &spec.thresholds)?;
+                let dir_name = asked.dir_name(split(path).1).to_owned();
+                let template = file.template;
+                let read = Read { path: path.clone(), dir_name, doc, template };
+                findings.document(&read, spec, of)?;
+                into.push(read);
+            }
+        }
+    }
+    for card in &cards {
+        findings.accelerator(card, specs);
+    }
+    config::check(&configs, &cards, traces, &mut findings);
+    jobs::check(source, files, &configs, &mut findings);
+    let rows = metrics::check(&found, &cards, specs, &mut findings)?;
+    ranks::check(files, &found, &cards, &configs, traces, &mut findings);
+    paths.sort_unstable();
+    paths.dedup();
+    Ok(Judged { findings: findings.all, files: paths, rows })
+}
+
+/// The system that an accelerator's name stands for.
+fn system<'a>(name: Option<&str>, specs: &'a TraceSpecs) -> Option<&'a System> {
+    specs.system(name?).flatten()
+}

@@ -1,0 +1,120 @@
+//! Traces of a pull request: what it brings, and what was wrong before.
+
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::find::{Asked, Kind, split};
+use super::moves::Moves;
+use super::spec::TraceSpecs;
+use super::{Judged, charts, find, jobs, judge, ranks};
+use crate::base::error::Result;
+use crate::checks::rule::Rule;
+use crate::database::catalog::Role;
+use crate::database::diff::{FileDiff, State, Status};
+use crate::database::source::Entry;
+use crate::findings::Finding;
+use crate::findings::{Known, Subject};
+use crate::report::chart::Figure;
+
+/// What changed of traces.
+#[derive(Debug, Default)]
+pub struct Changed {
+    /// Cards, configs, metric files, files of ranks, and job scripts that run a config.
+    pub files: Vec<FileDiff>,
+    /// Each new or not.
+    pub findings: Vec<Finding>,
+    /// Charts of metric files that changed.
+    pub figures: Vec<Figure>,
+}
+
+/// Judges the traces of two states, where any of them changed: a file that is no trace's by its name
+/// is not opened, one that did not change not before another did.
+///
+/// # Errors
+///
+/// When files cannot be listed or a formula fails.
+pub fn changed(
+    base: State<'_>,
+    head: State<'_>,
+    specs: &TraceSpecs,
+    rules: &[Arc<Rule>],
+    charts: usize,
+) -> Result<Changed> {
+    let (before, after) = (&base.catalog.others, &head.catalog.others);
+    let moves = Moves::of(base, before, head, after);
+    let files = changed_files(base, before, head, after, &moves, specs);
+    if files.is_empty() {
+        return Ok(Changed::default());
+    }
+    let judged = judge(head.source, after, specs, rules, Asked(None))?;
+    let was: Judged = judge(base.source, before, specs, rules, Asked(None))?;
+    let mut known: BTreeMap<Subject, Known> = BTreeMap::new();
+    for finding in was.findings.into_iter().map(|f| moves.told_there(f)) {
+        known.entry(Subject::of(&finding)).or_default().add(finding);
+    }
+    let touched: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
+    let mut findings = judged.findings;
+    for finding in &mut findings {
+        finding.new = Some(known.get(&Subject::of(finding)).is_none_or(|k| k.grew(finding)));
+    }
+    findings.retain(|f| f.new == Some(true) || touched.contains(f.path.as_str()));
+    let figures =
+        charts::figures(base.source, before, head.source, after, specs, &touched, charts)?;
+    Ok(Changed { files, findings, figures })
+}
+
+/// Files of traces that differ; one that moved is told where it lies now.
+fn changed_files(
+    base: State<'_>,
+    before: &[Entry],
+    head: State<'_>,
+    after: &[Entry],
+    moves: &Moves,
+    specs: &TraceSpecs,
+) -> Vec<FileDiff> {
+    let of_rank = |e: &Entry| ranks::is_of_rank(split(&e.path).2, specs);
+    let by_path = |files: &'_ [Entry]| -> BTreeMap<String, Entry> {
+        let could_be = |e: &&Entry| find::could_be(e, specs) || of_rank(e) || jobs::is_script(e);
+        files.iter().filter(could_be).map(|e| (e.path.clone(), e.clone())).collect()
+    };
+    let (base_files, head_files) = (by_path(before), by_path(after));
+    let paths: BTreeSet<&String> = base_files.keys().chain(head_files.keys()).collect();
+    let moved: BTreeSet<&String> = moves.files.values().collect();
+    // A script is a job by the configs that it names; they are looked for once one changed.
+    let configs: LazyCell<BTreeSet<String>, _> = LazyCell::new(|| {
+        let all = base_files.values().map(|e| (base, e));
+        let all = all.chain(head_files.values().map(|e| (head, e)));
+        let config = |(state, e): (State<'_>, &Entry)| {
+            let file = find::classify(state.source, e, specs, Asked(None))?;
+            (file.kind == Kind::Config).then(|| split(&e.path).2.to_owned())
+        };
+        all.filter_map(config).collect()
+    });
+    let is_trace = |state: State<'_>, entry: Option<&Entry>| {
+        let Some(entry) = entry else { return false };
+        if jobs::is_script(entry) {
+            let text = (!configs.is_empty()).then(|| jobs::text(state.source, entry)).flatten();
+            return text.is_some_and(|text| configs.iter().any(|c| text.contains(c.as_str())));
+        }
+        of_rank(entry) || find::classify(state.source, entry, specs, Asked(None)).is_some()
+    };
+    let follows =
+        |path: &String| moves.files.get(path).is_some_and(|to| head_files.contains_key(to));
+    let mut files = Vec::new();
+    for path in paths {
+        let (was, is) = (base_files.get(path), head_files.get(path));
+        let status = match (was, is) {
+            (Some(a), Some(b)) if base.source.id(a) == head.source.id(b) => continue,
+            (Some(_), Some(_)) => Status::Modified,
+            (None, _) if moved.contains(path) => Status::Renamed,
+            (None, _) => Status::Added,
+            (Some(_), None) if follows(path) => continue,
+            (Some(_), None) => Status::Deleted,
+        };
+        if is_trace(head, is) || is_trace(base, was) {
+            files.push(FileDiff { path: path.clone(), status, role: Role::Trace });
+        }
+    }
+    files
+}

@@ -1,0 +1,178 @@
+//! Files that every rank of a run writes: there for each, none empty, of as many iterations.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Read;
+use super::find::{TraceFile, split};
+use super::findings::Findings;
+use super::spec::TraceSpecs;
+use crate::base::words::{names, plural};
+use crate::checks::kinds::traces::TraceCheck;
+use crate::database::source::{Entry, EntryKind};
+use crate::findings::Severity;
+
+/// Files of one pattern in one directory, by rank.
+type Group<'a> = BTreeMap<u64, &'a Entry>;
+
+/// Judges the files of ranks.
+pub(super) fn check(
+    files: &[Entry],
+    found: &[TraceFile<'_>],
+    cards: &[Read<'_>],
+    configs: &[Read<'_>],
+    specs: &TraceSpecs,
+    findings: &mut Findings<'_>,
+) {
+    let mut groups: BTreeMap<(&str, &str), Group<'_>> = BTreeMap::new();
+    for entry in files {
+        let (dir, _, name) = split(&entry.path);
+        for pattern in &specs.ranks.files {
+            if let Some(rank) = rank(name, pattern) {
+                groups.entry((dir, pattern)).or_default().insert(rank, entry);
+            }
+        }
+    }
+    for ((dir, pattern), group) in groups {
+        for entry in group.values().filter(|e| is_empty(e)) {
+            // What is a metric file too is told as one that cannot be read.
+            if !found.iter().any(|f| f.entry.path == entry.path) {
+                findings.say(TraceCheck::Ranks, None, &entry.path, "the file is empty".into());
+            }
+        }
+        let run = run_of(dir, cards).or_else(|| run_of(dir, configs));
+        if let Some((run, world)) = run.and_then(|run| Some((run, world(run, &group)?))) {
+            complete(dir, pattern, &group, run, world, findings);
+        }
+        if let Some(list) = specs.ranks.iterations.get(pattern) {
+            iterations(dir, list, &group, found, configs, findings);
+        }
+    }
+}
+
+/// Whether a file's name is that of a rank's file.
+pub(super) fn is_of_rank(name: &str, specs: &TraceSpecs) -> bool {
+    specs.ranks.files.iter().any(|pattern| rank(name, pattern).is_some())
+}
+
+/// The rank in a file's name, where a pattern fits it.
+fn rank(name: &str, pattern: &str) -> Option<u64> {
+    let (before, after) = pattern.split_once("{rank}")?;
+    let digits = name.strip_prefix(before)?.strip_suffix(after)?;
+    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    if plain { digits.parse().ok() } else { None }
+}
+
+fn is_empty(entry: &Entry) -> bool {
+    entry.size == 0 && matches!(entry.kind, EntryKind::Path(_) | EntryKind::Blob(_))
+}
+
+/// The document that describes the run in a directory: in it, or in the nearest above that has one.
+pub(super) fn run_of<'c, 'a>(dir: &str, documents: &'c [Read<'a>]) -> Option<&'c Read<'a>> {
+    let mut dir = dir;
+    loop {
+        let mut here = documents.iter().filter(|d| d.dir() == dir && !d.template);
+        if let Some(first) = here.next() {
+            // Of several, none tells which run it is.
+            return here.next().is_none().then_some(first);
+        }
+        dir = dir.rsplit_once('/')?.0;
+    }
+}
+
+/// How many ranks a run has: its units where they are what its plan needs, or all units of its host
+/// where as many have a file; else the plan.
+fn world(run: &Read<'_>, group: &Group<'_>) -> Option<u64> {
+    let plan = run.number("world")?;
+    let with_experts = run.number("ep").map_or(plan, |ep| plan * ep);
+    let units = run.number("total_count");
+    let host = |u: f64| {
+        let of_a_host = u > plan && u % plan == 0.0 && run.number("count_per_node") >= Some(u);
+        of_a_host && group.len() as f64 == u
+    };
+    let world = units.filter(|u| *u == with_experts || host(*u)).unwrap_or(plan);
+    // No machine has more.
+    (1.0..=1e6).contains(&world).then_some(world as u64)
+}
+
+fn complete(
+    dir: &str,
+    pattern: &str,
+    group: &Group<'_>,
+    run: &Read<'_>,
+    world: u64,
+    findings: &mut Findings<'_>,
+) {
+    let of = format!("{dir}/{pattern}");
+    let beyond: Vec<String> = group.keys().filter(|r| **r >= world).map(u64::to_string).collect();
+    if !beyond.is_empty() {
+        let ranks = names(beyond.iter().map(String::as_str));
+        let message =
+            format!("{pattern}: rank {ranks} of a run of {}", plural(world as usize, "rank"));
+        findings.say_of(TraceCheck::Ranks, None, &run.path, &format!("beyond {of}"), None, message);
+    }
+    let there = group.keys().filter(|r| **r < world).count() as u64;
+    if there == world {
+        return;
+    }
+    let missing: Vec<String> =
+        (0..world).filter(|r| !group.contains_key(r)).take(100).map(|r| r.to_string()).collect();
+    let ranks = names(missing.iter().map(String::as_str));
+    // A profiler of the driver alone writes rank 0.
+    let driver = there == 1 && group.contains_key(&0);
+    let severity = driver.then_some(Severity::Warning);
+    let message = format!("{pattern}: {there} of {world} ranks have one, rank {ranks} has none");
+    findings.say_of(TraceCheck::Ranks, severity, &run.path, &of, None, message);
+}
+
+fn iterations(
+    dir: &str,
+    list: &str,
+    group: &Group<'_>,
+    found: &[TraceFile<'_>],
+    configs: &[Read<'_>],
+    findings: &mut Findings<'_>,
+) {
+    let mut counts: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for (rank, entry) in group {
+        let file = found.iter().find(|f| f.entry.path == entry.path);
+        let text = file.and_then(|f| f.text.as_ref().ok());
+        let json: Option<serde_json::Value> = text.and_then(|t| serde_json::from_str(t).ok());
+        let count = json.as_ref().and_then(|j| j.get(list)?.as_array().map(Vec::len));
+        if let Some(count) = count {
+            counts.entry(count).or_default().push(*rank);
+        }
+    }
+    let Some(entry) = group.values().next() else { return };
+    if counts.len() > 1 {
+        let told = counts.iter().map(|(count, ranks)| {
+            let ranks: BTreeSet<String> = ranks.iter().map(u64::to_string).collect();
+            format!("{count} of rank {}", names(ranks.iter().map(String::as_str)))
+        });
+        let told: Vec<String> = told.collect();
+        let message = format!("{list} has {}", told.join(", "));
+        findings.say_of(TraceCheck::Ranks, None, &entry.path, "iterations", None, message);
+    }
+    let config = run_of(dir, configs);
+    let asked = config.and_then(|c| Some((c, c.number("profile_iterations")?)));
+    if let (Some((config, asked)), [count]) = (asked, &counts.keys().collect::<Vec<_>>()[..])
+        && asked != **count as f64
+    {
+        let message = format!("{list} has {count}, {} asks for {asked}", config.path);
+        findings.say_of(TraceCheck::Ranks, None, &entry.path, "asked", None, message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rank;
+
+    #[test]
+    fn a_rank_is_all_that_differs() {
+        let pattern = "timing_stats_{rank}.json";
+        assert_eq!(rank("timing_stats_12.json", pattern), Some(12));
+        for name in ["timing_stats_.json", "timing_stats_1a.json", "timing_stats_+1.json", "x.json"]
+        {
+            assert_eq!(rank(name, pattern), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Metric files → rows: CSV, and JSON with one row or a list of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+use super::field::is_blank;
+use super::frame::Cell;
+use super::spec::{MetricSpec, Type};
+use crate::database::catalog::Format;
+use crate::database::table::{Column, Fault, Table};
+
+/// Rows by columns of a metric file, at most; the largest known has 20,000.
+const MOST_CELLS: usize = 1_000_000;
+
+/// A metric file that was read.
+#[derive(Debug, Default)]
+pub struct Rows {
+    pub rows: usize,
+    pub cells: BTreeMap<String, Vec<Cell>>,
+    /// Texts that stand where a number belongs: column, row, text.
+    pub texts: Vec<(String, usize, String)>,
+    /// Lists of numbers, by column: all values of each row.
+    pub lists: BTreeMap<String, Vec<Vec<f64>>>,
+    /// Damaged rows: line and what is wrong.
+    pub torn: Vec<(u64, String)>,
+    /// The line of each row, where it is known.
+    pub lines: Vec<Option<u64>>,
+    /// Unit and label of metrics, as the file gives them.
+    pub units: BTreeMap<String, (String, String)>,
+}
+
+impl Rows {
+    fn push(&mut self, name: &str, row: usize, cell: Cell) {
+        let rows = self.rows;
+        let column = self.cells.entry(name.to_owned()).or_insert_with(|| vec![Cell::Null; rows]);
+        if let Some(slot) = column.get_mut(row) {
+            *slot = cell;
+        }
+    }
+}
+
+/// Refuses more cells than a metric file has, before memory is taken for them: rows of JSON that share no
+/// column make a cell of every pair.
+fn guard(rows: usize, columns: usize) -> Result<(), String> {
+    match rows.saturating_mul(columns) > MOST_CELLS {
+        true => Err(format!("{rows} rows of {columns} columns are more than such a file has")),
+        false => Ok(()),
+    }
+}
+
+/// Reads a metric file. The error is one line.
+pub fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<Rows, String> {
+    if text.trim().is_empty() {
+        return Err("the file is empty".into());
+    }
+    if name.ends_with(".json") { json(text, spec) } else { csv(text, spec) }
+}
+
+fn csv(text: &str, spec: &MetricSpec) -> Result<Rows, String> {
+    // Tables of measurements are cut where a writer dies; these are written at once, and a last
+    // line without an end is whole.
+    let whole = format!("{}\n", text.trim_end_matches(['\n', '\r']));
+    let is_text = |name: &str| spec.columns.get(name).is_some_and(|c| c.kind == Type::Text);
+    let table =
+        Table::decode(whole.as_bytes(), Format::Csv, &is_text).map_err(|fault| match fault {
+            Fault::Unreadable(why) => why,
+            Fault::LfsPointer(_) => "a git-LFS pointer, not the file".into(),
+            Fault::Torn(torn) => match torn.first.first() {
+                Some((line, why)) => format!("no row is whole: line {line} has {why}"),
+                None => "no row is whole".into(),
+            },
+            Fault::Empty => "it has a header and no rows".into(),
+        })?;
+    guard(table.rows, table.columns().count())?;
+    let mut rows = Rows {
+        rows: table.rows,
+        torn: table.torn.first.clone(),
+        lines: lines(&whole, &table),
+        ..Rows::default()
+    };
+    for (name, column) in table.columns() {
+        for row in 0..table.rows {
+            let cell = match column {
+                _ if column.is_null(row) => Cell::Null,
+                Column::Text { codes, dict, .. } => {
+                    scalar(&mut rows, name, row, &dict[codes[row] as usize], is_text(name))
+                }
+                _ => Cell::Number(column.number(row)),
+            };
+            rows.push(name, row, cell);
+        }
+    }
+    Ok(rows)
+}
+
+/// A cell of text: itself in a column of text, elsewhere the number that it is.
+fn scalar(rows: &mut Rows, name: &str, row: usize, text: &Arc<str>, is_text: bool) -> Cell {
+    if is_text {
+        return Cell::Text(text.clone());
+    }
+    if let Ok(number) = text.parse::<f64>() {
+        return Cell::Number(number);
+    }
+    rows.texts.push((name.to_owned(), row, text.to_string()));
+    Cell::Null
+}
+
+/// The line of each row, where rows are lines; blank and damaged ones are none.
+fn lines(text: &str, table: &Table) -> Vec<Option<u64>> {
+    let torn: Vec<u64> = table.torn.first.iter().map(|(line, _)| *line).collect();
+    let lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()).skip(1);
+    let lines = lines.map(|(i, _)| i as u64 + 1).filter(|line| !torn.contains(line));
+    let lines: Vec<Option<u64>> = lines.map(Some).collect();
+    if lines.len() == table.rows { lines } else { vec![None; table.rows] }
+}
+
+fn json(text: &str, spec: &MetricSpec) -> Result<Rows, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let file: Json = serde_json::from_str(text).map_err(|e| {
+        let word = ["NaN", "Infinity"].iter().find(|w| text.contains(**w));
+        let word = word.map_or(String::new(), |w| format!(" ({w} is no JSON: unmeasured is null)"));
+        format!("no JSON: {e}{word}")
+    })?;
+    let mut rows = Rows::default();
+    let list = match &spec.rows {
+        None => std::slice::from_ref(&file),
+        Some(name) => match file.get(name) {
+            Some(Json::Array(items)) => &items[..],
+            _ => return Err(format!("it has no list of {name}")),
+        },
+    };
+    if list.iter().any(|row| !row.is_object()) {
+        return Err("a row is no object".into());
+    }
+    rows.rows = list.len();
+    rows.lines = vec![None; list.len()];
+    if let Some(Json::Object(units)) = spec.units.as_ref().and_then(|name| file.get(name)) {
+        let text = |unit: &Json, name: &str| {
+            unit.get(name).and_then(Json::as_str).unwrap_or_default().to_owned()
+        };
+        let each = units.iter().map(|(n, u)| (n.clone(), (text(u, "unit"), text(u, "label"))));
+        rows.units = each.collect();
+    }
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    for row in list {
+        names.extend(objects(row, spec).flat_map(|(o, _)| o.keys().map(String::as_str)));
+    }
+    guard(list.len(), names.len())?;
+    for (i, row) in list.iter().enumerate() {
+        for (object, metrics) in objects(row, spec) {
+            for (name, value) in object {
+                member(&mut rows, spec, name, i, value, metrics);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// The objects of a row whose members are columns, and whether those are metrics: what describes a row is
+/// free, its metrics are numbers.
+fn objects<'j>(
+    row: &'j Json,
+    spec: &MetricSpec,
+) -> impl Iterator<Item = (&'j Map<String, Json>, bool)> {
+    let within: Vec<(&Json, bool)> = match spec.within.split_last() {
+        None => vec![(row, true)],
+        Some((metrics, before)) => {
+            let describe = before.iter().filter_map(|name| Some((row.get(name)?, false)));
+            describe.chain(row.get(metrics).map(|m| (m, true))).collect()
+        }
+    };
+    within.into_iter().filter_map(|(object, metrics)| Some((object.as_object()?, metrics)))
+}
+
+fn member(rows: &mut Rows, spec: &MetricSpec, name: &str, row: usize, value: &Json, metric: bool) {
+    let column = spec.columns.get(name);
+    if column.is_none() && !metric {
+        return;
+    }
+    let is_text = column.is_some_and(|c| c.kind == Type::Text);
+    let is_list = column.is_some_and(|c| c.kind == Type::Numbers);
+    let cell = match value {
+        Json::Null => Cell::Null,
+        Json::Bool(b) => Cell::Number(f64::from(*b)),
+        Json::Number(n) => Cell::Number(n.as_f64().unwrap_or(f64::NAN)),
+        Json::String(text) if !metric && !is_text && is_blank(text) => Cell::Null,
+        Json::String(text) => {
+            let text = text.as_str().into();
+            scalar(rows, name, row, &text, is_text)
+        }
+        Json::Array(items) if is_list => {
+            let all: Vec<f64> = items.iter().filter_map(Json::as_f64).collect();
+            if all.len() < items.len() {
+                let other = items.iter().find(|i| !i.is_number()).map(Json::to_string);
+                rows.texts.push((name.to_owned(), row, other.unwrap_or_default()));
+            }
+            let count = rows.rows;
+            let lists = rows.lists.entry(name.to_owned()).or_insert_with(|| vec![vec![]; count]);
+            lists[row] = all;
+            return;
+        }
+        Json::Array(_) | Json::Object(_) => {
+            if column.is_some() {
+                rows.texts.push((name.to_owned(), row, "a list or map".into()));
+            }
+            Cell::Null
+        }
+    };
+    rows.push(name, row, cell);
+}

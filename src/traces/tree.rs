@@ -1,0 +1,171 @@
+//! YAML whose values know their lines.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_yaml::Spanned;
+
+/// A value and the line it is on, from 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    pub line: u64,
+    pub value: Value,
+}
+
+/// A value of a YAML document.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    Number(f64),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(Node, Node)>),
+}
+
+impl Node {
+    /// Parses a document. The error is one line with the place and what is wrong there.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        crate::base::yaml::parse(text.strip_prefix('\u{feff}').unwrap_or(text))
+    }
+
+    /// Members of a map, by name, with the line of the key.
+    pub fn members(&self) -> impl Iterator<Item = (&str, u64, &Node)> {
+        let members = match &self.value {
+            Value::Map(members) => &members[..],
+            _ => &[],
+        };
+        members.iter().filter_map(|(key, node)| match &key.value {
+            Value::Text(name) => Some((name.as_str(), key.line, node)),
+            _ => None,
+        })
+    }
+
+    /// What it holds, for people.
+    pub fn shown(&self) -> String {
+        match &self.value {
+            Value::Null => "nothing".into(),
+            Value::Bool(b) => b.to_string(),
+            Value::Number(n) => n.to_string(),
+            Value::Text(t) => format!("'{}'", brief(t)),
+            Value::List(_) => "a list".into(),
+            Value::Map(_) => "a map".into(),
+        }
+    }
+}
+
+/// The start of a text, so that no message is as long as a hostile one.
+pub fn brief(text: &str) -> String {
+    const SHOWN: usize = 60;
+    match text.char_indices().nth(SHOWN) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned = Spanned::<Value>::deserialize(deserializer)?;
+        Ok(Self { line: spanned.referenced.line(), value: spanned.value })
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Any)
+    }
+}
+
+struct Any;
+
+impl<'de> Visitor<'de> for Any {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, v: bool) -> Result<Value, E> {
+        Ok(Value::Bool(v))
+    }
+
+    fn visit_i64<E>(self, v: i64) -> Result<Value, E> {
+        Ok(Value::Number(v as f64))
+    }
+
+    fn visit_u64<E>(self, v: u64) -> Result<Value, E> {
+        Ok(Value::Number(v as f64))
+    }
+
+    fn visit_i128<E>(self, v: i128) -> Result<Value, E> {
+        Ok(Value::Number(v as f64))
+    }
+
+    fn visit_u128<E>(self, v: u128) -> Result<Value, E> {
+        Ok(Value::Number(v as f64))
+    }
+
+    fn visit_f64<E>(self, v: f64) -> Result<Value, E> {
+        Ok(Value::Number(v))
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<Value, E> {
+        Ok(Value::Text(v.to_owned()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, d: D) -> Result<Value, D::Error> {
+        d.deserialize_any(Self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Value::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut map = Vec::new();
+        while let Some(member) = members.next_entry()? {
+            map.push(member);
+        }
+        Ok(Value::Map(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_and_keys_know_their_lines() {
+        let node = Node::parse("---\na: 1\nb:\n  c: [x, ~, 2.5]\n  d: '4'\n").unwrap();
+        let (name, line, b) = node.members().nth(1).unwrap();
+        assert_eq!((name, line), ("b", 3));
+        let members: Vec<_> = b.members().collect();
+        let Value::List(items) = &members[0].2.value else { panic!("{members:?}") };
+        assert_eq!((items[0].line, &items[1].value), (4, &Value::Null));
+        assert_eq!((members[1].1, &members[1].2.value), (5, &Value::Text("4".into())));
+    }
+
+    #[test]
+    fn what_is_no_yaml_is_said_in_a_line() {
+        for text in
+            ["a: b: c\n", "a:\n    i\n    d: 1\n", "a: 1\na: 2\n", "[[[[", "*x", "a: !!binary x"]
+        {
+            let error = Node::parse(text).unwrap_err();
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+        let deep = "[".repeat(100_000);
+        assert!(Node::parse(&deep).is_err());
+    }
+}

@@ -1,0 +1,463 @@
+//! Damaged and hostile input: each gives a finding or one clear line; nothing panics or hangs.
+
+use crate::common::parquet::{texts, written};
+use crate::common::{self, GEMM, Run, SHIPPED, Tree, gemm};
+use perfdb_gate::database::catalog::Format;
+use perfdb_gate::database::table::Table;
+use polars_arrow::array::{ListArray, PrimitiveArray};
+use polars_arrow::datatypes::ArrowDataType;
+use proptest::prelude::*;
+
+/// The rules that fire on a table of these bytes, and that the run ends as it should.
+fn rules(name: &str, bytes: &[u8]) -> Vec<String> {
+    let tree = Tree::new();
+    tree.gemm(name, bytes);
+    let run = tree.validate(&["--format", "json"]);
+    assert!([0, 1].contains(&run.code()), "{}", run.err());
+    assert_eq!(run.err(), "", "nothing is said outside the report");
+    run.findings().iter().map(|f| f.split(' ').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn parquet_that_cannot_be_read() {
+    let cases: [(&str, Vec<u8>); 6] = [
+        ("no bytes", Vec::new()),
+        (
+            "random bytes",
+            (0..4096u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect(),
+        ),
+        ("half a file", SHIPPED[..SHIPPED.len() / 2].to_vec()),
+        ("no footer", SHIPPED[..SHIPPED.len() - 4].to_vec()),
+        ("only magic", b"PAR1PAR1PAR1".to_vec()),
+        (
+            "a footer of nothing",
+            [b"PAR1".as_slice(), &[0; 64], &u32::MAX.to_le_bytes(), b"PAR1"].concat(),
+        ),
+    ];
+    for (what, bytes) in cases {
+        assert_eq!(rules("gemm_perf.parquet", &bytes), ["table-unreadable"], "{what}");
+    }
+}
+
+#[test]
+fn a_flipped_bit_never_passes_a_digest() {
+    let tree = Tree::new();
+    let dir = "systems/data/h200_sxm/gemm/torch/2.11.0";
+    let meta = std::fs::read("data/h200_sxm/gemm/torch/2.11.0/collection_meta.yaml").unwrap();
+    tree.file(&format!("{dir}/collection_meta.yaml"), meta);
+    for at in (0..SHIPPED.len()).step_by(SHIPPED.len() / 40) {
+        let mut bytes = SHIPPED.to_vec();
+        bytes[at] ^= 0x10;
+        tree.file(&format!("{dir}/gemm_perf.parquet"), bytes);
+        let run = tree.validate(&["--format", "json"]);
+        assert_eq!((run.code(), run.err().as_str()), (1, ""), "byte {at}");
+        assert!(
+            run.findings().iter().any(|f| f.starts_with("table-unreadable")),
+            "byte {at}: {:?}",
+            run.findings()
+        );
+    }
+}
+
+#[test]
+fn torn_text() {
+    let good = gemm(&[(1, 0.5), (2, 0.6)]);
+    let header_again =
+        good.clone() + GEMM + "VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,4,128,128,0.7\n";
+    for (what, text, rule) in [
+        ("a cut line", good.clone() + "VLLM,0.24.0,NVID\n", "torn-row"),
+        ("the header again", header_again, "torn-row"),
+        ("no end of line", good[..good.len() - 2].to_owned(), "torn-row"),
+        ("two rows in one", good.replacen("0.5\n", "0.5", 1), "torn-row"),
+        ("no rows", GEMM.to_owned(), "table-empty"),
+        ("a column twice", good.replace("gemm_dtype", "latency"), "table-unreadable"),
+        ("bytes that are no text", "\0\u{1}\u{2}".to_owned(), "table-unreadable"),
+        ("a line of 2 MB", good.clone() + &"1".repeat(2 << 20) + "\n", "table-unreadable"),
+    ] {
+        assert_eq!(rules("gemm_perf.txt", text.as_bytes()), [rule], "{what}");
+    }
+}
+
+#[test]
+fn text_as_other_systems_write_it() {
+    let good = gemm(&[(1, 0.5), (2, 0.6)]);
+    assert_eq!(rules("gemm_perf.txt", good.replace('\n', "\r\n").as_bytes()), [] as [&str; 0]);
+    assert_eq!(rules("gemm_perf.txt", format!("\u{feff}{good}").as_bytes()), [] as [&str; 0]);
+    let latin1: Vec<u8> = good.replace("cutlass", "k\u{e9}rnel").chars().map(|c| c as u8).collect();
+    assert_eq!(rules("gemm_perf.txt", &latin1), [] as [&str; 0]);
+}
+
+#[test]
+fn a_text_table_too_large_to_be_one_is_refused_unread() {
+    let tree = Tree::new();
+    let path = tree.gemm("gemm_perf.txt", "x");
+    // Sparse: the size is claimed, not written.
+    std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(2 << 30).unwrap();
+    let finding = tree.validate(&["--format", "json"]).finding("table-unreadable");
+    assert!(finding["message"].as_str().unwrap().contains("2147483648 bytes"), "{finding}");
+}
+
+#[test]
+fn what_is_no_file() {
+    let tree = Tree::new();
+    tree.file("systems/data/h200_sxm/vllm/0.24.0/gemm_perf.parquet/inside.parquet", SHIPPED);
+    let found = tree.validate(&["--format", "json"]).finding("table-unreadable");
+    assert!(found["message"].as_str().unwrap().contains("a directory"), "{found}");
+    tree.commit();
+    let commit = tree.validate(&["--format", "json", "--ref", "HEAD"]).finding("table-unreadable");
+    assert_eq!(found, commit);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_loops_and_names_that_are_not_utf8() {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::symlink;
+    let tree = Tree::new();
+    let dir = tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)])).parent().unwrap().to_owned();
+    symlink("gemm_perf.txt", dir.join("moe_perf.txt")).unwrap();
+    symlink("nowhere.parquet", dir.join("context_mla_perf.parquet")).unwrap();
+    symlink("nccl_perf.parquet", dir.join("nccl_perf.parquet")).unwrap();
+    symlink("..", dir.join("up")).unwrap();
+    std::fs::write(dir.join(std::ffi::OsStr::from_bytes(b"k\xff_perf.parquet")), "PAR1").unwrap();
+    let run = tree.validate(&["--format", "json"]);
+    let unreadable: Vec<String> = run
+        .findings()
+        .iter()
+        .filter_map(|f| {
+            f.strip_prefix("table-unreadable error ")
+                .map(|p| p.rsplit('/').next().unwrap().to_owned())
+        })
+        .collect();
+    // A link is what a commit holds of it, so none is followed, and each is told.
+    let told = [
+        "context_mla_perf.parquet",
+        "k\u{fffd}_perf.parquet",
+        "moe_perf.txt",
+        "nccl_perf.parquet",
+        "up",
+    ];
+    assert_eq!(unreadable, told);
+    assert_eq!(run.json()["summary"]["tables"], 2);
+    std::fs::remove_file(dir.join(std::ffi::OsStr::from_bytes(b"k\xff_perf.parquet"))).unwrap();
+    let files = tree.validate(&["--format", "json"]).findings();
+    tree.commit();
+    assert_eq!(tree.validate(&["--format", "json", "--ref", "HEAD"]).findings(), files);
+}
+
+#[test]
+fn a_column_of_another_type_is_a_finding_and_ends_nothing() {
+    let row = "VLLM,0.24.0,NVIDIA H200,generation_attention,fa3,8,1,16,2,128,1,bfloat16,fp8,";
+    let header = "framework,version,device,op_name,kernel_source,batch_size,isl,num_heads,num_key_value_heads,head_dim,beam_width,attn_dtype,kv_cache_dtype,step,window_size,latency\n";
+    let table = |cells: &str| format!("{header}{row}{cells}\n{row}{cells}\n");
+    for (cells, column) in
+        [("x,0,0.5", "step"), ("7,0,error", "latency"), ("7,none,0.5", "window_size")]
+    {
+        let tree = Tree::new();
+        tree.gemm("generation_attention_perf.txt", table(cells));
+        tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0)]));
+        let run = tree.validate(&["--format", "json"]);
+        assert_eq!(run.code(), 1, "{cells}: {}", run.err());
+        let message = run.finding("header-mismatch")["message"].to_string();
+        assert!(message.contains(&format!("{column} is text, not ")), "{message}");
+        run.finding("latency-not-positive");
+    }
+}
+
+#[test]
+fn few_bytes_that_claim_many_rows_are_refused() {
+    let column = PrimitiveArray::from_vec(vec![1i64; 5_000_000]).boxed();
+    let columns = ["m", "n", "k"].map(|name| (name, column.clone()));
+    let bytes = written(&columns, 5_000_000, ArrowDataType::Utf8View);
+    assert!(bytes.len() < 1 << 20, "{} bytes", bytes.len());
+    assert_eq!(rules("gemm_perf.parquet", &bytes), ["table-unreadable"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn files_and_folders_that_may_not_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    let tree = Tree::new();
+    let table = tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
+    let allow = |path: &std::path::Path, mode: u32| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    allow(&table, 0o000);
+    // Root may read everything, so a run of root's becomes one of nobody's, with a binary of its own.
+    let privileged = std::fs::read(&table).is_ok();
+    let binary = if privileged { tree.path().join("perfdb-gate") } else { common::BINARY.into() };
+    if privileged {
+        allow(tree.path(), 0o755);
+        std::fs::copy(common::BINARY, &binary).unwrap();
+    }
+    let validate = |format: &str| {
+        let mut command = std::process::Command::new(&binary);
+        command.env_clear().args(["validate", "--format", format, "--root"]).arg(tree.path());
+        if privileged {
+            command.uid(65534).gid(65534);
+        }
+        loop {
+            match command.output() {
+                // A process that another test starts just now still has the copy open for writing.
+                Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                out => return Run(out.expect("a run as nobody")),
+            }
+        }
+    };
+    let run = validate("json");
+    assert!(run.finding("table-unreadable")["message"].as_str().unwrap().contains("ermission"));
+    let folder = table.parent().unwrap();
+    allow(folder, 0o000);
+    let run = validate("human");
+    allow(folder, 0o755);
+    assert_eq!((run.code(), run.err().contains("cannot list")), (2, true), "{}", run.err());
+}
+
+#[test]
+fn yaml_that_means_harm() {
+    let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for (c, p) in ('b'..='l').zip('a'..) {
+        bomb += &format!("{c}: &{c} [*{p}, *{p}, *{p}, *{p}, *{p}, *{p}, *{p}, *{p}, *{p}]\n");
+    }
+    for (what, text) in [
+        ("an alias bomb", bomb),
+        ("deep nesting", "[".repeat(100_000)),
+        ("a key twice", common::H200.to_owned() + "gpu:\n  mem_bw: 1\n"),
+        ("no map", "- a\n".to_owned()),
+        ("no YAML", "gpu: [\n".to_owned()),
+        ("no text", "\u{0}\u{1}".to_owned()),
+    ] {
+        let tree = Tree::new();
+        tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
+        tree.file("systems/h200_sxm.yaml", text);
+        let run = tree.validate(&["--format", "json"]);
+        assert_eq!(run.code(), 1, "{what}: {}", run.err());
+        let finding = run.finding("system-invalid");
+        assert!(!finding["message"].as_str().unwrap().contains('\n'), "{what}: {finding}");
+    }
+}
+
+#[test]
+fn sidecars_that_are_not_what_they_should_be() {
+    let tree = Tree::new();
+    let dir = "systems/data/h200_sxm/gemm/vllm/0.24.0";
+    tree.file(&format!("{dir}/gemm_perf.txt"), gemm(&[(1, 0.5)]));
+    for text in ["", "[]", "schema_version: two\n", "schema_version: 1\n", "\u{0}"] {
+        tree.file(&format!("{dir}/collection_meta.yaml"), text);
+        tree.file(&format!("{dir}/reuse.yaml"), text);
+        let run = tree.validate(&["--format", "json"]);
+        assert_eq!(run.code(), 1, "{text:?}: {}", run.err());
+        assert_eq!(run.findings().len(), 2, "{text:?}: {:?}", run.findings());
+        run.finding("sidecar-invalid");
+        run.finding("reuse-invalid");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Whatever is done to a parquet file, the run ends with a verdict.
+    #[test]
+    fn damaged_parquet_is_judged(
+        flips in prop::collection::vec((0..SHIPPED.len(), 0u8..8), 1..6),
+        cut in 0..SHIPPED.len(),
+        keep in any::<bool>(),
+    ) {
+        let mut bytes = SHIPPED.to_vec();
+        for (at, bit) in flips {
+            bytes[at] ^= 1 << bit;
+        }
+        if !keep {
+            bytes.drain(cut / 2..cut);
+        }
+        rules("gemm_perf.parquet", &bytes);
+    }
+
+    /// Whatever text is, the run ends with a verdict.
+    #[test]
+    fn arbitrary_text_is_judged(lines in prop::collection::vec("[ -~,\"]{0,60}", 0..8), header in any::<bool>()) {
+        let text = if header { GEMM.to_owned() } else { String::new() } + &lines.join("\n");
+        rules("gemm_perf.txt", text.as_bytes());
+    }
+}
+
+#[test]
+fn whole_rows_beside_torn_ones_are_judged() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.0)]) + "VLLM,0.24.0,NVID\n");
+    let run = tree.validate(&["--format", "json"]);
+    assert_eq!(run.finding("torn-row")["rows"], 1);
+    assert_eq!(run.finding("latency-not-positive")["examples"][0]["row"], 1);
+}
+
+#[test]
+fn a_cell_that_spoils_a_column_is_shown() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (4, 0.7)]).replace(",0.6\n", ",OOM\n"));
+    let finding = tree.validate(&["--format", "json"]).finding("header-mismatch");
+    assert_eq!(
+        (&finding["examples"][0]["row"], &finding["examples"][0]["values"]["latency"]),
+        (&1.into(), &"OOM".into())
+    );
+}
+
+#[test]
+fn columns_of_other_types_are_named_and_the_rest_is_judged() {
+    let text = |value: &str| texts([Some(value); 2]);
+    let sizes = PrimitiveArray::from_vec(vec![128i64; 2]).boxed();
+    let lists = ListArray::<i64>::new(
+        ListArray::<i64>::default_datatype(ArrowDataType::Int64),
+        vec![0i64, 2, 3].try_into().unwrap(),
+        PrimitiveArray::from_vec(vec![1i64, 2, 3]).boxed(),
+        None,
+    );
+    let columns = [
+        ("framework", text("VLLM")),
+        ("version", text("0.24.0")),
+        ("device", text("NVIDIA H200")),
+        ("op_name", text("gemm")),
+        ("kernel_source", text("cutlass")),
+        ("gemm_dtype", text("bfloat16")),
+        ("m", PrimitiveArray::from_vec(vec![1i16, 0]).boxed()),
+        ("n", sizes.clone()),
+        ("k", sizes),
+        ("latency", PrimitiveArray::from_vec(vec![0.5, 0.6]).boxed()),
+        ("extra", lists.boxed()),
+    ];
+    let bytes = written(&columns, 2, ArrowDataType::Utf8View);
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.parquet", bytes);
+    let run = tree.validate(&["--format", "json"]);
+    assert_eq!(run.finding("key-out-of-range")["rows"], 1, "16-bit sizes are read");
+    let header = run.finding("header-mismatch");
+    assert_eq!(
+        (&header["severity"], header["message"].as_str().unwrap().contains("extra is unknown")),
+        (&"warning".into(), true)
+    );
+}
+
+/// What a fuzzer found: a flipped bit in a footer made a list of billions, one in a page's header a negative
+/// number of values. The decoder took memory for them, and a process that is refused memory ends.
+#[test]
+fn numbers_that_a_damaged_file_claims_are_not_believed() {
+    let decode = |bytes: &[u8]| Table::decode(bytes, Format::Parquet, &|_| false).is_ok();
+    assert!(decode(SHIPPED));
+    let (mut whole, mut damaged) = (0, 0);
+    let ends = (0..200).chain(SHIPPED.len() - 3000..SHIPPED.len());
+    for at in ends {
+        for byte in [0x00, 0x7f, 0xf5, 0xfc, 0xff] {
+            let mut bytes = SHIPPED.to_vec();
+            bytes[at] = byte;
+            let counter = if decode(&bytes) { &mut whole } else { &mut damaged };
+            *counter += 1;
+        }
+    }
+    assert!(whole > 100 && damaged > 1000, "{whole} {damaged}");
+}
+
+#[test]
+fn a_page_that_claims_more_than_a_table_has_is_refused() {
+    let file = |text: String| {
+        written(&[("kernel_source", texts([Some(text)]))], 1, ArrowDataType::Utf8View)
+    };
+    let bytes = file("\0".repeat(200 << 20));
+    assert!(bytes.len() < 1 << 20, "{} bytes", bytes.len());
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.parquet", &bytes);
+    let found = tree.validate(&["--format", "json"]).finding("table-unreadable");
+    assert!(found["message"].as_str().unwrap().contains("128 MiB"), "{found}");
+    // A text that is no name is not told in full, nor is it kept.
+    let bytes = file("x".repeat(1 << 20));
+    tree.gemm("gemm_perf.parquet", &bytes);
+    let found = tree.validate(&["--format", "json"]).finding("table-unreadable");
+    assert!(found["message"].as_str().unwrap().contains("1048576 bytes of text"), "{found}");
+}
+
+#[test]
+fn a_table_of_many_columns_is_told_in_a_few_words() {
+    let names: Vec<String> = (0..2000).map(|i| format!("c{i}")).collect();
+    let row = vec!["1"; 2000].join(",");
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", format!("{}\n{row}\n", names.join(",")));
+    let message =
+        tree.validate(&["--format", "json"]).finding("header-mismatch")["message"].to_string();
+    assert!(message.len() < 2000 && message.contains(" more"), "{message}");
+}
+
+/// What a pattern or a formula is taken apart by is a stack, and that of a process ends with it.
+#[test]
+fn patterns_and_formulas_that_are_too_deep_are_refused() {
+    let deep = "{".repeat(100_000) + "a" + &"}".repeat(100_000);
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
+    let system = format!("data_dir: data/h200_sxm\ngpu: {{mem_bw: 4.8e12}}\ndevices: ['{deep}']\n");
+    tree.file("systems/h200_sxm.yaml", system);
+    let found = tree.validate(&["--format", "json"]).finding("system-invalid");
+    let message = found["message"].as_str().unwrap();
+    assert!(message.contains("is no pattern") && message.len() < 1000, "{message}");
+
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
+    let chain = "rows + ".repeat(100_000) + "1 > 0";
+    for (path, condition) in [(deep.as_str(), "rows > 1"), ("**", &chain)] {
+        tree.file(
+            ".perfdb-gate/waivers.yaml",
+            format!(
+                "waivers:\n- {{rule: duplicate-key, path: '{path}', where: {condition}, reason: r, \
+                 evidence: e, approved_by: a, until: 2030-01-31}}\n"
+            ),
+        );
+        let run = tree.validate(&[]);
+        assert_eq!((run.code(), run.err().len() < 2000), (2, true), "{}", run.err().len());
+        assert!(run.err().contains("waivers.yaml"), "{}", run.err());
+    }
+}
+
+/// A megabyte of names, each kept with what stands above it, is more memory than a machine has.
+#[test]
+fn names_that_would_be_kept_with_each_of_many_others_are_not() {
+    let many: String = (0..50_000).map(|i| format!("a{i}: 1, ")).collect();
+    let long = format!("? {}\n: {{{many}b: 1}}\n", "k".repeat(500_000));
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
+    tree.file("systems/h200_sxm.yaml", common::H200.to_owned() + "\n" + &long);
+    let found = tree.validate(&["--format", "json"]).finding("system-invalid");
+    assert!(found["message"].as_str().unwrap().contains("longer than 256 bytes"), "{found}");
+
+    let card = "workload: {}\nModel-executor: {}\nxpu_spec: {}\n".to_owned() + &long;
+    assert!(card.len() < 1 << 20, "a larger card is refused unread");
+    tree.file("traces/run/workload_card.yaml", card);
+    let traces = tree.path().join("traces").display().to_string();
+    let run = common::run(&["validate", "--traces", &traces, "--format", "json"]);
+    assert_eq!(run.code(), 1, "{}", run.err());
+    assert!(run.findings().iter().any(|f| f.starts_with("trace-card-invalid")));
+}
+
+#[test]
+fn rows_of_metrics_that_share_no_column_are_refused() {
+    let tree = Tree::new();
+    let row = |i: usize| serde_json::json!({"metadata": {}, "metrics": {format!("a{i}"): 1}});
+    let file = |rows: usize| {
+        let rows: Vec<_> = (0..rows).map(row).collect();
+        serde_json::json!({"metric_info": {}, "rows": rows}).to_string()
+    };
+    let told = |rows: usize| {
+        tree.file("run/benchmark_data.json", file(rows));
+        let root = tree.path().display().to_string();
+        let run = common::run(&["validate", "--traces", &root, "--format", "json"]);
+        assert_eq!(run.code(), 1, "{}", run.err());
+        run.findings().join("\n")
+    };
+    assert!(told(20_000).contains("trace-unreadable"));
+    assert!(!told(20).contains("trace-unreadable"));
+}
+
+#[test]
+fn a_text_of_more_columns_than_any_table_is_refused() {
+    let names: Vec<String> = (0..100_000).map(|i| format!("c{i}")).collect();
+    let text = format!("{}\n{}\n", names.join(","), vec!["1"; names.len()].join(","));
+    assert_eq!(rules("gemm_perf.txt", text.as_bytes()), ["table-unreadable"]);
+}

@@ -1,0 +1,227 @@
+//! Small trees of files, and the binary run on them.
+
+pub mod json_schema;
+
+pub mod parquet;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The system facts that are part of the binary, by file name.
+pub const H200: &str = include_str!("../../../systems/h200_sxm.yaml");
+
+/// Rows of the shipped table, measured on a real H200.
+pub const SHIPPED: &[u8] =
+    include_bytes!("../../../data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet");
+
+/// The binary under test.
+pub const BINARY: &str = env!("CARGO_BIN_EXE_perfdb-gate");
+
+/// Header of a gemm table in text form.
+pub const GEMM: &str = "framework,version,device,op_name,kernel_source,gemm_dtype,m,n,k,latency\n";
+
+/// A text table of synthetic rows, one for each `m,latency`.
+pub fn gemm(rows: &[(u64, f64)]) -> String {
+    let line = |(m, latency): &(u64, f64)| {
+        format!("VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,{m},128,128,{latency}\n")
+    };
+    GEMM.to_owned() + &rows.iter().map(line).collect::<String>()
+}
+
+/// The same rows as [`gemm`] gives, in Parquet.
+pub fn gemm_parquet(rows: &[(u64, f64)]) -> Vec<u8> {
+    use perfdb_gate::database::table::{Column, encode};
+    let text = |name: &str, value: &str| {
+        (name.to_owned(), Column::texts(rows.iter().map(|_| Some(value))))
+    };
+    let int = |name: &str, values: Vec<i64>| (name.to_owned(), Column::Int { values, nulls: None });
+    let latency = rows.iter().map(|(_, latency)| *latency).collect();
+    encode(&[
+        text("framework", "VLLM"),
+        text("version", "0.24.0"),
+        text("device", "NVIDIA H200"),
+        text("op_name", "gemm"),
+        text("kernel_source", "cutlass"),
+        text("gemm_dtype", "bfloat16"),
+        int("m", rows.iter().map(|(m, _)| *m as i64).collect()),
+        int("n", vec![128; rows.len()]),
+        int("k", vec![128; rows.len()]),
+        ("latency".to_owned(), Column::Float { values: latency, nulls: None }),
+    ])
+    .expect("parquet")
+}
+
+/// A temporary tree of files.
+pub struct Tree(TempDir);
+
+impl Tree {
+    /// A tree with the H200's YAML, whose data is in `systems/data/h200_sxm`.
+    pub fn new() -> Self {
+        let tree = Self(TempDir::new().expect("a temporary folder"));
+        tree.file("systems/h200_sxm.yaml", H200.replace("../data/", "data/"));
+        tree
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Writes a file, with its folders.
+    pub fn file(&self, path: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+        std::fs::write(&path, bytes).expect("a file");
+        path
+    }
+
+    /// Writes a gemm table of the flat layout.
+    pub fn gemm(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        self.file(&format!("systems/data/h200_sxm/vllm/0.24.0/{name}"), bytes)
+    }
+
+    /// Runs git in the tree.
+    pub fn git(&self, args: &[&str]) -> String {
+        let out = Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"])
+            .args(args)
+            .current_dir(self.path())
+            .output()
+            .expect("git");
+        assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).trim().to_owned()
+    }
+
+    /// Commits everything.
+    pub fn commit(&self) -> String {
+        if !self.path().join(".git").exists() {
+            self.git(&["init", "-q"]);
+        }
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "--allow-empty", "-m", "synthetic"]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    /// Moves a file.
+    pub fn rename(&self, from: &str, to: &str) {
+        let to = self.0.path().join(to);
+        std::fs::create_dir_all(to.parent().expect("a parent")).expect("folders");
+        std::fs::rename(self.0.path().join(from), to).expect("a move");
+    }
+
+    /// Removes a file.
+    pub fn remove(&self, path: &str) {
+        std::fs::remove_file(self.0.path().join(path)).expect("a file");
+    }
+
+    /// Runs `sanity` on the tree, in JSON.
+    pub fn sanity(&self, args: &[&str]) -> Run {
+        let root = self.path().display().to_string();
+        let mut all = vec!["sanity", "--root", &root, "--format", "json"];
+        all.extend(args);
+        run(&all)
+    }
+
+    /// Runs `validate` on the tree.
+    pub fn validate(&self, args: &[&str]) -> Run {
+        let root = self.path().display().to_string();
+        let mut all = vec!["validate", "--root", &root];
+        all.extend(args);
+        run(&all)
+    }
+}
+
+/// A finished run.
+pub struct Run(pub Output);
+
+/// The variables that the binary gets from the environment of the tests.
+const ENVIRONMENT: [&str; 4] = ["HOME", "PATH", "SystemRoot", "TMPDIR"];
+
+/// The binary, in an environment without the user's settings: a terminal, CI or a proxy that the
+/// tests run in changes nothing of what it prints.
+pub fn command() -> Command {
+    let mut command = Command::new(BINARY);
+    command.env_clear().env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command.envs(ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command
+}
+
+/// Runs the binary.
+pub fn run(args: &[&str]) -> Run {
+    Run(command().args(args).output().expect("a run"))
+}
+
+impl Run {
+    pub fn code(&self) -> i32 {
+        self.0.status.code().expect("an exit code, not a signal")
+    }
+
+    pub fn out(&self) -> String {
+        String::from_utf8_lossy(&self.0.stdout).into_owned()
+    }
+
+    pub fn err(&self) -> String {
+        String::from_utf8_lossy(&self.0.stderr).into_owned()
+    }
+
+    /// The JSON report, its elapsed time taken out.
+    pub fn json(&self) -> Value {
+        let mut json: Value =
+            serde_json::from_str(&self.out()).unwrap_or_else(|e| panic!("{e}: {}", self.err()));
+        json["summary"]["elapsed_ms"] = 0.into();
+        json
+    }
+
+    /// `rule severity path` of every finding.
+    pub fn findings(&self) -> Vec<String> {
+        let json = self.json();
+        let text = |f: &Value, name: &str| f[name].as_str().unwrap_or_default().to_owned();
+        let findings = json["findings"].as_array().expect("findings");
+        findings
+            .iter()
+            .map(|f| format!("{} {} {}", text(f, "rule"), text(f, "severity"), text(f, "path")))
+            .collect()
+    }
+
+    /// What changed: `status path +added -removed ~changed` of every table, a `?` for what is not
+    /// known, then `status path` of every other file. Paths begin below the systems' data.
+    pub fn diff(&self) -> Vec<String> {
+        let json = self.json();
+        let short = |v: &Value| {
+            let path = v.as_str().expect("a path");
+            path.rsplit_once("systems/data/h200_sxm/").map_or(path, |(_, p)| p).to_owned()
+        };
+        let count = |v: &Value| v.as_u64().map_or("?".to_owned(), |n| n.to_string());
+        let tables = json["diff"].as_array().expect("a diff").iter().map(|t| {
+            let was = t["old_path"].as_str().map(|_| format!(" was {}", short(&t["old_path"])));
+            format!(
+                "{} {} +{} -{} ~{}{}",
+                t["status"].as_str().expect("a status"),
+                short(&t["path"]),
+                count(&t["added"]),
+                count(&t["removed"]),
+                count(&t["changed"]),
+                was.unwrap_or_default()
+            )
+        });
+        let files = json["files"].as_array().expect("files").iter();
+        let files =
+            files.map(|f| format!("{} {}", f["status"].as_str().unwrap(), short(&f["path"])));
+        tables.chain(files).collect()
+    }
+
+    /// The only finding of a rule.
+    pub fn finding(&self, rule: &str) -> Value {
+        let json = self.json();
+        let found: Vec<&Value> = json["findings"]
+            .as_array()
+            .expect("findings")
+            .iter()
+            .filter(|f| f["rule"] == rule)
+            .collect();
+        assert_eq!(found.len(), 1, "{rule} in {json:#}");
+        found[0].clone()
+    }
+}

@@ -1,0 +1,105 @@
+//! `perfdb-gate convert`, run on small trees of synthetic rows.
+
+use crate::common::{self, Run, Tree, gemm, gemm_parquet};
+use perfdb_gate::database::catalog::Format;
+use perfdb_gate::database::table::Table;
+
+fn convert(tree: &Tree, args: &[&str]) -> Run {
+    let root = tree.path().display().to_string();
+    let mut all = vec!["convert", "--root", &root];
+    all.extend(args);
+    common::run(&all)
+}
+
+const DIR: &str = "systems/data/h200_sxm/vllm/0.24.0";
+
+fn bytes(tree: &Tree) -> Vec<u8> {
+    std::fs::read(tree.path().join(DIR).join("gemm_perf.parquet")).unwrap()
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let tree = Tree::new();
+    let path = tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
+    let run = convert(&tree, &[]);
+    assert_eq!(run.code(), 0, "{}", run.err());
+    assert!(run.out().contains("2 rows of 10 columns → gemm_perf.parquet"), "{}", run.out());
+    assert!(run.out().contains("dry run"), "{}", run.out());
+    assert!(path.exists() && !path.with_extension("parquet").exists());
+}
+
+#[test]
+fn cells_stay_and_types_are_the_collectors() {
+    let tree = Tree::new();
+    // A latency without a fraction, a version that looks like a number.
+    let text = gemm(&[(1, 2.0), (2, 3.0)]).replace("0.24.0", "0.24");
+    let path = tree.gemm("gemm_perf.txt", text);
+    let run = convert(&tree, &["--write"]);
+    assert_eq!(run.code(), 0, "{}", run.err());
+    assert!(!path.exists(), "the text is gone once its cells are in parquet");
+    let bytes = bytes(&tree);
+    let metadata = polars_parquet::read::read_metadata(&mut std::io::Cursor::new(&bytes)).unwrap();
+    let schema = polars_parquet::read::infer_schema(&metadata).unwrap();
+    let types: Vec<String> = schema.iter_values().map(|f| format!("{:?}", f.dtype)).collect();
+    let (text, int) = ("Utf8View", "Int64");
+    assert_eq!(types, [text, text, text, text, text, text, int, int, int, "Float64"]);
+    let table = Table::decode(&bytes, Format::Parquet, &|_| false).unwrap();
+    let cell = |name: &str| table.column(name).unwrap().json(1);
+    assert_eq!((cell("version"), cell("latency")), ("0.24".into(), 3.into()));
+    assert_eq!(table.columns().next().unwrap().0, "framework");
+    // Once more, there is nothing left to do.
+    assert_eq!(convert(&tree, &["--write"]).code(), 3);
+}
+
+#[test]
+fn what_is_damaged_stays_as_it_is() {
+    let whole = gemm(&[(1, 0.5), (2, 0.6)]);
+    let lfs = format!("version https://git-lfs.github.com/spec/v1\noid sha256:{:064}\nsize 9\n", 7);
+    for (text, said) in [
+        (format!("{whole}VLLM,0.24.0\n"), "1 torn row, the first in line 4: 2 fields"),
+        (whole.trim_end().to_owned(), "the last line has no end"),
+        (lfs, "a git-LFS pointer to 9 bytes stands where the table should be"),
+        (common::GEMM.to_owned(), "it has a header and no rows"),
+        (whole.replacen("cutlass", " cutlass", 1), "its cell \" cutlass\" in column kernel_source"),
+    ] {
+        let tree = Tree::new();
+        let path = tree.gemm("gemm_perf.txt", &text);
+        let run = convert(&tree, &["--write"]);
+        assert_eq!(run.code(), 1, "{said}");
+        assert!(run.out().contains(said), "{}", run.out());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        assert!(!path.with_extension("parquet").exists());
+    }
+}
+
+#[test]
+fn a_parquet_file_beside_the_text_is_not_written_over() {
+    let tree = Tree::new();
+    let text = tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
+    let other = gemm_parquet(&[(1, 0.5), (2, 0.7)]);
+    let path = tree.gemm("gemm_perf.parquet", &other);
+    let run = convert(&tree, &["--write"]);
+    assert_eq!(run.code(), 1);
+    assert!(run.out().contains("gemm_perf.parquet stands beside it and holds other cells"));
+    assert!(text.exists());
+    assert_eq!(std::fs::read(&path).unwrap(), other);
+
+    // With the same cells, an earlier run was cut off before the text went.
+    let same = gemm_parquet(&[(1, 0.5), (2, 0.6)]);
+    tree.gemm("gemm_perf.parquet", &same);
+    let run = convert(&tree, &["--write"]);
+    assert_eq!(run.code(), 0, "{}", run.out());
+    assert!(!text.exists());
+    assert_eq!(std::fs::read(&path).unwrap(), same);
+}
+
+#[test]
+fn two_texts_of_one_name_do_not_become_one_table() {
+    let tree = Tree::new();
+    let csv = tree.gemm("gemm_perf.csv", gemm(&[(1, 0.5)]));
+    let txt = tree.gemm("gemm_perf.txt", gemm(&[(2, 0.6)]));
+    let run = convert(&tree, &["--write"]);
+    assert_eq!(run.code(), 1);
+    assert!(run.out().contains("gemm_perf.txt: left as it is: another text table becomes"));
+    assert!(!csv.exists() && txt.exists());
+}

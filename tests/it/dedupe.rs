@@ -1,0 +1,167 @@
+//! `perfdb-gate dedupe`, run on small trees of synthetic rows.
+
+use crate::common::{self, Run, Tree, gemm, gemm_parquet};
+use serde_json::Value;
+
+fn dedupe(tree: &Tree, args: &[&str]) -> Run {
+    let root = tree.path().display().to_string();
+    let record = tree.path().join("dropped.jsonl").display().to_string();
+    let mut all = vec!["dedupe", "--root", &root, "--dropped", &record];
+    all.extend(args);
+    common::run(&all)
+}
+
+fn dropped(tree: &Tree) -> Vec<Value> {
+    let text = std::fs::read_to_string(tree.path().join("dropped.jsonl")).expect("a record");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// `m,latency` of each row of a text table.
+fn rows(path: &std::path::Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let cells = |l: &str| l.split(',').map(str::to_owned).collect::<Vec<_>>();
+    text.lines().skip(1).map(cells).map(|c| format!("{} {}", c[6], c[9])).collect()
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let tree = Tree::new();
+    let text = gemm(&[(1, 0.5), (2, 0.6), (1, 0.51)]);
+    let path = tree.gemm("gemm_perf.txt", &text);
+    let run = dedupe(&tree, &[]);
+    assert_eq!(run.code(), 0, "{}", run.err());
+    assert!(run.out().contains("1 of 3 rows repeat a measurement"), "{}", run.out());
+    assert!(run.out().contains("dry run"), "{}", run.out());
+    assert_eq!(std::fs::read_to_string(path).unwrap(), text);
+    assert!(!tree.path().join("dropped.jsonl").exists());
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (1, 0.51)]));
+    let unknown = dedupe(&tree, &["--ignore", "kernel_sourse"]);
+    assert_eq!((unknown.code(), unknown.out().as_str()), (2, ""));
+    assert!(unknown.err().contains("did you mean kernel_source?"), "{}", unknown.err());
+    assert_eq!(dedupe(&tree, &["--ignore", "kernel_source"]).code(), 0);
+    let root = tree.path().display().to_string();
+    let stream = common::run(&["dedupe", "--root", &root, "--write", "--dropped", "-"]);
+    assert_eq!((stream.code(), stream.out().as_str()), (2, ""));
+    assert!(stream.err().contains("name of a file"), "{}", stream.err());
+}
+
+#[test]
+fn the_policy_says_which_copy_stays() {
+    let all = [(1, 0.51), (2, 0.6), (1, 0.5), (1, 0.52)];
+    for (keep, stays) in [
+        ("first", ["1 0.51", "2 0.6"]),
+        ("last", ["2 0.6", "1 0.52"]),
+        ("median", ["1 0.51", "2 0.6"]),
+    ] {
+        let tree = Tree::new();
+        let path = tree.gemm("gemm_perf.txt", gemm(&all));
+        let run = dedupe(&tree, &["--keep", keep, "--write"]);
+        assert_eq!(run.code(), 0, "{}", run.err());
+        assert_eq!(rows(&path), stays, "{keep}");
+        // The loader of gemm reads the first row of a key.
+        let told = run.out().contains("of 1 key another one than before; the most, row 3");
+        assert_eq!(told, keep == "last", "{}", run.out());
+        let record = dropped(&tree);
+        assert_eq!(record.len(), 2);
+        assert_eq!(record[0]["keep"], keep);
+        assert_eq!(record[0]["cells"]["m"], 1);
+        let clean = tree.validate(&["--only", "duplicate-key", "--format", "json"]);
+        assert_eq!(clean.findings(), [""; 0]);
+    }
+}
+
+#[test]
+fn parquet_keeps_its_cells_and_its_sidecar_stays_true() {
+    let tree = Tree::new();
+    let dir = "systems/data/h200_sxm/gemm/vllm/0.24.0";
+    tree.file(&format!("{dir}/gemm_perf.parquet"), gemm_parquet(&[(1, 0.5), (2, 0.6), (1, 0.51)]));
+    let meta = "schema_version: 1\nruntime: {framework: vllm, version: 0.24.0}\ntables:\n  gemm_perf:\n    rows: 3 # of 3\n    status: complete\n";
+    let sidecar = tree.file(&format!("{dir}/collection_meta.yaml"), meta);
+    let run = dedupe(&tree, &["--write"]);
+    assert_eq!(run.code(), 0, "{}", run.err());
+    assert!(run.out().contains("removed, 1 sidecar made true"), "{}", run.out());
+    assert_eq!(
+        std::fs::read_to_string(sidecar).unwrap(),
+        meta.replace("rows: 3 #", "rows: 2 #"),
+        "the comment stays as it was"
+    );
+    let after = tree.validate(&["--format", "json"]);
+    let about = |f: &String| f.starts_with("duplicate-key") || f.starts_with("sidecar");
+    assert!(!after.findings().iter().any(about), "{:?}", after.findings());
+    assert_eq!(after.json()["summary"]["rows"], 2);
+}
+
+#[test]
+fn copies_that_disagree_stay_unless_told() {
+    let tree = Tree::new();
+    let path = tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (1, 0.9), (2, 0.61)]));
+    let run = dedupe(&tree, &["--write"]);
+    assert_eq!(run.code(), 1, "a person must look: {}", run.out());
+    assert!(run.out().contains("1 measurement kept with all copies"), "{}", run.out());
+    assert!(run.out().contains("up to 1.80×"), "{}", run.out());
+    assert_eq!(rows(&path), ["1 0.5", "1 0.9", "2 0.61"]);
+
+    let again = dedupe(&tree, &["--write", "--disagreeing"]);
+    assert_eq!(again.code(), 2, "the record of the first run is not written over");
+    assert!(again.err().contains("is there already"), "{}", again.err());
+    assert_eq!(rows(&path).len(), 3);
+    tree.remove("dropped.jsonl");
+    assert_eq!(dedupe(&tree, &["--write", "--disagreeing"]).code(), 0);
+    assert_eq!(rows(&path), ["1 0.9", "2 0.61"]);
+    assert_eq!(dropped(&tree)[0]["disagrees"], true);
+}
+
+#[test]
+fn rows_of_two_kernels_are_no_copies() {
+    let tree = Tree::new();
+    let text = gemm(&[(1, 0.5), (1, 0.51)]);
+    let path = tree.gemm("gemm_perf.txt", text.replacen("cutlass", "cublas", 1));
+    let run = dedupe(&tree, &["--write"]);
+    assert_eq!(run.code(), 0, "{}", run.err());
+    assert!(run.out().contains("1 key of the loader's hold rows that differ in kernel_source"));
+    assert_eq!(rows(&path).len(), 2);
+    assert!(!tree.path().join("dropped.jsonl").exists());
+
+    // A person may say that the name makes no other measurement.
+    let run = dedupe(&tree, &["--write", "--ignore", "kernel_source"]);
+    assert_eq!((run.code(), rows(&path)), (0, vec!["1 0.51".to_owned()]));
+    // But not of what the loader reads.
+    let run = dedupe(&tree, &["--ignore", "m"]);
+    assert_eq!(run.code(), 1);
+    assert!(run.out().contains("its loader reads m"), "{}", run.out());
+}
+
+#[test]
+fn a_table_that_cannot_be_read_whole_is_left_alone() {
+    let tree = Tree::new();
+    let torn = gemm(&[(1, 0.5), (1, 0.51)]) + "VLLM,0.24.0\n";
+    let path = tree.gemm("gemm_perf.txt", &torn);
+    let lfs = format!("version https://git-lfs.github.com/spec/v1\noid sha256:{:064}\nsize 9\n", 7);
+    tree.gemm("moe_perf.parquet", lfs);
+    let run = dedupe(&tree, &["--write"]);
+    assert_eq!(run.code(), 1);
+    assert!(run.out().contains("1 torn row, the first in line 4"), "{}", run.out());
+    assert!(run.out().contains("a git-LFS pointer to 9 bytes"), "{}", run.out());
+    assert_eq!(std::fs::read_to_string(path).unwrap(), torn);
+}
+
+#[test]
+fn what_it_says_does_not_depend_on_the_threads() {
+    let tree = Tree::new();
+    for version in ["0.22.0", "0.24.0"] {
+        for table in ["gemm_perf", "moe_perf"] {
+            let path = format!("systems/data/h200_sxm/vllm/{version}/{table}.txt");
+            tree.file(&path, gemm(&[(1, 0.5), (2, 0.6), (1, 0.51), (2, 0.9)]));
+        }
+    }
+    let one = dedupe(&tree, &["--threads", "1"]).out();
+    assert_eq!(dedupe(&tree, &["--threads", "4"]).out(), one);
+    let some = dedupe(&tree, &["--version", "0.24.0", "--table", "gemm"]);
+    assert!(some.out().contains("in 1 of 1 table ("), "{}", some.out());
+    assert_eq!(dedupe(&tree, &["--table", "gem"]).code(), 2);
+}

@@ -1,0 +1,271 @@
+//! Every command in the README and in docs/ runs, and every workflow names what there is.
+//!
+//! A fence's info string says what a block needs: `sh` runs on a small repository of synthetic rows;
+//! `sh gpu`, `sh planner`, `sh build` and `sh traces` need what a test has not, so that their flags alone are read.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::common::{self, BINARY, SHIPPED, Tree, gemm};
+use perfdb_gate::findings::waiver::Waivers;
+use serde_json::Value;
+
+/// A fenced block.
+struct Block {
+    /// File and line of its fence.
+    at: String,
+    /// The fence's info string, word by word.
+    info: Vec<String>,
+    text: String,
+}
+
+fn blocks() -> Vec<Block> {
+    let mut found = Vec::new();
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let mut open: Option<Block> = None;
+        for (number, line) in text.lines().enumerate() {
+            match (&mut open, line.strip_prefix("```")) {
+                (None, Some(info)) => {
+                    let at = format!("{}:{}", page.display(), number + 1);
+                    let info = info.split_whitespace().map(str::to_owned).collect();
+                    open = Some(Block { at, info, text: String::new() });
+                }
+                (Some(_), Some(_)) => found.extend(open.take()),
+                (Some(block), None) => block.text += &format!("{line}\n"),
+                (None, None) => {}
+            }
+        }
+        assert!(open.is_none(), "{} ends within a block", page.display());
+    }
+    found
+}
+
+fn pages() -> Vec<PathBuf> {
+    let docs = std::fs::read_dir("docs").unwrap().map(|f| f.unwrap().path());
+    let mut pages: Vec<PathBuf> =
+        docs.filter(|p| p.extension().is_some_and(|e| e == "md")).collect();
+    pages.push("README.md".into());
+    pages.sort();
+    pages
+}
+
+impl Block {
+    fn is(&self, kind: &str) -> bool {
+        self.info.first().is_some_and(|i| i == kind)
+    }
+
+    fn page(&self) -> &str {
+        self.at.split(':').next().unwrap_or_default()
+    }
+
+    /// Its commands, a line each.
+    fn commands(&self) -> Vec<String> {
+        let joined = self.text.replace("\\\n", " ");
+        joined.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_owned).collect()
+    }
+}
+
+/// Runs a command in the shell that the pages are written for.
+fn shell(folder: &Path, path: &Path, text: &str) -> Output {
+    let rest = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new("bash");
+    command.args(["--noprofile", "--norc", "-c"]).current_dir(folder);
+    command.env("PATH", format!("{}:{rest}", path.display())).env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command.env("TABLE", "gemm").env("GITHUB_RUN_NUMBER", "7");
+    command.arg(text).output().expect("the commands of the pages run in bash: install it")
+}
+
+/// A folder in which the binary has its name.
+fn named_binary() -> tempfile::TempDir {
+    let folder = tempfile::TempDir::new().unwrap();
+    let name = folder.path().join("perfdb-gate");
+    // No copy: a file that was written just now may still be open where another test starts a process.
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(BINARY, &name).unwrap();
+    #[cfg(not(unix))]
+    std::fs::hard_link(BINARY, &name).unwrap();
+    folder
+}
+
+/// A repository of synthetic rows with a branch that changes some of them, committed and not.
+fn repository() -> Tree {
+    let tree = Tree::new();
+    let rows = |last: f64| {
+        let of = |m: u64| if m == 30 { last } else { 0.5 + 0.01 * m as f64 };
+        gemm(&(1..=30).map(|m| (m, of(m))).collect::<Vec<_>>())
+    };
+    tree.gemm("gemm_perf.txt", rows(0.8));
+    tree.file("systems/data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet", SHIPPED);
+    tree.commit();
+    tree.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    tree.git(&["checkout", "-qb", "more"]);
+    tree.gemm("gemm_perf.txt", rows(0.9));
+    tree.commit();
+    tree.gemm("gemm_perf.txt", rows(1.0));
+    tree
+}
+
+fn said(out: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr))
+}
+
+/// Reads a command's flags without doing what it says; the shell splits its words.
+fn flags_are_known(at: &str, command: &str) {
+    let (folder, binary) = (tempfile::TempDir::new().unwrap(), named_binary());
+    let out = shell(folder.path(), binary.path(), &format!("{command} --help"));
+    assert!(out.status.success(), "{at}: {command}: {}", said(&out));
+}
+
+#[test]
+fn every_command_runs() {
+    let binary = named_binary();
+    let (mut ran, mut read) = (0, 0);
+    // A page's commands build on those before them, and on no other page's.
+    let (mut tree, mut page) = (repository(), String::new());
+    for block in blocks().iter().filter(|b| b.is("sh")) {
+        if block.page() != page {
+            (tree, page) = (repository(), block.page().to_owned());
+        }
+        for command in block.commands() {
+            let program = command.split_whitespace().next().unwrap();
+            if let [_, needs] = &block.info[..] {
+                assert!(
+                    ["gpu", "planner", "build", "traces"].contains(&needs.as_str()),
+                    "{}",
+                    block.at
+                );
+                if program == "perfdb-gate" {
+                    flags_are_known(&block.at, &command);
+                    read += 1;
+                }
+                continue;
+            }
+            let out = shell(tree.path(), binary.path(), &command);
+            let code = out.status.code().unwrap_or(-1);
+            // Findings are no failure of the page; that nothing was checked would be one.
+            let fine = if program == "perfdb-gate" { code == 0 || code == 1 } else { code == 0 };
+            assert!(fine, "{}: {command}: exit {code}: {}", block.at, said(&out));
+            ran += 1;
+        }
+    }
+    assert!(ran > 20 && read > 2, "{ran} ran, of {read} the flags were read");
+}
+
+#[test]
+fn the_first_command_says_what_the_readme_says() {
+    let blocks = blocks();
+    let first = blocks.iter().find(|b| b.at.starts_with("README.md")).unwrap();
+    let lines: Vec<&str> = first.text.lines().collect();
+    assert_eq!(lines[0], "$ cargo run -- validate --system h200_sxm");
+    let run = common::run(&["validate", "--system", "h200_sxm"]);
+    let told = |text: &str| text.rsplit_once(" in ").map(|(what, _)| what.to_owned());
+    assert_eq!(told(&run.out()), told(lines[1]), "{}", run.err());
+    assert!(told(lines[1]).is_some() && lines.contains(&"$ cargo test"));
+}
+
+/// The defect, its rows and the command of each row of the README's table of what it caught.
+pub fn caught() -> Vec<(String, u64, String)> {
+    let readme = std::fs::read_to_string("README.md").unwrap();
+    let rows = readme.lines().filter(|l| l.ends_with("` |") && l.contains("| `perfdb-gate "));
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [what, _, rows, command] = cells[..] else { panic!("{line}") };
+        let rows = rows.replace(',', "").parse().unwrap_or_else(|_| panic!("{line}"));
+        (what.to_owned(), rows, command.trim_matches(['`', ' ']).to_owned())
+    };
+    rows.map(row).collect()
+}
+
+#[test]
+fn the_commands_of_what_it_caught_are_known() {
+    let caught = caught();
+    assert!(caught.len() > 5);
+    for (what, _, command) in &caught {
+        flags_are_known(what, command);
+    }
+}
+
+#[test]
+fn workflows_name_what_there_is() {
+    let action = std::fs::read_to_string("action.yml").unwrap();
+    let action: Value = serde_yaml::from_str(&action).unwrap();
+    let hooks = std::fs::read_to_string(".pre-commit-hooks.yaml").unwrap();
+    let (mut steps_seen, mut runs_seen) = (0, 0);
+    for block in blocks().iter().filter(|b| b.is("yaml")) {
+        let read: Result<Value, _> = serde_yaml::from_str(&block.text);
+        let document = read.unwrap_or_else(|e| panic!("{}: {e}", block.at));
+        if !document["waivers"].is_null() {
+            Waivers::parse(&block.at, &block.text).unwrap();
+        }
+        for hook in
+            document.pointer("/repos/0/hooks").and_then(Value::as_array).into_iter().flatten()
+        {
+            assert!(hooks.contains(&format!("- id: {}\n", hook["id"].as_str().unwrap())), "{hook}");
+        }
+        let jobs = document["jobs"].as_object().into_iter().flatten();
+        for step in jobs.flat_map(|(_, job)| job["steps"].as_array().unwrap()) {
+            if step["uses"].as_str().is_some_and(|u| u.starts_with("OWNER/perfdb-gate@")) {
+                for (name, _) in step["with"].as_object().into_iter().flatten() {
+                    assert!(!action["inputs"][name].is_null(), "{}: {name}", block.at);
+                }
+                steps_seen += 1;
+            }
+            for line in step["run"].as_str().into_iter().flat_map(str::lines) {
+                if line.starts_with("perfdb-gate") {
+                    flags_are_known(&block.at, line);
+                    runs_seen += 1;
+                }
+            }
+        }
+    }
+    assert!(steps_seen > 2 && runs_seen > 0, "{steps_seen} steps, {runs_seen} runs");
+}
+
+#[test]
+fn tables_of_the_pages_hold_every_flag_and_input() {
+    let page = |name: &str| std::fs::read_to_string(format!("docs/{name}.md")).unwrap();
+    let action: Value =
+        serde_yaml::from_str(&std::fs::read_to_string("action.yml").unwrap()).unwrap();
+    let ci = page("ci");
+    for name in action["inputs"].as_object().unwrap().keys() {
+        assert!(ci.contains(&format!("`{name}`")), "docs/ci.md lacks {name}");
+    }
+    for name in action["outputs"].as_object().unwrap().keys() {
+        assert!(ci.contains(&format!("`{name}`")), "docs/ci.md lacks {name}");
+    }
+    let whole = page("validate") + &page("sanity") + &page("remeasure");
+    for job in ["validate", "sanity", "remeasure"] {
+        let help = common::run(&[job, "--help"]).out();
+        for line in help.lines().map(str::trim).filter(|l| l.starts_with("--")) {
+            let flag = line.split([' ', '[']).next().unwrap();
+            assert!(whole.contains(flag), "no page of a job tells of {flag}");
+        }
+    }
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for (at, _) in text.match_indices("](") {
+            let target = text[at + 2..].split(')').next().unwrap();
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            if file.starts_with("https:") {
+                continue;
+            }
+            let to = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
+            assert!(to.exists(), "{}: {target}", page.display());
+            if !anchor.is_empty() {
+                let named = |line: &&str| {
+                    let word = |c: char| if c == ' ' { '-' } else { c.to_ascii_lowercase() };
+                    let title = line.trim_start_matches('#').trim();
+                    let keep = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-');
+                    line.starts_with('#') && title.chars().filter(keep).map(word).eq(anchor.chars())
+                };
+                let text = std::fs::read_to_string(&to).unwrap();
+                assert!(text.lines().any(|l| named(&l)), "{}: {target}", page.display());
+            }
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! `remeasure` without a GPU: what is drawn, judged and told, by a mock device and by commands.
+
+use std::path::PathBuf;
+
+use crate::common::{self, Run, SHIPPED, Tree, run};
+use perfdb_gate::database::selection::Selection;
+use perfdb_gate::gpu::device::{About, Answer, Device, Fault, Point, Work};
+use perfdb_gate::gpu::judge::Outcome;
+use perfdb_gate::gpu::outcome::Remeasured;
+use perfdb_gate::jobs::remeasure::{self, Options};
+use perfdb_gate::report::{self, Format};
+
+const TABLE: &str = "systems/data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet";
+
+/// The shipped table, which was measured on a real H200.
+fn tree() -> Tree {
+    let tree = Tree::new();
+    tree.file(TABLE, SHIPPED);
+    tree
+}
+
+/// Answers a factor of what is recorded, with the spread of honest reruns.
+struct Mock {
+    about: About,
+    factor: f64,
+    /// By how much it slows down with every point.
+    drift: f64,
+    measured: Vec<u64>,
+    works: Vec<Work>,
+}
+
+impl Mock {
+    fn new(factor: f64) -> Self {
+        let about = About { name: "NVIDIA H200".into(), ..About::default() };
+        Self { about, factor, drift: 0.0, measured: Vec::new(), works: Vec::new() }
+    }
+}
+
+impl Device for Mock {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn takes(&self, work: Option<&Work>) -> bool {
+        work.is_some()
+    }
+
+    fn measure(&mut self, point: &Point) -> Result<Answer, Fault> {
+        let spread = (point.row % 7) as f64 / 200.0 - 0.015;
+        let slower = 1.0 + self.drift * self.measured.len() as f64;
+        let ms = point.recorded_ms * self.factor * (1.0 + spread) * slower;
+        self.measured.push(point.row);
+        self.works.extend(point.work.clone());
+        Ok(Answer { samples_ms: vec![ms * 0.999, ms, ms * 1.001], ..Answer::default() })
+    }
+}
+
+fn options(tree: &Tree, sample: usize, seed: u64) -> Options {
+    Options { root: tree.path().to_owned(), sample, seed, ..Options::default() }
+}
+
+fn measure(options: &Options, mock: &mut Mock) -> (Remeasured, String) {
+    let report = remeasure::run(options, mock, &()).unwrap();
+    let json = report::render(&report, report.outcome(None), Format::Json).unwrap();
+    (report.remeasured.unwrap(), json)
+}
+
+#[test]
+fn honest_reruns_pass_and_a_lie_of_five_percent_fails() {
+    let tree = tree();
+    for seed in 1..=5 {
+        let (honest, _) = measure(&options(&tree, 20, seed), &mut Mock::new(1.0));
+        assert_eq!(honest.outcome(), Outcome::Pass, "seed {seed}: {:?}", honest.samples[0].verdict);
+        let (lie, _) = measure(&options(&tree, 40, seed), &mut Mock::new(1.0 / 0.95));
+        assert_eq!(lie.outcome(), Outcome::Fail, "seed {seed}: {:?}", lie.samples[0].verdict);
+    }
+}
+
+#[test]
+fn what_is_measured_again_is_recorded_as_rows() {
+    let tree = tree();
+    let table = tree.path().join("again/gemm_perf.parquet");
+    let mut options = options(&tree, 20, 1);
+    options.record = Some(table.clone());
+    measure(&options, &mut Mock::new(1.0));
+    // Another seed adds to it.
+    options.seed = 2;
+    measure(&options, &mut Mock::new(1.0));
+    let log = std::fs::read_to_string(table.with_extension("samples.jsonl")).unwrap();
+    assert_eq!(log.lines().filter(|l| l.contains("\"session\"")).count(), 2);
+    let meta = std::fs::read_to_string(table.with_file_name("collection_meta.yaml")).unwrap();
+    let rows: Vec<&str> = log.lines().filter(|l| l.contains("samples_ms")).collect();
+    let distinct: std::collections::BTreeSet<&str> =
+        rows.iter().filter_map(|l| l.split("\"samples_ms").next()).collect();
+    assert!(distinct.len() > 25, "{}", distinct.len());
+    assert!(meta.contains(&format!("rows: {}", distinct.len())), "{meta}");
+    assert!(meta.contains("status: partial") && meta.contains("last with seed 2: PASS"), "{meta}");
+    // The table that is judged has no log: it stays as it is.
+    options.record = Some(tree.path().join(TABLE));
+    let mut mock = Mock::new(1.0);
+    let refused = remeasure::run(&options, &mut mock, &()).unwrap_err();
+    assert!(refused.message.contains("no log of it") && mock.measured.is_empty(), "{refused}");
+    assert_eq!(std::fs::read(tree.path().join(TABLE)).unwrap(), SHIPPED);
+    options.record = Some(tree.path().join("again/moe_perf.parquet"));
+    let refused = remeasure::run(&options, &mut mock, &()).unwrap_err();
+    assert!(refused.message.contains("the table is gemm_perf"), "{refused}");
+}
+
+#[test]
+fn another_version_of_the_library_is_told() {
+    let tree = tree();
+    for (version, told) in
+        [("2.10.0", Some("torch 2.10.0")), ("2.11.0", None), ("2.11.0+cu130", None)]
+    {
+        let mut mock = Mock::new(1.0);
+        mock.about.versions.insert("torch".into(), version.into());
+        let (remeasured, json) = measure(&options(&tree, 20, 1), &mut mock);
+        assert_eq!(remeasured.samples[0].measured_with.as_deref(), told);
+        assert_eq!(json.contains("\"measured_with\": \"torch 2.10.0\""), told.is_some(), "{json}");
+    }
+}
+
+#[test]
+fn rows_of_other_kernels_are_drawn_only_where_there_is_nothing_else() {
+    let tree = Tree::new();
+    // The first 40 rows have a recipe for their own kernel, the others' is a stand-in.
+    let row = |i: usize| {
+        let (kernel, dtype) =
+            if i < 40 { ("linear", "bfloat16") } else { ("CutlassScaledMM", "fp8") };
+        format!("VLLM,0.24.0,NVIDIA H200,gemm,{kernel},{dtype},{},128,128,0.01\n", i + 1)
+    };
+    let rows: String = (0..100).map(row).collect();
+    tree.file("systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt", common::GEMM.to_owned() + &rows);
+    let mut options = options(&tree, 50, 1);
+    let mut mock = Mock::new(1.0);
+    let (remeasured, json) = measure(&options, &mut mock);
+    let sample = &remeasured.samples[0];
+    assert_eq!((sample.rows, sample.proxies, sample.points.len()), (40, 60, 40));
+    assert!(mock.works.iter().all(|w| w.proxy.is_none()));
+    assert!(json.contains("\"proxies\": 60"), "{json}");
+    options.filter = Some("gemm_dtype = 'fp8'".into());
+    let (remeasured, _) = measure(&options, &mut Mock::new(1.0));
+    let sample = &remeasured.samples[0];
+    assert_eq!((sample.rows, sample.proxies, sample.points.len()), (60, 0, 50));
+}
+
+/// MLA's batched products in vLLM, a synthetic row of 64 tokens for each latency in ms.
+fn short_calls(latencies: &[f64]) -> Tree {
+    let tree = Tree::new();
+    let head =
+        "framework,version,device,op_name,kernel_source,bmm_dtype,num_tokens,num_heads,latency\n";
+    let row = |(i, ms): (usize, &f64)| {
+        format!("VLLM,0.24.0,NVIDIA H200,mla_gen_pre,bmm,bfloat16,64,{},{ms}\n", i + 1)
+    };
+    let rows: String = latencies.iter().enumerate().map(row).collect();
+    tree.file("systems/data/h200_sxm/vllm/0.24.0/mla_bmm_perf.txt", head.to_owned() + &rows);
+    tree
+}
+
+#[test]
+fn short_units_of_one_call_stand_for_nothing_on_the_card_and_for_themselves_in_a_command() {
+    let tree = short_calls(&[0.004, 0.019, 0.021, 0.5]);
+    let mut mock = Mock::new(1.0);
+    let (remeasured, _) = measure(&options(&tree, 10, 1), &mut mock);
+    assert_eq!((remeasured.samples[0].rows, remeasured.samples[0].proxies), (2, 2));
+    assert!(mock.works.iter().all(|w| w.proxy.is_none()));
+    let recorded: Vec<f64> =
+        remeasured.samples[0].points.iter().map(|p| p.point.recorded_ms).collect();
+    assert!(recorded.iter().all(|ms| *ms > 0.02) && recorded.len() == 2, "{recorded:?}");
+    // Where there are no others they are drawn, and say why.
+    let mut mock = Mock::new(1.0);
+    measure(&options(&short_calls(&[0.004, 0.019]), 10, 1), &mut mock);
+    assert!(
+        mock.works.iter().all(|w| w.proxy.as_ref().is_some_and(|why| why.contains("launches")))
+    );
+    assert!(!mock.works.is_empty());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_command_is_asked_for_all_rows_and_its_word_counts() {
+    let tree = short_calls(&[0.004, 0.019, 0.021, 0.5]);
+    let run = process(&tree, "\"samples_ms\": [0.01]", &["--format", "json"]);
+    let table = &run.json()["remeasure"]["tables"][0];
+    assert_eq!((&table["proxies"], &table["points"]), (&0.into(), &4.into()));
+    assert_eq!(table["judged"], 4);
+    // A word against all of them: nothing is judged, and every figure is still one.
+    let answer = "\"samples_ms\": [0.01], \"proxy\": \"another kernel\"";
+    let run = process(&tree, answer, &["--format", "json"]);
+    let table = &run.json()["remeasure"]["tables"][0];
+    assert_eq!((run.code(), &table["judged"], &table["bias"]), (3, &0.into(), &().into()));
+    assert!(table["allowed"].as_f64().is_some_and(|v| v > 0.0), "{table}");
+    assert_eq!(table["honest_within_2_percent"].to_string(), "0.0");
+}
+
+#[test]
+fn a_product_of_no_rows_is_not_measured() {
+    let tree = Tree::new();
+    let rows: String = (0..20)
+        .map(|m| format!("VLLM,0.24.0,NVIDIA H200,gemm,x,bfloat16,{m},128,128,0.01\n"))
+        .collect();
+    tree.file("systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt", common::GEMM.to_owned() + &rows);
+    let (remeasured, _) = measure(&options(&tree, 100, 1), &mut Mock::new(1.0));
+    assert_eq!((remeasured.samples[0].rows, remeasured.samples[0].without_recipe), (19, 1));
+}
+
+#[test]
+fn a_chart_shows_every_point_and_rings_those_beyond() {
+    let mut mock = Mock::new(1.5);
+    let (remeasured, _) = measure(&options(&tree(), 20, 1), &mut mock);
+    let figures = remeasure::figures(&remeasured);
+    assert_eq!(figures.len(), 1);
+    let line = &figures[0].panels[0].lines[0];
+    assert_eq!((line.series.as_str(), line.points.len()), ("judged", 20));
+    assert!(line.points.iter().all(|p| p.marked && (1.4..1.6).contains(&p.y)));
+    assert!(figures[0].subtitle.starts_with("FAIL"), "{}", figures[0].subtitle);
+    let drawn = perfdb_gate::report::chart::svg(&figures[0]).unwrap();
+    assert_eq!(drawn.matches("<title>").count(), 20);
+}
+
+#[test]
+fn a_machine_that_slows_down_does_not_blame_the_table() {
+    let mut mock = Mock::new(1.0);
+    mock.drift = 0.005;
+    let (remeasured, _) = measure(&options(&tree(), 20, 1), &mut mock);
+    let verdict = &remeasured.samples[0].verdict;
+    assert_eq!(verdict.outcome, Outcome::Inconclusive);
+    assert!(verdict.reasons[0].contains("drifted"), "{:?}", verdict.reasons);
+    let mut busy = Mock::new(2.0);
+    busy.about.busy = Some("the card is busy".into());
+    assert_eq!(measure(&options(&tree(), 20, 1), &mut busy).0.outcome(), Outcome::Inconclusive);
+}
+
+#[test]
+fn a_draw_depends_on_the_seed_and_controls_come_first_between_and_last() {
+    let tree = tree();
+    let rows = |seed: u64| {
+        let mut mock = Mock::new(1.0);
+        let (_, json) = measure(&options(&tree, 20, seed), &mut mock);
+        (mock.measured, json)
+    };
+    let (once, again, other) = (rows(1), rows(1), rows(2));
+    assert_eq!(once.0, again.0);
+    assert_ne!(once.0, other.0);
+    // Once uncounted, to wake the card.
+    let (wakes, first, last) = (&once.0[..5], &once.0[5..10], &once.0[35..]);
+    assert_eq!((wakes, first, &once.0[20..25], once.0.len()), (last, last, last, 40));
+}
+
+#[test]
+fn the_recipe_is_that_of_the_rows() {
+    let (tree, mut mock) = (tree(), Mock::new(1.0));
+    let mut options = options(&tree, 3, 1);
+    options.filter = Some("m = 1 AND gemm_dtype = 'bfloat16'".into());
+    let (remeasured, _) = measure(&options, &mut mock);
+    let work = &mock.works[0];
+    assert_eq!((work.copies, work.warmups, work.runs), (6, 3, 6));
+    let point = &remeasured.samples[0].points[0].point;
+    assert!(point.key.contains(&("m".to_owned(), 1.into())), "{:?}", point.key);
+    assert_eq!(work.size("m"), 1);
+}
+
+#[test]
+fn points_that_do_not_fit_are_replaced_and_counted() {
+    let mut mock = Mock::new(1.0);
+    mock.about.memory_bytes = Some(500_000_000);
+    let (remeasured, json) = measure(&options(&tree(), 40, 1), &mut mock);
+    let sample = &remeasured.samples[0];
+    assert!(sample.replaced > 0);
+    assert!(sample.points.iter().all(|p| p.point.work.as_ref().unwrap().bytes() <= 500_000_000));
+    assert!(json.contains(&format!("\"replaced\": {}", sample.replaced)));
+}
+
+#[test]
+fn another_gpu_is_not_compared() {
+    let mut mock = Mock::new(1.0);
+    mock.about.name = "NVIDIA L4".into();
+    let error = remeasure::run(&options(&tree(), 5, 1), &mut mock, &()).unwrap_err();
+    assert!(error.message.contains("NVIDIA L4") && error.message.contains("h200_sxm"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_selected_is_told() {
+    let tree = tree();
+    let fails = |filter: &str| {
+        let mut options = options(&tree, 5, 1);
+        options.filter = Some(filter.into());
+        remeasure::run(&options, &mut Mock::new(1.0), &()).unwrap_err().to_string()
+    };
+    assert!(fails("dtype = 'fp8'").contains("no column matches 'dtype'"));
+    assert!(fails("m +").starts_with("--where"), "{}", fails("m +"));
+    assert!(fails("m = 7777").contains("no row"), "{}", fails("m = 7777"));
+    let mut options = options(&tree, 5, 1);
+    options.selection = Selection { tables: vec!["moe".into()], ..Selection::default() };
+    let error = remeasure::run(&options, &mut Mock::new(1.0), &()).unwrap_err();
+    assert!(error.message.contains("no table matches"), "{error}");
+}
+
+/// A runner in the shell that answers a factor of 1 for the points that it is told.
+fn command(tree: &Tree, answer: &str) -> String {
+    let script = format!(
+        "#!/bin/sh\nread hello\necho '{{\"device\": \"NVIDIA H200\"}}'\nid=0\n\
+         while read -r line; do\n  echo '{{\"id\": '$id', {answer}}}'\n  id=$((id + 1))\ndone\n"
+    );
+    format!("sh {}", tree.file("runner.sh", script).display())
+}
+
+fn process(tree: &Tree, answer: &str, more: &[&str]) -> Run {
+    let (root, command) = (tree.path().display().to_string(), command(tree, answer));
+    let mut args = vec!["remeasure", "--root", &root, "--device", "process"];
+    args.extend(["--command", &command]);
+    args.extend(more);
+    run(&args)
+}
+
+#[test]
+#[cfg(unix)]
+fn a_command_measures_and_the_report_says_so_in_every_format() {
+    let tree = tree();
+    let answer = "\"samples_ms\": [0.5, 0.5, 0.5], \"power_w\": 300";
+    let json = process(&tree, answer, &["--format", "json", "--sample", "10", "--seed", "3"]);
+    let document = json.json();
+    assert_eq!((json.code(), document["verdict"].as_str()), (1, Some("FAIL")), "{}", json.err());
+    assert_eq!(document["schema"], "perfdb-gate/v1");
+    let measurements = document["measurements"].as_array().unwrap();
+    assert_eq!(measurements.len(), 10);
+    let first = &measurements[0];
+    assert_eq!((first["path"].as_str(), first["measured_ms"].as_f64()), (Some(TABLE), Some(0.5)));
+    assert_eq!(first["samples_ms"].as_array().unwrap().len(), 3);
+    assert_eq!(first["power_w"], 300.0);
+    assert!(first["key"]["gemm_dtype"] == "bfloat16" && first["key"].get("latency").is_none());
+    let human = process(&tree, answer, &["--sample", "10", "--seed", "3"]);
+    assert_eq!(human.code(), 1);
+    for part in ["seed 3", "FAIL", "bias", "within 2 %", "fails 9 times of 10"] {
+        assert!(human.out().contains(part), "{part} in {}", human.out());
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn every_format_tells_a_table_that_does_not_hold() {
+    let tree = tree();
+    for format in ["sarif", "github", "junit", "markdown"] {
+        let run = process(&tree, "\"samples_ms\": [0.5]", &["--format", format]);
+        assert_eq!(run.code(), 1, "{format}: {}", run.err());
+        assert!(run.out().contains("gemm_perf") && run.out().contains("FAIL"), "{}", run.out());
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn proxies_are_shown_and_never_failed_on() {
+    let run = process(&tree(), "\"samples_ms\": [9], \"proxy\": \"another kernel\"", &[]);
+    assert_eq!(run.code(), 3, "{}", run.out());
+    assert!(run.out().contains("proxy: another kernel"), "{}", run.out());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_command_that_breaks_is_an_error_without_a_report() {
+    let output = tempfile::TempDir::new().unwrap();
+    let file: PathBuf = output.path().join("report.json");
+    let run = process(&tree(), "\"samples_ms\": [0]", &["--output", &file.display().to_string()]);
+    assert_eq!((run.code(), run.err().lines().count()), (2, 2), "{}", run.err());
+    assert!(!file.exists());
+    let failed = common::run(&["remeasure", "--device", "process", "--command", "exit 4"]);
+    assert_eq!(failed.code(), 2);
+    assert!(failed.err().contains("exit 4"), "{}", failed.err());
+}
+
+#[test]
+fn without_a_gpu_it_says_what_it_looked_for() {
+    let tree = tree();
+    let mut command = common::command();
+    command.args(["remeasure", "--sample", "20", "--root"]).arg(tree.path());
+    // CUDA hides the GPUs of a machine that has some.
+    let run = Run(command.env("CUDA_VISIBLE_DEVICES", "").output().unwrap());
+    assert_eq!((run.code(), run.out().as_str()), (2, ""));
+    assert!(run.err().contains("no GPU to measure on"), "{}", run.err());
+    assert_eq!(run.err().lines().count(), 2, "{}", run.err());
+}
+
+#[test]
+fn the_runner_is_part_of_the_binary() {
+    let run = run(&["remeasure", "--print-runner"]);
+    assert_eq!(run.code(), 0);
+    assert!(run.out().contains("torch.nn.functional.linear"));
+}

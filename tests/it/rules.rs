@@ -1,0 +1,258 @@
+//! Every rule's own bad and good example, and guards over the rule files.
+
+use crate::common;
+use std::collections::BTreeSet;
+
+use perfdb_gate::base::error::Result;
+use perfdb_gate::checks::rule::{Example, Rules};
+use perfdb_gate::database::selection::Selection;
+use perfdb_gate::findings::{Finding, Severity};
+use perfdb_gate::jobs::explain;
+use perfdb_gate::jobs::validate::{Options, run};
+use perfdb_gate::specs::Library;
+use perfdb_gate::traces;
+
+fn shipped() -> Rules {
+    Rules::read(&Library::embedded()).unwrap()
+}
+
+/// The tree of an example; systems that it does not give come from the embedded facts.
+fn grown(example: &Example) -> common::Tree {
+    let tree = common::Tree::new();
+    for name in ["h100_sxm", "h200_sxm"] {
+        let path = format!("systems/{name}.yaml");
+        let facts = std::fs::read_to_string(&path).expect("the shipped systems");
+        tree.file(&path, facts.replace("../data/", "data/"));
+    }
+    for (path, text) in &example.files {
+        tree.file(path, text);
+    }
+    tree
+}
+
+/// Judges an example.
+fn judge(example: &Example, traces: bool) -> Result<Vec<Finding>> {
+    let tree = grown(example);
+    let root = tree.path().to_owned();
+    if traces {
+        return Ok(traces::run(&traces::Options { root, ..traces::Options::default() })?.findings);
+    }
+    Ok(run(&Options { root, ..Options::default() }, &())?.findings)
+}
+
+#[test]
+fn every_rule_fires_on_its_bad_example_and_only_there() {
+    let rules = shipped();
+    for rule in rules.all() {
+        let traces = rule.check.judges_traces();
+        let bad = judge(&rule.bad, traces).unwrap();
+        let own: Vec<&Finding> = bad.iter().filter(|f| f.rule == rule.id).collect();
+        assert_eq!(own.len(), 1, "{} on its bad example: {bad:#?}", rule.id);
+        assert_eq!(own[0].severity, rule.severity, "{}", rule.id);
+        if let Some(rows) = rule.bad.rows {
+            assert_eq!(own[0].rows, rows, "{}: {own:#?}", rule.id);
+        }
+        let others: Vec<&Finding> =
+            bad.iter().filter(|f| f.rule != rule.id && f.severity == Severity::Error).collect();
+        assert!(others.is_empty(), "{} shares its example with {others:#?}", rule.id);
+
+        let good = judge(&rule.good, traces).unwrap();
+        let wrong: Vec<&Finding> =
+            good.iter().filter(|f| f.rule == rule.id || f.severity == Severity::Error).collect();
+        assert!(wrong.is_empty(), "{} on its good example: {wrong:#?}", rule.id);
+    }
+}
+
+/// One system a job, in any scheduler: together they find what one run finds.
+#[test]
+fn runs_on_one_system_each_find_what_one_run_finds() {
+    let rules = shipped();
+    let told = |findings: &[Finding]| {
+        // A run over a part cannot tell what a waiver is for.
+        let of_data = findings.iter().filter(|f| !f.rule.starts_with("waiver-"));
+        let mut told: Vec<String> = of_data
+            .map(|f| format!("{} {} {} {}", f.rule, f.severity.name(), f.path, f.message))
+            .collect();
+        told.sort();
+        told
+    };
+    let mut several = 0;
+    for rule in rules.all() {
+        let tree = grown(&rule.bad);
+        // The other system has what this one has, so that each is compared with the other.
+        for (path, text) in &rule.bad.files {
+            let other = path.replace("/h200_sxm/", "/h100_sxm/");
+            if other != *path && !rule.bad.files.contains_key(&other) {
+                tree.file(&other, text);
+            }
+        }
+        let options = Options { root: tree.path().to_owned(), ..Options::default() };
+        let whole = run(&options, &()).unwrap().findings;
+        let places: BTreeSet<_> =
+            whole.iter().filter_map(|f| f.place.as_ref().map(|p| p.system.clone())).collect();
+        several += usize::from(places.len() > 1);
+        let mut parts = Vec::new();
+        for system in ["h100_sxm", "h200_sxm", "*[!m]"] {
+            let selection = Selection { systems: vec![system.to_owned()], ..Selection::default() };
+            let options = Options { selection, ..options.clone() };
+            // A tree may hold no other system.
+            parts.extend(run(&options, &()).map(|r| r.findings).unwrap_or_default());
+        }
+        assert_eq!(told(&parts), told(&whole), "{}", rule.id);
+    }
+    assert!(several > 0, "no example concerns two systems");
+}
+
+#[test]
+fn rule_ids_are_the_contract() {
+    let rules = shipped();
+    let ids: Vec<&str> = rules.ids().collect();
+    insta::assert_snapshot!(ids.join("\n"), @r"
+    below-speed-of-light
+    copied-table
+    coverage-hole
+    device-mismatch
+    duplicate-key
+    framework-mismatch
+    header-mismatch
+    key-out-of-range
+    latency-drop
+    latency-not-finite
+    latency-not-positive
+    latency-spike
+    legacy-marker
+    lfs-pointer
+    power-limit-mismatch
+    power-out-of-range
+    reuse-forbidden
+    reuse-invalid
+    row-count-parity
+    sibling-deviation
+    sidecar-contradiction
+    sidecar-invalid
+    sidecar-missing
+    support-matrix
+    synthetic-rows
+    system-invalid
+    system-suspicious
+    table-empty
+    table-misplaced
+    table-unreadable
+    torn-row
+    trace-card-contradiction
+    trace-card-implausible
+    trace-card-invalid
+    trace-config-contradiction
+    trace-config-invalid
+    trace-file-missing
+    trace-metric-contradiction
+    trace-metric-implausible
+    trace-metric-invalid
+    trace-unreadable
+    unit-shift
+    version-mismatch
+    waiver-expired
+    waiver-unused
+    workflow-incomplete
+    ");
+}
+
+#[test]
+fn every_rule_says_all_there_is_to_say() {
+    let rules = shipped();
+    for rule in rules.all() {
+        for (name, text) in [("what", &rule.what), ("why", &rule.why), ("instead", &rule.instead)] {
+            assert!(
+                text.trim().len() > 20 && text.trim().ends_with('.'),
+                "{}.{name}: {text}",
+                rule.id
+            );
+        }
+        assert!(rule.summary.len() < 80 && !rule.summary.ends_with('.'), "{}", rule.id);
+        let story = explain::story(rule);
+        assert!(story.contains(rule.id.as_str()) && story.contains("An example that it finds"));
+    }
+}
+
+/// `UPDATE_DOCS=1 cargo test --test it rules::` rewrites the table instead.
+#[test]
+fn the_readme_lists_the_rules() {
+    let rules = shipped();
+    let readme = std::fs::read_to_string("README.md").unwrap();
+    let (start, end) = ("<!-- rules -->\n", "<!-- /rules -->");
+    let from = readme.find(start).expect("the marker") + start.len();
+    let to = readme.find(end).expect("the end marker");
+    let table = explain::markdown(&rules);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write("README.md", format!("{}{table}{}", &readme[..from], &readme[to..]))
+            .unwrap();
+    } else {
+        assert_eq!(&readme[from..to], table, "run UPDATE_DOCS=1 cargo test --test it rules::");
+    }
+}
+
+#[test]
+fn a_made_up_table_and_system_need_no_rust() {
+    let tree = common::Tree::new();
+    tree.file("systems/zx1.yaml", common::H200.replace("../data/h200_sxm", "data/zx1"));
+    let header = "framework,version,device,op_name,kernel_source,side,latency\n";
+    let row = "VLLM,0.24.0,ZX One,warp,warp_v1,";
+    let table = format!("{header}{row}1,0.5\n{row}1,0.6\n{row}2,0\n");
+    tree.file("systems/data/zx1/warp/vllm/0.24.0/warp_perf.txt", table);
+    let meta = "schema_version: 1\nruntime: {framework: vllm, version: 0.24.0}\ntables:\n  warp_perf: {status: complete}\n";
+    tree.file("systems/data/zx1/warp/vllm/0.24.0/collection_meta.yaml", meta);
+
+    // Without a spec it is judged by one inferred from its columns.
+    let inferred = tree.validate(&["--format", "json", "--system", "zx1"]);
+    let info = inferred.finding("header-mismatch");
+    assert_eq!(info["severity"], "info");
+    assert!(info["message"].as_str().unwrap().contains("op_name, kernel_source, side"), "{info}");
+    assert_eq!(inferred.finding("duplicate-key")["rows"], 1);
+    assert_eq!(inferred.finding("latency-not-positive")["rows"], 1);
+
+    // With a spec in the repository's own rules, by that.
+    tree.file(
+        ".perfdb-gate/rules/tables/warp.yaml",
+        "family: warp\ntables:\n  warp_perf:\n    about: Synthetic.\n    columns: {side: int, latency: ms}\n    key: [side]\n    serves: last\n    zero: {latency: side = 2}\n",
+    );
+    tree.file(
+        ".perfdb-gate/rules/systems/zx1.yaml",
+        "data_dir: data/zx1\ngeneration: zx\ndevices: [ZX Two]\n",
+    );
+    // The root's own YAML gives no device names, so those of the facts hold.
+    let bare: String = common::H200
+        .lines()
+        .filter(|l| !l.contains("NVIDIA H200\"") && !l.starts_with("devices"))
+        .map(|l| format!("{l}\n"))
+        .collect();
+    tree.file("systems/zx1.yaml", bare.replace("../data/h200_sxm", "data/zx1"));
+    let known = tree.validate(&["--format", "json", "--system", "zx1"]);
+    assert!(
+        !known.findings().iter().any(|f| f.starts_with("header-mismatch")),
+        "{:?}",
+        known.findings()
+    );
+    assert!(!known.findings().iter().any(|f| f.starts_with("latency-not-positive")));
+    assert_eq!(known.finding("duplicate-key")["evidence"]["serves"], "last");
+    assert_eq!(known.finding("device-mismatch")["rows"], 3);
+}
+
+#[test]
+fn a_broken_rule_file_is_named_with_its_line() {
+    let tree = common::Tree::new();
+    tree.gemm("gemm_perf.txt", common::gemm(&[(1, 0.5)]));
+    let file = tree.file("my/duplicate-key.yaml", "id: duplicate-key\nseverity: fatal\n");
+    let run = tree.validate(&["--rules", &tree.path().join("my").display().to_string()]);
+    assert_eq!(run.code(), 2);
+    assert!(
+        run.err().contains(&file.display().to_string()) && run.err().contains("line 2"),
+        "{}",
+        run.err()
+    );
+
+    let bad = "family: x\ntables:\n  x_perf:\n    about: a\n    columns: {m: int, latency: ms}\n    key: [n]\n    serves: first\n";
+    std::fs::remove_file(file).unwrap();
+    tree.file("my/tables/x.yaml", bad);
+    let run = tree.validate(&["--rules", &tree.path().join("my").display().to_string()]);
+    assert!(run.err().contains("reads n, which is no column"), "{}", run.err());
+}
