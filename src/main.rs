@@ -175,7 +175,7 @@ fn finish_validate(
     if let Some(n) = gate.draw {
         report.draw(n as usize, gate.seed);
     }
-    outputs.report(&report, &[], outcome, &output, terminal)?;
+    outputs.report(&report.view(outcome), &[], &output, terminal)?;
     outputs.write()?;
     Ok(outcome.verdict.code())
 }
@@ -210,16 +210,17 @@ fn run_sanity(args: Sanity, terminal: TerminalArgs) -> Result<u8> {
         eprintln!("perfdb-gate: the smoke command failed: {}", clean(&smoke.ended));
         outcome.verdict = Verdict::Failed;
     }
+    let view = report.view(outcome);
     let folder = args.output_dir.as_deref();
     let mut outputs = Outputs::default();
     if let Some(path) = &args.output_md_file {
         let extras = comment::Extras { figures: &figures, folder, smoke: smoke.as_ref() };
-        outputs.add(path, comment::render(&report, outcome, extras)?);
+        outputs.add(path, comment::render(&view, extras)?);
     }
     if let Some(folder) = folder {
         outputs.charts(folder, &drawings);
     }
-    outputs.report(&report, &drawings, outcome, &args.output, terminal)?;
+    outputs.report(&view, &drawings, &args.output, terminal)?;
     outputs.write()?;
     Ok(outcome.verdict.code())
 }
@@ -280,7 +281,7 @@ fn run_remeasure(args: Remeasure, terminal: TerminalArgs) -> Result<u8> {
     if let Some(folder) = &args.output_dir {
         outputs.charts(folder, &drawings);
     }
-    outputs.report(&report, &drawings, outcome, &args.output, terminal)?;
+    outputs.report(&report.view(outcome), &drawings, &args.output, terminal)?;
     outputs.write()?;
     Ok(outcome.verdict.code())
 }

@@ -2,6 +2,7 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
+use crate::base::reason::Reason;
 use crate::base::words::names;
 
 /// Longer than any pattern; globset takes one apart by recursion, and a stack ends.
@@ -20,8 +21,10 @@ pub enum Of {
 }
 
 /// Compiles a pattern. The error is one line.
-pub fn matcher(pattern: &str, of: Of) -> Result<GlobMatcher, String> {
-    let bad = |why: String| format!("'{}' is no pattern: {why}", names(std::iter::once(pattern)));
+pub fn matcher(pattern: &str, of: Of) -> Result<GlobMatcher, Reason> {
+    let bad = |why: String| {
+        Reason::from(format!("'{}' is no pattern: {why}", names(std::iter::once(pattern))))
+    };
     if pattern.len() > LONGEST {
         return Err(bad(format!("it is longer than {LONGEST} bytes")));
     }
@@ -49,7 +52,7 @@ mod tests {
         let nested = |n: usize| "{".repeat(n) + "a" + &"}".repeat(n);
         assert!(matcher(&nested(8), Of::Names).unwrap().is_match("a"));
         for pattern in [nested(9), nested(100_000), "a".repeat(1001), "[".into(), "{".repeat(8)] {
-            let why = matcher(&pattern, Of::Paths).unwrap_err();
+            let why = matcher(&pattern, Of::Paths).unwrap_err().to_string();
             assert!(why.len() < 300 && why.lines().count() == 1, "{why}");
         }
     }

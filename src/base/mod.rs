@@ -10,6 +10,7 @@ pub(crate) mod glob;
 pub mod panics;
 pub mod progress;
 pub(crate) mod random;
+pub mod reason;
 pub(crate) mod stats;
 pub(crate) mod threads;
 pub(crate) mod words;

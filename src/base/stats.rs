@@ -13,6 +13,16 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
+/// The middle of the values, of an even number the upper one; NaN of none. It is one of the values and
+/// takes time in proportion to their number. It changes their order.
+pub fn upper_median(values: &mut [f64]) -> f64 {
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
 /// An interval for a median, with the confidence it has.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
@@ -74,6 +84,13 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     below + (above - below) * at.fract()
 }
 
+/// The least of sorted values that a share of them does not exceed (nearest rank: Hyndman and Fan's
+/// definition 1); `None` of none. It is one of the values.
+pub fn nearest_rank(sorted: &[f64], share: f64) -> Option<f64> {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied()
+}
+
 /// The width of the middle half: the third quartile less the first; NaN of no values.
 pub fn middle_half(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
@@ -128,6 +145,18 @@ mod tests {
         assert_eq!(quantile(&[1.0, 2.0], 0.5), 1.5);
         assert_eq!(quantile(&[3.0], 0.95), 3.0);
         assert_eq!(quantile(&[0.0, 10.0], 0.05), 0.5);
+    }
+
+    #[test]
+    fn nearest_ranks_and_upper_medians_are_values() {
+        let ten: Vec<f64> = (1..=10).map(f64::from).collect();
+        assert_eq!(nearest_rank(&ten, 0.95), Some(10.0));
+        assert_eq!(nearest_rank(&ten, 0.5), Some(5.0));
+        assert_eq!(nearest_rank(&ten, 0.0), Some(1.0));
+        assert_eq!(nearest_rank(&[], 0.5), None);
+        assert_eq!(upper_median(&mut [4.0, 1.0, 3.0, 2.0]), 3.0);
+        assert_eq!(upper_median(&mut [2.0, 9.0, 1.0]), 2.0);
+        assert!(upper_median(&mut []).is_nan());
     }
 
     #[test]

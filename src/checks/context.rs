@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use super::compare::levels::{Levels, levels};
+use crate::base::reason::Reason;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
@@ -48,9 +49,9 @@ pub struct DirContext<'a> {
     /// What is known of tables.
     pub specs: &'a Specs,
     /// Its `collection_meta.yaml`, parsed, or why it cannot be.
-    pub meta: Option<&'a Result<Meta, String>>,
+    pub meta: Option<&'a Result<Meta, Reason>>,
     /// Its `reuse.yaml`, parsed, or why it cannot be.
-    pub reuse: Option<&'a Result<Reuse, String>>,
+    pub reuse: Option<&'a Result<Reuse, Reason>>,
 }
 
 /// A system under judgement.
@@ -72,7 +73,7 @@ pub struct CrossContext<'a> {
     /// The tables by backend, system and version.
     pub shelf: &'a Shelf<'a>,
     /// Parsed `collection_meta.yaml` by directory.
-    pub meta: &'a BTreeMap<String, Result<Meta, String>>,
+    pub meta: &'a BTreeMap<String, Result<Meta, Reason>>,
     /// The support matrices of the systems.
     pub support: &'a Matrices,
     /// What backends take from each other; none where nothing says.

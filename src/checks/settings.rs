@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::base::dates::today;
 use crate::base::error::{Error, Result};
+use crate::base::reason::Reason;
 use crate::checks::rule::{Rule, Rules};
 use crate::database::source::Source;
 use crate::findings::Sink;
@@ -48,13 +49,10 @@ impl Settings {
         let mut library = Library::embedded();
         for entry in source.settings()? {
             let shown = format!(".perfdb-gate/{}", entry.path);
-            let bad = |why: String| {
+            let bad = |why: Reason| {
                 Error::new(format!("{shown}: {why}"), "CONTRIBUTING.md says how it is written")
             };
-            let text = || {
-                let bytes = source.read(&entry).map_err(bad)?;
-                String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8 text".into()))
-            };
+            let text = || source.text(&entry).map_err(|e| bad(e.into()));
             match entry.path.as_str() {
                 "waivers.yaml" => {
                     settings.waivers = Waivers::parse(&shown, &text()?).map_err(bad)?
@@ -79,10 +77,10 @@ impl Settings {
         settings.rules = Rules::read(&library)?;
         settings.specs = Specs::read(library)?;
         if let Some(path) = baseline {
-            let bad = |why: String| {
+            let bad = |why: Reason| {
                 Error::new(format!("{}: {why}", path.display()), "--write-baseline writes one")
             };
-            let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+            let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string().into()))?;
             settings.baseline = Some(Baseline::parse(&text).map_err(bad)?);
         }
         Ok(settings)

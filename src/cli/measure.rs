@@ -32,7 +32,7 @@ pub struct Remeasure {
     /// Measure the power of points whose rows have one, a second each.
     #[arg(long, help_heading = "How to measure")]
     pub power: bool,
-    /// Write charts of measured over recorded to a folder, as SVG and PNG.
+    /// Write charts of measured over recorded to a folder, as SVG.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
     /// Keep what is measured as rows of a table, DIR/TABLE.parquet, with a log and a sidecar beside it.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::files::write_all;
 use perfdb_gate::report::chart::Drawing;
-use perfdb_gate::report::{self, Format, Outcome, Report};
+use perfdb_gate::report::{self, Format, ReportView};
 
 use crate::cli::output::{FormatName, OutputArgs};
 use crate::cli::{ColorName, TerminalArgs};
@@ -30,37 +30,32 @@ impl Outputs {
         }
     }
 
-    /// Charts for a folder, each as SVG and as PNG.
+    /// Charts for a folder, as SVG.
     pub fn charts(&mut self, folder: &Path, charts: &[Drawing]) {
         self.folders.push(folder.to_owned());
         for chart in charts {
-            let at = |ending: &str| folder.join(format!("{}.{ending}", chart.name));
-            self.files.push((at("svg"), chart.svg.clone().into_bytes()));
-            self.files.push((at("png"), chart.png.clone()));
+            let path = folder.join(format!("{}.svg", chart.name));
+            self.files.push((path, chart.svg.clone().into_bytes()));
         }
     }
 
     /// The report in its format, and its page where one is asked for.
     pub fn report(
         &mut self,
-        report: &Report,
+        view: &ReportView<'_>,
         drawings: &[Drawing],
-        outcome: Outcome,
         args: &OutputArgs,
         terminal: TerminalArgs,
     ) -> Result<()> {
         if let Some(path) = &args.html {
-            self.add(path, report::page(report, outcome, drawings)?);
+            self.add(path, report::page(view, drawings)?);
         }
         for (format, path) in &args.report {
             let format = format_of(*format, true, terminal);
-            self.add(path, report::render(report, outcome, format)?);
+            self.add(path, report::render(view, format)?);
         }
         let format = format_of(args.format, args.output.is_some(), terminal);
-        self.add(
-            args.output.as_deref().unwrap_or(Path::new("-")),
-            report::render(report, outcome, format)?,
-        );
+        self.add(args.output.as_deref().unwrap_or(Path::new("-")), report::render(view, format)?);
         Ok(())
     }
 

@@ -29,7 +29,7 @@ pub struct Sanity {
     /// Write a comment for the pull request, in Markdown, of at most 65,536 characters.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output_md_file: Option<PathBuf>,
-    /// Write charts of what changed most to a folder, as SVG and PNG.
+    /// Write charts of what changed most to a folder, as SVG.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
     /// Charts to draw, at most.

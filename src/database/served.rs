@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use pep440_rs::Version;
 
+use crate::base::reason::Reason;
 use crate::database::catalog::{Catalog, Place, TableFile};
 use crate::database::sidecar::Reuse;
 use crate::specs::{Specs, TableSpec};
@@ -78,7 +79,7 @@ impl<'a> Editions<'a> {
 
 impl<'a> Shelf<'a> {
     /// Sorts the tables of a catalog; `reuse` is what its version directories declare, by path.
-    pub fn new(catalog: &'a Catalog, reuse: &'a BTreeMap<String, Result<Reuse, String>>) -> Self {
+    pub fn new(catalog: &'a Catalog, reuse: &'a BTreeMap<String, Result<Reuse, Reason>>) -> Self {
         let mut shelf = Self::default();
         for (path, dir) in &catalog.dirs {
             let Some(Ok(declared)) = reuse.get(path) else { continue };

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::base::reason::Reason;
+
 /// `collection_meta.yaml` of a version directory. Fields that are not known are ignored.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Meta {
@@ -66,16 +68,16 @@ impl TableMeta {
 const EMPTY_DIGEST: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 impl Meta {
-    /// Parses and checks what the types cannot. The error is one line.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// Parses and checks what the types cannot.
+    pub fn parse(text: &str) -> Result<Self, Reason> {
         let meta: Self = crate::base::yaml::parse(text)?;
         if meta.schema_version != 1 {
-            return Err(format!("schema_version is {}, not 1", meta.schema_version));
+            return Err(format!("schema_version is {}, not 1", meta.schema_version).into());
         }
         if let Some(p) = &meta.provenance
             && !["legacy", "collected", "local"].contains(&p.as_str())
         {
-            return Err(format!("provenance is '{p}': legacy, collected or local"));
+            return Err(format!("provenance is '{p}': legacy, collected or local").into());
         }
         if meta.runtime.framework.is_empty() || meta.runtime.version.is_empty() {
             return Err("runtime names no framework or no version".into());
@@ -85,10 +87,13 @@ impl Meta {
                 return Err(format!(
                     "tables.{table}.status is '{}': complete or partial",
                     entry.status
-                ));
+                )
+                .into());
             }
             if entry.case_plan_hash.as_ref().is_some_and(|h| h.contains(EMPTY_DIGEST)) {
-                return Err(format!("tables.{table}.case_plan_hash is the digest of nothing"));
+                return Err(
+                    format!("tables.{table}.case_plan_hash is the digest of nothing").into()
+                );
             }
         }
         Ok(meta)
@@ -118,11 +123,11 @@ pub struct Donor {
 }
 
 impl Reuse {
-    /// Parses and checks that nothing is left empty. The error is one line.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// Parses and checks that nothing is left empty.
+    pub fn parse(text: &str) -> Result<Self, Reason> {
         let reuse: Self = crate::base::yaml::parse(text)?;
         if reuse.schema_version != 1 {
-            return Err(format!("schema_version is {}, not 1", reuse.schema_version));
+            return Err(format!("schema_version is {}, not 1", reuse.schema_version).into());
         }
         for (i, donor) in reuse.reuse.iter().enumerate() {
             let fields = [
@@ -132,7 +137,7 @@ impl Reuse {
                 ("approved_by", &donor.approved_by),
             ];
             if let Some((name, _)) = fields.iter().find(|(_, value)| value.trim().is_empty()) {
-                return Err(format!("reuse[{i}].{name} is empty"));
+                return Err(format!("reuse[{i}].{name} is empty").into());
             }
         }
         Ok(reuse)
@@ -153,8 +158,8 @@ mod tests {
     fn what_is_missing_or_empty_is_named() {
         let no_status =
             "schema_version: 1\nruntime: {framework: a, version: b}\ntables:\n  t: {}\n";
-        assert!(Meta::parse(no_status).unwrap_err().contains("status"));
+        assert!(Meta::parse(no_status).unwrap_err().to_string().contains("status"));
         let empty = "schema_version: 1\nreuse:\n- {table: t, from_version: '1', reason: '', approved_by: me}\n";
-        assert_eq!(Reuse::parse(empty).unwrap_err(), "reuse[0].reason is empty");
+        assert_eq!(Reuse::parse(empty).unwrap_err().to_string(), "reuse[0].reason is empty");
     }
 }

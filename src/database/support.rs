@@ -10,12 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
+use crate::base::reason::Reason;
 use crate::base::words::names;
 use crate::database::catalog::Catalog;
 use crate::database::source::{Entry, Source};
 
 /// Matrices by system, each with its file, or why it cannot be read.
-pub type Matrices = BTreeMap<String, (Entry, Result<Matrix, String>)>;
+pub type Matrices = BTreeMap<String, (Entry, Result<Matrix, Reason>)>;
 
 /// What a support matrix says of its system.
 #[derive(Debug, Default)]
@@ -62,8 +63,8 @@ struct Line {
 }
 
 impl Matrix {
-    /// Parses a matrix; the error is one line.
-    pub fn parse(system: &str, text: &[u8]) -> Result<Self, String> {
+    /// Parses a matrix.
+    pub fn parse(system: &str, text: &[u8]) -> Result<Self, Reason> {
         let mut claims = Vec::new();
         let mut reader = csv::Reader::from_reader(text);
         for line in reader.deserialize() {
@@ -71,7 +72,7 @@ impl Matrix {
             if line.system != system {
                 let other = names(std::iter::once(line.system.as_str()));
                 let other = other.escape_debug();
-                return Err(format!("a line is of the system '{other}', not {system}"));
+                return Err(format!("a line is of the system '{other}', not {system}").into());
             }
             let silicon = match line.source.as_deref() {
                 Some(source) => source == "silicon",
@@ -85,10 +86,7 @@ impl Matrix {
                 silicon: line.status == "PASS" && silicon,
             });
         }
-        match claims.is_empty() {
-            true => Err("it has no lines".into()),
-            false => Ok(Self { claims }),
-        }
+        if claims.is_empty() { Err("it has no lines".into()) } else { Ok(Self { claims }) }
     }
 }
 
@@ -109,8 +107,8 @@ struct Group {
 }
 
 impl Sharing {
-    /// Parses a manifest; the error is one line.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// Parses a manifest.
+    pub fn parse(text: &str) -> Result<Self, Reason> {
         let manifest: Manifest = crate::base::yaml::parse(text)?;
         let mut sharing = Self::default();
         // Of the third tier nothing is read: it documents what must stay absent.
@@ -131,10 +129,11 @@ impl Sharing {
 /// Reads the support matrices of a database, and its manifest where that can be read.
 pub fn read(source: &dyn Source, catalog: &Catalog) -> (Matrices, Option<Sharing>) {
     let matrix = |(system, entry): (&String, &Entry)| {
-        let matrix = source.read(entry).and_then(|text| Matrix::parse(system, &text));
+        let matrix = source.read(entry).map_err(Reason::from);
+        let matrix = matrix.and_then(|text| Matrix::parse(system, &text));
         (system.clone(), (entry.clone(), matrix))
     };
-    let text = |entry: &Entry| String::from_utf8(source.read(entry).ok()?).ok();
+    let text = |entry: &Entry| source.text(entry).ok();
     let manifest = catalog.manifest.as_ref().and_then(text);
     let sharing = manifest.and_then(|text| Sharing::parse(&text).ok());
     (catalog.support.iter().map(matrix).collect(), sharing)
@@ -165,7 +164,7 @@ mod tests {
 
     #[test]
     fn what_is_no_matrix_is_said() {
-        let of = |text: &str| Matrix::parse("s", text.as_bytes()).unwrap_err();
+        let of = |text: &str| Matrix::parse("s", text.as_bytes()).unwrap_err().to_string();
         assert!(of("a,b\n1,2\n").contains("missing field"));
         assert!(of(&format!("{HEAD}\na,b,s,vllm\n")).contains("line: 2"));
         assert_eq!(of(HEAD), "it has no lines");

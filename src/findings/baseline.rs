@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::reason::Reason;
 use crate::findings::{Finding, Severity};
 
 /// Findings by fingerprint.
@@ -51,11 +52,11 @@ impl Baseline {
         baseline
     }
 
-    /// Parses a file. The error is one line.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// Parses a file.
+    pub fn parse(text: &str) -> Result<Self, Reason> {
         let file: File = serde_json::from_str(text).map_err(|e| e.to_string())?;
         if file.schema != SCHEMA {
-            return Err(format!("its schema is {}, not {SCHEMA}", file.schema));
+            return Err(format!("its schema is {}, not {SCHEMA}", file.schema).into());
         }
         Ok(Self { known: file.findings.into_iter().map(|k| (k.fingerprint.clone(), k)).collect() })
     }

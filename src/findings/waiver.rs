@@ -21,6 +21,7 @@ use serde_json::Value as Json;
 
 use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
 use crate::base::glob::{Of, matcher};
+use crate::base::reason::Reason;
 use crate::findings::Finding;
 
 /// A signed exception.
@@ -65,11 +66,11 @@ pub(crate) fn schema(generator: schemars::SchemaGenerator) -> schemars::Schema {
 }
 
 impl Waivers {
-    /// Parses a file of waivers. The error is one line.
-    pub fn parse(path: &str, text: &str) -> Result<Self, String> {
+    /// Parses a file of waivers.
+    pub fn parse(path: &str, text: &str) -> Result<Self, Reason> {
         let file: File = crate::base::yaml::parse(text)?;
         let check = |(i, waiver): (usize, Waiver)| {
-            let bad = |what: String| format!("waivers[{i}]: {what}");
+            let bad = |what: String| Reason::from(format!("waivers[{i}]: {what}"));
             let signed = [
                 ("reason", &waiver.reason),
                 ("evidence", &waiver.evidence),
@@ -78,7 +79,7 @@ impl Waivers {
             if let Some((name, _)) = signed.iter().find(|(_, value)| value.trim().is_empty()) {
                 return Err(bad(format!("{name} is empty")));
             }
-            let glob = matcher(&waiver.path, Of::Paths).map_err(bad)?;
+            let glob = matcher(&waiver.path, Of::Paths).map_err(|e| bad(e.into()))?;
             let until =
                 waiver.until.parse().map_err(|_| bad(format!("'{}' is no date", waiver.until)))?;
             Ok((waiver, glob, until))
@@ -207,10 +208,14 @@ mod tests {
     #[test]
     fn an_unsigned_waiver_is_refused() {
         let unsigned = FILE.replace("approved_by: me", "approved_by: ''");
-        assert_eq!(Waivers::parse("w", &unsigned).unwrap_err(), "waivers[0]: approved_by is empty");
+        assert_eq!(
+            Waivers::parse("w", &unsigned).unwrap_err().to_string(),
+            "waivers[0]: approved_by is empty"
+        );
         assert!(
             Waivers::parse("w", &FILE.replace("2030-01-31", "soon"))
                 .unwrap_err()
+                .to_string()
                 .contains("no date")
         );
     }

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
+use crate::base::stats::{nearest_rank, upper_median};
 use crate::base::threads;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source;
@@ -64,9 +65,9 @@ pub fn run(root: &Path, reference: Option<&str>) -> Result<Noise> {
 impl Noise {
     /// Learns from the repeats of tables; none of them empty.
     pub fn learn(tables: Vec<Repeats>) -> Self {
-        let mut tails: Vec<f64> = tables.iter().map(|t| quantile(&t.spreads(), 0.95)).collect();
-        tails.sort_by(f64::total_cmp);
-        let usual = tails.get(tails.len() / 2).copied().unwrap_or_default();
+        let mut tails: Vec<f64> =
+            tables.iter().map(|t| nearest_rank(&t.spreads(), 0.95).unwrap_or_default()).collect();
+        let usual = upper_median(&mut tails);
         let mut noise = Self::default();
         let (mut counted, mut groups) = (Vec::new(), BTreeMap::<_, Vec<Repeats>>::new());
         for table in tables {
@@ -154,8 +155,8 @@ impl Repeats {
         let spreads = self.spreads();
         let mut signed: Vec<f64> = self.pairs.iter().map(|(a, b)| (b / a).ln()).collect();
         signed.sort_by(f64::total_cmp);
-        let (gap, typical, tail) =
-            (quantile(&signed, 0.5), quantile(&spreads, 0.5), quantile(&spreads, 0.95));
+        let at = |sorted: &[f64], share| nearest_rank(sorted, share).unwrap_or_default();
+        let (gap, typical, tail) = (at(&signed, 0.5), at(&spreads, 0.5), at(&spreads, 0.95));
         if gap.abs() > typical / 2.0 {
             let by = (gap.exp() - 1.0) * 100.0;
             return Some(format!("the second run differs by {by:+.1} % throughout"));
@@ -196,15 +197,10 @@ fn band(repeats: &[Repeats], start: f64, end: Option<f64>) -> Band {
         tables += usize::from(spreads.len() > before);
     }
     spreads.sort_by(f64::total_cmp);
-    let at = |share| (quantile(&spreads, share).exp() * 1e3).round() / 1e3;
+    let log = |share| nearest_rank(&spreads, share).unwrap_or_default();
+    let at = |share| (log(share).exp() * 1e3).round() / 1e3;
     let (p50, p95, p99) = (at(0.5), at(0.95), at(0.99));
     Band { below_ms: end, pairs: spreads.len(), tables, p50, p95, p99 }
-}
-
-/// The value below which a share of sorted values lies (nearest rank); 0 where there are none.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let rank = (share * sorted.len() as f64).ceil() as usize;
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
 
 #[cfg(test)]

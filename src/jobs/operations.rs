@@ -10,6 +10,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::base::error::{Error, Result};
+use crate::base::reason::Reason;
 use crate::base::words::plural;
 use crate::checks::settings::Settings;
 use crate::database::catalog::Catalog;
@@ -47,8 +48,8 @@ struct Family {
 }
 
 impl Operations {
-    /// Parses a catalog; the error is one line.
-    pub fn parse(text: &[u8]) -> Result<Self, String> {
+    /// Parses a catalog.
+    pub fn parse(text: &[u8]) -> Result<Self, Reason> {
         let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8 text")?;
         crate::base::yaml::parse(text)
     }
@@ -125,11 +126,14 @@ fn find(source: &dyn Source) -> Result<Option<(String, Operations)>> {
     let Some(entry) = source.files()?.into_iter().find(|e| is_it(&e.path)) else {
         return Ok(None);
     };
-    let bad = |why: String| {
+    let bad = |why: Reason| {
         Error::new(format!("{}: {why}", entry.path), "it lists families, and the op_files of each")
     };
-    let operations =
-        source.read(&entry).and_then(|bytes| Operations::parse(&bytes)).map_err(bad)?;
+    let operations = source
+        .read(&entry)
+        .map_err(Reason::from)
+        .and_then(|bytes| Operations::parse(&bytes))
+        .map_err(bad)?;
     Ok(Some((entry.path, operations)))
 }
 

@@ -2,22 +2,23 @@
 
 use std::fmt::Write;
 
-use super::{Report, headline, worst_first};
-use crate::base::escape::clean;
+use super::view::ReportView;
+use super::view::finding::FindingView;
 use crate::base::words::plural;
-use crate::findings::{Finding, Severity};
+use crate::findings::Severity;
 
 /// Annotations of a kind that the site shows of a step; it drops the rest without a word.
 const SHOWN: usize = 10;
 
-pub(super) fn render(report: &Report) -> String {
-    let findings = worst_first(report);
+pub(super) fn render(view: &ReportView<'_>) -> String {
+    let findings = view.worst_first();
     let mut out = String::new();
     let mut left_out = Vec::new();
     for severity in [Severity::Error, Severity::Warning] {
-        let found: Vec<&&Finding> = findings.iter().filter(|f| f.severity == severity).collect();
+        let found: Vec<&&FindingView<'_>> =
+            findings.iter().filter(|f| f.raw.severity == severity).collect();
         for finding in found.iter().take(SHOWN) {
-            let line = finding.line().map_or(String::new(), |line| format!(",line={line}"));
+            let line = finding.raw.line().map_or(String::new(), |line| format!(",line={line}"));
             let _ = writeln!(
                 out,
                 "::{} file={}{line},title={}::{}",
@@ -31,7 +32,7 @@ pub(super) fn render(report: &Report) -> String {
             left_out.push(plural(found.len() - SHOWN, &format!("more {}", severity.name())));
         }
     }
-    let infos = findings.iter().filter(|f| f.severity == Severity::Info).count();
+    let infos = findings.iter().filter(|f| f.raw.severity == Severity::Info).count();
     if infos > 0 {
         left_out.push(plural(infos, "info"));
     }
@@ -40,13 +41,13 @@ pub(super) fn render(report: &Report) -> String {
     } else {
         format!("; not shown as annotations: {}", left_out.join(", "))
     };
-    let _ = writeln!(out, "::notice title=perfdb-gate::{}{}", data(&headline(report)), rest);
+    let _ = writeln!(out, "::notice title=perfdb-gate::{}{}", data(&view.head.headline), rest);
     out
 }
 
-/// A command's message, escaped as the runner undoes it; `clean` leaves no line break.
+/// A command's message, encoded as the runner decodes it; an escaped text has no line break.
 fn data(text: &str) -> String {
-    clean(text).replace('%', "%25")
+    text.replace('%', "%25")
 }
 
 /// A command's property, likewise.
@@ -57,10 +58,12 @@ fn property(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{data, property};
+    use crate::base::escape::clean;
 
     #[test]
     fn no_command_starts_within_another() {
-        assert_eq!(data("5 %\r\n::error::x"), "5 %25\\u{d}\\u{a}::error::x");
-        assert_eq!(property("a,b::c\n%0A"), "a%2Cb%3A%3Ac\\u{a}%250A");
+        let escaped = clean("5 %\r\n::error::x");
+        assert_eq!(data(&escaped), "5 %25\\u{d}\\u{a}::error::x");
+        assert_eq!(property(&clean("a,b::c\n%0A")), "a%2Cb%3A%3Ac\\u{a}%250A");
     }
 }

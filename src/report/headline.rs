@@ -56,7 +56,7 @@ fn rows(n: u64) -> String {
 }
 
 /// What was there before a pull request, in a line; none where there is nothing.
-pub(crate) fn old_debt(report: &Report) -> Option<String> {
+pub(super) fn old_debt(report: &Report) -> Option<String> {
     let mut rules: BTreeMap<&str, usize> = BTreeMap::new();
     report.findings.iter().filter(|f| report.diff.is_some() && f.is_old()).for_each(|f| {
         *rules.entry(&f.rule).or_default() += 1;

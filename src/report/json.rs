@@ -1,4 +1,5 @@
-//! The JSON of the contract, `perfdb-gate/v1`: types of its own, so that the code can change.
+//! The JSON of the contract, `perfdb-gate/v1`: types of its own, so that the code can change. Its texts
+//! are raw, since a program reads them; characters that act on a terminal stand as JSON escapes.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Report, measured};
+use super::measured::json as measured;
+use super::view::ReportView;
 use crate::base::escape::inert_json;
 use crate::database::diff::{FileDiff, TableDiff};
 use crate::findings::{Finding, Severity};
@@ -105,7 +107,8 @@ pub(crate) fn schema(generator: SchemaGenerator) -> Schema {
     generator.into_root_schema_for::<Document<'_>>()
 }
 
-pub(super) fn render(report: &Report) -> String {
+pub(super) fn render(view: &ReportView<'_>) -> String {
+    let report = view.raw;
     let document = Document {
         schema: "perfdb-gate/v1",
         tool: Tool { name: "perfdb-gate", version: env!("CARGO_PKG_VERSION") },

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::human::{line_of, short};
-use super::{Outcome, Report, Verdict, headline};
-use crate::base::escape::clean;
+use super::view::ReportView;
+use super::view::finding::FindingView;
+use super::{Outcome, Verdict};
 use crate::base::words::plural;
-use crate::findings::Finding;
 
 /// Cases of a suite, or of all of them.
 #[derive(Default, Clone, Copy)]
@@ -18,18 +17,19 @@ struct Tally {
     skipped: usize,
 }
 
-pub(super) fn render(report: &Report, outcome: Outcome) -> String {
+pub(super) fn render(view: &ReportView<'_>) -> String {
+    let outcome = view.outcome;
     // A rule without findings is a case that passed.
-    let mut rules: BTreeMap<&str, Vec<&Finding>> =
-        report.rules.iter().map(|rule| (rule.id.as_str(), Vec::new())).collect();
-    for finding in &report.findings {
+    let mut rules: BTreeMap<&str, Vec<&FindingView<'_>>> =
+        view.rules.iter().map(|rule| (rule.id.as_str(), Vec::new())).collect();
+    for finding in &view.findings {
         rules.entry(&finding.rule).or_default().push(finding);
     }
     let mut all = Tally::default();
     let mut suites = String::new();
     if outcome.verdict == Verdict::Inconclusive {
         // Nothing checked is never green.
-        let error = format!("<error message=\"{}\"/>", xml(&headline(report)));
+        let error = format!("<error message=\"{}\"/>", xml(&view.head.headline));
         let case = case("perfdb-gate", "something was checked", &error);
         suite(&mut suites, &mut all, "perfdb-gate", &[case], |tally| tally.errors = 1);
     }
@@ -39,18 +39,16 @@ pub(super) fn render(report: &Report, outcome: Outcome) -> String {
             suite(&mut suites, &mut all, rule, &[case], |_| {});
             continue;
         }
-        let failed = |f: &&&Finding| outcome.fails(f);
-        let skipped = |f: &&&Finding| !f.counts();
         let cases: Vec<String> =
             findings.iter().map(|f| case(rule, &name(f), &body(f, outcome))).collect();
         suite(&mut suites, &mut all, rule, &cases, |tally| {
-            tally.failures = findings.iter().filter(failed).count();
-            tally.skipped = findings.iter().filter(skipped).count();
+            tally.failures = findings.iter().filter(|f| outcome.fails(f.raw)).count();
+            tally.skipped = findings.iter().filter(|f| !f.raw.counts()).count();
         });
     }
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"perfdb-gate {}\" {}>\n{suites}</testsuites>\n",
-        report.command,
+        view.head.command,
         all.attributes()
     )
 }
@@ -92,44 +90,44 @@ fn case(rule: &str, name: &str, body: &str) -> String {
 }
 
 /// What tells a finding from the others of its rule.
-fn name(finding: &Finding) -> String {
+fn name(finding: &FindingView<'_>) -> String {
     let mut name = finding.path.clone();
-    for (column, value) in &finding.slice {
-        let _ = write!(name, " {column}={}", short(value));
+    if !finding.slice_line.is_empty() {
+        let _ = write!(name, " {}", finding.slice_line);
     }
-    if finding.new == Some(false) {
+    if finding.raw.new == Some(false) {
         name += " (known)";
     }
     name
 }
 
-fn body(finding: &Finding, outcome: Outcome) -> String {
+fn body(finding: &FindingView<'_>, outcome: Outcome) -> String {
     let message = xml(&finding.message);
     if let Some(by) = &finding.waived_by {
         return format!("<skipped message=\"waived by {}: {message}\"/>", xml(by));
     }
-    if finding.new == Some(false) {
+    if finding.raw.new == Some(false) {
         return format!("<skipped message=\"known: {message}\"/>");
     }
-    let severity = finding.severity.name();
+    let severity = finding.severity;
     let mut lines = vec![format!("{severity}: {}", finding.message)];
-    if finding.rows > 0 {
-        lines.push(format!("{} concerned", plural(finding.rows as usize, "row")));
+    if finding.count > 0 {
+        lines.push(format!("{} concerned", plural(finding.count as usize, "row")));
     }
-    lines.extend(finding.examples.iter().map(line_of));
+    lines.extend(finding.examples.lines.iter().cloned());
     let text = lines.iter().map(|line| xml(line)).collect::<Vec<_>>().join("\n");
-    if outcome.fails(finding) {
+    if outcome.fails(finding.raw) {
         format!("<failure type=\"{severity}\" message=\"{message}\">{text}</failure>")
     } else {
         format!("<system-out>{text}</system-out>")
     }
 }
 
-/// Text for a document or an attribute. XML has no way to write most control characters, and two
-/// code points more.
+/// An escaped text for a document or an attribute. XML has no way to write two code points that are
+/// not escaped yet.
 fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in clean(text).chars() {
+    for c in text.chars() {
         match c {
             '&' => out += "&amp;",
             '<' => out += "&lt;",
@@ -146,11 +144,12 @@ fn xml(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::xml;
+    use crate::base::escape::clean;
 
     #[test]
     fn text_is_inert() {
         assert_eq!(
-            xml("]]><a b='\"'>&\0\u{ffff}"),
+            xml(&clean("]]><a b='\"'>&\0\u{ffff}")),
             "]]&gt;&lt;a b=&apos;&quot;&apos;&gt;&amp;\\u{0}\\u{ffff}"
         );
     }

@@ -11,11 +11,13 @@ mod junit;
 mod markdown;
 mod measured;
 mod sarif;
+mod style;
 pub mod template;
 mod triage;
+mod view;
 
-pub(crate) use headline::old_debt;
 pub(crate) use json::schema;
+pub use view::ReportView;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -26,15 +28,12 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
-use crate::base::escape::clean;
 use crate::checks::rule::Rule;
 use crate::database::diff::Diff;
-use crate::findings::{Counts, Example, Finding, Severity};
+use crate::findings::{Counts, Finding, Severity};
 use crate::gpu::judge;
 use crate::gpu::outcome::Remeasured;
 use crate::report::chart::Drawing;
-
-use headline::headline;
 
 /// The outcome of a run.
 #[derive(Debug)]
@@ -134,17 +133,9 @@ impl Report {
         Outcome { verdict, ..outcome }
     }
 
-    /// Says that rules are not those of this program, where they are not.
-    pub(crate) fn changed_rules(&self) -> Option<String> {
-        let rules = || format!("Rules changed by {}.", self.overlays.join(", "));
-        (!self.overlays.is_empty()).then(rules)
-    }
-
-    /// What a reader should know of how the report was made.
-    fn notes(&self) -> Vec<String> {
-        let rules = self.changed_rules();
-        let old = old_debt(self).map(|old| format!("Old debt: {old}."));
-        self.drawn.iter().cloned().chain(rules).chain(old).collect()
+    /// The report as every format reads it.
+    pub fn view(&self, outcome: Outcome) -> ReportView<'_> {
+        ReportView::new(self, outcome)
     }
 
     /// Leaves `n` findings of each rule and severity, chosen by `seed`: a sample to open and judge
@@ -175,11 +166,6 @@ impl Report {
     }
 }
 
-/// An example on one line: row, key, values.
-pub fn line_of(example: &Example) -> String {
-    clean(&human::line_of(example))
-}
-
 /// How a report is rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -202,15 +188,15 @@ pub enum Format {
 /// # Errors
 ///
 /// When a template fails, which is a fault of this program.
-pub fn render(report: &Report, outcome: Outcome, format: Format) -> Result<String> {
+pub fn render(view: &ReportView<'_>, format: Format) -> Result<String> {
     Ok(match format {
-        Format::Human { brief: true, .. } => clean(&headline(report)) + "\n",
-        Format::Human { colour, .. } => human::render(report, colour),
-        Format::Json => json::render(report),
-        Format::Sarif => sarif::render(report, outcome),
-        Format::Github => github::render(report),
-        Format::Junit => junit::render(report, outcome),
-        Format::Markdown => markdown::render(report, outcome)?,
+        Format::Human { brief: true, .. } => format!("{}\n", view.head.headline),
+        Format::Human { colour, .. } => human::render(view, colour),
+        Format::Json => json::render(view),
+        Format::Sarif => sarif::render(view),
+        Format::Github => github::render(view),
+        Format::Junit => junit::render(view),
+        Format::Markdown => markdown::render(view)?,
     })
 }
 
@@ -219,25 +205,18 @@ pub fn render(report: &Report, outcome: Outcome, format: Format) -> Result<Strin
 /// # Errors
 ///
 /// When its template fails, which is a fault of this program.
-pub fn page(report: &Report, outcome: Outcome, charts: &[Drawing]) -> Result<String> {
-    html::render(report, outcome.verdict, charts)
+pub fn page(view: &ReportView<'_>, charts: &[Drawing]) -> Result<String> {
+    html::render(view, charts)
 }
 
 /// A path without what the paths of all tables have in common.
-pub(crate) fn below_data(path: &str) -> &str {
+fn below_data(path: &str) -> &str {
     path.rsplit_once("systems/data/").map_or(path, |(_, below)| below)
 }
 
 /// What is read first is least: what is worst, then what concerns most rows.
 fn urgency(finding: &Finding) -> impl Ord {
     (finding.severity, Reverse(finding.rows), &finding.path, &finding.rule)
-}
-
-/// The findings that count, those first that should be read first.
-pub(crate) fn worst_first(report: &Report) -> Vec<&Finding> {
-    let mut findings: Vec<&Finding> = report.findings.iter().filter(|f| f.counts()).collect();
-    findings.sort_by_key(|f| urgency(f));
-    findings
 }
 
 /// Writes to standard output; a reader that left early is no failure.

@@ -6,18 +6,16 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::human::{line_of, short};
-use super::{Outcome, Report, Verdict, headline};
-use crate::base::escape::clean;
-use crate::checks::rule::Rule;
-use crate::findings::{Finding, Severity};
+use super::Verdict;
+use super::view::finding::FindingView;
+use super::view::{ReportView, RuleView};
+use crate::findings::Severity;
 
-pub(super) fn render(report: &Report, outcome: Outcome) -> String {
-    let rules: Vec<&Rule> = report.rules.iter().map(AsRef::as_ref).collect();
+pub(super) fn render(view: &ReportView<'_>) -> String {
     let index: BTreeMap<&str, usize> =
-        rules.iter().enumerate().map(|(i, rule)| (rule.id.as_str(), i)).collect();
+        view.rules.iter().enumerate().map(|(i, rule)| (rule.id.as_str(), i)).collect();
     let results: Vec<Value> =
-        report.findings.iter().map(|f| result(f, index.get(f.rule.as_str()))).collect();
+        view.findings.iter().map(|f| result(f, index.get(f.rule.as_str()))).collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -26,11 +24,11 @@ pub(super) fn render(report: &Report, outcome: Outcome) -> String {
                 "name": "perfdb-gate",
                 "version": env!("CARGO_PKG_VERSION"),
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
-                "rules": rules.into_iter().map(descriptor).collect::<Vec<_>>(),
+                "rules": view.rules.iter().map(descriptor).collect::<Vec<_>>(),
             }},
-            "automationDetails": {"id": format!("perfdb-gate/{}/", report.command)},
+            "automationDetails": {"id": format!("perfdb-gate/{}/", view.head.command)},
             "columnKind": "utf16CodeUnits",
-            "invocations": [invocation(report, outcome)],
+            "invocations": [invocation(view)],
             "results": results,
         }],
     });
@@ -41,23 +39,22 @@ pub(super) fn render(report: &Report, outcome: Outcome) -> String {
 }
 
 /// How the run ended; one that checked nothing must not pass for one that found nothing.
-fn invocation(report: &Report, outcome: Outcome) -> Value {
-    let checked = outcome.verdict != Verdict::Inconclusive;
-    let mut invocation =
-        json!({"executionSuccessful": checked, "exitCode": outcome.verdict.code()});
+fn invocation(view: &ReportView<'_>) -> Value {
+    let verdict = view.outcome.verdict;
+    let checked = verdict != Verdict::Inconclusive;
+    let mut invocation = json!({"executionSuccessful": checked, "exitCode": verdict.code()});
     if !checked {
         invocation["toolExecutionNotifications"] =
-            json!([{"level": "error", "message": {"text": headline(report)}}]);
+            json!([{"level": "error", "message": {"text": view.head.headline}}]);
     }
     invocation
 }
 
-fn descriptor(rule: &Rule) -> Value {
-    let text = |text: &str| clean(&text.split_whitespace().collect::<Vec<_>>().join(" "));
-    let (what, why, instead) = (text(&rule.what), text(&rule.why), text(&rule.instead));
+fn descriptor(rule: &RuleView) -> Value {
+    let RuleView { what, why, instead, .. } = rule;
     json!({
-        "id": clean(&rule.id),
-        "shortDescription": {"text": text(&rule.summary)},
+        "id": rule.id,
+        "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": what},
         "help": {
             "text": format!("{what}\n\nWhy that matters: {why}\n\nWhat to do instead: {instead}"),
@@ -77,17 +74,14 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-fn result(finding: &Finding, rule: Option<&usize>) -> Value {
-    let named = |pairs: &BTreeMap<String, Value>| -> Map<String, Value> {
-        pairs.iter().map(|(name, value)| (clean(name), clean(&short(value)).into())).collect()
-    };
-    let fingerprint = finding.fingerprint();
+fn result(finding: &FindingView<'_>, rule: Option<&usize>) -> Value {
+    let fingerprint = &finding.fingerprint;
     let mut result = json!({
-        "ruleId": clean(&finding.rule),
-        "level": level(finding.severity),
+        "ruleId": finding.rule,
+        "level": level(finding.raw.severity),
         "message": {"text": message(&finding.message)},
         "locations": [{"physicalLocation": {
-            "artifactLocation": {"uri": uri(&finding.path), "uriBaseId": "%SRCROOT%"},
+            "artifactLocation": {"uri": uri(&finding.raw.path), "uriBaseId": "%SRCROOT%"},
             // Code scanning requires a line.
             "region": {"startLine": 1},
         }}],
@@ -97,40 +91,44 @@ fn result(finding: &Finding, rule: Option<&usize>) -> Value {
             "primaryLocationLineHash": fingerprint,
         },
         "properties": {
-            "rows": finding.rows,
+            "rows": finding.count,
             "slice": named(&finding.slice),
             "evidence": named(&finding.evidence),
-            "examples": finding.examples.iter().map(|e| clean(&line_of(e))).collect::<Vec<_>>(),
+            "examples": finding.examples.lines,
         },
     });
     if let Some(rule) = rule {
         result["ruleIndex"] = json!(rule);
     }
-    if let Some(line) = finding.line() {
+    if let Some(line) = finding.raw.line() {
         result["locations"][0]["physicalLocation"]["region"] = json!({"startLine": line});
     }
-    if let Some(place) = &finding.place {
-        let parts = [&place.system, &place.backend, &place.version];
-        let mut name: Vec<String> = parts.into_iter().map(|part| clean(part)).collect();
-        name.extend(finding.table.as_deref().map(clean));
+    if finding.raw.place.is_some() {
+        let mut name = vec![finding.system.as_str(), &finding.backend, &finding.version];
+        name.extend(finding.raw.table.as_ref().map(|_| finding.table.as_str()));
         result["locations"][0]["logicalLocations"] =
             json!([{"fullyQualifiedName": name.join("/"), "kind": "resource"}]);
     }
-    if let Some(new) = finding.new {
+    if let Some(new) = finding.raw.new {
         result["baselineState"] = json!(if new { "new" } else { "unchanged" });
     }
     // An empty list says that the finding is not suppressed, though some are.
     let waiver = finding.waived_by.as_deref();
     result["suppressions"] = waiver
         .iter()
-        .map(|by| json!({"kind": "external", "status": "accepted", "justification": clean(by)}))
+        .map(|by| json!({"kind": "external", "status": "accepted", "justification": by}))
         .collect();
     result
 }
 
+/// Names and their values as an object.
+fn named(pairs: &[(String, String)]) -> Map<String, Value> {
+    pairs.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect()
+}
+
 /// Plain text in which no viewer finds a link.
 fn message(text: &str) -> String {
-    clean(text).replace("](", "] (")
+    text.replace("](", "] (")
 }
 
 /// A path as a relative reference: forward slashes stay, whatever else could mean more is encoded.
@@ -161,6 +159,6 @@ mod tests {
 
     #[test]
     fn a_message_holds_no_link() {
-        assert_eq!(message("[a](https://b)\n"), "[a] (https://b)\\u{a}");
+        assert_eq!(message("[a](https://b)"), "[a] (https://b)");
     }
 }

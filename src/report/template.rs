@@ -24,11 +24,21 @@ pub(crate) fn fill(
         env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
         env.add_filter("code", |text: String| code(&text));
         env.add_filter("inert", |text: String| inert(&text));
+        env.add_filter("cut", |text: String| cut(&text));
         env.add_filter("fenced", |text: String| clean(&text).replace('`', "'"));
         env.add_template(name, template)?;
         env.get_template(name)?.render(Value::from(Serde(view)))
     };
     filled().map_err(|e| Error::new(format!("cannot fill {name}: {e}"), "please report it"))
+}
+
+/// A sentence that may list much, cut to what is read.
+fn cut(text: &str) -> String {
+    const LENGTH: usize = 400;
+    match text.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{} …", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// Text from data as code, in which a site looks for no markup, mentions or links.

@@ -3,61 +3,77 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use super::Report;
+use crate::base::escape::clean;
+use crate::base::words::count;
 use crate::findings::{Finding, Severity};
 
-/// Findings that are read at a glance; of more, the causes are told first.
+/// Findings that are read at a glance; of more, the causes are listed first.
 const GLANCE: usize = 10;
 
-/// Findings of one rule on one backend.
-#[derive(Debug, PartialEq)]
-pub(super) struct Cause<'a> {
-    pub severity: Severity,
-    pub rule: &'a str,
+/// Findings of one rule on one backend. Its texts are escaped.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Cause {
+    #[serde(skip)]
+    pub level: Severity,
+    pub severity: &'static str,
+    pub rule: String,
     /// Empty where the findings concern no backend: a system's YAML, a stray file.
-    pub backend: &'a str,
-    pub versions: BTreeSet<&'a str>,
-    pub systems: BTreeSet<&'a str>,
+    pub backend: String,
+    pub versions: Vec<String>,
+    pub systems: Vec<String>,
     /// Files concerned.
     pub files: usize,
     /// Rows concerned: how much of what is served misleads.
-    pub rows: u64,
-    /// The finding with most rows.
-    pub worst: &'a Finding,
+    pub count: u64,
+    /// The same in words.
+    pub rows: String,
+    /// Path of the finding with most rows.
+    pub worst: String,
 }
 
 /// The causes behind a report's findings; none where these can be read at a glance.
-pub(super) fn at_a_glance(report: &Report) -> Vec<Cause<'_>> {
-    let counted = || report.findings.iter().filter(|f| f.counts());
-    if counted().count() > GLANCE { causes(counted()) } else { Vec::new() }
+pub(super) fn at_a_glance(report: &Report) -> Vec<Cause> {
+    let counted: Vec<&Finding> = report.findings.iter().filter(|f| f.counts()).collect();
+    if counted.len() > GLANCE { causes(counted) } else { Vec::new() }
 }
 
 /// The causes behind findings, errors before warnings, those that mislead most rows first. Infos
 /// have none.
-fn causes<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<Cause<'a>> {
+fn causes<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Cause> {
     let mut groups: BTreeMap<(Severity, &str, &str), Vec<&Finding>> = BTreeMap::new();
-    for finding in findings.filter(|f| f.severity != Severity::Info) {
+    for finding in findings.into_iter().filter(|f| f.severity != Severity::Info) {
         let backend = finding.place.as_ref().map_or("", |p| p.backend.as_str());
         groups.entry((finding.severity, &finding.rule, backend)).or_default().push(finding);
     }
-    let cause = |((severity, rule, backend), findings): (_, Vec<&'a Finding>)| {
-        let places = || findings.iter().filter_map(|f| f.place.as_ref());
-        // Of findings alike the first by path, so that reports do not depend on chance.
-        let worst = findings.iter().min_by_key(|f| (Reverse(f.rows), &f.path))?;
-        Some(Cause {
-            severity,
-            rule,
-            backend,
-            versions: places().map(|p| p.version.as_str()).collect(),
-            systems: places().map(|p| p.system.as_str()).collect(),
-            files: findings.iter().map(|f| &f.path).collect::<BTreeSet<_>>().len(),
-            rows: findings.iter().map(|f| f.rows).sum(),
-            worst,
-        })
-    };
-    let mut causes: Vec<Cause<'_>> = groups.into_iter().filter_map(cause).collect();
-    causes.sort_by_key(|c| (c.severity, Reverse(c.rows), c.rule, c.backend));
+    let mut causes: Vec<Cause> = groups.values().filter_map(|group| cause(group)).collect();
+    // A stable sort: causes of as many rows stay in the order of rule and backend.
+    causes.sort_by_key(|c| (c.level, Reverse(c.count)));
     causes
+}
+
+/// Sums up findings of one severity, rule and backend; none where there are none.
+fn cause(group: &[&Finding]) -> Option<Cause> {
+    // Of findings alike the first by path, so that reports do not depend on chance.
+    let worst = group.iter().min_by_key(|f| (Reverse(f.rows), &f.path))?;
+    let places = || group.iter().filter_map(|f| f.place.as_ref());
+    let versions: BTreeSet<&str> = places().map(|p| p.version.as_str()).collect();
+    let systems: BTreeSet<&str> = places().map(|p| p.system.as_str()).collect();
+    let rows: u64 = group.iter().map(|f| f.rows).sum();
+    Some(Cause {
+        level: worst.severity,
+        severity: worst.severity.name(),
+        rule: clean(&worst.rule),
+        backend: clean(worst.place.as_ref().map_or("", |p| &p.backend)),
+        versions: versions.into_iter().map(clean).collect(),
+        systems: systems.into_iter().map(clean).collect(),
+        files: group.iter().map(|f| &f.path).collect::<BTreeSet<_>>().len(),
+        count: rows,
+        rows: count(rows as usize),
+        worst: clean(&worst.path),
+    })
 }
 
 #[cfg(test)]
@@ -84,11 +100,12 @@ mod tests {
             finding("duplicate-key", Severity::Error, "0.2", 40),
             finding("coverage-hole", Severity::Info, "0.2", 1000),
         ];
-        let causes = causes(findings.iter());
-        let told: Vec<_> = causes.iter().map(|c| (c.rule, c.rows, c.versions.len())).collect();
+        let causes = causes(&findings);
+        let ranked: Vec<_> =
+            causes.iter().map(|c| (c.rule.as_str(), c.count, c.versions.len())).collect();
         let expected =
             [("duplicate-key", 70, 2), ("device-mismatch", 5, 1), ("duplicate-key", 900, 1)];
-        assert_eq!(told, expected);
-        assert_eq!(causes[0].worst.rows, 40);
+        assert_eq!(ranked, expected);
+        assert_eq!(causes[0].worst, "0.2");
     }
 }

@@ -4,6 +4,7 @@
 //! [`Library::folder`]), so that a command parses only what it uses.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::path::Path;
 
 use include_dir::{Dir, include_dir};
@@ -47,11 +48,11 @@ impl Document {
     ///
     /// One line with the file, the line and what is wrong there.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
-        yaml::parse(&self.text).map_err(|why| self.malformed(&why))
+        yaml::parse(&self.text).map_err(|why| self.malformed(why))
     }
 
     /// The error that names this file.
-    pub fn malformed(&self, why: &str) -> Error {
+    pub fn malformed(&self, why: impl Display) -> Error {
         Error::new(
             format!("{}: {why}", self.shown),
             "see CONTRIBUTING.md for the form of rules, tables and systems",

@@ -10,6 +10,7 @@ use serde_yaml::Spanned;
 use super::{Document, Specs, TableSpec};
 use crate::base::expr::{Expr, Lookup, Scope, Vals, Value};
 use crate::base::glob::{Of, matcher};
+use crate::base::reason::Reason;
 
 /// A limit, by its id in [`Limits`].
 #[derive(Debug)]
@@ -51,7 +52,7 @@ struct Entry {
 }
 
 /// Parses a file of limits. The error is one line.
-pub(super) fn parse(document: &Document) -> Result<Limits, String> {
+pub(super) fn parse(document: &Document) -> Result<Limits, Reason> {
     let file: File = crate::base::yaml::parse(&document.text)?;
     let mut limits = Limits::new();
     for entry in file.limits {
@@ -61,7 +62,8 @@ pub(super) fn parse(document: &Document) -> Result<Limits, String> {
             return Err(format!(
                 "a limit without id or reason, {}",
                 at(entry.id.referenced.line())
-            ));
+            )
+            .into());
         }
         let glob = |glob: &String| matcher(glob, Of::Names).map_err(|e| format!("limit {id}: {e}"));
         let limit = Limit {
@@ -72,7 +74,7 @@ pub(super) fn parse(document: &Document) -> Result<Limits, String> {
             reason: entry.reason.split_whitespace().collect::<Vec<_>>().join(" "),
         };
         if limits.insert(id.clone(), limit).is_some() {
-            return Err(format!("limit {id} twice, {}", at(entry.id.referenced.line())));
+            return Err(format!("limit {id} twice, {}", at(entry.id.referenced.line())).into());
         }
     }
     Ok(limits)
@@ -86,7 +88,7 @@ impl Limit {
 
     /// Tries the predicate on the types of the tables that it is about, so that what it misspells
     /// or mixes is found here and not at some hole. The error names file and line.
-    pub(super) fn check(&self, specs: &Specs) -> Result<(), String> {
+    pub(super) fn check(&self, specs: &Specs) -> Result<(), Reason> {
         let mut known: BTreeSet<&str> = FACTS.into();
         if self.shipped {
             known.extend(specs.known_parts.iter().map(String::as_str));
@@ -102,7 +104,7 @@ impl Limit {
             specs.systems.values().any(|s| s.figure(own).is_some())
         };
         let refuse = |what: &str, why: &str| {
-            Err(format!("{}: `{}` reads {what}, which is no {why}", self.place, self.holds))
+            Err(format!("{}: `{}` reads {what}, which is no {why}", self.place, self.holds).into())
         };
         if let Some(column) = self.holds.columns().into_iter().find(|c| !known.contains(c)) {
             return refuse(column, "key part of its tables");

@@ -109,8 +109,7 @@ impl Specs {
     pub fn read(library: Library) -> Result<Self> {
         let mut specs = Self::default();
         for file in library.folder("systems") {
-            let system = System::parse(file.stem(), &file.text)
-                .map_err(|e| file.malformed(&e.to_string()))?;
+            let system = System::parse(file.stem(), &file.text).map_err(|e| file.malformed(e))?;
             if let Some(unknown) = system.unknown_field() {
                 return Err(file.malformed(&format!("a system has no field {unknown}")));
             }
@@ -118,7 +117,7 @@ impl Specs {
         }
         for file in library.folder("rules/tables") {
             let family: table_file::Family = file.parse()?;
-            for spec in family.into_specs().map_err(|e| file.malformed(&e))? {
+            for spec in family.into_specs().map_err(|e| file.malformed(e))? {
                 if file.shipped {
                     specs.known_parts.extend(spec.key.iter().map(|p| p.name.clone()));
                 }
@@ -135,10 +134,10 @@ impl Specs {
             specs.noise = file.parse()?;
         }
         for file in library.file("rules/workflows.yaml") {
-            specs.workflows.add(&file.text, &specs.tables).map_err(|e| file.malformed(&e))?;
+            specs.workflows.add(&file.text, &specs.tables).map_err(|e| file.malformed(e))?;
         }
         for file in library.file("rules/limits.yaml") {
-            let limits = limit::parse(file).map_err(|e| file.malformed(&e))?;
+            let limits = limit::parse(file).map_err(|e| file.malformed(e))?;
             specs.limits.extend(limits);
         }
         for limit in specs.limits.values() {

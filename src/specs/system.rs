@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::glob::{Of, matcher};
+use crate::base::reason::Reason;
 
 /// A machine: peaks, power, links, and the names its GPU goes by.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -25,7 +26,7 @@ pub const L2_CACHE: &str = "gpu.l2_cache";
 
 impl System {
     /// Parses a system YAML. The error is one line that names the place.
-    pub fn parse(name: &str, text: &str) -> Result<Self, String> {
+    pub fn parse(name: &str, text: &str) -> Result<Self, Reason> {
         let value: serde_json::Value = crate::base::yaml::parse(text)?;
         let mut system = Self { name: name.to_owned(), ..Self::default() };
         if !value.is_object() {
@@ -44,12 +45,12 @@ impl System {
         self.devices.iter().any(is)
     }
 
-    fn flatten(&mut self, path: &str, value: &serde_json::Value) -> Result<(), String> {
+    fn flatten(&mut self, path: &str, value: &serde_json::Value) -> Result<(), Reason> {
         use serde_json::Value;
         // A name above many others is kept with each of them.
         const LONGEST: usize = 256;
         if path.len() > LONGEST {
-            return Err(format!("a field's name is longer than {LONGEST} bytes"));
+            return Err(format!("a field's name is longer than {LONGEST} bytes").into());
         }
         match value {
             Value::Object(map) => {
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_key_twice_is_refused_with_its_line() {
-        let error = System::parse("x", "gpu:\n  power: 1\n  power: 2\n").unwrap_err();
+        let error = System::parse("x", "gpu:\n  power: 1\n  power: 2\n").unwrap_err().to_string();
         assert!(error.contains("line 3"), "{error}");
     }
 }

@@ -10,6 +10,7 @@ use super::table::{
     Bound, Bucket, ColumnKind, ColumnSpec, Guard, KeyPart, Serves, TableSpec, Unit,
 };
 use crate::base::expr::{Expr, Lookup, Scope, Vals, Value};
+use crate::base::reason::Reason;
 
 /// A file of `rules/tables/`: the tables of one family.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -119,15 +120,15 @@ impl<T: JsonSchema> JsonSchema for OrderedMap<T> {
 
 impl Family {
     /// Checks what the YAML's types cannot: names that formulas use exist.
-    pub(super) fn into_specs(self) -> Result<Vec<TableSpec>, String> {
+    pub(super) fn into_specs(self) -> Result<Vec<TableSpec>, Reason> {
         let family = self.family;
         self.tables.into_iter().map(|(name, table)| table.into_spec(name, &family)).collect()
     }
 }
 
 impl Table {
-    fn into_spec(self, name: String, family: &str) -> Result<TableSpec, String> {
-        let bad = |what: String| format!("table {name}: {what}");
+    fn into_spec(self, name: String, family: &str) -> Result<TableSpec, Reason> {
+        let bad = |why: Reason| Reason::from(format!("table {name}: {why}"));
         let columns = self
             .columns
             .0
@@ -141,7 +142,7 @@ impl Table {
                 KeyEntry::Formula(map) => map.into_iter().collect(),
             };
             for (name, text) in named {
-                let value = text.parse::<Expr>().map_err(|e| bad(e.to_string()))?;
+                let value = text.parse::<Expr>().map_err(|e| bad(e.to_string().into()))?;
                 key.push(KeyPart { name, value });
             }
         }
@@ -175,12 +176,12 @@ impl Table {
         }
         // Types are the spec's, so a formula that mixes them is found here and not by some table.
         for formula in spec.formulas() {
-            formula.eval(&Types(&spec)).map_err(|e| bad(e.to_string()))?;
+            formula.eval(&Types(&spec)).map_err(|e| bad(e.to_string().into()))?;
         }
         let named = spec.formulas().flat_map(Expr::columns);
         let plain = spec.sweep.iter().chain(spec.zero.keys()).map(String::as_str);
         if let Some(unknown) = named.chain(plain).find(|c| !spec.knows(c)) {
-            return Err(bad(format!("a formula reads {unknown}, which is no column of it")));
+            return Err(bad(format!("a formula reads {unknown}, which is no column of it").into()));
         }
         Ok(spec)
     }
@@ -213,7 +214,7 @@ impl Scope for Types<'_> {
 }
 
 impl ColumnSpec {
-    fn parse(name: String, kind: &str) -> Result<Self, String> {
+    fn parse(name: String, kind: &str) -> Result<Self, Reason> {
         let (kind, optional) = kind.strip_suffix('?').map_or((kind, false), |k| (k, true));
         let kind = match kind {
             "text" => ColumnKind::Text,
@@ -227,7 +228,8 @@ impl ColumnSpec {
             _ => {
                 return Err(format!(
                     "column {name} is {kind}: text, int, bool, number, ms, us, GB/s or W"
-                ));
+                )
+                .into());
             }
         };
         Ok(Self { name, kind, optional })

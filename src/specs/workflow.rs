@@ -10,6 +10,7 @@ use serde_yaml::Spanned;
 use super::TableSpec;
 use super::table_file::Types;
 use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
+use crate::base::reason::Reason;
 use crate::specs::system::System;
 
 type Tables = BTreeMap<String, Arc<TableSpec>>;
@@ -155,7 +156,7 @@ impl Machine<'_> {
 
 impl Workflows {
     /// Adds the models of a file; one of the same name is replaced. The error is one line.
-    pub(super) fn add(&mut self, text: &str, tables: &Tables) -> Result<(), String> {
+    pub(super) fn add(&mut self, text: &str, tables: &Tables) -> Result<(), Reason> {
         let models: BTreeMap<String, ModelFile> = crate::base::yaml::parse(text)?;
         for (name, file) in models {
             let model = self.model(file, tables).map_err(|e| format!("{name}: {e}"))?;
@@ -164,7 +165,7 @@ impl Workflows {
         Ok(())
     }
 
-    fn model(&mut self, file: ModelFile, tables: &Tables) -> Result<Model, String> {
+    fn model(&mut self, file: ModelFile, tables: &Tables) -> Result<Model, Reason> {
         Ok(Model {
             when: file.when.map(|when| condition(when, tables)).transpose()?,
             claims: condition(file.claims, tables)?,
@@ -176,13 +177,13 @@ impl Workflows {
         })
     }
 
-    fn need(&mut self, need: Spanned<NeedFile>, tables: &Tables) -> Result<Need, String> {
+    fn need(&mut self, need: Spanned<NeedFile>, tables: &Tables) -> Result<Need, Reason> {
         let place = at(&need);
         let NeedFile { when, any, table, shape, rows, each, from } = need.value;
         let when = when.map(|when| condition(when, tables)).transpose()?;
         if !any.is_empty() {
             if table.is_some() || rows.is_some() || shape.is_some() || from.is_some() {
-                return Err(format!("`any` stands alone or with `when`{place}"));
+                return Err(format!("`any` stands alone or with `when`{place}").into());
             }
             let mut alternatives = Vec::new();
             for file in any {
@@ -191,10 +192,10 @@ impl Workflows {
                     let place = at(&part);
                     let mut need = self.need(part, tables)?;
                     let [one] = &mut need.any[..] else {
-                        return Err(format!("a choice within a choice{place}"));
+                        return Err(format!("a choice within a choice{place}").into());
                     };
                     if need.when.is_some() {
-                        return Err(format!("`when` stands beside `all`{place}"));
+                        return Err(format!("`when` stands beside `all`{place}").into());
                     }
                     shapes.append(&mut one.shapes);
                 }
@@ -204,7 +205,7 @@ impl Workflows {
             return Ok(Need { when, any: alternatives });
         }
         let (Some(table), Some(shape), Some(rows)) = (table, shape, rows) else {
-            return Err(format!("a need has `table`, `shape` and `rows`, or `any`{place}"));
+            return Err(format!("a need has `table`, `shape` and `rows`, or `any`{place}").into());
         };
         let spec = tables.get(&table).ok_or_else(|| format!("{table} is no known table{place}"))?;
         let from = from.map(|f| (f.backend, f.version));
@@ -218,7 +219,7 @@ impl Workflows {
     }
 
     /// The number of a predicate among its table's, tried on the table's types.
-    fn predicate(&mut self, spec: &TableSpec, rows: &str) -> Result<usize, String> {
+    fn predicate(&mut self, spec: &TableSpec, rows: &str) -> Result<usize, Reason> {
         // What the loader passes over serves nobody.
         let text = match &spec.filter {
             Some(filter) => format!("({filter}) AND ({rows})"),
@@ -226,7 +227,7 @@ impl Workflows {
         };
         let expr: Expr = text.parse().map_err(|e: ExprError| e.to_string())?;
         if let Some(unknown) = expr.columns().into_iter().find(|c| !spec.knows(c)) {
-            return Err(format!("{} has no column {unknown}", spec.name));
+            return Err(format!("{} has no column {unknown}", spec.name).into());
         }
         expr.mask(&Types(spec)).map_err(|e| e.to_string())?;
         let known = self.predicates.entry(spec.name.clone()).or_default();
@@ -266,12 +267,14 @@ fn expanded(rows: &Expr, each: &BTreeMap<String, Vec<String>>) -> Vec<(String, S
 }
 
 /// A condition on machine and backend, tried on none.
-fn condition(when: Spanned<Expr>, tables: &Tables) -> Result<Expr, String> {
+fn condition(when: Spanned<Expr>, tables: &Tables) -> Result<Expr, Reason> {
     let serves = |table: &str| tables.contains_key(table).then_some(false);
     let machine = Machine { system: None, backend: "", serves: &serves };
     let known = |c: &&str| machine.column(c).is_some();
     if let Some(unknown) = when.value.columns().into_iter().find(|c| !known(c)) {
-        return Err(format!("{unknown} is neither a table, nor backend or system{}", at(&when)));
+        return Err(
+            format!("{unknown} is neither a table, nor backend or system{}", at(&when)).into()
+        );
     }
     when.value.mask(&machine).map_err(|e| format!("{e}{}", at(&when)))?;
     Ok(when.value)

@@ -1,8 +1,9 @@
-//! Tells traces from other files, by name and by what they begin with.
+//! Finds the files of traces among others, by their names and by how they begin.
 
 use std::collections::BTreeSet;
 
-use super::spec::{DocumentSpec, Files, TraceSpecs};
+use super::spec::{Files, TraceSpecs};
+use crate::base::reason::Reason;
 use crate::database::source::{Entry, EntryKind, Source};
 
 /// Larger than any card or config.
@@ -44,7 +45,7 @@ pub struct TraceFile<'s> {
     /// Whether it is a template that people copy.
     pub template: bool,
     /// Its text, or why there is none.
-    pub text: Result<String, String>,
+    pub text: Result<String, Reason>,
 }
 
 /// The directory of a path, that directory's name and the file's own.
@@ -69,8 +70,8 @@ fn is_yaml(name: &str) -> bool {
     name.ends_with(".yaml") || name.ends_with(".yml")
 }
 
-/// What a file is; none where it is no trace's. Where traces are `asked` for, a name that fits is
-/// enough; elsewhere what the file says must fit, too.
+/// Which kind of trace file a file is; `None` where it is none. Where traces are `asked` for, a name
+/// that fits is enough; elsewhere the content must fit, too.
 pub fn classify<'s>(
     source: &dyn Source,
     entry: &Entry,
@@ -79,64 +80,82 @@ pub fn classify<'s>(
 ) -> Option<TraceFile<'s>> {
     let (_, dir, name) = split(&entry.path);
     let dir = asked.dir_name(dir);
-    let asked = asked.0.is_some();
-    let file =
-        |kind, template, text| Some(TraceFile { entry: entry.clone(), kind, template, text });
     let metrics = specs.metrics.iter().find(|(_, spec)| spec.files.fit(dir, name));
     if let Some((stem, spec)) = metrics {
-        let text = text(source, entry, LARGEST_METRICS);
-        let known = asked || text.as_ref().map_or(true, |t| begins_with(t, &spec.files));
-        return if known { file(Kind::Metrics(stem), false, text) } else { None };
+        metric_file(source, entry, asked, (stem, &spec.files))
+    } else if is_yaml(name) {
+        document(source, entry, asked, specs)
+    } else {
+        None
     }
-    if !is_yaml(name) {
-        return None;
-    }
-    let kinds = [(Kind::Card, &specs.card), (Kind::Config, &specs.config)];
-    let named = |spec: &DocumentSpec| spec.files.fit(dir, name);
-    // Of a file that cannot be read, the name alone tells.
-    if entry.size > LARGEST_DOCUMENT
-        || !matches!(entry.kind, EntryKind::Path(_) | EntryKind::Blob(_))
-    {
-        let (kind, _) = kinds.into_iter().find(|(_, spec)| named(spec))?;
-        return file(kind, false, text(source, entry, LARGEST_DOCUMENT));
-    }
-    let text = text(source, entry, LARGEST_DOCUMENT);
-    for (kind, spec) in kinds {
-        let Some(marks) = text.as_ref().map_or(Some(Marks::default()), |t| marks(t, &spec.files))
-        else {
-            continue;
-        };
-        let blank = text.as_ref().map_or(true, |t| t.trim().is_empty());
-        // Many a file is named as its folder is.
-        let sure = spec.files.sure(name) && (marks.own || marks.count >= 2 || blank);
-        let marked = marks.count >= 2 && (asked || marks.own);
-        if marked || sure || asked && named(spec) {
-            return file(kind, spec.files.is_template(name), text);
-        }
-    }
-    None
 }
 
-/// What tells a document's kind.
-#[derive(Default)]
+/// A metric file, where its content allows it to be one. What cannot be read goes by its name.
+fn metric_file<'s>(
+    source: &dyn Source,
+    entry: &Entry,
+    asked: Asked<'_>,
+    (stem, files): (&'s str, &Files),
+) -> Option<TraceFile<'s>> {
+    let text = text(source, entry, LARGEST_METRICS);
+    let fits = asked.0.is_some() || text.as_ref().map_or(true, |t| begins_with(t, files));
+    let kind = Kind::Metrics(stem);
+    fits.then(|| TraceFile { entry: entry.clone(), kind, template: false, text })
+}
+
+/// A card or config.
+fn document<'s>(
+    source: &dyn Source,
+    entry: &Entry,
+    asked: Asked<'_>,
+    specs: &TraceSpecs,
+) -> Option<TraceFile<'s>> {
+    let (_, dir, name) = split(&entry.path);
+    let dir = asked.dir_name(dir);
+    let mut kinds =
+        [(Kind::Card, &specs.card.files), (Kind::Config, &specs.config.files)].into_iter();
+    let is_file = matches!(entry.kind, EntryKind::Path(_) | EntryKind::Blob(_));
+    if entry.size > LARGEST_DOCUMENT || !is_file {
+        // It is not read, so its name alone decides.
+        let (kind, _) = kinds.find(|(_, files)| files.fit(dir, name))?;
+        let text = text(source, entry, LARGEST_DOCUMENT);
+        return Some(TraceFile { entry: entry.clone(), kind, template: false, text });
+    }
+    let text = text(source, entry, LARGEST_DOCUMENT);
+    // A text that cannot be read goes by its name, as an empty one does.
+    let known = text.as_deref().unwrap_or_default();
+    let (kind, files) =
+        kinds.find(|(_, files)| is_document(files, dir, name, known, asked.0.is_some()))?;
+    Some(TraceFile { entry: entry.clone(), kind, template: files.is_template(name), text })
+}
+
+/// Whether a document is of the kind that `files` describes, by its name and its marks.
+fn is_document(files: &Files, dir: &str, name: &str, text: &str, asked: bool) -> bool {
+    let Some(marks) = marks(text, files) else { return false };
+    let marked = marks.count >= 2 && (asked || marks.own);
+    // Many files are named after their folder, so only a name of the kind's own counts.
+    let named = files.sure(name) && (marks.own || marks.count >= 2 || text.trim().is_empty());
+    marked || named || (asked && files.fit(dir, name))
+}
+
+/// What shows a document's kind.
 struct Marks {
-    /// How many of the marks there are.
+    /// How many of the kind's marks it has.
     count: usize,
-    /// Whether one is there that no other kind has.
+    /// Whether it has one that no other kind has.
     own: bool,
 }
 
-/// The marks in a document; none where it is one of another kind.
+/// The marks of a kind in a document; `None` where it has one of another kind.
 fn marks(text: &str, files: &Files) -> Option<Marks> {
     let begins = |mark: &String| text.lines().any(|l| l.starts_with(mark.as_str()));
-    // At any depth, as it may stand at a wrong one.
+    // At any depth: the section may be indented by mistake.
     let within = |mark: &String| text.lines().any(|l| l.trim_start().starts_with(mark.as_str()));
-    let own = |mark: &String| files.own.contains(mark) && within(mark);
-    let other = files.not.iter().any(within);
-    (!other).then(|| Marks {
-        count: files.marks.iter().filter(|m| begins(m) || own(m)).count(),
-        own: files.own.iter().any(within),
-    })
+    if files.not.iter().any(within) {
+        return None;
+    }
+    let has = |mark: &&String| begins(mark) || (files.own.contains(mark) && within(mark));
+    Some(Marks { count: files.marks.iter().filter(has).count(), own: files.own.iter().any(within) })
 }
 
 /// Whether a metric file speaks of one of the marks where it begins; one that is empty is one.
@@ -148,15 +167,15 @@ fn begins_with(text: &str, files: &Files) -> bool {
     head.trim().is_empty() || files.marks.is_empty() || speaks
 }
 
-fn text(source: &dyn Source, entry: &Entry, largest: u64) -> Result<String, String> {
+fn text(source: &dyn Source, entry: &Entry, largest: u64) -> Result<String, Reason> {
     if entry.size > largest {
-        return Err(format!("{} bytes are more than such a file has", entry.size));
+        return Err(format!("{} bytes are more than such a file has", entry.size).into());
     }
-    let bytes = source.read(entry)?;
-    if crate::database::source::pointer(&bytes).is_some() {
+    let text = source.text(entry)?;
+    if crate::database::source::pointer(text.as_bytes()).is_some() {
         return Err("a git-LFS pointer, not the file: `git lfs pull` brings it".into());
     }
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
+    Ok(text)
 }
 
 /// Directories that are named as a card or metric file is.

@@ -41,11 +41,11 @@ pub(super) fn check(
         let Kind::Metrics(stem) = file.kind else { continue };
         let (path, spec) = (file.entry.path.as_str(), &specs.metrics[stem]);
         let name = split(path).2;
-        let rows = file.text.clone().and_then(|text| read(name, &text, spec));
+        let rows = file.text.as_ref().map_err(Clone::clone).and_then(|text| read(name, text, spec));
         let rows = match rows {
             Ok(rows) => rows,
             Err(why) => {
-                findings.say(TraceCheck::Unreadable, None, path, why);
+                findings.say(TraceCheck::Unreadable, None, path, why.into());
                 continue;
             }
         };
@@ -75,12 +75,12 @@ pub(super) fn check(
 }
 
 impl Metrics<'_, '_> {
-    /// Tells a finding on rows, with what it goes by.
-    pub fn tell(&self, findings: &mut Findings<'_>, told: Told<'_>) {
-        let Told { check, severity, of, message, rows, show, grounds } = told;
+    /// Adds a finding on rows.
+    pub fn tell(&self, findings: &mut Findings<'_>, finding: RowFinding<'_>) {
+        let RowFinding { check, severity, of, message, rows, values, grounds } = finding;
         let Some(finding) = findings.finding(check, severity, self.path, message) else { return };
         let example =
-            |row: &usize| Example { row: *row as u64, key: self.key(*row), values: show(*row) };
+            |row: &usize| Example { row: *row as u64, key: self.key(*row), values: values(*row) };
         let examples = rows.iter().take(EXAMPLES).map(example).collect();
         let part = |row: &usize| {
             let key: Vec<String> =
@@ -203,22 +203,39 @@ impl Metrics<'_, '_> {
             severity = Some(severity.unwrap_or(Severity::Warning).at_most(Severity::Warning));
             of += " assumed";
         }
-        let show = |row: usize| broken.values(self.frame, row);
+        let values = |row: usize| broken.values(self.frame, row);
         let grounds = broken.grounds();
-        self.tell(findings, Told { check, severity, of: &of, message, rows, show: &show, grounds });
+        let finding = RowFinding::new(check, &of, message, rows, &values);
+        self.tell(findings, RowFinding { severity, grounds, ..finding });
     }
 }
 
-/// A finding on rows.
-pub(super) struct Told<'a> {
+/// What a row shows: names and values.
+pub(super) type RowValues<'a> = dyn Fn(usize) -> Vec<(String, Json)> + 'a;
+
+/// A finding on rows of a metric file.
+pub(super) struct RowFinding<'a> {
     pub check: TraceCheck,
     pub severity: Option<Severity>,
     /// Which of its rule's findings in the file.
     pub of: &'a str,
     pub message: String,
     pub rows: Vec<usize>,
-    /// What a row shows.
-    pub show: &'a dyn Fn(usize) -> Vec<(String, Json)>,
-    /// What it goes by.
+    pub values: &'a RowValues<'a>,
+    /// The facts that it is based on.
     pub grounds: Vec<(String, Json)>,
+}
+
+impl<'a> RowFinding<'a> {
+    /// A finding of the rule's own severity that is based on the rows alone.
+    pub fn new(
+        check: TraceCheck,
+        of: &'a str,
+        message: String,
+        rows: impl IntoIterator<Item = usize>,
+        values: &'a RowValues<'a>,
+    ) -> Self {
+        let rows = rows.into_iter().collect();
+        Self { check, severity: None, of, message, rows, values, grounds: Vec::new() }
+    }
 }

@@ -45,6 +45,7 @@ use self::findings::Findings;
 use self::tree::Node;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
+use crate::base::reason::Reason;
 use crate::checks::Check;
 use crate::checks::kinds::traces::TraceCheck;
 use crate::checks::rule::Rule;
@@ -80,9 +81,10 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<Report> {
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref()).map_err(|e| {
-        let hint = match e.hint.starts_with("--root") {
-            true => "--traces takes a folder with cards, configs or metric files".to_owned(),
-            false => e.hint,
+        let hint = if e.hint.starts_with("--root") {
+            "--traces takes a folder with cards, configs or metric files".to_owned()
+        } else {
+            e.hint
         };
         Error::new(e.message, hint)
     })?;
@@ -218,16 +220,8 @@ fn judge_files(
             Kind::Metrics(_) => continue,
         };
         let path = &file.entry.path;
-        let root = file.text.clone().and_then(|text| match text.trim() {
-            "" => Err("the file is empty".to_owned()),
-            _ => Node::parse(&text),
-        });
-        let root = match root {
-            Ok(root) if root.members().next().is_none() => Err("it is no map of fields".into()),
-            root => root,
-        };
-        match root {
-            Err(why) => findings.say(TraceCheck::Unreadable, None, path, why),
+        match fields(file) {
+            Err(why) => findings.say(TraceCheck::Unreadable, None, path, why.into()),
             Ok(root) => {
                 let mut doc = document::read(spec, &root, file.template);
                 let name = doc.frame.cell("accelerator", 0).text().map(str::to_owned);
@@ -251,6 +245,19 @@ fn judge_files(
     paths.sort_unstable();
     paths.dedup();
     Ok(Judged { findings: findings.all, files: paths, rows })
+}
+
+/// The map of fields that a card or config holds.
+fn fields(file: &TraceFile<'_>) -> Result<Node, Reason> {
+    let text = file.text.as_ref().map_err(Clone::clone)?;
+    if text.trim().is_empty() {
+        return Err("the file is empty".into());
+    }
+    let root = Node::parse(text)?;
+    if root.members().next().is_none() {
+        return Err("it is no map of fields".into());
+    }
+    Ok(root)
 }
 
 /// The system that an accelerator's name stands for.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json};
 use super::field::is_blank;
 use super::frame::Cell;
 use super::spec::{MetricSpec, Type};
+use crate::base::reason::Reason;
 use crate::database::catalog::Format;
 use crate::database::table::{Column, Fault, Table};
 
@@ -43,22 +44,24 @@ impl Rows {
 
 /// Refuses more cells than a metric file has, before memory is taken for them: rows of JSON that share no
 /// column make a cell of every pair.
-fn guard(rows: usize, columns: usize) -> Result<(), String> {
-    match rows.saturating_mul(columns) > MOST_CELLS {
-        true => Err(format!("{rows} rows of {columns} columns are more than such a file has")),
-        false => Ok(()),
+fn guard(rows: usize, columns: usize) -> Result<(), Reason> {
+    if rows.saturating_mul(columns) > MOST_CELLS {
+        return Err(
+            format!("{rows} rows of {columns} columns are more than such a file has").into()
+        );
     }
+    Ok(())
 }
 
-/// Reads a metric file. The error is one line.
-pub fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<Rows, String> {
+/// Reads a metric file.
+pub fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<Rows, Reason> {
     if text.trim().is_empty() {
         return Err("the file is empty".into());
     }
     if name.ends_with(".json") { json(text, spec) } else { csv(text, spec) }
 }
 
-fn csv(text: &str, spec: &MetricSpec) -> Result<Rows, String> {
+fn csv(text: &str, spec: &MetricSpec) -> Result<Rows, Reason> {
     // Tables of measurements are cut where a writer dies; these are written at once, and a last
     // line without an end is whole.
     let whole = format!("{}\n", text.trim_end_matches(['\n', '\r']));
@@ -116,7 +119,7 @@ fn lines(text: &str, table: &Table) -> Vec<Option<u64>> {
     if lines.len() == table.rows { lines } else { vec![None; table.rows] }
 }
 
-fn json(text: &str, spec: &MetricSpec) -> Result<Rows, String> {
+fn json(text: &str, spec: &MetricSpec) -> Result<Rows, Reason> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: Json = serde_json::from_str(text).map_err(|e| {
         let word = ["NaN", "Infinity"].iter().find(|w| text.contains(**w));
@@ -128,7 +131,7 @@ fn json(text: &str, spec: &MetricSpec) -> Result<Rows, String> {
         None => std::slice::from_ref(&file),
         Some(name) => match file.get(name) {
             Some(Json::Array(items)) => &items[..],
-            _ => return Err(format!("it has no list of {name}")),
+            _ => return Err(format!("it has no list of {name}").into()),
         },
     };
     if list.iter().any(|row| !row.is_object()) {

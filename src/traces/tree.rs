@@ -5,6 +5,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_yaml::Spanned;
 
+use crate::base::reason::Reason;
+
 /// A value and the line it is on, from 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
@@ -25,7 +27,7 @@ pub enum Value {
 
 impl Node {
     /// Parses a document. The error is one line with the place and what is wrong there.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, Reason> {
         crate::base::yaml::parse(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 
@@ -162,7 +164,7 @@ mod tests {
         for text in
             ["a: b: c\n", "a:\n    i\n    d: 1\n", "a: 1\na: 2\n", "[[[[", "*x", "a: !!binary x"]
         {
-            let error = Node::parse(text).unwrap_err();
+            let error = Node::parse(text).unwrap_err().to_string();
             assert_eq!(error.lines().count(), 1, "{error}");
         }
         let deep = "[".repeat(100_000);

@@ -61,7 +61,7 @@ fn options(tree: &Tree, sample: usize, seed: u64) -> Options {
 
 fn measure(options: &Options, mock: &mut Mock) -> (Remeasured, String) {
     let report = remeasure::run(options, mock, &()).unwrap();
-    let json = report::render(&report, report.outcome(None), Format::Json).unwrap();
+    let json = report::render(&report.view(report.outcome(None)), Format::Json).unwrap();
     (report.remeasured.unwrap(), json)
 }
 

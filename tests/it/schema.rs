@@ -101,7 +101,7 @@ fn shipped_rules_and_tables_fit_and_misspelt_ones_do_not() {
 
 #[test]
 fn waivers_fit_and_misspelt_ones_do_not() {
-    let read = |text: &str| Waivers::parse("w", text).map(drop);
+    let read = |text: &str| Waivers::parse("w", text).map(drop).map_err(String::from);
     assert_eq!(agree(&schema("waivers"), &yaml(WAIVERS), read), 2);
     // What is left out is missed by both.
     let unsigned = WAIVERS.replace("  approved_by: m\n", "");

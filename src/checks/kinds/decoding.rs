@@ -12,14 +12,14 @@ pub fn check(check: &Check, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -
     let finding = |message: String| Finding::on_table(&rule.id, rule.severity, at.file, message);
     match (check, fault) {
         (Check::Unreadable, Fault::Unreadable(_)) | (Check::Empty, Fault::Empty) => {
-            Some(finding(fault.message()))
+            Some(finding(fault.to_string()))
         }
         (Check::LfsPointer, Fault::LfsPointer(pointer)) => Some(
-            finding(fault.message())
+            finding(fault.to_string())
                 .evidence("oid", pointer.oid.as_str())
                 .evidence("size", pointer.size),
         ),
-        (Check::TornRow, Fault::Torn(torn)) => Some(torn_finding(finding(fault.message()), torn)),
+        (Check::TornRow, Fault::Torn(torn)) => Some(torn_finding(finding(fault.to_string()), torn)),
         _ => None,
     }
 }
@@ -27,7 +27,7 @@ pub fn check(check: &Check, rule: &Rule, at: &TableContext<'_>, fault: &Fault) -
 /// Damaged rows beside whole ones.
 pub fn torn(rows: &RowContext<'_>) -> Option<Finding> {
     let torn = &rows.table.torn;
-    let message = || format!("{}; the others were judged", torn.message());
+    let message = || format!("{torn}; the others were judged");
     (torn.rows > 0).then(|| torn_finding(rows.finding(message()), torn))
 }
 

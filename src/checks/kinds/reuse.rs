@@ -16,7 +16,7 @@ pub fn invalid(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
     };
     let reuse = match reuse {
         Ok(reuse) => reuse,
-        Err(why) => return finding(why.clone(), &[]),
+        Err(why) => return finding(why.to_string(), &[]),
     };
     let parent = at.dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
     let empty: Vec<String> = reuse

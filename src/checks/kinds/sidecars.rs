@@ -42,7 +42,7 @@ pub fn invalid(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
     let (Some(Err(why)), Some(entry)) = (at.meta, &at.dir.meta) else {
         return Vec::new();
     };
-    vec![Finding::on_path(&rule.id, rule.severity, &entry.path, why.as_str()).at(&at.dir.place)]
+    vec![Finding::on_path(&rule.id, rule.severity, &entry.path, why.to_string()).at(&at.dir.place)]
 }
 
 /// Markers of the scheme before sidecars, in the layout that has sidecars.

@@ -41,7 +41,7 @@ impl Schema {
             |message: String| Finding::on_path(&rule.id, rule.severity, &at.file.path, message);
         let system = match &at.file.system {
             Ok(system) => system,
-            Err(why) => return vec![finding(why.clone())],
+            Err(why) => return vec![finding(why.to_string())],
         };
         let mut wrong = Vec::new();
         for name in self.texts.iter().filter(|t| !system.texts.contains_key(*t)) {

@@ -15,6 +15,7 @@ mod walk;
 use std::collections::BTreeMap;
 
 use crate::base::error::{Error, Result};
+use crate::base::reason::Reason;
 use crate::database::source::{Entry, Source};
 use crate::specs::Specs;
 use crate::specs::system::System;
@@ -79,7 +80,7 @@ pub struct SystemFile {
     /// Path of its YAML, or of its data directory where it has none.
     pub path: String,
     /// The YAML as the loader reads it with our facts beside, or why it cannot be read.
-    pub system: Result<System, String>,
+    pub system: Result<System, Reason>,
     /// Where its YAML is or should be.
     pub yaml: String,
     /// Directory of its data, without a trailing slash.

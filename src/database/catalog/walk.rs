@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Catalog, Format, Place, Role, SystemFile, TableFile, VersionDir};
 use crate::base::error::{Error, Result};
+use crate::base::reason::Reason;
 use crate::database::source::{Entry, EntryKind, Source};
 use crate::specs::Specs;
 use crate::specs::system::System;
@@ -72,6 +73,7 @@ impl Catalog {
         }
         let facts = specs.systems.get(name);
         let text = source.read(entry).map(|b| String::from_utf8_lossy(&b).into_owned());
+        let text = text.map_err(Reason::from);
         let system = text.and_then(|t| System::parse(name, &t));
         let own_data = join(folder, &format!("data/{name}"));
         let beside = join(folder, &format!("../data/{name}"));
@@ -158,7 +160,7 @@ impl Catalog {
                 name: name.to_owned(),
                 path: dir.to_owned(),
                 yaml: yaml_of(&entry.path[..start], &entry.path[start..start + end]),
-                system: Err(why),
+                system: Err(why.into()),
                 data_dir: dir.to_owned(),
             };
             self.systems.insert(name.to_owned(), file);

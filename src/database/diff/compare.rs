@@ -137,7 +137,7 @@ impl Comparison<'_> {
         let Some(file) = file else { return Side::Absent };
         let bytes = match state.source.read(&file.entry) {
             Ok(bytes) => bytes,
-            Err(why) => return Side::Unreadable(why),
+            Err(why) => return Side::Unreadable(why.to_string()),
         };
         match file.decode(self.specs, &bytes) {
             Ok(table) => Side::Rows(table),

@@ -62,7 +62,7 @@ impl Details {
     /// Writes the summary and shows all files in the folder.
     pub fn finish(self, diff: &Diff) -> Result<()> {
         let summary = self.staged.path().join(SUMMARY);
-        let text = self.summary(diff).map_err(|e| cannot_write(&summary, &e))?;
+        let text = self.summary(diff).map_err(|e| cannot_write(&summary, &e.to_string()))?;
         write_whole(&summary, &text)?;
         let failed = |e: std::io::Error| cannot_write(&self.folder, &e.to_string());
         for item in std::fs::read_dir(self.staged.path()).map_err(failed)? {
@@ -72,7 +72,7 @@ impl Details {
         Ok(())
     }
 
-    fn summary(&self, diff: &Diff) -> Result<Vec<u8>, String> {
+    fn summary(&self, diff: &Diff) -> Result<Vec<u8>, csv::Error> {
         let mut out = csv::Writer::from_writer(Vec::new());
         let header = [
             "path",
@@ -90,7 +90,7 @@ impl Details {
             "fault",
             "details",
         ];
-        out.write_record(header).map_err(|e| e.to_string())?;
+        out.write_record(header)?;
         for table in &diff.tables {
             let count = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
             let rows = |of: fn(&RowDiff) -> usize| count(table.rows.as_ref().map(|r| of(r) as u64));
@@ -115,9 +115,9 @@ impl Details {
                 table.fault.as_deref().map(text).unwrap_or_default(),
                 if written { text(&file_name(&table.place, &table.path)) } else { String::new() },
             ];
-            out.write_record(record).map_err(|e| e.to_string())?;
+            out.write_record(record)?;
         }
-        out.into_inner().map_err(|e| e.to_string())
+        Ok(out.into_inner().map_err(csv::IntoInnerError::into_error)?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A case that failed: which keys of a table it explains.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::params::Case;
 use super::record::{Record, table_of, words};
@@ -19,7 +19,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// A record as the case it stands for; none where nothing tells which that was.
+    /// The failed case of a record; `None` where the record does not say which case it was.
     pub fn new(record: Record) -> Option<Self> {
         let module = record.module.filter(|m| !m.is_empty())?;
         let (backend, operation) = module.split_once('.')?;
@@ -32,7 +32,6 @@ impl Failure {
             Some(case) => case,
             None if model.is_empty() && !dtypes.is_empty() => Case::Group,
             None if class == "unverified_skipped" && group.is_empty() => Case::Operation,
-            // Nothing tells which of the operation's cases it was.
             None => return None,
         };
         Some(Self {
@@ -51,46 +50,99 @@ impl Failure {
 
     /// Whether it is why a key is missing.
     pub fn explains(&self, spec: &TableSpec, points: &Points, point: usize) -> bool {
-        let cells = || (0..points.parts.len()).map(|i| (i, points.cell(i, point)));
-        let text = |t: &str| cells().any(|(_, c)| matches!(c, Cell::Text(own) if **own == *t));
-        // Dtypes that no part of the key holds say nothing of it.
-        let dtypes = self.dtypes.iter().all(|d| text(d));
+        let key = MissingKey { spec, points, point };
         match &self.case {
             Case::Operation => true,
-            Case::Group => dtypes,
-            Case::Named(named) => {
-                let of = |name: &str| points.parts.iter().position(|p| p.name == name);
-                let mut told =
-                    named.iter().filter_map(|(n, values)| Some((of(n)?, values))).peekable();
-                // A dtype goes by other names in a key: gemm_type is gemm_dtype.
-                let mut types =
-                    named.iter().filter(|(n, _)| n.ends_with("type") && of(n).is_none());
-                told.peek().is_some()
-                    && dtypes
-                    && types.all(|(_, values)| cells().any(|(_, c)| values.contains(c)))
-                    && told.all(|(part, values)| values.contains(points.cell(part, point)))
-            }
-            Case::Values(values) => {
-                let plain = |i: usize| spec.key[i].value.as_column().is_some();
-                let number = |c: &Cell| matches!(c, Cell::Number(_));
-                let numbers: Vec<&Cell> =
-                    cells().filter(|(i, c)| plain(*i) && number(c)).map(|(_, c)| c).collect();
-                // Where it names one of a part's texts, it failed at that one alone.
-                let says = |text: &Cell| values.iter().flatten().any(|v| v == text);
-                let texts = cells().all(|(i, own)| {
-                    let known = points.parts[i].values.iter();
-                    let mut known = known.filter(|v| matches!(v, Cell::Text(_)));
-                    !known.any(says) || says(own)
-                });
-                !numbers.is_empty() && dtypes && texts && each_its_own(&numbers, values)
-            }
+            Case::Group => self.has_dtypes_of(&key),
+            Case::Named(named) => self.has_dtypes_of(&key) && key.agrees_with_named(named),
+            Case::Values(values) => self.has_dtypes_of(&key) && key.agrees_with_values(values),
         }
+    }
+
+    /// Whether the key holds all of the failure's dtypes. A dtype that the key does not hold belongs
+    /// to other keys.
+    fn has_dtypes_of(&self, key: &MissingKey<'_>) -> bool {
+        self.dtypes.iter().all(|dtype| key.holds_text(dtype))
     }
 }
 
-/// Whether each number is one of a value of its own: a number that stands once is no two parts'.
-/// Numbers by themselves are taken before those of a list.
-fn each_its_own(numbers: &[&Cell], values: &[Vec<Cell>]) -> bool {
+/// The key of a point that is missing from a table.
+struct MissingKey<'a> {
+    spec: &'a TableSpec,
+    points: &'a Points,
+    point: usize,
+}
+
+impl<'a> MissingKey<'a> {
+    /// The value of each part of the key.
+    fn cells(&self) -> impl Iterator<Item = &'a Cell> {
+        let (points, point) = (self.points, self.point);
+        (0..points.parts.len()).map(move |part| points.cell(part, point))
+    }
+
+    fn holds_text(&self, text: &str) -> bool {
+        self.cells().any(|cell| matches!(cell, Cell::Text(own) if **own == *text))
+    }
+
+    fn holds_one_of(&self, values: &[Cell]) -> bool {
+        self.cells().any(|cell| values.contains(cell))
+    }
+
+    /// Whether named parameters describe this key: at least one of them is a part of the key, and
+    /// all that are have the key's values.
+    fn agrees_with_named(&self, named: &BTreeMap<String, Vec<Cell>>) -> bool {
+        let mut compared = false;
+        for (name, values) in named {
+            let agrees = match self.points.parts.iter().position(|part| part.name == *name) {
+                Some(part) => {
+                    compared = true;
+                    values.contains(self.points.cell(part, self.point))
+                }
+                // A dtype may have another name in the key: gemm_type is gemm_dtype there.
+                None if name.ends_with("type") => self.holds_one_of(values),
+                None => true,
+            };
+            if !agrees {
+                return false;
+            }
+        }
+        compared
+    }
+
+    /// Whether parameters without names describe this key: its plain numbers are all among them, each
+    /// as a value of its own, and its texts agree.
+    fn agrees_with_values(&self, values: &[Vec<Cell>]) -> bool {
+        let numbers = self.plain_numbers();
+        !numbers.is_empty()
+            && self.texts_agree_with(values)
+            && each_has_a_value_of_its_own(&numbers, values)
+    }
+
+    /// The numbers of parts that are a column as it is, not a formula of columns.
+    fn plain_numbers(&self) -> Vec<&'a Cell> {
+        let with_parts = self.cells().zip(&self.spec.key);
+        with_parts
+            .filter(|(cell, part)| {
+                matches!(cell, Cell::Number(_)) && part.value.as_column().is_some()
+            })
+            .map(|(cell, _)| cell)
+            .collect()
+    }
+
+    /// Whether no part has another text than the one that the parameters name. Parameters that name
+    /// none of a part's texts do not restrict that part.
+    fn texts_agree_with(&self, values: &[Vec<Cell>]) -> bool {
+        let named = |text: &Cell| values.iter().flatten().any(|value| value == text);
+        self.cells().zip(&self.points.parts).all(|(own, part)| {
+            let mut texts = part.values.iter().filter(|value| matches!(value, Cell::Text(_)));
+            !texts.any(named) || named(own)
+        })
+    }
+}
+
+/// Whether each number is found in a value of its own: a parameter that appears once stands for one
+/// part of the key, not for two. Shorter lists are used up before longer ones.
+fn each_has_a_value_of_its_own(numbers: &[&Cell], values: &[Vec<Cell>]) -> bool {
     let mut free: Vec<&Vec<Cell>> = values.iter().collect();
     free.sort_by_key(|v| v.len());
     numbers.iter().all(|number| {
@@ -109,7 +161,7 @@ mod tests {
         let values = [cells(&[1.0, 2.0, 4.0]), cells(&[256.0]), cells(&[4096.0])];
         let fits = |all: &[f64]| {
             let numbers = cells(all);
-            each_its_own(&numbers.iter().collect::<Vec<_>>(), &values)
+            each_has_a_value_of_its_own(&numbers.iter().collect::<Vec<_>>(), &values)
         };
         assert!(fits(&[2.0, 256.0, 4096.0]));
         assert!(!fits(&[256.0, 256.0, 4096.0]), "it stands once");

@@ -51,6 +51,16 @@ pub struct Ledger {
     versions: BTreeMap<String, BTreeSet<String>>,
 }
 
+/// A file of a ledger that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {source}")]
+pub struct LedgerError {
+    /// Its name.
+    pub file: String,
+    /// Where it is not what a collector writes.
+    pub source: serde_json::Error,
+}
+
 #[derive(Debug, Deserialize)]
 struct Summary {
     summary: SummaryHead,
@@ -89,19 +99,19 @@ impl Ledger {
         if files.is_empty() {
             return Err(bad(folder, "it holds no failure ledger".into()));
         }
-        Self::parse(&files).map_err(|(name, why)| bad(&folder.join(name), why))
+        Self::parse(&files).map_err(|e| bad(&folder.join(e.file), e.source.to_string()))
     }
 
     /// Parses the files of a ledger, by name.
     ///
     /// # Errors
     ///
-    /// The name of a file that cannot be read, and why, in one line.
-    pub fn parse(files: &BTreeMap<String, String>) -> Result<Self, (String, String)> {
+    /// When a file is not what a collector writes.
+    pub fn parse(files: &BTreeMap<String, String>) -> Result<Self, LedgerError> {
         let mut ledger = Self::default();
         let mut records = Vec::new();
         for (name, text) in files {
-            let bad = |e: serde_json::Error| (name.clone(), e.to_string());
+            let bad = |source| LedgerError { file: name.clone(), source };
             match is_summary(name) {
                 Some(true) => {
                     let summary: Summary = serde_json::from_str(text).map_err(bad)?;

@@ -76,82 +76,105 @@ fn flatten(value: &Json, take: &mut impl FnMut(Cell)) {
 
 /// A number or a name of a Python value.
 struct Token<'a> {
-    /// The keyword it stands under.
+    /// The keyword it belongs to.
     name: Option<&'a str>,
     cell: Cell,
-    /// Which of the lists inside the value it stands in.
+    /// Which of the lists inside the value it is in.
     list: Option<usize>,
 }
 
-/// Numbers and names of a Python value as it is printed, each with the keyword it stands under:
+/// Numbers and names of a Python value as it is printed, each with the keyword it belongs to:
 /// `Case(m=[1, 2], dtype='fp8')` has 1 and 2 under `m`.
 fn tokens(text: &str) -> Vec<Token<'_>> {
-    let mut found = Vec::new();
-    let (mut name, mut depth): (Option<(&str, usize)>, usize) = (None, 0);
-    let mut lists = 0;
-    let list = |depth: usize, lists: usize| (depth > 1).then_some(lists);
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        if c == '\'' || c == '"' {
-            let inner = &rest[1..];
-            let end = inner.find(c).unwrap_or(inner.len());
-            let word = &inner[..end];
-            rest = inner.get(end + 1..).unwrap_or("");
-            // A key of a printed dict stands before a colon.
-            if let Some(after) = rest.trim_start().strip_prefix(':') {
-                (name, rest) = (Some((word, depth)), after);
-            } else {
-                found.push(Token {
-                    name: name.map(|n| n.0),
-                    cell: Cell::Text(word.into()),
-                    list: list(depth, lists),
-                });
-            }
-            continue;
-        }
-        let end = rest.find(|c: char| !c.is_alphanumeric() && !"_.-+".contains(c));
-        let word = &rest[..end.unwrap_or(rest.len())];
-        if word.is_empty() {
-            match c {
-                '(' | '[' | '{' => {
-                    depth += 1;
-                    lists += usize::from(depth == 2);
-                }
-                ')' | ']' | '}' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            // A keyword holds for its value, to the comma at its own depth.
-            if name.is_some_and(|(_, at)| depth < at || (c == ',' && depth == at)) {
-                name = None;
-            }
-            rest = &rest[c.len_utf8()..];
-            continue;
-        }
-        rest = &rest[word.len()..];
-        if let Some(after) = rest.strip_prefix('=') {
-            (name, rest) = (Some((word, depth)), after);
-        } else if rest.starts_with('(') {
-            // The name of a type.
-        } else if let Ok(number) = word.parse::<f64>() {
-            found.push(Token {
-                name: name.map(|n| n.0),
-                cell: Cell::Number(number),
-                list: list(depth, lists),
-            });
-        } else if word != "None" {
-            let word = match word {
-                "True" => "true",
-                "False" => "false",
-                other => other,
-            };
-            found.push(Token {
-                name: name.map(|n| n.0),
-                cell: Cell::Text(word.into()),
-                list: list(depth, lists),
-            });
+    let mut scanner = Scanner { rest: text, keyword: None, depth: 0, lists: 0, tokens: Vec::new() };
+    while let Some(next) = scanner.rest.chars().next() {
+        match next {
+            '\'' | '"' => scanner.quoted(next),
+            _ if is_word(next) => scanner.word(),
+            _ => scanner.punctuation(next),
         }
     }
-    found
+    scanner.tokens
+}
+
+/// Whether a character is part of a number or an unquoted name.
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '+')
+}
+
+/// Reads a printed Python value from left to right. Whatever the text, it comes to its end.
+struct Scanner<'a> {
+    /// What is not read yet.
+    rest: &'a str,
+    /// The keyword in force, and the depth at which it was given.
+    keyword: Option<(&'a str, usize)>,
+    /// Brackets that are open.
+    depth: usize,
+    /// Lists inside the value so far: brackets opened within the outermost one.
+    lists: usize,
+    tokens: Vec<Token<'a>>,
+}
+
+impl<'a> Scanner<'a> {
+    /// Reads a text in quotes: a key of a dict where a colon follows, else a value. A text without
+    /// an end reaches to the end.
+    fn quoted(&mut self, quote: char) {
+        let inner = &self.rest[quote.len_utf8()..];
+        let (text, rest) = inner.split_once(quote).unwrap_or((inner, ""));
+        self.rest = rest;
+        match rest.trim_start().strip_prefix(':') {
+            Some(after) => self.start_keyword(text, after),
+            None => self.push(Cell::Text(text.into())),
+        }
+    }
+
+    /// Reads a word: a keyword where `=` follows, the name of a type where `(` does, else a value.
+    fn word(&mut self) {
+        let end = self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        if let Some(after) = rest.strip_prefix('=') {
+            self.start_keyword(word, after);
+        } else if !rest.starts_with('(') && word != "None" {
+            self.push(value(word));
+        }
+    }
+
+    /// Reads a bracket, a comma or a blank. A keyword is in force for its value: up to the comma at
+    /// its own depth, or the bracket that closes around it.
+    fn punctuation(&mut self, c: char) {
+        match c {
+            '(' | '[' | '{' => {
+                self.depth += 1;
+                self.lists += usize::from(self.depth == 2);
+            }
+            ')' | ']' | '}' => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        let depth = self.depth;
+        self.keyword = self.keyword.filter(|(_, at)| depth > *at || (depth == *at && c != ','));
+        self.rest = &self.rest[c.len_utf8()..];
+    }
+
+    fn start_keyword(&mut self, name: &'a str, rest: &'a str) {
+        self.keyword = Some((name, self.depth));
+        self.rest = rest;
+    }
+
+    fn push(&mut self, cell: Cell) {
+        let name = self.keyword.map(|(name, _)| name);
+        let list = (self.depth > 1).then_some(self.lists);
+        self.tokens.push(Token { name, cell, list });
+    }
+}
+
+/// A number, a flag or a name without quotes.
+fn value(word: &str) -> Cell {
+    match word {
+        "True" => Cell::Text("true".into()),
+        "False" => Cell::Text("false".into()),
+        _ => word.parse().map_or_else(|_| Cell::Text(word.into()), Cell::Number),
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use git2::{ObjectType, Repository, TreeWalkMode, TreeWalkResult};
 
 use super::{
-    Entry, EntryKind, SETTINGS, Source, git_error, guard_size, history, id_of_link, lfs,
+    Entry, EntryKind, ReadError, SETTINGS, Source, git_error, guard_size, history, id_of_link, lfs,
     merge_base, named_like_a_table, repository, touched,
 };
 use crate::base::error::{Error, Result};
@@ -188,17 +188,17 @@ impl Source for Commit {
         Ok(entries)
     }
 
-    fn read(&self, entry: &Entry) -> Result<Vec<u8>, String> {
+    fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
         guard_size(&entry.path, entry.size)?;
         let oid = match &entry.kind {
             EntryKind::Blob(oid) => *oid,
-            EntryKind::Broken(why) => return Err(why.clone()),
-            EntryKind::Link(to) => return Err(format!("a symbolic link to {to}, not a file")),
-            EntryKind::Path(_) => return Err("a file of another source".into()),
+            EntryKind::Broken(why) => return Err(ReadError::NotAFile(why.clone())),
+            EntryKind::Link(to) => return Err(ReadError::Link(to.clone())),
+            EntryKind::Path(_) => return Err(ReadError::OtherSource("a file")),
         };
         let bytes = self
             .with_repository(|repo| Ok(repo.find_blob(oid)?.content().to_vec()))
-            .map_err(|e| format!("cannot read its object: {}", e.message()))?;
+            .map_err(ReadError::Object)?;
         match lfs::pointer(&bytes) {
             None => Ok(bytes),
             Some(pointer) => {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::guard_size;
+use super::{ReadError, guard_size};
 use crate::base::digest::sha256;
 
 /// What an LFS pointer names.
@@ -40,7 +40,7 @@ pub(super) fn resolve(
     git_dir: &Path,
     pointer: &Pointer,
     name: &str,
-) -> Result<Option<Vec<u8>>, String> {
+) -> Result<Option<Vec<u8>>, ReadError> {
     let oid = &pointer.oid;
     if oid.len() != 64 || !oid.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Ok(None);
@@ -51,7 +51,7 @@ pub(super) fn resolve(
     let Ok(bytes) = std::fs::read(path) else { return Ok(None) };
     let found = sha256(&bytes);
     if bytes.len() as u64 != pointer.size || !found.eq_ignore_ascii_case(oid) {
-        return Err("its git-LFS object is damaged: it is not what the pointer names".into());
+        return Err(ReadError::DamagedLfs);
     }
     Ok(Some(bytes))
 }

@@ -6,6 +6,7 @@ mod commit;
 mod history;
 mod index;
 mod lfs;
+mod read;
 mod worktree;
 
 use std::cmp::Ordering;
@@ -13,6 +14,8 @@ use std::path::Path;
 
 pub use commit::Commit;
 pub use lfs::{Pointer, pointer};
+pub use read::ReadError;
+use read::guard_size;
 pub use worktree::WorkTree;
 
 use crate::base::error::{Error, Result};
@@ -50,8 +53,13 @@ pub trait Source: Sync {
     /// their path inside it: the judged repository's own rules, waivers and baseline.
     fn settings(&self) -> Result<Vec<Entry>>;
 
-    /// The bytes of a file. The error is one line; it becomes a finding, not a failure.
-    fn read(&self, entry: &Entry) -> Result<Vec<u8>, String>;
+    /// The bytes of a file. An error becomes a finding, not a failure.
+    fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError>;
+
+    /// The text of a file.
+    fn text(&self, entry: &Entry) -> Result<String, ReadError> {
+        Ok(String::from_utf8(self.read(entry)?)?)
+    }
 
     /// The id that git gives a file's bytes: files of equal ids are equal and need no reading. None
     /// where there are no bytes to be had.
@@ -74,26 +82,6 @@ pub fn open(root: &Path, reference: Option<&str>) -> Result<Box<dyn Source>> {
         None => Box::new(WorkTree::open(root)?),
         Some(reference) => Box::new(Commit::open(root, reference)?),
     })
-}
-
-/// Larger than any table (the public database's largest has 1.4 MB); more is refused unread.
-const LARGEST: u64 = 128 << 20;
-/// Text is a collector's staging format; no run writes that much of it.
-const LARGEST_TEXT: u64 = 128 << 20;
-/// Sidecars and systems are written by people.
-const LARGEST_YAML: u64 = 4 << 20;
-
-/// Refuses files that no table or sidecar is as large as, before memory is taken for them.
-fn guard_size(path: &str, size: u64) -> Result<(), String> {
-    let most = match path.rsplit('.').next() {
-        Some("parquet") => LARGEST,
-        Some("yaml") => LARGEST_YAML,
-        _ => LARGEST_TEXT,
-    };
-    if size > most {
-        return Err(format!("{size} bytes are more than such a file has (at most {most})"));
-    }
-    Ok(())
 }
 
 /// The folder of a repository's own rules, waivers and baseline.

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use super::commit::{Commit, resolve};
 use super::index::Index;
 use super::{
-    Entry, EntryKind, SETTINGS, Source, git_error, guard_size, history, id_of_link, merge_base,
-    named_like_a_table, repository, slashes, touched,
+    Entry, EntryKind, ReadError, SETTINGS, Source, git_error, guard_size, history, id_of_link,
+    merge_base, named_like_a_table, repository, slashes, touched,
 };
 use crate::base::error::{Error, Result};
 
@@ -131,13 +131,13 @@ impl Source for WorkTree {
         Ok(files.map(entry).collect())
     }
 
-    fn read(&self, entry: &Entry) -> Result<Vec<u8>, String> {
+    fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
         guard_size(&entry.path, entry.size)?;
         match &entry.kind {
-            EntryKind::Path(path) => std::fs::read(path).map_err(|e| e.to_string()),
-            EntryKind::Broken(why) => Err(why.clone()),
-            EntryKind::Link(to) => Err(format!("a symbolic link to {to}, not a file")),
-            EntryKind::Blob(_) => Err("an object of another source".into()),
+            EntryKind::Path(path) => Ok(std::fs::read(path)?),
+            EntryKind::Broken(why) => Err(ReadError::NotAFile(why.clone())),
+            EntryKind::Link(to) => Err(ReadError::Link(to.clone())),
+            EntryKind::Blob(_) => Err(ReadError::OtherSource("an object")),
         }
     }
 

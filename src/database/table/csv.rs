@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::parquet::MOST_CELLS;
 use super::{Column, Fault, Table, Torn};
+use crate::base::reason::Reason;
 
 /// Longer than any row; a longer line is no text table.
 const LONGEST_LINE: usize = 1 << 20;
@@ -92,7 +93,7 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
 /// # Errors
 ///
 /// When the text cannot be read as rows.
-pub(super) fn starts(bytes: &[u8]) -> Result<Vec<usize>, String> {
+pub(super) fn starts(bytes: &[u8]) -> Result<Vec<usize>, Reason> {
     let text = bytes.strip_prefix(BOM).unwrap_or(bytes);
     let skipped = bytes.len() - text.len();
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text);
@@ -113,8 +114,8 @@ pub(super) fn starts(bytes: &[u8]) -> Result<Vec<usize>, String> {
 /// That of `row`, and when the text cannot be read as rows of UTF-8.
 pub fn each_row(
     bytes: &[u8],
-    mut row: impl FnMut(usize, &[&str]) -> Result<(), String>,
-) -> Result<usize, String> {
+    mut row: impl FnMut(usize, &[&str]) -> Result<(), Reason>,
+) -> Result<usize, Reason> {
     let text = bytes.strip_prefix(BOM).unwrap_or(bytes);
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text);
     let mut record = csv::StringRecord::new();

@@ -1,37 +1,34 @@
 //! Tables that cannot be read, or not whole.
 
-use crate::base::words::plural;
-use crate::database::source::Pointer;
+use std::fmt;
 
-/// Why a table could not be read; each kind has a rule.
-#[derive(Debug, Clone, PartialEq)]
+use crate::base::words::plural;
+use crate::database::source::{Pointer, ReadError};
+
+/// Why a table could not be read; each kind has a rule. It is shown as its finding says it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Fault {
     /// It cannot be decoded, and why.
+    #[error("cannot be read: {0}")]
     Unreadable(String),
     /// A git-LFS pointer stands where the table should be.
+    #[error("a git-LFS pointer to {} bytes stands where the table should be", .0.size)]
     LfsPointer(Pointer),
     /// All its rows are damaged.
+    #[error("{0}; no row is whole")]
     Torn(Torn),
     /// It has columns but no rows.
+    #[error("it has a header and no rows")]
     Empty,
 }
 
-impl Fault {
-    /// What is wrong with the table, as its finding says it.
-    pub fn message(&self) -> String {
-        match self {
-            Self::Unreadable(why) => format!("cannot be read: {why}"),
-            Self::LfsPointer(pointer) => format!(
-                "a git-LFS pointer to {} bytes stands where the table should be",
-                pointer.size
-            ),
-            Self::Torn(torn) => format!("{}; no row is whole", torn.message()),
-            Self::Empty => "it has a header and no rows".into(),
-        }
+impl From<ReadError> for Fault {
+    fn from(error: ReadError) -> Self {
+        Self::Unreadable(error.to_string())
     }
 }
 
-/// Damaged rows of a text table.
+/// Damaged rows of a text table. Shown as how many they are, and what is wrong with the first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Torn {
     /// The first few: line, counted from 1, and what is wrong there.
@@ -40,10 +37,9 @@ pub struct Torn {
     pub rows: usize,
 }
 
-impl Torn {
-    /// How many rows are damaged, and what is wrong with the first.
-    pub fn message(&self) -> String {
-        let (line, why) = self.first.first().cloned().unwrap_or_default();
-        format!("{}, the first in line {line}: {why}", plural(self.rows, "torn row"))
+impl fmt::Display for Torn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (line, why) = self.first.first().map_or((0, ""), |(line, why)| (*line, why));
+        write!(f, "{}, the first in line {line}: {why}", plural(self.rows, "torn row"))
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::csv::starts;
 use super::{Column, Table, mix, number_bits, text_hash};
+use crate::base::reason::Reason;
 
 impl Table {
     /// Some rows, in the order given.
@@ -68,10 +69,10 @@ impl Column {
 /// # Errors
 ///
 /// When the rows of the text are not as many as `keep` says.
-pub fn keep_lines(bytes: &[u8], keep: &[bool]) -> Result<Vec<u8>, String> {
+pub fn keep_lines(bytes: &[u8], keep: &[bool]) -> Result<Vec<u8>, Reason> {
     let starts = starts(bytes)?;
     if starts.len() != keep.len() {
-        return Err(format!("it has {} rows, not {}", starts.len(), keep.len()));
+        return Err(format!("it has {} rows, not {}", starts.len(), keep.len()).into());
     }
     let mut kept = bytes[..starts.first().copied().unwrap_or(bytes.len())].to_vec();
     let ends = starts.iter().skip(1).copied().chain([bytes.len()]);

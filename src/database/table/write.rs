@@ -41,7 +41,7 @@ pub fn encode(columns: &[(String, Column)]) -> Result<Vec<u8>> {
     let failed = |why: String| Error::new(format!("cannot write a table: {why}"), "");
     let bytes = bytes(columns).map_err(failed)?;
     let back = parquet::decode(&bytes)
-        .map_err(|fault| failed(format!("what was written does not read back: {fault:?}")))?;
+        .map_err(|fault| failed(format!("what was written does not read back: {fault}")))?;
     match difference(columns, &back) {
         None => Ok(bytes),
         Some(what) => Err(failed(format!("what was written reads back otherwise: {what}"))),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Point, Session};
 use crate::base::error::{Error, Result};
-use crate::base::stats::median;
+use crate::base::stats::{median, quantile};
 use crate::database::table::Column;
 use crate::gpu::device::Answer;
 use crate::specs::{IDENTITY, TableSpec, Unit};
@@ -105,7 +105,9 @@ pub fn spread<'a>(answers: impl Iterator<Item = &'a Answer>) -> (f64, f64) {
         high / low
     };
     let mut ratios: Vec<f64> = answers.map(ratio).collect();
+    if ratios.is_empty() {
+        return (f64::NAN, f64::NAN);
+    }
     ratios.sort_by(f64::total_cmp);
-    let at = ratios.len().saturating_sub(1) * 95 / 100;
-    (median(&ratios), ratios.get(at).copied().unwrap_or(f64::NAN))
+    (quantile(&ratios, 0.5), quantile(&ratios, 0.95))
 }

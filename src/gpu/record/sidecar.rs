@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{Origin, Session, Written};
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
+use crate::base::reason::Reason;
 use crate::database::sidecar::Meta;
 
 /// The sidecar's text with the table's entry; entries of other tables stay as they are.
@@ -22,7 +23,7 @@ pub fn text(
     bytes: &[u8],
 ) -> Result<String> {
     let path = table.with_file_name("collection_meta.yaml");
-    let bad = |why: String| {
+    let bad = |why: Reason| {
         Error::new(format!("{}: {why}", path.display()), "record into a directory of its own")
     };
     let mut tables = match std::fs::read_to_string(&path) {
@@ -31,7 +32,7 @@ pub fn text(
             let meta = Meta::parse(&text).map_err(bad)?;
             let runtime = (meta.runtime.framework.as_str(), meta.runtime.version.as_str());
             if runtime != (origin.framework, origin.version) {
-                return Err(bad(format!("it is of {} {}", runtime.0, runtime.1)));
+                return Err(bad(format!("it is of {} {}", runtime.0, runtime.1).into()));
             }
             let mut all: Map<String, Value> = crate::base::yaml::parse(&text).map_err(bad)?;
             match all.remove("tables") {
@@ -54,7 +55,7 @@ pub fn text(
         },
         "tables": tables,
     });
-    serde_yaml::to_string(&meta).map_err(|e| bad(e.to_string()))
+    serde_yaml::to_string(&meta).map_err(|e| bad(e.to_string().into()))
 }
 
 fn entry(origin: &Origin<'_>, sessions: &[Session], written: &Written, bytes: &[u8]) -> Value {

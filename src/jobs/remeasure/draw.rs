@@ -3,6 +3,7 @@
 use super::Job;
 use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::Expr;
+use crate::base::reason::Reason;
 use crate::database::catalog::TableFile;
 use crate::gpu::device::{About, Device, Point};
 use crate::gpu::points::Points;
@@ -62,13 +63,13 @@ impl<'a> Job<'a> {
         device: &dyn Device,
     ) -> Result<Option<Drawn<'a>>> {
         let path = &file.entry.path;
-        let unreadable = |why: String| {
+        let unreadable = |why: Reason| {
             Error::new(format!("{path}: {why}"), "perfdb-gate validate tells what is wrong with it")
         };
-        let bytes = self.source.read(&file.entry).map_err(&unreadable)?;
+        let bytes = self.source.read(&file.entry).map_err(|e| unreadable(e.into()))?;
         let table = file
             .decode(self.specs, &bytes)
-            .map_err(|fault| unreadable(format!("it cannot be read: {fault:?}")))?;
+            .map_err(|fault| unreadable(fault.to_string().into()))?;
         let spec = file.spec(self.specs, Some(&table));
         let system = self.system(&file.place.system);
         let scope = crate::database::table::TableScope::new(

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Change, Options, Refused, Site, disk, restate::Now};
 use crate::base::error::Result;
+use crate::base::reason::Reason;
 use crate::base::words::{count, plural};
 use crate::database::catalog::{Format, TableFile};
 use crate::database::table::{Column, Table, each_row, encode};
@@ -139,7 +140,7 @@ fn standing(target: &Path, columns: &[(String, Column)], text: &[u8]) -> Result<
     let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let bytes = std::fs::read(target).map_err(|e| format!("{name} beside it: {}", e.kind()))?;
     let beside = Table::decode(&bytes, Format::Parquet, &|_| false)
-        .map_err(|fault| format!("{name} stands beside it and {}", fault.message()))?;
+        .map_err(|fault| format!("{name} stands beside it and {fault}"))?;
     let beside = beside.into_columns();
     let named = columns.iter().map(|(n, _)| n).eq(beside.iter().map(|(n, _)| n));
     match named && same_cells(&beside, text).is_ok() {
@@ -152,8 +153,8 @@ fn standing(target: &Path, columns: &[(String, Column)], text: &[u8]) -> Result<
 }
 
 /// Compares columns with the cells of a text, row by row; how many rows there are.
-fn same_cells(columns: &[(String, Column)], text: &[u8]) -> Result<usize, String> {
-    let other = |rows: usize| format!("its rows would become {rows} others");
+fn same_cells(columns: &[(String, Column)], text: &[u8]) -> Result<usize, Reason> {
+    let other = |rows: usize| Reason::from(format!("its rows would become {rows} others"));
     let rows = columns.first().map_or(0, |(_, c)| c.len());
     let found = each_row(text, |row, cells| {
         if row >= rows || cells.len() != columns.len() {
@@ -162,7 +163,7 @@ fn same_cells(columns: &[(String, Column)], text: &[u8]) -> Result<usize, String
         let differs = columns.iter().zip(cells).find(|((_, c), cell)| !same_cell(c, row, cell));
         differs.map_or(Ok(()), |((name, column), cell)| {
             let now = column.json(row);
-            Err(format!("its cell {cell:?} in column {name}, row {row}, would become {now}"))
+            Err(format!("its cell {cell:?} in column {name}, row {row}, would become {now}").into())
         })
     })?;
     if found == rows { Ok(rows) } else { Err(other(rows)) }

@@ -117,10 +117,10 @@ impl Site {
         let bytes =
             self.source.read(&file.entry).map_err(|why| format!("cannot be read: {why}"))?;
         let decoded = file.decode(&self.settings.specs, &bytes);
-        let table = decoded.map_err(|fault| fault.message())?;
+        let table = decoded.map_err(|fault| fault.to_string())?;
         match table.torn.rows {
             0 => Ok((bytes, table)),
-            _ => Err(table.torn.message()),
+            _ => Err(table.torn.to_string()),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::base::error::Result;
-use crate::database::source::{Commit, Entry, EntryKind, Source};
+use crate::database::source::{Commit, Entry, EntryKind, ReadError, Source};
 
 /// What stands in a file's place.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,11 +52,11 @@ impl Source for Overlay<'_> {
         self.below.settings()
     }
 
-    fn read(&self, entry: &Entry) -> Result<Vec<u8>, String> {
+    fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
         match self.changes.get(&entry.path) {
             Some(Change::Bytes(bytes)) => Ok(bytes.clone()),
-            Some(Change::Link(to)) => Err(format!("a symbolic link to {to}, not a file")),
-            Some(Change::Gone) => Err("no such file".into()),
+            Some(Change::Link(to)) => Err(ReadError::Link(to.clone())),
+            Some(Change::Gone) => Err(ReadError::NotAFile("no such file".into())),
             None => self.below.read(entry),
         }
     }

@@ -12,6 +12,7 @@ use super::{Clean, Options, job};
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::base::random::Random;
+use crate::base::reason::Reason;
 use crate::checks::Brings;
 use crate::checks::compare::sketch::Sketches;
 use crate::database::catalog::{Catalog, TableFile};
@@ -284,12 +285,12 @@ fn is_new(clean: &Clean<'_>, finding: &Finding) -> bool {
 /// Waivers are judged by what came of applying them to the clean state's findings.
 fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) -> Result<()> {
     let path = ".perfdb-gate/waivers.yaml";
-    let failed = |why: String| Error::new(format!("{path}: {why}"), "it is in rules/faults.yaml");
+    let failed = |why: Reason| Error::new(format!("{path}: {why}"), "it is in rules/faults.yaml");
     let waivers = Waivers::parse(path, text).map_err(failed)?;
     let mut findings = clean.findings.to_vec();
     // Any day will do for waivers that ended long ago, or end in a thousand years.
     let applied = waivers.apply(&mut findings, Date::constant(2030, 1, 1));
-    let applied = applied.map_err(|e| failed(e.to_string()))?;
+    let applied = applied.map_err(|e| failed(e.to_string().into()))?;
     let rules: Vec<std::sync::Arc<crate::checks::rule::Rule>> =
         clean.rules.all().cloned().collect();
     let unused = applied.unused_by(&|id| clean.rules.contains(id), &|id| clean.rules.contains(id));

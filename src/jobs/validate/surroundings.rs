@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::job::Job;
+use crate::base::reason::Reason;
 use crate::checks::{DirContext, SystemContext};
 use crate::database::catalog::VersionDir;
 use crate::database::sidecar::{Meta, Reuse};
@@ -12,15 +13,14 @@ use crate::findings::Finding;
 /// The parsed sidecars of every version directory, by path.
 pub(crate) struct Sidecars {
     /// `collection_meta.yaml`.
-    pub meta: BTreeMap<String, Result<Meta, String>>,
+    pub meta: BTreeMap<String, Result<Meta, Reason>>,
     /// `reuse.yaml`.
-    pub reuse: BTreeMap<String, Result<Reuse, String>>,
+    pub reuse: BTreeMap<String, Result<Reuse, Reason>>,
 }
 
 impl Job<'_> {
-    fn text(&self, entry: &Entry) -> Result<String, String> {
-        let bytes = self.source.read(entry)?;
-        String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
+    fn text(&self, entry: &Entry) -> Result<String, Reason> {
+        Ok(self.source.text(entry)?)
     }
 
     /// Reads the sidecars of all version directories.

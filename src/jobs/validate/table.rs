@@ -12,7 +12,7 @@ use crate::checks::TableContext;
 use crate::checks::compare::sketch::Sketch;
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
-use crate::database::table::{Fault, Keys, TableScope, rows_held};
+use crate::database::table::{Keys, TableScope, rows_held};
 use crate::findings::{Finding, Severity};
 use crate::specs::system::System;
 
@@ -64,7 +64,7 @@ impl Job<'_> {
         let stated = meta.and_then(|m| m.tables.get(&file.table)).and_then(|t| t.sha256.as_ref());
         let mut digest = None;
         let table = match self.source.read(&file.entry) {
-            Err(why) => Err(Fault::Unreadable(why)),
+            Err(why) => Err(why.into()),
             Ok(bytes) => {
                 digest = stated.map(|_| sha256(&bytes));
                 file.decode(self.specs, &bytes)

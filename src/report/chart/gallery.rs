@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Change, ChartSpec, Figure, choose, draw, raster};
+use super::{Change, ChartSpec, Figure, choose, draw};
 use crate::base::error::{Error, Result};
 use crate::base::threads;
 use crate::database::catalog::TableFile;
@@ -28,17 +28,15 @@ pub struct Gallery<'a> {
     pub threads: usize,
 }
 
-/// A chart as files.
+/// A chart as a file.
 #[derive(Debug)]
 pub struct Drawing {
     /// A file's name without its ending.
     pub name: String,
     /// The table.
     pub title: String,
-    /// For pages.
+    /// The picture.
     pub svg: String,
-    /// For what shows no SVG.
-    pub png: Vec<u8>,
 }
 
 impl Gallery<'_> {
@@ -178,8 +176,7 @@ pub fn drawings(figures: &[Figure], threads: usize) -> Result<Vec<Drawing>> {
     let order: Vec<usize> = (0..figures.len()).collect();
     let drawn = threads::map(figures, &order, threads::threads(threads), |figure| {
         let svg = draw::svg(figure)?;
-        let png = raster::png(&svg)?;
-        Ok(Drawing { name: figure.name.clone(), title: figure.title.clone(), svg, png })
+        Ok(Drawing { name: figure.name.clone(), title: figure.title.clone(), svg })
     });
     drawn.into_iter().collect()
 }

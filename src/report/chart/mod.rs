@@ -2,14 +2,13 @@
 //! the machine allows.
 //!
 //! A [`Gallery`] picks the tables of a pull request that tell most, [`figure`] a few series of a
-//! table, by `charts/*.yaml` or by what the table's spec tells. [`svg`] draws a [`Figure`], [`png`]
-//! makes an image of that, and [`mermaid`] a chart that a site draws from text.
+//! table, by `charts/*.yaml` or by what the table's spec tells. [`svg`] draws a [`Figure`], and
+//! [`mermaid`] writes it as a chart that a site draws from text.
 
 mod choose;
 mod draw;
 mod gallery;
 mod mermaid;
-mod raster;
 mod side;
 mod spec;
 
@@ -17,7 +16,6 @@ pub use choose::{Change, figure};
 pub use draw::svg;
 pub use gallery::{Drawing, Gallery, drawings, overview};
 pub use mermaid::mermaid;
-pub use raster::png;
 pub use spec::ChartSpec;
 
 /// A chart: panels one below the other over one axis.

@@ -1,19 +1,19 @@
-//! The comment on a pull request: one view of a report, rendered by `charts/comment.md.j2` and cut to
+//! The comment on a pull request: sections of a report, rendered by `charts/comment.md.j2` and cut to
 //! what a site takes.
 
+mod sections;
 mod smoke;
-mod view;
 
 use std::path::Path;
 
-use self::view::{View, view};
+use self::sections::Sections;
 pub use smoke::Smoke;
 
 use crate::base::error::Result;
 use crate::base::words::plural;
 use crate::report::chart::Figure;
 use crate::report::template::fill;
-use crate::report::{Outcome, Report};
+use crate::report::view::ReportView;
 
 const TEMPLATE: &str = include_str!("../../../charts/comment.md.j2");
 
@@ -39,8 +39,8 @@ pub struct Extras<'a> {
 /// # Errors
 ///
 /// When the template fails, which is a fault of this program.
-pub fn render(report: &Report, outcome: Outcome, extras: Extras<'_>) -> Result<String> {
-    let cuts: [fn(&mut View); 11] = [
+pub fn render(view: &ReportView<'_>, extras: Extras<'_>) -> Result<String> {
+    let cuts: [fn(&mut Sections<'_>); 11] = [
         |_| {},
         |v| leave_out(&mut v.tables, "table", "the JSON report (`--format json`)", &mut v.left_out),
         |v| leave_out(&mut v.files, "file", "the JSON report", &mut v.left_out),
@@ -55,7 +55,7 @@ pub fn render(report: &Report, outcome: Outcome, extras: Extras<'_>) -> Result<S
             }
         },
         |v| {
-            v.findings.iter_mut().for_each(|told| told.rows.clear());
+            v.with_rows = false;
             v.left_out.push("Rows of the findings in the JSON report.".to_owned());
         },
         |v| leave_out(&mut v.faults, "unreadable table", "the JSON report", &mut v.left_out),
@@ -63,11 +63,11 @@ pub fn render(report: &Report, outcome: Outcome, extras: Extras<'_>) -> Result<S
         |v| leave_out(&mut v.more, "more finding", "the JSON report", &mut v.left_out),
         |v| leave_out(&mut v.findings, "finding", "the JSON report", &mut v.left_out),
     ];
-    let mut view = view(report, outcome, extras);
+    let mut sections = Sections::new(view, extras);
     let mut text = String::new();
     for cut in cuts {
-        cut(&mut view);
-        text = fill("comment.md.j2", TEMPLATE, &view)?;
+        cut(&mut sections);
+        text = fill("comment.md.j2", TEMPLATE, &sections)?;
         if text.len() <= LONGEST {
             break;
         }
@@ -89,9 +89,10 @@ mod tests {
     use crate::database::catalog::{Place, Role};
     use crate::database::diff::{Diff, FileDiff, RowDiff, Status, TableDiff};
     use crate::findings::{Example, Finding, Severity, Sink};
+    use crate::report::Report;
 
     fn rendered(report: &Report, extras: Extras<'_>) -> Result<String> {
-        render(report, report.outcome(Some(Severity::Error)), extras)
+        render(&ReportView::new(report, report.outcome(Some(Severity::Error))), extras)
     }
 
     fn diff(tables: usize, name: &str) -> Diff {

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::relation::{Derived, Relation, Threshold, check, reads};
 use super::{Files, Need, Type};
 use crate::base::expr::Expr;
+use crate::base::reason::Reason;
 use crate::findings::Severity;
 
 /// A YAML document with fields at known depths.
@@ -98,13 +99,13 @@ impl DocumentSpec {
         names
     }
 
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), Reason> {
         let mut known = self.columns();
         check(&mut known, &self.derive, &self.thresholds, &self.relations)?;
         let parts = self.names.iter().flat_map(|p| &p.is);
         parts.into_iter().try_for_each(|e| reads(e, &known, &self.thresholds))?;
         match self.agrees.iter().find(|name| !known.contains(*name)) {
-            Some(name) => Err(format!("agrees: {name} is no column of its fields")),
+            Some(name) => Err(format!("agrees: {name} is no column of its fields").into()),
             None => Ok(()),
         }
     }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::relation::{Derived, Relation, Threshold, check};
 use super::{Files, Need, Type};
+use crate::base::reason::Reason;
 
 /// A metric file: a table, or JSON with rows.
 #[derive(Debug, Deserialize)]
@@ -85,7 +86,7 @@ pub struct TracePanel {
 pub const OF_LIST: [&str; 4] = ["n", "mean", "min", "max"];
 
 impl MetricSpec {
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), Reason> {
         let mut known: BTreeSet<String> = self.columns.keys().cloned().collect();
         for (name, column) in &self.columns {
             if column.kind == Type::Numbers {

@@ -15,6 +15,7 @@ pub use relation::{Derived, Finds, Relation, Threshold};
 
 use crate::base::error::Result;
 use crate::base::glob::{Of, matcher};
+use crate::base::reason::Reason;
 use crate::specs::Specs;
 use crate::specs::system::System;
 
@@ -127,13 +128,13 @@ pub struct Accelerator {
     globs: Vec<GlobMatcher>,
 }
 
-fn globs(names: &[String]) -> std::result::Result<Vec<GlobMatcher>, String> {
+fn globs(names: &[String]) -> std::result::Result<Vec<GlobMatcher>, Reason> {
     let plain = names.iter().filter(|n| !n.contains("{dir}"));
     plain.map(|n| matcher(n, Of::Names)).collect()
 }
 
 impl Files {
-    fn compile(&mut self) -> std::result::Result<(), String> {
+    fn compile(&mut self) -> std::result::Result<(), Reason> {
         self.globs = globs(&self.names)?;
         self.template_globs = globs(&self.templates)?;
         Ok(())
@@ -185,7 +186,7 @@ impl TraceSpecs {
     }
 
     /// Adds a file by its stem. The error is one line.
-    fn add(&mut self, stem: &str, text: &str) -> std::result::Result<(), String> {
+    fn add(&mut self, stem: &str, text: &str) -> std::result::Result<(), Reason> {
         match stem {
             "accelerators" => {
                 self.accelerators = crate::base::yaml::parse(text)?;

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_yaml::Spanned;
 
 use crate::base::expr::Expr;
+use crate::base::reason::Reason;
 use crate::findings::Severity;
 
 /// A column worked out from others.
@@ -88,27 +89,28 @@ pub(super) fn check(
     derive: &[Derived],
     thresholds: &BTreeMap<String, Threshold>,
     relations: &[Relation],
-) -> Result<(), String> {
+) -> Result<(), Reason> {
     for derived in derive {
         reads(&derived.is, known, thresholds)?;
         known.insert(derived.name.clone());
     }
     let mut ids = BTreeSet::new();
     for relation in relations {
-        let at = |why: String| {
-            format!("relation {}, line {}: {why}", relation.id.value, relation.id.referenced.line())
+        let bad = |why: Reason| {
+            let (id, line) = (&relation.id.value, relation.id.referenced.line());
+            Reason::from(format!("relation {id}, line {line}: {why}"))
         };
         if !ids.insert(relation.id.value.as_str()) {
-            return Err(at("its id is there twice".into()));
+            return Err(bad("its id is there twice".into()));
         }
         if relation.holds.is_some() == relation.equal.is_some() {
-            return Err(at("it wants one of holds and equal".into()));
+            return Err(bad("it wants one of holds and equal".into()));
         }
         for formula in relation.formulas() {
-            reads(formula, known, thresholds).map_err(at)?;
+            reads(formula, known, thresholds).map_err(bad)?;
         }
         if let Some(name) = relation.show.iter().find(|n| !known.contains(*n)) {
-            return Err(at(format!("it shows {name}, which is no column")));
+            return Err(bad(format!("it shows {name}, which is no column").into()));
         }
     }
     Ok(())
@@ -119,11 +121,11 @@ pub(super) fn reads(
     formula: &Expr,
     known: &BTreeSet<String>,
     thresholds: &BTreeMap<String, Threshold>,
-) -> Result<(), String> {
+) -> Result<(), Reason> {
     // Columns of a row's card are those of another file.
     let unknown = |c: &&str| !known.contains(*c) && !c.starts_with("card_");
     if let Some(column) = formula.columns().into_iter().find(unknown) {
-        return Err(format!("`{formula}` reads {column}, which is no column"));
+        return Err(format!("`{formula}` reads {column}, which is no column").into());
     }
     let missing = |f: &&str| {
         let name = f.strip_prefix("threshold.");
@@ -132,7 +134,9 @@ pub(super) fn reads(
         })
     };
     match formula.fields().into_iter().find(missing) {
-        Some(field) => Err(format!("`{formula}` reads {field}, which is no threshold or figure")),
+        Some(field) => {
+            Err(format!("`{formula}` reads {field}, which is no threshold or figure").into())
+        }
         None => Ok(()),
     }
 }

@@ -9,8 +9,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use self::siblings::NEARBY;
 pub use self::siblings::{Levels, levels};
-use self::siblings::{NEARBY, median};
+use crate::base::stats::upper_median;
 use crate::base::words::plural;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Slice;
@@ -95,7 +96,7 @@ impl Band {
                 let others = own.iter().filter(|(s, _)| *s != slice);
                 let mut others: Vec<f64> =
                     others.filter_map(|(_, refs)| refs.get(name).copied()).collect();
-                let level = (!others.is_empty()).then(|| median(&mut others));
+                let level = (!others.is_empty()).then(|| upper_median(&mut others));
                 let alone = level.filter(|l| off(*l) <= self.agrees);
                 off(**ratio) > self.backends
                     || alone.is_some_and(|level| off(**ratio / level) > self.slices)

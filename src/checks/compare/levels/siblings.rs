@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::base::stats::upper_median;
 use crate::checks::compare::sketch::{Sketch, Sketches, Slice};
 use crate::database::catalog::{Catalog, TableFile};
 
@@ -23,7 +24,8 @@ impl<'a> Ratios<'a> {
     }
 
     fn medians(self) -> BTreeMap<String, Levels> {
-        let middle = |(name, mut ratios): (&str, Vec<f64>)| (name.to_owned(), median(&mut ratios));
+        let middle =
+            |(name, mut ratios): (&str, Vec<f64>)| (name.to_owned(), upper_median(&mut ratios));
         let slices = |(slice, refs): (&Slice, BTreeMap<&str, Vec<f64>>)| {
             (slice.clone(), refs.into_iter().map(middle).collect())
         };
@@ -94,12 +96,14 @@ fn nearby<'a>(catalog: &'a Catalog, sketches: &'a Sketches, points: usize, all: 
         for tables in machines.into_values() {
             let levels = tables.iter().filter(|(.., slices)| !slices.is_empty());
             let mut levels: Vec<f64> = levels
-                .map(|(.., slices)| median(&mut slices.iter().map(|(_, r)| *r).collect::<Vec<_>>()))
+                .map(|(.., slices)| {
+                    upper_median(&mut slices.iter().map(|(_, r)| *r).collect::<Vec<_>>())
+                })
                 .collect();
             if levels.len() < TABLES {
                 continue;
             }
-            let machine = median(&mut levels);
+            let machine = upper_median(&mut levels);
             for (a, b, slices) in tables {
                 for (slice, ratio) in slices {
                     all.add(a, slice, NEARBY, ratio / machine);
@@ -117,13 +121,7 @@ fn medians<'a>(a: &'a Sketch, b: &Sketch, points: usize) -> Vec<(&'a Slice, f64)
         by_slice[a.slice as usize].push(a.latency / b.latency);
     }
     let enough = a.slices.iter().zip(&mut by_slice).filter(|(_, ratios)| ratios.len() >= points);
-    enough.map(|(slice, ratios)| (slice, median(ratios))).collect()
-}
-
-/// The middle value (the upper one of two); `values` is not empty.
-pub(super) fn median(values: &mut [f64]) -> f64 {
-    let middle = values.len() / 2;
-    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+    enough.map(|(slice, ratios)| (slice, upper_median(ratios))).collect()
 }
 
 #[cfg(test)]

@@ -276,7 +276,7 @@ fn without(
         return encode(&table.take(&rows)).map_err(|e| e.message);
     }
     let text = keep_lines(bytes, keep)?;
-    let back = file.decode(&site.settings.specs, &text).map_err(|fault| fault.message())?;
+    let back = file.decode(&site.settings.specs, &text).map_err(|fault| fault.to_string())?;
     // A column may read as another type without the rows that are gone, so cells are compared as
     // they are shown.
     let same = back.rows == rows.len()

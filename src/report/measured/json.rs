@@ -1,0 +1,158 @@
+//! What was measured again, as the contract has it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::gpu::device::State;
+use crate::gpu::judge::Measured;
+use crate::gpu::outcome::{Remeasured, Sample};
+
+/// One point, as the contract has it.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::report) struct Measurement<'a> {
+    path: &'a str,
+    row: u64,
+    key: BTreeMap<&'a str, &'a Value>,
+    slice: &'a str,
+    decile: usize,
+    recorded_ms: f64,
+    samples_ms: &'a [f64],
+    measured_ms: Option<f64>,
+    ratio: Option<f64>,
+    interval: Vec<f64>,
+    within_2_percent: Option<bool>,
+    verdict: &'static str,
+    proxy: Option<&'a str>,
+    power_w: Option<f64>,
+    recorded_power_w: Option<f64>,
+    clocks_mhz: Option<f64>,
+    throttled: &'a [String],
+    note: Option<&'a str>,
+}
+
+/// How the points were drawn and judged.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::report) struct Summary<'a> {
+    device: &'a str,
+    versions: &'a BTreeMap<String, String>,
+    settings: &'a BTreeMap<String, String>,
+    states: BTreeMap<&'static str, &'a State>,
+    tables: Vec<Judged<'a>>,
+    /// Selected tables that nothing was measured of.
+    unmeasured: &'a [String],
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Judged<'a> {
+    path: &'a str,
+    verdict: &'static str,
+    reasons: &'a [String],
+    /// What the table's version is of, where the device has another.
+    measured_with: Option<&'a str>,
+    seed: u64,
+    rows: usize,
+    without_recipe: usize,
+    proxies: usize,
+    strata: usize,
+    points: usize,
+    replaced: usize,
+    judged: usize,
+    detects: Option<f64>,
+    false_alarm: f64,
+    bias: Option<f64>,
+    interval: Vec<f64>,
+    confidence: Option<f64>,
+    allowed: f64,
+    level: f64,
+    excluded: Option<f64>,
+    beyond: usize,
+    tail: f64,
+    within_2_percent: usize,
+    honest_within_2_percent: f64,
+    drift: Vec<f64>,
+}
+
+/// A log ratio as a share: 0.02 for 2 % more.
+fn share(log: f64) -> f64 {
+    log.exp() - 1.0
+}
+
+pub(in crate::report) fn measurements(
+    remeasured: &Remeasured,
+) -> impl Iterator<Item = Measurement<'_>> {
+    remeasured.samples.iter().flat_map(|s| s.points.iter().map(|p| measurement(p, s.confidence)))
+}
+
+fn measurement(measured: &Measured, confidence: f64) -> Measurement<'_> {
+    let (point, answer) = (&measured.point, measured.answer.as_ref());
+    let note = match answer {
+        Ok(answer) => answer.note.as_deref(),
+        Err(why) => Some(why.as_str()),
+    };
+    let answer = answer.ok();
+    Measurement {
+        path: &point.path,
+        row: point.row,
+        key: point.key.iter().map(|(k, v)| (k.as_str(), v)).collect(),
+        slice: &point.slice,
+        decile: point.decile,
+        recorded_ms: point.recorded_ms,
+        samples_ms: answer.map_or(&[], |a| &a.samples_ms),
+        measured_ms: measured.measured_ms(),
+        ratio: measured.ratio(),
+        interval: measured.interval(confidence).map_or(Vec::new(), |(low, high)| vec![low, high]),
+        within_2_percent: measured.within_2_percent(),
+        verdict: measured.standing().name(),
+        proxy: measured.proxy(),
+        power_w: answer.and_then(|a| a.power_w),
+        recorded_power_w: point.recorded_w,
+        clocks_mhz: answer.and_then(|a| a.clocks_mhz),
+        throttled: answer.map_or(&[], |a| &a.throttled),
+        note,
+    }
+}
+
+pub(in crate::report) fn summary(remeasured: &Remeasured) -> Summary<'_> {
+    Summary {
+        device: &remeasured.about.name,
+        versions: &remeasured.about.versions,
+        settings: &remeasured.about.settings,
+        states: remeasured.states.iter().map(|(when, state)| (*when, state)).collect(),
+        tables: remeasured.samples.iter().map(judged).collect(),
+        unmeasured: &remeasured.unmeasured,
+    }
+}
+
+fn judged(sample: &Sample) -> Judged<'_> {
+    let verdict = &sample.verdict;
+    Judged {
+        path: &sample.file.entry.path,
+        verdict: verdict.outcome.name(),
+        reasons: &verdict.reasons,
+        measured_with: sample.measured_with.as_deref(),
+        seed: sample.seed,
+        rows: sample.rows,
+        without_recipe: sample.without_recipe,
+        proxies: sample.proxies,
+        strata: sample.strata,
+        points: sample.points.len(),
+        replaced: sample.replaced,
+        judged: verdict.judged,
+        detects: sample.power.detects.map(share),
+        false_alarm: sample.power.false_alarm,
+        bias: verdict.bias.is_finite().then(|| share(verdict.bias)),
+        interval: verdict.interval.map_or(Vec::new(), |i| vec![share(i.low), share(i.high)]),
+        confidence: verdict.interval.map(|i| i.confidence),
+        allowed: share(verdict.allowed),
+        level: sample.level,
+        excluded: verdict.excluded.is_finite().then(|| share(verdict.excluded)),
+        beyond: verdict.beyond,
+        tail: verdict.tail,
+        within_2_percent: verdict.within_2_percent,
+        honest_within_2_percent: verdict.honest_within,
+        drift: verdict.drift.iter().copied().map(share).collect(),
+    }
+}

@@ -1,0 +1,59 @@
+//! Colours of the terminal. A report is always written with them; [`plain`] takes them out again
+//! where a reader shows none. Data cannot hold codes of its own, since it is escaped.
+
+use std::fmt::Display;
+
+use anstyle::{AnsiColor, Style};
+
+use crate::findings::Severity;
+use crate::gpu::judge::Outcome;
+
+/// Names, and figures that matter.
+pub(super) const BOLD: Style = Style::new().bold();
+/// What is read last.
+pub(super) const DIM: Style = Style::new().dimmed();
+
+const RED: Style = AnsiColor::Red.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+const GREEN: Style = AnsiColor::Green.on_default().bold();
+const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// A text in a style.
+pub(super) fn styled(style: Style, text: impl Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// The style of a severity.
+pub(super) fn of_severity(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => RED,
+        Severity::Warning => YELLOW,
+        Severity::Info => CYAN,
+    }
+}
+
+/// The style of how a sample ended.
+pub(super) fn of_outcome(outcome: Outcome) -> Style {
+    match outcome {
+        Outcome::Pass => GREEN,
+        Outcome::Inconclusive => YELLOW,
+        Outcome::Fail => RED,
+    }
+}
+
+/// A text without its styles.
+pub(super) fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_without_its_styles_is_the_same_text() {
+        let text = format!("{} — {}\n", styled(RED, "FAIL"), styled(DIM, "5 % … × –"));
+        assert!(text.starts_with("\x1b["), "{text:?}");
+        assert_eq!(plain(&text), "FAIL — 5 % … × –\n");
+    }
+}
