@@ -126,8 +126,8 @@ impl TableIndex {
                 let kernels = kernels.map(|k| k.iter().map(|name| names.code(name)).collect());
                 let file = File { rows: file(i, content), kernels };
                 let fault = match file.rows.as_ref() {
-                    Ok(rows) => rows.fault(|kernel| file.admits(kernel)),
-                    Err(why) => Some(why.as_str()),
+                    Ok(rows) => rows.fault(|kernel| file.admits(kernel)).map(str::to_owned),
+                    Err(why) => Some(why.to_string()),
                 };
                 if let Some(why) = fault {
                     return Err(Refusal::Missing(format!("{}: {why}", origin.path)));

@@ -49,10 +49,11 @@ pub use store::Store;
 // All that this room takes from others, in one place.
 use crate::base::error::{Error, Result};
 use crate::base::expr::NULL_CODE;
+use crate::base::reason::Reason;
 use crate::base::yaml;
 use crate::database::catalog::{Catalog, Format, SystemFile, TableFile};
 use crate::database::sidecar::Reuse;
-use crate::database::source::{Entry, Source};
+use crate::database::source::{Entry, ReadError, Source};
 use crate::database::table::{Column, Fault, Table};
 use crate::specs::system::System;
 use crate::specs::{Document, Library};

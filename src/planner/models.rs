@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::{Document, Error, Library, Machine, Op, Result, Session, TableName, yaml};
+use super::{Document, Error, Library, Machine, Op, Reason, Result, Session, TableName, yaml};
 
 /// The models that were asked for.
 #[derive(Debug, Default)]
@@ -130,7 +130,7 @@ impl Models {
             if named(&file.text).is_some_and(|name| !wanted(name)) {
                 continue;
             }
-            let bad = |why: String| {
+            let bad = |why: Reason| {
                 Error::new(format!("{}: {why}", file.shown), "docs/models.md describes the fields")
             };
             let list: ModelList = yaml::parse(&file.text).map_err(bad)?;
@@ -181,12 +181,11 @@ impl ModelList {
     }
 
     /// Checks what the types cannot.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Reason> {
         for table in self.plans.iter().flat_map(|p| &p.fmha_by_data) {
             if fmha_table(table).is_none() {
-                return Err(format!(
-                    "fmha_by_data names {table}, which no prefill attention reads"
-                ));
+                let why = format!("fmha_by_data names {table}, which no prefill attention reads");
+                return Err(why.into());
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use super::operations::TableName;
 use super::sources::{Channel, Manifest, Shelf, TableSource};
 use super::store::{Content, Store};
 use super::{
-    Catalog, Entry, Error, Machine, Refusal, Result, Reuse, Source, SystemFile, TableFile,
+    Catalog, Entry, Error, Machine, Reason, Refusal, Result, Reuse, Source, SystemFile, TableFile,
 };
 
 /// A state of a database.
@@ -29,10 +29,11 @@ impl<'a> Snapshot<'a> {
         let manifest = match &catalog.manifest {
             None => Manifest::default(),
             Some(entry) => {
-                let parsed = source.read(entry).and_then(|bytes| Manifest::parse(&bytes));
-                parsed.map_err(|why| {
+                let bad = |why: Reason| {
                     Error::new(format!("{}: {why}", entry.path), "the planner reads it too")
-                })?
+                };
+                let bytes = source.read(entry).map_err(|e| bad(e.into()))?;
+                Manifest::parse(&bytes).map_err(bad)?
             }
         };
         Ok(Self { source, catalog, store, manifest: Arc::new(manifest) })
@@ -208,10 +209,8 @@ impl Session<'_, '_> {
         let load = || {
             let store = self.snapshot.store;
             slot.index.load(&store.names, |i, content| {
-                let read = || match slot.files.get(i) {
-                    Some(file) => self.snapshot.source.read(&file.entry),
-                    None => Err("it is not among the sources".to_owned()),
-                };
+                // Sources and files are of one length.
+                let read = || self.snapshot.source.read(&slot.files[i].entry);
                 store.file(table, content, read)
             })
         };

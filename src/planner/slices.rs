@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::names::Names;
 use super::operations::TableName;
-use super::{Column, NULL_CODE, Table};
+use super::{Column, NULL_CODE, Reason, Table};
 
 /// Key parts that must match exactly, texts by their number in [`Names`]; unused parts are 0.
 pub type SliceKey = [u32; 9];
@@ -155,7 +155,7 @@ impl FileSlices {
     ///
     /// Where a column is missing or of another type than the loader reads. A row that the loader
     /// refuses becomes a fault, since a filter may leave it out.
-    pub fn group(table: &Table, name: TableName, names: &Names) -> Result<Self, String> {
+    pub fn group(table: &Table, name: TableName, names: &Names) -> Result<Self, Reason> {
         let reads = name.columns();
         let kernels = Texts::new(table.column("kernel_source"), names);
         let mut cells =
@@ -218,11 +218,12 @@ impl FileSlices {
     }
 }
 
-fn wrong_column(name: &str, found: Option<&Column>, wanted: &str) -> String {
-    match found {
+fn wrong_column(name: &str, found: Option<&Column>, wanted: &str) -> Reason {
+    let why = match found {
         None => format!("it has no column {name}"),
         Some(column) => format!("{name} holds {}, not {wanted}", column.kind_name()),
-    }
+    };
+    why.into()
 }
 
 /// Why the loader cannot read a row: a null, or a number that is negative or beyond its range.
@@ -231,19 +232,19 @@ fn refused(
     cells: &Cells<'_>,
     texts: usize,
     row: usize,
-) -> Option<String> {
+) -> Option<Reason> {
     for text in &cells.texts[..texts] {
         if text.is_null(row) {
-            return Some("a text is null".to_owned());
+            return Some("a text is null".into());
         }
     }
     for values in &cells.numbers {
         if values[row].is_negative() {
-            return Some(format!("{} is negative", values[row]));
+            return Some(format!("{} is negative", values[row]).into());
         }
     }
     let null = nullable.iter().find(|(_, c)| c.has_nulls() && c.is_null(row));
-    null.map(|(name, _)| format!("{name} is null"))
+    null.map(|(name, _)| format!("{name} is null").into())
 }
 
 /// Collects rows; most rows belong to the slice of the row before, which needs no look-up.
@@ -266,7 +267,7 @@ impl Grouping {
         self.slices[self.last].1.push(row);
     }
 
-    fn fault(&mut self, kernel: u32, row: usize, why: &str) {
+    fn fault(&mut self, kernel: u32, row: usize, why: &Reason) {
         if self.faults.iter().all(|(k, _)| *k != kernel) {
             self.faults.push((kernel, format!("row {row}: {why}")));
         }

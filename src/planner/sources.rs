@@ -15,7 +15,7 @@ use pep440_rs::Version;
 use serde::Deserialize;
 
 use super::operations::TableName;
-use super::{Catalog, Format, Reuse, TableFile, yaml};
+use super::{Catalog, Format, Reason, Reuse, TableFile, yaml};
 
 /// The family whose tables are never shared.
 const COMM: &str = "comm";
@@ -79,7 +79,7 @@ struct Group {
 
 impl Manifest {
     /// Parses a manifest. The error is one line.
-    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, Reason> {
         yaml::parse(&String::from_utf8_lossy(bytes))
     }
 

@@ -9,7 +9,7 @@ use super::index::{Origin, TableIndex};
 use super::names::Names;
 use super::operations::TableName;
 use super::slices::FileSlices;
-use super::{Fault, Format, Machine, Source, Table, TableFile};
+use super::{Fault, Format, Machine, ReadError, Reason, Source, Table, TableFile};
 
 /// The content of a file: its blob, or its path where there is no id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ pub(super) enum Content {
 }
 
 /// A file's slices, or why it cannot be read.
-pub(super) type Grouped = Arc<Result<FileSlices, String>>;
+pub(super) type Grouped = Arc<Result<FileSlices, Reason>>;
 
 /// Everything that was read, shared by threads.
 #[derive(Default)]
@@ -77,7 +77,7 @@ impl Store {
         &self,
         table: TableName,
         content: &Content,
-        read: impl FnOnce() -> Result<Vec<u8>, String>,
+        read: impl FnOnce() -> Result<Vec<u8>, ReadError>,
     ) -> Grouped {
         let cell = lock(&self.files).entry((table, content.clone())).or_default().clone();
         cell.get_or_init(|| Arc::new(self.group(table, read))).clone()
@@ -86,14 +86,14 @@ impl Store {
     fn group(
         &self,
         table: TableName,
-        read: impl FnOnce() -> Result<Vec<u8>, String>,
-    ) -> Result<FileSlices, String> {
+        read: impl FnOnce() -> Result<Vec<u8>, ReadError>,
+    ) -> Result<FileSlices, Reason> {
         let bytes = read()?;
         match Table::decode(&bytes, Format::Parquet, &|_| false) {
             Ok(decoded) => FileSlices::group(&decoded, table, &self.names),
             // A file without rows serves none, and fails nothing.
             Err(Fault::Empty) => Ok(FileSlices::default()),
-            Err(fault) => Err(fault.message()),
+            Err(fault) => Err(fault.to_string().into()),
         }
     }
 }

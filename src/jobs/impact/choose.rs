@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::{Options, States};
 use crate::base::error::{Error, Result, unknown};
 use crate::base::glob::{Of, matcher};
+use crate::base::reason::Reason;
 use crate::base::yaml;
 use crate::database::catalog::{Catalog, VersionDir};
 use crate::database::source::Source;
@@ -79,10 +80,10 @@ impl QueryVersions {
     fn read(source: &dyn Source, catalog: &Catalog) -> Result<Option<Self>> {
         let is_it = |path: &str| path.rsplit('/').next() == Some("query_versions.yaml");
         let Some(entry) = catalog.others.iter().find(|e| is_it(&e.path)) else { return Ok(None) };
-        let bad = |why: String| {
+        let bad = |why: Reason| {
             Error::new(format!("{}: {why}", entry.path), "it names each backend's current version")
         };
-        let bytes = source.read(entry).map_err(bad)?;
+        let bytes = source.read(entry).map_err(|e| bad(e.into()))?;
         yaml::parse(&String::from_utf8_lossy(&bytes)).map(Some).map_err(bad)
     }
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::super::dtypes;
 use super::super::slices::{Cells, Columns, Located, SliceKey};
-use super::super::{Evidence, Refusal, Session, TableIndex};
+use super::super::{Evidence, Reason, Refusal, Session, TableIndex};
 use super::mla::{decode_parts, prefill_sol};
 use super::{Query, TableName, new_share, once};
 
@@ -66,7 +66,7 @@ pub(super) const GENERATION_COLUMNS: Columns = Columns {
 };
 
 /// mla_dtype, kv_cache_dtype, gemm_type, native heads → (heads, isl, batch).
-pub(super) fn locate_context(cells: &Cells<'_>) -> Result<Located, String> {
+pub(super) fn locate_context(cells: &Cells<'_>) -> Result<Located, Reason> {
     let native = native(cells, 3)?;
     let at = [cells.number(0), cells.number(2), cells.number(1)];
     let key = [cells.code(0), cells.code(1), cells.code(2), native, 0, 0, 0, 0, 0];
@@ -74,7 +74,7 @@ pub(super) fn locate_context(cells: &Cells<'_>) -> Result<Located, String> {
 }
 
 /// kv_cache_dtype, gemm_type, native heads → (heads, batch, isl + step).
-pub(super) fn locate_generation(cells: &Cells<'_>) -> Result<Located, String> {
+pub(super) fn locate_generation(cells: &Cells<'_>) -> Result<Located, Reason> {
     let native = native(cells, 2)?;
     let at = [cells.number(0), cells.number(1), cells.number(2) + cells.number(3)];
     let key = [cells.code(0), cells.code(1), 0, native, 0, 0, 0, 0, 0];
@@ -82,16 +82,16 @@ pub(super) fn locate_generation(cells: &Cells<'_>) -> Result<Located, String> {
 }
 
 /// Heads of the row's model on one GPU, which the loader knows by the model's name.
-fn native(cells: &Cells<'_>, model: usize) -> Result<u32, String> {
+fn native(cells: &Cells<'_>, model: usize) -> Result<u32, Reason> {
     let name = cells.text(model);
     let native = match name {
         "deepseek-ai/DeepSeek-V3" | "deepseek-ai/DeepSeek-R1" | "nvidia/DeepSeek-V3.1-NVFP4" => 128,
-        _ => return Err(format!("the loader knows no heads of the model {name}")),
+        _ => return Err(format!("the loader knows no heads of the model {name}").into()),
     };
     let tp = cells.optional(0).max(1);
     let heads = cells.number(0);
     if tp > 1 && heads.saturating_mul(tp) != u64::from(native) {
-        return Err(format!("{heads} heads times tp_size {tp} are not the {native} of {name}"));
+        return Err(format!("{heads} heads times tp_size {tp} are not the {native} of {name}").into());
     }
     Ok(native)
 }

@@ -1,5 +1,6 @@
 //! The tables that operations read: their columns, and where a row belongs in them.
 
+use super::super::Reason;
 use super::super::names::Names;
 use super::super::slices::{Cells, Columns, Located};
 use super::{attention, collective, gemm, mla, mla_bmm, mla_module, moe, quantize};
@@ -117,7 +118,7 @@ impl TableName {
         self,
         cells: &Cells<'_>,
         names: &Names,
-    ) -> Result<Option<Located>, String> {
+    ) -> Result<Option<Located>, Reason> {
         match self {
             Self::Gemm => Ok(gemm::locate(cells)),
             Self::Computescale | Self::ScaleMatrix => Ok(Some(quantize::locate(cells))),
