@@ -30,9 +30,9 @@ pub struct Rule {
     /// The check that finds it, with its parameters.
     pub check: Check,
     /// A tree in which it fires.
-    pub bad: Example,
+    pub bad: ExampleTree,
     /// A tree in which it does not.
-    pub good: Example,
+    pub good: ExampleTree,
 }
 
 /// A small tree of files, synthetic, that a rule is tried on.
@@ -41,7 +41,8 @@ pub struct Rule {
 /// embedded facts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Example {
+#[schemars(rename = "Example")]
+pub struct ExampleTree {
     /// Contents by path.
     pub files: BTreeMap<String, String>,
     /// Rows the finding must count, where the rule counts rows.

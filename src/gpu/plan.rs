@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::Expr;
-use crate::specs::{Document, Library};
+use crate::specs::{Library, SpecFile};
 
 /// A plan.
 #[derive(Debug, Clone, Deserialize)]
@@ -67,16 +67,16 @@ impl Plan {
                 Error::new(format!("cannot read {name}: {e}"), "--plan takes a name or a file")
             })?;
             let (role, shown) = (format!("rules/plans/{name}"), name.to_owned());
-            let file = Document { role, shown, text: text.into(), shipped: false };
+            let file = SpecFile { role, shown, text: text.into(), shipped: false };
             return Self::read(&file);
         }
-        let files: Vec<&Document> = library.folder("rules/plans").collect();
+        let files: Vec<&SpecFile> = library.folder("rules/plans").collect();
         let known = files.iter().map(|f| f.stem());
         let file = files.iter().rev().find(|f| f.stem() == name);
         Self::read(file.ok_or_else(|| unknown("plan", name, known))?)
     }
 
-    fn read(file: &Document) -> Result<Self> {
+    fn read(file: &SpecFile) -> Result<Self> {
         let plan: Self = file.parse()?;
         plan.fault().map_or(Ok(plan), |why| Err(file.malformed(&why)))
     }

@@ -16,7 +16,7 @@ use crate::base::threads;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source;
 use crate::database::table::{Keys, Table, TableScope};
-use crate::specs::{Band, KeyPart, Noise, Specs, TableSpec, measured_unit};
+use crate::specs::{KeyPart, Noise, NoiseBand, Specs, TableSpec, measured_unit};
 
 /// Upper ends of the bands in ms.
 const BANDS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 1.0, 10.0];
@@ -169,7 +169,7 @@ impl Repeats {
 }
 
 /// Figures by band, cut only where both sides have enough pairs.
-fn bands(repeats: &[Repeats]) -> Vec<Band> {
+fn bands(repeats: &[Repeats]) -> Vec<NoiseBand> {
     let mut bands = Vec::new();
     let mut start = 0.0;
     for end in BANDS {
@@ -183,7 +183,7 @@ fn bands(repeats: &[Repeats]) -> Vec<Band> {
     bands
 }
 
-fn band(repeats: &[Repeats], start: f64, end: Option<f64>) -> Band {
+fn band(repeats: &[Repeats], start: f64, end: Option<f64>) -> NoiseBand {
     // A pair lies where its middle, by ratio, does.
     let within = |(a, b): &&(f64, f64)| {
         let middle = (a * b).sqrt();
@@ -200,7 +200,7 @@ fn band(repeats: &[Repeats], start: f64, end: Option<f64>) -> Band {
     let log = |share| nearest_rank(&spreads, share).unwrap_or_default();
     let at = |share| (log(share).exp() * 1e3).round() / 1e3;
     let (p50, p95, p99) = (at(0.5), at(0.95), at(0.99));
-    Band { below_ms: end, pairs: spreads.len(), tables, p50, p95, p99 }
+    NoiseBand { below_ms: end, pairs: spreads.len(), tables, p50, p95, p99 }
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ fn result(finding: &FindingView<'_>, rule: Option<&usize>) -> Value {
         result["locations"][0]["logicalLocations"] =
             json!([{"fullyQualifiedName": name.join("/"), "kind": "resource"}]);
     }
-    if let Some(new) = finding.raw.new {
+    if let Some(new) = finding.raw.novelty.as_new() {
         result["baselineState"] = json!(if new { "new" } else { "unchanged" });
     }
     // An empty list says that the finding is not suppressed, though some are.

@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-pub use library::{Document, Library};
+pub use library::{Library, SpecFile};
 pub use limit::{Limit, Limits, NEAREST};
-pub use noise::{Band, Noise};
+pub use noise::{Noise, NoiseBand};
 pub use table::{
     Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,
     measured_unit,

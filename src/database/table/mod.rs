@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 pub use csv::each_row;
 pub use example::{EXAMPLES, Example};
-pub use fault::{Fault, Torn};
+pub use fault::{TableFault, Torn};
 pub use key::Keys;
 pub(crate) use key::{mix, number_bits, text_hash};
 pub use known::rows_held;
@@ -65,25 +65,25 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// A [`Fault`]; never a panic, whatever the bytes.
+    /// A [`TableFault`]; never a panic, whatever the bytes.
     pub fn decode(
         bytes: &[u8],
         format: Format,
         is_text: &dyn Fn(&str) -> bool,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, TableFault> {
         if let Some(pointer) = pointer(bytes) {
-            return Err(Fault::LfsPointer(pointer));
+            return Err(TableFault::LfsPointer(pointer));
         }
         if bytes.is_empty() {
-            return Err(Fault::Unreadable("the file is empty, 0 bytes".into()));
+            return Err(TableFault::Unreadable("the file is empty, 0 bytes".into()));
         }
         let table = match format {
             Format::Parquet => parquet::decode(bytes)?,
             Format::Csv => csv::decode(bytes, is_text)?,
         };
         match table {
-            Self { rows: 0, torn, .. } if torn.rows > 0 => Err(Fault::Torn(torn)),
-            Self { rows: 0, .. } => Err(Fault::Empty),
+            Self { rows: 0, torn, .. } if torn.rows > 0 => Err(TableFault::Torn(torn)),
+            Self { rows: 0, .. } => Err(TableFault::Empty),
             table => Ok(table),
         }
     }

@@ -29,7 +29,7 @@ pub(super) fn measured(ratio: f64) -> Measured {
             work: None,
         },
         answer: Ok(Answer { samples_ms, ..Answer::default() }),
-        band: Some(Band {
+        band: Some(NoiseBand {
             below_ms: None,
             pairs: 1000,
             tables: 9,

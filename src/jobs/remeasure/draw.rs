@@ -8,7 +8,7 @@ use crate::database::catalog::TableFile;
 use crate::gpu::device::{About, Device, Point};
 use crate::gpu::points::Points;
 use crate::gpu::sample;
-use crate::specs::Band;
+use crate::specs::NoiseBand;
 use crate::specs::system::System;
 
 /// Points of a table that were drawn, not yet measured.
@@ -19,7 +19,7 @@ pub(super) struct Drawn<'a> {
     pub proxies: usize,
     pub strata: usize,
     pub replaced: usize,
-    pub points: Vec<(Point, Option<Band>)>,
+    pub points: Vec<(Point, Option<NoiseBand>)>,
 }
 
 impl<'a> Job<'a> {

@@ -24,7 +24,7 @@ use crate::gpu::judge::{Measured, judge};
 use crate::gpu::recipe::Recipes;
 use crate::gpu::record::{Log, Origin};
 use crate::report::Report;
-use crate::specs::Band;
+use crate::specs::NoiseBand;
 use crate::specs::Specs;
 use draw::Drawn;
 
@@ -193,7 +193,7 @@ impl Job<'_> {
         // A proxy is not judged, so it adds nothing to what the sample can tell.
         let proxy = |p: &Point| p.work.as_ref().is_some_and(|w| device.stands_in(w));
         let judged = drawn.points.iter().filter(|(point, _)| !proxy(point));
-        let bands: Vec<&Band> = judged.filter_map(|(_, b)| b.as_ref()).collect();
+        let bands: Vec<&NoiseBand> = judged.filter_map(|(_, b)| b.as_ref()).collect();
         let power = power(&bands, limits);
         let controls = controls(&drawn.points);
         let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
@@ -257,7 +257,7 @@ impl Job<'_> {
 
 /// Points to measure over and over: spread over the sample's latencies, none of the longest, since
 /// they are measured three times. The card rests before each: what they show is not what ran before.
-fn controls(points: &[(Point, Option<Band>)]) -> Vec<Point> {
+fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).collect();
     by_latency.sort_by(|a, b| a.recorded_ms.total_cmp(&b.recorded_ms));
     let count = CONTROLS.min(by_latency.len());

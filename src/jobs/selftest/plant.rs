@@ -16,7 +16,7 @@ use crate::checks::compare::sketch::{Sketch, Sketches, Slice};
 use crate::database::catalog::{Catalog, Format, TableFile};
 use crate::database::source::Source;
 use crate::database::table::{Table, TableScope};
-use crate::findings::Brought;
+use crate::findings::RowChange;
 use crate::specs::system::System;
 use crate::specs::{Specs, TableSpec};
 
@@ -41,8 +41,8 @@ pub struct Planted {
     pub changes: BTreeMap<String, Change>,
     /// Rows that it changes or adds; 0 where rows do not tell.
     pub rows: usize,
-    /// Which those are; none where rows do not tell.
-    pub brought: Option<Brought>,
+    /// Which those are.
+    pub rows_changed: RowChange,
     /// The slice that it changes.
     pub slice: Option<Slice>,
 }
@@ -180,7 +180,7 @@ impl Ground<'_> {
         if by_rows {
             let mut marked = vec![false; draft.rows];
             new.iter().for_each(|r| marked[*r] = true);
-            planted.brought = Some(Brought::Rows(marked));
+            planted.rows_changed = RowChange::Rows(marked);
         }
         let Ok(bytes) = draft.parquet() else { return Ok(None) };
         planted.changes.insert(file.entry.path.clone(), Change::Bytes(bytes));
@@ -283,7 +283,7 @@ impl Ground<'_> {
         let Ok(bytes) = draft.parquet() else { return Ok(None) };
         Ok(Some(Planted {
             rows: table.rows,
-            brought: Some(Brought::All),
+            rows_changed: RowChange::All,
             ..changed(file, Change::Bytes(bytes))
         }))
     }

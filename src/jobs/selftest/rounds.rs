@@ -13,12 +13,11 @@ use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::base::random::Random;
 use crate::base::reason::Reason;
-use crate::checks::Brings;
 use crate::checks::compare::sketch::Sketches;
+use crate::checks::{PrChange, WaiverContext};
 use crate::database::catalog::{Catalog, TableFile};
-use crate::findings::Subject;
 use crate::findings::waiver::Waivers;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Finding, Novelty, RowChange, Severity};
 
 /// A fault in a round.
 pub struct Plot<'a> {
@@ -250,11 +249,11 @@ fn judge(
         .of_state(|path| (there.contains(path) && !gone.contains(path)).then(|| path.to_owned()));
     let rows = |file: &TableFile| {
         let plot = round.plots.iter().find(|p| p.planted.changes.contains_key(&file.entry.path));
-        plot.and_then(|p| p.planted.brought.clone())
+        plot.map_or(RowChange::Unknown, |p| p.planted.rows_changed.clone())
     };
-    let brings = Brings {
+    let pr = PrChange {
         rows: catalog.tables.iter().map(|t| (t.entry.path.clone(), rows(t))).collect(),
-        later: round.plots.iter().flat_map(|p| p.planted.changes.keys().cloned()).collect(),
+        tables: round.plots.iter().flat_map(|p| p.planted.changes.keys().cloned()).collect(),
         backends: catalog
             .tables
             .iter()
@@ -262,7 +261,7 @@ fn judge(
             .collect(),
     };
     let mut job = job(&source, &catalog, clean.specs, clean.rules, clean.selection, clean.threads)?;
-    job.brings = Some(&brings);
+    job.pr = Some(&pr);
     let found = job.run(&alone, &against, known, progress)?.findings;
     scores.round(&round.plots, &found, &|f| is_new(clean, f));
     Ok(())
@@ -270,22 +269,24 @@ fn judge(
 
 /// Whether the clean state lacks a finding. Infos tell of what may be right.
 fn is_new(clean: &Clean<'_>, finding: &Finding) -> bool {
-    if finding.severity == Severity::Info || finding.new == Some(false) {
+    if finding.severity == Severity::Info || finding.novelty == Novelty::Inherited {
         return false;
     }
     // Of two tables that were alike before, the one that changes now would be told as the later.
-    if let Some(other) = finding.evidence.get("other").and_then(|o| o.as_str())
+    if let Some(other) = finding.evidence.other.as_deref()
         && clean.alike.holds(other, &finding.path)
     {
         return false;
     }
-    clean.known.get(&Subject::of(finding)).is_none_or(|k| k.grew(finding))
+    clean.known.novelty(finding) == Novelty::New
 }
 
 /// Waivers are judged by what came of applying them to the clean state's findings.
 fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) -> Result<()> {
     let path = ".perfdb-gate/waivers.yaml";
-    let failed = |why: Reason| Error::new(format!("{path}: {why}"), "it is in rules/faults.yaml");
+    let failed = |why: Reason| {
+        Error::new(format!("{path}: {why}"), "it is in src/jobs/selftest/faults.yaml")
+    };
     let waivers = Waivers::parse(path, text).map_err(failed)?;
     let mut findings = clean.findings.to_vec();
     // Any day will do for waivers that ended long ago, or end in a thousand years.
@@ -294,10 +295,9 @@ fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) ->
     let rules: Vec<std::sync::Arc<crate::checks::rule::Rule>> =
         clean.rules.all().cloned().collect();
     let unused = applied.unused_by(&|id| clean.rules.contains(id), &|id| clean.rules.contains(id));
-    let told = rules
-        .iter()
-        .filter_map(|r| r.check.waivers(r, path, &applied.expired, &unused))
-        .collect::<Vec<_>>();
+    let context = WaiverContext { path, expired: &applied.expired, unused: &unused };
+    let told: Vec<Finding> =
+        rules.iter().filter_map(|r| r.check.judge().waivers(r, &context)).collect();
     scores.waivers(number, &told);
     Ok(())
 }

@@ -123,7 +123,7 @@ impl Scores {
             tables,
             rows,
             // Faults are planted in databases; traces are none.
-            rules: rules.all().filter(|r| !r.check.judges_traces()).map(rule).collect(),
+            rules: rules.all().filter(|r| !r.check.needs().traces).map(rule).collect(),
             always: faults.always.iter().cloned().collect(),
             ..Self::default()
         }
@@ -155,7 +155,7 @@ impl Scores {
     ) {
         let mut told: Vec<Vec<&Finding>> = vec![Vec::new(); plots.len()];
         // Rows that were found before and are changed now are old news, but for what was done to them.
-        let brought = |f: &&Finding| f.severity != Severity::Info && f.new == Some(true);
+        let brought = |f: &&Finding| f.severity != Severity::Info && f.is_new();
         for finding in findings.iter().filter(|f| brought(f) || is_new(f)) {
             let owner = owner(plots, finding);
             let implied = owner.is_some_and(|(plot, here)| {
@@ -180,7 +180,7 @@ impl Scores {
         }
         for (plot, found) in plots.iter().zip(told) {
             let found: Vec<&Finding> = found.into_iter().filter(|f| of_slice(plot, f)).collect();
-            let by_row = |f: &&&Finding| f.new == Some(true);
+            let by_row = |f: &&&Finding| f.is_new();
             let rows = found.iter().filter(by_row).map(|f| f.rows).max();
             self.count(plot.number, !found.is_empty(), &plot.file.entry.path);
             let rows =
@@ -266,7 +266,7 @@ impl Scores {
 /// The fault that a finding is near to, and whether it is in the fault's place.
 fn owner(plots: &[Plot<'_>], finding: &Finding) -> Option<(usize, bool)> {
     let position = |is: &dyn Fn(&Plot<'_>) -> bool| plots.iter().position(is);
-    let other = finding.evidence.get("other").and_then(|o| o.as_str());
+    let other = finding.evidence.other.as_deref();
     let here = |p: &Plot<'_>| p.paths.contains(&finding.path);
     // Of two tables that are alike either may be told.
     let twin = |p: &Plot<'_>| other.is_some_and(|o| p.paths.contains(o));
@@ -307,11 +307,9 @@ fn owner(plots: &[Plot<'_>], finding: &Finding) -> Option<(usize, bool)> {
 
 /// Whether a finding that tells slices tells the planted one.
 fn of_slice(plot: &Plot<'_>, finding: &Finding) -> bool {
-    let (Some(slice), Some(told)) =
-        (&plot.planted.slice, finding.evidence.get("slices").and_then(|s| s.as_array()))
-    else {
+    let slices = &finding.evidence.slices;
+    let Some(planted) = plot.planted.slice.as_ref().filter(|_| !slices.is_empty()) else {
         return true;
     };
-    let wanted = serde_json::json!(slice);
-    told.iter().any(|t| t.get("slice") == Some(&wanted))
+    slices.iter().any(|s| s.slice == *planted)
 }

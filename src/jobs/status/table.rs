@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{Nearest, Provenance, Skipped, TableStatus};
+use crate::checks::Check;
 use crate::database::catalog::{Place, TableFile};
 use crate::database::served::{Edition, Nearness, Shelf};
 use crate::database::sidecar::TableMeta;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Explanation, Finding, Severity};
 use crate::jobs::validate::{Looked, Sidecars};
 
 /// The tables of a system, and all that is known of them.
@@ -81,7 +82,7 @@ impl<'a> Tables<'a> {
                 Severity::Warning => status.warnings += 1,
                 Severity::Info => status.infos += 1,
             }
-            if finding.rule == "duplicate-key" {
+            if matches!(self.looked.job.check(finding), Some(Check::DuplicateKey(_))) {
                 status.duplicates += finding.rows;
             }
         }
@@ -188,16 +189,12 @@ impl<'a> Tables<'a> {
             .into_iter()
             .map(|((class, error), cases)| skipped(cases as u64, class, error))
             .collect();
-        let holes = self.looked.findings.iter().filter(|f| f.rule == "coverage-hole");
-        for hole in holes.filter(|f| self.concerns(f, status)) {
-            let explained = hole.evidence.get("explained").and_then(|e| e.as_array());
-            for by in explained.into_iter().flatten() {
-                let text = |name: &str| by[name].as_str().unwrap_or_default();
-                // What a failure explains, the ledger tells by itself.
-                if let Some(limit) = text("by").strip_prefix("the limit ") {
-                    let reason = format!("{limit}: {}", text("reason"));
-                    all.push(skipped(by["keys"].as_u64().unwrap_or(0), "limit", reason.trim()));
-                }
+        let findings = self.looked.findings.iter().filter(|f| self.concerns(f, status));
+        for explained in findings.flat_map(|f| &f.evidence.explained) {
+            // The ledger lists what a failure explains.
+            if let Explanation::Limit { id, reason } = &explained.by {
+                let reason = format!("{id}: {reason}");
+                all.push(skipped(explained.keys as u64, "limit", reason.trim()));
             }
         }
         all

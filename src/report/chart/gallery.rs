@@ -67,7 +67,7 @@ impl Gallery<'_> {
     fn interest(&self, table: &TableDiff) -> Reverse<(usize, usize, usize, usize)> {
         let new = |severity| {
             let here = |f: &&Finding| f.path == table.path && f.severity == severity;
-            self.findings.iter().filter(|f| f.new == Some(true)).filter(here).count()
+            self.findings.iter().filter(|f| f.is_new()).filter(here).count()
         };
         let rows = table.rows.as_ref();
         Reverse((
@@ -91,7 +91,7 @@ impl Gallery<'_> {
 
     /// Rows that new findings show.
     fn marked(&self, path: &str) -> BTreeSet<usize> {
-        let new = self.findings.iter().filter(|f| f.new == Some(true) && f.path == path);
+        let new = self.findings.iter().filter(|f| f.is_new() && f.path == path);
         new.flat_map(|f| &f.examples).map(|e| e.row as usize).collect()
     }
 }

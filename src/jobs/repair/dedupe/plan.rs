@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Policy;
 use crate::base::expr::{ExprError, Vals};
-use crate::checks::kinds::duplicates::{Spread, copies, repeats};
+use crate::checks::kinds::duplicates::{CopySpread, copies, repeats};
 use crate::database::catalog::{Format, TableFile};
 use crate::database::table::{Column, Keys, Table, TableScope, encode, keep_lines};
 use crate::jobs::repair::{Site, disk};
@@ -164,7 +164,7 @@ pub(super) fn plan(
         loader: spec.serves,
     };
     for rows in &groups {
-        let spread = Spread::of(rows, &latencies, tail);
+        let spread = CopySpread::of(rows, &latencies, tail);
         // A copy without a time agrees with none that has one.
         let no_time = |v: &&&Vals<'_, f64>| rows.iter().any(|row| !v.get(*row).is_finite());
         let copied = rows.iter().all(|row| equal(&table, *row, rows[0]));
