@@ -1,34 +1,34 @@
 //! What the planner's names of quantisations stand for: bytes of an element, and the rate at which
 //! its products are computed (sdk/common enums).
 
-use super::{Machine, Refusal};
+use super::{MachineFigures, Refusal};
 
 /// A quantisation's facts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Dtype {
+pub struct QuantFacts {
     /// Bytes of an element; block scales of fp4 count a sixteenth more.
     pub bytes: f64,
     /// The machine's rate: `bfloat16`, `fp8`, `fp4` or `int8`.
     rate: &'static str,
 }
 
-impl Dtype {
+impl QuantFacts {
     /// The machine's rate for it, FLOP/s.
-    pub fn flops(self, machine: &Machine) -> Result<f64, Refusal> {
+    pub fn flops(self, machine: &MachineFigures) -> Result<f64, Refusal> {
         machine.flops(self.rate)
     }
 }
 
-const fn dtype(bytes: f64, rate: &'static str) -> Option<Dtype> {
-    Some(Dtype { bytes, rate })
+const fn dtype(bytes: f64, rate: &'static str) -> Option<QuantFacts> {
+    Some(QuantFacts { bytes, rate })
 }
 
-fn known(kind: &str, name: &str, found: Option<Dtype>) -> Result<Dtype, Refusal> {
+fn known(kind: &str, name: &str, found: Option<QuantFacts>) -> Result<QuantFacts, Refusal> {
     found.ok_or_else(|| Refusal::missing(format!("{kind} has no quantisation named {name}")))
 }
 
 /// A quantisation of a GEMM.
-pub fn gemm(name: &str) -> Result<Dtype, Refusal> {
+pub fn gemm(name: &str) -> Result<QuantFacts, Refusal> {
     let found = match name {
         "bfloat16" => dtype(2.0, "bfloat16"),
         "int8_wo" => dtype(1.0, "bfloat16"),
@@ -43,7 +43,7 @@ pub fn gemm(name: &str) -> Result<Dtype, Refusal> {
 }
 
 /// A quantisation of a mixture of experts.
-pub fn moe(name: &str) -> Result<Dtype, Refusal> {
+pub fn moe(name: &str) -> Result<QuantFacts, Refusal> {
     let found = match name {
         "bfloat16" => dtype(2.0, "bfloat16"),
         "fp8" | "fp8_block" => dtype(1.0, "fp8"),
@@ -57,7 +57,7 @@ pub fn moe(name: &str) -> Result<Dtype, Refusal> {
 }
 
 /// A precision of prefill attention.
-pub fn fmha(name: &str) -> Result<Dtype, Refusal> {
+pub fn fmha(name: &str) -> Result<QuantFacts, Refusal> {
     let found = match name {
         "bfloat16" => dtype(2.0, "bfloat16"),
         "fp8" | "fp8_block" => dtype(1.0, "fp8"),
@@ -83,7 +83,7 @@ pub fn cache(name: &str) -> Result<f64, Refusal> {
 
 /// The rate of decode attention: fp8 where the cache is fp8 and the GPU multiplies it (sm 89 and
 /// later), else bfloat16.
-pub fn decode_flops(machine: &Machine, cache: &str) -> Result<f64, Refusal> {
+pub fn decode_flops(machine: &MachineFigures, cache: &str) -> Result<f64, Refusal> {
     let fp8 = cache == "fp8" && machine.sm_version() >= 89.0;
     machine.flops(if fp8 { "fp8" } else { "bfloat16" })
 }

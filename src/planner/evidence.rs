@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::index::{Origin, RowRef, TableIndex};
+use super::index::{RowOrigin, RowRef, TableIndex};
 
 /// How rows became an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -80,7 +80,7 @@ impl Weights {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weighed {
     /// The file it lies in, and how the loader came to it.
-    pub origin: Arc<Origin>,
+    pub origin: Arc<RowOrigin>,
     /// Index of the row in its file, from 0.
     pub row: u32,
     /// Its share; the weights of a lookup sum to 1.
@@ -89,7 +89,7 @@ pub struct Weighed {
 
 /// One lookup of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Lookup {
+pub struct TableLookup {
     /// Name of the operation in its list.
     pub op: Arc<str>,
     /// Stem of the table.
@@ -108,13 +108,13 @@ pub struct Lookup {
 
 /// Lookups of an operation; collects nothing when off.
 #[derive(Debug, Default)]
-pub struct Evidence {
+pub struct Provenance {
     on: bool,
     op: Arc<str>,
-    lookups: Vec<Lookup>,
+    lookups: Vec<TableLookup>,
 }
 
-impl Evidence {
+impl Provenance {
     /// Collects lookups.
     pub fn on() -> Self {
         Self { on: true, ..Self::default() }
@@ -153,7 +153,7 @@ impl Evidence {
             let origin = index.origin(row.source)?;
             Some(Weighed { origin, row: row.row, weight })
         };
-        self.lookups.push(Lookup {
+        self.lookups.push(TableLookup {
             op: self.op.clone(),
             table: index.table().stem(),
             key: key(),
@@ -182,7 +182,7 @@ impl Evidence {
     }
 
     /// The lookups.
-    pub fn into_lookups(self) -> Vec<Lookup> {
+    pub fn into_lookups(self) -> Vec<TableLookup> {
         self.lookups
     }
 }

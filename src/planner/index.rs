@@ -5,16 +5,16 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub use super::slices::RowRef;
 
-use super::interpolate::{Curve, Grid, Sites};
-use super::names::Names;
+use super::interpolate::{LatencyCurve, LatencyGrid, Sites};
+use super::names::NameCodes;
 use super::operations::TableName;
 use super::slices::{Leaf, SliceKey};
-use super::store::{Content, Grouped};
+use super::store::{Content, SharedSlices};
 use super::{Channel, Refusal};
 
 /// A file behind a table, and how the loader came to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Origin {
+pub struct RowOrigin {
     /// Path of the file.
     pub path: String,
     /// How the loader came to it.
@@ -26,26 +26,26 @@ pub struct Origin {
 /// A table over its sources: the first row of a key wins over all of them.
 pub struct TableIndex {
     table: TableName,
-    origins: Vec<Arc<Origin>>,
+    origins: Vec<Arc<RowOrigin>>,
     contents: Vec<Content>,
     loaded: OnceLock<Result<Loaded, Refusal>>,
-    grids: Cache<Grid>,
-    curves: Cache<Curve>,
+    grids: Cache<LatencyGrid>,
+    curves: Cache<LatencyCurve>,
     sites: Cache<Sites>,
 }
 
 /// The files of a table, decoded.
 struct Loaded {
-    files: Vec<File>,
+    files: Vec<SourceRows>,
     keys: HashSet<SliceKey>,
 }
 
-struct File {
-    rows: Grouped,
+struct SourceRows {
+    rows: SharedSlices,
     kernels: Option<HashSet<u32>>,
 }
 
-impl File {
+impl SourceRows {
     fn admits(&self, kernel: u32) -> bool {
         self.kernels.as_ref().is_none_or(|k| k.contains(&kernel))
     }
@@ -75,7 +75,10 @@ impl<T> Default for Cache<T> {
 }
 
 impl TableIndex {
-    pub(super) fn new(table: TableName, sources: impl Iterator<Item = (Content, Origin)>) -> Self {
+    pub(super) fn new(
+        table: TableName,
+        sources: impl Iterator<Item = (Content, RowOrigin)>,
+    ) -> Self {
         let (contents, origins) = sources.map(|(c, o)| (c, Arc::new(o))).unzip();
         Self {
             table,
@@ -99,12 +102,12 @@ impl TableIndex {
     }
 
     /// Its sources, in the loader's order.
-    pub fn origins(&self) -> &[Arc<Origin>] {
+    pub fn origins(&self) -> &[Arc<RowOrigin>] {
         &self.origins
     }
 
     /// A source.
-    pub fn origin(&self, source: u16) -> Option<Arc<Origin>> {
+    pub fn origin(&self, source: u16) -> Option<Arc<RowOrigin>> {
         self.origins.get(usize::from(source)).cloned()
     }
 
@@ -116,15 +119,15 @@ impl TableIndex {
     /// fails the table as a whole.
     pub(super) fn load(
         &self,
-        names: &Names,
-        file: impl Fn(usize, &Content) -> Grouped,
+        names: &NameCodes,
+        file: impl Fn(usize, &Content) -> SharedSlices,
     ) -> Result<(), Refusal> {
         let load = || {
             let mut files = Vec::with_capacity(self.contents.len());
             for (i, (content, origin)) in self.contents.iter().zip(&self.origins).enumerate() {
                 let kernels = origin.kernels.as_ref();
                 let kernels = kernels.map(|k| k.iter().map(|name| names.code(name)).collect());
-                let file = File { rows: file(i, content), kernels };
+                let file = SourceRows { rows: file(i, content), kernels };
                 let fault = match file.rows.as_ref() {
                     Ok(rows) => rows.fault(|kernel| file.admits(kernel)).map(str::to_owned),
                     Err(why) => Some(why.to_string()),
@@ -146,7 +149,7 @@ impl TableIndex {
         self.loaded.get_or_init(load).as_ref().map(drop).map_err(Clone::clone)
     }
 
-    fn files(&self) -> &[File] {
+    fn files(&self) -> &[SourceRows] {
         self.loaded.get().and_then(|l| l.as_ref().ok()).map_or(&[], |l| l.files.as_slice())
     }
 
@@ -195,20 +198,20 @@ impl TableIndex {
         axes: usize,
         sqrt_axis: Option<usize>,
         floor: Option<super::interpolate::Sol<'_>>,
-    ) -> Option<Arc<Grid>> {
+    ) -> Option<Arc<LatencyGrid>> {
         self.grids.get(key, || {
             let mut leaves = self.served(&[key]);
             raise(&mut leaves, floor);
-            (!leaves.is_empty()).then(|| Arc::new(Grid::new(axes, sqrt_axis, leaves)))
+            (!leaves.is_empty()).then(|| Arc::new(LatencyGrid::new(axes, sqrt_axis, leaves)))
         })
     }
 
     /// A slice as a curve; `more` are slices that the loader does not tell apart from it.
-    pub(super) fn curve(&self, key: SliceKey, more: Option<SliceKey>) -> Option<Arc<Curve>> {
+    pub(super) fn curve(&self, key: SliceKey, more: Option<SliceKey>) -> Option<Arc<LatencyCurve>> {
         self.curves.get(key, || {
             let keys: Vec<SliceKey> = std::iter::once(key).chain(more).collect();
             let leaves = self.served(&keys);
-            (!leaves.is_empty()).then(|| Arc::new(Curve::new(leaves)))
+            (!leaves.is_empty()).then(|| Arc::new(LatencyCurve::new(leaves)))
         })
     }
 
@@ -233,7 +236,7 @@ fn raise(leaves: &mut [Leaf], floor: Option<super::interpolate::Sol<'_>>) {
     }
 }
 
-fn keys(files: &[File]) -> HashSet<SliceKey> {
+fn keys(files: &[SourceRows]) -> HashSet<SliceKey> {
     let mut keys = HashSet::new();
     for file in files {
         let Ok(slices) = file.rows.as_ref() else { continue };

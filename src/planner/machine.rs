@@ -4,13 +4,13 @@ use super::{Refusal, System};
 
 /// The figures of a system's YAML that formulas read. Rates are FLOP/s and B/s, times are seconds.
 #[derive(Debug, PartialEq)]
-pub struct Machine {
+pub struct MachineFigures {
     system: System,
     /// Memory bandwidth, B/s.
     pub bandwidth: f64,
 }
 
-impl Machine {
+impl MachineFigures {
     /// The machine that a system's YAML describes.
     ///
     /// # Errors

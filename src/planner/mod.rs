@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! Snapshot (a state of a database)
-//!   └─ Session (one system, backend and version)
+//!   └─ PlannerSession (one system, backend and version)
 //!        ├─ sources        which files stand behind a table, in the loader's order
 //!        ├─ slices         rows of a file, grouped by the key parts that must match exactly
 //!        ├─ interpolate    between, beyond and beside the rows of a slice
@@ -35,15 +35,15 @@ mod sources;
 mod steps;
 mod store;
 
-pub use evidence::{Evidence, How, Lookup, Weighed};
-pub use index::{Origin, TableIndex};
-pub use machine::Machine;
-pub use models::{Layout, ModelList, Models, OpList, Plan, PlannedLayout, Quant, Resolved};
+pub use evidence::{How, Provenance, TableLookup, Weighed};
+pub use index::{RowOrigin, TableIndex};
+pub use machine::MachineFigures;
+pub use models::{BackendPlan, Layout, ModelList, Models, OpList, PlannedLayout, Quant, Resolved};
 pub use operations::{Op, Query, TableName};
 pub use refusal::Refusal;
-pub use session::{Session, Snapshot, SystemView};
-pub use sources::{Channel, Manifest};
-pub use steps::{POINTS, Phase, Point, Step, StepPart};
+pub use session::{PlannerSession, Snapshot, SystemView};
+pub use sources::{Channel, ReuseManifest};
+pub use steps::{POINTS, Phase, Step, StepPart, StepPoint};
 pub use store::Store;
 
 // All that this room takes from others, in one place.
@@ -54,6 +54,6 @@ use crate::base::yaml;
 use crate::database::catalog::{Catalog, Format, SystemFile, TableFile};
 use crate::database::sidecar::Reuse;
 use crate::database::source::{Entry, ReadError, Source};
-use crate::database::table::{Column, Fault, Table};
+use crate::database::table::{Column, Table, TableFault};
 use crate::specs::system::System;
-use crate::specs::{Document, Library};
+use crate::specs::{Library, SpecFile};

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::{Document, Error, Library, Machine, Op, Reason, Result, Session, TableName, yaml};
+use super::{
+    Error, Library, MachineFigures, Op, PlannerSession, Reason, Result, SpecFile, TableName, yaml,
+};
 
 /// The models that were asked for.
 #[derive(Debug, Default)]
@@ -28,7 +30,7 @@ pub struct ModelList {
     /// Quantisation by part.
     pub quant: ModelQuant,
     /// Lists by backend.
-    pub plans: Vec<Plan>,
+    pub plans: Vec<BackendPlan>,
 }
 
 /// Quantisation of a model by part, without that of attention, which depends on the backend.
@@ -44,7 +46,7 @@ pub struct ModelQuant {
 /// The lists of some backends.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct BackendPlan {
     /// The backends that share them.
     pub backends: Vec<String>,
     /// Precision of prefill attention.
@@ -147,7 +149,7 @@ impl Models {
 }
 
 /// The files of models by stem, the last of each.
-fn documents(library: &Library) -> BTreeMap<&str, &Document> {
+fn documents(library: &Library) -> BTreeMap<&str, &SpecFile> {
     library.folder("rules/models").map(|file| (file.stem(), file)).collect()
 }
 
@@ -159,7 +161,7 @@ fn named(text: &str) -> Option<&str> {
 
 impl ModelList {
     /// Its plan for a backend.
-    pub fn plan(&self, backend: &str) -> Option<&Plan> {
+    pub fn plan(&self, backend: &str) -> Option<&BackendPlan> {
         self.plans.iter().find(|plan| plan.backends.iter().any(|b| b == backend))
     }
 
@@ -175,7 +177,7 @@ impl ModelList {
     }
 
     /// Its quantisation as the file states it, where no data can be asked.
-    pub fn stated(&self, plan: &Plan) -> Quant {
+    pub fn stated(&self, plan: &BackendPlan) -> Quant {
         let ModelQuant { gemm, moe, kvcache, comm } = self.quant.clone();
         Quant { gemm, moe, kvcache, fmha: plan.fmha.clone(), comm }
     }
@@ -195,9 +197,9 @@ impl ModelList {
     /// that the data has, and nvfp4 as weights alone where the GPU does not multiply fp4.
     pub fn resolve(
         &self,
-        plan: &Plan,
+        plan: &BackendPlan,
         layout: &PlannedLayout,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
     ) -> Resolved {
         let quant = &self.quant;
         let weights = |name: &str| weights_only(name, session.machine()).to_owned();
@@ -216,12 +218,12 @@ impl ModelList {
 }
 
 /// The planner's name of a quantisation on a GPU that may not multiply fp4.
-fn weights_only<'n>(name: &'n str, machine: &Machine) -> &'n str {
+fn weights_only<'n>(name: &'n str, machine: &MachineFigures) -> &'n str {
     if name == "nvfp4" && !machine.has_fp4() { "nvfp4_wo" } else { name }
 }
 
 /// Fills in what a list leaves to its quantisation.
-fn settle(op: &mut Op, quant: &Quant, machine: &Machine) {
+fn settle(op: &mut Op, quant: &Quant, machine: &MachineFigures) {
     let or = |field: &mut String, otherwise: &str| {
         if field.is_empty() {
             otherwise.clone_into(field);
@@ -266,10 +268,10 @@ fn fmha_table(stem: &str) -> Option<TableName> {
     tables.into_iter().find(|table| table.stem() == stem)
 }
 
-impl Plan {
+impl BackendPlan {
     /// The precision of prefill attention on a system with its data
     /// (sdk/models helpers, `resolve_context_fmha_by_data`).
-    fn fmha(&self, session: &Session<'_, '_>, cache: &str) -> String {
+    fn fmha(&self, session: &PlannerSession<'_, '_>, cache: &str) -> String {
         if self.fmha_by_data.is_empty() || self.fmha != "fp8" {
             return self.fmha.clone();
         }

@@ -6,9 +6,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// Every distinct text of the tables that were read, by number. Numbers depend on the order of
 /// reading, so nothing is ever sorted by them.
 #[derive(Debug, Default)]
-pub struct Names(RwLock<HashMap<Arc<str>, u32>>);
+pub struct NameCodes(RwLock<HashMap<Arc<str>, u32>>);
 
-impl Names {
+impl NameCodes {
     /// The number of a text.
     pub fn code(&self, text: &str) -> u32 {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(text).copied();

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use super::index::{Origin, TableIndex};
+use super::index::{RowOrigin, TableIndex};
 use super::operations::TableName;
-use super::sources::{Channel, Manifest, Shelf, TableSource};
+use super::sources::{Channel, ReuseManifest, SystemShelf, TableSource};
 use super::store::{Content, Store};
 use super::{
-    Catalog, Entry, Error, Machine, Reason, Refusal, Result, Reuse, Source, SystemFile, TableFile,
+    Catalog, Entry, Error, MachineFigures, Reason, Refusal, Result, Reuse, Source, SystemFile,
+    TableFile,
 };
 
 /// A state of a database.
@@ -16,7 +17,7 @@ pub struct Snapshot<'a> {
     source: &'a dyn Source,
     catalog: &'a Catalog,
     store: &'a Store,
-    manifest: Arc<Manifest>,
+    manifest: Arc<ReuseManifest>,
 }
 
 impl<'a> Snapshot<'a> {
@@ -27,13 +28,13 @@ impl<'a> Snapshot<'a> {
     /// Where the reuse manifest cannot be read: then nothing says what backends take from each other.
     pub fn new(source: &'a dyn Source, catalog: &'a Catalog, store: &'a Store) -> Result<Self> {
         let manifest = match &catalog.manifest {
-            None => Manifest::default(),
+            None => ReuseManifest::default(),
             Some(entry) => {
                 let bad = |why: Reason| {
                     Error::new(format!("{}: {why}", entry.path), "the planner reads it too")
                 };
                 let bytes = source.read(entry).map_err(|e| bad(e.into()))?;
-                Manifest::parse(&bytes).map_err(bad)?
+                ReuseManifest::parse(&bytes).map_err(bad)?
             }
         };
         Ok(Self { source, catalog, store, manifest: Arc::new(manifest) })
@@ -54,15 +55,15 @@ impl<'a> Snapshot<'a> {
         let file = self.catalog.systems.get(name)?;
         Some(SystemView {
             snapshot: self,
-            shelf: Shelf::new(self.catalog, name),
+            shelf: SystemShelf::new(self.catalog, name),
             machine: self.machine(file),
         })
     }
 
-    fn machine(&self, file: &SystemFile) -> Result<Arc<Machine>, Refusal> {
+    fn machine(&self, file: &SystemFile) -> Result<Arc<MachineFigures>, Refusal> {
         let system = file.system.as_ref();
         let system = system.map_err(|why| Refusal::missing(format!("{}: {why}", file.path)))?;
-        Machine::new(system).map(|machine| self.store.machine(machine))
+        MachineFigures::new(system).map(|machine| self.store.machine(machine))
     }
 
     /// The donors that a version's directories declare. One that cannot be read declares none, as
@@ -91,8 +92,8 @@ impl<'a> Snapshot<'a> {
 /// A system of a state: its machine and its tables.
 pub struct SystemView<'s, 'a> {
     snapshot: &'s Snapshot<'a>,
-    shelf: Shelf<'a>,
-    machine: Result<Arc<Machine>, Refusal>,
+    shelf: SystemShelf<'a>,
+    machine: Result<Arc<MachineFigures>, Refusal>,
 }
 
 impl<'s, 'a> SystemView<'s, 'a> {
@@ -106,7 +107,7 @@ impl<'s, 'a> SystemView<'s, 'a> {
     /// # Errors
     ///
     /// Where the system cannot be read, or no family has a directory of the version.
-    pub fn session(&self, backend: &str, version: &str) -> Result<Session<'s, 'a>, Refusal> {
+    pub fn session(&self, backend: &str, version: &str) -> Result<PlannerSession<'s, 'a>, Refusal> {
         let machine = self.machine.clone()?;
         let system = machine.name().to_owned();
         if !self.shelf.has(backend, version) {
@@ -123,30 +124,30 @@ impl<'s, 'a> SystemView<'s, 'a> {
             }
         };
         let tables =
-            TableName::ALL.map(|table| Slot::new(self.snapshot, table, of(table), &machine));
-        Ok(Session { snapshot: self.snapshot, machine, backend: backend.to_owned(), tables })
+            TableName::ALL.map(|table| TableSlot::new(self.snapshot, table, of(table), &machine));
+        Ok(PlannerSession { snapshot: self.snapshot, machine, backend: backend.to_owned(), tables })
     }
 }
 
 /// A table of a session: its files, and the index over them.
-struct Slot<'a> {
+struct TableSlot<'a> {
     files: Vec<&'a TableFile>,
     index: Arc<TableIndex>,
     loaded: OnceLock<Result<(), Refusal>>,
 }
 
-impl<'a> Slot<'a> {
+impl<'a> TableSlot<'a> {
     fn new(
         snapshot: &Snapshot<'_>,
         table: TableName,
         sources: Vec<TableSource<'a>>,
-        machine: &Arc<Machine>,
+        machine: &Arc<MachineFigures>,
     ) -> Self {
         let files = sources.iter().map(|s| s.file).collect();
         let origin = |s: TableSource<'a>| {
             let path = s.file.entry.path.clone();
             let content = Content::of(snapshot.source, s.file);
-            (content, Origin { path, channel: s.channel, kernels: s.kernels })
+            (content, RowOrigin { path, channel: s.channel, kernels: s.kernels })
         };
         let sources = sources.into_iter().map(origin).collect();
         let index = snapshot.store.index(table, sources, machine);
@@ -155,16 +156,16 @@ impl<'a> Slot<'a> {
 }
 
 /// One version of a backend on a system, as a planner loads it.
-pub struct Session<'s, 'a> {
+pub struct PlannerSession<'s, 'a> {
     snapshot: &'s Snapshot<'a>,
-    machine: Arc<Machine>,
+    machine: Arc<MachineFigures>,
     backend: String,
-    tables: [Slot<'a>; TableName::ALL.len()],
+    tables: [TableSlot<'a>; TableName::ALL.len()],
 }
 
-impl Session<'_, '_> {
+impl PlannerSession<'_, '_> {
     /// The machine.
-    pub fn machine(&self) -> &Machine {
+    pub fn machine(&self) -> &MachineFigures {
         &self.machine
     }
 
@@ -175,13 +176,13 @@ impl Session<'_, '_> {
 
     /// Whether every lookup answers as in another session: the same files, used alike, on the same
     /// machine.
-    pub fn answers_as(&self, other: &Session<'_, '_>) -> bool {
-        let alike = |(a, b): (&Slot<'_>, &Slot<'_>)| Arc::ptr_eq(&a.index, &b.index);
+    pub fn answers_as(&self, other: &PlannerSession<'_, '_>) -> bool {
+        let alike = |(a, b): (&TableSlot<'_>, &TableSlot<'_>)| Arc::ptr_eq(&a.index, &b.index);
         self.machine == other.machine && self.tables.iter().zip(&other.tables).all(alike)
     }
 
     /// The files behind a table, in the loader's order.
-    pub fn origins(&self, table: TableName) -> &[Arc<Origin>] {
+    pub fn origins(&self, table: TableName) -> &[Arc<RowOrigin>] {
         self.tables[table as usize].index.origins()
     }
 

@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::names::Names;
+use super::names::NameCodes;
 use super::operations::TableName;
 use super::{Column, NULL_CODE, Reason, Table};
 
-/// Key parts that must match exactly, texts by their number in [`Names`]; unused parts are 0.
+/// Key parts that must match exactly, texts by their number in [`NameCodes`]; unused parts are 0.
 pub type SliceKey = [u32; 9];
 
 /// A row of a table, by the place of its file among the table's sources.
@@ -89,7 +89,7 @@ struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    fn new(column: Option<&'a Column>, names: &Names) -> Self {
+    fn new(column: Option<&'a Column>, names: &NameCodes) -> Self {
         let empty = names.code("");
         match column {
             Some(Column::Text { codes, dict, .. }) => {
@@ -155,7 +155,7 @@ impl FileSlices {
     ///
     /// Where a column is missing or of another type than the loader reads. A row that the loader
     /// refuses becomes a fault, since a filter may leave it out.
-    pub fn group(table: &Table, name: TableName, names: &Names) -> Result<Self, Reason> {
+    pub fn group(table: &Table, name: TableName, names: &NameCodes) -> Result<Self, Reason> {
         let reads = name.columns();
         let kernels = Texts::new(table.column("kernel_source"), names);
         let mut cells =

@@ -59,7 +59,7 @@ pub struct TableSource<'a> {
 
 /// What backends take from each other: `perf_data_reuse_manifest.yaml`.
 #[derive(Debug, Default, Deserialize)]
-pub struct Manifest {
+pub struct ReuseManifest {
     #[serde(default)]
     groups: Vec<Group>,
 }
@@ -77,7 +77,7 @@ struct Group {
     frameworks: Option<Vec<String>>,
 }
 
-impl Manifest {
+impl ReuseManifest {
     /// Parses a manifest. The error is one line.
     pub fn parse(bytes: &[u8]) -> Result<Self, Reason> {
         yaml::parse(&String::from_utf8_lossy(bytes))
@@ -106,13 +106,13 @@ impl Manifest {
 
 /// The tables of one system, by backend and version.
 #[derive(Debug, Default)]
-pub struct Shelf<'a> {
-    backends: BTreeMap<&'a str, BTreeMap<&'a str, Edition<'a>>>,
+pub struct SystemShelf<'a> {
+    backends: BTreeMap<&'a str, BTreeMap<&'a str, VersionTables<'a>>>,
 }
 
 /// A version of a backend, over all families.
 #[derive(Debug, Default)]
-struct Edition<'a> {
+struct VersionTables<'a> {
     parsed: Option<Version>,
     /// Tables by stem; the first family in order wins.
     tables: BTreeMap<&'a str, &'a TableFile>,
@@ -120,7 +120,7 @@ struct Edition<'a> {
     dirs: Vec<&'a str>,
 }
 
-impl<'a> Shelf<'a> {
+impl<'a> SystemShelf<'a> {
     /// The tables of `system`. A directory with the old marker of incomplete data and no
     /// collection_meta.yaml is passed over, and so is text: the loader reads Parquet alone.
     pub fn new(catalog: &'a Catalog, system: &str) -> Self {
@@ -131,9 +131,9 @@ impl<'a> Shelf<'a> {
         for dir in families.into_iter().chain(flat) {
             let versions = this.backends.entry(&dir.place.backend).or_default();
             let version = dir.place.version.as_str();
-            let edition = versions.entry(version).or_insert_with(|| Edition {
+            let edition = versions.entry(version).or_insert_with(|| VersionTables {
                 parsed: Version::from_str(version).ok(),
-                ..Edition::default()
+                ..VersionTables::default()
             });
             edition.dirs.push(&dir.path);
             let incomplete = |e: &super::Entry| e.path.ends_with("/INCOMPLETE.txt");
@@ -179,7 +179,7 @@ impl<'a> Shelf<'a> {
         backend: &str,
         version: &str,
         table: TableName,
-        manifest: &Manifest,
+        manifest: &ReuseManifest,
         reuse: &BTreeMap<String, Reuse>,
     ) -> Vec<TableSource<'a>> {
         let stem = table.stem();

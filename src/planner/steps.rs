@@ -1,7 +1,7 @@
 //! Steps: the sum of a list's operations at a point (engine/runtime.rs 427, 471).
 
 use super::models::OpList;
-use super::{Evidence, Lookup, Op, Query, Refusal, Session};
+use super::{Op, PlannerSession, Provenance, Query, Refusal, TableLookup};
 
 /// A phase of inference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
@@ -25,7 +25,7 @@ impl Phase {
 
 /// A step whose time is predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Point {
+pub struct StepPoint {
     /// Phase.
     pub phase: Phase,
     /// Requests.
@@ -34,16 +34,16 @@ pub struct Point {
     pub isl: u64,
 }
 
-const fn prefill(isl: u64) -> Point {
-    Point { phase: Phase::Prefill, batch: 1, isl }
+const fn prefill(isl: u64) -> StepPoint {
+    StepPoint { phase: Phase::Prefill, batch: 1, isl }
 }
 
-const fn decode(batch: u64, isl: u64) -> Point {
-    Point { phase: Phase::Decode, batch, isl }
+const fn decode(batch: u64, isl: u64) -> StepPoint {
+    StepPoint { phase: Phase::Decode, batch, isl }
 }
 
 /// The points that are predicted for every model and layout.
-pub const POINTS: [Point; 10] = [
+pub const POINTS: [StepPoint; 10] = [
     prefill(1024),
     prefill(4096),
     decode(1, 1024),
@@ -56,7 +56,7 @@ pub const POINTS: [Point; 10] = [
     decode(256, 4096),
 ];
 
-impl Point {
+impl StepPoint {
     /// Where its operations are evaluated. A decode step attends to the new token too.
     pub fn query(self) -> Query {
         match self.phase {
@@ -84,7 +84,7 @@ pub struct StepPart {
     /// Its time over all layers, ms.
     pub ms: Result<f64, Refusal>,
     /// The lookups behind it.
-    pub lookups: Vec<Lookup>,
+    pub lookups: Vec<TableLookup>,
 }
 
 impl OpList {
@@ -100,18 +100,18 @@ impl OpList {
     /// # Errors
     ///
     /// The first refusal of an operation; the step has no time then.
-    pub fn step(&self, session: &Session<'_, '_>, point: Point) -> Step {
+    pub fn step(&self, session: &PlannerSession<'_, '_>, point: StepPoint) -> Step {
         let query = point.query();
-        let mut evidence = Evidence::off();
+        let mut evidence = Provenance::off();
         let ops = self.ops(point.phase).iter();
         ops.map(|op| op.ms(session, query, &mut evidence)).sum()
     }
 
     /// The same, operation by operation, with the rows behind each.
-    pub fn parts(&self, session: &Session<'_, '_>, point: Point) -> Vec<StepPart> {
+    pub fn parts(&self, session: &PlannerSession<'_, '_>, point: StepPoint) -> Vec<StepPart> {
         let query = point.query();
         let part = |op: &Op| {
-            let mut evidence = Evidence::on();
+            let mut evidence = Provenance::on();
             let ms = op.ms(session, query, &mut evidence);
             StepPart { name: op.name().to_owned(), ms, lookups: evidence.into_lookups() }
         };

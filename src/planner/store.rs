@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::index::{Origin, TableIndex};
-use super::names::Names;
+use super::index::{RowOrigin, TableIndex};
+use super::names::NameCodes;
 use super::operations::TableName;
 use super::slices::FileSlices;
-use super::{Fault, Format, Machine, ReadError, Reason, Source, Table, TableFile};
+use super::{Format, MachineFigures, ReadError, Reason, Source, Table, TableFault, TableFile};
 
 /// The content of a file: its blob, or its path where there is no id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -19,22 +19,22 @@ pub(super) enum Content {
 }
 
 /// A file's slices, or why it cannot be read.
-pub(super) type Grouped = Arc<Result<FileSlices, Reason>>;
+pub(super) type SharedSlices = Arc<Result<FileSlices, Reason>>;
 
 /// Everything that was read, shared by threads.
 #[derive(Default)]
 pub struct Store {
-    pub(super) names: Names,
-    files: Mutex<HashMap<(TableName, Content), Arc<OnceLock<Grouped>>>>,
+    pub(super) names: NameCodes,
+    files: Mutex<HashMap<(TableName, Content), Arc<OnceLock<SharedSlices>>>>,
     indexes: Mutex<HashMap<IndexKey, Arc<TableIndex>>>,
-    machines: Mutex<Vec<Arc<Machine>>>,
+    machines: Mutex<Vec<Arc<MachineFigures>>>,
 }
 
 /// What makes two indexes the same: their files with how they are used, and the machine's figures.
 #[derive(PartialEq, Eq, Hash)]
 struct IndexKey {
     table: TableName,
-    sources: Vec<(Content, Origin)>,
+    sources: Vec<(Content, RowOrigin)>,
     /// Address of the machine, whose figures clamp rows; the store keeps it.
     machine: usize,
 }
@@ -45,7 +45,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Store {
     /// A machine; one for equal figures, so that states share what depends on them.
-    pub(super) fn machine(&self, machine: Machine) -> Arc<Machine> {
+    pub(super) fn machine(&self, machine: MachineFigures) -> Arc<MachineFigures> {
         let mut known = lock(&self.machines);
         if let Some(same) = known.iter().find(|m| ***m == machine) {
             return same.clone();
@@ -58,8 +58,8 @@ impl Store {
     pub(super) fn index(
         &self,
         table: TableName,
-        sources: Vec<(Content, Origin)>,
-        machine: &Arc<Machine>,
+        sources: Vec<(Content, RowOrigin)>,
+        machine: &Arc<MachineFigures>,
     ) -> Arc<TableIndex> {
         let key = IndexKey { table, sources, machine: Arc::as_ptr(machine) as usize };
         match lock(&self.indexes).entry(key) {
@@ -78,7 +78,7 @@ impl Store {
         table: TableName,
         content: &Content,
         read: impl FnOnce() -> Result<Vec<u8>, ReadError>,
-    ) -> Grouped {
+    ) -> SharedSlices {
         let cell = lock(&self.files).entry((table, content.clone())).or_default().clone();
         cell.get_or_init(|| Arc::new(self.group(table, read))).clone()
     }
@@ -92,7 +92,7 @@ impl Store {
         match Table::decode(&bytes, Format::Parquet, &|_| false) {
             Ok(decoded) => FileSlices::group(&decoded, table, &self.names),
             // A file without rows serves none, and fails nothing.
-            Err(Fault::Empty) => Ok(FileSlices::default()),
+            Err(TableFault::Empty) => Ok(FileSlices::default()),
             Err(fault) => Err(fault.to_string().into()),
         }
     }

@@ -7,7 +7,7 @@ use perfdb_gate::database::catalog::Catalog;
 use perfdb_gate::database::source::WorkTree;
 use perfdb_gate::database::table::{Column, write};
 use perfdb_gate::planner::{
-    Evidence, Models, Op, Query, Refusal, Session, Snapshot, Store, TableName,
+    Models, Op, PlannerSession, Provenance, Query, Refusal, Snapshot, Store, TableName,
 };
 use perfdb_gate::specs::{Library, Specs};
 use serde::Deserialize;
@@ -82,7 +82,7 @@ fn write_tree(root: &Path, fixture: &Fixture) {
 }
 
 /// Runs `check` on the session of the fixture's version.
-fn with_session(check: impl FnOnce(&Session<'_, '_>, &Fixture)) {
+fn with_session(check: impl FnOnce(&PlannerSession<'_, '_>, &Fixture)) {
     let fixture = fixture();
     let root = tempfile::tempdir().expect("a folder");
     write_tree(root.path(), &fixture);
@@ -110,7 +110,7 @@ fn answers_agree_with_the_reference() {
     with_session(|session, fixture| {
         assert!(fixture.queries.len() >= 200);
         for (i, asked) in fixture.queries.iter().enumerate() {
-            let ms = asked.op.ms(session, query(asked), &mut Evidence::off());
+            let ms = asked.op.ms(session, query(asked), &mut Provenance::off());
             match (ms, asked.ms, asked.error.as_deref()) {
                 (Ok(ms), Some(expected), None) => {
                     let off = (ms - expected).abs() / expected.abs().max(1e-12);
@@ -131,9 +131,9 @@ fn evidence_names_rows_whose_weights_sum_to_one() {
     with_session(|session, fixture| {
         let mut seen = 0;
         for asked in &fixture.queries {
-            let mut evidence = Evidence::on();
+            let mut evidence = Provenance::on();
             let with = asked.op.ms(session, query(asked), &mut evidence);
-            let without = asked.op.ms(session, query(asked), &mut Evidence::off());
+            let without = asked.op.ms(session, query(asked), &mut Provenance::off());
             assert_eq!(with, without, "collecting rows changes no answer");
             if with.is_err() {
                 continue;
@@ -179,7 +179,7 @@ fn a_key_answers_with_its_first_row() {
         let rows = &fixture.tables["gemm/vllm/1.1.0/gemm_perf.parquet"].rows;
         let first = rows.iter().find(|row| row[1] == "bfloat16" && row[2] == 1 && row[3] == 1024);
         let first = first.and_then(|row| row[5].as_f64()).expect("a row");
-        assert_eq!(op.ms(session, query, &mut Evidence::off()), Ok(first));
+        assert_eq!(op.ms(session, query, &mut Provenance::off()), Ok(first));
     });
 }
 

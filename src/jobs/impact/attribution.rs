@@ -1,6 +1,6 @@
 //! Which operations moved a step, and which rows moved those.
 
-use crate::planner::{Lookup, StepPart};
+use crate::planner::{StepPart, TableLookup};
 
 /// An operation whose time moved.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,9 +12,9 @@ pub struct OpMove {
     /// Its time after, ms over all layers.
     pub after: f64,
     /// Lookups before that are not the same after.
-    pub lookups_before: Vec<Lookup>,
+    pub lookups_before: Vec<TableLookup>,
     /// Lookups after that are not the same before.
-    pub lookups_after: Vec<Lookup>,
+    pub lookups_after: Vec<TableLookup>,
 }
 
 impl OpMove {

@@ -11,11 +11,11 @@ use crate::base::reason::Reason;
 use crate::base::yaml;
 use crate::database::catalog::{Catalog, VersionDir};
 use crate::database::source::Source;
-use crate::planner::{Models, Refusal, Session, Snapshot};
+use crate::planner::{Models, PlannerSession, Refusal, Snapshot};
 
 /// A version of a backend on a system.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Version {
+pub struct PlannedVersion {
     /// System.
     pub system: String,
     /// Backend.
@@ -24,12 +24,12 @@ pub struct Version {
     pub version: String,
 }
 
-impl Version {
+impl PlannedVersion {
     /// It in a state, or why a planner cannot load it.
     pub fn session<'s, 'a>(
         &self,
         snapshot: &'s Snapshot<'a>,
-    ) -> std::result::Result<Session<'s, 'a>, Refusal> {
+    ) -> std::result::Result<PlannerSession<'s, 'a>, Refusal> {
         match snapshot.system(&self.system) {
             Some(system) => system.session(&self.backend, &self.version),
             None => Err(Refusal::Missing(format!("there is no system {}", self.system))),
@@ -38,16 +38,16 @@ impl Version {
 }
 
 /// Globs over names; empty for all.
-pub(super) struct Names(Vec<globset::GlobMatcher>);
+pub(super) struct NameFilter(Vec<globset::GlobMatcher>);
 
-impl Names {
+impl NameFilter {
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|glob| glob.is_match(name))
     }
 }
 
 /// Compiles globs, each of which must match one of `known`.
-pub(super) fn names(globs: &[String], what: &str, known: Vec<&str>) -> Result<Names> {
+pub(super) fn names(globs: &[String], what: &str, known: Vec<&str>) -> Result<NameFilter> {
     let mut compiled = Vec::new();
     for glob in globs {
         let matcher = matcher(glob, Of::Names)
@@ -57,20 +57,20 @@ pub(super) fn names(globs: &[String], what: &str, known: Vec<&str>) -> Result<Na
         }
         compiled.push(matcher);
     }
-    Ok(Names(compiled))
+    Ok(NameFilter(compiled))
 }
 
 /// `query_versions.yaml`: the versions that a planner answers for.
 #[derive(Debug, Default, Deserialize)]
 struct QueryVersions {
     #[serde(default)]
-    defaults: BTreeMap<String, Slot>,
+    defaults: BTreeMap<String, VersionSlot>,
     #[serde(default)]
-    overrides: BTreeMap<String, BTreeMap<String, Slot>>,
+    overrides: BTreeMap<String, BTreeMap<String, VersionSlot>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Slot {
+struct VersionSlot {
     #[serde(default)]
     current: Option<String>,
 }
@@ -102,7 +102,7 @@ pub(super) struct Choice<'c, 's, 'a> {
 
 impl Choice<'_, '_, '_> {
     /// The versions to predict, sorted.
-    pub(super) fn versions(&self) -> Result<Vec<Version>> {
+    pub(super) fn versions(&self) -> Result<Vec<PlannedVersion>> {
         let states: Vec<&Snapshot<'_>> =
             self.states.before.into_iter().chain([self.states.after]).collect();
         let systems: BTreeSet<&str> =
@@ -119,7 +119,7 @@ impl Choice<'_, '_, '_> {
                 continue;
             }
             let mut add = |version: &str| {
-                found.insert(Version {
+                found.insert(PlannedVersion {
                     system: system.clone(),
                     backend: backend.clone(),
                     version: version.to_owned(),

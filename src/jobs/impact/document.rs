@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Case, Fate, Impact, LEFT_OUT, OpMove, PointImpact};
+use super::{Fate, Impact, ImpactCase, LEFT_OUT, OpMove, PointImpact};
 use crate::base::escape::inert_json;
-use crate::planner::{How, Layout, Lookup, Phase, Quant};
+use crate::planner::{How, Layout, Phase, Quant, TableLookup};
 
 /// The document.
 #[derive(Serialize)]
-struct Document<'a> {
+struct ImpactDocument<'a> {
     schema: &'static str,
-    tool: Tool,
+    tool: ToolName,
     command: &'static str,
-    summary: Summary,
+    summary: ImpactCounts,
     /// What a prediction leaves out.
     left_out: [&'static str; 5],
     /// Files that rows name by their index.
@@ -23,13 +23,13 @@ struct Document<'a> {
 }
 
 #[derive(Serialize)]
-struct Tool {
+struct ToolName {
     name: &'static str,
     version: &'static str,
 }
 
 #[derive(Serialize)]
-struct Summary {
+struct ImpactCounts {
     cases: usize,
     values: usize,
     moved: usize,
@@ -49,11 +49,11 @@ struct CaseView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     quant_before: Option<&'a Quant>,
     parallel: Layout,
-    points: Vec<PointView<'a>>,
+    points: Vec<StepView<'a>>,
 }
 
 #[derive(Serialize)]
-struct PointView<'a> {
+struct StepView<'a> {
     phase: Phase,
     batch: u64,
     isl: u64,
@@ -90,12 +90,12 @@ struct LookupView<'a> {
 
 /// Files by path, numbered as they are met.
 #[derive(Default)]
-struct Files<'a> {
+struct FileNumbers<'a> {
     numbers: BTreeMap<&'a str, usize>,
     paths: Vec<&'a str>,
 }
 
-impl<'a> Files<'a> {
+impl<'a> FileNumbers<'a> {
     fn number(&mut self, path: &'a str) -> usize {
         *self.numbers.entry(path).or_insert_with(|| {
             self.paths.push(path);
@@ -103,8 +103,8 @@ impl<'a> Files<'a> {
         })
     }
 
-    fn lookups(&mut self, lookups: &'a [Lookup]) -> Vec<LookupView<'a>> {
-        let view = |l: &'a Lookup| LookupView {
+    fn lookups(&mut self, lookups: &'a [TableLookup]) -> Vec<LookupView<'a>> {
+        let view = |l: &'a TableLookup| LookupView {
             op: &l.op,
             table: l.table,
             key: &l.key,
@@ -126,11 +126,11 @@ impl<'a> Files<'a> {
         }
     }
 
-    fn point(&mut self, point: &'a PointImpact) -> PointView<'a> {
+    fn point(&mut self, point: &'a PointImpact) -> StepView<'a> {
         let error = |step: &super::Step| step.as_ref().err().map(ToString::to_string);
         let before = point.before.as_ref();
         let (now, then) = (error(&point.after), before.and_then(error));
-        PointView {
+        StepView {
             phase: point.point.phase,
             batch: point.point.batch,
             isl: point.point.isl,
@@ -142,7 +142,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    fn case(&mut self, case: &'a Case) -> CaseView<'a> {
+    fn case(&mut self, case: &'a ImpactCase) -> CaseView<'a> {
         CaseView {
             system: &case.version.system,
             backend: &case.version.backend,
@@ -158,13 +158,13 @@ impl<'a> Files<'a> {
 
 /// The document as text.
 pub(super) fn json(impact: &Impact) -> String {
-    let mut files = Files::default();
+    let mut files = FileNumbers::default();
     let cases: Vec<CaseView<'_>> = impact.cases.iter().map(|case| files.case(case)).collect();
-    let document = Document {
+    let document = ImpactDocument {
         schema: "perfdb-gate/impact/v1",
-        tool: Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") },
+        tool: ToolName { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") },
         command: "impact",
-        summary: Summary {
+        summary: ImpactCounts {
             cases: cases.len(),
             values: impact.points().count(),
             moved: impact.count(Fate::Moved),

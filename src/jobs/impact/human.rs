@@ -1,6 +1,6 @@
 //! Impact for people at a terminal.
 
-use super::summary::{self, Summary, headline};
+use super::summary::{self, ImpactSummary, headline};
 use super::{Impact, LEFT_OUT, POINTS};
 use crate::base::escape::clean;
 
@@ -9,7 +9,7 @@ pub(super) fn brief(impact: &Impact) -> String {
 }
 
 pub(super) fn text(impact: &Impact) -> String {
-    let view = Summary::of(impact);
+    let view = ImpactSummary::of(impact);
     let mut out = format!("{}\n", clean(&view.headline));
     if !view.movers.is_empty() {
         out += "\nworst movers\n";

@@ -2,7 +2,7 @@
 
 use super::Impact;
 use super::human::caveat;
-use super::summary::Summary;
+use super::summary::ImpactSummary;
 use crate::base::error::Result;
 use crate::report::template::fill;
 
@@ -10,7 +10,7 @@ const TEMPLATE: &str = include_str!("../../../charts/impact.md.j2");
 
 /// What the template sees.
 #[derive(serde::Serialize)]
-struct View {
+struct ImpactView {
     headline: String,
     /// Title, change and reasons.
     movers: Vec<(String, String, Vec<String>)>,
@@ -26,12 +26,12 @@ struct View {
 ///
 /// When the template fails, which is a fault of this program.
 pub(super) fn text(impact: &Impact) -> Result<String> {
-    let summary = Summary::of(impact);
+    let summary = ImpactSummary::of(impact);
     let versions = summary.versions.into_iter().map(|(title, cases)| {
         let row = |c: super::summary::CaseLine| [c.model, c.layout, c.quant, c.moved, c.note];
         (title, cases.into_iter().map(row).collect())
     });
-    let view = View {
+    let view = ImpactView {
         headline: summary.headline,
         movers: summary.movers.into_iter().map(|m| (m.title, m.change, m.reasons)).collect(),
         lost: summary.lost,

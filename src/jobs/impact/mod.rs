@@ -22,12 +22,12 @@ use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, no_database};
 use crate::database::source::{self, Source};
 use crate::planner::{
-    Layout, ModelList, Models, POINTS, Plan, Point, Quant, Refusal, Resolved, Session, Snapshot,
-    Step, Store, TableName,
+    BackendPlan, Layout, ModelList, Models, POINTS, PlannerSession, Quant, Refusal, Resolved,
+    Snapshot, Step, StepPoint, Store, TableName,
 };
 
 pub use attribution::OpMove;
-pub use choose::Version;
+pub use choose::PlannedVersion;
 
 use choose::Choice;
 
@@ -69,18 +69,18 @@ pub struct Impact {
     /// Whether there are two states.
     pub compared: bool,
     /// Versions that were predicted.
-    pub versions: Vec<Version>,
+    pub versions: Vec<PlannedVersion>,
     /// Cases in the order of systems, backends, versions and models.
-    pub cases: Vec<Case>,
+    pub cases: Vec<ImpactCase>,
     /// How long it took.
     pub elapsed: Duration,
 }
 
 /// A model in a layout, on a version of a backend.
 #[derive(Debug)]
-pub struct Case {
+pub struct ImpactCase {
     /// Where it runs.
-    pub version: Version,
+    pub version: PlannedVersion,
     /// Its name.
     pub model: String,
     /// How it is spread over GPUs.
@@ -97,7 +97,7 @@ pub struct Case {
 #[derive(Debug)]
 pub struct PointImpact {
     /// The step.
-    pub point: Point,
+    pub point: StepPoint,
     /// Its time before, ms; none where there is one state.
     pub before: Option<Step>,
     /// Its time after, ms.
@@ -142,7 +142,7 @@ impl PointImpact {
 
 impl Impact {
     /// Its steps with their cases.
-    pub fn points(&self) -> impl Iterator<Item = (&Case, &PointImpact)> {
+    pub fn points(&self) -> impl Iterator<Item = (&ImpactCase, &PointImpact)> {
         self.cases.iter().flat_map(|case| case.points.iter().map(move |point| (case, point)))
     }
 
@@ -228,20 +228,20 @@ struct States<'s, 'a> {
 }
 
 /// A version on both sides, or why there is none.
-struct Sides<'s, 'a> {
-    version: &'s Version,
-    before: Option<Result<Session<'s, 'a>, Refusal>>,
-    after: Result<Session<'s, 'a>, Refusal>,
+struct VersionSides<'s, 'a> {
+    version: &'s PlannedVersion,
+    before: Option<Result<PlannerSession<'s, 'a>, Refusal>>,
+    after: Result<PlannerSession<'s, 'a>, Refusal>,
 }
 
-impl<'s, 'a> Sides<'s, 'a> {
-    fn of(states: &States<'s, 'a>, version: &'s Version) -> Self {
+impl<'s, 'a> VersionSides<'s, 'a> {
+    fn of(states: &States<'s, 'a>, version: &'s PlannedVersion) -> Self {
         let side = |snapshot: &'s Snapshot<'a>| version.session(snapshot);
         Self { version, before: states.before.map(side), after: side(states.after) }
     }
 
     /// The sessions that there are.
-    fn sessions(&self) -> impl Iterator<Item = &Session<'s, 'a>> {
+    fn sessions(&self) -> impl Iterator<Item = &PlannerSession<'s, 'a>> {
         let before = self.before.iter().filter_map(|side| side.as_ref().ok());
         before.chain(self.after.as_ref().ok())
     }
@@ -258,12 +258,13 @@ impl<'s, 'a> Sides<'s, 'a> {
 fn predict(
     states: &States<'_, '_>,
     models: &Models,
-    versions: &[Version],
+    versions: &[PlannedVersion],
     threads: usize,
-) -> Vec<Case> {
-    let sides: Vec<Sides<'_, '_>> = versions.iter().map(|v| Sides::of(states, v)).collect();
+) -> Vec<ImpactCase> {
+    let sides: Vec<VersionSides<'_, '_>> =
+        versions.iter().map(|v| VersionSides::of(states, v)).collect();
     read_ahead(&sides, models, threads);
-    let mut work: Vec<(&Sides<'_, '_>, &ModelList, &Plan, usize)> = Vec::new();
+    let mut work: Vec<(&VersionSides<'_, '_>, &ModelList, &BackendPlan, usize)> = Vec::new();
     for side in &sides {
         for list in &models.lists {
             let Some(plan) = list.plan(&side.version.backend) else { continue };
@@ -277,8 +278,8 @@ fn predict(
 }
 
 /// Decodes the tables that will be asked for, the largest first, by all threads.
-fn read_ahead(sides: &[Sides<'_, '_>], models: &Models, threads: usize) {
-    let mut files: BTreeMap<(TableName, String, bool), (u64, &Session<'_, '_>, usize)> =
+fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models, threads: usize) {
+    let mut files: BTreeMap<(TableName, String, bool), (u64, &PlannerSession<'_, '_>, usize)> =
         BTreeMap::new();
     for side in sides {
         let mut tables = BTreeSet::new();
@@ -292,7 +293,7 @@ fn read_ahead(sides: &[Sides<'_, '_>], models: &Models, threads: usize) {
             }
         }
     }
-    let files: Vec<(TableName, u64, &Session<'_, '_>, usize)> = files
+    let files: Vec<(TableName, u64, &PlannerSession<'_, '_>, usize)> = files
         .into_iter()
         .map(|((table, ..), (size, session, i))| (table, size, session, i))
         .collect();
@@ -301,20 +302,25 @@ fn read_ahead(sides: &[Sides<'_, '_>], models: &Models, threads: usize) {
     threads::map(&files, &order, threads, |(table, _, session, i)| session.read(*table, *i));
 }
 
-fn case(side: &Sides<'_, '_>, list: &ModelList, plan: &Plan, layout: usize) -> Case {
+fn case(
+    side: &VersionSides<'_, '_>,
+    list: &ModelList,
+    plan: &BackendPlan,
+    layout: usize,
+) -> ImpactCase {
     let planned = &plan.layouts[layout];
-    let resolve = |session: &Session<'_, '_>| list.resolve(plan, planned, session);
+    let resolve = |session: &PlannerSession<'_, '_>| list.resolve(plan, planned, session);
     let after = side.after.as_ref().map(|session| (session, resolve(session)));
     let before = match &side.before {
         None => None,
         Some(_) if side.is_same() => Some(after.clone()),
         Some(before) => Some(before.as_ref().map(|session| (session, resolve(session)))),
     };
-    let step = |state: &Result<(&Session<'_, '_>, Resolved), &Refusal>, point| match state {
+    let step = |state: &Result<(&PlannerSession<'_, '_>, Resolved), &Refusal>, point| match state {
         Ok((session, list)) => list.ops.step(session, point),
         Err(why) => Err((*why).clone()),
     };
-    let point = |point: Point| {
+    let point = |point: StepPoint| {
         let now = step(&after, point);
         let then = match &before {
             Some(_) if side.is_same() => Some(now.clone()),
@@ -322,8 +328,9 @@ fn case(side: &Sides<'_, '_>, list: &ModelList, plan: &Plan, layout: usize) -> C
         };
         let mut impact = PointImpact { point, before: then, after: now, ops: Vec::new() };
         if let (Fate::Moved, Some(Ok(before)), Ok(after)) = (impact.fate(), &before, &after) {
-            let parts =
-                |(session, list): &(&Session<'_, '_>, Resolved)| list.ops.parts(session, point);
+            let parts = |(session, list): &(&PlannerSession<'_, '_>, Resolved)| {
+                list.ops.parts(session, point)
+            };
             impact.ops = attribution::moves(parts(before), parts(after));
         }
         impact
@@ -332,7 +339,7 @@ fn case(side: &Sides<'_, '_>, list: &ModelList, plan: &Plan, layout: usize) -> C
     let quants = [before.as_ref().and_then(|b| b.as_ref().ok()), after.as_ref().ok()];
     let [quant_before, quant] = quants.map(|side| side.map(|(_, list)| list.quant.clone()));
     let differs = quant.is_some() && quant_before != quant;
-    Case {
+    ImpactCase {
         version: side.version.clone(),
         model: list.model.clone(),
         parallel: planned.parallel,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Case, Fate, Impact, OpMove, PointImpact, Version};
+use super::{Fate, Impact, ImpactCase, OpMove, PlannedVersion, PointImpact};
 use crate::base::words::{count, plural};
-use crate::planner::{Lookup, Point};
+use crate::planner::{StepPoint, TableLookup};
 
 /// Worst movers that are shown.
 const WORST: usize = 10;
@@ -37,7 +37,7 @@ pub(super) struct CaseLine {
 }
 
 /// Everything that is shown.
-pub(super) struct Summary {
+pub(super) struct ImpactSummary {
     pub headline: String,
     /// Versions with a line each, and the cases of those where something happens.
     pub versions: Vec<(String, Vec<CaseLine>)>,
@@ -46,13 +46,13 @@ pub(super) struct Summary {
     pub lost: Vec<String>,
 }
 
-impl Summary {
+impl ImpactSummary {
     pub(super) fn of(impact: &Impact) -> Self {
-        let mut versions: BTreeMap<&Version, Vec<&Case>> = BTreeMap::new();
+        let mut versions: BTreeMap<&PlannedVersion, Vec<&ImpactCase>> = BTreeMap::new();
         for case in &impact.cases {
             versions.entry(&case.version).or_default().push(case);
         }
-        let version = |(version, cases): (&Version, Vec<&Case>)| {
+        let version = |(version, cases): (&PlannedVersion, Vec<&ImpactCase>)| {
             let points = || cases.iter().flat_map(|c| &c.points);
             let moved = points().filter(|p| p.fate() == Fate::Moved).count();
             let title =
@@ -115,12 +115,12 @@ fn range(changes: &[f64]) -> Option<String> {
     Some(if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" … ") })
 }
 
-fn name(version: &Version) -> String {
+fn name(version: &PlannedVersion) -> String {
     format!("{} {} {}", version.system, version.backend, version.version)
 }
 
 /// `tp 8, dp 1, experts tp 1 ep 8`, shorter where experts are as the rest.
-pub(super) fn layout(case: &Case) -> String {
+pub(super) fn layout(case: &ImpactCase) -> String {
     let p = case.parallel;
     let mut text = format!("tp {}", p.tp);
     if p.dp > 1 {
@@ -133,7 +133,7 @@ pub(super) fn layout(case: &Case) -> String {
 }
 
 /// Quantisation in a few words, with what data changed of it.
-pub(super) fn quant(case: &Case) -> String {
+pub(super) fn quant(case: &ImpactCase) -> String {
     let q = &case.quant;
     let attention = match &case.quant_before {
         Some(before) if before.fmha != q.fmha => {
@@ -144,7 +144,7 @@ pub(super) fn quant(case: &Case) -> String {
     format!("{}, cache {}, {attention}", q.gemm, q.kvcache)
 }
 
-fn line(case: &Case) -> CaseLine {
+fn line(case: &ImpactCase) -> CaseLine {
     let of = |fate| case.points.iter().filter(move |p| p.fate() == fate);
     let changes: Vec<f64> = of(Fate::Moved).filter_map(PointImpact::change).collect();
     let mut notes: Vec<String> = range(&changes).into_iter().collect();
@@ -164,17 +164,17 @@ fn line(case: &Case) -> CaseLine {
     }
 }
 
-fn step(point: Point) -> String {
+fn step(point: StepPoint) -> String {
     format!("{} {} × {}", point.phase.word(), point.batch, point.isl)
 }
 
-fn title(case: &Case, point: Point) -> String {
+fn title(case: &ImpactCase, point: StepPoint) -> String {
     format!("{}, {} {}, {}", name(&case.version), case.model, layout(case), step(point))
 }
 
 /// The worst point of the cases that moved most.
 fn movers(impact: &Impact) -> Vec<Mover> {
-    let mut worst: Vec<(&Case, &PointImpact, f64)> = Vec::new();
+    let mut worst: Vec<(&ImpactCase, &PointImpact, f64)> = Vec::new();
     for case in &impact.cases {
         let moved = case.points.iter().filter(|p| p.fate() == Fate::Moved);
         let changes = moved.filter_map(|p| Some((p, p.change()?)));
@@ -182,7 +182,7 @@ fn movers(impact: &Impact) -> Vec<Mover> {
         worst.extend(most.map(|(point, change)| (case, point, change)));
     }
     worst.sort_by(|a, b| b.2.abs().total_cmp(&a.2.abs()));
-    let mover = |(case, point, change): (&Case, &PointImpact, f64)| {
+    let mover = |(case, point, change): (&ImpactCase, &PointImpact, f64)| {
         let time = |step: Option<&super::Step>| match step {
             Some(Ok(ms)) => format!("{ms:.3}"),
             _ => "?".to_owned(),
@@ -206,11 +206,11 @@ fn reasons(op: &OpMove) -> Vec<String> {
     let sign = if op.delta() < 0.0 { "−" } else { "+" };
     let moved = format!("{} {sign}{:.3} ms", op.name, op.delta().abs());
     let heaviest =
-        |lookups: &[Lookup]| lookups.iter().max_by(|a, b| a.ms.total_cmp(&b.ms)).cloned();
+        |lookups: &[TableLookup]| lookups.iter().max_by(|a, b| a.ms.total_cmp(&b.ms)).cloned();
     let (before, after) = (heaviest(&op.lookups_before), heaviest(&op.lookups_after));
     let Some(shown) = after.as_ref().or(before.as_ref()) else { return vec![moved] };
     let mut lines = vec![format!("{moved}: {}, {}, {}", shown.table, shown.key, shown.how.word())];
-    let source = |l: &Lookup| l.rows.iter().map(|r| r.origin.path.clone()).collect::<Vec<_>>();
+    let source = |l: &TableLookup| l.rows.iter().map(|r| r.origin.path.clone()).collect::<Vec<_>>();
     if let (Some(before), Some(after)) = (&before, &after)
         && (before.table != after.table
             || before.how != after.how
@@ -223,7 +223,7 @@ fn reasons(op: &OpMove) -> Vec<String> {
 }
 
 /// The heaviest rows of a lookup by file, with their weights.
-fn rows(lookup: &Lookup) -> String {
+fn rows(lookup: &TableLookup) -> String {
     let mut heaviest: Vec<_> = lookup.rows.iter().collect();
     heaviest.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let mut files: Vec<(&str, Vec<String>)> = Vec::new();

@@ -7,11 +7,11 @@ use super::{fraction, no_anchor};
 
 /// Points of one axis, sorted, each coordinate once.
 #[derive(Debug)]
-pub struct Curve {
+pub struct LatencyCurve {
     points: Vec<Leaf>,
 }
 
-impl Curve {
+impl LatencyCurve {
     /// A curve over the first coordinate of `points`, which are sorted and distinct.
     pub fn new(points: Vec<Leaf>) -> Self {
         Self { points }

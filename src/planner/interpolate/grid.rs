@@ -13,14 +13,14 @@ const NEAREST: usize = 4;
 /// A ragged grid: leaves sorted by their coordinates, each place once. A branch is a range of leaves
 /// that agree in their first coordinates.
 #[derive(Debug)]
-pub struct Grid {
+pub struct LatencyGrid {
     axes: usize,
     /// The axis along which square roots are blended: latency grows with its square.
     sqrt_axis: Option<usize>,
     leaves: Vec<Leaf>,
 }
 
-impl Grid {
+impl LatencyGrid {
     /// A grid of `axes` axes over sorted, distinct leaves.
     pub fn new(axes: usize, sqrt_axis: Option<usize>, leaves: Vec<Leaf>) -> Self {
         Self { axes, sqrt_axis, leaves }
@@ -163,9 +163,9 @@ impl Grid {
     }
 
     /// The five nearest leaves that can be held on to, nearest first.
-    fn nearest(&self, at: [f64; 3], sol: Sol<'_>) -> Vec<Near> {
+    fn nearest(&self, at: [f64; 3], sol: Sol<'_>) -> Vec<NearLeaf> {
         let logs = at.map(log2);
-        let mut found: Vec<Near> = Vec::with_capacity(NEAREST + 2);
+        let mut found: Vec<NearLeaf> = Vec::with_capacity(NEAREST + 2);
         for (leaf, l) in self.leaves.iter().enumerate() {
             let mut squares = 0.0;
             for axis in 0..self.axes {
@@ -180,7 +180,7 @@ impl Grid {
             }
             let bound = sol(l.at.map(|c| c as f64));
             if is_usable(bound) {
-                found.insert(place, Near { distance, leaf, bound });
+                found.insert(place, NearLeaf { distance, leaf, bound });
                 found.truncate(NEAREST + 1);
             }
         }
@@ -198,13 +198,13 @@ fn survivor(ms: f64, at: [u64; 3], axis: usize, key: u64, sol: Sol<'_>) -> f64 {
 }
 
 /// A leaf near a query.
-struct Near {
+struct NearLeaf {
     distance: f64,
     leaf: usize,
     bound: f64,
 }
 
-impl Near {
+impl NearLeaf {
     /// Its share before normalisation; `radius` is the distance of the first leaf left out.
     fn share(&self, radius: Option<f64>) -> f64 {
         let d = self.distance;

@@ -7,8 +7,8 @@ mod grid;
 mod properties;
 mod sites;
 
-pub use curve::Curve;
-pub use grid::Grid;
+pub use curve::LatencyCurve;
+pub use grid::LatencyGrid;
 pub use sites::Sites;
 
 use super::Refusal;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::evidence::{How, Weights};
 use super::super::slices::{Leaf, RowRef};
-use super::{Curve, Grid, Sites};
+use super::{LatencyCurve, LatencyGrid, Sites};
 
 fn leaf(at: [u64; 3], ms: f64, seq: usize) -> Leaf {
     Leaf { at, ms, row: RowRef { source: 0, row: seq as u32 }, seq: seq as u32 }
@@ -37,7 +37,7 @@ proptest! {
     #[test]
     fn a_grid_is_exact_at_its_keys(leaves in leaves(), pick in any::<prop::sample::Index>()) {
         let asked = leaves[pick.index(leaves.len())];
-        let grid = Grid::new(3, Some(1), leaves);
+        let grid = LatencyGrid::new(3, Some(1), leaves);
         let mut weights = Weights::new(true);
         prop_assert_eq!(grid.query(asked.at, &sol, &mut weights), Ok((asked.ms, How::Exact)));
     }
@@ -53,7 +53,7 @@ proptest! {
         let (low, high) = leaves.iter().fold((f64::INFINITY, 0.0f64), |(l, h), leaf| {
             (l.min(leaf.ms), h.max(leaf.ms))
         });
-        let grid = Grid::new(3, Some(1), leaves);
+        let grid = LatencyGrid::new(3, Some(1), leaves);
         let (ms, how) = grid.query(query, &sol, &mut Weights::new(false)).expect("an answer");
         prop_assert!(how != How::Beyond);
         prop_assert!(ms >= low * (1.0 - 1e-12) && ms <= high * (1.0 + 1e-12), "{ms}");
@@ -70,7 +70,7 @@ proptest! {
             leaves.iter().map(|l| sol(l.at.map(|c| c as f64)) / l.ms).collect();
         let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let high = ratios.iter().copied().fold(0.0, f64::max);
-        let grid = Grid::new(3, None, leaves);
+        let grid = LatencyGrid::new(3, None, leaves);
         let mut weights = Weights::new(true);
         let (ms, how) = grid.query(query, &sol, &mut weights).expect("an answer");
         let held = sol(query.map(|c| c as f64)) / ms;
@@ -87,7 +87,7 @@ proptest! {
         let mut slower = leaves.clone();
         slower[pick.index(leaves.len())].ms *= 1.5;
         let answer = |leaves| {
-            let grid = Grid::new(3, Some(1), leaves);
+            let grid = LatencyGrid::new(3, Some(1), leaves);
             grid.query(query, &sol, &mut Weights::new(false)).expect("an answer").0
         };
         let (before, after) = (answer(leaves), answer(slower));
@@ -102,7 +102,7 @@ proptest! {
         // Latency in proportion to size: every way of answering must give that again.
         let points: Vec<Leaf> =
             keys.iter().enumerate().map(|(i, k)| leaf([*k, 0, 0], *k as f64 * 0.5, i)).collect();
-        let curve = Curve::new(points);
+        let curve = LatencyCurve::new(points);
         let (ms, _) = curve.query(query as f64, &|x| x, &mut Weights::new(false)).expect("an answer");
         prop_assert!((ms / (query as f64 * 0.5) - 1.0).abs() < 1e-12);
     }
@@ -150,7 +150,7 @@ proptest! {
 fn far_shapes_are_refused_unless_they_exceed_one_axis_alone() {
     let leaves = vec![leaf([1, 1024, 1024], 1.0, 0), leaf([64, 1024, 1024], 2.0, 1)];
     let sites = Sites::new(leaves);
-    let mut ask = |n, k| sites.query([8, n, k], &sol, &mut Weights::new(false)).is_ok();
+    let ask = |n, k| sites.query([8, n, k], &sol, &mut Weights::new(false)).is_ok();
     assert!(ask(1 << 20, 1024), "beyond the largest n");
     assert!(!ask(1 << 20, 1 << 20), "beyond both");
     assert!(!ask(8, 1024), "far below");

@@ -17,7 +17,7 @@ const TAIL: usize = 3;
 
 /// A measured shape.
 #[derive(Debug)]
-struct Site {
+struct ShapeSite {
     shape: [f64; 2],
     logs: [f64; 2],
     /// By m, each once.
@@ -27,7 +27,7 @@ struct Site {
 /// All shapes of a dtype, in the order in which the planner meets them: it breaks ties of distance.
 #[derive(Debug)]
 pub struct Sites {
-    sites: Vec<Site>,
+    sites: Vec<ShapeSite>,
     by_shape: HashMap<[u64; 2], usize>,
 }
 
@@ -54,7 +54,7 @@ impl Sites {
             let shape = [leaf.at[1], leaf.at[2]];
             let site = *this.by_shape.entry(shape).or_insert_with(|| {
                 let shape = shape.map(|c| c as f64);
-                this.sites.push(Site { shape, logs: shape.map(log2), curve: Vec::new() });
+                this.sites.push(ShapeSite { shape, logs: shape.map(log2), curve: Vec::new() });
                 this.sites.len() - 1
             });
             this.sites[site].curve.push(leaf);
@@ -158,7 +158,7 @@ fn too_far() -> Refusal {
     Refusal::missing(format!("no measured shape is within {REACH} octaves"))
 }
 
-impl Site {
+impl ShapeSite {
     /// Whether its curve spans m.
     fn covers(&self, m: f64) -> bool {
         let ends = self.curve.first().zip(self.curve.last());

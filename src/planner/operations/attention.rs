@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::super::dtypes;
 use super::super::slices::{Cells, Columns, Located, SliceKey};
-use super::super::{Evidence, Machine, Refusal, Session};
+use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, new_share, once};
 
 /// Prefill attention.
@@ -96,7 +96,7 @@ pub(super) fn locate_generation(cells: &Cells<'_>) -> Located {
 
 /// What a bound needs beside the coordinates.
 #[derive(Debug, Clone, Copy)]
-struct Shape {
+struct AttentionShape {
     kv: u64,
     head_size: u64,
     window: u64,
@@ -105,7 +105,7 @@ struct Shape {
     bandwidth: f64,
 }
 
-impl Shape {
+impl AttentionShape {
     fn kv_heads(self, heads: f64) -> f64 {
         if self.kv == 0 { heads } else { self.kv as f64 }
     }
@@ -135,14 +135,14 @@ impl Shape {
 impl ContextAttention {
     pub(super) fn ms(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         query: Query,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let machine = session.machine();
         let fmha = dtypes::fmha(&self.fmha_quant_mode)?;
         let kv = kv_key(self.n, self.n_kv);
-        let shape = Shape {
+        let shape = AttentionShape {
             kv,
             head_size: self.head_size,
             window: self.window_size,
@@ -181,7 +181,7 @@ impl ContextAttention {
 
     /// Norms, rotation and the write of the cache: memory traffic, ms. Figures are per token and not
     /// multiplied by tokens, as in the planner.
-    fn around(&self, machine: &Machine, fmha_bytes: f64) -> f64 {
+    fn around(&self, machine: &MachineFigures, fmha_bytes: f64) -> f64 {
         let q = (self.n * self.head_size) as f64;
         let k = (self.n_kv * self.head_size) as f64;
         let mut ms = 0.0;
@@ -196,15 +196,15 @@ impl ContextAttention {
 impl GenerationAttention {
     pub(super) fn ms(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         query: Query,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let kv = kv_key(self.n, self.n_kv);
         let cache_bytes = dtypes::cache(&self.kv_cache_dtype)?;
         let table = session.table(TableName::GenerationAttention)?;
         let machine = session.machine();
-        let shape = Shape {
+        let shape = AttentionShape {
             kv,
             head_size: self.head_size,
             window: self.window_size,

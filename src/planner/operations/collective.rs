@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::super::slices::{Cells, Columns, Located, SliceKey};
-use super::super::{Evidence, Refusal, Session, TableIndex};
+use super::super::{PlannerSession, Provenance, Refusal, TableIndex};
 use super::{Query, TableName, once};
 
 /// The backend's own all-reduce.
@@ -78,9 +78,9 @@ const RACK_NODE: f64 = 72.0;
 impl CustomAllReduce {
     pub(super) fn ms(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         query: Query,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let elements = query.tokens as f64 * self.hidden_size as f64;
         Ok(all_reduce_ms(session, self.tp_size, elements, evidence)?.max(0.0) * self.count)
@@ -90,9 +90,9 @@ impl CustomAllReduce {
 impl Nccl {
     pub(super) fn ms(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         query: Query,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let elements = query.tokens as f64 * self.hidden_size as f64;
         let call = Call { dtype: &self.dtype, operation: &self.operation, gpus: self.num_gpus };
@@ -103,10 +103,10 @@ impl Nccl {
 /// Time of an all-reduce of `elements` among `gpus`, ms. More GPUs than a node has take the node's
 /// time, scaled by bandwidth.
 pub(super) fn all_reduce_ms(
-    session: &Session<'_, '_>,
+    session: &PlannerSession<'_, '_>,
     gpus: u64,
     elements: f64,
-    evidence: &mut Evidence,
+    evidence: &mut Provenance,
 ) -> Result<f64, Refusal> {
     if gpus <= 1 {
         return Ok(0.0);
@@ -151,10 +151,10 @@ pub(super) struct Call<'a> {
 /// Time of a library's collective of `elements`, ms: NCCL's rows first, then oneCCL's. More GPUs than
 /// were measured take the time of the most, scaled by bandwidth.
 pub(super) fn library_ms(
-    session: &Session<'_, '_>,
+    session: &PlannerSession<'_, '_>,
     call: Call<'_>,
     elements: f64,
-    evidence: &mut Evidence,
+    evidence: &mut Provenance,
 ) -> Result<f64, Refusal> {
     if call.gpus <= 1 {
         return Ok(0.0);

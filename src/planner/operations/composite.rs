@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::super::{Evidence, Refusal, Session};
+use super::super::{PlannerSession, Provenance, Refusal};
 use super::{Op, Query};
 
 /// Two groups of operations that overlap in time; the planner calls it Overlap.
@@ -31,9 +31,9 @@ pub struct First {
 /// The sum of operations, ms, in their order.
 fn sum(
     ops: &[Op],
-    session: &Session<'_, '_>,
+    session: &PlannerSession<'_, '_>,
     query: Query,
-    evidence: &mut Evidence,
+    evidence: &mut Provenance,
 ) -> Result<f64, Refusal> {
     ops.iter().try_fold(0.0, |total, op| Ok(total + op.ms(session, query, evidence)?))
 }
@@ -41,9 +41,9 @@ fn sum(
 impl Max {
     pub(super) fn ms(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         query: Query,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let [a, b] = &self.of;
         let a = sum(a, session, query, evidence)?;
@@ -55,9 +55,9 @@ impl Max {
 impl First {
     pub(super) fn ms(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         query: Query,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let mark = evidence.mark();
         match self.attempt.ms(session, query, evidence) {

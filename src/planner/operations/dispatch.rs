@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::super::{Evidence, Refusal, Session};
+use super::super::{PlannerSession, Provenance, Refusal};
 use super::collective::{Call, all_reduce_ms, library_ms};
 use super::{Query, once, one};
 
@@ -50,7 +50,7 @@ const ALLTOALL_SM: f64 = 100.0;
 
 /// A layer's communication at one point.
 struct Exchange<'q, 's, 'a> {
-    session: &'q Session<'s, 'a>,
+    session: &'q PlannerSession<'s, 'a>,
     tokens: f64,
     hidden: f64,
     /// GPUs of the experts.
@@ -61,13 +61,13 @@ struct Exchange<'q, 's, 'a> {
 }
 
 impl Exchange<'_, '_, '_> {
-    fn all_reduce(&self, gpus: u64, evidence: &mut Evidence) -> Result<f64, Refusal> {
+    fn all_reduce(&self, gpus: u64, evidence: &mut Provenance) -> Result<f64, Refusal> {
         let elements = self.tokens * self.hidden;
         Ok(all_reduce_ms(self.session, gpus, elements, evidence)?.max(0.0))
     }
 
     /// A library's collective among `gpus`, of the tokens of one batch.
-    fn small(&self, operation: &str, gpus: u64, evidence: &mut Evidence) -> Result<f64, Refusal> {
+    fn small(&self, operation: &str, gpus: u64, evidence: &mut Provenance) -> Result<f64, Refusal> {
         let call = Call { dtype: "half", operation, gpus };
         let elements = self.tokens * self.hidden;
         Ok(library_ms(self.session, call, elements, evidence)?.max(0.0))
@@ -75,7 +75,7 @@ impl Exchange<'_, '_, '_> {
 
     /// A library's collective among all GPUs, of the tokens of all batches; `share` of their bytes
     /// is sent.
-    fn all(&self, operation: &str, share: f64, evidence: &mut Evidence) -> Result<f64, Refusal> {
+    fn all(&self, operation: &str, share: f64, evidence: &mut Provenance) -> Result<f64, Refusal> {
         let call = Call { dtype: "half", operation, gpus: self.gpus };
         let elements = self.tokens * self.dp as f64 * (self.hidden * share);
         Ok(library_ms(self.session, call, elements, evidence)?.max(0.0))
@@ -85,9 +85,9 @@ impl Exchange<'_, '_, '_> {
 impl MoeDispatch {
     pub(super) fn ms(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         query: Query,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let gpus = self.moe_tp_size.saturating_mul(self.moe_ep_size).max(1);
         let dp = self.attention_dp_size.max(1);
@@ -115,7 +115,7 @@ impl MoeDispatch {
         if self.pre_dispatch { "all_gather" } else { "reduce_scatter" }
     }
 
-    fn vllm(&self, x: &Exchange<'_, '_, '_>, evidence: &mut Evidence) -> Result<f64, Refusal> {
+    fn vllm(&self, x: &Exchange<'_, '_, '_>, evidence: &mut Provenance) -> Result<f64, Refusal> {
         let mut ms = 0.0;
         if x.tp > 1 && !(self.pre_dispatch && self.attn_ar_modeled) {
             ms += x.all_reduce(x.gpus, evidence)?;
@@ -126,7 +126,7 @@ impl MoeDispatch {
         Ok(ms)
     }
 
-    fn sglang(&self, x: &Exchange<'_, '_, '_>, evidence: &mut Evidence) -> Result<f64, Refusal> {
+    fn sglang(&self, x: &Exchange<'_, '_, '_>, evidence: &mut Provenance) -> Result<f64, Refusal> {
         match (x.tp > 1, x.dp > 1) {
             (true, true) if self.pre_dispatch => {
                 Ok(x.small("reduce_scatter", x.tp, evidence)?
@@ -142,7 +142,7 @@ impl MoeDispatch {
         }
     }
 
-    fn trtllm(&self, x: &Exchange<'_, '_, '_>, evidence: &mut Evidence) -> Result<f64, Refusal> {
+    fn trtllm(&self, x: &Exchange<'_, '_, '_>, evidence: &mut Provenance) -> Result<f64, Refusal> {
         let machine = x.session.machine();
         if machine.sm_version() == ALLTOALL_SM && x.dp > 1 {
             if self.moe_tp_size == 1 && machine.node() >= 72.0 {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::super::{Machine, Refusal, dtypes};
+use super::super::{MachineFigures, Refusal, dtypes};
 use super::{Query, once, one};
 
 /// Norms, activations, additions.
@@ -49,14 +49,14 @@ pub struct P2p {
 }
 
 impl Elementwise {
-    pub(super) fn ms(&self, machine: &Machine, query: Query) -> f64 {
+    pub(super) fn ms(&self, machine: &MachineFigures, query: Query) -> f64 {
         let rows = query.tokens / self.scale_num_tokens.max(1);
         machine.memory_ms(self.bytes_per_token * rows as f64) * self.count
     }
 }
 
 impl Embedding {
-    pub(super) fn ms(&self, machine: &Machine, query: Query) -> Result<f64, Refusal> {
+    pub(super) fn ms(&self, machine: &MachineFigures, query: Query) -> Result<f64, Refusal> {
         let bytes = dtypes::gemm(&self.quant_mode)?.bytes;
         let elements = query.tokens as f64 * self.hidden_size as f64;
         Ok(machine.memory_ms(elements * bytes) * self.count)
@@ -64,7 +64,7 @@ impl Embedding {
 }
 
 impl P2p {
-    pub(super) fn ms(&self, machine: &Machine, query: Query) -> f64 {
+    pub(super) fn ms(&self, machine: &MachineFigures, query: Query) -> f64 {
         if self.pp_size <= 1 {
             return 0.0;
         }

@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use super::super::dtypes::{self, Dtype};
+use super::super::dtypes::{self, QuantFacts};
 use super::super::slices::{Cells, Columns, Located, SliceKey};
-use super::super::{Evidence, Machine, Refusal, Session};
+use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, once, one, quantize};
 
 /// A matrix product of m tokens with weights of n × k.
@@ -53,7 +53,7 @@ fn slice(dtype: u32) -> SliceKey {
 }
 
 /// max(2mnk / flops, bytes · (mn + mk + nk) / bandwidth), ms.
-fn sol(dtype: Dtype, flops: f64, machine: &Machine) -> impl Fn([f64; 3]) -> f64 {
+fn sol(dtype: QuantFacts, flops: f64, machine: &MachineFigures) -> impl Fn([f64; 3]) -> f64 {
     let bandwidth = machine.bandwidth;
     move |[m, n, k]| {
         let math = 2.0 * m * n * k / flops * 1000.0;
@@ -70,9 +70,9 @@ impl Gemm {
 
     pub(super) fn ms(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         query: Query,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let m = self.rows(query);
         // A static scale is known before: the rows of fp8, less the time of computing one.
@@ -98,11 +98,11 @@ impl Gemm {
 
     fn product(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         quant: &str,
         shape: [u64; 3],
         sol: &dyn Fn([f64; 3]) -> f64,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let table = session.table(TableName::Gemm)?;
         // Rows faster than light are raised to it when they are loaded.

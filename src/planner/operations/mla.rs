@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::super::dtypes;
 use super::super::slices::{Cells, Columns, Located, SliceKey};
-use super::super::{Evidence, Refusal, Session};
+use super::super::{PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, new_share, once};
 
 /// Prefill latent attention.
@@ -96,9 +96,9 @@ pub(super) fn decode_parts(
 impl ContextMla {
     pub(super) fn ms(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         query: Query,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let (fmha, cache) = (self.fmha_quant_mode.as_str(), self.kv_cache_dtype.as_str());
         let table = session.table(TableName::ContextMla)?;
@@ -123,9 +123,9 @@ impl ContextMla {
 impl GenerationMla {
     pub(super) fn ms(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         query: Query,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let cache = self.kv_cache_dtype.as_str();
         let table = session.table(TableName::GenerationMla)?;

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::super::dtypes;
 use super::super::slices::{Cells, Columns, Located, SliceKey};
-use super::super::{Evidence, Refusal, Session};
+use super::super::{PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, once};
 
 /// A batched product before or after decode latent attention.
@@ -39,9 +39,9 @@ pub(super) fn locate(cells: &Cells<'_>) -> Located {
 impl MlaBmm {
     pub(super) fn ms(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         query: Query,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let op_name = if self.is_pre { "mla_gen_pre" } else { "mla_gen_post" };
         let table = session.table(TableName::MlaBmm)?;

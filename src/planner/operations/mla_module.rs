@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::super::dtypes;
 use super::super::slices::{Cells, Columns, Located, SliceKey};
-use super::super::{Evidence, Reason, Refusal, Session, TableIndex};
+use super::super::{PlannerSession, Provenance, Reason, Refusal, TableIndex};
 use super::mla::{decode_parts, prefill_sol};
 use super::{Query, TableName, new_share, once};
 
@@ -91,7 +91,9 @@ fn native(cells: &Cells<'_>, model: usize) -> Result<u32, Reason> {
     let tp = cells.optional(0).max(1);
     let heads = cells.number(0);
     if tp > 1 && heads.saturating_mul(tp) != u64::from(native) {
-        return Err(format!("{heads} heads times tp_size {tp} are not the {native} of {name}").into());
+        return Err(
+            format!("{heads} heads times tp_size {tp} are not the {native} of {name}").into()
+        );
     }
     Ok(native)
 }
@@ -116,9 +118,9 @@ fn pick(table: &TableIndex, key: SliceKey, asked: Option<u64>) -> Option<SliceKe
 impl MlaModuleContext {
     pub(super) fn ms(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         query: Query,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let texts = [&self.fmha_quant_mode, &self.kv_cache_dtype, &self.gemm_quant_mode];
         let [fmha, cache, gemm] = texts.map(String::as_str);
@@ -146,9 +148,9 @@ impl MlaModuleContext {
 impl MlaModuleGeneration {
     pub(super) fn ms(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         query: Query,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let (cache, gemm) = (self.kv_cache_dtype.as_str(), self.gemm_quant_mode.as_str());
         let machine = session.machine();

@@ -28,7 +28,7 @@ pub use mla_module::{MlaModuleContext, MlaModuleGeneration};
 pub use moe::Moe;
 pub use tables::TableName;
 
-use super::{Evidence, Refusal, Session};
+use super::{PlannerSession, Provenance, Refusal};
 
 /// The point at which an operation is evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,9 +114,9 @@ impl Op {
     /// Where the data or the machine's figures do not answer.
     pub fn ms(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         query: Query,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         evidence.enter(self.name());
         match self {

@@ -3,9 +3,9 @@
 use serde::Deserialize;
 
 use super::super::dtypes;
-use super::super::names::Names;
+use super::super::names::NameCodes;
 use super::super::slices::{Cells, Columns, Located, SliceKey};
-use super::super::{Evidence, Machine, Refusal, Session, TableIndex};
+use super::super::{MachineFigures, PlannerSession, Provenance, Refusal, TableIndex};
 use super::{Query, TableName, once, one};
 
 /// The routed experts of a layer.
@@ -56,7 +56,7 @@ pub(super) const COLUMNS: Columns = Columns {
 };
 
 /// dtype, kernel for few tokens, distribution, shape → tokens. Two kernels have dtypes of their own.
-pub(super) fn locate(cells: &Cells<'_>, names: &Names) -> Located {
+pub(super) fn locate(cells: &Cells<'_>, names: &NameCodes) -> Located {
     let kernel = cells.text(2);
     let dtype = match (cells.text(0), kernel) {
         ("w4a8_mxfp4_mxfp8", "sglang_mxfp4_flashinfer_trtllm_moe") => {
@@ -79,9 +79,9 @@ fn slice(dtype: u32, few: u32, distribution: u32, shape: [u32; 6]) -> SliceKey {
 impl Moe {
     pub(super) fn ms(
         &self,
-        session: &Session<'_, '_>,
+        session: &PlannerSession<'_, '_>,
         query: Query,
-        evidence: &mut Evidence,
+        evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let tokens = query.tokens * self.attention_dp_size.max(1);
         let sol = self.sol(session.machine())?;
@@ -112,7 +112,7 @@ impl Moe {
     }
 
     /// The slice of its shape. A distribution that the dtype has no row of is read as `uniform`.
-    fn slice(&self, session: &Session<'_, '_>, table: &TableIndex, few: u32) -> SliceKey {
+    fn slice(&self, session: &PlannerSession<'_, '_>, table: &TableIndex, few: u32) -> SliceKey {
         let dtype = session.code(&self.quant_mode);
         let asked = session.code(&self.workload_distribution);
         let known = table.keys().any(|k| k[..3] == [dtype, few, asked]);
@@ -129,7 +129,7 @@ impl Moe {
     }
 
     /// Bound at tokens, ms. Divisions are of whole numbers, from left to right, as in the planner.
-    fn sol(&self, machine: &Machine) -> Result<impl Fn(f64) -> f64 + use<>, Refusal> {
+    fn sol(&self, machine: &MachineFigures) -> Result<impl Fn(f64) -> f64 + use<>, Refusal> {
         let dtype = dtypes::moe(&self.quant_mode)?;
         let (flops, bandwidth) = (dtype.flops(machine)?, machine.bandwidth);
         let products: u64 = if self.is_gated { 3 } else { 2 };

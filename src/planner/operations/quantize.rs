@@ -2,7 +2,7 @@
 
 use super::super::evidence::How;
 use super::super::slices::{Cells, Columns, Located, SliceKey};
-use super::super::{Evidence, Refusal, Session};
+use super::super::{PlannerSession, Provenance, Refusal};
 use super::TableName;
 
 pub(super) const COLUMNS: Columns =
@@ -19,22 +19,22 @@ fn slice(dtype: u32) -> SliceKey {
 
 /// Time of computing the scale of m × k, ms; coordinates are clamped into the grid.
 pub(super) fn compute_scale(
-    session: &Session<'_, '_>,
+    session: &PlannerSession<'_, '_>,
     quant: &str,
     m: u64,
     k: u64,
-    evidence: &mut Evidence,
+    evidence: &mut Provenance,
 ) -> Result<f64, Refusal> {
     lookup(session, TableName::Computescale, quant, [m, k], 2.0, evidence).map(|(ms, _)| ms)
 }
 
 /// Time of applying the scale to m × k, ms; outside the grid the clamped answer grows with m · k.
 pub(super) fn scale_matrix(
-    session: &Session<'_, '_>,
+    session: &PlannerSession<'_, '_>,
     quant: &str,
     m: u64,
     k: u64,
-    evidence: &mut Evidence,
+    evidence: &mut Provenance,
 ) -> Result<f64, Refusal> {
     lookup(session, TableName::ScaleMatrix, quant, [m, k], 3.0, evidence)
         .map(|(ms, ratio)| ms * ratio.unwrap_or(1.0))
@@ -43,12 +43,12 @@ pub(super) fn scale_matrix(
 /// The answer at the clamped coordinates, and where they were clamped the ratio of bounds.
 /// Speed of light: `accesses` · m · k / bandwidth.
 fn lookup(
-    session: &Session<'_, '_>,
+    session: &PlannerSession<'_, '_>,
     name: TableName,
     quant: &str,
     [m, k]: [u64; 2],
     accesses: f64,
-    evidence: &mut Evidence,
+    evidence: &mut Provenance,
 ) -> Result<(f64, Option<f64>), Refusal> {
     let table = session.table(name)?;
     let stem = name.stem();

@@ -1,7 +1,7 @@
 //! The tables that operations read: their columns, and where a row belongs in them.
 
 use super::super::Reason;
-use super::super::names::Names;
+use super::super::names::NameCodes;
 use super::super::slices::{Cells, Columns, Located};
 use super::{attention, collective, gemm, mla, mla_bmm, mla_module, moe, quantize};
 
@@ -117,7 +117,7 @@ impl TableName {
     pub(in super::super) fn locate(
         self,
         cells: &Cells<'_>,
-        names: &Names,
+        names: &NameCodes,
     ) -> Result<Option<Located>, Reason> {
         match self {
             Self::Gemm => Ok(gemm::locate(cells)),
