@@ -7,6 +7,7 @@
 //! base      what every room uses: errors, formulas, files, statistics
 //! specs     what is known of tables, systems and models: YAML as types
 //! database  what lies on disk: sources, catalog, tables, sidecars, what is served, what differs
+//! planner   how long a step takes by the tables, as the planner looks it up, and which rows say so
 //! findings  a finding, its fingerprint, waivers, the baseline, the one place that counts them
 //! checks    the rules and the kinds of check
 //! gpu       measuring on a GPU, and judging measured against recorded
@@ -26,6 +27,8 @@ pub mod base;
 pub mod specs;
 
 pub mod database;
+
+pub mod planner;
 
 pub mod findings;
 

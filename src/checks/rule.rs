@@ -59,8 +59,15 @@ pub struct Rules(BTreeMap<String, Arc<Rule>>);
 
 impl Rules {
     /// Folders of a [`Library`] that some room reads; a file elsewhere is a misspelt folder.
-    const FOLDERS: [&str; 6] =
-        ["rules", "rules/tables", "rules/plans", "rules/traces", "systems", "charts"];
+    const FOLDERS: [&str; 7] = [
+        "rules",
+        "rules/models",
+        "rules/tables",
+        "rules/plans",
+        "rules/traces",
+        "systems",
+        "charts",
+    ];
     /// Files in `rules/` that are not rules.
     const OTHERS: [&str; 6] = ["dtypes", "faults", "limits", "noise", "recipes", "workflows"];
 

@@ -2,6 +2,7 @@
 
 pub mod bar;
 pub mod generate;
+pub mod impact;
 pub mod measure;
 pub mod output;
 pub mod outputs;
@@ -16,6 +17,7 @@ pub mod validate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::generate::{Completions, SchemaArgs};
+use self::impact::ImpactArgs;
 use self::measure::{Measure, Remeasure};
 use self::repair::{ConvertArgs, DedupeArgs};
 use self::rules::{Explain, NoiseArgs, RulesArgs};
@@ -68,6 +70,8 @@ pub enum Command {
     Validate(Box<Validate>),
     /// Compare a pull request with its base: what does it change, and is that right?
     Sanity(Box<Sanity>),
+    /// Predict step times of default models before and after a change, with the rows behind each move.
+    Impact(Box<ImpactArgs>),
     /// Measure a sample of rows again: does the GPU still say what the table says?
     Remeasure(Box<Remeasure>),
     /// Measure a plan's grid into a table; goes on where it was stopped.

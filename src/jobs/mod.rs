@@ -1,6 +1,7 @@
 //! The commands, each from its options to its report.
 
 pub mod explain;
+pub mod impact;
 pub mod measure;
 pub mod noise;
 pub mod operations;

@@ -25,6 +25,7 @@ mod html;
 mod measure;
 mod operations;
 mod outputs;
+mod planner;
 mod properties;
 mod real_data;
 mod remeasure;

@@ -1,0 +1,97 @@
+//! `perfdb-gate impact`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use perfdb_gate::base::error::Result;
+use perfdb_gate::base::exit::Exit;
+use perfdb_gate::jobs::impact;
+
+use super::TerminalArgs;
+use super::outputs::{self, write_text};
+
+/// `perfdb-gate impact`.
+#[derive(Debug, Args)]
+pub struct ImpactArgs {
+    /// Repository that holds the database, a bare one too where commits are named; or a folder in it.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to predict")]
+    pub root: PathBuf,
+    /// The branch to merge into; the comparison starts where the head's history left it. Without
+    /// this, one state is predicted.
+    #[arg(long, value_name = "REF", help_heading = "What to predict")]
+    pub base_ref: Option<String>,
+    /// The commit to predict, read without a checkout; the files on disk without this.
+    #[arg(long, value_name = "REF", help_heading = "What to predict")]
+    pub head_ref: Option<String>,
+    /// Only these systems; `*` stands for any characters, may be repeated.
+    #[arg(long, value_name = "NAME", help_heading = "What to predict")]
+    pub system: Vec<String>,
+    /// Only these backends.
+    #[arg(long, value_name = "NAME", help_heading = "What to predict")]
+    pub backend: Vec<String>,
+    /// These versions; without this, those that changed and each backend's current one.
+    #[arg(long, value_name = "VERSION", help_heading = "What to predict")]
+    pub version: Vec<String>,
+    /// Only these models, by their names in rules/models/.
+    #[arg(long, value_name = "NAME", help_heading = "What to predict")]
+    pub model: Vec<String>,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR", help_heading = "What to predict")]
+    pub rules_dir: Option<PathBuf>,
+    /// For people, for a pull request, for programs.
+    #[arg(long, value_enum, default_value_t = ImpactFormat::Human, help_heading = "Output")]
+    pub format: ImpactFormat,
+    /// Write it to a file instead of standard output.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Threads to use; 0 for as many as there are cores.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
+    pub threads: usize,
+}
+
+/// Formats of an impact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ImpactFormat {
+    /// For people.
+    Human,
+    /// For a pull request.
+    Markdown,
+    /// For programs, schema perfdb-gate/impact/v1.
+    Json,
+}
+
+impl ImpactFormat {
+    /// How it is rendered; people may ask for the summary alone.
+    fn format(self, terminal: TerminalArgs) -> impact::Format {
+        match self {
+            Self::Human => impact::Format::Human { brief: terminal.quiet },
+            Self::Markdown => impact::Format::Markdown,
+            Self::Json => impact::Format::Json,
+        }
+    }
+}
+
+impl From<&ImpactArgs> for impact::Options {
+    fn from(args: &ImpactArgs) -> Self {
+        Self {
+            root: args.root.clone(),
+            base: args.base_ref.clone(),
+            head: args.head_ref.clone(),
+            systems: args.system.clone(),
+            backends: args.backend.clone(),
+            versions: args.version.clone(),
+            models: args.model.clone(),
+            rules: args.rules_dir.clone(),
+            threads: args.threads,
+        }
+    }
+}
+
+impl ImpactArgs {
+    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        outputs::check(&self.output, [])?;
+        let impact = impact::run(&self.into())?;
+        write_text(self.output.as_deref(), impact::render(&impact, self.format.format(terminal))?)?;
+        Ok(impact.exit())
+    }
+}

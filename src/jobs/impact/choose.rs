@@ -1,0 +1,201 @@
+//! Which versions are predicted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use super::{Options, States};
+use crate::base::error::{Error, Result, unknown};
+use crate::base::glob::{Of, matcher};
+use crate::base::reason::Reason;
+use crate::base::yaml;
+use crate::database::catalog::{Catalog, VersionDir};
+use crate::database::source::Source;
+use crate::planner::{Models, PlannerSession, Refusal, Snapshot};
+
+/// A version of a backend on a system.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PlannedVersion {
+    /// System.
+    pub system: String,
+    /// Backend.
+    pub backend: String,
+    /// Version.
+    pub version: String,
+}
+
+impl PlannedVersion {
+    /// It in a state, or why a planner cannot load it.
+    pub fn session<'s, 'a>(
+        &self,
+        snapshot: &'s Snapshot<'a>,
+    ) -> std::result::Result<PlannerSession<'s, 'a>, Refusal> {
+        match snapshot.system(&self.system) {
+            Some(system) => system.session(&self.backend, &self.version),
+            None => Err(Refusal::Missing(format!("there is no system {}", self.system))),
+        }
+    }
+}
+
+/// Globs over names; empty for all.
+pub(super) struct NameFilter(Vec<globset::GlobMatcher>);
+
+impl NameFilter {
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.is_empty() || self.0.iter().any(|glob| glob.is_match(name))
+    }
+}
+
+/// Compiles globs, each of which must match one of `known`.
+pub(super) fn names(globs: &[String], what: &str, known: Vec<&str>) -> Result<NameFilter> {
+    let mut compiled = Vec::new();
+    for glob in globs {
+        let matcher = matcher(glob, Of::Names)
+            .map_err(|why| Error::new(why, "* stands for any run of characters"))?;
+        if !known.iter().any(|name| matcher.is_match(name)) {
+            return Err(unknown(what, glob, known));
+        }
+        compiled.push(matcher);
+    }
+    Ok(NameFilter(compiled))
+}
+
+/// `query_versions.yaml`: the versions that a planner answers for.
+#[derive(Debug, Default, Deserialize)]
+struct QueryVersions {
+    #[serde(default)]
+    defaults: BTreeMap<String, VersionSlot>,
+    #[serde(default)]
+    overrides: BTreeMap<String, BTreeMap<String, VersionSlot>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct VersionSlot {
+    #[serde(default)]
+    current: Option<String>,
+}
+
+impl QueryVersions {
+    /// Reads it from a state; without the file nothing is said.
+    fn read(source: &dyn Source, catalog: &Catalog) -> Result<Option<Self>> {
+        let is_it = |path: &str| path.rsplit('/').next() == Some("query_versions.yaml");
+        let Some(entry) = catalog.others.iter().find(|e| is_it(&e.path)) else { return Ok(None) };
+        let bad = |why: Reason| {
+            Error::new(format!("{}: {why}", entry.path), "it names each backend's current version")
+        };
+        let bytes = source.read(entry).map_err(|e| bad(e.into()))?;
+        yaml::parse(&String::from_utf8_lossy(&bytes)).map(Some).map_err(bad)
+    }
+
+    fn current(&self, system: &str, backend: &str) -> Option<&str> {
+        let own = self.overrides.get(system).and_then(|s| s.get(backend));
+        own.or(self.defaults.get(backend))?.current.as_deref()
+    }
+}
+
+/// What versions are chosen by.
+pub(super) struct Choice<'c, 's, 'a> {
+    pub options: &'c Options,
+    pub models: &'c Models,
+    pub states: &'c States<'s, 'a>,
+}
+
+impl Choice<'_, '_, '_> {
+    /// The versions to predict, sorted.
+    pub(super) fn versions(&self) -> Result<Vec<PlannedVersion>> {
+        let states: Vec<&Snapshot<'_>> =
+            self.states.before.into_iter().chain([self.states.after]).collect();
+        let systems: BTreeSet<&str> =
+            states.iter().flat_map(|s| s.catalog().systems.keys().map(String::as_str)).collect();
+        let wanted = names(&self.options.systems, "system", systems.iter().copied().collect())?;
+        let known = self.known(&states, |system| wanted.has(system));
+        let backends: BTreeSet<&str> = known.keys().map(|(_, backend)| backend.as_str()).collect();
+        let wanted = names(&self.options.backends, "backend", backends.into_iter().collect())?;
+        let mut found = BTreeSet::new();
+        let changed = self.changed();
+        let slots = QueryVersions::read(self.states.after.source(), self.states.after.catalog())?;
+        for ((system, backend), versions) in &known {
+            if !wanted.has(backend) {
+                continue;
+            }
+            let mut add = |version: &str| {
+                found.insert(PlannedVersion {
+                    system: system.clone(),
+                    backend: backend.clone(),
+                    version: version.to_owned(),
+                });
+            };
+            if !self.options.versions.is_empty() {
+                self.options.versions.iter().for_each(|version| add(version));
+                continue;
+            }
+            let slot = slots.as_ref().and_then(|s| s.current(system, backend));
+            slot.or(versions.last().map(String::as_str)).into_iter().for_each(&mut add);
+            let place =
+                |v: &&String| changed.contains(&(system.clone(), backend.clone(), (*v).clone()));
+            versions.iter().filter(place).for_each(|version| add(version));
+        }
+        self.check_versions(&known)?;
+        Ok(found.into_iter().collect())
+    }
+
+    /// Versions of a system's backends in either state, oldest first, of backends that a model is
+    /// planned for.
+    fn known(
+        &self,
+        states: &[&Snapshot<'_>],
+        wanted: impl Fn(&str) -> bool,
+    ) -> BTreeMap<(String, String), Vec<String>> {
+        let planned = |backend: &str| self.models.lists.iter().any(|m| m.plan(backend).is_some());
+        let mut known: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+        for snapshot in states {
+            for name in snapshot.catalog().systems.keys().filter(|name| wanted(name)) {
+                let Some(system) = snapshot.system(name) else { continue };
+                for (backend, versions) in system.versions().filter(|(b, _)| planned(b)) {
+                    let all = known.entry((name.clone(), backend.to_owned())).or_default();
+                    // Those of the later state are the order; what only the earlier has comes first.
+                    all.retain(|v| !versions.contains(&v.as_str()));
+                    all.extend(versions.into_iter().map(str::to_owned));
+                }
+            }
+        }
+        known
+    }
+
+    /// A version that was asked for must be one of some backend's in some state.
+    fn check_versions(&self, known: &BTreeMap<(String, String), Vec<String>>) -> Result<()> {
+        for version in &self.options.versions {
+            if !known.values().flatten().any(|v| v == version) {
+                let all = known.values().flatten().map(String::as_str);
+                return Err(unknown("version", version, all));
+            }
+        }
+        Ok(())
+    }
+
+    /// Versions whose directories changed between the states.
+    fn changed(&self) -> BTreeSet<(String, String, String)> {
+        let mut changed = BTreeSet::new();
+        let Some(before) = self.states.before else { return changed };
+        let after = self.states.after;
+        let paths = before.catalog().dirs.keys().chain(after.catalog().dirs.keys());
+        for path in paths.collect::<BTreeSet<_>>() {
+            let dirs = [before, after].map(|state| (state, state.catalog().dirs.get(path)));
+            let [old, new] = dirs.map(|(state, dir)| dir.map(|dir| content(state, dir)));
+            let place = dirs.iter().find_map(|(_, dir)| Some(&dir.as_ref()?.place));
+            if let Some(place) = place.filter(|_| old != new) {
+                let names = [&place.system, &place.backend, &place.version];
+                let [system, backend, version] = names.map(Clone::clone);
+                changed.insert((system, backend, version));
+            }
+        }
+        changed
+    }
+}
+
+/// The files of a directory that decide what is served, by path, with their ids.
+fn content(state: &Snapshot<'_>, dir: &VersionDir) -> BTreeMap<String, Option<git2::Oid>> {
+    let tables = dir.tables.iter().filter_map(|i| state.catalog().tables.get(*i));
+    let entries = tables.map(|t| &t.entry).chain(&dir.reuse).chain(&dir.meta).chain(&dir.markers);
+    entries.map(|e| (e.path.clone(), state.source().id(e))).collect()
+}

@@ -1,0 +1,263 @@
+//! What people read of an impact, before it becomes text or Markdown.
+
+use std::collections::BTreeMap;
+
+use super::{Fate, Impact, ImpactCase, OpMove, PlannedVersion, PointImpact};
+use crate::base::words::{count, plural};
+use crate::planner::{StepPoint, TableLookup};
+
+/// Worst movers that are shown.
+const WORST: usize = 10;
+/// Operations of a mover that are shown.
+const OPS: usize = 3;
+/// Rows of an operation that are shown.
+const ROWS: usize = 4;
+/// Reasons of lost answers that are shown.
+const LOST: usize = 10;
+
+/// A step that moved, with its reasons.
+pub(super) struct Mover {
+    /// `b200_sxm sglang 0.5.14, Qwen/Qwen3-32B-FP8 tp 1, decode 64 × 1024`
+    pub title: String,
+    /// `15.680 → 11.197 ms, −28.6 %`
+    pub change: String,
+    /// A line for each operation.
+    pub reasons: Vec<String>,
+}
+
+/// A case in a line.
+pub(super) struct CaseLine {
+    pub model: String,
+    pub layout: String,
+    pub quant: String,
+    /// Moved steps of all.
+    pub moved: String,
+    /// The range of changes, or the reason why there is no answer.
+    pub note: String,
+}
+
+/// Everything that is shown.
+pub(super) struct ImpactSummary {
+    pub headline: String,
+    /// Versions with a line each, and the cases of those where something happens.
+    pub versions: Vec<(String, Vec<CaseLine>)>,
+    pub movers: Vec<Mover>,
+    /// Steps that became errors, with the reason.
+    pub lost: Vec<String>,
+}
+
+impl ImpactSummary {
+    pub(super) fn of(impact: &Impact) -> Self {
+        let mut versions: BTreeMap<&PlannedVersion, Vec<&ImpactCase>> = BTreeMap::new();
+        for case in &impact.cases {
+            versions.entry(&case.version).or_default().push(case);
+        }
+        let version = |(version, cases): (&PlannedVersion, Vec<&ImpactCase>)| {
+            let points = || cases.iter().flat_map(|c| &c.points);
+            let moved = points().filter(|p| p.fate() == Fate::Moved).count();
+            let title =
+                format!("{}: {} of {} move", name(version), count(moved), count(points().count()));
+            let lines = cases.iter().filter(|c| c.points.iter().any(is_news)).map(|c| line(c));
+            (title, lines.collect())
+        };
+        Self {
+            headline: headline(impact),
+            versions: versions.into_iter().map(version).collect(),
+            movers: movers(impact),
+            lost: lost(impact),
+        }
+    }
+}
+
+fn is_news(point: &PointImpact) -> bool {
+    matches!(point.fate(), Fate::Moved | Fate::Lost | Fate::Gained)
+}
+
+/// The line that sums it up.
+pub(super) fn headline(impact: &Impact) -> String {
+    let values = impact.points().count();
+    let missing = impact.count(Fate::Missing);
+    let unanswered = match missing {
+        0 => String::new(),
+        n => format!("; {} without an answer", count(n)),
+    };
+    let versions = plural(impact.versions.len(), "version");
+    if !impact.compared {
+        return format!("{} predicted on {versions}{unanswered}", plural(values, "step time"));
+    }
+    let changes: Vec<f64> = impact
+        .points()
+        .filter(|(_, p)| p.fate() == Fate::Moved)
+        .filter_map(|(_, p)| p.change())
+        .collect();
+    let range = range(&changes).map(|r| format!(" ({r})")).unwrap_or_default();
+    format!(
+        "{} of {} move{range} on {versions}; {} became errors, {} were errors before{unanswered}",
+        count(changes.len()),
+        plural(values, "predicted step time"),
+        count(impact.count(Fate::Lost)),
+        count(impact.count(Fate::Gained)),
+    )
+}
+
+/// A share as people read it.
+fn percent(change: f64) -> String {
+    let sign = if change < 0.0 { "−" } else { "+" };
+    let size = change.abs() * 100.0;
+    // A move too small for one decimal is not shown as none.
+    if size < 0.05 { format!("{sign}{size:.1e} %") } else { format!("{sign}{size:.1} %") }
+}
+
+fn range(changes: &[f64]) -> Option<String> {
+    let low = changes.iter().copied().min_by(f64::total_cmp)?;
+    let high = changes.iter().copied().max_by(f64::total_cmp)?;
+    let ends = [low, high].map(percent);
+    Some(if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" … ") })
+}
+
+fn name(version: &PlannedVersion) -> String {
+    format!("{} {} {}", version.system, version.backend, version.version)
+}
+
+/// `tp 8, dp 1, experts tp 1 ep 8`, shorter where experts are as the rest.
+pub(super) fn layout(case: &ImpactCase) -> String {
+    let p = case.parallel;
+    let mut text = format!("tp {}", p.tp);
+    if p.dp > 1 {
+        text += &format!(" dp {}", p.dp);
+    }
+    if p.moe_ep > 1 {
+        text += &format!(" ep {}", p.moe_ep);
+    }
+    text
+}
+
+/// Quantisation in a few words, with what data changed of it.
+pub(super) fn quant(case: &ImpactCase) -> String {
+    let q = &case.quant;
+    let attention = match &case.quant_before {
+        Some(before) if before.fmha != q.fmha => {
+            format!("attention {} → {}", before.fmha, q.fmha)
+        }
+        _ => format!("attention {}", q.fmha),
+    };
+    format!("{}, cache {}, {attention}", q.gemm, q.kvcache)
+}
+
+fn line(case: &ImpactCase) -> CaseLine {
+    let of = |fate| case.points.iter().filter(move |p| p.fate() == fate);
+    let changes: Vec<f64> = of(Fate::Moved).filter_map(PointImpact::change).collect();
+    let mut notes: Vec<String> = range(&changes).into_iter().collect();
+    let fates = [(Fate::Lost, "became errors"), (Fate::Gained, "were errors before")];
+    for (fate, words) in fates {
+        let n = of(fate).count();
+        if n > 0 {
+            notes.push(format!("{n} {words}"));
+        }
+    }
+    CaseLine {
+        model: case.model.clone(),
+        layout: layout(case),
+        quant: quant(case),
+        moved: format!("{}/{}", changes.len(), case.points.len()),
+        note: notes.join("; "),
+    }
+}
+
+fn step(point: StepPoint) -> String {
+    format!("{} {} × {}", point.phase.word(), point.batch, point.isl)
+}
+
+fn title(case: &ImpactCase, point: StepPoint) -> String {
+    format!("{}, {} {}, {}", name(&case.version), case.model, layout(case), step(point))
+}
+
+/// The worst point of the cases that moved most.
+fn movers(impact: &Impact) -> Vec<Mover> {
+    let mut worst: Vec<(&ImpactCase, &PointImpact, f64)> = Vec::new();
+    for case in &impact.cases {
+        let moved = case.points.iter().filter(|p| p.fate() == Fate::Moved);
+        let changes = moved.filter_map(|p| Some((p, p.change()?)));
+        let most = changes.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+        worst.extend(most.map(|(point, change)| (case, point, change)));
+    }
+    worst.sort_by(|a, b| b.2.abs().total_cmp(&a.2.abs()));
+    let mover = |(case, point, change): (&ImpactCase, &PointImpact, f64)| {
+        let time = |step: Option<&super::Step>| match step {
+            Some(Ok(ms)) => format!("{ms:.3}"),
+            _ => "?".to_owned(),
+        };
+        let (before, after) = (time(point.before.as_ref()), time(Some(&point.after)));
+        let mut reasons: Vec<String> = point.ops.iter().take(OPS).flat_map(reasons).collect();
+        if point.ops.len() > OPS {
+            reasons.push(format!("and {} more", plural(point.ops.len() - OPS, "operation")));
+        }
+        Mover {
+            title: title(case, point.point),
+            change: format!("{before} → {after} ms, {}", percent(change)),
+            reasons,
+        }
+    };
+    worst.into_iter().take(WORST).map(mover).collect()
+}
+
+/// An operation's move, and the lookup that moved it most.
+fn reasons(op: &OpMove) -> Vec<String> {
+    let sign = if op.delta() < 0.0 { "−" } else { "+" };
+    let moved = format!("{} {sign}{:.3} ms", op.name, op.delta().abs());
+    let heaviest =
+        |lookups: &[TableLookup]| lookups.iter().max_by(|a, b| a.ms.total_cmp(&b.ms)).cloned();
+    let (before, after) = (heaviest(&op.lookups_before), heaviest(&op.lookups_after));
+    let Some(shown) = after.as_ref().or(before.as_ref()) else { return vec![moved] };
+    let mut lines = vec![format!("{moved}: {}, {}, {}", shown.table, shown.key, shown.how.word())];
+    let source = |l: &TableLookup| l.rows.iter().map(|r| r.origin.path.clone()).collect::<Vec<_>>();
+    if let (Some(before), Some(after)) = (&before, &after)
+        && (before.table != after.table
+            || before.how != after.how
+            || source(before) != source(after))
+    {
+        lines.push(format!("before: {}, {}, {}", before.table, before.how.word(), rows(before)));
+    }
+    lines.push(rows(shown));
+    lines
+}
+
+/// The heaviest rows of a lookup by file, with their weights.
+fn rows(lookup: &TableLookup) -> String {
+    let mut heaviest: Vec<_> = lookup.rows.iter().collect();
+    heaviest.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    let mut files: Vec<(&str, Vec<String>)> = Vec::new();
+    for row in heaviest.iter().take(ROWS) {
+        let path = row.origin.path.as_str();
+        let text = format!("{} ({:.0} %)", row.row, row.weight * 100.0);
+        match files.iter_mut().find(|(p, _)| *p == path) {
+            Some((_, rows)) => rows.push(text),
+            None => files.push((path, vec![text])),
+        }
+    }
+    let file = |(path, rows): &(&str, Vec<String>)| format!("row {} of {path}", rows.join(", "));
+    let mut text = files.iter().map(file).collect::<Vec<_>>().join("; ");
+    if lookup.rows.len() > ROWS {
+        text += &format!("; {} more", lookup.rows.len() - ROWS);
+    }
+    text
+}
+
+/// Answers that became errors, by case and reason.
+fn lost(impact: &Impact) -> Vec<String> {
+    let mut reasons: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for (case, point) in impact.points().filter(|(_, p)| p.fate() == Fate::Lost) {
+        let Err(why) = &point.after else { continue };
+        let case = format!("{}, {} {}", name(&case.version), case.model, layout(case));
+        *reasons.entry((case, why.to_string())).or_default() += 1;
+    }
+    let more = reasons.len().saturating_sub(LOST);
+    let line = |((case, why), n): ((String, String), usize)| {
+        format!("{case}: {} lost: {why}", plural(n, "answer"))
+    };
+    let mut lines: Vec<String> = reasons.into_iter().take(LOST).map(line).collect();
+    if more > 0 {
+        lines.push(format!("and {} more", plural(more, "case")));
+    }
+    lines
+}

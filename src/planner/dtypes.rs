@@ -1,0 +1,89 @@
+//! What the planner's names of quantisations stand for: bytes of an element, and the rate at which
+//! its products are computed (sdk/common enums).
+
+use super::{MachineFigures, Refusal};
+
+/// A quantisation's facts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QuantFacts {
+    /// Bytes of an element; block scales of fp4 count a sixteenth more.
+    pub bytes: f64,
+    /// The machine's rate: `bfloat16`, `fp8`, `fp4` or `int8`.
+    rate: &'static str,
+}
+
+impl QuantFacts {
+    /// The machine's rate for it, FLOP/s.
+    pub fn flops(self, machine: &MachineFigures) -> Result<f64, Refusal> {
+        machine.flops(self.rate)
+    }
+}
+
+const fn dtype(bytes: f64, rate: &'static str) -> Option<QuantFacts> {
+    Some(QuantFacts { bytes, rate })
+}
+
+fn known(kind: &str, name: &str, found: Option<QuantFacts>) -> Result<QuantFacts, Refusal> {
+    found.ok_or_else(|| Refusal::missing(format!("{kind} has no quantisation named {name}")))
+}
+
+/// A quantisation of a GEMM.
+pub fn gemm(name: &str) -> Result<QuantFacts, Refusal> {
+    let found = match name {
+        "bfloat16" => dtype(2.0, "bfloat16"),
+        "int8_wo" => dtype(1.0, "bfloat16"),
+        "int4_wo" => dtype(0.5, "bfloat16"),
+        "fp8" | "fp8_static" | "fp8_block" | "fp8_ootb" => dtype(1.0, "fp8"),
+        "sq" => dtype(1.0, "int8"),
+        "nvfp4" => dtype(9.0 / 16.0, "fp4"),
+        "nvfp4_wo" | "w4a16_nvfp4" => dtype(9.0 / 16.0, "bfloat16"),
+        _ => None,
+    };
+    known("a GEMM", name, found)
+}
+
+/// A quantisation of a mixture of experts.
+pub fn moe(name: &str) -> Result<QuantFacts, Refusal> {
+    let found = match name {
+        "bfloat16" => dtype(2.0, "bfloat16"),
+        "fp8" | "fp8_block" => dtype(1.0, "fp8"),
+        "int4_wo" | "w4a16_mxfp4" | "w4a16_mxfp4_cutlass" => dtype(0.5, "bfloat16"),
+        "w4afp8" | "w4a8_mxfp4_mxfp8" | "w4a8_mxfp4_mxfp8_trtllm" => dtype(0.5, "fp8"),
+        "nvfp4" => dtype(9.0 / 16.0, "fp4"),
+        "nvfp4_wo" | "w4a16_nvfp4" => dtype(9.0 / 16.0, "bfloat16"),
+        _ => None,
+    };
+    known("a mixture of experts", name, found)
+}
+
+/// A precision of prefill attention.
+pub fn fmha(name: &str) -> Result<QuantFacts, Refusal> {
+    let found = match name {
+        "bfloat16" => dtype(2.0, "bfloat16"),
+        "fp8" | "fp8_block" => dtype(1.0, "fp8"),
+        _ => None,
+    };
+    known("attention", name, found)
+}
+
+/// Bytes of an element of a key-value cache; `None` for a name that no cache has.
+pub fn cache_bytes(name: &str) -> Option<f64> {
+    match name {
+        "bfloat16" => Some(2.0),
+        "int8" | "fp8" => Some(1.0),
+        _ => None,
+    }
+}
+
+/// Bytes of an element of a key-value cache.
+pub fn cache(name: &str) -> Result<f64, Refusal> {
+    let unknown = || Refusal::missing(format!("a key-value cache has no type named {name}"));
+    cache_bytes(name).ok_or_else(unknown)
+}
+
+/// The rate of decode attention: fp8 where the cache is fp8 and the GPU multiplies it (sm 89 and
+/// later), else bfloat16.
+pub fn decode_flops(machine: &MachineFigures, cache: &str) -> Result<f64, Refusal> {
+    let fp8 = cache == "fp8" && machine.sm_version() >= 89.0;
+    machine.flops(if fp8 { "fp8" } else { "bfloat16" })
+}

@@ -1,0 +1,247 @@
+//! A table as a version sees it: slices merged over its sources, built when asked for.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+pub use super::slices::RowRef;
+
+use super::interpolate::{LatencyCurve, LatencyGrid, Sites};
+use super::names::NameCodes;
+use super::operations::TableName;
+use super::slices::{Leaf, SliceKey};
+use super::store::{Content, SharedSlices};
+use super::{Channel, Refusal};
+
+/// A file behind a table, and how the loader came to it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RowOrigin {
+    /// Path of the file.
+    pub path: String,
+    /// How the loader came to it.
+    pub channel: Channel,
+    /// The values of kernel_source that it serves; all without this.
+    pub kernels: Option<BTreeSet<String>>,
+}
+
+/// A table over its sources: the first row of a key wins over all of them.
+pub struct TableIndex {
+    table: TableName,
+    origins: Vec<Arc<RowOrigin>>,
+    contents: Vec<Content>,
+    loaded: OnceLock<Result<Loaded, Refusal>>,
+    grids: Cache<LatencyGrid>,
+    curves: Cache<LatencyCurve>,
+    sites: Cache<Sites>,
+}
+
+/// The files of a table, decoded.
+struct Loaded {
+    files: Vec<SourceRows>,
+    keys: HashSet<SliceKey>,
+}
+
+struct SourceRows {
+    rows: SharedSlices,
+    kernels: Option<HashSet<u32>>,
+}
+
+impl SourceRows {
+    fn admits(&self, kernel: u32) -> bool {
+        self.kernels.as_ref().is_none_or(|k| k.contains(&kernel))
+    }
+}
+
+type Built<T> = Option<Arc<T>>;
+
+/// What was built of slices, `None` for those without rows.
+struct Cache<T>(Mutex<HashMap<SliceKey, Built<T>>>);
+
+impl<T> Cache<T> {
+    fn get(&self, key: SliceKey, build: impl FnOnce() -> Built<T>) -> Built<T> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        known.unwrap_or_else(|| {
+            // Built without the lock: another thread may build the same, and the first is kept.
+            let built = build();
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            known.entry(key).or_insert(built).clone()
+        })
+    }
+}
+
+impl<T> Default for Cache<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl TableIndex {
+    pub(super) fn new(
+        table: TableName,
+        sources: impl Iterator<Item = (Content, RowOrigin)>,
+    ) -> Self {
+        let (contents, origins) = sources.map(|(c, o)| (c, Arc::new(o))).unzip();
+        Self {
+            table,
+            origins,
+            contents,
+            loaded: OnceLock::new(),
+            grids: Cache::default(),
+            curves: Cache::default(),
+            sites: Cache::default(),
+        }
+    }
+
+    /// The table.
+    pub fn table(&self) -> TableName {
+        self.table
+    }
+
+    /// The content of a source.
+    pub(super) fn content(&self, source: usize) -> Option<&Content> {
+        self.contents.get(source)
+    }
+
+    /// Its sources, in the loader's order.
+    pub fn origins(&self) -> &[Arc<RowOrigin>] {
+        &self.origins
+    }
+
+    /// A source.
+    pub fn origin(&self, source: u16) -> Option<Arc<RowOrigin>> {
+        self.origins.get(usize::from(source)).cloned()
+    }
+
+    /// Reads its files by `file`, once.
+    ///
+    /// # Errors
+    ///
+    /// Where a file cannot be read, where the loader refuses a row, and where no row is served: each
+    /// fails the table as a whole.
+    pub(super) fn load(
+        &self,
+        names: &NameCodes,
+        file: impl Fn(usize, &Content) -> SharedSlices,
+    ) -> Result<(), Refusal> {
+        let load = || {
+            let mut files = Vec::with_capacity(self.contents.len());
+            for (i, (content, origin)) in self.contents.iter().zip(&self.origins).enumerate() {
+                let kernels = origin.kernels.as_ref();
+                let kernels = kernels.map(|k| k.iter().map(|name| names.code(name)).collect());
+                let file = SourceRows { rows: file(i, content), kernels };
+                let fault = match file.rows.as_ref() {
+                    Ok(rows) => rows.fault(|kernel| file.admits(kernel)).map(str::to_owned),
+                    Err(why) => Some(why.to_string()),
+                };
+                if let Some(why) = fault {
+                    return Err(Refusal::Missing(format!("{}: {why}", origin.path)));
+                }
+                files.push(file);
+            }
+            let keys = keys(&files);
+            if keys.is_empty() {
+                return Err(Refusal::Missing(format!(
+                    "no rows of {} are served",
+                    self.table.stem()
+                )));
+            }
+            Ok(Loaded { files, keys })
+        };
+        self.loaded.get_or_init(load).as_ref().map(drop).map_err(Clone::clone)
+    }
+
+    fn files(&self) -> &[SourceRows] {
+        self.loaded.get().and_then(|l| l.as_ref().ok()).map_or(&[], |l| l.files.as_slice())
+    }
+
+    /// The keys of the slices that it serves, in no order.
+    pub fn keys(&self) -> impl Iterator<Item = &SliceKey> {
+        self.loaded.get().and_then(|l| l.as_ref().ok()).into_iter().flat_map(|l| &l.keys)
+    }
+
+    /// Whether it serves a slice.
+    pub fn has(&self, key: &SliceKey) -> bool {
+        self.loaded.get().and_then(|l| l.as_ref().ok()).is_some_and(|l| l.keys.contains(key))
+    }
+
+    /// The rows of slices that are one to the loader, in the order of reading.
+    fn rows(&self, keys: &[SliceKey]) -> Vec<Leaf> {
+        let mut rows: Vec<Leaf> = Vec::new();
+        for (source, file) in self.files().iter().enumerate() {
+            let Ok(slices) = file.rows.as_ref() else { continue };
+            let start = rows.len();
+            for row in keys.iter().flat_map(|key| slices.rows(key)) {
+                if file.admits(row.kernel) {
+                    let place = RowRef { source: source as u16, row: row.row };
+                    rows.push(Leaf { at: row.at, ms: row.ms, row: place, seq: 0 });
+                }
+            }
+            if keys.len() > 1 {
+                rows[start..].sort_by_key(|leaf| leaf.row);
+            }
+        }
+        rows.iter_mut().enumerate().for_each(|(i, leaf)| leaf.seq = i as u32);
+        rows
+    }
+
+    /// The rows of slices that are served: sorted by coordinates, the first of each place.
+    fn served(&self, keys: &[SliceKey]) -> Vec<Leaf> {
+        let mut rows = self.rows(keys);
+        rows.sort_by_key(|leaf| leaf.at);
+        rows.dedup_by_key(|leaf| leaf.at);
+        rows
+    }
+
+    /// A slice as a grid, its leaves raised to `floor` (ms) where one is given.
+    pub(super) fn grid(
+        &self,
+        key: SliceKey,
+        axes: usize,
+        sqrt_axis: Option<usize>,
+        floor: Option<super::interpolate::Sol<'_>>,
+    ) -> Option<Arc<LatencyGrid>> {
+        self.grids.get(key, || {
+            let mut leaves = self.served(&[key]);
+            raise(&mut leaves, floor);
+            (!leaves.is_empty()).then(|| Arc::new(LatencyGrid::new(axes, sqrt_axis, leaves)))
+        })
+    }
+
+    /// A slice as a curve; `more` are slices that the loader does not tell apart from it.
+    pub(super) fn curve(&self, key: SliceKey, more: Option<SliceKey>) -> Option<Arc<LatencyCurve>> {
+        self.curves.get(key, || {
+            let keys: Vec<SliceKey> = std::iter::once(key).chain(more).collect();
+            let leaves = self.served(&keys);
+            (!leaves.is_empty()).then(|| Arc::new(LatencyCurve::new(leaves)))
+        })
+    }
+
+    /// A slice as scattered sites, its leaves raised to `floor` (ms) where one is given.
+    pub(super) fn sites(
+        &self,
+        key: SliceKey,
+        floor: Option<super::interpolate::Sol<'_>>,
+    ) -> Option<Arc<Sites>> {
+        self.sites.get(key, || {
+            let mut leaves = self.served(&[key]);
+            raise(&mut leaves, floor);
+            (!leaves.is_empty()).then(|| Arc::new(Sites::new(leaves)))
+        })
+    }
+}
+
+fn raise(leaves: &mut [Leaf], floor: Option<super::interpolate::Sol<'_>>) {
+    let Some(floor) = floor else { return };
+    for leaf in leaves {
+        leaf.ms = leaf.ms.max(floor(leaf.at.map(|c| c as f64)));
+    }
+}
+
+fn keys(files: &[SourceRows]) -> HashSet<SliceKey> {
+    let mut keys = HashSet::new();
+    for file in files {
+        let Ok(slices) = file.rows.as_ref() else { continue };
+        let served = slices.iter().filter(|(_, rows)| rows.iter().any(|r| file.admits(r.kernel)));
+        keys.extend(served.map(|(key, _)| *key));
+    }
+    keys
+}

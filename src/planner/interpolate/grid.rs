@@ -1,0 +1,219 @@
+//! Up to three axes (perf_interp.rs 293–760): attention, MLA and its modules, scale tables.
+
+use std::ops::Range;
+
+use super::super::Refusal;
+use super::super::evidence::{How, Weights};
+use super::super::slices::Leaf;
+use super::{Sol, fraction, is_usable, log2, no_anchor};
+
+/// Rows beyond the grid that share an answer.
+const NEAREST: usize = 4;
+
+/// A ragged grid: leaves sorted by their coordinates, each place once. A branch is a range of leaves
+/// that agree in their first coordinates.
+#[derive(Debug)]
+pub struct LatencyGrid {
+    axes: usize,
+    /// The axis along which square roots are blended: latency grows with its square.
+    sqrt_axis: Option<usize>,
+    leaves: Vec<Leaf>,
+}
+
+impl LatencyGrid {
+    /// A grid of `axes` axes over sorted, distinct leaves.
+    pub fn new(axes: usize, sqrt_axis: Option<usize>, leaves: Vec<Leaf>) -> Self {
+        Self { axes, sqrt_axis, leaves }
+    }
+
+    /// The leaves, sorted.
+    pub fn leaves(&self) -> &[Leaf] {
+        &self.leaves
+    }
+
+    /// The latency at coordinates, ms.
+    ///
+    /// # Errors
+    ///
+    /// Where no row has a positive latency and bound to hold on to.
+    pub fn query(
+        &self,
+        at: [u64; 3],
+        sol: Sol<'_>,
+        weights: &mut Weights,
+    ) -> Result<(f64, How), Refusal> {
+        if let Ok(i) = self.leaves.binary_search_by(|l| l.at.cmp(&at)) {
+            weights.push(self.leaves[i].row, 1.0);
+            return Ok((self.leaves[i].ms, How::Exact));
+        }
+        let mark = weights.mark();
+        match self.inside(0..self.leaves.len(), 0, at, sol, weights) {
+            Some(ms) => Ok((ms, How::Between)),
+            None => {
+                weights.drop_since(mark);
+                self.hold(at, sol, weights).map(|ms| (ms, How::Beyond))
+            }
+        }
+    }
+
+    /// Answers from one branch, axis by axis: a coordinate that is a key descends, another is
+    /// interpolated between the branches beside it. `None` where the coordinates lie beyond all of
+    /// its branches.
+    fn inside(
+        &self,
+        branch: Range<usize>,
+        axis: usize,
+        at: [u64; 3],
+        sol: Sol<'_>,
+        weights: &mut Weights,
+    ) -> Option<f64> {
+        if axis == self.axes {
+            let leaf = &self.leaves[branch.start];
+            weights.push(leaf.row, 1.0);
+            return Some(leaf.ms);
+        }
+        let next = self.first_at_least(&branch, axis, at[axis]);
+        let after = (next < branch.end).then(|| self.leaves[next].at[axis]);
+        if after == Some(at[axis]) {
+            return self.inside(self.same_key(&branch, axis, next), axis + 1, at, sol, weights);
+        }
+        let high = after.filter(|_| next > branch.start)?;
+        let low = self.leaves[next - 1].at[axis];
+        let below = self.first_at_least(&branch, axis, low)..next;
+        let above = self.same_key(&branch, axis, next);
+
+        let start = weights.mark();
+        let first = self.inside(below, axis + 1, at, sol, weights);
+        if first.is_none() {
+            weights.drop_since(start);
+        }
+        let middle = weights.mark();
+        let second = self.inside(above, axis + 1, at, sol, weights);
+        if second.is_none() {
+            weights.drop_since(middle);
+        }
+        match (first, second) {
+            (Some(a), Some(b)) => {
+                let w = fraction(at[axis] as f64, low as f64, high as f64);
+                weights.scale(start..middle, 1.0 - w);
+                weights.scale(middle..weights.mark(), w);
+                Some(self.blend(axis, a, b, w))
+            }
+            (Some(ms), None) => Some(survivor(ms, at, axis, low, sol)),
+            (None, Some(ms)) => Some(survivor(ms, at, axis, high, sol)),
+            (None, None) => None,
+        }
+    }
+
+    fn blend(&self, axis: usize, a: f64, b: f64, w: f64) -> f64 {
+        if self.sqrt_axis != Some(axis) {
+            return a + (b - a) * w;
+        }
+        let (a, b) = (a.max(0.0).sqrt(), b.max(0.0).sqrt());
+        let root = a + (b - a) * w;
+        root * root
+    }
+
+    /// The first leaf of a branch whose coordinate is `key` or more.
+    fn first_at_least(&self, branch: &Range<usize>, axis: usize, key: u64) -> usize {
+        branch.start + self.leaves[branch.clone()].partition_point(|l| l.at[axis] < key)
+    }
+
+    /// The leaves of a branch that share the coordinate of leaf `first`, the first of them.
+    fn same_key(&self, branch: &Range<usize>, axis: usize, first: usize) -> Range<usize> {
+        let key = self.leaves[first].at[axis];
+        first..first + self.leaves[first..branch.end].partition_point(|l| l.at[axis] == key)
+    }
+
+    /// Beyond the grid: the utilisation of the nearest leaves, by distance in log2 of the
+    /// coordinates, weighted so that it falls to 0 at the fifth's distance (perf_interp.rs 580).
+    fn hold(&self, at: [u64; 3], sol: Sol<'_>, weights: &mut Weights) -> Result<f64, Refusal> {
+        let floats = at.map(|c| c as f64);
+        if self.axes == 1 {
+            let last = self.leaves.last().filter(|l| at[0] > l.at[0]);
+            let end = last.or(self.leaves.first()).ok_or_else(no_anchor)?;
+            let bound = sol([end.at[0] as f64, 0.0, 0.0]);
+            if !(end.ms > 0.0 && bound > 0.0) {
+                return Err(no_anchor());
+            }
+            weights.push(end.row, 1.0);
+            return Ok(sol(floats) / (bound / end.ms));
+        }
+        let nearest = self.nearest(floats, sol);
+        let picked = &nearest[..nearest.len().min(NEAREST)];
+        if picked.is_empty() {
+            return Err(no_anchor());
+        }
+        let radius = nearest.get(NEAREST).map(|fifth| fifth.distance);
+        let mut shares: Vec<f64> = picked.iter().map(|n| n.share(radius)).collect();
+        if shares.iter().sum::<f64>() <= 0.0 {
+            shares.fill(1.0);
+        }
+        let total: f64 = shares.iter().sum();
+        let mut utilisation = 0.0;
+        for (share, near) in shares.iter().zip(picked) {
+            utilisation += share * (near.bound / self.leaves[near.leaf].ms);
+            weights.push(self.leaves[near.leaf].row, share / total);
+        }
+        let bound = sol(floats);
+        if !is_usable(bound) {
+            return Err(no_anchor());
+        }
+        Ok(bound / (utilisation / total))
+    }
+
+    /// The five nearest leaves that can be held on to, nearest first.
+    fn nearest(&self, at: [f64; 3], sol: Sol<'_>) -> Vec<NearLeaf> {
+        let logs = at.map(log2);
+        let mut found: Vec<NearLeaf> = Vec::with_capacity(NEAREST + 2);
+        for (leaf, l) in self.leaves.iter().enumerate() {
+            let mut squares = 0.0;
+            for axis in 0..self.axes {
+                let d = log2(l.at[axis] as f64) - logs[axis];
+                squares += d * d;
+            }
+            let distance = squares.sqrt();
+            // Leaves come in order, so an equal distance goes after the ones before.
+            let place = found.partition_point(|n| n.distance <= distance);
+            if place > NEAREST || !is_usable(l.ms) {
+                continue;
+            }
+            let bound = sol(l.at.map(|c| c as f64));
+            if is_usable(bound) {
+                found.insert(place, NearLeaf { distance, leaf, bound });
+                found.truncate(NEAREST + 1);
+            }
+        }
+        found
+    }
+}
+
+/// A branch that answered alone: its latency moved along the axis by the ratio of bounds.
+fn survivor(ms: f64, at: [u64; 3], axis: usize, key: u64, sol: Sol<'_>) -> f64 {
+    let here = at.map(|c| c as f64);
+    let mut there = here;
+    there[axis] = key as f64;
+    let (here, there) = (sol(here), sol(there));
+    if is_usable(here) && is_usable(there) { ms * (here / there) } else { ms }
+}
+
+/// A leaf near a query.
+struct NearLeaf {
+    distance: f64,
+    leaf: usize,
+    bound: f64,
+}
+
+impl NearLeaf {
+    /// Its share before normalisation; `radius` is the distance of the first leaf left out.
+    fn share(&self, radius: Option<f64>) -> f64 {
+        let d = self.distance;
+        match radius {
+            None => 1.0 / (d * d + 1e-12),
+            Some(r) => {
+                let share = (r - d).max(0.0) / (r * d + 1e-12);
+                share * share
+            }
+        }
+    }
+}

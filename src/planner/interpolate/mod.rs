@@ -1,0 +1,37 @@
+//! The three interpolators (perf_interp.rs, axis_curve.rs). Each answers exactly at a row, between
+//! rows, and beyond them by holding utilisation: the ratio of speed of light to latency.
+
+mod curve;
+mod grid;
+#[cfg(test)]
+mod properties;
+mod sites;
+
+pub use curve::LatencyCurve;
+pub use grid::LatencyGrid;
+pub use sites::Sites;
+
+use super::Refusal;
+
+/// Speed of light at coordinates, ms; unused coordinates are 0.
+pub type Sol<'a> = &'a dyn Fn([f64; 3]) -> f64;
+
+/// log2 with a floor, so that a zero coordinate has a distance.
+fn log2(value: f64) -> f64 {
+    value.max(1e-12).log2()
+}
+
+/// Whether a latency or a bound can be divided by.
+fn is_usable(value: f64) -> bool {
+    value.is_finite() && value > 0.0
+}
+
+/// The refusal where no row at the edge has a positive latency and bound.
+fn no_anchor() -> Refusal {
+    Refusal::missing("no row at the edge has a positive utilisation")
+}
+
+/// Weight of a linear interpolation at `at` between `low` and `high`.
+fn fraction(at: f64, low: f64, high: f64) -> f64 {
+    (at - low) / (high - low)
+}

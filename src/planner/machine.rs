@@ -1,0 +1,104 @@
+//! What lookups need of a machine: peak rates, bandwidths and the size of a node.
+
+use super::{Refusal, System};
+
+/// The figures of a system's YAML that formulas read. Rates are FLOP/s and B/s, times are seconds.
+#[derive(Debug, PartialEq)]
+pub struct MachineFigures {
+    system: System,
+    /// Memory bandwidth, B/s.
+    pub bandwidth: f64,
+}
+
+impl MachineFigures {
+    /// The machine that a system's YAML describes.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Machine`] where a figure is missing without which the planner does not load.
+    pub fn new(system: &System) -> Result<Self, Refusal> {
+        for path in ["node.num_gpus_per_node", "node.inter_node_bw", "node.intra_node_bw"] {
+            if system.figure(path).is_none() {
+                return Err(Refusal::Machine(path.to_owned()));
+            }
+        }
+        let bandwidth = system.figure("gpu.mem_bw");
+        let bandwidth = bandwidth.ok_or_else(|| Refusal::Machine("gpu.mem_bw".to_owned()))?;
+        Ok(Self { system: system.clone(), bandwidth })
+    }
+
+    /// The system's name.
+    pub fn name(&self) -> &str {
+        &self.system.name
+    }
+
+    fn figure(&self, path: &str, otherwise: f64) -> f64 {
+        self.system.figure(path).unwrap_or(otherwise)
+    }
+
+    /// A text of the YAML, such as `misc.nccl_version`.
+    pub fn text(&self, path: &str) -> Option<&str> {
+        self.system.texts.get(path).map(String::as_str)
+    }
+
+    /// The rate at which a type is multiplied, FLOP/s; `rate` is `bfloat16`, `fp8`, `fp4` or `int8`.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Machine`] where the YAML has no positive figure.
+    pub fn flops(&self, rate: &str) -> Result<f64, Refusal> {
+        let path = format!("gpu.{rate}_tc_flops");
+        match self.system.figure(&path) {
+            Some(flops) if flops > 0.0 => Ok(flops),
+            _ => Err(Refusal::Machine(path)),
+        }
+    }
+
+    /// The compute capability as one number, 100 for 10.0; 0 where the YAML does not say.
+    pub fn sm_version(&self) -> f64 {
+        self.figure("gpu.sm_version", 0.0)
+    }
+
+    /// Whether the GPU multiplies fp4; others compute nvfp4 weights at bfloat16's rate.
+    pub fn has_fp4(&self) -> bool {
+        self.flops("fp4").is_ok()
+    }
+
+    /// Time of an operation that only moves memory, ms (`Elementwise` and `Embedding`):
+    /// bytes / (bandwidth × scaling factor) + constant.
+    pub fn memory_ms(&self, bytes: f64) -> f64 {
+        let scale = self.figure("gpu.mem_bw_empirical_scaling_factor", 1.0).max(1e-9);
+        let constant = self.figure("gpu.mem_empirical_constant_latency", 0.0);
+        (bytes / (self.bandwidth.max(1.0) * scale) + constant) * 1000.0
+    }
+
+    /// GPUs of a node.
+    pub fn node(&self) -> f64 {
+        self.figure("node.num_gpus_per_node", 1.0)
+    }
+
+    /// Bandwidth between GPUs when `gpus` of them communicate, B/s.
+    fn link(&self, gpus: f64) -> f64 {
+        let between_nodes = self.figure("node.inter_node_bw", 1.0);
+        if gpus <= self.node() {
+            self.figure("node.intra_node_bw", between_nodes)
+        } else if gpus <= self.figure("node.num_gpus_per_rack", 4_294_967_296.0) {
+            between_nodes
+        } else {
+            self.figure("node.inter_rack_bw", between_nodes)
+        }
+    }
+
+    /// Factor from the time of a collective among `measured` GPUs to that among `gpus`: a ring moves
+    /// (g − 1)/g of the data through each link.
+    pub fn collective_scale(&self, gpus: f64, measured: f64) -> f64 {
+        (gpus - 1.0) / gpus * measured / (measured - 1.0).max(1.0) * self.link(measured)
+            / self.link(gpus)
+    }
+
+    /// Time to hand `bytes` to the next node, ms.
+    pub fn hop_ms(&self, bytes: f64) -> f64 {
+        let bandwidth = self.figure("node.inter_node_bw", 1.0).max(1.0);
+        (bytes / bandwidth + self.figure("node.p2p_latency", 0.0)) * 1000.0
+    }
+}

@@ -1,0 +1,59 @@
+//! The planner's lookups: how long an operation takes, and which rows say so.
+//!
+//! A planner (aiconfigurator, for example) predicts the time of an inference step as the sum of its
+//! operations, and reads the time of each from the tables of a perf database. This room repeats those
+//! lookups from the same files, so that a change of a row can be followed to the predictions that it
+//! moves.
+//!
+//! ```text
+//! Snapshot (a state of a database)
+//!   └─ PlannerSession (one system, backend and version)
+//!        ├─ sources        which files stand behind a table, in the loader's order
+//!        ├─ slices         rows of a file, grouped by the key parts that must match exactly
+//!        ├─ interpolate    between, beyond and beside the rows of a slice
+//!        └─ operations     one file per kind of operation: key, coordinates, speed of light
+//! models                   operation lists of models, as YAML in rules/models/
+//! steps                    sums of operations: the time of a step
+//! ```
+//!
+//! Figures are f64 and latencies are milliseconds. The order of arithmetic follows the planner's, so
+//! that results agree to the last bits. References such as `gemm.rs 80` in this room name files and
+//! lines of aiconfigurator at commit 095f58a.
+
+mod dtypes;
+mod evidence;
+mod index;
+mod interpolate;
+mod machine;
+mod models;
+mod names;
+mod operations;
+mod refusal;
+mod session;
+mod slices;
+mod sources;
+mod steps;
+mod store;
+
+pub use evidence::{How, Provenance, TableLookup, Weighed};
+pub use index::{RowOrigin, TableIndex};
+pub use machine::MachineFigures;
+pub use models::{BackendPlan, Layout, ModelList, Models, OpList, PlannedLayout, Quant, Resolved};
+pub use operations::{Op, Query, TableName};
+pub use refusal::Refusal;
+pub use session::{PlannerSession, Snapshot, SystemView};
+pub use sources::{Channel, ReuseManifest};
+pub use steps::{POINTS, Phase, Step, StepPart, StepPoint};
+pub use store::Store;
+
+// All that this room takes from others, in one place.
+use crate::base::error::{Error, Result};
+use crate::base::expr::NULL_CODE;
+use crate::base::reason::Reason;
+use crate::base::yaml;
+use crate::database::catalog::{Catalog, Format, SystemFile, TableFile};
+use crate::database::sidecar::Reuse;
+use crate::database::source::{Entry, ReadError, Source};
+use crate::database::table::{Column, Table, TableFault};
+use crate::specs::system::System;
+use crate::specs::{Library, SpecFile};

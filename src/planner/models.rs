@@ -1,0 +1,288 @@
+//! Operation lists of models, as data: `rules/models/*.yaml`, one file per model and quantisation.
+//!
+//! A list names the operations of a step with all their sizes, as the planner builds them, for every
+//! layout of GPUs. Nothing is computed here: divisions of heads or vocabulary among GPUs are the
+//! planner's, and were captured from it. docs/models.md describes the fields.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use super::{
+    Error, Library, MachineFigures, Op, PlannerSession, Reason, Result, SpecFile, TableName, yaml,
+};
+
+/// The models that were asked for.
+#[derive(Debug, Default)]
+pub struct Models {
+    /// In the order of their files.
+    pub lists: Vec<ModelList>,
+}
+
+/// A model in one quantisation.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelList {
+    /// Its name at the hub.
+    pub model: String,
+    /// Where the lists come from: the planner's commit.
+    pub captured_from: String,
+    /// Quantisation by part.
+    pub quant: ModelQuant,
+    /// Lists by backend.
+    pub plans: Vec<BackendPlan>,
+}
+
+/// Quantisation of a model by part, without that of attention, which depends on the backend.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelQuant {
+    gemm: String,
+    moe: String,
+    kvcache: String,
+    comm: String,
+}
+
+/// The lists of some backends.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackendPlan {
+    /// The backends that share them.
+    pub backends: Vec<String>,
+    /// Precision of prefill attention.
+    pub fmha: String,
+    /// Tables that may lower it: where none has fp8 rows for the cache's type and one has bfloat16
+    /// rows, prefill attention is bfloat16.
+    #[serde(default)]
+    pub fmha_by_data: Vec<String>,
+    /// Lists by layout.
+    pub layouts: Vec<PlannedLayout>,
+}
+
+/// The lists of a layout.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedLayout {
+    /// The layout.
+    pub parallel: Layout,
+    /// The operations of prefill.
+    pub prefill: Vec<Op>,
+    /// The operations of decode.
+    pub decode: Vec<Op>,
+}
+
+/// How a model is spread over GPUs.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, serde::Serialize,
+)]
+#[serde(deny_unknown_fields)]
+pub struct Layout {
+    /// GPUs that share a layer.
+    pub tp: u64,
+    /// GPUs that run attention on batches of their own.
+    pub dp: u64,
+    /// GPUs that share an expert.
+    pub moe_tp: u64,
+    /// GPUs that share the experts.
+    pub moe_ep: u64,
+}
+
+/// The operations of a step, by phase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpList {
+    /// Of prefill.
+    pub prefill: Vec<Op>,
+    /// Of decode.
+    pub decode: Vec<Op>,
+}
+
+/// Quantisation by part, as it is planned on a system.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+pub struct Quant {
+    /// Weights of dense layers.
+    pub gemm: String,
+    /// Weights of experts.
+    pub moe: String,
+    /// The key-value cache.
+    pub kvcache: String,
+    /// Prefill attention.
+    pub fmha: String,
+    /// Messages between GPUs.
+    pub comm: String,
+}
+
+/// A list as it is planned on a system with its data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// Quantisation.
+    pub quant: Quant,
+    /// Operations.
+    pub ops: OpList,
+}
+
+impl Models {
+    /// Parses the models whose name `wanted` accepts. An overlay's file replaces the one of its name.
+    ///
+    /// # Errors
+    ///
+    /// At the first file that is not written right; the error names file and line.
+    pub fn read(library: &Library, wanted: impl Fn(&str) -> bool) -> Result<Self> {
+        let mut lists = Vec::new();
+        for file in documents(library).into_values() {
+            if named(&file.text).is_some_and(|name| !wanted(name)) {
+                continue;
+            }
+            let bad = |why: Reason| {
+                Error::new(format!("{}: {why}", file.shown), "docs/models.md describes the fields")
+            };
+            let list: ModelList = yaml::parse(&file.text).map_err(bad)?;
+            list.check().map_err(bad)?;
+            lists.push(list);
+        }
+        Ok(Self { lists })
+    }
+
+    /// The names of the models of all files, parsed or not.
+    pub fn names(library: &Library) -> Vec<&str> {
+        documents(library).into_values().filter_map(|file| named(&file.text)).collect()
+    }
+}
+
+/// The files of models by stem, the last of each.
+fn documents(library: &Library) -> BTreeMap<&str, &SpecFile> {
+    library.folder("rules/models").map(|file| (file.stem(), file)).collect()
+}
+
+/// The model that a file is of, by its line `model: …`, without parsing it.
+fn named(text: &str) -> Option<&str> {
+    let name = text.lines().find_map(|line| line.strip_prefix("model:"))?;
+    Some(name.split(" #").next().unwrap_or(name).trim().trim_matches(['"', '\'']))
+}
+
+impl ModelList {
+    /// Its plan for a backend.
+    pub fn plan(&self, backend: &str) -> Option<&BackendPlan> {
+        self.plans.iter().find(|plan| plan.backends.iter().any(|b| b == backend))
+    }
+
+    /// The tables that its plan for a backend may read.
+    pub fn tables(&self, backend: &str, found: &mut BTreeSet<TableName>) {
+        let Some(plan) = self.plan(backend) else { return };
+        found.extend(plan.fmha_by_data.iter().filter_map(|stem| fmha_table(stem)));
+        for layout in &plan.layouts {
+            for op in layout.prefill.iter().chain(&layout.decode) {
+                op.visit(&mut |op| found.extend(op.tables()));
+            }
+        }
+    }
+
+    /// Its quantisation as the file states it, where no data can be asked.
+    pub fn stated(&self, plan: &BackendPlan) -> Quant {
+        let ModelQuant { gemm, moe, kvcache, comm } = self.quant.clone();
+        Quant { gemm, moe, kvcache, fmha: plan.fmha.clone(), comm }
+    }
+
+    /// Checks what the types cannot.
+    fn check(&self) -> Result<(), Reason> {
+        for table in self.plans.iter().flat_map(|p| &p.fmha_by_data) {
+            if fmha_table(table).is_none() {
+                let why = format!("fmha_by_data names {table}, which no prefill attention reads");
+                return Err(why.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// A layout's list as a backend's version plans it on a system: with the precision of attention
+    /// that the data has, and nvfp4 as weights alone where the GPU does not multiply fp4.
+    pub fn resolve(
+        &self,
+        plan: &BackendPlan,
+        layout: &PlannedLayout,
+        session: &PlannerSession<'_, '_>,
+    ) -> Resolved {
+        let quant = &self.quant;
+        let weights = |name: &str| weights_only(name, session.machine()).to_owned();
+        let quant = Quant {
+            gemm: weights(&quant.gemm),
+            moe: weights(&quant.moe),
+            kvcache: quant.kvcache.clone(),
+            fmha: plan.fmha(session, &quant.kvcache),
+            comm: quant.comm.clone(),
+        };
+        let mut ops = OpList { prefill: layout.prefill.clone(), decode: layout.decode.clone() };
+        let all = ops.prefill.iter_mut().chain(&mut ops.decode);
+        all.for_each(|op| op.visit_mut(&mut |op| settle(op, &quant, session.machine())));
+        Resolved { quant, ops }
+    }
+}
+
+/// The planner's name of a quantisation on a GPU that may not multiply fp4.
+fn weights_only<'n>(name: &'n str, machine: &MachineFigures) -> &'n str {
+    if name == "nvfp4" && !machine.has_fp4() { "nvfp4_wo" } else { name }
+}
+
+/// Fills in what a list leaves to its quantisation.
+fn settle(op: &mut Op, quant: &Quant, machine: &MachineFigures) {
+    let or = |field: &mut String, otherwise: &str| {
+        if field.is_empty() {
+            otherwise.clone_into(field);
+        }
+    };
+    let weights = |field: &mut String| {
+        let name = weights_only(field, machine);
+        if name != field.as_str() {
+            *field = name.to_owned();
+        }
+    };
+    match op {
+        Op::Gemm(o) => weights(&mut o.quant_mode),
+        Op::Moe(o) => weights(&mut o.quant_mode),
+        Op::MoeDispatch(o) => weights(&mut o.moe_quant),
+        Op::ContextAttention(o) => {
+            or(&mut o.kv_cache_dtype, &quant.kvcache);
+            or(&mut o.fmha_quant_mode, &quant.fmha);
+        }
+        Op::GenerationAttention(o) => or(&mut o.kv_cache_dtype, &quant.kvcache),
+        Op::ContextMla(o) => {
+            or(&mut o.kv_cache_dtype, &quant.kvcache);
+            or(&mut o.fmha_quant_mode, &quant.fmha);
+        }
+        Op::GenerationMla(o) => or(&mut o.kv_cache_dtype, &quant.kvcache),
+        Op::MlaModuleContext(o) => {
+            or(&mut o.kv_cache_dtype, &quant.kvcache);
+            or(&mut o.fmha_quant_mode, &quant.fmha);
+            weights(&mut o.gemm_quant_mode);
+        }
+        Op::MlaModuleGeneration(o) => {
+            or(&mut o.kv_cache_dtype, &quant.kvcache);
+            weights(&mut o.gemm_quant_mode);
+        }
+        _ => {}
+    }
+}
+
+/// A table of prefill attention, whose keys begin with precision and type of the cache.
+fn fmha_table(stem: &str) -> Option<TableName> {
+    let tables = [TableName::ContextAttention, TableName::ContextMla, TableName::MlaContextModule];
+    tables.into_iter().find(|table| table.stem() == stem)
+}
+
+impl BackendPlan {
+    /// The precision of prefill attention on a system with its data
+    /// (sdk/models helpers, `resolve_context_fmha_by_data`).
+    fn fmha(&self, session: &PlannerSession<'_, '_>, cache: &str) -> String {
+        if self.fmha_by_data.is_empty() || self.fmha != "fp8" {
+            return self.fmha.clone();
+        }
+        let [fp8, bfloat16, cache] = ["fp8", "bfloat16", cache].map(|text| session.code(text));
+        let tables = self.fmha_by_data.iter().filter_map(|stem| fmha_table(stem));
+        // A table that cannot be loaded says nothing.
+        let tables: Vec<_> = tables.filter_map(|table| session.table(table).ok()).collect();
+        let has = |fmha| {
+            tables.iter().flat_map(|t| t.keys()).any(|key| key[0] == fmha && key[1] == cache)
+        };
+        let lower = !has(fp8) && has(bfloat16);
+        if lower { "bfloat16".to_owned() } else { self.fmha.clone() }
+    }
+}

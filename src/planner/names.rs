@@ -1,0 +1,24 @@
+//! Texts of tables as numbers, so that keys are compared and hashed as integers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Every distinct text of the tables that were read, by number. Numbers depend on the order of
+/// reading, so nothing is ever sorted by them.
+#[derive(Debug, Default)]
+pub struct NameCodes(RwLock<HashMap<Arc<str>, u32>>);
+
+impl NameCodes {
+    /// The number of a text.
+    pub fn code(&self, text: &str) -> u32 {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(text).copied();
+        known.unwrap_or_else(|| self.add(text))
+    }
+
+    fn add(&self, text: &str) -> u32 {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have added it since.
+        let next = known.len() as u32;
+        *known.entry(text.into()).or_insert(next)
+    }
+}

@@ -1,0 +1,121 @@
+//! Matrix products (operators/gemm.rs 80, perf_database/gemm.rs 532, 591).
+
+use serde::Deserialize;
+
+use super::super::dtypes::{self, QuantFacts};
+use super::super::slices::{Cells, Columns, Located, SliceKey};
+use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
+use super::{Query, TableName, once, one, quantize};
+
+/// A matrix product of m tokens with weights of n × k.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gemm {
+    pub name: String,
+    /// Layers.
+    #[serde(default = "once")]
+    pub count: f64,
+    /// Columns of the result.
+    pub n: u64,
+    /// Columns of the input.
+    pub k: u64,
+    /// Quantisation of the weights.
+    pub quant_mode: String,
+    /// Whether the input comes quantised, so that `fp8_static` saves its quantisation too.
+    #[serde(default)]
+    pub low_precision_input: bool,
+    /// Whether the speed of light stands in for a missing row.
+    #[serde(default)]
+    pub below_grid_sol: bool,
+    /// Tokens per row of the product.
+    #[serde(default = "one")]
+    pub scale_num_tokens: u64,
+}
+
+pub(super) const COLUMNS: Columns = Columns {
+    texts: &["gemm_dtype"],
+    numbers: &["m", "n", "k"],
+    optional: &[],
+    optional_texts: &[],
+};
+
+/// gemm_dtype → (m, n, k). Rows of awq and gptq are ignored.
+pub(super) fn locate(cells: &Cells<'_>) -> Option<Located> {
+    if matches!(cells.text(0), "awq" | "gptq") {
+        return None;
+    }
+    let at = [cells.number(0), cells.number(1), cells.number(2)];
+    Some(Located { key: slice(cells.code(0)), at })
+}
+
+fn slice(dtype: u32) -> SliceKey {
+    [dtype, 0, 0, 0, 0, 0, 0, 0, 0]
+}
+
+/// max(2mnk / flops, bytes · (mn + mk + nk) / bandwidth), ms.
+fn sol(dtype: QuantFacts, flops: f64, machine: &MachineFigures) -> impl Fn([f64; 3]) -> f64 {
+    let bandwidth = machine.bandwidth;
+    move |[m, n, k]| {
+        let math = 2.0 * m * n * k / flops * 1000.0;
+        math.max(dtype.bytes * (m * n + m * k + n * k) / bandwidth * 1000.0)
+    }
+}
+
+impl Gemm {
+    /// Rows of the product. The last layer's logits are computed for one token of a request.
+    fn rows(&self, query: Query) -> u64 {
+        let tokens = if self.name.contains("logits_gemm") { query.batch } else { query.tokens };
+        tokens / self.scale_num_tokens.max(1)
+    }
+
+    pub(super) fn ms(
+        &self,
+        session: &PlannerSession<'_, '_>,
+        query: Query,
+        evidence: &mut Provenance,
+    ) -> Result<f64, Refusal> {
+        let m = self.rows(query);
+        // A static scale is known before: the rows of fp8, less the time of computing one.
+        let is_static = self.quant_mode == "fp8_static";
+        let quant = if is_static { "fp8" } else { self.quant_mode.as_str() };
+        let dtype = dtypes::gemm(quant)?;
+        let sol = sol(dtype, dtype.flops(session.machine())?, session.machine());
+        let shape = [m, self.n, self.k];
+        let floats = shape.map(|c| c as f64);
+        let mut ms = match self.product(session, quant, shape, &sol, evidence) {
+            Err(Refusal::Missing(_)) if self.below_grid_sol => sol(floats),
+            other => other?,
+        };
+        if is_static {
+            ms -= quantize::compute_scale(session, quant, m, self.k, evidence)?;
+            if self.low_precision_input {
+                ms -= quantize::scale_matrix(session, quant, m, self.k, evidence)?;
+            }
+            ms = ms.max(sol(floats));
+        }
+        Ok(ms.max(0.0) * self.count)
+    }
+
+    fn product(
+        &self,
+        session: &PlannerSession<'_, '_>,
+        quant: &str,
+        shape: [u64; 3],
+        sol: &dyn Fn([f64; 3]) -> f64,
+        evidence: &mut Provenance,
+    ) -> Result<f64, Refusal> {
+        let table = session.table(TableName::Gemm)?;
+        // Rows faster than light are raised to it when they are loaded.
+        let sites = table.sites(slice(session.code(quant)), Some(sol));
+        let sites = sites.ok_or_else(|| {
+            Refusal::missing(format!("gemm_perf has no rows of gemm_dtype {quant}"))
+        })?;
+        let mut weights = evidence.weights();
+        let [m, n, k] = shape;
+        let (ms, how) = sites.query(shape, sol, &mut weights).map_err(|why| {
+            Refusal::missing(format!("gemm_perf, {quant} m {m} n {n} k {k}: {why}"))
+        })?;
+        evidence.add(table, how, ms, weights, || format!("{quant}, m {m}, n {n}, k {k}"));
+        Ok(ms)
+    }
+}

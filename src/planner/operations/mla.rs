@@ -1,0 +1,151 @@
+//! Multi-head latent attention without its projections (perf_database/mla.rs).
+
+use serde::Deserialize;
+
+use super::super::dtypes;
+use super::super::slices::{Cells, Columns, Located, SliceKey};
+use super::super::{PlannerSession, Provenance, Refusal};
+use super::{Query, TableName, new_share, once};
+
+/// Prefill latent attention.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContextMla {
+    pub name: String,
+    /// Layers.
+    #[serde(default = "once")]
+    pub count: f64,
+    /// Heads of a GPU.
+    pub num_heads: u64,
+    /// Type of the cache; the list's where it is left out.
+    #[serde(default)]
+    pub kv_cache_dtype: String,
+    /// Precision; the list's where it is left out.
+    #[serde(default)]
+    pub fmha_quant_mode: String,
+}
+
+/// Decode latent attention.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GenerationMla {
+    pub name: String,
+    /// Layers.
+    #[serde(default = "once")]
+    pub count: f64,
+    /// Heads of a GPU.
+    pub num_heads: u64,
+    /// Type of the cache; the list's where it is left out.
+    #[serde(default)]
+    pub kv_cache_dtype: String,
+}
+
+pub(super) const CONTEXT_COLUMNS: Columns = Columns {
+    texts: &["mla_dtype", "kv_cache_dtype"],
+    numbers: &["num_heads", "batch_size", "isl"],
+    optional: &[],
+    optional_texts: &[],
+};
+
+pub(super) const GENERATION_COLUMNS: Columns = Columns {
+    texts: &["kv_cache_dtype"],
+    numbers: &["num_heads", "batch_size", "isl", "step"],
+    optional: &[],
+    optional_texts: &[],
+};
+
+/// mla_dtype, kv_cache_dtype → (heads, isl, batch).
+pub(super) fn locate_context(cells: &Cells<'_>) -> Located {
+    let at = [cells.number(0), cells.number(2), cells.number(1)];
+    Located { key: [cells.code(0), cells.code(1), 0, 0, 0, 0, 0, 0, 0], at }
+}
+
+/// kv_cache_dtype → (heads, batch, isl + step).
+pub(super) fn locate_generation(cells: &Cells<'_>) -> Located {
+    let at = [cells.number(0), cells.number(1), cells.number(2) + cells.number(3)];
+    Located { key: [cells.code(0), 0, 0, 0, 0, 0, 0, 0, 0], at }
+}
+
+/// Bound of prefill at (heads, tokens, batch), ms: 320 is the mean of the head's two dimensions
+/// (192 + 128) of keys and values.
+pub(super) fn prefill_sol(
+    cache_bytes: f64,
+    flops: f64,
+    bandwidth: f64,
+) -> impl Fn([f64; 3]) -> f64 {
+    move |[n, s, b]| {
+        let math = b * n * 320.0 * s * s / flops * 1000.0;
+        let bytes = b * n * (cache_bytes * s * 320.0 + 2.0 * s * 320.0);
+        math.max(bytes / bandwidth * 1000.0)
+    }
+}
+
+/// Operations and bytes of decode at (heads, batch, tokens), ms each.
+pub(super) fn decode_parts(
+    cache_bytes: f64,
+    flops: f64,
+    bandwidth: f64,
+) -> impl Fn([f64; 3]) -> (f64, f64) {
+    move |[n, b, s]| {
+        let math = 2.0 * b * n * 1088.0 * s / flops * 1000.0;
+        let bytes = b * (n * 1088.0 * 2.0 + (s - 1.0) * 576.0 * cache_bytes);
+        (math, bytes / bandwidth * 1000.0)
+    }
+}
+
+impl ContextMla {
+    pub(super) fn ms(
+        &self,
+        session: &PlannerSession<'_, '_>,
+        query: Query,
+        evidence: &mut Provenance,
+    ) -> Result<f64, Refusal> {
+        let (fmha, cache) = (self.fmha_quant_mode.as_str(), self.kv_cache_dtype.as_str());
+        let table = session.table(TableName::ContextMla)?;
+        let key: SliceKey = [session.code(fmha), session.code(cache), 0, 0, 0, 0, 0, 0, 0];
+        let grid = table.grid(key, 3, Some(1), None).ok_or_else(|| {
+            Refusal::missing(format!("context_mla_perf has no rows of {fmha}, cache {cache}"))
+        })?;
+        let machine = session.machine();
+        let flops = dtypes::fmha(fmha)?.flops(machine)?;
+        let sol = prefill_sol(dtypes::cache(cache)?, flops, machine.bandwidth);
+        let (n, full) = (self.num_heads, query.sequence + query.prefix);
+        let mut weights = evidence.weights();
+        let (ms, how) = grid.query([n, full, query.batch], &sol, &mut weights)?;
+        let ms = ms * new_share(full, query.prefix);
+        evidence.add(table, how, ms, weights, || {
+            format!("{fmha}, cache {cache}, {n} heads, isl {full}, batch {}", query.batch)
+        });
+        Ok(ms.max(0.0) * self.count)
+    }
+}
+
+impl GenerationMla {
+    pub(super) fn ms(
+        &self,
+        session: &PlannerSession<'_, '_>,
+        query: Query,
+        evidence: &mut Provenance,
+    ) -> Result<f64, Refusal> {
+        let cache = self.kv_cache_dtype.as_str();
+        let table = session.table(TableName::GenerationMla)?;
+        let key: SliceKey = [session.code(cache), 0, 0, 0, 0, 0, 0, 0, 0];
+        let grid = table.grid(key, 3, None, None).ok_or_else(|| {
+            Refusal::missing(format!("generation_mla_perf has no rows of cache {cache}"))
+        })?;
+        let machine = session.machine();
+        let flops = dtypes::decode_flops(machine, cache)?;
+        let parts = decode_parts(dtypes::cache(cache)?, flops, machine.bandwidth);
+        let sol = |at| {
+            let (math, memory) = parts(at);
+            math.max(memory)
+        };
+        let (n, tokens) = (self.num_heads, query.sequence);
+        let mut weights = evidence.weights();
+        let (ms, how) = grid.query([n, query.batch, tokens], &sol, &mut weights)?;
+        evidence.add(table, how, ms, weights, || {
+            format!("cache {cache}, {n} heads, batch {}, tokens {tokens}", query.batch)
+        });
+        Ok(ms.max(0.0) * self.count)
+    }
+}

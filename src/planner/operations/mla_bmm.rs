@@ -1,0 +1,83 @@
+//! The batched products of 128 × 512 around decode latent attention.
+
+use serde::Deserialize;
+
+use super::super::dtypes;
+use super::super::slices::{Cells, Columns, Located, SliceKey};
+use super::super::{PlannerSession, Provenance, Refusal};
+use super::{Query, TableName, once};
+
+/// A batched product before or after decode latent attention.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MlaBmm {
+    pub name: String,
+    /// Layers.
+    #[serde(default = "once")]
+    pub count: f64,
+    /// Heads of a GPU.
+    pub num_heads: u64,
+    /// Quantisation.
+    pub quant_mode: String,
+    /// Whether it is the product before attention.
+    pub is_pre: bool,
+}
+
+pub(super) const COLUMNS: Columns = Columns {
+    texts: &["bmm_dtype", "op_name"],
+    numbers: &["num_tokens", "num_heads"],
+    optional: &[],
+    optional_texts: &[],
+};
+
+/// bmm_dtype, op_name, heads → tokens.
+pub(super) fn locate(cells: &Cells<'_>) -> Located {
+    let key = [cells.code(0), cells.code(1), cells.part(1), 0, 0, 0, 0, 0, 0];
+    Located { key, at: [cells.number(0), 0, 0] }
+}
+
+impl MlaBmm {
+    pub(super) fn ms(
+        &self,
+        session: &PlannerSession<'_, '_>,
+        query: Query,
+        evidence: &mut Provenance,
+    ) -> Result<f64, Refusal> {
+        let op_name = if self.is_pre { "mla_gen_pre" } else { "mla_gen_post" };
+        let table = session.table(TableName::MlaBmm)?;
+        let (asked, bfloat16) = (session.code(&self.quant_mode), session.code("bfloat16"));
+        let op = session.code(op_name);
+        let key =
+            |dtype: u32, heads: u64| -> SliceKey { [dtype, op, heads as u32, 0, 0, 0, 0, 0, 0] };
+        // A dtype without rows is read from bfloat16's.
+        let known = table.keys().any(|k| k[0] == asked);
+        let has_op = table.keys().any(|k| k[..2] == [asked, op]);
+        // Heads that were not measured are a share of the next power of two.
+        let (mut heads, mut share) = (self.num_heads, 1.0);
+        let power = heads.max(1).checked_next_power_of_two().unwrap_or(heads);
+        if power != heads && !table.has(&key(if known { asked } else { bfloat16 }, heads)) {
+            share = heads as f64 / power as f64;
+            heads = power;
+        }
+        let key = key(if has_op { asked } else { bfloat16 }, heads);
+        let quant = &self.quant_mode;
+        let grid = table.grid(key, 1, None, None).ok_or_else(|| {
+            Refusal::missing(format!(
+                "mla_bmm_perf has no rows of {op_name}, {quant}, {heads} heads"
+            ))
+        })?;
+        let machine = session.machine();
+        let dtype = dtypes::gemm(quant)?;
+        let (flops, bandwidth, n) = (dtype.flops(machine)?, machine.bandwidth, heads as f64);
+        let sol = |[t, ..]: [f64; 3]| {
+            let math = 2.0 * t * n * 128.0 * 512.0 / flops * 1000.0;
+            math.max(n * (t * 640.0 + 128.0 * 512.0) * dtype.bytes / bandwidth * 1000.0)
+        };
+        let mut weights = evidence.weights();
+        let (ms, how) = grid.query([query.batch, 0, 0], &sol, &mut weights)?;
+        evidence.add(table, how, ms * share, weights, || {
+            format!("{op_name}, {quant}, {heads} heads, tokens {}", query.batch)
+        });
+        Ok((ms * share).max(0.0) * self.count)
+    }
+}

@@ -1,0 +1,20 @@
+//! Why a lookup has no answer.
+
+/// Why a lookup has no answer; the two kinds are told apart, since a `First` operation goes on to its
+/// alternative after the first kind alone.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// No row answers: a table, a key or a point is missing.
+    #[error("{0}")]
+    Missing(String),
+    /// The system's YAML lacks a figure that the operation needs.
+    #[error("the system's YAML has no {0}, or one that is not positive")]
+    Machine(String),
+}
+
+impl Refusal {
+    /// A refusal for want of rows.
+    pub(super) fn missing(why: impl Into<String>) -> Self {
+        Self::Missing(why.into())
+    }
+}

@@ -1,0 +1,226 @@
+//! What a planner sees: a state of a database, and in it one version of a backend on one system.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use super::index::{RowOrigin, TableIndex};
+use super::operations::TableName;
+use super::sources::{Channel, ReuseManifest, SystemShelf, TableSource};
+use super::store::{Content, Store};
+use super::{
+    Catalog, Entry, Error, MachineFigures, Reason, Refusal, Result, Reuse, Source, SystemFile,
+    TableFile,
+};
+
+/// A state of a database.
+pub struct Snapshot<'a> {
+    source: &'a dyn Source,
+    catalog: &'a Catalog,
+    store: &'a Store,
+    manifest: Arc<ReuseManifest>,
+}
+
+impl<'a> Snapshot<'a> {
+    /// A state; what it reads is kept in `store`.
+    ///
+    /// # Errors
+    ///
+    /// Where the reuse manifest cannot be read: then nothing says what backends take from each other.
+    pub fn new(source: &'a dyn Source, catalog: &'a Catalog, store: &'a Store) -> Result<Self> {
+        let manifest = match &catalog.manifest {
+            None => ReuseManifest::default(),
+            Some(entry) => {
+                let bad = |why: Reason| {
+                    Error::new(format!("{}: {why}", entry.path), "the planner reads it too")
+                };
+                let bytes = source.read(entry).map_err(|e| bad(e.into()))?;
+                ReuseManifest::parse(&bytes).map_err(bad)?
+            }
+        };
+        Ok(Self { source, catalog, store, manifest: Arc::new(manifest) })
+    }
+
+    /// Where its bytes come from.
+    pub fn source(&self) -> &'a dyn Source {
+        self.source
+    }
+
+    /// Its catalog.
+    pub fn catalog(&self) -> &'a Catalog {
+        self.catalog
+    }
+
+    /// A system of it; `None` where there is none of that name.
+    pub fn system(&self, name: &str) -> Option<SystemView<'_, 'a>> {
+        let file = self.catalog.systems.get(name)?;
+        Some(SystemView {
+            snapshot: self,
+            shelf: SystemShelf::new(self.catalog, name),
+            machine: self.machine(file),
+        })
+    }
+
+    fn machine(&self, file: &SystemFile) -> Result<Arc<MachineFigures>, Refusal> {
+        let system = file.system.as_ref();
+        let system = system.map_err(|why| Refusal::missing(format!("{}: {why}", file.path)))?;
+        MachineFigures::new(system).map(|machine| self.store.machine(machine))
+    }
+
+    /// The donors that a version's directories declare. One that cannot be read declares none, as
+    /// for the loader.
+    fn reuse(&self, system: &str, backend: &str, version: &str) -> BTreeMap<String, Reuse> {
+        let mut found = BTreeMap::new();
+        for (path, dir) in &self.catalog.dirs {
+            let place = &dir.place;
+            let names = (place.system.as_str(), place.backend.as_str(), place.version.as_str());
+            let Some(entry) = dir.reuse.as_ref().filter(|_| names == (system, backend, version))
+            else {
+                continue;
+            };
+            if let Some(reuse) = self.text(entry).and_then(|text| Reuse::parse(&text).ok()) {
+                found.insert(path.clone(), reuse);
+            }
+        }
+        found
+    }
+
+    fn text(&self, entry: &Entry) -> Option<String> {
+        String::from_utf8(self.source.read(entry).ok()?).ok()
+    }
+}
+
+/// A system of a state: its machine and its tables.
+pub struct SystemView<'s, 'a> {
+    snapshot: &'s Snapshot<'a>,
+    shelf: SystemShelf<'a>,
+    machine: Result<Arc<MachineFigures>, Refusal>,
+}
+
+impl<'s, 'a> SystemView<'s, 'a> {
+    /// Backends with their versions, oldest first.
+    pub fn versions(&self) -> impl Iterator<Item = (&'a str, Vec<&'a str>)> {
+        self.shelf.versions()
+    }
+
+    /// One version of a backend.
+    ///
+    /// # Errors
+    ///
+    /// Where the system cannot be read, or no family has a directory of the version.
+    pub fn session(&self, backend: &str, version: &str) -> Result<PlannerSession<'s, 'a>, Refusal> {
+        let machine = self.machine.clone()?;
+        let system = machine.name().to_owned();
+        if !self.shelf.has(backend, version) {
+            return Err(Refusal::Missing(format!("{system} has no data of {backend} {version}")));
+        }
+        let reuse = self.snapshot.reuse(&system, backend, version);
+        let of = |table: TableName| match table.library() {
+            None => self.shelf.sources(backend, version, table, &self.snapshot.manifest, &reuse),
+            Some(library) => {
+                let version = machine.text(&format!("misc.{library}_version"));
+                let file = version.and_then(|v| self.shelf.library(library, v, table.stem()));
+                let own = |file| TableSource { file, channel: Channel::Own, kernels: None };
+                file.map(own).into_iter().collect()
+            }
+        };
+        let tables =
+            TableName::ALL.map(|table| TableSlot::new(self.snapshot, table, of(table), &machine));
+        Ok(PlannerSession { snapshot: self.snapshot, machine, backend: backend.to_owned(), tables })
+    }
+}
+
+/// A table of a session: its files, and the index over them.
+struct TableSlot<'a> {
+    files: Vec<&'a TableFile>,
+    index: Arc<TableIndex>,
+    loaded: OnceLock<Result<(), Refusal>>,
+}
+
+impl<'a> TableSlot<'a> {
+    fn new(
+        snapshot: &Snapshot<'_>,
+        table: TableName,
+        sources: Vec<TableSource<'a>>,
+        machine: &Arc<MachineFigures>,
+    ) -> Self {
+        let files = sources.iter().map(|s| s.file).collect();
+        let origin = |s: TableSource<'a>| {
+            let path = s.file.entry.path.clone();
+            let content = Content::of(snapshot.source, s.file);
+            (content, RowOrigin { path, channel: s.channel, kernels: s.kernels })
+        };
+        let sources = sources.into_iter().map(origin).collect();
+        let index = snapshot.store.index(table, sources, machine);
+        Self { files, index, loaded: OnceLock::new() }
+    }
+}
+
+/// One version of a backend on a system, as a planner loads it.
+pub struct PlannerSession<'s, 'a> {
+    snapshot: &'s Snapshot<'a>,
+    machine: Arc<MachineFigures>,
+    backend: String,
+    tables: [TableSlot<'a>; TableName::ALL.len()],
+}
+
+impl PlannerSession<'_, '_> {
+    /// The machine.
+    pub fn machine(&self) -> &MachineFigures {
+        &self.machine
+    }
+
+    /// The backend.
+    pub fn backend(&self) -> &str {
+        &self.backend
+    }
+
+    /// Whether every lookup answers as in another session: the same files, used alike, on the same
+    /// machine.
+    pub fn answers_as(&self, other: &PlannerSession<'_, '_>) -> bool {
+        let alike = |(a, b): (&TableSlot<'_>, &TableSlot<'_>)| Arc::ptr_eq(&a.index, &b.index);
+        self.machine == other.machine && self.tables.iter().zip(&other.tables).all(alike)
+    }
+
+    /// The files behind a table, in the loader's order.
+    pub fn origins(&self, table: TableName) -> &[Arc<RowOrigin>] {
+        self.tables[table as usize].index.origins()
+    }
+
+    /// Where the files of a table are, with their sizes, for [`Self::read`].
+    pub fn files(&self, table: TableName) -> impl Iterator<Item = &TableFile> {
+        self.tables[table as usize].files.iter().copied()
+    }
+
+    /// Reads one file of a table ahead, so that several threads can share the work.
+    pub fn read(&self, table: TableName, file: usize) {
+        let slot = &self.tables[table as usize];
+        if let Some((content, source)) = slot.index.content(file).zip(slot.files.get(file)) {
+            let read = || self.snapshot.source.read(&source.entry);
+            self.snapshot.store.file(table, content, read);
+        }
+    }
+
+    /// A table, read where nobody did yet.
+    ///
+    /// # Errors
+    ///
+    /// Where the loader refuses the table, or no row of it is served.
+    pub fn table(&self, table: TableName) -> Result<&TableIndex, Refusal> {
+        let slot = &self.tables[table as usize];
+        let load = || {
+            let store = self.snapshot.store;
+            slot.index.load(&store.names, |i, content| {
+                // Sources and files are of one length.
+                let read = || self.snapshot.source.read(&slot.files[i].entry);
+                store.file(table, content, read)
+            })
+        };
+        slot.loaded.get_or_init(load).clone()?;
+        Ok(&slot.index)
+    }
+
+    /// The number that stands for a text in keys.
+    pub(super) fn code(&self, text: &str) -> u32 {
+        self.snapshot.store.names.code(text)
+    }
+}

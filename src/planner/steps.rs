@@ -1,0 +1,120 @@
+//! Steps: the sum of a list's operations at a point (engine/runtime.rs 427, 471).
+
+use super::models::OpList;
+use super::{Op, PlannerSession, Provenance, Query, Refusal, TableLookup};
+
+/// A phase of inference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// All tokens of the requests at once.
+    Prefill,
+    /// One new token of each request.
+    Decode,
+}
+
+impl Phase {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Prefill => "prefill",
+            Self::Decode => "decode",
+        }
+    }
+}
+
+/// A step whose time is predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StepPoint {
+    /// Phase.
+    pub phase: Phase,
+    /// Requests.
+    pub batch: u64,
+    /// Tokens of a request: in prefill those that are computed, in decode those in the cache before.
+    pub isl: u64,
+}
+
+const fn prefill(isl: u64) -> StepPoint {
+    StepPoint { phase: Phase::Prefill, batch: 1, isl }
+}
+
+const fn decode(batch: u64, isl: u64) -> StepPoint {
+    StepPoint { phase: Phase::Decode, batch, isl }
+}
+
+/// The points that are predicted for every model and layout.
+pub const POINTS: [StepPoint; 10] = [
+    prefill(1024),
+    prefill(4096),
+    decode(1, 1024),
+    decode(1, 4096),
+    decode(16, 1024),
+    decode(16, 4096),
+    decode(64, 1024),
+    decode(64, 4096),
+    decode(256, 1024),
+    decode(256, 4096),
+];
+
+impl StepPoint {
+    /// Where its operations are evaluated. A decode step attends to the new token too.
+    pub fn query(self) -> Query {
+        match self.phase {
+            Phase::Prefill => Query {
+                batch: self.batch,
+                sequence: self.isl,
+                tokens: self.batch * self.isl,
+                prefix: 0,
+            },
+            Phase::Decode => {
+                Query { batch: self.batch, sequence: self.isl + 1, tokens: self.batch, prefix: 0 }
+            }
+        }
+    }
+}
+
+/// A step's time, ms, or why there is none.
+pub type Step = Result<f64, Refusal>;
+
+/// An operation's share of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepPart {
+    /// Its name in the list.
+    pub name: String,
+    /// Its time over all layers, ms.
+    pub ms: Result<f64, Refusal>,
+    /// The lookups behind it.
+    pub lookups: Vec<TableLookup>,
+}
+
+impl OpList {
+    fn ops(&self, phase: Phase) -> &[Op] {
+        match phase {
+            Phase::Prefill => &self.prefill,
+            Phase::Decode => &self.decode,
+        }
+    }
+
+    /// The time of a step, ms: the plain sum of its operations.
+    ///
+    /// # Errors
+    ///
+    /// The first refusal of an operation; the step has no time then.
+    pub fn step(&self, session: &PlannerSession<'_, '_>, point: StepPoint) -> Step {
+        let query = point.query();
+        let mut evidence = Provenance::off();
+        let ops = self.ops(point.phase).iter();
+        ops.map(|op| op.ms(session, query, &mut evidence)).sum()
+    }
+
+    /// The same, operation by operation, with the rows behind each.
+    pub fn parts(&self, session: &PlannerSession<'_, '_>, point: StepPoint) -> Vec<StepPart> {
+        let query = point.query();
+        let part = |op: &Op| {
+            let mut evidence = Provenance::on();
+            let ms = op.ms(session, query, &mut evidence);
+            StepPart { name: op.name().to_owned(), ms, lookups: evidence.into_lookups() }
+        };
+        self.ops(point.phase).iter().map(part).collect()
+    }
+}
