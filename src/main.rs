@@ -25,7 +25,7 @@ use perfdb_gate::jobs::{
     explain, measure, noise, operations, remeasure, sanity, schema, selftest, smoke, status,
     validate,
 };
-use perfdb_gate::report::{self, Report, Verdict, chart, comment};
+use perfdb_gate::report::{self, Report, RunVerdict, chart, comment};
 use perfdb_gate::specs::{Library, Specs};
 use perfdb_gate::traces;
 
@@ -206,7 +206,7 @@ fn run_sanity(args: Sanity, terminal: TerminalArgs) -> Result<u8> {
     let mut outcome = report.outcome(args.fail_on.least());
     if let Some(smoke) = smoke.as_ref().filter(|s| !s.passed) {
         eprintln!("perfdb-gate: the smoke command failed: {}", clean(&smoke.ended));
-        outcome.verdict = Verdict::Failed;
+        outcome.verdict = RunVerdict::Failed;
     }
     let view = report.view(outcome);
     let folder = args.output_dir.as_deref();

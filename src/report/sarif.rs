@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::Verdict;
+use super::RunVerdict;
 use super::view::finding::FindingView;
 use super::view::{ReportView, RuleView};
 use crate::findings::Severity;
@@ -41,7 +41,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
 /// How the run ended; one that checked nothing must not pass for one that found nothing.
 fn invocation(view: &ReportView<'_>) -> Value {
     let verdict = view.outcome.verdict;
-    let checked = verdict != Verdict::Inconclusive;
+    let checked = verdict != RunVerdict::Inconclusive;
     let mut invocation = json!({"executionSuccessful": checked, "exitCode": verdict.code()});
     if !checked {
         invocation["toolExecutionNotifications"] =
