@@ -11,9 +11,10 @@ use perfdb_gate::database::diff::State;
 use perfdb_gate::findings::{Finding, Severity};
 use perfdb_gate::database::ledger::Ledger;
 use perfdb_gate::gpu::device::{About, Answer};
-use perfdb_gate::jobs::operations::{Comparison, Operations};
+use perfdb_gate::jobs::operations::{CatalogComparison, Operations};
 use perfdb_gate::gpu::record::{Log, Origin};
 use perfdb_gate::base::escape::clean_lines;
+use perfdb_gate::base::reason::Reason;
 use perfdb_gate::database::served::Shelf;
 use perfdb_gate::database::sidecar::Reuse;
 use perfdb_gate::database::source::Source;
@@ -54,7 +55,7 @@ fn said(why: &str) {
 /// Files of traces.
 pub fn trace(data: &[u8]) {
     static RULES: LazyLock<Vec<Arc<Rule>>> = LazyLock::new(|| {
-        SPECS.rules.values().filter(|r| r.check.judges_traces()).cloned().collect()
+        SPECS.rules.values().filter(|r| r.check.needs().traces).cloned().collect()
     });
     let files = Memory::unpack(data);
     let entries = files.files().expect("files in memory can be listed");
@@ -77,14 +78,14 @@ pub fn trace(data: &[u8]) {
 pub fn support(data: &[u8]) {
     match Matrix::parse("h200_sxm", data) {
         Ok(matrix) => assert!(!matrix.claims.is_empty()),
-        Err(why) => said(&why),
+        Err(why) => said(&why.to_string()),
     }
     match Sharing::parse(&String::from_utf8_lossy(data)) {
         Ok(sharing) => {
             let lends = |a: &str, b: &str| sharing.lends("a_perf", a, b);
             assert_eq!(lends("vllm", "sglang"), lends("sglang", "vllm"));
         }
-        Err(why) => said(&why),
+        Err(why) => said(&why.to_string()),
     }
 }
 
@@ -94,11 +95,11 @@ pub fn operations(data: &[u8]) {
     match Operations::parse(data) {
         Ok(operations) => {
             let path = "op_backend_catalog.yaml".to_owned();
-            let compared = Comparison::new(Some((path, operations)), &SPECS, &CATALOG);
+            let compared = CatalogComparison::new(Some((path, operations)), &SPECS, &CATALOG);
             inert(&clean_lines(&compared.text()), false);
             assert!(compared.code() < 2);
         }
-        Err(why) => said(&why),
+        Err(why) => said(&why.to_string()),
     }
 }
 
@@ -134,9 +135,9 @@ pub fn ledger(data: &[u8]) {
                 (0..POINTS.len).filter_map(|point| failures.explain(gemm(), &POINTS, point));
             assert!(explained.count() == 0 || !failures.is_empty());
         }
-        Err((name, why)) => {
-            assert!(files.contains_key(&name));
-            said(&why);
+        Err(why) => {
+            assert!(files.contains_key(&why.file));
+            said(&why.to_string());
         }
     }
 }
@@ -190,11 +191,11 @@ pub fn reuse(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let declared = match Reuse::parse(&text) {
         Ok(declared) => declared,
-        Err(why) => return said(&why),
+        Err(why) => return said(&why.to_string()),
     };
     static CATALOG: LazyLock<Catalog> = LazyLock::new(|| catalog(&DATABASE));
     let every = CATALOG.dirs.keys().map(|dir| (dir.clone(), Ok(declared.clone())));
-    let every: BTreeMap<String, Result<Reuse, String>> = every.collect();
+    let every: BTreeMap<String, Result<Reuse, Reason>> = every.collect();
     let shelf = Shelf::new(&CATALOG, &every);
     for dir in CATALOG.dirs.values() {
         for shared in [false, true] {
@@ -211,7 +212,7 @@ pub fn reuse(data: &[u8]) {
 pub fn waiver(data: &[u8]) {
     let waivers = match Waivers::parse("waivers.yaml", &String::from_utf8_lossy(data)) {
         Ok(waivers) => waivers,
-        Err(why) => return said(&why),
+        Err(why) => return said(&why.to_string()),
     };
     let path = "systems/data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.txt";
     let finding = Finding::on_path("duplicate-key", Severity::Error, path, "2 rows").rows(2);

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use perfdb_gate::base::error::{Error, Result};
-use perfdb_gate::database::source::{Commit, Entry, EntryKind, Source};
+use perfdb_gate::database::source::{Commit, Entry, EntryKind, ReadError, Source};
 
 /// What stands between the files of an input.
 const NEXT: char = '\u{1}';
@@ -54,8 +54,9 @@ impl Source for Memory {
         Ok(Vec::new())
     }
 
-    fn read(&self, entry: &Entry) -> Result<Vec<u8>, String> {
-        self.0.get(&entry.path).cloned().ok_or_else(|| "there is no such file".to_owned())
+    fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
+        let missing = || ReadError::NotAFile("there is no such file".to_owned());
+        self.0.get(&entry.path).cloned().ok_or_else(missing)
     }
 
     fn id(&self, entry: &Entry) -> Option<git2::Oid> {

@@ -91,7 +91,7 @@ pub fn report() -> Vec<Vec<u8>> {
 
 /// The examples of the rules on traces, and files that those have none of.
 pub fn trace() -> Vec<Vec<u8>> {
-    let of_rules = examples(|rule| rule.check.judges_traces()).into_iter();
+    let of_rules = examples(|rule| rule.check.needs().traces).into_iter();
     let mut seeds: Vec<Vec<u8>> = of_rules.map(Memory::pack).collect();
     seeds.extend(texts(&[
         "run/timing_stats_0.json\n{\"iteration_times\": [0.5, 0.75], \"avg_iteration_time\": 0.625, \"num_iterations\": 2}\u{1}\

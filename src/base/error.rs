@@ -2,14 +2,19 @@
 //!
 //! Whatever is wrong with the data is a [`Finding`](crate::findings::Finding), never an error.
 
-/// One line that says what failed, and one that says what to do.
+use std::error::Error as StdError;
+
+/// One line that says what failed and why, and one that says what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// What failed, without a full stop.
+    /// What failed, and why where that is known, without a full stop.
     pub message: String,
     /// What to try; may be empty.
     pub hint: String,
+    /// The error that brought it about. Its text is part of the message already, so that whoever prints
+    /// the message alone loses nothing; this is for callers that want its type.
+    source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 /// A result whose error ends the run.
@@ -18,7 +23,21 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error with a hint.
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: hint.into() }
+        Self { message: message.into(), hint: hint.into(), source: None }
+    }
+
+    /// An error with a hint, whose message is what failed and, after a colon, its cause.
+    pub fn caused(
+        failed: impl Into<String>,
+        hint: impl Into<String>,
+        cause: impl StdError + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(format!("{}: {cause}", failed.into()), hint).because(cause)
+    }
+
+    /// The same error with its cause, which the message names already.
+    pub fn because(self, cause: impl StdError + Send + Sync + 'static) -> Self {
+        Self { source: Some(Box::new(cause)), ..self }
     }
 }
 

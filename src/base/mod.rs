@@ -4,6 +4,7 @@ pub(crate) mod dates;
 pub(crate) mod digest;
 pub mod error;
 pub mod escape;
+pub mod exit;
 pub mod expr;
 pub mod files;
 pub(crate) mod glob;

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use super::compare::levels::{Levels, levels};
 use crate::base::reason::Reason;
+use crate::checks::compare::relative_latency::{RelativeLatencies, relative_latencies};
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
@@ -13,8 +13,8 @@ use crate::database::ledger::Ledger;
 use crate::database::served::Shelf;
 use crate::database::sidecar::{Meta, Reuse, TableMeta};
 use crate::database::support::{Matrices, Sharing};
-use crate::database::table::{Fault, Keys, Table, TableScope};
-use crate::findings::{Brought, Example, Finding, Half, Severity};
+use crate::database::table::{Keys, Table, TableFault, TableScope};
+use crate::findings::{Example, Finding, Half, RowChange, Severity};
 use crate::specs::system::System;
 use crate::specs::{Specs, TableSpec};
 
@@ -25,7 +25,7 @@ pub struct TableContext<'a> {
     /// What is known of such tables.
     pub spec: &'a TableSpec,
     /// Its rows, or why there are none.
-    pub table: Result<&'a Table, &'a Fault>,
+    pub table: Result<&'a Table, &'a TableFault>,
     /// Its machine.
     pub system: Option<&'a System>,
     /// The loader's key of its rows, where it has rows and a key.
@@ -36,8 +36,8 @@ pub struct TableContext<'a> {
     pub digest: Option<&'a str>,
     /// Its directory's sidecar, where it has one that can be read.
     pub meta: Option<&'a Meta>,
-    /// Which of its rows a pull request brings, where one is judged.
-    pub brought: Option<&'a Brought>,
+    /// Which of its rows a pull request adds or changes.
+    pub change: &'a RowChange,
 }
 
 /// A version directory under judgement.
@@ -64,6 +64,16 @@ pub struct SystemContext<'a> {
     pub specs: &'a Specs,
 }
 
+/// The waivers of a file under judgement.
+pub struct WaiverContext<'a> {
+    /// Their file.
+    pub path: &'a str,
+    /// Those past their date, in words.
+    pub expired: &'a [String],
+    /// Those that match nothing, in words.
+    pub unused: &'a [String],
+}
+
 /// All tables against each other.
 pub struct CrossContext<'a> {
     /// All files.
@@ -88,45 +98,42 @@ pub struct CrossContext<'a> {
     /// Which of two tables came to its place later: `Greater` for the first, none where nothing
     /// tells. It walks the history, so it is asked for the few that matter.
     pub age: &'a (dyn Fn(&TableFile, &TableFile) -> Option<Ordering> + Sync),
-    /// Levels of slices by the points they take, for the rules that share them.
-    pub levels: Mutex<BTreeMap<usize, Arc<BTreeMap<String, Levels>>>>,
+    /// Relative latencies by the points that they take, for the rules that share them.
+    pub relative: Mutex<BTreeMap<usize, Arc<BTreeMap<String, RelativeLatencies>>>>,
     /// What is known of tables and models, and how far honest reruns differ.
     pub specs: &'a Specs,
-    /// Which rows a pull request brings, where one is judged.
-    pub brings: Option<&'a Brings>,
+    /// What a pull request changes, where one is judged.
+    pub pr: Option<&'a PrChange>,
 }
 
-/// What a pull request brings.
+/// What a pull request changes of a database.
 #[derive(Debug, Default)]
-pub struct Brings {
-    /// Rows that it adds or changes, by the table's path; none where rows do not tell what is new,
-    /// since all of the table may be judged otherwise than before.
-    pub rows: BTreeMap<String, Option<Brought>>,
+pub struct PrChange {
+    /// Rows that it adds or changes, by the table's path; tables that are not here are untouched.
+    pub rows: BTreeMap<String, RowChange>,
     /// Tables that it adds or changes, by path: of two that are alike, the later.
-    pub later: BTreeSet<String>,
+    pub tables: BTreeSet<String>,
     /// Systems and their backends of which it adds, changes or removes tables.
     pub backends: BTreeSet<(String, String)>,
 }
 
-/// What a pull request brings to a table that it leaves alone.
-static NOTHING: Brought = Brought::Rows(Vec::new());
-
-impl Brings {
-    /// Which rows of a table it brings; none where its rows do not tell what is new.
-    pub fn of(&self, file: &TableFile) -> Option<&Brought> {
-        self.rows.get(&file.entry.path).map_or(Some(&NOTHING), Option::as_ref)
+impl PrChange {
+    /// Which rows of a table a pull request adds or changes; unknown where none is judged.
+    pub fn of_table<'a>(pr: Option<&'a Self>, file: &TableFile) -> &'a RowChange {
+        let Some(pr) = pr else { return &RowChange::Unknown };
+        pr.rows.get(&file.entry.path).unwrap_or(&RowChange::Untouched)
     }
 }
 
 impl CrossContext<'_> {
     /// The halves in which findings on a table's rows are told.
     pub fn halves(&self, file: &TableFile) -> impl Iterator<Item = Half<'_>> {
-        Half::both(self.brings.and_then(|b| b.of(file)))
+        Half::both(PrChange::of_table(self.pr, file))
     }
 
     /// Whether the table is the later one: it comes or changes with a pull request.
     pub fn later(&self, file: &TableFile) -> bool {
-        self.brings.is_some_and(|b| b.later.contains(&file.entry.path))
+        self.pr.is_some_and(|pr| pr.tables.contains(&file.entry.path))
     }
 
     /// Whether findings on the table are asked for.
@@ -134,10 +141,13 @@ impl CrossContext<'_> {
         self.judged.contains(file.entry.path.as_str())
     }
 
-    /// The level of each table's slices over their siblings', from `points` shared points up.
-    pub(super) fn levels(&self, points: usize) -> Arc<BTreeMap<String, Levels>> {
-        let mut known = self.levels.lock().unwrap_or_else(|e| e.into_inner());
-        let compute = || Arc::new(levels(self.catalog, self.sketches, points));
+    /// The latency of each table's slices over their peers', from `points` shared points up.
+    pub(super) fn relative_latencies(
+        &self,
+        points: usize,
+    ) -> Arc<BTreeMap<String, RelativeLatencies>> {
+        let mut known = self.relative.lock().unwrap_or_else(|e| e.into_inner());
+        let compute = || Arc::new(relative_latencies(self.catalog, self.sketches, points));
         known.entry(points).or_insert_with(compute).clone()
     }
 
@@ -188,7 +198,7 @@ impl<'a> RowContext<'a> {
 
     /// The halves in which findings on rows are told.
     pub fn halves(&self) -> impl Iterator<Item = Half<'a>> + use<'a> {
-        Half::both(self.at.brought)
+        Half::both(self.at.change)
     }
 
     /// A finding of the rule's own severity.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::base::error::{Error, Result, unknown};
 use crate::checks::Check;
 use crate::findings::Severity;
-use crate::specs::Library;
+use crate::specs::{Library, read_all};
 
 /// What is looked for, why it matters, what to do, and how it is checked.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,9 +30,9 @@ pub struct Rule {
     /// The check that finds it, with its parameters.
     pub check: Check,
     /// A tree in which it fires.
-    pub bad: Example,
+    pub bad: ExampleTree,
     /// A tree in which it does not.
-    pub good: Example,
+    pub good: ExampleTree,
 }
 
 /// A small tree of files, synthetic, that a rule is tried on.
@@ -41,7 +41,8 @@ pub struct Rule {
 /// embedded facts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Example {
+#[schemars(rename = "Example")]
+pub struct ExampleTree {
     /// Contents by path.
     pub files: BTreeMap<String, String>,
     /// Rows the finding must count, where the rule counts rows.
@@ -69,16 +70,16 @@ impl Rules {
         if let Some(file) = library.unread(&Self::FOLDERS).next() {
             return Err(file.malformed("no file is read from this folder"));
         }
-        let mut rules = BTreeMap::new();
-        for file in library.folder("rules").filter(|f| !Self::OTHERS.contains(&f.stem())) {
+        let files = library.folder("rules").filter(|f| !Self::OTHERS.contains(&f.stem()));
+        let rules = read_all(files, |file| {
             let rule: Rule = file.parse()?;
             if rule.id != file.stem() {
                 let why = format!("its id is {}, its file is {}", rule.id, file.stem());
                 return Err(file.malformed(&why));
             }
-            rules.insert(rule.id.clone(), Arc::new(rule));
-        }
-        Ok(Self(rules))
+            Ok((rule.id.clone(), Arc::new(rule)))
+        })?;
+        Ok(Self(rules.into_iter().collect()))
     }
 
     /// Every rule, by id.

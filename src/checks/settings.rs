@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::base::dates::today;
 use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
+use crate::checks::WaiverContext;
 use crate::checks::rule::{Rule, Rules};
 use crate::database::source::Source;
 use crate::findings::Sink;
@@ -111,9 +112,10 @@ impl Settings {
         } else {
             Vec::new()
         };
-        let path = self.waivers.path.as_str();
+        let waivers =
+            WaiverContext { path: &self.waivers.path, expired: &applied.expired, unused: &unused };
         for rule in rules {
-            sink.extend(rule.check.waivers(rule, path, &applied.expired, &unused));
+            sink.extend(rule.check.judge().waivers(rule, &waivers));
         }
         if let Some(baseline) = &self.baseline {
             sink.compare(baseline);

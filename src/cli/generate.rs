@@ -1,6 +1,13 @@
 //! `perfdb-gate completions` and `schema`: what other programs read of this one.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, CommandFactory, ValueEnum};
+use clap_complete::Shell;
+use perfdb_gate::base::error::Result;
+use perfdb_gate::base::exit::Exit;
+use perfdb_gate::jobs::schema;
+use perfdb_gate::report;
+
+use super::Cli;
 
 /// `perfdb-gate completions`.
 #[derive(Debug, Args)]
@@ -37,4 +44,36 @@ pub enum SchemaName {
     Tables,
     /// `.perfdb-gate/waivers.yaml`.
     Waivers,
+}
+
+impl From<ShellName> for Shell {
+    fn from(name: ShellName) -> Self {
+        match name {
+            ShellName::Bash => Self::Bash,
+            ShellName::Zsh => Self::Zsh,
+            ShellName::Fish => Self::Fish,
+        }
+    }
+}
+
+impl Completions {
+    pub fn run(&self) -> Result<Exit> {
+        let mut script = Vec::new();
+        let shell: Shell = self.shell.into();
+        clap_complete::generate(shell, &mut Cli::command(), "perfdb-gate", &mut script);
+        report::print(&String::from_utf8_lossy(&script))?;
+        Ok(Exit::Clean)
+    }
+}
+
+impl SchemaArgs {
+    pub fn run(&self) -> Result<Exit> {
+        report::print(&match self.file {
+            SchemaName::Report => schema::report(),
+            SchemaName::Rule => schema::rule(),
+            SchemaName::Tables => schema::tables(),
+            SchemaName::Waivers => schema::waivers(),
+        })?;
+        Ok(Exit::Clean)
+    }
 }

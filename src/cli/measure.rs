@@ -1,10 +1,23 @@
 //! `perfdb-gate remeasure` and `perfdb-gate measure`, and what both measure with.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use perfdb_gate::base::error::Result;
+use perfdb_gate::base::exit::Exit;
+use perfdb_gate::gpu::cuda::Cuda;
+use perfdb_gate::gpu::device::Device;
+use perfdb_gate::gpu::plan::Plan;
+use perfdb_gate::gpu::process::{PYTORCH, Process};
+use perfdb_gate::jobs::{measure, remeasure};
+use perfdb_gate::report::{self, chart};
+use perfdb_gate::specs::Specs;
 
+use super::TerminalArgs;
+use super::bar::Bar;
 use super::output::OutputArgs;
+use super::outputs::{Outputs, write_text};
 use super::selection::SelectionArgs;
 
 /// `perfdb-gate remeasure`.
@@ -97,4 +110,84 @@ pub enum DeviceName {
     Cuda,
     /// A command.
     Process,
+}
+
+impl DeviceArgs {
+    fn open(&self) -> Result<Box<dyn Device>> {
+        Ok(match self.device {
+            DeviceName::Cuda => Box::new(Cuda::open()?),
+            DeviceName::Process => {
+                Box::new(Process::start(self.command.as_deref().unwrap_or_default())?)
+            }
+        })
+    }
+}
+
+impl From<&Remeasure> for remeasure::Options {
+    fn from(args: &Remeasure) -> Self {
+        Self {
+            root: args.root.clone(),
+            reference: args.reference.clone(),
+            selection: args.selection.clone().into(),
+            filter: args.filter.clone(),
+            sample: args.sample as usize,
+            seed: args.seed,
+            rules: args.rules_dir.clone(),
+            power: args.power,
+            record: args.record.clone(),
+        }
+    }
+}
+
+impl Remeasure {
+    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        if self.print_runner {
+            write_text(self.output.output.as_deref(), PYTORCH.to_owned())?;
+            return Ok(Exit::Clean);
+        }
+        let mut device = self.device.open()?;
+        let bar = Bar::of("points", terminal);
+        let report = remeasure::run(&self.into(), device.as_mut(), &bar)?;
+        drop(bar);
+        let outcome = report.outcome(None);
+        let drawn = self.output_dir.is_some() || self.output.html.is_some();
+        let drawings = match report.remeasured.as_ref().filter(|_| drawn) {
+            Some(remeasured) => {
+                chart::drawings(&remeasure::figures(remeasured), self.output.threads)?
+            }
+            None => Vec::new(),
+        };
+        let mut outputs = Outputs::default();
+        if let Some(folder) = &self.output_dir {
+            outputs.charts(folder, &drawings);
+        }
+        outputs.report(&report.view(outcome), &drawings, &self.output, terminal)?;
+        outputs.write()?;
+        Ok(outcome.verdict.exit())
+    }
+}
+
+impl From<&Measure> for measure::Options {
+    fn from(args: &Measure) -> Self {
+        Self {
+            plan: args.plan.clone(),
+            folder: args.output_dir.clone(),
+            until: args.minutes.map(|minutes| Duration::from_secs(60).mul_f64(minutes)),
+        }
+    }
+}
+
+impl Measure {
+    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        let specs = Specs::overlaid(self.rules_dir.as_deref())?;
+        let options: measure::Options = self.into();
+        // A wrong name is reported before a GPU is looked for.
+        Plan::find(&specs.library, &options.plan)?;
+        let mut device = self.device.open()?;
+        let bar = Bar::of("points", terminal);
+        let collected = measure::run(&specs, &options, device.as_mut(), &bar)?;
+        drop(bar);
+        report::print(&collected.told())?;
+        Ok(collected.exit())
+    }
 }

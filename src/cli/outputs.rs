@@ -24,9 +24,10 @@ pub struct Outputs {
 impl Outputs {
     /// A text for a file, or for standard output where its name is `-`.
     pub fn add(&mut self, path: &Path, text: String) {
-        match path.as_os_str() == "-" {
-            true => self.text += &text,
-            false => self.files.push((path.to_owned(), text.into_bytes())),
+        if path.as_os_str() == "-" {
+            self.text += &text;
+        } else {
+            self.files.push((path.to_owned(), text.into_bytes()));
         }
     }
 
@@ -87,4 +88,11 @@ fn format_of(name: FormatName, to_file: bool, terminal: TerminalArgs) -> ReportF
         FormatName::Junit => ReportFormat::Junit,
         FormatName::Markdown => ReportFormat::Markdown,
     }
+}
+
+/// Writes a text to a file, or to standard output where none is named.
+pub fn write_text(file: Option<&Path>, text: String) -> Result<()> {
+    let mut outputs = Outputs::default();
+    outputs.add(file.unwrap_or(Path::new("-")), text);
+    outputs.write()
 }

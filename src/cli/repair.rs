@@ -3,7 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use perfdb_gate::base::error::Result;
+use perfdb_gate::base::escape::clean_lines;
+use perfdb_gate::base::exit::Exit;
 use perfdb_gate::jobs::repair;
+use perfdb_gate::jobs::repair::convert;
+use perfdb_gate::jobs::repair::dedupe::{self, Keep, Policy};
+use perfdb_gate::report;
 
 use super::selection::SelectionArgs;
 
@@ -26,10 +32,14 @@ pub struct RepairArgs {
     pub threads: usize,
 }
 
-impl From<RepairArgs> for repair::Options {
-    fn from(args: RepairArgs) -> Self {
-        let RepairArgs { root, selection, rules_dir: rules, threads, .. } = args;
-        Self { root, selection: selection.into(), rules, threads }
+impl From<&RepairArgs> for repair::Options {
+    fn from(args: &RepairArgs) -> Self {
+        Self {
+            root: args.root.clone(),
+            selection: args.selection.clone().into(),
+            rules: args.rules_dir.clone(),
+            threads: args.threads,
+        }
     }
 }
 
@@ -77,4 +87,46 @@ pub enum KeepName {
 pub struct ConvertArgs {
     #[command(flatten)]
     pub repair: RepairArgs,
+}
+
+impl From<KeepName> for Keep {
+    fn from(name: KeepName) -> Self {
+        match name {
+            KeepName::First => Self::First,
+            KeepName::Last => Self::Last,
+            KeepName::Median => Self::Median,
+        }
+    }
+}
+
+impl From<&DedupeArgs> for Policy {
+    fn from(args: &DedupeArgs) -> Self {
+        Self { keep: args.keep.into(), disagreeing: args.disagreeing, ignore: args.ignore.clone() }
+    }
+}
+
+impl DedupeArgs {
+    pub fn run(&self) -> Result<Exit> {
+        let done = dedupe::run(&(&self.repair).into(), self.into())?;
+        let write = self.repair.write;
+        let (text, exit) = (done.text(write.then_some(&self.dropped)), done.exit());
+        if write {
+            done.write(&self.dropped)?;
+        }
+        report::print(&clean_lines(&text))?;
+        Ok(exit)
+    }
+}
+
+impl ConvertArgs {
+    pub fn run(&self) -> Result<Exit> {
+        let done = convert::run(&(&self.repair).into())?;
+        let write = self.repair.write;
+        let (text, exit) = (done.text(write), done.exit());
+        if write {
+            done.write()?;
+        }
+        report::print(&clean_lines(&text))?;
+        Ok(exit)
+    }
 }

@@ -1,8 +1,17 @@
 //! `perfdb-gate rules`, `explain` and `noise`: what the gate knows, and learns.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use perfdb_gate::base::error::Result;
+use perfdb_gate::base::escape::clean_lines;
+use perfdb_gate::base::exit::Exit;
+use perfdb_gate::checks::rule::Rules;
+use perfdb_gate::jobs::{explain, noise, operations};
+use perfdb_gate::report;
+use perfdb_gate::specs::Library;
+
+use super::outputs::write_text;
 
 /// `perfdb-gate rules`.
 #[derive(Debug, Args)]
@@ -37,4 +46,42 @@ pub struct NoiseArgs {
     /// Write the profile to a file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+impl RulesArgs {
+    pub fn run(&self) -> Result<Exit> {
+        let overlay = self.rules_dir.as_deref();
+        if let Some(root) = &self.check_root {
+            let compared = operations::compare(root, overlay)?;
+            report::print(&clean_lines(&compared.text()))?;
+            return Ok(compared.exit());
+        }
+        report::print(&explain::list(&rules(overlay)?))?;
+        Ok(Exit::Clean)
+    }
+}
+
+impl Explain {
+    pub fn run(&self) -> Result<Exit> {
+        let rules = rules(self.rules_dir.as_deref())?;
+        report::print(&explain::story(rules.get(&self.rule)?))?;
+        Ok(Exit::Clean)
+    }
+}
+
+impl NoiseArgs {
+    pub fn run(&self) -> Result<Exit> {
+        let noise = noise::run(&self.root, self.reference.as_deref())?;
+        write_text(self.output.as_deref(), noise.yaml())?;
+        Ok(Exit::Clean)
+    }
+}
+
+/// The rules of this program, with those of a folder over them.
+fn rules(overlay: Option<&Path>) -> Result<Rules> {
+    let mut library = Library::embedded();
+    if let Some(folder) = overlay {
+        library.overlay(folder)?;
+    }
+    Rules::read(&library)
 }

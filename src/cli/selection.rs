@@ -6,7 +6,7 @@ use clap::Args;
 use perfdb_gate::database::selection::Selection;
 
 /// Which tables; `*` stands for any characters.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct SelectionArgs {
     /// Only these systems; `*` stands for any characters, may be repeated.
     #[arg(long, value_name = "NAME", help_heading = "Which tables")]

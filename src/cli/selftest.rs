@@ -3,7 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use perfdb_gate::base::error::Result;
+use perfdb_gate::base::exit::Exit;
+use perfdb_gate::jobs::selftest;
 
+use super::TerminalArgs;
+use super::bar::Bar;
+use super::outputs::write_text;
 use super::selection::SelectionArgs;
 
 /// `perfdb-gate selftest`.
@@ -46,4 +52,37 @@ pub enum SelftestFormat {
     Json,
     /// For a page.
     Markdown,
+}
+
+impl From<&Selftest> for selftest::Options {
+    fn from(args: &Selftest) -> Self {
+        Self {
+            root: args.root.clone(),
+            reference: args.reference.clone(),
+            selection: args.selection.clone().into(),
+            rules: args.rules_dir.clone(),
+            samples: args.samples as usize,
+            seed: args.seed,
+            threads: args.threads,
+        }
+    }
+}
+
+impl SelftestFormat {
+    fn format(self, terminal: TerminalArgs) -> selftest::Format {
+        match self {
+            Self::Human => selftest::Format::Human { brief: terminal.quiet },
+            Self::Json => selftest::Format::Json,
+            Self::Markdown => selftest::Format::Markdown,
+        }
+    }
+}
+
+impl Selftest {
+    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        let scores = selftest::run(&self.into(), &Bar::of("faults", terminal))?;
+        let text = selftest::render(&scores, self.format.format(terminal));
+        write_text(self.output.as_deref(), text)?;
+        Ok(scores.exit())
+    }
 }

@@ -3,6 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use perfdb_gate::base::error::Result;
+use perfdb_gate::base::exit::Exit;
+use perfdb_gate::jobs::status;
+
+use super::TerminalArgs;
+use super::bar::Bar;
+use super::outputs::write_text;
 
 /// `perfdb-gate status`.
 #[derive(Debug, Args)]
@@ -48,4 +55,38 @@ pub enum StatusFormat {
     Markdown,
     /// For programs, schema perfdb-gate/status/v1.
     Json,
+}
+
+impl From<&StatusArgs> for status::Options {
+    fn from(args: &StatusArgs) -> Self {
+        Self {
+            root: args.root.clone(),
+            reference: args.reference.clone(),
+            system: args.system.clone(),
+            backends: args.backend.clone(),
+            versions: args.version.clone(),
+            ledger: args.ledger.clone(),
+            rules: args.rules_dir.clone(),
+            threads: args.threads,
+        }
+    }
+}
+
+impl StatusFormat {
+    fn format(self, terminal: TerminalArgs) -> status::Format {
+        match self {
+            Self::Human => status::Format::Human { brief: terminal.quiet },
+            Self::Markdown => status::Format::Markdown,
+            Self::Json => status::Format::Json,
+        }
+    }
+}
+
+impl StatusArgs {
+    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        let status = status::run(&self.into(), &Bar::of("tables", terminal))?;
+        let text = status::render(&status, self.format.format(terminal))?;
+        write_text(self.output.as_deref(), text)?;
+        Ok(status.exit())
+    }
 }

@@ -1,10 +1,19 @@
 //! `perfdb-gate validate`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use perfdb_gate::base::error::Result;
+use perfdb_gate::base::exit::Exit;
+use perfdb_gate::findings::baseline::Baseline;
+use perfdb_gate::jobs::validate;
+use perfdb_gate::report::Report;
+use perfdb_gate::traces;
 
+use super::TerminalArgs;
+use super::bar::Bar;
 use super::output::{FailOn, OutputArgs};
+use super::outputs::Outputs;
 use super::selection::{RuleArgs, SelectionArgs};
 
 /// `perfdb-gate validate`.
@@ -56,4 +65,57 @@ pub struct GateArgs {
     /// Seed of the draw.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "draw", help_heading = "Output")]
     pub seed: u64,
+}
+
+impl From<&Validate> for validate::Options {
+    fn from(args: &Validate) -> Self {
+        Self {
+            root: args.root.clone(),
+            reference: args.reference.clone(),
+            selection: args.selection.clone().into(),
+            since: args.since.clone(),
+            only: args.rules.only.clone(),
+            skip: args.rules.skip.clone(),
+            rules: args.rules.rules_dir.clone(),
+            baseline: args.gate.baseline.clone(),
+            ledger: args.ledger.clone(),
+            threads: args.output.threads,
+        }
+    }
+}
+
+impl Validate {
+    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        let report = match &self.traces {
+            Some(root) => traces::run(&self.trace_options(root))?,
+            None => validate::run(&self.into(), &Bar::of("tables", terminal))?,
+        };
+        self.finish(report, terminal)
+    }
+
+    fn trace_options(&self, root: &Path) -> traces::Options {
+        traces::Options {
+            root: root.to_owned(),
+            reference: self.reference.clone(),
+            only: self.rules.only.clone(),
+            skip: self.rules.skip.clone(),
+            rules: self.rules.rules_dir.clone(),
+            baseline: self.gate.baseline.clone(),
+        }
+    }
+
+    fn finish(&self, mut report: Report, terminal: TerminalArgs) -> Result<Exit> {
+        let gate = &self.gate;
+        let mut outputs = Outputs::default();
+        if let Some(path) = &gate.write_baseline {
+            outputs.add(path, Baseline::of(&report.findings).text());
+        }
+        let outcome = report.outcome(gate.fail_on.least());
+        if let Some(n) = gate.draw {
+            report.draw(n as usize, gate.seed);
+        }
+        outputs.report(&report.view(outcome), &[], &self.output, terminal)?;
+        outputs.write()?;
+        Ok(outcome.verdict.exit())
+    }
 }

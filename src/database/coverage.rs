@@ -84,7 +84,7 @@ impl Eq for Cell {}
 
 /// The values of one key part, a point each.
 #[derive(Debug, Clone)]
-enum Column {
+enum PartColumn {
     One(Cell),
     /// Whole numbers of this size are most of all, and half as large.
     Narrow(Vec<f32>),
@@ -100,7 +100,7 @@ enum Column {
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
     rows: Vec<u32>,
-    parts: Vec<Column>,
+    parts: Vec<PartColumn>,
 }
 
 impl Coverage {
@@ -123,17 +123,17 @@ impl Coverage {
     /// A point's number of a part; none where it is a name or null.
     fn number(&self, part: usize, point: u32) -> Option<f64> {
         let number = match &self.parts[part] {
-            Column::One(Cell::Number(n)) => *n,
-            Column::Narrow(values) => f64::from(values[point as usize]),
-            Column::Wide(values) => values[point as usize],
-            Column::One(_) | Column::Flags(_) | Column::Text { .. } => return None,
+            PartColumn::One(Cell::Number(n)) => *n,
+            PartColumn::Narrow(values) => f64::from(values[point as usize]),
+            PartColumn::Wide(values) => values[point as usize],
+            PartColumn::One(_) | PartColumn::Flags(_) | PartColumn::Text { .. } => return None,
         };
         // One zero.
         (!number.is_nan()).then_some(number + 0.0)
     }
 }
 
-impl Column {
+impl PartColumn {
     /// What a point's value can be where it is no number.
     fn names(&self) -> Vec<Cell> {
         match self {
@@ -147,7 +147,7 @@ impl Column {
         }
     }
 
-    /// Which of [`Column::names`] a point's value is.
+    /// Which of [`PartColumn::names`] a point's value is.
     fn name(&self, point: usize) -> usize {
         match self {
             Self::One(_) | Self::Narrow(_) | Self::Wide(_) => 0,
@@ -165,25 +165,25 @@ fn text(dict: &[Arc<str>], code: u32) -> Cell {
     dict.get(code as usize).map_or(Cell::Null, |t| Cell::Text(t.clone()))
 }
 
-fn gather(value: &Value<'_>, rows: &[u32]) -> Column {
+fn gather(value: &Value<'_>, rows: &[u32]) -> PartColumn {
     let row = |row: &u32| *row as usize;
     match value {
-        Value::Number(Vals::One(n)) if n.is_nan() => Column::One(Cell::Null),
-        Value::Number(Vals::One(n)) => Column::One(Cell::Number(*n)),
+        Value::Number(Vals::One(n)) if n.is_nan() => PartColumn::One(Cell::Null),
+        Value::Number(Vals::One(n)) => PartColumn::One(Cell::Number(*n)),
         Value::Number(Vals::Rows(values)) => {
             let narrow = |v: f64| v.is_nan() || f64::from(v as f32) == v;
             if rows.iter().all(|r| narrow(values[row(r)])) {
-                Column::Narrow(rows.iter().map(|r| values[row(r)] as f32).collect())
+                PartColumn::Narrow(rows.iter().map(|r| values[row(r)] as f32).collect())
             } else {
-                Column::Wide(rows.iter().map(|r| values[row(r)]).collect())
+                PartColumn::Wide(rows.iter().map(|r| values[row(r)]).collect())
             }
         }
-        Value::Bool(Vals::One(b)) => Column::One(flag(*b)),
+        Value::Bool(Vals::One(b)) => PartColumn::One(flag(*b)),
         Value::Bool(Vals::Rows(values)) => {
-            Column::Flags(rows.iter().map(|r| values[row(r)]).collect())
+            PartColumn::Flags(rows.iter().map(|r| values[row(r)]).collect())
         }
-        Value::Text(Vals::One(code), dict) => Column::One(text(dict, *code)),
-        Value::Text(Vals::Rows(codes), dict) => Column::Text {
+        Value::Text(Vals::One(code), dict) => PartColumn::One(text(dict, *code)),
+        Value::Text(Vals::Rows(codes), dict) => PartColumn::Text {
             codes: rows.iter().map(|r| codes.get(row(r)).copied().unwrap_or(NULL_CODE)).collect(),
             dict: dict.to_vec(),
         },
@@ -351,13 +351,19 @@ mod tests {
 
     #[test]
     fn values_of_several_tables_are_ranked_together() {
-        let of = |parts: Vec<Column>| Coverage { rows: vec![0, 1, 2], parts };
+        let of = |parts: Vec<PartColumn>| Coverage { rows: vec![0, 1, 2], parts };
         let dict = |names: &[&str]| names.iter().map(|n| Arc::from(*n)).collect::<Vec<_>>();
         let a = of(vec![
-            Column::Text { codes: vec![1, NULL_CODE, 0], dict: dict(&["fp8", "bf16", "unmet"]) },
-            Column::Narrow(vec![8.0, f32::NAN, 0.0]),
+            PartColumn::Text {
+                codes: vec![1, NULL_CODE, 0],
+                dict: dict(&["fp8", "bf16", "unmet"]),
+            },
+            PartColumn::Narrow(vec![8.0, f32::NAN, 0.0]),
         ]);
-        let b = of(vec![Column::One(Cell::Text("fp4".into())), Column::Wide(vec![-0.0, 0.1, 8.0])]);
+        let b = of(vec![
+            PartColumn::One(Cell::Text("fp4".into())),
+            PartColumn::Wide(vec![-0.0, 0.1, 8.0]),
+        ]);
         let points = [(&a, 0), (&b, 1), (&a, 1), (&a, 2), (&b, 0)];
         for (part, shown) in [(0, "null bf16 fp4 fp8"), (1, "null 0 0.1 8")] {
             let (values, codes) = distinct(part, &points);

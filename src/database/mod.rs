@@ -3,6 +3,7 @@
 
 pub mod catalog;
 pub mod coverage;
+pub mod decoded;
 pub mod diff;
 pub mod ledger;
 pub mod selection;

@@ -42,7 +42,7 @@ pub struct Claim {
 
 /// A line as the file has it.
 #[derive(Deserialize)]
-struct Line {
+struct MatrixLine {
     #[serde(rename = "HuggingFaceID")]
     model: String,
     #[serde(rename = "Architecture")]
@@ -68,7 +68,7 @@ impl Matrix {
         let mut claims = Vec::new();
         let mut reader = csv::Reader::from_reader(text);
         for line in reader.deserialize() {
-            let line: Line = line.map_err(|e| e.to_string())?;
+            let line: MatrixLine = line.map_err(|e| e.to_string())?;
             if line.system != system {
                 let other = names(std::iter::once(line.system.as_str()));
                 let other = other.escape_debug();
@@ -96,11 +96,11 @@ pub struct Sharing(BTreeMap<String, Vec<BTreeSet<String>>>);
 
 #[derive(Deserialize)]
 struct Manifest {
-    groups: Vec<Group>,
+    groups: Vec<SharingGroup>,
 }
 
 #[derive(Deserialize)]
-struct Group {
+struct SharingGroup {
     op_file: String,
     tier: String,
     frameworks: BTreeSet<String>,

@@ -11,12 +11,12 @@ use crate::findings::{Finding, Severity};
 /// Findings by fingerprint.
 #[derive(Debug, Default, PartialEq)]
 pub struct Baseline {
-    known: BTreeMap<String, Known>,
+    known: BTreeMap<String, FrozenFinding>,
 }
 
 /// A frozen finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Known {
+struct FrozenFinding {
     fingerprint: String,
     rule: String,
     severity: Severity,
@@ -25,9 +25,9 @@ struct Known {
 }
 
 #[derive(Serialize, Deserialize)]
-struct File {
+struct BaselineFile {
     schema: String,
-    findings: Vec<Known>,
+    findings: Vec<FrozenFinding>,
 }
 
 const SCHEMA: &str = "perfdb-gate/baseline/v1";
@@ -37,7 +37,7 @@ impl Baseline {
     pub fn of(findings: &[Finding]) -> Self {
         let mut baseline = Self::default();
         for finding in findings.iter().filter(|f| f.waived_by.is_none()) {
-            let known = Known {
+            let known = FrozenFinding {
                 fingerprint: finding.fingerprint(),
                 rule: finding.rule.clone(),
                 severity: finding.severity,
@@ -54,7 +54,7 @@ impl Baseline {
 
     /// Parses a file.
     pub fn parse(text: &str) -> Result<Self, Reason> {
-        let file: File = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        let file: BaselineFile = serde_json::from_str(text).map_err(|e| e.to_string())?;
         if file.schema != SCHEMA {
             return Err(format!("its schema is {}, not {SCHEMA}", file.schema).into());
         }
@@ -63,11 +63,11 @@ impl Baseline {
 
     /// The file's text, sorted by path and rule so that its diffs can be read.
     pub fn text(&self) -> String {
-        let mut findings: Vec<Known> = self.known.values().cloned().collect();
+        let mut findings: Vec<FrozenFinding> = self.known.values().cloned().collect();
         findings.sort_by(|a, b| {
             (&a.path, &a.rule, &a.fingerprint).cmp(&(&b.path, &b.rule, &b.fingerprint))
         });
-        let file = File { schema: SCHEMA.to_owned(), findings };
+        let file = BaselineFile { schema: SCHEMA.to_owned(), findings };
         serde_json::to_string_pretty(&file).unwrap_or_default() + "\n"
     }
 

@@ -1,16 +1,16 @@
 //! What a base state has of the findings of a later one, wherever they lie.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Finding, Severity};
+use super::{Finding, Novelty, Severity};
 
 /// What a finding is about, in whatever layout: rule, place, table or file, slice.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Subject(Vec<String>);
+struct Subject(Vec<String>);
 
 impl Subject {
     /// What a finding is about.
-    pub(crate) fn of(finding: &Finding) -> Self {
+    fn of(finding: &Finding) -> Self {
         let mut of = vec![finding.rule.clone()];
         let file = finding.path.rsplit('/').next().unwrap_or(&finding.path);
         match (&finding.place, &finding.table) {
@@ -39,15 +39,15 @@ impl Subject {
 
 /// What the base has of a subject.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+struct Precedent {
     severity: Option<Severity>,
     rows: u64,
     parts: BTreeSet<String>,
 }
 
-impl Known {
+impl Precedent {
     /// Takes a finding of the base.
-    pub(crate) fn add(&mut self, finding: Finding) {
+    fn add(&mut self, finding: Finding) {
         let worst = self.severity.map_or(finding.severity, |s| s.min(finding.severity));
         self.severity = Some(worst);
         self.rows = self.rows.max(finding.all_rows.unwrap_or(finding.rows));
@@ -55,10 +55,32 @@ impl Known {
     }
 
     /// Whether the head's finding is more than what was there.
-    pub(crate) fn grew(&self, finding: &Finding) -> bool {
+    fn is_exceeded_by(&self, finding: &Finding) -> bool {
         self.severity.is_none_or(|known| finding.severity < known)
             || finding.all_rows.is_some_and(|rows| rows > self.rows)
             || !finding.parts.is_subset(&self.parts)
+    }
+}
+
+/// The findings of a base state, by what they are about.
+#[derive(Debug, Default)]
+pub(crate) struct BaseFindings(BTreeMap<Subject, Precedent>);
+
+impl FromIterator<Finding> for BaseFindings {
+    fn from_iter<I: IntoIterator<Item = Finding>>(findings: I) -> Self {
+        let mut base = Self::default();
+        for finding in findings {
+            base.0.entry(Subject::of(&finding)).or_default().add(finding);
+        }
+        base
+    }
+}
+
+impl BaseFindings {
+    /// Whether a finding of a later state is new: the base does not have it, or has less of it.
+    pub(crate) fn novelty(&self, finding: &Finding) -> Novelty {
+        let precedent = self.0.get(&Subject::of(finding));
+        Novelty::of(precedent.is_none_or(|p| p.is_exceeded_by(finding)))
     }
 }
 
@@ -67,12 +89,6 @@ mod tests {
     use super::*;
     use crate::database::catalog::Place;
 
-    fn known(finding: Finding) -> Known {
-        let mut known = Known::default();
-        known.add(finding);
-        known
-    }
-
     fn finding(severity: Severity) -> Finding {
         Finding::on_path("r", severity, "systems/data/x/comm/nccl/1/reuse.yaml", "m")
     }
@@ -80,13 +96,15 @@ mod tests {
     #[test]
     fn what_is_worse_or_more_was_not_there() {
         let warning = || finding(Severity::Warning).parts(["a", "b"]);
-        let base = known(warning());
-        assert!(!base.grew(&warning()) && !base.grew(&finding(Severity::Info).parts(["b"])));
-        assert!(base.grew(&finding(Severity::Error)));
-        assert!(base.grew(&finding(Severity::Warning).parts(["c"])));
+        let base: BaseFindings = [warning()].into_iter().collect();
+        let is_new = |finding: Finding| base.novelty(&finding) == Novelty::New;
+        assert!(!is_new(warning()) && !is_new(finding(Severity::Info).parts(["b"])));
+        assert!(is_new(finding(Severity::Error)));
+        assert!(is_new(finding(Severity::Warning).parts(["c"])));
         // Rows tell more only where each is told; a table as a whole just has more of them.
-        assert!(!base.grew(&warning().rows(9)));
-        assert!(base.grew(&Finding { all_rows: Some(9), ..warning() }));
+        assert!(!is_new(warning().rows(9)));
+        assert!(is_new(Finding { all_rows: Some(9), ..warning() }));
+        assert!(is_new(Finding { rule: "another".into(), ..warning() }));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Findings: what is wrong, where, how bad, and by which rows it shows.
 
 pub mod baseline;
-mod half;
+mod evidence;
 mod known;
+mod novelty;
 mod sink;
 pub mod waiver;
 
@@ -13,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-pub use self::half::{Brought, Half};
-pub(crate) use self::known::{Known, Subject};
+pub use self::evidence::{Evidence, Explained, Explanation, SliceEvidence};
+pub(crate) use self::known::BaseFindings;
+pub use self::novelty::{Half, Novelty, RowChange};
 pub use self::sink::{Counts, Sink};
 use crate::base::digest::hex;
 use crate::database::catalog::{Place, TableFile};
@@ -50,6 +52,15 @@ impl Severity {
     }
 }
 
+/// What a finding was found in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Domain {
+    /// A perf database.
+    Database,
+    /// Traces: cards, configs, metric files.
+    Traces,
+}
+
 /// Something a rule found: one a rule and table, with a count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
@@ -76,13 +87,15 @@ pub struct Finding {
     /// One sentence.
     pub message: String,
     /// Figures behind the sentence.
-    pub evidence: BTreeMap<String, Value>,
+    pub evidence: Evidence,
     /// Up to [`EXAMPLES`] rows.
     pub examples: Vec<Example>,
     /// Who waived it.
     pub waived_by: Option<String>,
-    /// Whether it is new against a baseline or a base; none where there is neither.
-    pub new: Option<bool>,
+    /// Whether it is new against a baseline or a base.
+    pub novelty: Novelty,
+    /// What it was found in.
+    pub domain: Domain,
 }
 
 impl Finding {
@@ -99,10 +112,11 @@ impl Finding {
             all_rows: None,
             parts: BTreeSet::new(),
             message: message.into(),
-            evidence: BTreeMap::new(),
+            evidence: Evidence::default(),
             examples: Vec::new(),
             waived_by: None,
-            new: None,
+            novelty: Novelty::Unjudged,
+            domain: Domain::Database,
         }
     }
 
@@ -135,7 +149,7 @@ impl Finding {
     /// Says which half of `all` rows it tells.
     pub fn half(mut self, half: &Half<'_>, all: usize) -> Self {
         self.all_rows = Some(all as u64);
-        self.new = half.new;
+        self.novelty = half.novelty;
         self
     }
 
@@ -151,17 +165,39 @@ impl Finding {
         self
     }
 
+    /// Names the table that its own is a copy of.
+    pub fn copy_of(mut self, other: &TableFile) -> Self {
+        self.evidence.other = Some(other.entry.path.clone());
+        self
+    }
+
+    /// Adds the slices concerned.
+    pub fn slices(mut self, slices: impl IntoIterator<Item = SliceEvidence>) -> Self {
+        self.evidence.slices.extend(slices);
+        self
+    }
+
+    /// Adds missing keys that something explains.
+    pub fn explained(mut self, explained: impl IntoIterator<Item = Explained>) -> Self {
+        self.evidence.explained.extend(explained);
+        self
+    }
+
     /// Says where in a text file it is.
-    pub fn at_line(self, line: Option<u64>) -> Self {
-        match line.filter(|line| *line > 0) {
-            Some(line) => self.evidence("line", line),
-            None => self,
-        }
+    pub fn at_line(mut self, line: Option<u64>) -> Self {
+        self.evidence.line = line.filter(|line| *line > 0);
+        self
+    }
+
+    /// Says that it was found in traces.
+    pub fn of_traces(mut self) -> Self {
+        self.domain = Domain::Traces;
+        self
     }
 
     /// Where in a text file it is; a table has no lines.
     pub fn line(&self) -> Option<u64> {
-        self.evidence.get("line")?.as_u64()
+        self.evidence.line
     }
 
     /// Shows rows.
@@ -196,8 +232,10 @@ impl Finding {
 
     /// The command that finds it again in a checkout.
     pub fn command(&self) -> String {
-        // Ids of rules on traces begin so; they judge what lies outside a database.
-        let what = if self.rule.starts_with("trace-") { "--traces" } else { "--root" };
+        let what = match self.domain {
+            Domain::Database => "--root",
+            Domain::Traces => "--traces",
+        };
         let mut words = vec![format!("perfdb-gate validate {what} . --ref HEAD")];
         let mut choose = |flag: &str, name: &str| words.push(format!("{flag} {}", quoted(name)));
         if let Some(place) = &self.place {
@@ -212,14 +250,19 @@ impl Finding {
         words.join(" ")
     }
 
+    /// Whether it was not there before.
+    pub fn is_new(&self) -> bool {
+        self.novelty == Novelty::New
+    }
+
     /// Whether it counts: neither waived nor known nor there before.
     pub fn counts(&self) -> bool {
-        self.waived_by.is_none() && self.new != Some(false)
+        self.waived_by.is_none() && self.novelty != Novelty::Inherited
     }
 
     /// Whether it was there before, or is known to a baseline.
     pub fn is_old(&self) -> bool {
-        self.waived_by.is_none() && self.new == Some(false)
+        self.waived_by.is_none() && self.novelty == Novelty::Inherited
     }
 
     /// Order of reports: by path, then by how bad, then by rule.

@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 
-use super::{Finding, Severity};
+use super::{Finding, Novelty, Severity};
 use crate::base::expr::ExprError;
 use crate::findings::baseline::Baseline;
 use crate::findings::waiver::{Applied, Waivers};
@@ -44,9 +44,9 @@ impl Sink {
 
     /// Tells new findings from those that a baseline knows.
     pub fn compare(&mut self, baseline: &Baseline) {
-        for finding in self.findings.iter_mut().filter(|f| f.new != Some(false)) {
+        for finding in self.findings.iter_mut().filter(|f| f.novelty != Novelty::Inherited) {
             let new = baseline.is_new(finding);
-            finding.new = Some(new);
+            finding.novelty = Novelty::of(new);
             self.baselined += u64::from(!new && finding.waived_by.is_none());
         }
     }

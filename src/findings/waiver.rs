@@ -65,26 +65,33 @@ pub(crate) fn schema(generator: schemars::SchemaGenerator) -> schemars::Schema {
     generator.into_root_schema_for::<File>()
 }
 
+impl Waiver {
+    /// The paths that it matches and its last day, where it is signed.
+    fn check(&self) -> Result<(GlobMatcher, Date), Reason> {
+        let signed = [
+            ("reason", &self.reason),
+            ("evidence", &self.evidence),
+            ("approved_by", &self.approved_by),
+        ];
+        if let Some((name, _)) = signed.iter().find(|(_, value)| value.trim().is_empty()) {
+            return Err(format!("{name} is empty").into());
+        }
+        let glob = matcher(&self.path, Of::Paths)?;
+        let until = self.until.parse().map_err(|_| format!("'{}' is no date", self.until))?;
+        Ok((glob, until))
+    }
+}
+
 impl Waivers {
     /// Parses a file of waivers.
     pub fn parse(path: &str, text: &str) -> Result<Self, Reason> {
         let file: File = crate::base::yaml::parse(text)?;
-        let check = |(i, waiver): (usize, Waiver)| {
-            let bad = |what: String| Reason::from(format!("waivers[{i}]: {what}"));
-            let signed = [
-                ("reason", &waiver.reason),
-                ("evidence", &waiver.evidence),
-                ("approved_by", &waiver.approved_by),
-            ];
-            if let Some((name, _)) = signed.iter().find(|(_, value)| value.trim().is_empty()) {
-                return Err(bad(format!("{name} is empty")));
-            }
-            let glob = matcher(&waiver.path, Of::Paths).map_err(|e| bad(e.into()))?;
-            let until =
-                waiver.until.parse().map_err(|_| bad(format!("'{}' is no date", waiver.until)))?;
-            Ok((waiver, glob, until))
-        };
-        let entries = file.waivers.into_iter().enumerate().map(check).collect::<Result<_, _>>()?;
+        let mut entries = Vec::new();
+        for (i, waiver) in file.waivers.into_iter().enumerate() {
+            let (glob, until) =
+                waiver.check().map_err(|why| Reason::from(format!("waivers[{i}]: {why}")))?;
+            entries.push((waiver, glob, until));
+        }
         Ok(Self { entries, path: path.to_owned() })
     }
 
@@ -135,20 +142,24 @@ impl Applied {
         ran: &dyn Fn(&str) -> bool,
         known: &dyn Fn(&str) -> bool,
     ) -> Vec<String> {
-        let told = |rule: &String| !known(rule) || ran(rule);
-        self.unused.iter().filter(|(rule, _)| told(rule)).map(|(_, said)| said.clone()).collect()
+        let is_decided = |rule: &String| !known(rule) || ran(rule);
+        self.unused
+            .iter()
+            .filter(|(rule, _)| is_decided(rule))
+            .map(|(_, said)| said.clone())
+            .collect()
     }
 }
 
 fn holds(waiver: &Waiver, finding: &Finding) -> Result<bool, ExprError> {
     let Some(predicate) = &waiver.predicate else { return Ok(true) };
-    Ok(predicate.mask(&Facts(finding))?.get(0))
+    Ok(predicate.mask(&FindingFacts(finding))?.get(0))
 }
 
 /// A finding as predicates see it: one row.
-struct Facts<'a>(&'a Finding);
+struct FindingFacts<'a>(&'a Finding);
 
-impl Scope for Facts<'_> {
+impl Scope for FindingFacts<'_> {
     fn rows(&self) -> usize {
         1
     }
@@ -165,7 +176,7 @@ impl Scope for Facts<'_> {
             (_, Some(Json::Number(n))) => {
                 Some(Value::Number(Vals::One(n.as_f64().unwrap_or(f64::NAN))))
             }
-            (_, Some(Json::String(t))) => Some(text(t)),
+            (_, Some(Json::String(t))) => Some(text(&t)),
             _ => None,
         }
     }

@@ -175,13 +175,47 @@ pub struct State {
     pub throttled: Vec<String>,
 }
 
-/// Why a point was not measured.
-#[derive(Debug)]
-pub enum Fault {
-    /// This point cannot be; others may.
-    Point(String),
-    /// Nothing more can be.
-    Device(Error),
+/// Why one point was not measured, in a line, as the log and the report show it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unmeasured(String);
+
+impl Unmeasured {
+    /// Takes the reason from an error, or from what a command answered.
+    pub fn new(why: impl std::fmt::Display) -> Self {
+        Self(why.to_string())
+    }
+
+    /// The reason.
+    pub fn why(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Why a device did not measure a point.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// This point cannot be measured; others may.
+    #[error(transparent)]
+    Point(#[from] Unmeasured),
+    /// Nothing more can be measured.
+    #[error(transparent)]
+    Device(#[from] Error),
+}
+
+impl MeasureError {
+    /// Keeps the reason why a point was not measured, apart from a device that fails.
+    ///
+    /// # Errors
+    ///
+    /// When nothing more can be measured.
+    pub fn of_point(answer: Result<Answer, Self>) -> Result<Result<Answer, Unmeasured>, Error> {
+        match answer {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(Self::Point(why)) => Ok(Err(why)),
+            Err(Self::Device(e)) => Err(e),
+        }
+    }
 }
 
 /// Samples that are asked for; half of them may be disturbed, or lie badly, before the median is.
@@ -193,7 +227,7 @@ pub trait Device {
     fn about(&self) -> &About;
 
     /// Measures a point: up to [`SAMPLES`] samples of the mean of `runs` units after `warmups`.
-    fn measure(&mut self, point: &Point) -> Result<Answer, Fault>;
+    fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError>;
 
     /// Whether it can run the operation at all, told without running it.
     fn takes(&self, work: Option<&Work>) -> bool;

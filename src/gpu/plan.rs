@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::Expr;
-use crate::specs::{Document, Library};
+use crate::specs::{Library, SpecFile};
 
 /// A plan.
 #[derive(Debug, Clone, Deserialize)]
@@ -21,13 +21,13 @@ pub struct Plan {
     /// What the device calls the version that directory and rows carry: cuBLAS, NCCL.
     pub version: String,
     /// Parts of the grid; each is every combination of its columns' values.
-    pub grid: Vec<BTreeMap<String, Vec<Cell>>>,
+    pub grid: Vec<BTreeMap<String, Vec<GridCell>>>,
     /// Points that are measured; all when absent.
     #[serde(default)]
     pub rows: Option<Expr>,
     /// How many of them; all when absent.
     #[serde(default)]
-    pub draw: Option<Draw>,
+    pub draw: Option<EvenDraw>,
     /// Points whose power is measured too, the first of the draw.
     #[serde(default)]
     pub power: usize,
@@ -36,7 +36,7 @@ pub struct Plan {
 /// A seeded draw from a grid.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Draw {
+pub struct EvenDraw {
     /// How many points.
     pub points: usize,
     /// The seed.
@@ -48,7 +48,7 @@ pub struct Draw {
 /// A value of a column.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Cell {
+pub enum GridCell {
     /// A size.
     Int(i64),
     /// A name.
@@ -64,19 +64,19 @@ impl Plan {
     pub fn find(library: &Library, name: &str) -> Result<Self> {
         if name.ends_with(".yaml") {
             let text = std::fs::read_to_string(name).map_err(|e| {
-                Error::new(format!("cannot read {name}: {e}"), "--plan takes a name or a file")
+                Error::caused(format!("cannot read {name}"), "--plan takes a name or a file", e)
             })?;
             let (role, shown) = (format!("rules/plans/{name}"), name.to_owned());
-            let file = Document { role, shown, text: text.into(), shipped: false };
+            let file = SpecFile { role, shown, text: text.into(), shipped: false };
             return Self::read(&file);
         }
-        let files: Vec<&Document> = library.folder("rules/plans").collect();
+        let files: Vec<&SpecFile> = library.folder("rules/plans").collect();
         let known = files.iter().map(|f| f.stem());
         let file = files.iter().rev().find(|f| f.stem() == name);
         Self::read(file.ok_or_else(|| unknown("plan", name, known))?)
     }
 
-    fn read(file: &Document) -> Result<Self> {
+    fn read(file: &SpecFile) -> Result<Self> {
         let plan: Self = file.parse()?;
         plan.fault().map_or(Ok(plan), |why| Err(file.malformed(&why)))
     }
@@ -84,11 +84,12 @@ impl Plan {
     /// What is wrong with the content, beyond its form.
     pub fn fault(&self) -> Option<String> {
         let Some(first) = self.grid.first() else { return Some("the grid has no part".into()) };
-        let names = |part: &BTreeMap<String, Vec<Cell>>| part.keys().cloned().collect::<Vec<_>>();
+        let names =
+            |part: &BTreeMap<String, Vec<GridCell>>| part.keys().cloned().collect::<Vec<_>>();
         if self.grid.iter().any(|part| names(part) != names(first)) {
             return Some("all parts of the grid have the same columns".into());
         }
-        let kind = |cell: &Cell| matches!(cell, Cell::Int(_));
+        let kind = |cell: &GridCell| matches!(cell, GridCell::Int(_));
         for (name, values) in self.grid.iter().flatten() {
             let Some(one) = values.first() else { return Some(format!("{name} has no value")) };
             if values.iter().any(|v| kind(v) != kind(one)) || kind(one) != kind(&first[name][0]) {
@@ -106,8 +107,8 @@ impl Plan {
     }
 
     /// Every combination, column by column, in the order of the parts and of their values.
-    pub fn combinations(&self) -> BTreeMap<String, Vec<Cell>> {
-        let mut columns: BTreeMap<String, Vec<Cell>> = BTreeMap::new();
+    pub fn combinations(&self) -> BTreeMap<String, Vec<GridCell>> {
+        let mut columns: BTreeMap<String, Vec<GridCell>> = BTreeMap::new();
         for part in &self.grid {
             let count: usize = part.values().map(Vec::len).product();
             let mut each = count;
@@ -136,10 +137,10 @@ mod tests {
         let columns =
             plan("- {op: [x], m: [1, 2], n: [3, 4]}\n- {op: [y], m: [5], n: [6]}").combinations();
         let ints = |name: &str| columns[name].clone();
-        let cells = |values: &[i64]| values.iter().map(|v| Cell::Int(*v)).collect::<Vec<_>>();
+        let cells = |values: &[i64]| values.iter().map(|v| GridCell::Int(*v)).collect::<Vec<_>>();
         assert_eq!(ints("m"), cells(&[1, 1, 2, 2, 5]));
         assert_eq!(ints("n"), cells(&[3, 4, 3, 4, 6]));
-        assert_eq!(columns["op"][4], Cell::Text("y".into()));
+        assert_eq!(columns["op"][4], GridCell::Text("y".into()));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::device::{About, Answer, Device, Fault, Point, SAMPLES, Work};
+use super::device::{About, Answer, Device, MeasureError, Point, SAMPLES, Unmeasured, Work};
 use crate::base::error::{Error, Result};
 
 /// A runner for GEMM with PyTorch, to start from and to check others against.
@@ -35,6 +35,44 @@ const LONGEST_LINE: u64 = 1 << 20;
 /// How long a command may take over one answer: the largest point takes seconds, loading a
 /// framework minutes.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// What a command does that no runner should.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// The shell could not be started.
+    #[error("does not start: {0}")]
+    Start(#[source] std::io::Error),
+    /// Its first answer is not an [`About`].
+    #[error("does not say what device it is: {0}")]
+    About(#[source] serde_json::Error),
+    /// It took no request.
+    #[error("takes no request: {0}")]
+    Request(#[source] std::io::Error),
+    /// It has no standard input any more.
+    #[error("is gone")]
+    Gone,
+    /// Its answer is not a line of UTF-8.
+    #[error("answered what is no text: {0}")]
+    Text(#[source] std::io::Error),
+    /// It did not answer in time.
+    #[error("did not answer within {0} s")]
+    Silent(u64),
+    /// It ended before it answered.
+    #[error("ended ({0}) without an answer")]
+    Ended(ExitStatus),
+    /// It runs on, and its standard output is closed.
+    #[error("closed its output without an answer")]
+    Closed,
+    /// Its answer is not a measurement.
+    #[error("answered what is no measurement: {0}")]
+    Measurement(#[source] serde_json::Error),
+    /// It answered another request.
+    #[error("answered {got} when asked {asked}")]
+    OtherRequest { got: u64, asked: u64 },
+    /// Its samples are not positive numbers.
+    #[error("answered samples that are no times")]
+    Times,
+}
 
 /// A running command.
 pub struct Process {
@@ -68,7 +106,8 @@ impl Process {
     fn start_with(command: &str, patience: Duration) -> Result<Self> {
         let hint =
             "it reads a request per line and answers a line each; --print-runner writes an example";
-        let failed = |why: String| Error::new(format!("`{command}` {why}"), hint);
+        let failed =
+            |why: ProcessError| Error::new(format!("`{command}` {why}"), hint).because(why);
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).stdin(Stdio::piped()).stdout(Stdio::piped());
         #[cfg(unix)]
@@ -77,7 +116,7 @@ impl Process {
             use std::os::unix::process::CommandExt;
             shell.process_group(0);
         }
-        let mut child = shell.spawn().map_err(|e| failed(format!("does not start: {e}")))?;
+        let mut child = shell.spawn().map_err(|e| failed(ProcessError::Start(e)))?;
         let requests = child.stdin.take();
         let lines = child.stdout.take();
         // One answer waits at most: a command that talks on waits until it is asked.
@@ -93,30 +132,28 @@ impl Process {
         let mut process =
             Self { child, requests, answers, about: About::default(), next: 0, patience };
         let line = process.ask(&json!({"hello": "perfdb-gate/measure/v1"})).map_err(&failed)?;
-        process.about = serde_json::from_str(&line)
-            .map_err(|e| failed(format!("does not say what device it is: {e}")))?;
+        process.about = serde_json::from_str(&line).map_err(|e| failed(ProcessError::About(e)))?;
         Ok(process)
     }
 
     /// Sends a line and waits for the next.
-    fn ask(&mut self, request: &Value) -> Result<String, String> {
+    fn ask(&mut self, request: &Value) -> Result<String, ProcessError> {
         let line = format!("{request}\n");
         let sent = match &mut self.requests {
             Some(pipe) => pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()),
-            None => return Err("is gone".into()),
+            None => return Err(ProcessError::Gone),
         };
-        match self.answers.recv_timeout(self.patience) {
-            Ok(Ok(line)) => Ok(line),
-            Ok(Err(e)) => Err(format!("answered what is no text: {e}")),
+        let line = match self.answers.recv_timeout(self.patience) {
+            Ok(line) => line.map_err(ProcessError::Text)?,
             Err(RecvTimeoutError::Timeout) => {
-                Err(format!("did not answer within {} s", self.patience.as_secs()))
+                return Err(ProcessError::Silent(self.patience.as_secs()));
             }
-            Err(RecvTimeoutError::Disconnected) => Err(match self.ended() {
-                Some(status) => format!("ended ({status}) without an answer"),
-                None => "closed its output without an answer".into(),
-            }),
-        }
-        .and_then(|line| sent.map(|()| line).map_err(|e| format!("takes no request: {e}")))
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(self.ended().map_or(ProcessError::Closed, ProcessError::Ended));
+            }
+        };
+        sent.map_err(ProcessError::Request)?;
+        Ok(line)
     }
 }
 
@@ -134,7 +171,7 @@ impl Device for Process {
         false
     }
 
-    fn measure(&mut self, point: &Point) -> Result<Answer, Fault> {
+    fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError> {
         let id = self.next;
         self.next += 1;
         let table = point.path.rsplit('/').next().unwrap_or(&point.path);
@@ -148,21 +185,22 @@ impl Device for Process {
             "work": point.work,
         });
         let hint = "the request was for a point of the table; try it by hand";
-        let broken = |why: String| Fault::Device(Error::new(format!("the command {why}"), hint));
+        let broken =
+            |why: ProcessError| Error::new(format!("the command {why}"), hint).because(why);
         let line = self.ask(&request).map_err(broken)?;
-        let reply: Reply = serde_json::from_str(&line)
-            .map_err(|e| broken(format!("answered what is no measurement: {e}")))?;
+        let reply: Reply =
+            serde_json::from_str(&line).map_err(|e| broken(ProcessError::Measurement(e)))?;
         if reply.id != id {
-            return Err(broken(format!("answered {} when asked {id}", reply.id)));
+            return Err(broken(ProcessError::OtherRequest { got: reply.id, asked: id }).into());
         }
         if let Some(why) = reply.error {
-            return Err(Fault::Point(why));
+            return Err(Unmeasured::new(why).into());
         }
         let answer: Answer = serde_json::from_value(reply.answer)
-            .map_err(|e| broken(format!("answered what is no measurement: {e}")))?;
+            .map_err(|e| broken(ProcessError::Measurement(e)))?;
         if answer.samples_ms.is_empty() || answer.samples_ms.iter().any(|s| s.is_nan() || *s <= 0.0)
         {
-            return Err(broken("answered samples that are no times".into()));
+            return Err(broken(ProcessError::Times).into());
         }
         Ok(answer)
     }
@@ -232,7 +270,7 @@ mod tests {
         }
     }
 
-    fn ask(script: &str) -> Result<Answer, Fault> {
+    fn ask(script: &str) -> Result<Answer, MeasureError> {
         let mut process =
             Process::start_with(&format!("{HELLO}{script}"), Duration::from_secs(2)).unwrap();
         assert_eq!(process.about().name, "mock");
@@ -245,7 +283,9 @@ mod tests {
         let answer = answer.unwrap();
         assert_eq!((answer.samples_ms, answer.power_w), (vec![1.5, 2.0], Some(300.0)));
         let fault = ask(r#"read l; echo '{"id": 0, "error": "out of memory"}'"#);
-        assert!(matches!(fault, Err(Fault::Point(why)) if why == "out of memory"));
+        assert!(
+            matches!(fault, Err(MeasureError::Point(why)) if why.to_string() == "out of memory")
+        );
     }
 
     #[test]
@@ -260,7 +300,7 @@ mod tests {
             ("read l; cat /dev/zero", "without an end"),
         ] {
             match ask(script) {
-                Err(Fault::Device(e)) => assert!(e.message.contains(why), "{script}: {e}"),
+                Err(MeasureError::Device(e)) => assert!(e.message.contains(why), "{script}: {e}"),
                 other => panic!("{script}: {other:?}"),
             }
         }

@@ -43,7 +43,7 @@ pub fn strata(rows: impl IntoIterator<Item = (usize, String, f64)>) -> Vec<Strat
 
 /// Points that were drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Draw {
+pub struct DrawnRows {
     /// Stratum and row of each, in the order they are measured.
     pub points: Vec<(usize, usize)>,
     /// Drawn points that do not fit the memory, and were replaced from their stratum.
@@ -52,7 +52,12 @@ pub struct Draw {
 
 /// Draws `count` rows, or all there are: the same number from each slice, and within a slice from
 /// each decile, as near as may be.
-pub fn draw(strata: &[Stratum], count: usize, seed: u64, fits: impl Fn(usize) -> bool) -> Draw {
+pub fn draw(
+    strata: &[Stratum],
+    count: usize,
+    seed: u64,
+    fits: impl Fn(usize) -> bool,
+) -> DrawnRows {
     let mut random = Random::new(seed);
     let mut left: Vec<Vec<usize>> = strata.iter().map(|s| s.rows.clone()).collect();
     left.iter_mut().for_each(|rows| random.shuffle(rows));
@@ -64,7 +69,7 @@ pub fn draw(strata: &[Stratum], count: usize, seed: u64, fits: impl Fn(usize) ->
     random.shuffle(&mut slices);
     slices.iter_mut().for_each(|s| random.shuffle(s));
 
-    let mut draw = Draw { points: Vec::new(), replaced: 0 };
+    let mut draw = DrawnRows { points: Vec::new(), replaced: 0 };
     let mut round = 0;
     while draw.points.len() < count && left.iter().any(|rows| !rows.is_empty()) {
         for slice in &slices {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::checks::rule::{Example, Rule, Rules};
+use crate::checks::rule::{ExampleTree, Rule, Rules};
 
 /// All rules, a line each.
 pub fn list(rules: &Rules) -> String {
@@ -41,7 +41,7 @@ pub fn story(rule: &Rule) -> String {
     out
 }
 
-fn files(example: &Example) -> String {
+fn files(example: &ExampleTree) -> String {
     let mut out = String::new();
     for (path, text) in &example.files {
         let _ = write!(out, "  {path}\n{}", indent(&indent(text.trim_end())));

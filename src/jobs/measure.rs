@@ -7,14 +7,16 @@ use serde_json::Value;
 
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
+use crate::base::exit::Exit;
+use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
 use crate::base::random::Random;
 use crate::base::words::count;
 use crate::database::catalog::{Format, Place, TableFile};
 use crate::database::source::{Entry, EntryKind};
 use crate::database::table::{Column, Table, TableScope};
-use crate::gpu::device::{Device, Fault, Point};
-use crate::gpu::plan::{Cell, Plan};
+use crate::gpu::device::{Device, MeasureError, Point};
+use crate::gpu::plan::{GridCell, Plan};
 use crate::gpu::points::Points;
 use crate::gpu::recipe::Recipes;
 use crate::gpu::record::{Key, Log, Origin, Written};
@@ -53,9 +55,9 @@ impl Collected {
         self.planned - self.measured
     }
 
-    /// The exit code: 3 while points of the plan are missing.
-    pub fn code(&self) -> u8 {
-        if self.missing() > 0 { 3 } else { 0 }
+    /// How the run ends: inconclusive while points of the plan are missing.
+    pub fn exit(&self) -> Exit {
+        if self.missing() > 0 { Exit::Inconclusive } else { Exit::Clean }
     }
 
     /// What was done, for people.
@@ -112,11 +114,7 @@ pub fn run(
         if options.until.is_some_and(|until| start.elapsed() > until) {
             break;
         }
-        let answer = match device.measure(&point) {
-            Ok(answer) => Ok(answer),
-            Err(Fault::Point(why)) => Err(why),
-            Err(Fault::Device(e)) => return Err(e),
-        };
+        let answer = MeasureError::of_point(device.measure(&point))?;
         log.add(key, &answer)?;
         now += 1;
         progress.step(now, total);
@@ -192,19 +190,16 @@ impl<'a> Grid<'a> {
         let file = TableFile { entry, place, table: plan.table.clone(), format: Format::Parquet };
         let mut columns = plan.combinations();
         let rows = columns.values().map(Vec::len).next().unwrap_or(0);
-        columns.insert("version".into(), vec![Cell::Text(version.clone()); rows]);
-        columns.insert("device".into(), vec![Cell::Text(about.name.clone()); rows]);
+        columns.insert("version".into(), vec![GridCell::Text(version.clone()); rows]);
+        columns.insert("device".into(), vec![GridCell::Text(about.name.clone()); rows]);
         let columns = columns.into_iter().map(|(name, cells)| (name, column(&cells))).collect();
         Ok(Self { plan, file, spec, table: Table::of(rows, columns) })
     }
 
     fn points(&self, specs: &Specs, device: &dyn Device) -> Result<Works> {
         let place = &self.file.place;
-        let bad = |e: crate::base::expr::ExprError| {
-            Error::new(
-                format!("the plan: {e}"),
-                "the formula is in rules/plans/ or rules/recipes.yaml",
-            )
+        let bad = |e: ExprError| {
+            Error::caused("the plan", "the formula is in rules/plans/ or rules/recipes.yaml", e)
         };
         let system = specs.systems.get(&place.system);
         let scope = TableScope::new(&self.table, &self.spec, place, system, &specs.lookups);
@@ -272,14 +267,14 @@ impl<'a> Grid<'a> {
     }
 }
 
-fn column(cells: &[Cell]) -> Column {
-    let int = |cell: &Cell| match cell {
-        Cell::Int(value) => Some(*value),
-        Cell::Text(_) => None,
+fn column(cells: &[GridCell]) -> Column {
+    let int = |cell: &GridCell| match cell {
+        GridCell::Int(value) => Some(*value),
+        GridCell::Text(_) => None,
     };
-    let text = |cell: &Cell| match cell {
-        Cell::Int(value) => Some(value.to_string()),
-        Cell::Text(text) => Some(text.clone()),
+    let text = |cell: &GridCell| match cell {
+        GridCell::Int(value) => Some(value.to_string()),
+        GridCell::Text(text) => Some(text.clone()),
     };
     match cells.iter().map(int).collect::<Option<Vec<i64>>>() {
         Some(values) => Column::Int { values, nulls: None },

@@ -16,7 +16,7 @@ use crate::base::threads;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source;
 use crate::database::table::{Keys, Table, TableScope};
-use crate::specs::{Band, KeyPart, Noise, Specs, TableSpec, measured_unit};
+use crate::specs::{KeyPart, Noise, NoiseBand, Specs, TableSpec, measured_unit};
 
 /// Upper ends of the bands in ms.
 const BANDS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 1.0, 10.0];
@@ -47,11 +47,10 @@ pub fn run(root: &Path, reference: Option<&str>) -> Result<Noise> {
         let scope = TableScope::new(&table, &spec, &file.place, None, &specs.lookups);
         Some(Repeats::of(file, &spec, &table, &scope))
     });
-    let repeats: Vec<Repeats> = repeats
-        .into_iter()
-        .flatten()
-        .collect::<Result<_, _>>()
-        .map_err(|e: ExprError| Error::new(e.to_string(), "the formula is in rules/tables"))?;
+    let repeats: Vec<Repeats> =
+        repeats.into_iter().flatten().collect::<Result<_, _>>().map_err(|e: ExprError| {
+            Error::new(e.to_string(), "the formula is in rules/tables").because(e)
+        })?;
     let repeats: Vec<Repeats> = repeats.into_iter().filter(|r| !r.pairs.is_empty()).collect();
     if repeats.is_empty() {
         return Err(Error::new(
@@ -155,8 +154,9 @@ impl Repeats {
         let spreads = self.spreads();
         let mut signed: Vec<f64> = self.pairs.iter().map(|(a, b)| (b / a).ln()).collect();
         signed.sort_by(f64::total_cmp);
-        let at = |sorted: &[f64], share| nearest_rank(sorted, share).unwrap_or_default();
-        let (gap, typical, tail) = (at(&signed, 0.5), at(&spreads, 0.5), at(&spreads, 0.95));
+        let quantile = |sorted: &[f64], share| nearest_rank(sorted, share).unwrap_or_default();
+        let (gap, typical, tail) =
+            (quantile(&signed, 0.5), quantile(&spreads, 0.5), quantile(&spreads, 0.95));
         if gap.abs() > typical / 2.0 {
             let by = (gap.exp() - 1.0) * 100.0;
             return Some(format!("the second run differs by {by:+.1} % throughout"));
@@ -169,7 +169,7 @@ impl Repeats {
 }
 
 /// Figures by band, cut only where both sides have enough pairs.
-fn bands(repeats: &[Repeats]) -> Vec<Band> {
+fn bands(repeats: &[Repeats]) -> Vec<NoiseBand> {
     let mut bands = Vec::new();
     let mut start = 0.0;
     for end in BANDS {
@@ -183,7 +183,7 @@ fn bands(repeats: &[Repeats]) -> Vec<Band> {
     bands
 }
 
-fn band(repeats: &[Repeats], start: f64, end: Option<f64>) -> Band {
+fn band(repeats: &[Repeats], start: f64, end: Option<f64>) -> NoiseBand {
     // A pair lies where its middle, by ratio, does.
     let within = |(a, b): &&(f64, f64)| {
         let middle = (a * b).sqrt();
@@ -200,7 +200,7 @@ fn band(repeats: &[Repeats], start: f64, end: Option<f64>) -> Band {
     let log = |share| nearest_rank(&spreads, share).unwrap_or_default();
     let at = |share| (log(share).exp() * 1e3).round() / 1e3;
     let (p50, p95, p99) = (at(0.5), at(0.95), at(0.99));
-    Band { below_ms: end, pairs: spreads.len(), tables, p50, p95, p99 }
+    NoiseBand { below_ms: end, pairs: spreads.len(), tables, p50, p95, p99 }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::base::error::{Error, Result};
+use crate::base::exit::Exit;
 use crate::base::reason::Reason;
 use crate::base::words::plural;
 use crate::checks::settings::Settings;
@@ -22,7 +23,7 @@ const FILE: &str = "op_backend_catalog.yaml";
 
 /// What the two know of each other.
 #[derive(Debug)]
-pub struct Comparison {
+pub struct CatalogComparison {
     /// Path of the operation catalog; none where the root has none.
     catalog: Option<String>,
     /// Tables in the catalog.
@@ -38,17 +39,21 @@ pub struct Comparison {
 /// An operation catalog.
 #[derive(Debug, Deserialize)]
 pub struct Operations {
-    families: Vec<Family>,
+    families: Vec<ListedFamily>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Family {
+struct ListedFamily {
     family: String,
     op_files: Vec<String>,
 }
 
 impl Operations {
     /// Parses a catalog.
+    ///
+    /// # Errors
+    ///
+    /// When it is not UTF-8, or not such YAML.
     pub fn parse(text: &[u8]) -> Result<Self, Reason> {
         let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8 text")?;
         crate::base::yaml::parse(text)
@@ -61,14 +66,14 @@ impl Operations {
 /// # Errors
 ///
 /// When there is no database, or the catalog cannot be read.
-pub fn compare(root: &Path, rules: Option<&Path>) -> Result<Comparison> {
+pub fn compare(root: &Path, rules: Option<&Path>) -> Result<CatalogComparison> {
     let source = source::open(root, None)?;
     let specs = Settings::read(source.as_ref(), rules, None)?.specs;
     let database = Catalog::read(source.as_ref(), &specs)?;
-    Ok(Comparison::new(find(source.as_ref())?, &specs, &database))
+    Ok(CatalogComparison::new(find(source.as_ref())?, &specs, &database))
 }
 
-impl Comparison {
+impl CatalogComparison {
     /// Compares an operation catalog, with its path, with the specs and with what a database has.
     pub fn new(found: Option<(String, Operations)>, specs: &Specs, database: &Catalog) -> Self {
         let mut differences: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
@@ -126,24 +131,24 @@ fn find(source: &dyn Source) -> Result<Option<(String, Operations)>> {
     let Some(entry) = source.files()?.into_iter().find(|e| is_it(&e.path)) else {
         return Ok(None);
     };
-    let bad = |why: Reason| {
-        Error::new(format!("{}: {why}", entry.path), "it lists families, and the op_files of each")
-    };
-    let operations = source
-        .read(&entry)
-        .map_err(Reason::from)
-        .and_then(|bytes| Operations::parse(&bytes))
-        .map_err(bad)?;
+    let bytes = source.read(&entry).map_err(Reason::from);
+    let operations = bytes.and_then(|bytes| Operations::parse(&bytes)).map_err(|why| {
+        let hint = "it lists families, and the op_files of each";
+        Error::caused(entry.path.as_str(), hint, why)
+    })?;
     Ok(Some((entry.path, operations)))
 }
 
-impl Comparison {
-    /// The exit code of the contract: 1 where they differ, 3 where there is no catalog to compare with.
-    pub fn code(&self) -> u8 {
-        match (&self.catalog, self.differences.is_empty()) {
-            (_, false) => 1,
-            (None, true) => 3,
-            (Some(_), true) => 0,
+impl CatalogComparison {
+    /// How the run ends: with findings where the two differ, inconclusive without a catalog to
+    /// compare with.
+    pub fn exit(&self) -> Exit {
+        if !self.differences.is_empty() {
+            Exit::Findings
+        } else if self.catalog.is_none() {
+            Exit::Inconclusive
+        } else {
+            Exit::Clean
         }
     }
 

@@ -10,7 +10,9 @@ use serde_json::Value;
 use super::measured::json::{JsonMeasurement, JsonRemeasure, measurements, remeasure};
 use super::view::ReportView;
 use crate::base::escape::inert_json;
-use crate::database::diff::{FileDiff, TableDiff};
+use crate::database::diff::{
+    AttributeChange, Class, Diff, FileDiff, ServedDiff, SliceDiff, TableDiff,
+};
 use crate::findings::{Finding, Severity};
 
 #[derive(Serialize, JsonSchema)]
@@ -24,6 +26,8 @@ struct JsonReport<'a> {
     findings: Vec<JsonFinding<'a>>,
     diff: Vec<JsonTable<'a>>,
     files: Vec<JsonFile<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<JsonChange<'a>>,
     measurements: Vec<JsonMeasurement<'a>>,
     verdict: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +68,7 @@ struct JsonFinding<'a> {
     slice: &'a BTreeMap<String, Value>,
     rows: u64,
     message: &'a str,
-    evidence: &'a BTreeMap<String, Value>,
+    evidence: BTreeMap<String, Value>,
     examples: Vec<JsonExample<'a>>,
     waived_by: Option<&'a str>,
     new: Option<bool>,
@@ -81,6 +85,51 @@ struct JsonTable<'a> {
     removed: Option<usize>,
     changed: Option<usize>,
     median_ratio: Option<f64>,
+    /// What kind of change it is; none where a side cannot be read.
+    class: Option<&'static str>,
+    columns_changed: &'a [String],
+    served: Option<JsonServed<'a>>,
+}
+
+/// What the loader serves before and after, by its own key.
+#[derive(Serialize, JsonSchema)]
+struct JsonServed<'a> {
+    common: u64,
+    lost: u64,
+    gained: u64,
+    median_ratio: Option<f64>,
+    slower_2x: u64,
+    faster_2x: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attributes: Vec<JsonAttribute<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    slices: Vec<JsonSlice<'a>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct JsonAttribute<'a> {
+    column: &'a str,
+    before: &'a [String],
+    after: &'a [String],
+    keys: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct JsonSlice<'a> {
+    slice: BTreeMap<&'a str, &'a str>,
+    common: u64,
+    lost: u64,
+    gained: u64,
+    median_ratio: Option<f64>,
+}
+
+/// What kind of change all of it is.
+#[derive(Serialize, JsonSchema)]
+struct JsonChange<'a> {
+    class: &'static str,
+    columns_changed: Vec<&'a str>,
+    attributes_changed: Vec<&'a str>,
+    served: JsonServed<'a>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -128,6 +177,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
         findings: report.findings.iter().map(finding).collect(),
         diff: report.diff.iter().flat_map(|d| &d.tables).map(table).collect(),
         files: report.diff.iter().flat_map(|d| &d.files).map(file).collect(),
+        change: report.diff.as_ref().map(change),
         measurements: report.remeasured.iter().flat_map(measurements).collect(),
         verdict: report.remeasured.as_ref().map(|r| r.outcome().name()),
         remeasure: report.remeasured.as_ref().map(remeasure),
@@ -153,14 +203,14 @@ fn finding(finding: &Finding) -> JsonFinding<'_> {
         slice: &finding.slice,
         rows: finding.rows,
         message: &finding.message,
-        evidence: &finding.evidence,
+        evidence: finding.evidence.json(),
         examples: finding
             .examples
             .iter()
             .map(|e| JsonExample { row: e.row, key: &e.key, values: &e.values })
             .collect(),
         waived_by: finding.waived_by.as_deref(),
-        new: finding.new,
+        new: finding.novelty.as_new(),
     }
 }
 
@@ -176,6 +226,60 @@ fn table(table: &TableDiff) -> JsonTable<'_> {
         removed: rows.map(|r| r.removed.len()),
         changed: rows.map(|r| r.changed.len()),
         median_ratio: table.ratios.as_ref().map(|r| r.median),
+        class: table.class.map(Class::name),
+        columns_changed: &table.columns_changed,
+        served: table.served.as_ref().map(served),
+    }
+}
+
+fn served(served: &ServedDiff) -> JsonServed<'_> {
+    JsonServed {
+        common: served.common,
+        lost: served.lost,
+        gained: served.gained,
+        median_ratio: served.median_ratio(),
+        slower_2x: served.slower_2x(),
+        faster_2x: served.faster_2x(),
+        attributes: served.attributes.iter().map(attribute).collect(),
+        slices: served.slices.iter().map(slice).collect(),
+    }
+}
+
+fn attribute(change: &AttributeChange) -> JsonAttribute<'_> {
+    JsonAttribute {
+        column: &change.column,
+        before: &change.before,
+        after: &change.after,
+        keys: change.keys,
+    }
+}
+
+fn slice(diff: &SliceDiff) -> JsonSlice<'_> {
+    JsonSlice {
+        slice: diff.slice.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+        common: diff.common,
+        lost: diff.lost,
+        gained: diff.gained,
+        median_ratio: diff.median_ratio,
+    }
+}
+
+fn change(diff: &Diff) -> JsonChange<'_> {
+    let all = diff.served();
+    JsonChange {
+        class: diff.class().name(),
+        columns_changed: diff.columns_changed().into_iter().collect(),
+        attributes_changed: diff.attributes_changed().into_iter().collect(),
+        served: JsonServed {
+            common: all.common,
+            lost: all.lost,
+            gained: all.gained,
+            median_ratio: all.median_ratio(),
+            slower_2x: all.slower_2x(),
+            faster_2x: all.faster_2x(),
+            attributes: Vec::new(),
+            slices: Vec::new(),
+        },
     }
 }
 

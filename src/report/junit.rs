@@ -8,6 +8,7 @@ use super::view::finding::FindingView;
 use super::xml::xml;
 use super::{RunOutcome, RunVerdict};
 use crate::base::words::plural;
+use crate::findings::Novelty;
 
 /// Cases of a suite, or of all of them.
 #[derive(Default, Clone, Copy)]
@@ -96,7 +97,7 @@ fn name(finding: &FindingView<'_>) -> String {
     if !finding.slice_line.is_empty() {
         let _ = write!(name, " {}", finding.slice_line);
     }
-    if finding.raw.new == Some(false) {
+    if finding.raw.novelty == Novelty::Inherited {
         name += " (known)";
     }
     name
@@ -107,7 +108,7 @@ fn body(finding: &FindingView<'_>, outcome: RunOutcome) -> String {
     if let Some(by) = &finding.waived_by {
         return format!("<skipped message=\"waived by {}: {message}\"/>", xml(by));
     }
-    if finding.raw.new == Some(false) {
+    if finding.raw.novelty == Novelty::Inherited {
         return format!("<skipped message=\"known: {message}\"/>");
     }
     let severity = finding.severity;

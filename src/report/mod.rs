@@ -29,6 +29,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
+use crate::base::exit::Exit;
 use crate::checks::rule::Rule;
 use crate::database::diff::Diff;
 use crate::findings::{Counts, Finding, Severity};
@@ -77,12 +78,12 @@ pub enum RunVerdict {
 }
 
 impl RunVerdict {
-    /// The exit code of the contract.
-    pub fn code(self) -> u8 {
+    /// How a run with this verdict ends.
+    pub fn exit(self) -> Exit {
         match self {
-            Self::Clean => 0,
-            Self::Failed => 1,
-            Self::Inconclusive => 3,
+            Self::Clean => Exit::Clean,
+            Self::Failed => Exit::Findings,
+            Self::Inconclusive => Exit::Inconclusive,
         }
     }
 

@@ -42,7 +42,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
 fn invocation(view: &ReportView<'_>) -> Value {
     let verdict = view.outcome.verdict;
     let checked = verdict != RunVerdict::Inconclusive;
-    let mut invocation = json!({"executionSuccessful": checked, "exitCode": verdict.code()});
+    let mut invocation = json!({"executionSuccessful": checked, "exitCode": verdict.exit().code()});
     if !checked {
         invocation["toolExecutionNotifications"] =
             json!([{"level": "error", "message": {"text": view.head.headline}}]);
@@ -109,7 +109,7 @@ fn result(finding: &FindingView<'_>, rule: Option<&usize>) -> Value {
         result["locations"][0]["logicalLocations"] =
             json!([{"fullyQualifiedName": name.join("/"), "kind": "resource"}]);
     }
-    if let Some(new) = finding.raw.new {
+    if let Some(new) = finding.raw.novelty.as_new() {
         result["baselineState"] = json!(if new { "new" } else { "unchanged" });
     }
     // An empty list says that the finding is not suppressed, though some are.

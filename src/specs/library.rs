@@ -4,6 +4,7 @@
 //! [`Library::folder`]), so that a command parses only what it uses.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::fmt::Display;
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use include_dir::{Dir, include_dir};
 use serde::de::DeserializeOwned;
 
 use crate::base::error::{Error, Result};
+use crate::base::threads;
 use crate::base::yaml;
 
 static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
@@ -19,7 +21,7 @@ static CHARTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/charts");
 
 /// One YAML file.
 #[derive(Debug, Clone)]
-pub struct Document {
+pub struct SpecFile {
     /// Its place, wherever it really lies: `rules/tables/gemm.yaml`.
     pub role: String,
     /// Its name in errors.
@@ -33,10 +35,10 @@ pub struct Document {
 /// All YAML files, the embedded ones first, overlays in the order in which they were added.
 #[derive(Debug, Default)]
 pub struct Library {
-    documents: Vec<Document>,
+    documents: Vec<SpecFile>,
 }
 
-impl Document {
+impl SpecFile {
     /// The file's name without its folder and ending.
     pub fn stem(&self) -> &str {
         self.role.rsplit('/').next().unwrap_or(&self.role).trim_end_matches(".yaml")
@@ -58,6 +60,25 @@ impl Document {
             "see CONTRIBUTING.md for the form of rules, tables and systems",
         )
     }
+}
+
+/// Threads that read files at most; more cost more to start than they save.
+const READERS: usize = 4;
+
+/// Reads files on several threads: parsing them is most of the time that a command takes to start.
+///
+/// # Errors
+///
+/// That of the first file, in the order given, which cannot be read.
+pub fn read_all<'a, R: Send>(
+    files: impl Iterator<Item = &'a SpecFile>,
+    read: impl Fn(&SpecFile) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let files: Vec<&SpecFile> = files.collect();
+    let mut largest_first: Vec<usize> = (0..files.len()).collect();
+    largest_first.sort_by_key(|i| Reverse(files[*i].text.len()));
+    let readers = threads::threads(0).min(READERS);
+    threads::map(&files, &largest_first, readers, |file| read(file)).into_iter().collect()
 }
 
 impl Library {
@@ -103,11 +124,11 @@ impl Library {
         let apart = inside.starts_with("systems/") || inside.starts_with("charts/");
         let role = if apart { inside.to_owned() } else { format!("rules/{inside}") };
         let text = Cow::Owned(text);
-        self.documents.push(Document { role, shown: shown.to_owned(), text, shipped: false });
+        self.documents.push(SpecFile { role, shown: shown.to_owned(), text, shipped: false });
     }
 
     /// Every file of a folder, subfolders left out, in the order in which later ones replace earlier ones.
-    pub fn folder<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a Document> {
+    pub fn folder<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a SpecFile> {
         self.documents.iter().filter(move |d| {
             let inside = d.role.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
             inside.is_some_and(|name| !name.contains('/'))
@@ -115,18 +136,18 @@ impl Library {
     }
 
     /// The files of that role, in the order in which later ones add to or replace earlier ones.
-    pub fn file<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a Document> {
+    pub fn file<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a SpecFile> {
         self.documents.iter().filter(move |d| d.role == role)
     }
 
     /// Files in folders that nothing reads: a misspelt folder would be passed over in silence.
-    pub fn unread<'a>(&'a self, folders: &'a [&str]) -> impl Iterator<Item = &'a Document> {
-        let folder = |d: &Document| d.role.rsplit_once('/').map_or("", |(f, _)| f).to_owned();
+    pub fn unread<'a>(&'a self, folders: &'a [&str]) -> impl Iterator<Item = &'a SpecFile> {
+        let folder = |d: &SpecFile| d.role.rsplit_once('/').map_or("", |(f, _)| f).to_owned();
         self.documents.iter().filter(move |d| !folders.contains(&folder(d).as_str()))
     }
 }
 
-fn collect(role: &str, dir: &'static Dir<'static>, into: &mut Vec<Document>) {
+fn collect(role: &str, dir: &'static Dir<'static>, into: &mut Vec<SpecFile>) {
     for folder in dir.dirs() {
         collect(role, folder, into);
     }
@@ -135,7 +156,7 @@ fn collect(role: &str, dir: &'static Dir<'static>, into: &mut Vec<Document>) {
         if path.ends_with(".yaml") {
             let role = format!("{role}/{path}");
             let text = String::from_utf8_lossy(file.contents());
-            into.push(Document { shown: role.clone(), role, text, shipped: true });
+            into.push(SpecFile { shown: role.clone(), role, text, shipped: true });
         }
     }
 }

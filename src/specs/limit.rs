@@ -7,7 +7,7 @@ use globset::GlobMatcher;
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
-use super::{Document, Specs, TableSpec};
+use super::{SpecFile, Specs, TableSpec};
 use crate::base::expr::{Expr, Lookup, Scope, Vals, Value};
 use crate::base::glob::{Of, matcher};
 use crate::base::reason::Reason;
@@ -37,13 +37,13 @@ pub const NEAREST: &str = "nearest.";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    limits: Vec<Entry>,
+struct LimitFile {
+    limits: Vec<LimitEntry>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct LimitEntry {
     id: Spanned<String>,
     tables: Vec<String>,
     #[serde(rename = "where")]
@@ -52,8 +52,8 @@ struct Entry {
 }
 
 /// Parses a file of limits. The error is one line.
-pub(super) fn parse(document: &Document) -> Result<Limits, Reason> {
-    let file: File = crate::base::yaml::parse(&document.text)?;
+pub(super) fn parse(document: &SpecFile) -> Result<Limits, Reason> {
+    let file: LimitFile = crate::base::yaml::parse(&document.text)?;
     let mut limits = Limits::new();
     for entry in file.limits {
         let at = |line: u64| format!("line {line}");

@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-pub use library::{Document, Library};
+pub use library::{Library, SpecFile, read_all};
 pub use limit::{Limit, Limits, NEAREST};
-pub use noise::{Band, Noise};
+pub use noise::{Noise, NoiseBand};
 pub use table::{
     Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,
     measured_unit,
@@ -108,17 +108,10 @@ impl Specs {
     /// At the first file that is malformed; it names file and line.
     pub fn read(library: Library) -> Result<Self> {
         let mut specs = Self::default();
-        for file in library.folder("systems") {
-            let system = System::parse(file.stem(), &file.text).map_err(|e| file.malformed(e))?;
-            if let Some(unknown) = system.unknown_field() {
-                return Err(file.malformed(&format!("a system has no field {unknown}")));
-            }
-            specs.systems.insert(file.stem().to_owned(), system);
-        }
-        for file in library.folder("rules/tables") {
-            let family: table_file::Family = file.parse()?;
-            for spec in family.into_specs().map_err(|e| file.malformed(e))? {
-                if file.shipped {
+        specs.systems.extend(read_all(library.folder("systems"), system)?);
+        for (shipped, tables) in read_all(library.folder("rules/tables"), tables)? {
+            for spec in tables {
+                if shipped {
                     specs.known_parts.extend(spec.key.iter().map(|p| p.name.clone()));
                 }
                 specs.tables.insert(spec.name.clone(), Arc::new(spec));
@@ -148,6 +141,21 @@ impl Specs {
         specs.library = library;
         Ok(specs)
     }
+}
+
+/// A system's name and facts.
+fn system(file: &SpecFile) -> Result<(String, System)> {
+    let system = System::parse(file.stem(), &file.text).map_err(|e| file.malformed(e))?;
+    if let Some(unknown) = system.unknown_field() {
+        return Err(file.malformed(format!("a system has no field {unknown}")));
+    }
+    Ok((file.stem().to_owned(), system))
+}
+
+/// The tables of a family, and whether this program shipped them.
+fn tables(file: &SpecFile) -> Result<(bool, Vec<TableSpec>)> {
+    let family: table_file::Family = file.parse()?;
+    Ok((file.shipped, family.into_specs().map_err(|e| file.malformed(e))?))
 }
 
 /// The schema of `rules/tables/<family>.yaml`.

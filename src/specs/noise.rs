@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Noise {
     /// Bands of all tables together.
-    pub all: Vec<Band>,
+    pub all: Vec<NoiseBand>,
     /// Bands by table and backend.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub tables: BTreeMap<String, BTreeMap<String, Vec<Band>>>,
+    pub tables: BTreeMap<String, BTreeMap<String, Vec<NoiseBand>>>,
     /// Repeats that do not count, with the reason, by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<String, String>,
@@ -21,7 +21,7 @@ pub struct Noise {
 /// Reruns within a band of latencies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Band {
+pub struct NoiseBand {
     /// Its upper end in ms; the last band has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below_ms: Option<f64>,
@@ -39,9 +39,9 @@ pub struct Band {
 
 impl Noise {
     /// The spread at a latency in ms; `None` where nothing is known.
-    pub fn at(&self, table: &str, backend: &str, latency: f64) -> Option<&Band> {
+    pub fn at(&self, table: &str, backend: &str, latency: f64) -> Option<&NoiseBand> {
         let own = self.tables.get(table).and_then(|b| b.get(backend));
-        let band = |bands: &Vec<Band>| {
+        let band = |bands: &Vec<NoiseBand>| {
             bands.iter().position(|b| b.below_ms.is_none_or(|end| latency < end))
         };
         let own = own.and_then(|bands| Some(&bands[band(bands)?]));

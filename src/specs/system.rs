@@ -41,8 +41,7 @@ impl System {
 
     /// Whether its GPU calls itself so: `devices` are globs, checked when it was parsed.
     pub fn is_device(&self, name: &str) -> bool {
-        let is = |glob: &String| matcher(glob, Of::Names).is_ok_and(|g| g.is_match(name));
-        self.devices.iter().any(is)
+        self.devices.iter().any(|glob| matcher(glob, Of::Names).is_ok_and(|g| g.is_match(name)))
     }
 
     fn flatten(&mut self, path: &str, value: &serde_json::Value) -> Result<(), Reason> {

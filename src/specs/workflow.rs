@@ -243,27 +243,29 @@ impl Workflows {
     }
 }
 
-/// `rows` for every combination of the values of `each`, with what tells it from the others.
+/// `rows` for every combination of the values of `each`, with a text that names the combination.
 fn expanded(rows: &Expr, each: &BTreeMap<String, Vec<String>>) -> Vec<(String, String)> {
     let mut all = vec![(String::new(), rows.to_string())];
     for (column, values) in each {
-        let with = |(suffix, text): &(String, String)| {
-            let (suffix, text) = (suffix.clone(), text.clone());
-            let one = move |value: &String| {
-                let literal = match value.parse::<f64>() {
-                    Ok(_) => value.clone(),
-                    Err(_) => format!("'{}'", value.replace('\'', "''")),
-                };
-                (
-                    format!("{suffix}, {column} = {value}"),
-                    format!("({text}) AND {column} = {literal}"),
-                )
-            };
-            values.iter().map(one).collect::<Vec<_>>()
-        };
-        all = all.iter().flat_map(with).collect();
+        let mut next = Vec::new();
+        for (suffix, text) in &all {
+            for value in values {
+                let named = format!("{suffix}, {column} = {value}");
+                next.push((named, format!("({text}) AND {column} = {}", literal(value))));
+            }
+        }
+        all = next;
     }
     all
+}
+
+/// A value as formulas write it.
+fn literal(value: &str) -> String {
+    if value.parse::<f64>().is_ok() {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', "''"))
+    }
 }
 
 /// A condition on machine and backend, tried on none.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::field::is_blank;
 use super::findings::Findings;
-use super::frame::Cell;
+use super::frame::TraceCell;
 use super::metrics::{Metrics, RowFinding, RowValues};
-use super::spec::Type;
+use super::spec::FieldType;
 use super::tree::brief;
 use crate::base::words::plural;
 use crate::checks::kinds::traces::TraceCheck;
@@ -19,7 +19,7 @@ impl Metrics<'_, '_> {
         self.texts(findings, true);
         self.texts(findings, false);
         for (name, cells) in &self.rows.cells {
-            if self.spec.columns.get(name).is_none_or(|c| c.kind != Type::Text) {
+            if self.spec.columns.get(name).is_none_or(|c| c.kind != FieldType::Text) {
                 self.numbers(findings, name, cells);
             }
         }
@@ -51,7 +51,7 @@ impl Metrics<'_, '_> {
     }
 
     /// Judges the cells of a column of numbers.
-    fn numbers(&self, findings: &mut Findings<'_>, name: &str, cells: &[Cell]) {
+    fn numbers(&self, findings: &mut Findings<'_>, name: &str, cells: &[TraceCell]) {
         let column = self.spec.columns.get(name);
         let own_unit = column.and_then(|c| c.unit.as_deref());
         let stated_unit = self.rows.units.get(name).map(|(unit, _)| unit.as_str());
@@ -95,7 +95,7 @@ impl Metrics<'_, '_> {
         /// Numbers of a list that an example shows.
         const SHOWN: usize = 8;
         let values = |row: usize| {
-            let first = lists[row].iter().take(SHOWN).map(|n| Cell::Number(*n).json());
+            let first = lists[row].iter().take(SHOWN).map(|n| TraceCell::Number(*n).json());
             vec![(name.to_owned(), first.collect())]
         };
         let rows = lists.iter().enumerate();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::find::{self, Asked, Kind, split};
+use super::find::{self, Asked, TraceKind, split};
 use super::frame::Frame;
 use super::metric_rows::frame;
 use super::reader::read;
@@ -47,7 +47,7 @@ fn rows<'s>(
     let Some(file) = find::classify(source, entry, specs, Asked(None)) else {
         return Ok(None);
     };
-    let Kind::Metrics(stem) = file.kind else { return Ok(None) };
+    let TraceKind::Metrics(stem) = file.kind else { return Ok(None) };
     let spec = &specs.metrics[stem];
     let text = file.text.as_ref().ok().filter(|_| !spec.charts.is_empty());
     let Some(rows) = text.and_then(|t| read(split(&entry.path).2, t, spec).ok()) else {

@@ -78,7 +78,7 @@ fn links<'c, 'a>(card: &Read<'_>, configs: &'c [Read<'a>]) -> Option<Link<'c, 'a
     let written = |c: &Read<'_>| {
         c.text("output_dir").map(last).is_some_and(|o| !o.is_empty() && o == card.dir_name())
     };
-    let told = |c: &Read<'_>| {
+    let of_one_model = |c: &Read<'_>| {
         let same = |name| c.text(name).is_some() && c.text(name) == card.text(name);
         same("description") && same_model(c, card)
     };
@@ -86,11 +86,12 @@ fn links<'c, 'a>(card: &Read<'_>, configs: &'c [Read<'a>]) -> Option<Link<'c, 'a
         .or_else(|| link("in its output_dir", true, &written))
         // The generator copies the description.
         .or_else(|| {
-            let alike =
-                |c: &Read<'_>| told(c) && plan.iter().all(|p| c.number(p) == card.number(p));
+            let alike = |c: &Read<'_>| {
+                of_one_model(c) && plan.iter().all(|p| c.number(p) == card.number(p))
+            };
             link("of its description, model and plan", true, &alike)
         })
-        .or_else(|| link("of its description and model", false, &told))
+        .or_else(|| link("of its description and model", false, &of_one_model))
 }
 
 struct Difference<'c> {
@@ -109,7 +110,7 @@ fn differences<'c>(
     for column in columns {
         let here = config.doc.frame.cell(column, 0);
         let there = card.doc.frame.cell(column, 0);
-        let unknown = |c: &super::frame::Cell| *c == super::frame::Cell::Null;
+        let unknown = |c: &super::frame::TraceCell| *c == super::frame::TraceCell::Null;
         if unknown(here) || unknown(there) || here == there {
             continue;
         }

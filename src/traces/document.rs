@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::field::{columns, is_blank};
-use super::frame::{Cell, Frame};
-use super::spec::{DocumentSpec, Field, Need, Type};
-use super::tree::{Node, Value, brief};
+use super::frame::{Frame, TraceCell};
+use super::spec::{DocumentSpec, Field, FieldType, Presence};
+use super::tree::{YamlNode, YamlValue, brief};
 use crate::findings::Severity;
 
 /// What kind of fault a field has; those of one kind and severity are told together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
+pub enum ProblemKind {
     /// It is not there.
     Missing,
     /// It stands at another depth.
@@ -23,7 +23,7 @@ pub enum Fault {
     Unfilled,
 }
 
-impl Fault {
+impl ProblemKind {
     /// Its name in findings.
     pub fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Fault {
 /// A fault of a field.
 #[derive(Debug)]
 pub struct Problem {
-    pub fault: Fault,
+    pub fault: ProblemKind,
     pub severity: Severity,
     /// The field's path.
     pub field: String,
@@ -61,7 +61,7 @@ pub struct Document<'a> {
 
 struct Reader<'s, 'n> {
     /// Every map and value, by path.
-    nodes: BTreeMap<String, (u64, &'n Node)>,
+    nodes: BTreeMap<String, (u64, &'n YamlNode)>,
     /// Paths that the spec knows, those above a field too.
     known: BTreeSet<&'s str>,
     /// Paths above a field that must be there.
@@ -71,12 +71,13 @@ struct Reader<'s, 'n> {
 }
 
 /// Reads a document by its spec; of a template, what is not filled in is not told.
-pub fn read<'a>(spec: &DocumentSpec, root: &Node, template: bool) -> Document<'a> {
+pub fn read<'a>(spec: &DocumentSpec, root: &YamlNode, template: bool) -> Document<'a> {
     let mut nodes = BTreeMap::new();
     list(root, "", &mut nodes, 0);
     let all = spec.fields.iter().flat_map(|(path, f)| f.also.iter().chain([path]));
     let known: BTreeSet<&str> = all.flat_map(|path| prefixes(path)).collect();
-    let must = || spec.fields.iter().filter(|(_, f)| f.need == Need::Must).map(|(path, _)| path);
+    let must =
+        || spec.fields.iter().filter(|(_, f)| f.need == Presence::Must).map(|(path, _)| path);
     let sections: BTreeSet<&str> =
         must().flat_map(|path| prefixes(path).filter(move |p| p != path)).collect();
     // A name that stands at several depths tells nothing of where it belongs.
@@ -98,16 +99,16 @@ pub fn read<'a>(spec: &DocumentSpec, root: &Node, template: bool) -> Document<'a
         };
         for (name, cell) in columns(field, cells) {
             let cell = match (cell, field.default) {
-                (Cell::Null, Some(value)) => {
+                (TraceCell::Null, Some(value)) => {
                     defaulted.insert(name.clone());
-                    Cell::Number(value)
+                    TraceCell::Number(value)
                 }
                 (cell, _) => cell,
             };
             // What several fields may tell is told by the first that does.
-            if *frame.cell(&name, 0) == Cell::Null {
+            if *frame.cell(&name, 0) == TraceCell::Null {
                 lines.extend(found.map(|(line, _)| (name.clone(), line)));
-                let is_text = matches!(field.kind, Type::Text | Type::Texts)
+                let is_text = matches!(field.kind, FieldType::Text | FieldType::Texts)
                     && field.column.as_ref() == Some(&name);
                 frame.set(&name, vec![cell], is_text);
             }
@@ -126,16 +127,16 @@ fn last(path: &str) -> &str {
 }
 
 fn list<'n>(
-    node: &'n Node,
+    node: &'n YamlNode,
     path: &str,
-    nodes: &mut BTreeMap<String, (u64, &'n Node)>,
+    nodes: &mut BTreeMap<String, (u64, &'n YamlNode)>,
     depth: usize,
 ) {
     // Deeper than any field, and longer: a name above many others is kept with each of them.
     const DEEPEST: usize = 12;
     const LONGEST: usize = 256;
     let inside =
-        |(name, ..): &(&str, u64, &Node)| depth < DEEPEST && path.len() + name.len() < LONGEST;
+        |(name, ..): &(&str, u64, &YamlNode)| depth < DEEPEST && path.len() + name.len() < LONGEST;
     for (name, line, member) in node.members().filter(inside) {
         let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
         nodes.insert(path.clone(), (line, member));
@@ -144,7 +145,14 @@ fn list<'n>(
 }
 
 impl<'s> Reader<'s, '_> {
-    fn say(&mut self, fault: Fault, severity: Severity, field: &str, line: u64, text: String) {
+    fn say(
+        &mut self,
+        fault: ProblemKind,
+        severity: Severity,
+        field: &str,
+        line: u64,
+        text: String,
+    ) {
         let problem = Problem { fault, severity, field: field.into(), line: Some(line), text };
         self.problems.push(problem);
     }
@@ -170,7 +178,7 @@ impl<'s> Reader<'s, '_> {
             let text =
                 format!("{} stands {}, it belongs {}", last(section), below(path), below(section));
             let (path, line) = (path.clone(), *line);
-            self.say(Fault::Depth, Severity::Error, section, line, text);
+            self.say(ProblemKind::Depth, Severity::Error, section, line, text);
             let inside = format!("{path}.");
             let moved: Vec<_> = self
                 .nodes
@@ -182,11 +190,11 @@ impl<'s> Reader<'s, '_> {
         }
     }
 
-    fn missing(&mut self, path: &str, field: &Field) -> Vec<Cell> {
+    fn missing(&mut self, path: &str, field: &Field) -> Vec<TraceCell> {
         let severity = match field.need {
-            Need::Must => Severity::Error,
-            Need::Should => Severity::Warning,
-            Need::May => return Vec::new(),
+            Presence::Must => Severity::Error,
+            Presence::Should => Severity::Warning,
+            Presence::May => return Vec::new(),
         };
         // Of a section that is missing, or is none, its first field tells.
         let shown = match prefixes(path).find(|p| !self.nodes.contains_key(*p)) {
@@ -213,15 +221,15 @@ impl<'s> Reader<'s, '_> {
             None => (None, String::new()),
         };
         let text = format!("{shown}{hint}");
-        let fault = Fault::Missing;
+        let fault = ProblemKind::Missing;
         self.problems.push(Problem { fault, severity, field: shown.into(), line, text });
         Vec::new()
     }
 
     /// Judges a field's value; what formulas read of it.
-    fn field(&mut self, path: &str, field: &Field, line: u64, node: &Node) -> Vec<Cell> {
-        let items: Vec<&Node> = match (&node.value, field.kind) {
-            (Value::List(items), Type::Ints | Type::Numbers | Type::Texts) => {
+    fn field(&mut self, path: &str, field: &Field, line: u64, node: &YamlNode) -> Vec<TraceCell> {
+        let items: Vec<&YamlNode> = match (&node.value, field.kind) {
+            (YamlValue::List(items), FieldType::Ints | FieldType::Numbers | FieldType::Texts) => {
                 items.iter().collect()
             }
             _ => vec![node],
@@ -229,46 +237,52 @@ impl<'s> Reader<'s, '_> {
         items.into_iter().map(|item| self.item(path, field, line, item)).collect()
     }
 
-    fn item(&mut self, path: &str, field: &Field, line: u64, node: &Node) -> Cell {
+    fn item(&mut self, path: &str, field: &Field, line: u64, node: &YamlNode) -> TraceCell {
         // A scalar's line may be that of a block below its key.
         let line = if node.line > 0 { node.line.max(line) } else { line };
         let blank = match &node.value {
-            Value::Null => true,
-            Value::Text(text) => is_blank(text),
+            YamlValue::Null => true,
+            YamlValue::Text(text) => is_blank(text),
             _ => false,
         };
         if blank {
             self.unfilled(path, field, line, node);
-            return Cell::Null;
+            return TraceCell::Null;
         }
         let whole = |n: f64| n.fract() == 0.0 && n.abs() < 1e15;
         let (cell, wanted) = match (field.kind, &node.value) {
-            (Type::Int | Type::Ints, Value::Number(n)) if whole(*n) => (Cell::Number(*n), ""),
-            (Type::Number | Type::Numbers, Value::Number(n)) if n.is_finite() => {
-                (Cell::Number(*n), "")
+            (FieldType::Int | FieldType::Ints, YamlValue::Number(n)) if whole(*n) => {
+                (TraceCell::Number(*n), "")
             }
-            (Type::Bool, Value::Bool(b)) => (Cell::Number(f64::from(*b)), ""),
-            (Type::Text | Type::Texts, Value::Text(t)) => (Cell::Text(t.as_str().into()), ""),
+            (FieldType::Number | FieldType::Numbers, YamlValue::Number(n)) if n.is_finite() => {
+                (TraceCell::Number(*n), "")
+            }
+            (FieldType::Bool, YamlValue::Bool(b)) => (TraceCell::Number(f64::from(*b)), ""),
+            (FieldType::Text | FieldType::Texts, YamlValue::Text(t)) => {
+                (TraceCell::Text(t.as_str().into()), "")
+            }
             // A version such as 2.24 reads like a number.
-            (Type::Text | Type::Texts, Value::Number(n)) => (Cell::Text(n.to_string().into()), ""),
-            (Type::Map, Value::Map(_)) => (Cell::Null, ""),
-            (Type::Int | Type::Ints, _) => (Cell::Null, "a whole number"),
-            (Type::Number | Type::Numbers, _) => (Cell::Null, "a number"),
-            (Type::Bool, _) => (Cell::Null, "true or false"),
-            (Type::Text | Type::Texts, _) => (Cell::Null, "a text"),
-            (Type::Map, _) => (Cell::Null, "a map"),
+            (FieldType::Text | FieldType::Texts, YamlValue::Number(n)) => {
+                (TraceCell::Text(n.to_string().into()), "")
+            }
+            (FieldType::Map, YamlValue::Map(_)) => (TraceCell::Null, ""),
+            (FieldType::Int | FieldType::Ints, _) => (TraceCell::Null, "a whole number"),
+            (FieldType::Number | FieldType::Numbers, _) => (TraceCell::Null, "a number"),
+            (FieldType::Bool, _) => (TraceCell::Null, "true or false"),
+            (FieldType::Text | FieldType::Texts, _) => (TraceCell::Null, "a text"),
+            (FieldType::Map, _) => (TraceCell::Null, "a map"),
         };
         if !wanted.is_empty() {
             let text = format!("{path} is {} instead of {wanted}", node.shown());
-            self.say(Fault::Type, Severity::Error, path, line, text);
-            return Cell::Null;
+            self.say(ProblemKind::Type, Severity::Error, path, line, text);
+            return TraceCell::Null;
         }
-        if let (Cell::Number(n), Some(least)) = (&cell, field.least)
+        if let (TraceCell::Number(n), Some(least)) = (&cell, field.least)
             && *n < least
         {
             let text = format!("{path} is {n}, the least is {least}");
-            self.say(Fault::Value, Severity::Error, path, line, text);
-            return Cell::Null;
+            self.say(ProblemKind::Value, Severity::Error, path, line, text);
+            return TraceCell::Null;
         }
         if let Some(text) = cell.text()
             && !field.one_of.is_empty()
@@ -276,23 +290,26 @@ impl<'s> Reader<'s, '_> {
         {
             let all = field.one_of.join(", ");
             let text = format!("{path} is '{}', none of {all}", brief(text));
-            self.say(Fault::Value, field.other.unwrap_or(Severity::Error), path, line, text);
+            self.say(ProblemKind::Value, field.other.unwrap_or(Severity::Error), path, line, text);
         }
         cell
     }
 
-    fn unfilled(&mut self, path: &str, field: &Field, line: u64, node: &Node) {
-        let numeric = matches!(field.kind, Type::Int | Type::Number | Type::Ints | Type::Numbers);
+    fn unfilled(&mut self, path: &str, field: &Field, line: u64, node: &YamlNode) {
+        let numeric = matches!(
+            field.kind,
+            FieldType::Int | FieldType::Number | FieldType::Ints | FieldType::Numbers
+        );
         // A text where a number belongs is one; nothing at all is fine where nothing need be.
         let text_for_number =
-            numeric && matches!(&node.value, Value::Text(t) if !t.trim().is_empty());
-        if self.template || !(text_for_number || field.need != Need::May) {
+            numeric && matches!(&node.value, YamlValue::Text(t) if !t.trim().is_empty());
+        if self.template || !(text_for_number || field.need != Presence::May) {
             return;
         }
         let text = match &node.value {
-            Value::Text(t) if !t.trim().is_empty() => format!("{path} ('{}')", brief(t)),
+            YamlValue::Text(t) if !t.trim().is_empty() => format!("{path} ('{}')", brief(t)),
             _ => path.to_owned(),
         };
-        self.say(Fault::Unfilled, Severity::Warning, path, line, text);
+        self.say(ProblemKind::Unfilled, Severity::Warning, path, line, text);
     }
 }

@@ -28,7 +28,7 @@ impl<'a> Asked<'a> {
 
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind<'s> {
+pub enum TraceKind<'s> {
     /// A workload card.
     Card,
     /// An experiment config.
@@ -41,7 +41,7 @@ pub enum Kind<'s> {
 #[derive(Debug)]
 pub struct TraceFile<'s> {
     pub entry: Entry,
-    pub kind: Kind<'s>,
+    pub kind: TraceKind<'s>,
     /// Whether it is a template that people copy.
     pub template: bool,
     /// Its text, or why there is none.
@@ -99,7 +99,7 @@ fn metric_file<'s>(
 ) -> Option<TraceFile<'s>> {
     let text = text(source, entry, LARGEST_METRICS);
     let fits = asked.0.is_some() || text.as_ref().map_or(true, |t| begins_with(t, files));
-    let kind = Kind::Metrics(stem);
+    let kind = TraceKind::Metrics(stem);
     fits.then(|| TraceFile { entry: entry.clone(), kind, template: false, text })
 }
 
@@ -113,7 +113,8 @@ fn document<'s>(
     let (_, dir, name) = split(&entry.path);
     let dir = asked.dir_name(dir);
     let mut kinds =
-        [(Kind::Card, &specs.card.files), (Kind::Config, &specs.config.files)].into_iter();
+        [(TraceKind::Card, &specs.card.files), (TraceKind::Config, &specs.config.files)]
+            .into_iter();
     let is_file = matches!(entry.kind, EntryKind::Path(_) | EntryKind::Blob(_));
     if entry.size > LARGEST_DOCUMENT || !is_file {
         // It is not read, so its name alone decides.

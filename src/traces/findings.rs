@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::document::{Fault, Problem};
-use super::frame::View;
+use super::document::{Problem, ProblemKind};
+use super::frame::FrameView;
 use super::relation::broken;
 use super::spec::TraceSpecs;
 use super::spec::{DocumentSpec, Finds};
@@ -44,11 +44,11 @@ pub(super) struct Findings<'a> {
 
 impl<'a> Findings<'a> {
     pub fn new(rules: &'a [Arc<Rule>]) -> Self {
-        let of = |rule: &'a Arc<Rule>| match rule.check {
+        let of_traces = |rule: &'a Arc<Rule>| match rule.check {
             Check::Trace(check) => Some((check, rule.as_ref())),
             _ => None,
         };
-        Self { rules: rules.iter().filter_map(of).collect(), all: Vec::new() }
+        Self { rules: rules.iter().filter_map(of_traces).collect(), all: Vec::new() }
     }
 
     /// A finding of a severity, at most the rule's own; none where the rule does not run.
@@ -61,7 +61,7 @@ impl<'a> Findings<'a> {
     ) -> Option<Finding> {
         let rule = self.rules.get(&check)?;
         let severity = severity.unwrap_or(rule.severity).at_most(rule.severity);
-        Some(Finding::on_path(&rule.id, severity, path, message))
+        Some(Finding::on_path(&rule.id, severity, path, message).of_traces())
     }
 
     /// Tells a finding.
@@ -125,7 +125,7 @@ impl<'a> Findings<'a> {
     }
 
     fn problems(&mut self, read: &Read<'_>, check: TraceCheck) {
-        let mut by: BTreeMap<(Fault, Severity), Vec<&Problem>> = BTreeMap::new();
+        let mut by: BTreeMap<(ProblemKind, Severity), Vec<&Problem>> = BTreeMap::new();
         for problem in &read.doc.problems {
             by.entry((problem.fault, problem.severity)).or_default().push(problem);
         }
@@ -134,9 +134,9 @@ impl<'a> Findings<'a> {
             let each = problems.iter().map(|p| format!("{}{}", p.text, at(p.line)));
             let each = each.collect::<Vec<_>>().join("; ");
             let message = match fault {
-                Fault::Missing => format!("missing: {each}"),
-                Fault::Unfilled => format!("not filled in: {each}"),
-                Fault::Depth | Fault::Type | Fault::Value => each,
+                ProblemKind::Missing => format!("missing: {each}"),
+                ProblemKind::Unfilled => format!("not filled in: {each}"),
+                ProblemKind::Depth | ProblemKind::Type | ProblemKind::Value => each,
             };
             let Some(finding) = self.finding(check, Some(severity), &read.path, message) else {
                 continue;
@@ -172,7 +172,7 @@ impl<'a> Findings<'a> {
         if let Some(place) = place.filter(|p| *p != read.dir_name()) {
             subjects.push(("trace_url", place, Some(Severity::Warning)));
         }
-        let view = View { frame: &read.doc.frame, system: None, thresholds: &spec.thresholds };
+        let view = FrameView { frame: &read.doc.frame, system: None, thresholds: &spec.thresholds };
         for part in &spec.names {
             let mut values = Vec::new();
             for formula in &part.is {

@@ -12,7 +12,7 @@ use crate::specs::system::System;
 
 /// A value of a row.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum Cell {
+pub enum TraceCell {
     #[default]
     Null,
     /// Flags are 1 and 0.
@@ -20,7 +20,7 @@ pub enum Cell {
     Text(Arc<str>),
 }
 
-impl Cell {
+impl TraceCell {
     /// As JSON; what JSON lacks by its name.
     pub fn json(&self) -> Json {
         match self {
@@ -49,7 +49,7 @@ impl Cell {
     }
 }
 
-impl std::fmt::Display for Cell {
+impl std::fmt::Display for TraceCell {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Null => f.write_str("nothing"),
@@ -63,7 +63,7 @@ impl std::fmt::Display for Cell {
 #[derive(Debug, Default, Clone)]
 pub struct Frame<'a> {
     pub rows: usize,
-    columns: BTreeMap<String, Vec<Cell>>,
+    columns: BTreeMap<String, Vec<TraceCell>>,
     /// Columns that are text whatever their cells look like.
     texts: BTreeSet<String>,
     /// By how much values of a column may be rounded; exact without it.
@@ -81,7 +81,7 @@ impl<'a> Frame<'a> {
     }
 
     /// Adds a column, or replaces it.
-    pub fn set(&mut self, name: &str, cells: Vec<Cell>, is_text: bool) {
+    pub fn set(&mut self, name: &str, cells: Vec<TraceCell>, is_text: bool) {
         debug_assert_eq!(cells.len(), self.rows);
         if is_text {
             self.texts.insert(name.to_owned());
@@ -121,7 +121,7 @@ impl<'a> Frame<'a> {
         if let (Some(cells), Some(half)) = (frame.columns.get_mut(name), self.half_units.get(name))
         {
             for (cell, half) in cells.iter_mut().zip(half) {
-                if let Cell::Number(n) = cell {
+                if let TraceCell::Number(n) = cell {
                     *n += half_units * half;
                 }
             }
@@ -130,8 +130,8 @@ impl<'a> Frame<'a> {
     }
 
     /// The value of a column in a row; null where there is no such column.
-    pub fn cell(&self, name: &str, row: usize) -> &Cell {
-        self.columns.get(name).and_then(|c| c.get(row)).unwrap_or(&Cell::Null)
+    pub fn cell(&self, name: &str, row: usize) -> &TraceCell {
+        self.columns.get(name).and_then(|c| c.get(row)).unwrap_or(&TraceCell::Null)
     }
 
     /// Whether there is such a column.
@@ -147,9 +147,9 @@ impl<'a> Frame<'a> {
     ) -> Result<(), ExprError> {
         for column in derived {
             let cells = {
-                let view = View { frame: self, system: None, thresholds };
+                let view = FrameView { frame: self, system: None, thresholds };
                 let values = column.is.numbers(&view)?;
-                let cell = |n: f64| if n.is_nan() { Cell::Null } else { Cell::Number(n) };
+                let cell = |n: f64| if n.is_nan() { TraceCell::Null } else { TraceCell::Number(n) };
                 (0..self.rows).map(|row| cell(values.get(row))).collect()
             };
             self.set(&column.name, cells, false);
@@ -159,13 +159,13 @@ impl<'a> Frame<'a> {
 }
 
 /// A frame as one machine's rows see it.
-pub struct View<'a> {
+pub struct FrameView<'a> {
     pub frame: &'a Frame<'a>,
     pub system: Option<&'a System>,
     pub thresholds: &'a BTreeMap<String, Threshold>,
 }
 
-impl Scope for View<'_> {
+impl Scope for FrameView<'_> {
     fn rows(&self) -> usize {
         self.frame.rows
     }
@@ -177,7 +177,7 @@ impl Scope for View<'_> {
             let mut dict: Vec<Arc<str>> = Vec::new();
             let mut codes = BTreeMap::new();
             let coded = cells.iter().map(|cell| match cell {
-                Cell::Text(t) => *codes.entry(t.clone()).or_insert_with(|| {
+                TraceCell::Text(t) => *codes.entry(t.clone()).or_insert_with(|| {
                     dict.push(t.clone());
                     dict.len() as u32 - 1
                 }),
@@ -186,7 +186,7 @@ impl Scope for View<'_> {
             let coded = coded.collect();
             return Some(Value::Text(Vals::Rows(coded), Cow::Owned(dict)));
         }
-        let number = |cell: &Cell| cell.number().unwrap_or(f64::NAN);
+        let number = |cell: &TraceCell| cell.number().unwrap_or(f64::NAN);
         Some(Value::Number(Vals::Rows(cells.iter().map(number).collect())))
     }
 

@@ -57,7 +57,7 @@ pub(super) fn is_script(entry: &Entry) -> bool {
 
 /// What a script says; none where it cannot be read.
 pub(super) fn text(source: &dyn Source, script: &Entry) -> Option<String> {
-    String::from_utf8(source.read(script).ok()?).ok()
+    source.text(script).ok()
 }
 
 /// The GPUs that a script asks for; none where it does not say, or says two numbers.
@@ -68,32 +68,38 @@ fn asked(text: &str) -> Option<f64> {
     };
     let words: Vec<&str> =
         text.lines().map(str::trim).filter(is_job).flat_map(str::split_whitespace).collect();
-    let option = |names: &[&str]| -> Result<Option<f64>, ()> {
-        let mut found = None;
-        for (i, word) in words.iter().enumerate() {
-            let (name, value) = match word.split_once('=') {
-                Some((name, value)) => (name, Some(value)),
-                None => (*word, words.get(i + 1).copied()),
-            };
-            if !names.contains(&name) {
-                continue;
-            }
-            // `a100:4` is four of a kind.
-            let value = value.and_then(|v| v.rsplit(':').next()?.parse::<u32>().ok()).ok_or(())?;
-            match found {
-                Some(other) if other != f64::from(value) => return Err(()),
-                _ => found = Some(f64::from(value)),
-            }
-        }
-        Ok(found)
-    };
-    let all = option(&["--gpus", "-G"]).ok()?;
-    let per_node = option(&["--gpus-per-node"]).ok()?;
-    let nodes = option(&["--nodes", "-N"]).ok()?;
-    let per_task = option(&["--gpus-per-task"]).ok()?;
-    let tasks = option(&["--ntasks", "-n"]).ok()?;
+    let all = option(&words, &["--gpus", "-G"]).ok()?;
+    let per_node = option(&words, &["--gpus-per-node"]).ok()?;
+    let nodes = option(&words, &["--nodes", "-N"]).ok()?;
+    let per_task = option(&words, &["--gpus-per-task"]).ok()?;
+    let tasks = option(&words, &["--ntasks", "-n"]).ok()?;
     let per_task = per_task.zip(tasks).map(|(gpus, tasks)| gpus * tasks);
     all.or(per_node.map(|gpus| gpus * nodes.unwrap_or(1.0))).or(per_task)
+}
+
+/// An option that is given no number, or two.
+struct Unclear;
+
+/// The number that an option gives wherever it stands, by its names; `None` where it is not there.
+fn option(words: &[&str], names: &[&str]) -> Result<Option<f64>, Unclear> {
+    let mut found = None;
+    for (i, word) in words.iter().enumerate() {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (*word, words.get(i + 1).copied()),
+        };
+        if !names.contains(&name) {
+            continue;
+        }
+        // `a100:4` is four of a kind.
+        let value = value.and_then(|v| v.rsplit(':').next()?.parse::<u32>().ok());
+        let value = f64::from(value.ok_or(Unclear)?);
+        if found.is_some_and(|other| other != value) {
+            return Err(Unclear);
+        }
+        found = Some(value);
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

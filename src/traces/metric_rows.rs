@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::digits::half_units;
 use super::find::{TraceFile, split};
-use super::frame::{Cell, Frame};
+use super::frame::{Frame, TraceCell};
 use super::ranks::run_of;
-use super::reader::Rows;
+use super::reader::MetricRows;
 use super::spec::TraceSpecs;
-use super::spec::{MetricSpec, OF_LIST, Type};
+use super::spec::{FieldType, MetricSpec, OF_LIST};
 use super::{Read, system};
 use crate::base::expr::ExprError;
 
 /// The rows as formulas see them: with their cards', and in the units of the spec.
 pub(super) fn frame<'a>(
-    rows: &Rows,
+    rows: &MetricRows,
     spec: &MetricSpec,
     file: &TraceFile<'_>,
     cards: &[Read<'_>],
@@ -23,21 +23,21 @@ pub(super) fn frame<'a>(
     let mut frame = Frame::new(rows.rows);
     for (name, cells) in &rows.cells {
         let known = spec.columns.get(name);
-        let is_text = known.is_some_and(|c| c.kind == Type::Text);
+        let is_text = known.is_some_and(|c| c.kind == FieldType::Text);
         let own = known.and_then(|c| c.unit.as_deref());
         let scale = match (own, rows.units.get(name)) {
             (Some(own), Some((unit, _))) => scale(unit, own),
             _ => Some(1.0),
         };
-        let scaled = |cell: &Cell| match (cell, scale) {
-            (Cell::Number(n), Some(scale)) if n.is_finite() => Cell::Number(n * scale),
-            (Cell::Text(_), _) => cell.clone(),
-            _ => Cell::Null,
+        let scaled = |cell: &TraceCell| match (cell, scale) {
+            (TraceCell::Number(n), Some(scale)) if n.is_finite() => TraceCell::Number(n * scale),
+            (TraceCell::Text(_), _) => cell.clone(),
+            _ => TraceCell::Null,
         };
         frame.set(name, cells.iter().map(scaled).collect(), is_text);
         // Whole numbers are exact.
-        if known.is_none_or(|c| c.kind != Type::Int) {
-            let numbers: Vec<Option<f64>> = cells.iter().map(Cell::number).collect();
+        if known.is_none_or(|c| c.kind != FieldType::Int) {
+            let numbers: Vec<Option<f64>> = cells.iter().map(TraceCell::number).collect();
             let half = half_units(&numbers).into_iter().map(|h| h * scale.unwrap_or(1.0));
             frame.set_half_units(name, half.collect());
         }
@@ -54,8 +54,8 @@ pub(super) fn frame<'a>(
     }
     // Text columns that the file lacks are text all the same.
     for (name, column) in &spec.columns {
-        if column.kind == Type::Text && !frame.has(name) {
-            frame.set(name, vec![Cell::Null; rows.rows], true);
+        if column.kind == FieldType::Text && !frame.has(name) {
+            frame.set(name, vec![TraceCell::Null; rows.rows], true);
         }
     }
     let dir = split(&file.entry.path).0;
@@ -73,11 +73,12 @@ pub(super) fn frame<'a>(
     let formulas = formulas.chain(spec.derive.iter().map(|d| &d.is));
     let asked: BTreeSet<&str> = formulas.flat_map(|e| e.columns()).collect();
     for name in asked.iter().filter_map(|c| c.strip_prefix("card_")) {
-        let cell =
-            |c: &Option<&Read<'_>>| c.map_or(Cell::Null, |c| c.doc.frame.cell(name, 0).clone());
-        let cells: Vec<Cell> = of_rows.iter().map(cell).collect();
+        let cell = |c: &Option<&Read<'_>>| {
+            c.map_or(TraceCell::Null, |c| c.doc.frame.cell(name, 0).clone())
+        };
+        let cells: Vec<TraceCell> = of_rows.iter().map(cell).collect();
         let kind = specs.card.fields.values().find(|f| f.column.as_deref() == Some(name));
-        let is_text = kind.is_some_and(|f| matches!(f.kind, Type::Text | Type::Texts));
+        let is_text = kind.is_some_and(|f| matches!(f.kind, FieldType::Text | FieldType::Texts));
         frame.set(&format!("card_{name}"), cells, is_text);
     }
     let stated = |row: usize| {
@@ -116,37 +117,39 @@ fn coarsest(list: &[f64]) -> f64 {
     half_units(&numbers).into_iter().fold(0.0, f64::max)
 }
 
-fn of_list(of: &str, list: &[f64]) -> Cell {
+fn of_list(of: &str, list: &[f64]) -> TraceCell {
     if of == "n" {
-        return Cell::Number(list.len() as f64);
+        return TraceCell::Number(list.len() as f64);
     }
     let value = match of {
         "mean" => list.iter().sum::<f64>() / list.len() as f64,
         "min" => list.iter().copied().fold(f64::NAN, f64::min),
         _ => list.iter().copied().fold(f64::NAN, f64::max),
     };
-    if value.is_finite() { Cell::Number(value) } else { Cell::Null }
+    if value.is_finite() { TraceCell::Number(value) } else { TraceCell::Null }
 }
 
-/// What a value in one unit is multiplied by to be one in another; none where they are unlike.
+/// The factor from one unit to another; `None` where they measure different things.
 pub(super) fn scale(unit: &str, into: &str) -> Option<f64> {
-    let known = |unit: &str| {
-        Some(match unit {
-            "s" => ("time", 1.0),
-            "ms" => ("time", 1e-3),
-            "us" => ("time", 1e-6),
-            "%" => ("share", 0.01),
-            "ratio" => ("share", 1.0),
-            "GB/s" => ("rate", 1.0),
-            "MB/s" => ("rate", 1e-3),
-            "GB" => ("volume", 1.0),
-            "MB" => ("volume", 1e-3),
-            _ => return None,
-        })
-    };
     if unit == into {
         return Some(1.0);
     }
-    let ((a, from), (b, to)) = (known(unit)?, known(into)?);
-    (a == b).then_some(from / to)
+    let ((quantity, from), (other, to)) = (measures(unit)?, measures(into)?);
+    (quantity == other).then_some(from / to)
+}
+
+/// What a unit measures, and its size in the base unit of that.
+fn measures(unit: &str) -> Option<(&'static str, f64)> {
+    Some(match unit {
+        "s" => ("time", 1.0),
+        "ms" => ("time", 1e-3),
+        "us" => ("time", 1e-6),
+        "%" => ("share", 0.01),
+        "ratio" => ("share", 1.0),
+        "GB/s" => ("rate", 1.0),
+        "MB/s" => ("rate", 1e-3),
+        "GB" => ("volume", 1.0),
+        "MB" => ("volume", 1e-3),
+        _ => return None,
+    })
 }

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use super::Read;
-use super::find::{Kind, TraceFile, split};
+use super::find::{TraceFile, TraceKind, split};
 use super::findings::Findings;
 use super::frame::Frame;
 use super::metric_rows::{frame, scale};
-use super::reader::{Rows, read};
+use super::reader::{MetricRows, read};
 use super::relation::{Broken, broken};
 use super::spec::TraceSpecs;
-use super::spec::{Finds, MetricSpec, Need};
+use super::spec::{Finds, MetricSpec, Presence};
 use super::tree::brief;
 use crate::base::expr::ExprError;
 use crate::base::words::{names, plural};
@@ -23,7 +23,7 @@ use crate::findings::{EXAMPLES, Example, Finding, Severity};
 pub(super) struct Metrics<'a, 'f> {
     path: &'a str,
     pub spec: &'a MetricSpec,
-    pub rows: &'a Rows,
+    pub rows: &'a MetricRows,
     pub frame: &'f Frame<'a>,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn check(
     // One name has one schema: columns of each file by name, in order of paths.
     let mut schemas: BTreeMap<&str, Vec<(&str, BTreeSet<String>)>> = BTreeMap::new();
     for file in files {
-        let Kind::Metrics(stem) = file.kind else { continue };
+        let TraceKind::Metrics(stem) = file.kind else { continue };
         let (path, spec) = (file.entry.path.as_str(), &specs.metrics[stem]);
         let name = split(path).2;
         let rows = file.text.as_ref().map_err(Clone::clone).and_then(|text| read(name, text, spec));
@@ -109,7 +109,9 @@ impl Metrics<'_, '_> {
         let there = |name: &String| {
             self.rows.cells.contains_key(name) || self.rows.lists.contains_key(name)
         };
-        for (need, severity) in [(Need::Must, Severity::Error), (Need::Should, Severity::Warning)] {
+        for (need, severity) in
+            [(Presence::Must, Severity::Error), (Presence::Should, Severity::Warning)]
+        {
             let missing = self.spec.columns.iter().filter(|(n, c)| c.need == need && !there(n));
             let missing: Vec<&str> = missing.map(|(n, _)| n.as_str()).collect();
             if missing.is_empty() || self.rows.rows == 0 {

@@ -40,9 +40,9 @@ pub use news::{Changed, changed};
 pub use spec::TraceSpecs;
 
 use self::document::Document;
-use self::find::{Kind, TraceFile, split, stem};
+use self::find::{TraceFile, TraceKind, split, stem};
 use self::findings::Findings;
-use self::tree::Node;
+use self::tree::YamlNode;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::reason::Reason;
@@ -90,8 +90,8 @@ pub fn run(options: &Options) -> Result<Report> {
     })?;
     let settings =
         Settings::read(source.as_ref(), options.rules.as_deref(), options.baseline.as_deref())?;
-    let of = |c: &Check| c.judges_traces() || c.judges_waivers();
-    let rules = settings.rules.choose(&options.only, &options.skip, &of)?;
+    let runs = |c: &Check| c.needs().traces || c.needs().waivers;
+    let rules = settings.rules.choose(&options.only, &options.skip, &runs)?;
     let files = source.files()?;
     // A checkout's folder may have any name; one that is no repository is a part of some.
     let own = options.reference.is_none() && !options.root.join(".git").exists();
@@ -128,7 +128,7 @@ pub fn run(options: &Options) -> Result<Report> {
 
 /// What judging traces leaves.
 #[derive(Debug)]
-pub struct Judged {
+pub struct JudgedTraces {
     /// In no order.
     pub findings: Vec<Finding>,
     /// Paths of cards, configs and metric files, sorted.
@@ -179,7 +179,7 @@ pub fn judge(
     specs: &TraceSpecs,
     rules: &[Arc<Rule>],
     asked: Asked<'_>,
-) -> Result<Judged> {
+) -> Result<JudgedTraces> {
     let work = || judge_files(source, files, specs, rules, asked);
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(judged)) => Ok(judged),
@@ -200,7 +200,7 @@ fn judge_files(
     specs: &TraceSpecs,
     rules: &[Arc<Rule>],
     asked: Asked<'_>,
-) -> Result<Judged, ExprError> {
+) -> Result<JudgedTraces, ExprError> {
     let traces = specs;
     let mut findings = Findings::new(rules);
     let found = files.iter().filter(|e| find::could_be(e, traces));
@@ -215,9 +215,9 @@ fn judge_files(
     let mut configs = Vec::new();
     for file in &found {
         let (spec, into, of) = match file.kind {
-            Kind::Card => (&traces.card, &mut cards, &findings::CARD),
-            Kind::Config => (&traces.config, &mut configs, &findings::CONFIG),
-            Kind::Metrics(_) => continue,
+            TraceKind::Card => (&traces.card, &mut cards, &findings::CARD),
+            TraceKind::Config => (&traces.config, &mut configs, &findings::CONFIG),
+            TraceKind::Metrics(_) => continue,
         };
         let path = &file.entry.path;
         match fields(file) {
@@ -244,16 +244,16 @@ fn judge_files(
     ranks::check(files, &found, &cards, &configs, traces, &mut findings);
     paths.sort_unstable();
     paths.dedup();
-    Ok(Judged { findings: findings.all, files: paths, rows })
+    Ok(JudgedTraces { findings: findings.all, files: paths, rows })
 }
 
 /// The map of fields that a card or config holds.
-fn fields(file: &TraceFile<'_>) -> Result<Node, Reason> {
+fn fields(file: &TraceFile<'_>) -> Result<YamlNode, Reason> {
     let text = file.text.as_ref().map_err(Clone::clone)?;
     if text.trim().is_empty() {
         return Err("the file is empty".into());
     }
-    let root = Node::parse(text)?;
+    let root = YamlNode::parse(text)?;
     if root.members().next().is_none() {
         return Err("it is no map of fields".into());
     }

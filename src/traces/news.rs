@@ -4,17 +4,16 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::find::{Asked, Kind, split};
+use super::find::{Asked, TraceKind, split};
 use super::moves::Moves;
 use super::spec::TraceSpecs;
-use super::{Judged, charts, find, jobs, judge, ranks};
+use super::{JudgedTraces, charts, find, jobs, judge, ranks};
 use crate::base::error::Result;
 use crate::checks::rule::Rule;
 use crate::database::catalog::Role;
 use crate::database::diff::{FileDiff, State, Status};
 use crate::database::source::Entry;
-use crate::findings::Finding;
-use crate::findings::{Known, Subject};
+use crate::findings::{BaseFindings, Finding};
 use crate::report::chart::Figure;
 
 /// What changed of traces.
@@ -48,17 +47,14 @@ pub fn changed(
         return Ok(Changed::default());
     }
     let judged = judge(head.source, after, specs, rules, Asked(None))?;
-    let was: Judged = judge(base.source, before, specs, rules, Asked(None))?;
-    let mut known: BTreeMap<Subject, Known> = BTreeMap::new();
-    for finding in was.findings.into_iter().map(|f| moves.told_there(f)) {
-        known.entry(Subject::of(&finding)).or_default().add(finding);
-    }
+    let was: JudgedTraces = judge(base.source, before, specs, rules, Asked(None))?;
+    let known: BaseFindings = was.findings.into_iter().map(|f| moves.told_there(f)).collect();
     let touched: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
     let mut findings = judged.findings;
     for finding in &mut findings {
-        finding.new = Some(known.get(&Subject::of(finding)).is_none_or(|k| k.grew(finding)));
+        finding.novelty = known.novelty(finding);
     }
-    findings.retain(|f| f.new == Some(true) || touched.contains(f.path.as_str()));
+    findings.retain(|f| f.is_new() || touched.contains(f.path.as_str()));
     let figures =
         charts::figures(base.source, before, head.source, after, specs, &touched, charts)?;
     Ok(Changed { files, findings, figures })
@@ -87,7 +83,7 @@ fn changed_files(
         let all = all.chain(head_files.values().map(|e| (head, e)));
         let config = |(state, e): (State<'_>, &Entry)| {
             let file = find::classify(state.source, e, specs, Asked(None))?;
-            (file.kind == Kind::Config).then(|| split(&e.path).2.to_owned())
+            (file.kind == TraceKind::Config).then(|| split(&e.path).2.to_owned())
         };
         all.filter_map(config).collect()
     });

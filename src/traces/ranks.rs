@@ -12,7 +12,7 @@ use crate::database::source::{Entry, EntryKind};
 use crate::findings::Severity;
 
 /// Files of one pattern in one directory, by rank.
-type Group<'a> = BTreeMap<u64, &'a Entry>;
+type RankGroup<'a> = BTreeMap<u64, &'a Entry>;
 
 /// Judges the files of ranks.
 pub(super) fn check(
@@ -23,7 +23,7 @@ pub(super) fn check(
     specs: &TraceSpecs,
     findings: &mut Findings<'_>,
 ) {
-    let mut groups: BTreeMap<(&str, &str), Group<'_>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &str), RankGroup<'_>> = BTreeMap::new();
     for entry in files {
         let (dir, _, name) = split(&entry.path);
         for pattern in &specs.ranks.files {
@@ -81,7 +81,7 @@ pub(super) fn run_of<'c, 'a>(dir: &str, documents: &'c [Read<'a>]) -> Option<&'c
 
 /// How many ranks a run has: its units where they are what its plan needs, or all units of its host
 /// where as many have a file; else the plan.
-fn world(run: &Read<'_>, group: &Group<'_>) -> Option<u64> {
+fn world(run: &Read<'_>, group: &RankGroup<'_>) -> Option<u64> {
     let plan = run.number("world")?;
     let with_experts = run.number("ep").map_or(plan, |ep| plan * ep);
     let units = run.number("total_count");
@@ -97,7 +97,7 @@ fn world(run: &Read<'_>, group: &Group<'_>) -> Option<u64> {
 fn complete(
     dir: &str,
     pattern: &str,
-    group: &Group<'_>,
+    group: &RankGroup<'_>,
     run: &Read<'_>,
     world: u64,
     findings: &mut Findings<'_>,
@@ -127,7 +127,7 @@ fn complete(
 fn iterations(
     dir: &str,
     list: &str,
-    group: &Group<'_>,
+    group: &RankGroup<'_>,
     found: &[TraceFile<'_>],
     configs: &[Read<'_>],
     findings: &mut Findings<'_>,

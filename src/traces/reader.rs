@@ -6,20 +6,20 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::field::is_blank;
-use super::frame::Cell;
-use super::spec::{MetricSpec, Type};
+use super::frame::TraceCell;
+use super::spec::{FieldType, MetricSpec};
 use crate::base::reason::Reason;
 use crate::database::catalog::Format;
-use crate::database::table::{Column, Fault, Table};
+use crate::database::table::{Column, Table, TableFault};
 
 /// Rows by columns of a metric file, at most; the largest known has 20,000.
 const MOST_CELLS: usize = 1_000_000;
 
 /// A metric file that was read.
 #[derive(Debug, Default)]
-pub struct Rows {
+pub struct MetricRows {
     pub rows: usize,
-    pub cells: BTreeMap<String, Vec<Cell>>,
+    pub cells: BTreeMap<String, Vec<TraceCell>>,
     /// Texts that stand where a number belongs: column, row, text.
     pub texts: Vec<(String, usize, String)>,
     /// Lists of numbers, by column: all values of each row.
@@ -32,10 +32,11 @@ pub struct Rows {
     pub units: BTreeMap<String, (String, String)>,
 }
 
-impl Rows {
-    fn push(&mut self, name: &str, row: usize, cell: Cell) {
+impl MetricRows {
+    fn push(&mut self, name: &str, row: usize, cell: TraceCell) {
         let rows = self.rows;
-        let column = self.cells.entry(name.to_owned()).or_insert_with(|| vec![Cell::Null; rows]);
+        let column =
+            self.cells.entry(name.to_owned()).or_insert_with(|| vec![TraceCell::Null; rows]);
         if let Some(slot) = column.get_mut(row) {
             *slot = cell;
         }
@@ -54,43 +55,43 @@ fn guard(rows: usize, columns: usize) -> Result<(), Reason> {
 }
 
 /// Reads a metric file.
-pub fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<Rows, Reason> {
+pub fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     if text.trim().is_empty() {
         return Err("the file is empty".into());
     }
     if name.ends_with(".json") { json(text, spec) } else { csv(text, spec) }
 }
 
-fn csv(text: &str, spec: &MetricSpec) -> Result<Rows, Reason> {
+fn csv(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     // Tables of measurements are cut where a writer dies; these are written at once, and a last
     // line without an end is whole.
     let whole = format!("{}\n", text.trim_end_matches(['\n', '\r']));
-    let is_text = |name: &str| spec.columns.get(name).is_some_and(|c| c.kind == Type::Text);
+    let is_text = |name: &str| spec.columns.get(name).is_some_and(|c| c.kind == FieldType::Text);
     let table =
         Table::decode(whole.as_bytes(), Format::Csv, &is_text).map_err(|fault| match fault {
-            Fault::Unreadable(why) => why,
-            Fault::LfsPointer(_) => "a git-LFS pointer, not the file".into(),
-            Fault::Torn(torn) => match torn.first.first() {
+            TableFault::Unreadable(why) => why,
+            TableFault::LfsPointer(_) => "a git-LFS pointer, not the file".into(),
+            TableFault::Torn(torn) => match torn.first.first() {
                 Some((line, why)) => format!("no row is whole: line {line} has {why}"),
                 None => "no row is whole".into(),
             },
-            Fault::Empty => "it has a header and no rows".into(),
+            TableFault::Empty => "it has a header and no rows".into(),
         })?;
     guard(table.rows, table.columns().count())?;
-    let mut rows = Rows {
+    let mut rows = MetricRows {
         rows: table.rows,
         torn: table.torn.first.clone(),
         lines: lines(&whole, &table),
-        ..Rows::default()
+        ..MetricRows::default()
     };
     for (name, column) in table.columns() {
         for row in 0..table.rows {
             let cell = match column {
-                _ if column.is_null(row) => Cell::Null,
+                _ if column.is_null(row) => TraceCell::Null,
                 Column::Text { codes, dict, .. } => {
                     scalar(&mut rows, name, row, &dict[codes[row] as usize], is_text(name))
                 }
-                _ => Cell::Number(column.number(row)),
+                _ => TraceCell::Number(column.number(row)),
             };
             rows.push(name, row, cell);
         }
@@ -99,15 +100,21 @@ fn csv(text: &str, spec: &MetricSpec) -> Result<Rows, Reason> {
 }
 
 /// A cell of text: itself in a column of text, elsewhere the number that it is.
-fn scalar(rows: &mut Rows, name: &str, row: usize, text: &Arc<str>, is_text: bool) -> Cell {
+fn scalar(
+    rows: &mut MetricRows,
+    name: &str,
+    row: usize,
+    text: &Arc<str>,
+    is_text: bool,
+) -> TraceCell {
     if is_text {
-        return Cell::Text(text.clone());
+        return TraceCell::Text(text.clone());
     }
     if let Ok(number) = text.parse::<f64>() {
-        return Cell::Number(number);
+        return TraceCell::Number(number);
     }
     rows.texts.push((name.to_owned(), row, text.to_string()));
-    Cell::Null
+    TraceCell::Null
 }
 
 /// The line of each row, where rows are lines; blank and damaged ones are none.
@@ -119,14 +126,14 @@ fn lines(text: &str, table: &Table) -> Vec<Option<u64>> {
     if lines.len() == table.rows { lines } else { vec![None; table.rows] }
 }
 
-fn json(text: &str, spec: &MetricSpec) -> Result<Rows, Reason> {
+fn json(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: Json = serde_json::from_str(text).map_err(|e| {
         let word = ["NaN", "Infinity"].iter().find(|w| text.contains(**w));
         let word = word.map_or(String::new(), |w| format!(" ({w} is no JSON: unmeasured is null)"));
         format!("no JSON: {e}{word}")
     })?;
-    let mut rows = Rows::default();
+    let mut rows = MetricRows::default();
     let list = match &spec.rows {
         None => std::slice::from_ref(&file),
         Some(name) => match file.get(name) {
@@ -177,18 +184,25 @@ fn objects<'j>(
     within.into_iter().filter_map(|(object, metrics)| Some((object.as_object()?, metrics)))
 }
 
-fn member(rows: &mut Rows, spec: &MetricSpec, name: &str, row: usize, value: &Json, metric: bool) {
+fn member(
+    rows: &mut MetricRows,
+    spec: &MetricSpec,
+    name: &str,
+    row: usize,
+    value: &Json,
+    metric: bool,
+) {
     let column = spec.columns.get(name);
     if column.is_none() && !metric {
         return;
     }
-    let is_text = column.is_some_and(|c| c.kind == Type::Text);
-    let is_list = column.is_some_and(|c| c.kind == Type::Numbers);
+    let is_text = column.is_some_and(|c| c.kind == FieldType::Text);
+    let is_list = column.is_some_and(|c| c.kind == FieldType::Numbers);
     let cell = match value {
-        Json::Null => Cell::Null,
-        Json::Bool(b) => Cell::Number(f64::from(*b)),
-        Json::Number(n) => Cell::Number(n.as_f64().unwrap_or(f64::NAN)),
-        Json::String(text) if !metric && !is_text && is_blank(text) => Cell::Null,
+        Json::Null => TraceCell::Null,
+        Json::Bool(b) => TraceCell::Number(f64::from(*b)),
+        Json::Number(n) => TraceCell::Number(n.as_f64().unwrap_or(f64::NAN)),
+        Json::String(text) if !metric && !is_text && is_blank(text) => TraceCell::Null,
         Json::String(text) => {
             let text = text.as_str().into();
             scalar(rows, name, row, &text, is_text)
@@ -208,7 +222,7 @@ fn member(rows: &mut Rows, spec: &MetricSpec, name: &str, row: usize, value: &Js
             if column.is_some() {
                 rows.texts.push((name.to_owned(), row, "a list or map".into()));
             }
-            Cell::Null
+            TraceCell::Null
         }
     };
     rows.push(name, row, cell);

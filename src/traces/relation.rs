@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use super::frame::{Cell, Frame, View};
+use super::frame::{Frame, FrameView, TraceCell};
 use super::spec::{Derived, Relation, Threshold};
 use crate::base::expr::{Expr, ExprError};
 use crate::specs::system::System;
@@ -33,7 +33,7 @@ pub fn broken<'s>(
         let mut rows = Vec::new();
         let fields = relation.figures();
         for (system, among) in machines(frame, !fields.is_empty()) {
-            let view = View { frame, system, thresholds };
+            let view = FrameView { frame, system, thresholds };
             let known = |field: &&str| system.is_some_and(|s| s.figure(field).is_some());
             if fields.iter().all(known) {
                 rows.extend(
@@ -65,7 +65,7 @@ fn machines<'a>(frame: &Frame<'a>, apart: bool) -> Vec<(Option<&'a System>, BTre
 fn wrong(
     relation: &Relation,
     derive: &[Derived],
-    view: &View<'_>,
+    view: &FrameView<'_>,
 ) -> Result<Vec<usize>, ExprError> {
     let mut open: Vec<usize> = match &relation.filter {
         None => (0..view.frame.rows).collect(),
@@ -75,7 +75,7 @@ fn wrong(
         }
     };
     let read: BTreeSet<&str> = relation.demands().flat_map(|e| e.columns()).collect();
-    open.retain(|row| read.iter().all(|name| *view.frame.cell(name, *row) != Cell::Null));
+    open.retain(|row| read.iter().all(|name| *view.frame.cell(name, *row) != TraceCell::Null));
     if open.is_empty() {
         return Ok(open);
     }
@@ -102,7 +102,7 @@ fn wrong(
 fn rounding(
     equal: &(Expr, Expr),
     derive: &[Derived],
-    view: &View<'_>,
+    view: &FrameView<'_>,
     rows: &[usize],
 ) -> Result<Vec<f64>, ExprError> {
     let mut sums = vec![0.0; rows.len()];
@@ -117,7 +117,7 @@ fn rounding(
     }
     let frame = view.frame.take(rows);
     let apart = |frame: &Frame<'_>| -> Result<Vec<f64>, ExprError> {
-        let view = View { frame, system: view.system, thresholds: view.thresholds };
+        let view = FrameView { frame, system: view.system, thresholds: view.thresholds };
         let (left, right) = (equal.0.numbers(&view)?, equal.1.numbers(&view)?);
         Ok((0..rows.len()).map(|row| left.get(row) - right.get(row)).collect())
     };
@@ -166,7 +166,7 @@ impl Broken<'_> {
         let mut names: Vec<&str> = Vec::new();
         let read = self.relation.formulas().flat_map(|e| e.columns());
         for name in read.chain(self.relation.show.iter().map(String::as_str)) {
-            if *frame.cell(name, row) != Cell::Null && !names.contains(&name) {
+            if *frame.cell(name, row) != TraceCell::Null && !names.contains(&name) {
                 names.push(name);
             }
         }

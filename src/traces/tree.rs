@@ -9,36 +9,36 @@ use crate::base::reason::Reason;
 
 /// A value and the line it is on, from 1.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub struct YamlNode {
     pub line: u64,
-    pub value: Value,
+    pub value: YamlValue,
 }
 
 /// A value of a YAML document.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum YamlValue {
     Null,
     Bool(bool),
     Number(f64),
     Text(String),
-    List(Vec<Node>),
-    Map(Vec<(Node, Node)>),
+    List(Vec<YamlNode>),
+    Map(Vec<(YamlNode, YamlNode)>),
 }
 
-impl Node {
+impl YamlNode {
     /// Parses a document. The error is one line with the place and what is wrong there.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         crate::base::yaml::parse(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 
     /// Members of a map, by name, with the line of the key.
-    pub fn members(&self) -> impl Iterator<Item = (&str, u64, &Node)> {
+    pub fn members(&self) -> impl Iterator<Item = (&str, u64, &YamlNode)> {
         let members = match &self.value {
-            Value::Map(members) => &members[..],
+            YamlValue::Map(members) => &members[..],
             _ => &[],
         };
         members.iter().filter_map(|(key, node)| match &key.value {
-            Value::Text(name) => Some((name.as_str(), key.line, node)),
+            YamlValue::Text(name) => Some((name.as_str(), key.line, node)),
             _ => None,
         })
     }
@@ -46,12 +46,12 @@ impl Node {
     /// What it holds, for people.
     pub fn shown(&self) -> String {
         match &self.value {
-            Value::Null => "nothing".into(),
-            Value::Bool(b) => b.to_string(),
-            Value::Number(n) => n.to_string(),
-            Value::Text(t) => format!("'{}'", brief(t)),
-            Value::List(_) => "a list".into(),
-            Value::Map(_) => "a map".into(),
+            YamlValue::Null => "nothing".into(),
+            YamlValue::Bool(b) => b.to_string(),
+            YamlValue::Number(n) => n.to_string(),
+            YamlValue::Text(t) => format!("'{}'", brief(t)),
+            YamlValue::List(_) => "a list".into(),
+            YamlValue::Map(_) => "a map".into(),
         }
     }
 }
@@ -65,14 +65,14 @@ pub fn brief(text: &str) -> String {
     }
 }
 
-impl<'de> Deserialize<'de> for Node {
+impl<'de> Deserialize<'de> for YamlNode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let spanned = Spanned::<Value>::deserialize(deserializer)?;
+        let spanned = Spanned::<YamlValue>::deserialize(deserializer)?;
         Ok(Self { line: spanned.referenced.line(), value: spanned.value })
     }
 }
 
-impl<'de> Deserialize<'de> for Value {
+impl<'de> Deserialize<'de> for YamlValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Any)
     }
@@ -81,66 +81,66 @@ impl<'de> Deserialize<'de> for Value {
 struct Any;
 
 impl<'de> Visitor<'de> for Any {
-    type Value = Value;
+    type Value = YamlValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_bool<E>(self, v: bool) -> Result<Value, E> {
-        Ok(Value::Bool(v))
+    fn visit_bool<E>(self, v: bool) -> Result<YamlValue, E> {
+        Ok(YamlValue::Bool(v))
     }
 
-    fn visit_i64<E>(self, v: i64) -> Result<Value, E> {
-        Ok(Value::Number(v as f64))
+    fn visit_i64<E>(self, v: i64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(v as f64))
     }
 
-    fn visit_u64<E>(self, v: u64) -> Result<Value, E> {
-        Ok(Value::Number(v as f64))
+    fn visit_u64<E>(self, v: u64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(v as f64))
     }
 
-    fn visit_i128<E>(self, v: i128) -> Result<Value, E> {
-        Ok(Value::Number(v as f64))
+    fn visit_i128<E>(self, v: i128) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(v as f64))
     }
 
-    fn visit_u128<E>(self, v: u128) -> Result<Value, E> {
-        Ok(Value::Number(v as f64))
+    fn visit_u128<E>(self, v: u128) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(v as f64))
     }
 
-    fn visit_f64<E>(self, v: f64) -> Result<Value, E> {
-        Ok(Value::Number(v))
+    fn visit_f64<E>(self, v: f64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(v))
     }
 
-    fn visit_str<E>(self, v: &str) -> Result<Value, E> {
-        Ok(Value::Text(v.to_owned()))
+    fn visit_str<E>(self, v: &str) -> Result<YamlValue, E> {
+        Ok(YamlValue::Text(v.to_owned()))
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<YamlValue, E> {
+        Ok(YamlValue::Null)
     }
 
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_none<E>(self) -> Result<YamlValue, E> {
+        Ok(YamlValue::Null)
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, d: D) -> Result<Value, D::Error> {
+    fn visit_some<D: Deserializer<'de>>(self, d: D) -> Result<YamlValue, D::Error> {
         d.deserialize_any(Self)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<YamlValue, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element()? {
             list.push(item);
         }
-        Ok(Value::List(list))
+        Ok(YamlValue::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<YamlValue, A::Error> {
         let mut map = Vec::new();
         while let Some(member) = members.next_entry()? {
             map.push(member);
         }
-        Ok(Value::Map(map))
+        Ok(YamlValue::Map(map))
     }
 }
 
@@ -150,13 +150,13 @@ mod tests {
 
     #[test]
     fn values_and_keys_know_their_lines() {
-        let node = Node::parse("---\na: 1\nb:\n  c: [x, ~, 2.5]\n  d: '4'\n").unwrap();
+        let node = YamlNode::parse("---\na: 1\nb:\n  c: [x, ~, 2.5]\n  d: '4'\n").unwrap();
         let (name, line, b) = node.members().nth(1).unwrap();
         assert_eq!((name, line), ("b", 3));
         let members: Vec<_> = b.members().collect();
-        let Value::List(items) = &members[0].2.value else { panic!("{members:?}") };
-        assert_eq!((items[0].line, &items[1].value), (4, &Value::Null));
-        assert_eq!((members[1].1, &members[1].2.value), (5, &Value::Text("4".into())));
+        let YamlValue::List(items) = &members[0].2.value else { panic!("{members:?}") };
+        assert_eq!((items[0].line, &items[1].value), (4, &YamlValue::Null));
+        assert_eq!((members[1].1, &members[1].2.value), (5, &YamlValue::Text("4".into())));
     }
 
     #[test]
@@ -164,10 +164,10 @@ mod tests {
         for text in
             ["a: b: c\n", "a:\n    i\n    d: 1\n", "a: 1\na: 2\n", "[[[[", "*x", "a: !!binary x"]
         {
-            let error = Node::parse(text).unwrap_err().to_string();
+            let error = YamlNode::parse(text).unwrap_err().to_string();
             assert_eq!(error.lines().count(), 1, "{error}");
         }
         let deep = "[".repeat(100_000);
-        assert!(Node::parse(&deep).is_err());
+        assert!(YamlNode::parse(&deep).is_err());
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::common::{Tree, run};
-use perfdb_gate::gpu::device::{About, Answer, Device, Fault, Point, Work};
+use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point, Unmeasured, Work};
 use perfdb_gate::jobs::measure::{self, Collected, Options};
 use perfdb_gate::specs::Specs;
 
@@ -38,18 +38,18 @@ impl Device for Mock {
         work.is_some_and(|w| w.size("m") < 20_000)
     }
 
-    fn measure(&mut self, point: &Point) -> Result<Answer, Fault> {
+    fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError> {
         if self.measured.len() == self.dies_after {
             let gone = perfdb_gate::base::error::Error::new("the GPU fell off the bus", "");
-            return Err(Fault::Device(gone));
+            return Err(gone.into());
         }
         self.measured.push(point.clone());
         let work = point.work.as_ref().unwrap();
         if self.fails_every > 0 && self.measured.len().is_multiple_of(self.fails_every) {
-            return Err(Fault::Point("a mock's whim".into()));
+            return Err(Unmeasured::new("a mock's whim").into());
         }
         if (work.size("m"), work.size("batch")) == (8192, 128) {
-            return Err(Fault::Point("out of memory".into()));
+            return Err(Unmeasured::new("out of memory").into());
         }
         let ms = (work.size("m") * work.size("batch")) as f64 * 1e-6;
         Ok(Answer {
@@ -159,7 +159,7 @@ fn a_plan_of_which_points_fail_is_not_complete() {
     let mut half = Mock::new(usize::MAX);
     half.fails_every = 2;
     let done = measure(&folder, &mut half).unwrap();
-    assert_eq!((done.measured, done.missing(), done.code()), (324, 348, 3), "{done:?}");
+    assert_eq!((done.measured, done.missing(), done.exit().code()), (324, 348, 3), "{done:?}");
     let meta = folder.join(TABLE).with_file_name("collection_meta.yaml");
     assert!(std::fs::read_to_string(&meta).unwrap().contains("status: partial"));
     // What is measured stays, also where this device could not measure it.

@@ -6,7 +6,7 @@ use crate::common::parquet::texts;
 use perfdb_gate::database::catalog::{Format, Place};
 use perfdb_gate::database::diff::RowDiff;
 use perfdb_gate::database::table::{Keys, Table, TableScope};
-use perfdb_gate::findings::{Finding, Severity};
+use perfdb_gate::findings::{Finding, Novelty, Severity};
 use perfdb_gate::specs::{KeyPart, Specs};
 use polars_arrow::array::{BooleanArray, PrimitiveArray};
 use polars_arrow::datatypes::ArrowDataType;
@@ -184,7 +184,7 @@ proptest! {
         let one = finding(&names, "a/b.txt", None);
         let again = finding(&names, "elsewhere/b.parquet", family)
             .rows(rows as usize).evidence("x", message.as_str()).parts([message.clone()]);
-        let again = Finding { message, severity: Severity::Info, new: Some(true), ..again };
+        let again = Finding { message, severity: Severity::Info, novelty: Novelty::New, ..again };
         prop_assert_eq!(one.fingerprint(), again.fingerprint());
         prop_assert_eq!(one.fingerprint() == finding(&others, "a/b.txt", None).fingerprint(), names == others);
         let mut sliced = one.clone();

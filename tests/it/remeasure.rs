@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::common::{self, Run, SHIPPED, Tree, run};
 use perfdb_gate::database::selection::Selection;
-use perfdb_gate::gpu::device::{About, Answer, Device, Fault, Point, Work};
+use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point, Work};
 use perfdb_gate::gpu::judge::Outcome;
 use perfdb_gate::gpu::outcome::Remeasured;
 use perfdb_gate::jobs::remeasure::{self, Options};
@@ -45,7 +45,7 @@ impl Device for Mock {
         work.is_some()
     }
 
-    fn measure(&mut self, point: &Point) -> Result<Answer, Fault> {
+    fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError> {
         let spread = (point.row % 7) as f64 / 200.0 - 0.015;
         let slower = 1.0 + self.drift * self.measured.len() as f64;
         let ms = point.recorded_ms * self.factor * (1.0 + spread) * slower;

@@ -4,7 +4,7 @@ use crate::common;
 use std::collections::BTreeSet;
 
 use perfdb_gate::base::error::Result;
-use perfdb_gate::checks::rule::{Example, Rules};
+use perfdb_gate::checks::rule::{ExampleTree, Rules};
 use perfdb_gate::database::selection::Selection;
 use perfdb_gate::findings::{Finding, Severity};
 use perfdb_gate::jobs::explain;
@@ -17,7 +17,7 @@ fn shipped() -> Rules {
 }
 
 /// The tree of an example; systems that it does not give come from the embedded facts.
-fn grown(example: &Example) -> common::Tree {
+fn grown(example: &ExampleTree) -> common::Tree {
     let tree = common::Tree::new();
     for name in ["h100_sxm", "h200_sxm"] {
         let path = format!("systems/{name}.yaml");
@@ -31,7 +31,7 @@ fn grown(example: &Example) -> common::Tree {
 }
 
 /// Judges an example.
-fn judge(example: &Example, traces: bool) -> Result<Vec<Finding>> {
+fn judge(example: &ExampleTree, traces: bool) -> Result<Vec<Finding>> {
     let tree = grown(example);
     let root = tree.path().to_owned();
     if traces {
@@ -44,7 +44,7 @@ fn judge(example: &Example, traces: bool) -> Result<Vec<Finding>> {
 fn every_rule_fires_on_its_bad_example_and_only_there() {
     let rules = shipped();
     for rule in rules.all() {
-        let traces = rule.check.judges_traces();
+        let traces = rule.check.needs().traces;
         let bad = judge(&rule.bad, traces).unwrap();
         let own: Vec<&Finding> = bad.iter().filter(|f| f.rule == rule.id).collect();
         assert_eq!(own.len(), 1, "{} on its bad example: {bad:#?}", rule.id);

@@ -105,14 +105,7 @@ impl Node {
 }
 
 fn compare(op: Compare, a: Value, b: Value, rows: usize) -> Result<Vals<'static, bool>, String> {
-    let ordered = |a: f64, b: f64| match op {
-        Compare::Eq => a == b,
-        Compare::Ne => a != b && !a.is_nan() && !b.is_nan(),
-        Compare::Lt => a < b,
-        Compare::Le => a <= b,
-        Compare::Gt => a > b,
-        Compare::Ge => a >= b,
-    };
+    let ordered = |a: f64, b: f64| op.holds(a, b);
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => Ok(a.zip(&b, rows, ordered)),
         (Value::Bool(a), Value::Bool(b)) => {

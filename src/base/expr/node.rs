@@ -44,6 +44,21 @@ pub(super) enum Compare {
     Ge,
 }
 
+impl Compare {
+    /// Whether two numbers compare so; null compares to nothing.
+    #[inline]
+    pub fn holds(self, a: f64, b: f64) -> bool {
+        match self {
+            Self::Eq => a == b,
+            Self::Ne => a != b && !a.is_nan() && !b.is_nan(),
+            Self::Lt => a < b,
+            Self::Le => a <= b,
+            Self::Gt => a > b,
+            Self::Ge => a >= b,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Function {
     Abs,

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketch;
+use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Place, TableFile};
 use crate::findings::Finding;
@@ -37,10 +39,10 @@ const SAME_FACTOR: f64 = 1e-9;
 /// Points that are compared first.
 const SAMPLE: usize = 64;
 
-impl Copies {
+impl Judge for Copies {
     /// One finding for each pair of tables that hold the same measurements, on the one that names
     /// another device, framework or version than its place, else on the one that came later.
-    pub fn check(&self, rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut by_table: BTreeMap<&str, Vec<(&TableFile, &Sketch)>> = BTreeMap::new();
         for file in &at.catalog.tables {
             // What has fewer points than a copy must share is none, and there may be many such.
@@ -65,7 +67,7 @@ impl Copies {
                 }
             }
         }
-        found
+        Ok(found)
     }
 }
 
@@ -145,8 +147,8 @@ fn finding(
     let other = &origin.place;
     let finding = Finding::on_table(&rule.id, rule.severity, copy, message)
         .rows(like.equal)
-        .parts([format!("{:?}", (&other.system, &other.backend, &other.version))])
-        .evidence("other", origin.entry.path.as_str())
+        .parts([[other.system.as_str(), &other.backend, &other.version].join("/")])
+        .copy_of(origin)
         .evidence("common_points", like.common)
         .evidence("equal_points", like.equal)
         .evidence("factor", like.factor);
@@ -156,10 +158,11 @@ fn finding(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::compare::sketch::Point;
+    use crate::checks::compare::sketch::SketchPoint;
 
     fn sketch(latency: impl Fn(u64) -> f64) -> Sketch {
-        let points = (0..50).map(|i| Point { hash: i, latency: latency(i), slice: 0 }).collect();
+        let points =
+            (0..50).map(|i| SketchPoint { hash: i, latency: latency(i), slice: 0 }).collect();
         Sketch { rows: 50, keys: 50, points, end: u64::MAX, ..Sketch::default() }
     }
 

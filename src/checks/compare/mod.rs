@@ -1,13 +1,12 @@
 //! Kinds of check that judge a table against its peers, and what they need of every table: its sketch.
 
-pub mod blocks;
 pub mod copies;
-pub mod gaps;
 pub mod holes;
-pub mod levels;
 pub mod outliers;
 pub mod parity;
+pub mod relative_latency;
 pub mod series;
+mod served_keys;
 pub mod sketch;
 pub mod support;
 pub mod workflows;

@@ -1,4 +1,4 @@
-//! Points that stand out from their neighbours along every axis of their sweep.
+//! Outliers: points far from their neighbours along every axis of their sweep.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -6,18 +6,22 @@ use std::collections::{BTreeMap, HashMap};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::base::expr::ExprError;
 use crate::base::words::{count, names, plural};
 use crate::checks::CrossContext;
-use crate::checks::compare::sketch::{Apart, Slice};
+use crate::checks::compare::series::Outlier;
+use crate::checks::compare::sketch::{SketchOutlier, Slice};
+use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::table::number_json;
-use crate::findings::{EXAMPLES, Example, Finding, Severity};
+use crate::findings::{EXAMPLES, Example, Finding, Severity, SliceEvidence};
 
 /// When a point stands out.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Standout {
+#[schemars(rename = "Standout")]
+pub struct OutlierLimits {
     /// Factor over (or under) every neighbour that few points exceed.
     factor: f64,
     /// How many times the tail of honest reruns, by logarithm, the factor has to exceed, too.
@@ -25,115 +29,153 @@ pub struct Standout {
     /// Latency in ms that the slower side must reach; below it the timer explains much.
     floor_ms: f64,
     /// Factor from which on a point at the same key elsewhere stands out as well.
-    pub(in crate::checks) recurs: f64,
+    recurs: f64,
 }
 
-/// Where a key stands out: table, key, spike or drop → places and latencies.
-type Elsewhere<'a> = HashMap<(&'a str, u64, bool), Vec<(&'a TableFile, f64)>>;
+/// Points slower than both neighbours along every axis.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Spikes(OutlierLimits);
 
-impl Standout {
-    /// One finding for each table with points that stand out; an info where all of them do so
-    /// elsewhere, too.
-    pub fn check(&self, rule: &Rule, at: &CrossContext<'_>, spike: bool) -> Vec<Finding> {
-        let mut elsewhere = Elsewhere::new();
-        let sketched = |f: &TableFile| at.sketches.by_path.get(&f.entry.path);
-        for file in &at.catalog.tables {
-            for apart in sketched(file).into_iter().flat_map(|s| &s.apart) {
-                if apart.outlier.spike() == spike {
-                    let known = elsewhere.entry((&file.table, apart.hash, spike)).or_default();
-                    known.push((file, apart.outlier.latency));
-                }
+/// Points faster than both neighbours along every axis.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Drops(OutlierLimits);
+
+impl Judge for Spikes {
+    fn needs(&self) -> CheckInputs {
+        self.0.needs()
+    }
+
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+        Ok(self.0.check(rule, at, true))
+    }
+}
+
+impl Judge for Drops {
+    fn needs(&self) -> CheckInputs {
+        self.0.needs()
+    }
+
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+        Ok(self.0.check(rule, at, false))
+    }
+}
+
+/// Keys that are outliers: table, key, spike or drop → their places and latencies.
+type OutliersByKey<'a> = HashMap<(&'a str, u64, bool), Vec<(&'a TableFile, f64)>>;
+
+fn outliers_by_key<'a>(at: &CrossContext<'a>, spike: bool) -> OutliersByKey<'a> {
+    let mut by_key = OutliersByKey::new();
+    for file in &at.catalog.tables {
+        let sketch = at.sketches.by_path.get(&file.entry.path);
+        for outlier in sketch.into_iter().flat_map(|s| &s.outliers) {
+            if outlier.outlier.spike() == spike {
+                let places = by_key.entry((&file.table, outlier.hash, spike)).or_default();
+                places.push((file, outlier.outlier.latency));
             }
         }
+    }
+    by_key
+}
+
+/// Whether an outlier of a table is one elsewhere, too, by its places. The same figure is the same
+/// measurement, in a copy or a later version.
+fn recurs(places: Option<&Vec<(&TableFile, f64)>>, file: &TableFile, outlier: &Outlier) -> bool {
+    places.is_some_and(|places| {
+        places
+            .iter()
+            .any(|(other, latency)| other.place != file.place && *latency != outlier.latency)
+    })
+}
+
+impl OutlierLimits {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { outliers: Some(self.recurs), ..CheckInputs::default() }
+    }
+
+    /// One finding for each table with outliers; an info where all of them are outliers elsewhere, too.
+    fn check(&self, rule: &Rule, at: &CrossContext<'_>, spike: bool) -> Vec<Finding> {
+        let by_key = outliers_by_key(at, spike);
         let mut found = Vec::new();
         for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
-            let Some(sketch) = sketched(file) else { continue };
-            let stands = |a: &&Apart| a.outlier.spike() == spike && self.stands_out(file, a, at);
-            let all: Vec<&Apart> = sketch.apart.iter().filter(stands).collect();
-            if all.is_empty() {
-                continue;
-            }
-            let steps = |a: &&&Apart| {
-                let known = elsewhere.get(&(file.table.as_str(), a.hash, spike));
-                // The same figure is the same measurement, in a copy or a later version.
-                known.is_some_and(|k| {
-                    k.iter()
-                        .any(|(f, latency)| f.place != file.place && *latency != a.outlier.latency)
-                })
+            let Some(sketch) = at.sketches.by_path.get(&file.entry.path) else { continue };
+            let is_outlier = |o: &&SketchOutlier| {
+                o.outlier.spike() == spike && self.is_outlier(file, &o.outlier, at)
             };
+            let all: Vec<&SketchOutlier> = sketch.outliers.iter().filter(is_outlier).collect();
             for half in at.halves(file) {
-                let part = all.iter().filter(|a| half.has(a.outlier.row as usize));
-                let (steps, alone): (Vec<&Apart>, Vec<&Apart>) = part.partition(|a| steps(a));
-                let told = if alone.is_empty() { &steps } else { &alone };
-                if told.is_empty() {
-                    continue;
-                }
-                let severity = if alone.is_empty() {
-                    rule.severity.at_most(Severity::Info)
-                } else {
-                    rule.severity
-                };
-                let telling = Telling { file, sketch: &sketch.slices, told, steps: steps.len() };
-                let finding = telling.finding(rule, severity, at, alone.is_empty());
-                found.push(finding.half(&half, all.len()));
+                let part = all.iter().copied().filter(|o| half.has(o.outlier.row as usize));
+                let (recurring, alone): (Vec<_>, Vec<_>) = part.partition(|o| {
+                    let places = by_key.get(&(file.table.as_str(), o.hash, spike));
+                    recurs(places, file, &o.outlier)
+                });
+                let outliers = TableOutliers { file, slices: &sketch.slices, recurring, alone };
+                let finding = outliers.finding(rule, at);
+                found.extend(finding.map(|finding| finding.half(&half, all.len())));
             }
         }
         found
     }
 
-    fn stands_out(&self, file: &TableFile, apart: &Apart, at: &CrossContext<'_>) -> bool {
-        let point = apart.outlier;
+    fn is_outlier(&self, file: &TableFile, point: &Outlier, at: &CrossContext<'_>) -> bool {
         // What the neighbours took, where they are the slower side.
         let slower = if point.spike() { point.latency } else { point.latency / point.ratio };
         let tail =
             at.specs.noise.at(&file.table, &file.place.backend, slower).map_or(1.0, |b| b.p99);
-        slower >= self.floor_ms && point.telling() >= self.factor.max(tail.powf(self.tails))
+        slower >= self.floor_ms && point.factor() >= self.factor.max(tail.powf(self.tails))
     }
 }
 
-/// What is told of a table.
-struct Telling<'a> {
+/// The outliers of a table.
+struct TableOutliers<'a> {
     file: &'a TableFile,
-    sketch: &'a [Slice],
-    told: &'a [&'a Apart],
-    steps: usize,
+    /// The slices of the table's sketch.
+    slices: &'a [Slice],
+    /// Those that are outliers elsewhere, too: a kernel's steps.
+    recurring: Vec<&'a SketchOutlier>,
+    /// Those that are not.
+    alone: Vec<&'a SketchOutlier>,
 }
 
-impl Telling<'_> {
-    fn finding(
-        &self,
-        rule: &Rule,
-        severity: Severity,
-        at: &CrossContext<'_>,
-        recurs: bool,
-    ) -> Finding {
-        let mut order: Vec<&Apart> = self.told.to_vec();
+impl<'a> TableOutliers<'a> {
+    /// Those that a finding shows: recurring ones only where there are no others.
+    fn shown(&self) -> &[&'a SketchOutlier] {
+        if self.alone.is_empty() { &self.recurring } else { &self.alone }
+    }
+
+    fn finding(&self, rule: &Rule, at: &CrossContext<'_>) -> Option<Finding> {
+        let mut order: Vec<&SketchOutlier> = self.shown().to_vec();
         order.sort_by(|a, b| {
-            let telling = |a: &Apart| a.outlier.telling();
-            telling(b).total_cmp(&telling(a)).then(a.outlier.row.cmp(&b.outlier.row))
+            let (a, b) = (a.outlier, b.outlier);
+            b.factor().total_cmp(&a.factor()).then(a.row.cmp(&b.row))
         });
-        let worst = order[0].outlier;
+        let worst = order.first()?.outlier;
         let axes = self.axes(at);
         let side = if worst.spike() { "slower" } else { "faster" };
         let mut message = format!(
             "{} {side} than the neighbours along {}, by up to {:.1}×",
-            plural(self.told.len(), "point"),
+            plural(order.len(), "point"),
             names(axes.keys().map(String::as_str)),
-            worst.telling(),
+            worst.factor(),
         );
-        if recurs {
+        let mut severity = rule.severity;
+        if self.alone.is_empty() {
+            severity = severity.at_most(Severity::Info);
             message += "; other places show the same, so it is the kernel's step";
-        } else if self.steps > 0 {
-            message += &format!("; {} more recur elsewhere, a kernel's step", count(self.steps));
+        } else if !self.recurring.is_empty() {
+            let recurring = count(self.recurring.len());
+            message += &format!("; {recurring} more recur elsewhere, a kernel's step");
         }
-        let examples = order.iter().take(EXAMPLES).map(|a| example(a)).collect();
-        Finding::on_table(&rule.id, severity, self.file, message)
-            .rows(self.told.len())
+        let examples = order.iter().take(EXAMPLES).map(|o| example(o)).collect();
+        let finding = Finding::on_table(&rule.id, severity, self.file, message)
+            .rows(order.len())
             .examples(examples)
-            .evidence("worst", number_json(worst.telling()))
+            .evidence("worst", number_json(worst.factor()))
             .evidence("axes", serde_json::json!(axes))
-            .evidence("slices", self.slices())
-            .evidence("recurring", self.steps)
+            .evidence("recurring", self.recurring.len())
+            .slices(self.points_by_slice());
+        Some(finding)
     }
 
     /// Points by axis that shows them.
@@ -141,7 +183,8 @@ impl Telling<'_> {
         let mut axes = BTreeMap::new();
         let sweep = at.specs.tables.get(&self.file.table).map_or(&[][..], |s| &s.sweep);
         for (number, axis) in sweep.iter().enumerate() {
-            let points = self.told.iter().filter(|a| a.outlier.axes >> number & 1 == 1).count();
+            let shown = self.shown().iter();
+            let points = shown.filter(|o| o.outlier.axes >> number & 1 == 1).count();
             if points > 0 {
                 axes.insert(axis.clone(), points);
             }
@@ -150,24 +193,28 @@ impl Telling<'_> {
     }
 
     /// Points by slice, the slices with most of them first.
-    fn slices(&self) -> Vec<serde_json::Value> {
+    fn points_by_slice(&self) -> Vec<SliceEvidence> {
         const SHOWN: usize = 10;
         let mut counts: BTreeMap<&Slice, usize> = BTreeMap::new();
-        for apart in self.told {
-            *counts.entry(&self.sketch[apart.slice as usize]).or_default() += 1;
+        for outlier in self.shown() {
+            *counts.entry(&self.slices[outlier.slice as usize]).or_default() += 1;
         }
         let mut counts: Vec<_> = counts.into_iter().collect();
         counts.sort_by_key(|(slice, points)| (Reverse(*points), *slice));
         let told = counts.into_iter().take(SHOWN);
-        told.map(|(slice, points)| serde_json::json!({"slice": slice, "points": points})).collect()
+        told.map(|(slice, points)| SliceEvidence {
+            slice: slice.clone(),
+            figure: ("points", points.into()),
+        })
+        .collect()
     }
 }
 
-fn example(apart: &Apart) -> Example {
-    let point = apart.outlier;
+fn example(outlier: &SketchOutlier) -> Example {
+    let point = outlier.outlier;
     Example {
         row: u64::from(point.row),
-        key: apart.key.clone(),
+        key: outlier.key.clone(),
         values: vec![
             ("latency_ms".into(), number_json(point.latency)),
             ("over_neighbours".into(), number_json(point.ratio)),

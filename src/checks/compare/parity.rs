@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::base::expr::ExprError;
 use crate::base::words::{count, plural};
 use crate::checks::CrossContext;
-use crate::checks::compare::gaps::{keys, points_by_slice};
-use crate::checks::compare::sketch::{Sketch, Slice};
+use crate::checks::compare::served_keys::{keys, points_by_slice};
+use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
+use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Finding, Severity, SliceEvidence};
 
 /// Shares of the reference's keys.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -27,7 +29,7 @@ pub struct Shares {
 }
 
 /// A table and the tables it is compared with: their names, and what is served there.
-struct Case<'a> {
+struct ParityCase<'a> {
     own: usize,
     served: Vec<&'a Sketch>,
     references: Vec<(&'a str, Vec<&'a Sketch>)>,
@@ -36,21 +38,23 @@ struct Case<'a> {
 }
 
 /// A slice that is thinner than everywhere else.
-struct Thin<'a> {
+struct ThinSlice<'a> {
     slice: &'a Slice,
     /// Its keys over the least that a reference has.
     share: f64,
 }
 
-impl Shares {
+impl Judge for Shares {
     /// One finding for each table that has far less than every reference, as a whole or of slices.
-    pub fn check(&self, rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let judged = at.catalog.tables.iter().filter(|f| at.judged(f));
-        judged.filter_map(|file| self.finding(rule, at, file)).collect()
+        Ok(judged.filter_map(|file| self.finding(rule, at, file)).collect())
     }
+}
 
+impl Shares {
     fn finding(&self, rule: &Rule, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
-        let case = Case::new(at, file)?;
+        let case = ParityCase::new(at, file)?;
         let references: Vec<(&str, usize)> =
             case.references.iter().map(|(name, sketches)| (*name, keys(sketches))).collect();
         // Every reference must be far larger: one that is as small says that the sweep is.
@@ -68,7 +72,7 @@ impl Shares {
             let served = plural(served, "key");
             format!("{served} would be served, {nearest} has {}", count(least))
         } else {
-            let told = thin.iter().take(3).map(Thin::to_string).collect::<Vec<_>>().join("; ");
+            let told = thin.iter().take(3).map(ThinSlice::to_string).collect::<Vec<_>>().join("; ");
             format!("{} thinner than everywhere near: {told}", plural(thin.len(), "slice"))
         };
         message += &format!(" ({})", names.join(", "));
@@ -80,22 +84,22 @@ impl Shares {
             }
             None => rule.severity,
         };
-        let slices = thin.iter().map(|t| serde_json::json!({"slice": t.slice, "share": t.share}));
-        let mut finding = Finding::on_table(&rule.id, severity, file, message)
+        let slices = thin
+            .iter()
+            .map(|t| SliceEvidence { slice: t.slice.clone(), figure: ("share", t.share.into()) });
+        let finding = Finding::on_table(&rule.id, severity, file, message)
             .rows(case.own)
-            .parts(thin.iter().map(|t| format!("{:?}", t.slice)))
+            .parts(thin.iter().map(|t| slice_id(t.slice)))
             .evidence("own_keys", case.own)
             .evidence("served_keys", served)
-            .evidence("reference_keys", least);
-        if !thin.is_empty() {
-            finding = finding.evidence("slices", slices.collect::<Vec<_>>());
-        }
+            .evidence("reference_keys", least)
+            .slices(slices);
         Some(finding)
     }
 
     /// Slices of which less would be served than a share of what every reference has. One that is
     /// missing altogether is coverage-hole's to tell, with its values.
-    fn thin<'a>(&self, case: &Case<'a>) -> Vec<Thin<'a>> {
+    fn thin<'a>(&self, case: &ParityCase<'a>) -> Vec<ThinSlice<'a>> {
         let sketches = case.references.iter().flat_map(|(_, s)| s).chain(&case.served);
         let end = sketches.map(|s| s.end).min().unwrap_or(0);
         let served = points_by_slice(&case.served, end);
@@ -107,20 +111,19 @@ impl Shares {
         }
         let thin = |(slice, least): (&'a Slice, usize)| {
             let share = *served.get(slice)? as f64 / least as f64;
-            (least >= self.points && share < self.few).then_some(Thin { slice, share })
+            (least >= self.points && share < self.few).then_some(ThinSlice { slice, share })
         };
         least.into_iter().filter_map(thin).collect()
     }
 }
 
-impl std::fmt::Display for Thin<'_> {
+impl std::fmt::Display for ThinSlice<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<String> = self.slice.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        write!(f, "{} at {:.0} %", names.join(" "), 100.0 * self.share)
+        write!(f, "{} at {:.0} %", slice_words(self.slice), 100.0 * self.share)
     }
 }
 
-impl<'a> Case<'a> {
+impl<'a> ParityCase<'a> {
     /// What would be served of a table, here and at its references: the other systems of the
     /// generation at the same version; where there is none, the other versions, for tables that
     /// those do not fill.

@@ -16,9 +16,22 @@ const POINTS: usize = 4096;
 /// The texts of a key by name: dtypes, kernels, phases.
 pub type Slice = BTreeMap<String, String>;
 
+/// A slice for people: `gemm_dtype=fp8 kernel_source=cutlass`; nothing where the key has no texts.
+pub fn slice_words(slice: &Slice) -> String {
+    let words: Vec<String> =
+        slice.iter().map(|(column, text)| format!("{column}={text}")).collect();
+    words.join(" ")
+}
+
+/// What names a slice among others: unlike its words, no two slices have the same.
+pub fn slice_id(slice: &Slice) -> String {
+    // A map of texts always serialises.
+    serde_json::to_string(slice).unwrap_or_default()
+}
+
 /// A point of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct SketchPoint {
     /// Hash of its key.
     pub hash: u64,
     /// Latency in ms; of a repeated key, the first row's.
@@ -27,20 +40,21 @@ pub struct Point {
     pub slice: u32,
 }
 
-/// A point that stands out from its neighbours, by key.
+/// An outlier, by key.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Apart {
-    /// Where it stands and how far.
+pub struct SketchOutlier {
+    /// Its row, and how far it is from its neighbours.
     pub outlier: Outlier,
     /// Hash of its key.
     pub hash: u64,
     /// Its slice, an index into [`Sketch::slices`].
     pub slice: u32,
-    /// Its key for people; of the most telling alone.
+    /// Its key for people, of the farthest outliers only.
     pub key: Vec<(String, Value)>,
 }
 
-/// A sample of a table's points, by key, and all that stand out.
+/// A key sample of a table, the points with the smallest key hashes (a bottom-k sketch), and all of its
+/// outliers.
 #[derive(Debug, Clone, Default)]
 pub struct Sketch {
     /// Rows of the table.
@@ -49,13 +63,13 @@ pub struct Sketch {
     /// the share of hashes that are.
     pub keys: usize,
     /// Points by hash.
-    pub points: Vec<Point>,
+    pub points: Vec<SketchPoint>,
     /// The slices its points are of: the texts of the key (dtypes, kernels, phases).
     pub slices: Vec<Slice>,
     /// Greatest hash that the sketch would hold.
     pub end: u64,
-    /// Points that stand out from their neighbours, by row.
-    pub apart: Vec<Apart>,
+    /// Outliers, by row.
+    pub outliers: Vec<SketchOutlier>,
     /// What the points are, of a table that others are compared with key by key.
     pub coverage: Coverage,
 }
@@ -70,12 +84,12 @@ pub struct Sketches {
 }
 
 impl Sketch {
-    /// Takes the sketch of a table; points that stand out by `apart` or more are in it whole, and
-    /// what its points are where they are `named`: told of tables that lack them.
+    /// Takes the sketch of a table, with its outliers by a factor of `outliers_from` or more, and with
+    /// the values of its points' keys where they are `named`: others lack them by name.
     pub fn of(
         keys: &Keys<'_>,
         scope: &TableScope<'_>,
-        apart: Option<f64>,
+        outliers_from: Option<f64>,
         named: bool,
     ) -> Result<Self, ExprError> {
         let spec = scope.spec;
@@ -92,58 +106,67 @@ impl Sketch {
         let mut order: Vec<(u64, u32)> = kept.collect();
         order.sort_unstable();
         order.dedup_by_key(|(hash, _)| *hash);
-        let mut slices: Vec<Slice> = Vec::new();
-        let mut by_code: BTreeMap<u64, u32> = BTreeMap::new();
-        let mut slice = |row: usize| {
-            *by_code.entry(keys.text_code(row)).or_insert_with(|| {
-                let texts = keys.show(row).into_iter();
-                slices.push(texts.filter_map(|(k, v)| Some((k, v.as_str()?.to_owned()))).collect());
-                slices.len() as u32 - 1
-            })
+        let mut slices = SliceNumbers::default();
+        let point = |(hash, row): &(u64, u32)| {
+            let row = *row as usize;
+            SketchPoint { hash: *hash, latency: latency.get(row), slice: slices.number(keys, row) }
         };
-        let points: Vec<Point> = order
-            .iter()
-            .map(|(hash, row)| {
-                let row = *row as usize;
-                Point { hash: *hash, latency: latency.get(row), slice: slice(row) }
-            })
-            .collect();
-        let apart = apart.map_or_else(Vec::new, |least| {
-            let loads = |row: usize| loaded.as_ref().is_none_or(|l| l.get(row));
-            let found = series::outliers(scope.table, spec, &latency, loads, least);
-            let of = |outlier: Outlier| {
+        let points: Vec<SketchPoint> = order.iter().map(point).collect();
+        let mut outliers = Vec::new();
+        if let Some(least) = outliers_from {
+            let is_loaded = |row: usize| loaded.as_ref().is_none_or(|l| l.get(row));
+            for outlier in series::outliers(scope.table, spec, &latency, is_loaded, least) {
                 let row = outlier.row as usize;
-                Apart { outlier, hash: keys.hashes()[row], slice: slice(row), key: Vec::new() }
-            };
-            let mut found: Vec<Apart> = found.into_iter().map(of).collect();
-            name_most_telling(&mut found, keys);
-            found
-        });
+                let (hash, slice) = (keys.hashes()[row], slices.number(keys, row));
+                outliers.push(SketchOutlier { outlier, hash, slice, key: Vec::new() });
+            }
+            name_farthest(&mut outliers, keys);
+        }
         let share = end as f64 / u64::MAX as f64;
         let count = (points.len() as f64 / share).round() as usize;
-        let rows_of_points = || order.iter().map(|(_, row)| *row).collect();
-        let coverage =
-            if named { Coverage::of(keys, rows_of_points()) } else { Coverage::default() };
-        Ok(Self { rows, keys: count, points, slices, end, apart, coverage })
+        let coverage = if named {
+            Coverage::of(keys, order.iter().map(|(_, row)| *row).collect())
+        } else {
+            Coverage::default()
+        };
+        Ok(Self { rows, keys: count, points, slices: slices.all, end, outliers, coverage })
     }
 
     /// Pairs of latencies at the keys that both sketches would hold if both tables had them.
-    pub fn common<'a>(&'a self, other: &'a Self) -> Common<'a> {
+    pub fn common<'a>(&'a self, other: &'a Self) -> SharedPoints<'a> {
         let end = self.end.min(other.end);
         let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.hash <= end)];
-        Common { a: within(self), b: within(other) }
+        SharedPoints { a: within(self), b: within(other) }
     }
 }
 
-/// Gives a key to the points that a report may show: reports show few, a table may hold thousands.
-fn name_most_telling(found: &mut [Apart], keys: &Keys<'_>) {
+/// The slices of a table in the order in which they are met.
+#[derive(Default)]
+struct SliceNumbers {
+    all: Vec<Slice>,
+    by_code: BTreeMap<u64, u32>,
+}
+
+impl SliceNumbers {
+    /// The number of a row's slice; a new one gets the next.
+    fn number(&mut self, keys: &Keys<'_>, row: usize) -> u32 {
+        *self.by_code.entry(keys.text_code(row)).or_insert_with(|| {
+            let texts = keys.show(row).into_iter();
+            self.all.push(texts.filter_map(|(k, v)| Some((k, v.as_str()?.to_owned()))).collect());
+            self.all.len() as u32 - 1
+        })
+    }
+}
+
+/// Gives a key to the outliers that a report may show: reports show few, a table may hold thousands.
+fn name_farthest(found: &mut [SketchOutlier], keys: &Keys<'_>) {
     const NAMED: usize = 64;
     for spike in [true, false] {
         let mut order: Vec<usize> =
             (0..found.len()).filter(|i| found[*i].outlier.spike() == spike).collect();
         order.sort_by(|a, b| {
-            let telling = |i: &usize| found[*i].outlier.telling();
-            telling(b).total_cmp(&telling(a)).then(a.cmp(b))
+            let factor = |i: &usize| found[*i].outlier.factor();
+            factor(b).total_cmp(&factor(a)).then(a.cmp(b))
         });
         for i in order.into_iter().take(NAMED) {
             found[i].key = keys.show(found[i].outlier.row as usize);
@@ -152,14 +175,14 @@ fn name_most_telling(found: &mut [Apart], keys: &Keys<'_>) {
 }
 
 /// Iterates over the keys that two sketches share.
-pub struct Common<'a> {
-    a: &'a [Point],
-    b: &'a [Point],
+pub struct SharedPoints<'a> {
+    a: &'a [SketchPoint],
+    b: &'a [SketchPoint],
 }
 
-impl Iterator for Common<'_> {
+impl Iterator for SharedPoints<'_> {
     /// The point of the one and of the other.
-    type Item = (Point, Point);
+    type Item = (SketchPoint, SketchPoint);
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -197,9 +220,9 @@ mod tests {
     use super::*;
 
     fn sketch(points: &[(u64, f64)], end: u64) -> Sketch {
-        let points: Vec<Point> = points
+        let points: Vec<SketchPoint> = points
             .iter()
-            .map(|(hash, latency)| Point { hash: *hash, latency: *latency, slice: 0 })
+            .map(|(hash, latency)| SketchPoint { hash: *hash, latency: *latency, slice: 0 })
             .collect();
         Sketch {
             rows: points.len(),

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::base::expr::{Expr, ExprError};
 use crate::base::words::{names, plural};
 use crate::checks::CrossContext;
+use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Place, SystemFile, TableFile};
 use crate::database::support::{Claim, Matrix};
@@ -22,13 +23,15 @@ const SHOWN: usize = 10;
 /// Tables without which an architecture cannot be planned from measured rows.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Needs {
-    needs: Vec<Need>,
+#[schemars(rename = "Needs")]
+pub struct SupportNeeds {
+    needs: Vec<TableNeed>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Need {
+#[schemars(rename = "Need")]
+struct TableNeed {
     /// The architectures it is for; all where there are none.
     #[serde(default)]
     architectures: Vec<String>,
@@ -40,13 +43,13 @@ struct Need {
 type Release<'a> = (&'a str, &'a str);
 
 /// A contradiction, and the lines or versions that it is made of.
-struct Told {
+struct Contradiction {
     message: String,
     parts: Vec<String>,
 }
 
 /// A system whose matrix is held against its data.
-struct Case<'a> {
+struct MatrixCase<'a> {
     at: &'a CrossContext<'a>,
     system: &'a SystemFile,
     matrix: &'a Matrix,
@@ -54,41 +57,49 @@ struct Case<'a> {
     there: BTreeSet<Release<'a>>,
 }
 
-impl Needs {
+impl Judge for SupportNeeds {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { support_matrices: true, ..CheckInputs::default() }
+    }
+
     /// One finding for each matrix that its system's data contradicts.
-    pub fn check(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Vec<Finding>, ExprError> {
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut found = Vec::new();
         for (name, (entry, matrix)) in at.support {
             let Some(system) = at.catalog.systems.get(name).filter(|_| whole(at, name)) else {
                 continue;
             };
-            let on =
+            let finding =
                 |message: String| Finding::on_path(&rule.id, rule.severity, &entry.path, message);
-            match matrix {
-                Err(why) => found.push(on(format!("cannot be read: {why}"))),
-                Ok(matrix) => {
-                    let case = Case::new(at, system, matrix);
-                    let mut told = case.without_data();
-                    told.extend(self.without_tables(&case)?);
-                    told.extend(case.without_entry());
-                    if !told.is_empty() {
-                        let said: Vec<&str> = told.iter().map(|t| t.message.as_str()).collect();
-                        let parts = told.iter().flat_map(|t| &t.parts);
-                        let mut message = said[..said.len().min(SHOWN)].join("; ");
-                        if said.len() > SHOWN {
-                            message += &format!("; {} more", said.len() - SHOWN);
-                        }
-                        let finding = on(message).parts(parts);
-                        found.push(finding.evidence("contradictions", said));
-                    }
+            let matrix = match matrix {
+                Ok(matrix) => matrix,
+                Err(why) => {
+                    found.push(finding(format!("cannot be read: {why}")));
+                    continue;
                 }
+            };
+            let case = MatrixCase::new(at, system, matrix);
+            let mut contradictions = case.without_data();
+            contradictions.extend(self.without_tables(&case)?);
+            contradictions.extend(case.without_entry());
+            if contradictions.is_empty() {
+                continue;
             }
+            let messages: Vec<&str> = contradictions.iter().map(|c| c.message.as_str()).collect();
+            let mut message = messages[..messages.len().min(SHOWN)].join("; ");
+            if messages.len() > SHOWN {
+                message += &format!("; {} more", messages.len() - SHOWN);
+            }
+            let finding = finding(message).parts(contradictions.iter().flat_map(|c| &c.parts));
+            found.push(finding.evidence("contradictions", messages));
         }
         Ok(found)
     }
+}
 
+impl SupportNeeds {
     /// What passes from silicon although the tables for it are not served.
-    fn without_tables(&self, case: &Case<'_>) -> Result<Vec<Told>, ExprError> {
+    fn without_tables(&self, case: &MatrixCase<'_>) -> Result<Vec<Contradiction>, ExprError> {
         // What is looked up depends on the architecture alone, and a matrix has many models of one.
         let mut models: BTreeMap<(Release<'_>, &str), BTreeSet<&str>> = BTreeMap::new();
         for claim in case.silicon().filter(|c| case.there.contains(&release(c))) {
@@ -113,22 +124,51 @@ impl Needs {
                 }
             }
         }
-        let told = |(of, models): (&(Release<'_>, String), &BTreeSet<&str>)| {
-            let ((backend, version), tables) = of;
-            let part = |model: &&str| format!("{backend} {version} {model} without {tables}");
-            let named = names(models.iter().copied());
-            Told {
-                message: format!(
-                    "PASS from silicon at {backend} {version} of {named}, without {tables}"
-                ),
-                parts: models.iter().map(part).collect(),
-            }
-        };
-        Ok(lacks.iter().map(told).collect())
+        let lacks = lacks.iter();
+        Ok(lacks
+            .map(|((release, tables), models)| {
+                Contradiction::without_tables(*release, tables, models)
+            })
+            .collect())
     }
 }
 
-impl Need {
+impl Contradiction {
+    fn without_tables(
+        (backend, version): Release<'_>,
+        tables: &str,
+        models: &BTreeSet<&str>,
+    ) -> Self {
+        let named = names(models.iter().copied());
+        let part = |model: &&str| format!("{backend} {version} {model} without {tables}");
+        Self {
+            message: format!(
+                "PASS from silicon at {backend} {version} of {named}, without {tables}"
+            ),
+            parts: models.iter().map(part).collect(),
+        }
+    }
+
+    fn without_data((backend, version): Release<'_>, lines: usize) -> Self {
+        let lines = plural(lines, "line");
+        Self {
+            message: format!(
+                "PASS from silicon in {lines} at {backend} {version}, of which there is no data"
+            ),
+            parts: vec![format!("{backend} {version} without data")],
+        }
+    }
+
+    fn without_lines(backend: &str, versions: &[&str]) -> Self {
+        let named = names(versions.iter().copied());
+        Self {
+            message: format!("no line for {backend} {named}, of which there is data"),
+            parts: versions.iter().map(|v| format!("{backend} {v} without a line")).collect(),
+        }
+    }
+}
+
+impl TableNeed {
     fn concerns(&self, architecture: &str) -> bool {
         self.architectures.is_empty() || self.architectures.iter().any(|a| a == architecture)
     }
@@ -136,8 +176,8 @@ impl Need {
 
 /// Whether all of a system is judged: of a part nothing can be said to be missing.
 fn whole(at: &CrossContext<'_>, system: &str) -> bool {
-    match at.brings {
-        Some(brings) => brings.backends.iter().any(|(s, _)| s == system),
+    match at.pr {
+        Some(pr) => pr.backends.iter().any(|(s, _)| s == system),
         None => {
             let mut tables =
                 at.catalog.tables.iter().filter(|t| t.place.system == system).peekable();
@@ -150,7 +190,7 @@ fn release(claim: &Claim) -> Release<'_> {
     (&claim.backend, &claim.version)
 }
 
-impl<'a> Case<'a> {
+impl<'a> MatrixCase<'a> {
     fn new(at: &'a CrossContext<'a>, system: &'a SystemFile, matrix: &'a Matrix) -> Self {
         let dirs = at.catalog.dirs.values();
         // A version that declares reuse alone is there: its loader reads its donors.
@@ -166,27 +206,19 @@ impl<'a> Case<'a> {
     }
 
     /// What passes from silicon at versions of which there is nothing.
-    fn without_data(&self) -> Vec<Told> {
+    fn without_data(&self) -> Vec<Contradiction> {
         let mut absent: BTreeMap<Release<'_>, usize> = BTreeMap::new();
         for claim in self.silicon().filter(|c| !self.there.contains(&release(c))) {
             *absent.entry(release(claim)).or_default() += 1;
         }
-        let told = |((backend, version), lines): (&Release<'_>, &usize)| {
-            let lines = plural(*lines, "line");
-            Told {
-                message: format!(
-                    "PASS from silicon in {lines} at {backend} {version}, of which there is no data"
-                ),
-                parts: vec![format!("{backend} {version} without data")],
-            }
-        };
-        absent.iter().map(told).collect()
+        let absent = absent.into_iter();
+        absent.map(|(release, lines)| Contradiction::without_data(release, lines)).collect()
     }
 
     /// Versions that have tables and stand in no line. A matrix may begin with a later version than
     /// the data does, so what is older than all that it lists is no gap; and a library's versions, NCCL's
     /// for one, are never in it.
-    fn without_entry(&self) -> Vec<Told> {
+    fn without_entry(&self) -> Vec<Contradiction> {
         let mut listed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for claim in &self.matrix.claims {
             listed.entry(&claim.backend).or_default().insert(&claim.version);
@@ -206,14 +238,8 @@ impl<'a> Case<'a> {
         for (backend, version) in with_tables.iter().filter(missing) {
             gaps.entry(backend).or_default().push(version);
         }
-        let told = |(backend, versions): (&&str, &Vec<&str>)| Told {
-            message: format!(
-                "no line for {backend} {}, of which there is data",
-                names(versions.iter().copied())
-            ),
-            parts: versions.iter().map(|v| format!("{backend} {v} without a line")).collect(),
-        };
-        gaps.iter().map(told).collect()
+        let gaps = gaps.iter();
+        gaps.map(|(backend, versions)| Contradiction::without_lines(backend, versions)).collect()
     }
 
     /// Whether a backend is a library whose version some system's YAML names.

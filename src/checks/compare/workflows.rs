@@ -5,8 +5,10 @@ use std::str::FromStr;
 
 use pep440_rs::Version;
 
+use crate::base::expr::ExprError;
 use crate::base::words::{names, plural};
 use crate::checks::CrossContext;
+use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Place, TableFile};
 use crate::findings::Finding;
@@ -24,9 +26,18 @@ struct Newest<'a> {
 /// Rows that a model looks up and nothing serves: the first of each alternative.
 type Lack<'a> = Vec<&'a Shape>;
 
-/// One finding for the newest version of each backend that cannot plan some model.
-pub fn check(rule: &Rule, at: &CrossContext<'_>) -> Vec<Finding> {
-    newest(at).iter().filter_map(|newest| newest.check(rule)).collect()
+/// Default models that cannot be planned.
+pub struct DefaultModels;
+
+impl Judge for DefaultModels {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { plans: true, ..CheckInputs::default() }
+    }
+
+    /// One finding for the newest version of each backend that cannot plan some model.
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+        Ok(newest(at).iter().filter_map(|newest| newest.finding(rule)).collect())
+    }
 }
 
 /// The newest version of each backend of each system that holds tables, where all of it is judged:
@@ -43,23 +54,23 @@ fn newest<'a>(at: &'a CrossContext<'a>) -> Vec<Newest<'a>> {
             files.push(file);
         }
     }
-    let newest = |files: Vec<&'a TableFile>| {
-        let place = &files.first()?.place;
-        let system = at.catalog.systems.get(&place.system)?.system.as_ref().ok()?;
-        let whole = match at.brings {
-            None => files.iter().all(|f| at.judged(f)),
-            // A pull request touches a backend by one of its tables, gone ones too.
-            Some(brings) => {
-                brings.backends.contains(&(place.system.clone(), place.backend.clone()))
-            }
-        };
-        whole.then_some(Newest { at, place, system })
-    };
-    found.into_values().filter_map(|(_, files)| newest(files)).collect()
+    found.into_values().filter_map(|(_, files)| Newest::new(at, &files)).collect()
 }
 
 impl<'a> Newest<'a> {
-    fn check(&self, rule: &Rule) -> Option<Finding> {
+    /// None where not all of the version is judged, or its system is not known.
+    fn new(at: &'a CrossContext<'a>, files: &[&'a TableFile]) -> Option<Self> {
+        let place = &files.first()?.place;
+        let system = at.catalog.systems.get(&place.system)?.system.as_ref().ok()?;
+        let whole = match at.pr {
+            None => files.iter().all(|f| at.judged(f)),
+            // A pull request touches a backend by one of its tables, gone ones too.
+            Some(pr) => pr.backends.contains(&(place.system.clone(), place.backend.clone())),
+        };
+        whole.then_some(Self { at, place, system })
+    }
+
+    fn finding(&self, rule: &Rule) -> Option<Finding> {
         let serves = |table: &str| {
             let known = self.at.specs.tables.contains_key(table);
             known.then(|| self.sources(table).next().is_some())
@@ -115,13 +126,13 @@ impl<'a> Newest<'a> {
     /// The needs of a model that are not met.
     fn lacks<'m>(&self, model: &'m Model, here: &Machine<'_>) -> Vec<Lack<'m>> {
         let needs = model.needs.iter().filter(|n| here.is(n.when.as_ref()));
-        let lack = |need: &'m Need| {
-            let ways = need.any.iter().filter(|a| here.is(a.when.as_ref()));
-            // One way that lacks nothing will do.
-            ways.map(|way| way.shapes.iter().find(|s| !self.served(s)))
-                .collect::<Option<Lack<'_>>>()
-        };
-        needs.filter_map(lack).filter(|lack| !lack.is_empty()).collect()
+        needs.filter_map(|need| self.lack(need, here)).filter(|lack| !lack.is_empty()).collect()
+    }
+
+    /// What each way to meet a need lacks first; none where one way lacks nothing.
+    fn lack<'m>(&self, need: &'m Need, here: &Machine<'_>) -> Option<Lack<'m>> {
+        let ways = need.any.iter().filter(|a| here.is(a.when.as_ref()));
+        ways.map(|way| way.shapes.iter().find(|s| !self.served(s))).collect()
     }
 
     /// Whether some table that the loader reads has such rows; what was not read is not missing.
@@ -130,10 +141,8 @@ impl<'a> Newest<'a> {
         match &shape.from {
             Some((backend, field)) => {
                 let version = text(self.system, field);
-                let there = |t: &&TableFile| {
-                    t.place.backend == *backend && Some(&t.place.version) == version.as_ref()
-                };
-                self.tables(&shape.table).filter(there).any(holds)
+                let tables = self.tables(&shape.table).filter(|t| t.place.backend == *backend);
+                tables.filter(|t| Some(&t.place.version) == version.as_ref()).any(holds)
             }
             None => self.sources(&shape.table).any(holds),
         }
@@ -147,8 +156,8 @@ impl<'a> Newest<'a> {
 
     /// Tables of that name on the system.
     fn tables<'t>(&'t self, table: &'t str) -> impl Iterator<Item = &'t TableFile> {
-        let here = move |t: &&TableFile| t.place.system == self.place.system && t.table == table;
-        self.at.catalog.tables.iter().filter(here)
+        let tables = self.at.catalog.tables.iter();
+        tables.filter(move |t| t.place.system == self.place.system && t.table == table)
     }
 
     /// What the loader reads for a table: the version's own, declared donors, earlier versions.
@@ -164,9 +173,7 @@ impl<'a> Newest<'a> {
     /// Says where rows are that the loader does not take from there.
     fn elsewhere(&self, lack: &Lack<'_>) -> String {
         let [shape] = lack[..] else { return String::new() };
-        let has = |t: &&TableFile| {
-            self.is_alike(&t.place) && self.holds(t, shape).is_some_and(|holds| holds)
-        };
+        let has = |t: &&TableFile| self.is_alike(&t.place) && self.holds(t, shape) == Some(true);
         let mut versions: Vec<(Option<Version>, &str)> = self
             .tables(&shape.table)
             .filter(has)

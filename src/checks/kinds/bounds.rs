@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::base::expr::{ExprError, Scope};
 use crate::base::words::plural;
 use crate::checks::RowContext;
+use crate::checks::judge::{Found, Judge};
 use crate::database::table::number_json;
 use crate::findings::{EXAMPLES, Finding, Half, Severity};
 use crate::specs::system::L2_CACHE;
@@ -14,7 +15,8 @@ use crate::specs::system::L2_CACHE;
 /// How far below a bound a measurement must be.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Margins {
+#[schemars(rename = "Margins")]
+pub struct BoundMargins {
     /// Measured over bound; a little under 1, for clocks above the rated ones and timer error.
     reached: f64,
     /// Caches a working set must exceed, for bounds that a cache can beat.
@@ -29,23 +31,27 @@ struct Below {
     points: Vec<(f64, usize)>,
 }
 
-impl Margins {
+impl Judge for BoundMargins {
     /// Rows below one of the table's bounds; an error where the bound is certain.
-    pub fn check(&self, rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let mut below = Vec::new();
         for bound in &rows.at.spec.bounds {
             below.extend(self.below(rows, bound)?);
         }
         // The certain bound speaks first; the others are told beside it.
         below.sort_by_key(|b| !b.strict);
-        let half = |half: Half<'_>| {
+        let mut findings = Found::new();
+        for half in rows.halves() {
             let part: Vec<Below> = below.iter().filter_map(|b| b.half(&half)).collect();
-            let first = below.iter().find(|b| part.first().is_some_and(|p| p.name == b.name))?;
-            Some(finding(rows, &part)?.half(&half, first.points.len()))
-        };
-        Ok(rows.halves().filter_map(half).collect())
+            let Some(first) = part.first() else { continue };
+            let all = below.iter().find(|b| b.name == first.name).map_or(0, |b| b.points.len());
+            findings.extend(finding(rows, &part).map(|finding| finding.half(&half, all)));
+        }
+        Ok(findings)
     }
+}
 
+impl BoundMargins {
     fn below(
         &self,
         rows: &RowContext<'_>,

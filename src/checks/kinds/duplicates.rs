@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,8 +11,9 @@ use serde_json::Value;
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{count, plural};
 use crate::checks::RowContext;
+use crate::checks::judge::{Found, Judge};
 use crate::database::table::{Keys, TableScope, number_json};
-use crate::findings::{EXAMPLES, Example, Finding, Half, Severity};
+use crate::findings::{EXAMPLES, Example, Finding, Half, Novelty, Severity};
 use crate::specs::{ColumnKind, KeyPart, Serves};
 
 /// When copies of a key contradict each other, as opposed to being measured twice.
@@ -26,7 +29,7 @@ pub struct Conflict {
 }
 
 /// A key of a bucket with all its rows, in file order.
-struct Group {
+struct KeyCopies {
     rows: Vec<usize>,
     /// Slowest over fastest copy, of the latency that differs most.
     spread: f64,
@@ -35,9 +38,9 @@ struct Group {
     beyond_noise: bool,
 }
 
-impl Conflict {
+impl Judge for Conflict {
     /// Rows whose key an earlier row has.
-    pub fn check(&self, rows: &RowContext<'_>) -> Result<Vec<Finding>, ExprError> {
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let spec = rows.at.spec;
         let Some(keys) = rows.at.keys else { return Ok(Vec::new()) };
         let scope = rows.scope();
@@ -51,36 +54,41 @@ impl Conflict {
             .map(|l| Ok((l.name.as_str(), l.value.numbers(&scope)?)))
             .collect::<Result<Vec<_>, ExprError>>()?;
         let all = groups.iter().flat_map(|copies| &copies[1..]).collect::<BTreeSet<_>>().len();
-        let half = |half: Half<'_>| {
-            let (groups, repeated) = told(&groups, &half);
-            let of = |copies| self.group(rows, copies, &latency);
-            let groups: Vec<Group> = groups.into_iter().map(of).collect();
-            let finding = || self.finding(rows, keys, &latency, groups, repeated);
-            (repeated > 0).then(|| finding().half(&half, all))
-        };
-        Ok(rows.halves().filter_map(half).collect())
+        let mut findings = Found::new();
+        for half in rows.halves() {
+            let (groups, repeated) = of_half(&groups, &half);
+            if repeated > 0 {
+                let groups =
+                    groups.into_iter().map(|copies| self.group(rows, copies, &latency)).collect();
+                let finding = self.finding(rows, keys, &latency, groups, repeated);
+                findings.push(finding.half(&half, all));
+            }
+        }
+        Ok(findings)
     }
+}
 
+impl Conflict {
     fn group(
         &self,
         rows: &RowContext<'_>,
         copies: Vec<usize>,
         latency: &[(&str, Vals<f64>)],
-    ) -> Group {
+    ) -> KeyCopies {
         let file = rows.at.file;
         let tail = |latency| {
             let band = rows.at.specs.noise.at(&file.table, &file.place.backend, latency);
             band.map_or(1.0, |b| b.p99)
         };
         let latencies: Vec<&Vals<f64>> = latency.iter().map(|(_, values)| values).collect();
-        let Spread { ratio, beyond_noise } = Spread::of(&copies, &latencies, tail);
+        let CopySpread { ratio, beyond_noise } = CopySpread::of(&copies, &latencies, tail);
         let conflict = latencies.iter().any(|values| {
             let (least, most) = range(&copies, values);
             // A copy of zero beside one of a time is a conflict that no ratio tells.
-            let apart = least <= 0.0 || most.is_finite() && most / least - 1.0 > self.spread;
-            apart && most >= self.floor_ms
+            let differ = least <= 0.0 || most.is_finite() && most / least - 1.0 > self.spread;
+            differ && most >= self.floor_ms
         });
-        Group { rows: copies, spread: ratio, conflict, beyond_noise }
+        KeyCopies { rows: copies, spread: ratio, conflict, beyond_noise }
     }
 
     fn finding(
@@ -88,7 +96,7 @@ impl Conflict {
         rows: &RowContext<'_>,
         keys: &Keys<'_>,
         latency: &[(&str, Vals<f64>)],
-        mut groups: Vec<Group>,
+        mut groups: Vec<KeyCopies>,
         repeated: usize,
     ) -> Finding {
         let spec = rows.at.spec;
@@ -151,14 +159,14 @@ impl Conflict {
 
 /// How far copies of a row differ.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Spread {
+pub(crate) struct CopySpread {
     /// Slowest over fastest copy, of the latency that differs most.
     pub ratio: f64,
     /// Whether that is more than `tail` allows at the slowest copy's latency.
     pub beyond_noise: bool,
 }
 
-impl Spread {
+impl CopySpread {
     /// Of some rows, by their latencies in ms. A time of zero or less beside one of another is
     /// beyond all noise and has no ratio.
     pub fn of(rows: &[usize], latencies: &[&Vals<'_, f64>], tail: impl Fn(f64) -> f64) -> Self {
@@ -182,23 +190,23 @@ fn range(rows: &[usize], values: &Vals<'_, f64>) -> (f64, f64) {
     (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max))
 }
 
-/// The groups that a half tells, and how many of their rows repeat a key: rows that a pull request
+/// The groups that a half has rows of, and how many of those rows repeat a key: rows that a pull request
 /// brings repeat what was there before, wherever they stand in the file.
-fn told(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, usize) {
-    let mut told = Vec::new();
+fn of_half(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, usize) {
+    let mut found = Vec::new();
     let mut repeated = BTreeSet::new();
     for copies in groups {
         let (own, others): (Vec<usize>, Vec<usize>) = copies.iter().partition(|r| half.has(**r));
-        let new = half.new == Some(true);
+        let new = half.novelty == Novelty::New;
         // The first of all rows repeats none.
         let repeats =
             if new && !others.is_empty() { &own[..] } else { own.get(1..).unwrap_or(&[]) };
         if !repeats.is_empty() {
             repeated.extend(repeats.iter().copied());
-            told.push(if new { copies.clone() } else { own });
+            found.push(if new { copies.clone() } else { own });
         }
     }
-    (told, repeated.len())
+    (found, repeated.len())
 }
 
 /// Rows that compete for a key of the loader's, in file order: those that it reads, in each of the
@@ -244,36 +252,23 @@ pub(crate) fn repeats(
     goes: impl Fn(usize) -> bool,
     equal: impl Fn(usize, usize) -> bool,
 ) -> Vec<(usize, usize)> {
-    const FREE: u32 = u32::MAX;
-    // Open addressing over row numbers: the hashes are there already, and a table of 250,000 rows
-    // stays within the cache.
-    let slots = (hashes.len() * 2).next_power_of_two().max(16);
-    let mut table = vec![FREE; slots];
+    let mut firsts: HashTable<u32> = HashTable::with_capacity(hashes.len());
     let mut found = Vec::new();
-    for (row, &hash) in hashes.iter().enumerate() {
-        if !goes(row) {
-            continue;
-        }
-        let mut slot = hash as usize & (slots - 1);
-        loop {
-            match table[slot] {
-                FREE => {
-                    table[slot] = row as u32;
-                    break;
-                }
-                first if hashes[first as usize] == hash && equal(first as usize, row) => {
-                    found.push((row, first as usize));
-                    break;
-                }
-                _ => slot = (slot + 1) & (slots - 1),
-            }
+    for (row, &hash) in hashes.iter().enumerate().filter(|(row, _)| goes(*row)) {
+        let same_key = |first: &u32| {
+            let first = *first as usize;
+            hashes[first] == hash && equal(first, row)
+        };
+        match firsts.entry(hash, same_key, |first| hashes[*first as usize]) {
+            Entry::Occupied(first) => found.push((row, *first.get() as usize)),
+            Entry::Vacant(free) => drop(free.insert(row as u32)),
         }
     }
     found
 }
 
 /// Columns outside the key and the measurements in which copies of a key differ: they tell why it repeats.
-fn differing_columns(rows: &RowContext<'_>, groups: &[Group]) -> Vec<String> {
+fn differing_columns(rows: &RowContext<'_>, groups: &[KeyCopies]) -> Vec<String> {
     let measured = |name: &str| {
         let kind = rows.at.spec.column(name).map(|c| c.kind);
         matches!(kind, Some(ColumnKind::Measure(_)))
@@ -282,7 +277,7 @@ fn differing_columns(rows: &RowContext<'_>, groups: &[Group]) -> Vec<String> {
         .columns()
         .filter(|(name, _)| !measured(name))
         .filter(|(_, column)| {
-            let differs = |g: &Group| g.rows.iter().any(|r| !column.equal(*r, g.rows[0]));
+            let differs = |g: &KeyCopies| g.rows.iter().any(|r| !column.equal(*r, g.rows[0]));
             groups.iter().take(1000).any(differs)
         })
         .map(|(name, _)| name.to_owned())
@@ -290,7 +285,7 @@ fn differing_columns(rows: &RowContext<'_>, groups: &[Group]) -> Vec<String> {
 }
 
 fn example(
-    group: &Group,
+    group: &KeyCopies,
     keys: &Keys<'_>,
     latency: &[(&str, Vals<f64>)],
     serves: Serves,
@@ -316,8 +311,8 @@ fn example(
 
 #[cfg(test)]
 mod tests {
-    use super::{repeats, told};
-    use crate::findings::{Brought, Half};
+    use super::{of_half, repeats};
+    use crate::findings::{Half, RowChange};
 
     #[test]
     fn equal_hashes_of_unequal_keys_are_no_repeats() {
@@ -331,12 +326,12 @@ mod tests {
         let groups = [vec![0, 4], vec![1, 2, 3], vec![5, 6]].into();
         // Row 0 comes before what it repeats; 5 and 6 repeat only each other.
         let marks = [true, false, false, true, false, true, true];
-        let brought = Brought::Rows(marks.into());
-        let told: Vec<_> = Half::both(Some(&brought)).map(|half| told(&groups, &half)).collect();
+        let change = RowChange::Rows(marks.into());
+        let told: Vec<_> = Half::both(&change).map(|half| of_half(&groups, &half)).collect();
         assert_eq!(told[0], (vec![vec![0, 4], vec![1, 2, 3], vec![5, 6]], 3));
         assert_eq!(told[1], (vec![vec![1, 2]], 1));
-        let all = Half::both(None).next().unwrap();
-        assert_eq!(super::told(&groups, &all).1, 4);
+        let all = Half::both(&RowChange::Unknown).next().unwrap();
+        assert_eq!(of_half(&groups, &all).1, 4);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Columns against the table's spec.
 
+use crate::base::expr::ExprError;
 use crate::checks::RowContext;
+use crate::checks::judge::{Found, Judge};
 use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Finding, Severity};
 use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, measured_unit};
@@ -8,8 +10,17 @@ use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, measured_unit};
 /// Columns that the message tells; the evidence has all.
 const SHOWN: usize = 30;
 
+/// Columns are missing, unknown or of the wrong type.
+pub struct Header;
+
+impl Judge for Header {
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        Ok(columns(rows).into_iter().collect())
+    }
+}
+
 /// One finding with all that is wrong with the columns, as bad as the worst of it.
-pub fn check(rows: &RowContext<'_>) -> Option<Finding> {
+fn columns(rows: &RowContext<'_>) -> Option<Finding> {
     let spec = rows.at.spec;
     if spec.inferred {
         let text = |(name, column): &(&str, &Column)| {
@@ -73,20 +84,22 @@ pub fn check(rows: &RowContext<'_>) -> Option<Finding> {
     if all.len() > SHOWN {
         message += &format!(" and {} more", all.len() - SHOWN);
     }
-    // A cell of text makes a text column of a size or a time; show the cells.
-    let cell = |c: &ColumnSpec| match (c.kind, rows.table.column(&c.name)) {
-        (ColumnKind::Text, _) => None,
-        (_, Some(Column::Text { codes, dict, .. })) => {
-            let text =
-                |i: &usize| dict.get(codes[*i] as usize).is_some_and(|t| t.parse::<f64>().is_err());
-            Some((c.name.clone(), (0..codes.len()).filter(text).take(EXAMPLES).collect::<Vec<_>>()))
-        }
-        _ => None,
-    };
-    let shown = spec.columns.iter().find_map(cell);
-    let examples = shown.map(|(name, cells)| rows.examples(&cells, &[&name])).unwrap_or_default();
+    let shown = spec.columns.iter().find_map(|column| texts(rows, column));
+    let examples = shown.map(|(name, cells)| rows.examples(&cells, &[name])).unwrap_or_default();
     let finding = rows.finding_as(severity, message).rows(rows.table.rows).examples(examples);
     Some(finding.parts(&all).evidence("columns", all))
+}
+
+/// Rows whose cell is not a number, of a column that should hold numbers: one such cell makes the whole
+/// column text.
+fn texts<'a>(rows: &RowContext<'_>, spec: &'a ColumnSpec) -> Option<(&'a str, Vec<usize>)> {
+    let Some(Column::Text { codes, dict, .. }) = rows.table.column(&spec.name) else { return None };
+    if spec.kind == ColumnKind::Text {
+        return None;
+    }
+    let is_text =
+        |row: &usize| dict.get(codes[*row] as usize).is_some_and(|t| t.parse::<f64>().is_err());
+    Some((&spec.name, (0..codes.len()).filter(is_text).take(EXAMPLES).collect()))
 }
 
 fn fits(spec: &ColumnSpec, found: &Column) -> bool {

@@ -13,3 +13,4 @@ pub mod synthetic;
 pub mod systems;
 pub mod traces;
 pub mod values;
+pub mod waivers;

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::checks::judge::{CheckInputs, Judge};
+
 /// What a rule on traces looks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -27,4 +29,10 @@ pub enum TraceCheck {
     MetricImplausible,
     /// Files of ranks.
     Ranks,
+}
+
+impl Judge for TraceCheck {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { traces: true, ..CheckInputs::default() }
+    }
 }

@@ -8,23 +8,23 @@ use crate::database::table::{Column, Table, number_bits};
 use crate::specs::measured_unit;
 
 /// A column that both tables have.
-pub(super) struct Cells {
+pub(super) struct ColumnPair {
     pub base: Vec<u64>,
     pub head: Vec<u64>,
 }
 
 /// What two tables have in common.
 #[derive(Default)]
-pub(super) struct Common {
+pub(super) struct SharedColumns {
     /// Columns by which rows are told apart: those that are no measurement.
-    pub keys: Vec<Cells>,
+    pub keys: Vec<ColumnPair>,
     /// Measurements.
-    pub measures: Vec<Cells>,
+    pub measures: Vec<ColumnPair>,
     /// Whether a table has a column that the other lacks.
     pub one_sided: bool,
 }
 
-impl Common {
+impl SharedColumns {
     pub fn of(base: &Table, head: &Table) -> Self {
         let mut common = Self::default();
         for (name, column) in base.columns() {
@@ -53,7 +53,7 @@ pub(super) fn comparable(a: &Column, b: &Column) -> bool {
 
 /// A comparable column as numbers, and one that tells nulls where there are any; nothing where all
 /// cells are one name, which tells no rows apart.
-fn encode(base: (&Column, usize), head: (&Column, usize)) -> Vec<Cells> {
+fn encode(base: (&Column, usize), head: (&Column, usize)) -> Vec<ColumnPair> {
     if let (
         Column::Text { codes: a, dict: of_a, nulls: a_nulls },
         Column::Text { codes: b, dict: of_b, nulls: b_nulls },
@@ -63,12 +63,15 @@ fn encode(base: (&Column, usize), head: (&Column, usize)) -> Vec<Cells> {
             return Vec::new();
         }
         let mut known = HashMap::new();
-        return vec![Cells { base: names(a, of_a, &mut known), head: names(b, of_b, &mut known) }];
+        return vec![ColumnPair {
+            base: names(a, of_a, &mut known),
+            head: names(b, of_b, &mut known),
+        }];
     }
     let exact = whole(base.0) && whole(head.0);
-    let mut cells = vec![Cells { base: numbers(base, exact), head: numbers(head, exact) }];
+    let mut cells = vec![ColumnPair { base: numbers(base, exact), head: numbers(head, exact) }];
     if base.0.has_nulls() || head.0.has_nulls() {
-        cells.push(Cells { base: nulls(base), head: nulls(head) });
+        cells.push(ColumnPair { base: nulls(base), head: nulls(head) });
     }
     cells
 }
@@ -127,8 +130,8 @@ mod tests {
         // Whole numbers here and fractions there, names in another order, a null on one side.
         let base = table("name,m,latency,note\na,1,1,\nb,2,2,7\n");
         let head = table("name,m,latency,note\nb,2,2.0,7\na,1,0.5,0\n");
-        let common = Common::of(&base, &head);
-        let equal = |cells: &[Cells], b: usize, h: usize| {
+        let common = SharedColumns::of(&base, &head);
+        let equal = |cells: &[ColumnPair], b: usize, h: usize| {
             cells.iter().map(|c| c.base[b] == c.head[h]).collect::<Vec<_>>()
         };
         assert_eq!(equal(&common.keys, 1, 0), [true; 4]);
@@ -140,16 +143,16 @@ mod tests {
     #[test]
     fn one_name_in_all_rows_tells_none_apart() {
         let base = table("name,m\na,1\n");
-        assert_eq!(Common::of(&base, &table("name,m\na,2\n")).keys.len(), 1);
-        assert_eq!(Common::of(&base, &table("name,m\nb,1\n")).keys.len(), 2);
+        assert_eq!(SharedColumns::of(&base, &table("name,m\na,2\n")).keys.len(), 1);
+        assert_eq!(SharedColumns::of(&base, &table("name,m\nb,1\n")).keys.len(), 2);
     }
 
     #[test]
     fn a_column_of_one_side_or_of_another_type_is_one_sided() {
         let base = table("name,m\na,1\n");
-        assert!(!Common::of(&base, &base).one_sided);
-        assert!(Common::of(&base, &table("name,m,power\na,1,9\n")).one_sided);
-        assert!(Common::of(&table("name,m,power\na,1,9\n"), &base).one_sided);
-        assert!(Common::of(&base, &table("name,m\na,x\n")).one_sided);
+        assert!(!SharedColumns::of(&base, &base).one_sided);
+        assert!(SharedColumns::of(&base, &table("name,m,power\na,1,9\n")).one_sided);
+        assert!(SharedColumns::of(&table("name,m,power\na,1,9\n"), &base).one_sided);
+        assert!(SharedColumns::of(&base, &table("name,m\na,x\n")).one_sided);
     }
 }

@@ -3,19 +3,21 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::class::{Class, Facts};
-use super::pairs::{Pair, pairs};
-use super::ratios::Sides;
+use super::pairs::{TablePair, pairs};
+use super::ratios::PairedTables;
 use super::{Details, Diff, FileDiff, RowDiff, Status, TableDiff};
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::database::catalog::{Catalog, Format, Role, TableFile};
+use crate::database::decoded::Decoded;
 use crate::database::source::Source;
-use crate::database::table::{Fault, Table};
+use crate::database::table::{Table, TableFault};
 use crate::specs::Specs;
 
 /// A state of a database.
@@ -25,6 +27,19 @@ pub struct State<'a> {
     pub source: &'a dyn Source,
     /// What it holds.
     pub catalog: &'a Catalog,
+    /// Tables of it that were decoded already.
+    pub decoded: &'a Decoded,
+}
+
+impl State<'_> {
+    /// A table of it, decoded once for all stages that share the state.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn table(&self, file: &TableFile, specs: &Specs) -> Result<Arc<Table>, TableFault> {
+        self.decoded.table(self.source, file, specs)
+    }
 }
 
 /// How two states are compared.
@@ -40,20 +55,20 @@ pub struct Comparison<'a> {
 }
 
 /// A side of a pair.
-enum Side {
+enum TableSide {
     /// No such file.
     Absent,
     /// A git-LFS pointer whose object is not at hand.
     Pointer,
     /// Rows.
-    Rows(Table),
+    Rows(Arc<Table>),
     /// A table without rows.
     Empty,
     /// It cannot be read, and why.
     Unreadable(String),
 }
 
-impl Side {
+impl TableSide {
     fn table(&self) -> Option<&Table> {
         match self {
             Self::Rows(table) => Some(table),
@@ -109,46 +124,46 @@ impl Comparison<'_> {
             beside.map(|(e, role)| (e.path.clone(), (state.source.id(e), *role))).collect()
         };
         let (base, head) = (by_path(self.base), by_path(self.head));
-        let paths: BTreeSet<&String> = base.keys().chain(head.keys()).collect();
-        let file = |path: &String| {
+        let mut files = Vec::new();
+        for path in base.keys().chain(head.keys()).collect::<BTreeSet<&String>>() {
             let (status, role) = match (base.get(path), head.get(path)) {
-                (Some((before, _)), Some((after, _))) if before == after => return None,
-                (Some(_), Some((_, role))) => (Status::Modified, *role),
+                (Some((before, _)), Some((after, role))) => {
+                    if before == after {
+                        continue;
+                    }
+                    (Status::Modified, *role)
+                }
                 (None, Some((_, role))) => (Status::Added, *role),
                 (Some((_, role)), None) => (Status::Deleted, *role),
-                (None, None) => return None,
+                (None, None) => continue,
             };
-            Some(FileDiff { path: path.clone(), status, role })
-        };
-        paths.into_iter().filter_map(file).collect()
+            files.push(FileDiff { path: path.clone(), status, role });
+        }
+        files
     }
 
-    fn guarded(&self, pair: &Pair<'_>) -> Result<TableDiff> {
+    fn guarded(&self, pair: &TablePair<'_>) -> Result<TableDiff> {
         // A fault of ours must not pass for what the data says.
         catch_unwind(AssertUnwindSafe(|| self.compare(pair))).unwrap_or_else(|_| {
             Err(Error::new(
-                format!("perfdb-gate failed while comparing {}", pair.shown().entry.path),
+                format!("perfdb-gate failed while comparing {}", pair.shown.entry.path),
                 "please report it with both versions of that file",
             ))
         })
     }
 
-    fn read(&self, state: State<'_>, file: Option<&TableFile>) -> Side {
-        let Some(file) = file else { return Side::Absent };
-        let bytes = match state.source.read(&file.entry) {
-            Ok(bytes) => bytes,
-            Err(why) => return Side::Unreadable(why.to_string()),
-        };
-        match file.decode(self.specs, &bytes) {
-            Ok(table) => Side::Rows(table),
-            Err(Fault::Empty | Fault::Torn(_)) => Side::Empty,
-            Err(Fault::LfsPointer(_)) => Side::Pointer,
-            Err(Fault::Unreadable(why)) => Side::Unreadable(why),
+    fn read(&self, state: State<'_>, file: Option<&TableFile>) -> TableSide {
+        let Some(file) = file else { return TableSide::Absent };
+        match state.table(file, self.specs) {
+            Ok(table) => TableSide::Rows(table),
+            Err(TableFault::Empty | TableFault::Torn(_)) => TableSide::Empty,
+            Err(TableFault::LfsPointer(_)) => TableSide::Pointer,
+            Err(TableFault::Unreadable(why)) => TableSide::Unreadable(why),
         }
     }
 
-    fn compare(&self, pair: &Pair<'_>) -> Result<TableDiff> {
-        let shown = pair.shown();
+    fn compare(&self, pair: &TablePair<'_>) -> Result<TableDiff> {
+        let shown = pair.shown;
         let old_path = pair.old_path();
         let diff = TableDiff {
             path: shown.entry.path.clone(),
@@ -171,14 +186,14 @@ impl Comparison<'_> {
         let (mut base, head) = (self.read(self.base, pair.base), self.read(self.head, pair.head));
         let fault = head.fault("head").or(base.fault("base"));
         // What a pointer stands for was never at hand, so all of the head is new.
-        let pointer = matches!(base, Side::Pointer) && pair.head.is_some();
+        let pointer = matches!(base, TableSide::Pointer) && pair.head.is_some();
         if pointer {
-            base = Side::Absent;
+            base = TableSide::Absent;
         }
         let rows = match (&base, &head) {
-            (_, Side::Pointer | Side::Unreadable(_)) => None,
-            (Side::Pointer | Side::Unreadable(_), _) if pair.head.is_none() => None,
-            (Side::Rows(base), Side::Rows(head)) => Some(RowDiff::between(base, head)),
+            (_, TableSide::Pointer | TableSide::Unreadable(_)) => None,
+            (TableSide::Pointer | TableSide::Unreadable(_), _) if pair.head.is_none() => None,
+            (TableSide::Rows(base), TableSide::Rows(head)) => Some(RowDiff::between(base, head)),
             (base, head) => Some(RowDiff::one_sided(base.table(), head.table())),
         };
         let mut diff = TableDiff {
@@ -196,7 +211,7 @@ impl Comparison<'_> {
         };
         if let Some(rows) = rows {
             let spec = shown.spec(self.specs, head.table().or(base.table()));
-            let sides = Sides {
+            let sides = PairedTables {
                 files: (pair.base.unwrap_or(shown), shown),
                 tables: (base.table(), head.table()),
                 spec: &spec,
@@ -227,7 +242,7 @@ impl Comparison<'_> {
 }
 
 /// What happened to the table of a pair that was read.
-fn status(pair: &Pair<'_>, pointer: bool, rows: Option<&RowDiff>) -> Status {
+fn status(pair: &TablePair<'_>, pointer: bool, rows: Option<&RowDiff>) -> Status {
     match (pair.base, pair.head) {
         (Some(_), None) => Status::Deleted,
         (None, _) => Status::Added,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::cells::comparable;
-use super::ratios::Change;
+use super::ratios::LatencyChange;
 use super::{Diff, RowDiff};
 use crate::base::error::{Error, Result};
 use crate::base::escape::file_stem;
@@ -48,7 +48,7 @@ impl Details {
         file: &TableFile,
         tables: Sides<&Table>,
         rows: &RowDiff,
-        latencies: &[Change],
+        latencies: &[LatencyChange],
     ) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
@@ -138,7 +138,7 @@ fn file_name(place: &Place, path: &str) -> String {
 }
 
 /// A column of a table's details.
-struct Field<'a> {
+struct DetailField<'a> {
     name: &'a str,
     columns: Sides<&'a Column>,
     /// Whether it tells rows apart, so that before and after are one; else both are shown.
@@ -146,78 +146,101 @@ struct Field<'a> {
 }
 
 /// The columns of both tables: the head's in its order, then those that only the base has.
-fn fields<'a>((base, head): Sides<&'a Table>) -> Vec<Field<'a>> {
+fn fields<'a>((base, head): Sides<&'a Table>) -> Vec<DetailField<'a>> {
     let names = |t: Option<&'a Table>| t.into_iter().flat_map(Table::columns).map(|(name, _)| name);
-    let of = |t: Option<&'a Table>, name: &str| t.and_then(|t| t.column(name));
     let lost = names(base).filter(|name| head.is_none_or(|h| h.column(name).is_none()));
     let field = |name: &'a str| {
-        let columns = (of(base, name), of(head, name));
+        let columns = (base.and_then(|t| t.column(name)), head.and_then(|t| t.column(name)));
         let shared = match columns {
             (Some(b), Some(h)) => comparable(b, h),
             _ => base.is_none() || head.is_none(),
         };
-        Field { name, columns, key: shared && measured_unit(name).is_none() }
+        DetailField { name, columns, key: shared && measured_unit(name).is_none() }
     };
     names(head).chain(lost).map(field).collect()
 }
 
-/// One line a row: what happened to it, where it stands, its cells.
+/// One line per row: what happened to it, where it is, its cells.
 fn text(
     tables: Sides<&Table>,
     rows: &RowDiff,
-    latencies: &[Change],
+    latencies: &[LatencyChange],
 ) -> Result<Vec<u8>, csv::Error> {
-    let fields = fields(tables);
-    let mut out = csv::Writer::from_writer(Vec::new());
-    for name in ["change", "base_row", "head_row"] {
-        out.write_field(name)?;
+    let mut lines = Lines::new(fields(tables))?;
+    for (i, (base, head)) in rows.changed.iter().enumerate() {
+        let ratio = latencies.get(i).and_then(LatencyChange::ratio);
+        lines.write("changed", (Some(*base), Some(*head)), ratio)?;
     }
-    for field in &fields {
-        if field.key {
-            out.write_field(inert(field.name).as_ref())?;
-        } else {
-            out.write_field(format!("base_{}", field.name))?;
-            out.write_field(format!("head_{}", field.name))?;
-        }
+    for row in &rows.removed {
+        lines.write("removed", (Some(*row), None), None)?;
     }
-    out.write_field("ratio")?;
-    out.write_record(None::<&[u8]>)?;
+    for row in &rows.added {
+        lines.write("added", (None, Some(*row)), None)?;
+    }
+    lines.out.into_inner().map_err(|e| e.into_error().into())
+}
 
-    let mut cell = String::new();
-    let mut line = |change: &str, (base, head): Sides<u32>, ratio: Option<f64>| {
+/// Writes the lines of a table's details.
+struct Lines<'a> {
+    out: csv::Writer<Vec<u8>>,
+    fields: Vec<DetailField<'a>>,
+    /// The text of one cell, kept so that its memory is used again.
+    cell: String,
+}
+
+impl<'a> Lines<'a> {
+    /// Begins with the header.
+    fn new(fields: Vec<DetailField<'a>>) -> Result<Self, csv::Error> {
+        let mut out = csv::Writer::from_writer(Vec::new());
+        for name in ["change", "base_row", "head_row"] {
+            out.write_field(name)?;
+        }
+        for field in &fields {
+            if field.key {
+                out.write_field(inert(field.name).as_ref())?;
+            } else {
+                out.write_field(format!("base_{}", field.name))?;
+                out.write_field(format!("head_{}", field.name))?;
+            }
+        }
+        out.write_field("ratio")?;
+        out.write_record(None::<&[u8]>)?;
+        Ok(Self { out, fields, cell: String::new() })
+    }
+
+    fn write(
+        &mut self,
+        change: &str,
+        (base, head): Sides<u32>,
+        ratio: Option<f64>,
+    ) -> Result<(), csv::Error> {
+        let Self { out, fields, cell } = self;
         out.write_field(change)?;
-        let mut write = |show: &dyn Fn(&mut String)| {
-            cell.clear();
-            show(&mut cell);
-            out.write_field(&cell)
-        };
-        let number = |n: Option<u32>| move |to: &mut String| shown(to, n);
-        write(&number(base))?;
-        write(&number(head))?;
-        for Field { columns, key, .. } in &fields {
+        write_cell(out, cell, |to| shown(to, base))?;
+        write_cell(out, cell, |to| shown(to, head))?;
+        for DetailField { columns, key, .. } in fields {
             let before = columns.0.zip(base);
             let after = columns.1.zip(head);
             if *key {
-                write(&|to| shown_cell(to, after.or(before)))?;
+                write_cell(out, cell, |to| shown_cell(to, after.or(before)))?;
             } else {
-                write(&|to| shown_cell(to, before))?;
-                write(&|to| shown_cell(to, after))?;
+                write_cell(out, cell, |to| shown_cell(to, before))?;
+                write_cell(out, cell, |to| shown_cell(to, after))?;
             }
         }
-        write(&|to| shown(to, ratio))?;
+        write_cell(out, cell, |to| shown(to, ratio))?;
         out.write_record(None::<&[u8]>)
-    };
-    for (i, (base, head)) in rows.changed.iter().enumerate() {
-        let ratio = latencies.get(i).and_then(Change::ratio);
-        line("changed", (Some(*base), Some(*head)), ratio)?;
     }
-    for row in &rows.removed {
-        line("removed", (Some(*row), None), None)?;
-    }
-    for row in &rows.added {
-        line("added", (None, Some(*row)), None)?;
-    }
-    out.into_inner().map_err(|e| e.into_error().into())
+}
+
+fn write_cell(
+    out: &mut csv::Writer<Vec<u8>>,
+    cell: &mut String,
+    show: impl FnOnce(&mut String),
+) -> Result<(), csv::Error> {
+    cell.clear();
+    show(cell);
+    out.write_field(cell)
 }
 
 /// A value, or nothing.
@@ -249,9 +272,10 @@ fn shown_cell(to: &mut String, cell: Option<(&Column, u32)>) {
 fn inert(text: &str) -> Cow<'_, str> {
     // The last four are the wide forms of the first.
     let begins = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
-    match text.starts_with(begins) && text.parse::<f64>().is_err() {
-        true => Cow::Owned(format!("'{text}")),
-        false => Cow::Borrowed(text),
+    if text.starts_with(begins) && text.parse::<f64>().is_err() {
+        Cow::Owned(format!("'{text}"))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 

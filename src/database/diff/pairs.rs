@@ -8,9 +8,11 @@ use super::State;
 use crate::database::catalog::{Format, TableFile};
 
 /// A table of the base, the one of the head that it became, or both.
-pub(super) struct Pair<'a> {
+pub(super) struct TablePair<'a> {
     pub base: Option<&'a TableFile>,
     pub head: Option<&'a TableFile>,
+    /// The file that the pair is named after: the head's, or the base's where it is gone.
+    pub shown: &'a TableFile,
     /// Whether their bytes are equal: the table was moved as it is.
     pub same_bytes: bool,
 }
@@ -22,19 +24,26 @@ struct Loose<'a> {
 }
 
 /// What a table is, wherever it lies: system, backend, version and name.
-type Identity<'a> = (&'a str, &'a str, &'a str, &'a str);
+type TableIdentity<'a> = (&'a str, &'a str, &'a str, &'a str);
 
 impl<'a> Loose<'a> {
-    fn identity(&self) -> Identity<'a> {
+    fn identity(&self) -> TableIdentity<'a> {
         let place = &self.file.place;
         (&place.system, &place.backend, &place.version, &self.file.table)
     }
 }
 
-impl<'a> Pair<'a> {
-    /// The file that the pair is told of: the head's, or the base's where it is gone.
-    pub fn shown(&self) -> &'a TableFile {
-        self.head.or(self.base).expect("a pair has a side")
+impl<'a> TablePair<'a> {
+    fn of(old: &'a TableFile, new: &'a TableFile, same_bytes: bool) -> Self {
+        Self { base: Some(old), head: Some(new), shown: new, same_bytes }
+    }
+
+    fn gone(old: &'a TableFile) -> Self {
+        Self { base: Some(old), head: None, shown: old, same_bytes: false }
+    }
+
+    fn come(new: &'a TableFile) -> Self {
+        Self { base: None, head: Some(new), shown: new, same_bytes: false }
     }
 
     /// The base's path, where it is not the head's.
@@ -52,7 +61,7 @@ impl<'a> Pair<'a> {
 
 /// Pairs up what differs: by path, then by bytes, then by what the tables are. Tables whose path
 /// and bytes are the same are left out.
-pub(super) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<Pair<'a>> {
+pub(super) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<TablePair<'a>> {
     let mut pairs = Vec::new();
     let before: BTreeMap<&str, &TableFile> =
         base.catalog.tables.iter().map(|t| (t.entry.path.as_str(), t)).collect();
@@ -63,9 +72,7 @@ pub(super) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<Pair<'a>> {
         match gone.remove(file.entry.path.as_str()) {
             None => come.push(Loose { file, id }),
             Some(old) if base.source.id(&old.entry) == id => {}
-            Some(old) => {
-                pairs.push(Pair { base: Some(old), head: Some(file), same_bytes: false });
-            }
+            Some(old) => pairs.push(TablePair::of(old, file, false)),
         }
     }
     let mut gone: Vec<Loose<'_>> =
@@ -74,25 +81,17 @@ pub(super) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<Pair<'a>> {
 
     // Equal bytes say more than equal names. Of several tables with the same bytes each goes to
     // the one that is the same table, else to one of its name, else in the order of paths.
-    let mut moved = |found: Vec<(Loose<'a>, Loose<'a>)>, same_bytes: bool| {
-        let pair = |(old, new): (Loose<'a>, Loose<'a>)| Pair {
-            base: Some(old.file),
-            head: Some(new.file),
-            same_bytes,
-        };
-        pairs.extend(found.into_iter().map(pair));
-    };
-    moved(take(&mut gone, &mut come, |t| Some((t.id?, t.identity()))), true);
-    moved(take(&mut gone, &mut come, |t| Some((t.id?, t.file.table.as_str()))), true);
-    moved(take(&mut gone, &mut come, |t| t.id), true);
-    moved(
-        take(&mut gone, &mut come, |t| Some((t.identity(), t.file.format == Format::Csv))),
-        false,
-    );
-    moved(take(&mut gone, &mut come, |t| Some(t.identity())), false);
+    let mut moved = take(&mut gone, &mut come, |t| Some((t.id?, t.identity())));
+    moved.extend(take(&mut gone, &mut come, |t| Some((t.id?, t.file.table.as_str()))));
+    moved.extend(take(&mut gone, &mut come, |t| t.id));
+    pairs.extend(moved.into_iter().map(|(old, new)| TablePair::of(old.file, new.file, true)));
+    let of_format = |t: &Loose<'a>| Some((t.identity(), t.file.format == Format::Csv));
+    let mut changed = take(&mut gone, &mut come, of_format);
+    changed.extend(take(&mut gone, &mut come, |t| Some(t.identity())));
+    pairs.extend(changed.into_iter().map(|(old, new)| TablePair::of(old.file, new.file, false)));
 
-    pairs.extend(gone.iter().map(|t| Pair { base: Some(t.file), head: None, same_bytes: false }));
-    pairs.extend(come.iter().map(|t| Pair { base: None, head: Some(t.file), same_bytes: false }));
+    pairs.extend(gone.iter().map(|t| TablePair::gone(t.file)));
+    pairs.extend(come.iter().map(|t| TablePair::come(t.file)));
     pairs
 }
 

@@ -30,20 +30,20 @@ pub struct Ratios {
 }
 
 /// The two tables of a pair, and what is known of them.
-pub(super) struct Sides<'a> {
+pub(super) struct PairedTables<'a> {
     pub files: (&'a TableFile, &'a TableFile),
     pub tables: (Option<&'a Table>, Option<&'a Table>),
     pub spec: &'a TableSpec,
     pub lookups: &'a Lookups,
 }
 
-impl<'a> Sides<'a> {
+impl<'a> PairedTables<'a> {
     pub fn scope(&self, file: &'a TableFile, table: &'a Table) -> TableScope<'a> {
         TableScope::new(table, self.spec, &file.place, None, self.lookups)
     }
 
     /// What a lookup returned and returns for each changed row, in ms: of several parts, the sum.
-    pub fn latencies(&self, changed: &[(u32, u32)]) -> Result<Vec<Change>, ExprError> {
+    pub fn latencies(&self, changed: &[(u32, u32)]) -> Result<Vec<LatencyChange>, ExprError> {
         let (Some(base), Some(head)) = self.tables else { return Ok(Vec::new()) };
         if changed.is_empty() || self.spec.latency.is_empty() {
             return Ok(Vec::new());
@@ -51,8 +51,10 @@ impl<'a> Sides<'a> {
         let (base, head) = (self.scope(self.files.0, base), self.scope(self.files.1, head));
         let (before, after) = (self.parts(&base)?, self.parts(&head)?);
         let sum = |parts: &[Vals<f64>], row: u32| parts.iter().map(|p| p.get(row as usize)).sum();
-        let change =
-            |(b, h): &(u32, u32)| Change { before: sum(&before, *b), after: sum(&after, *h) };
+        let change = |(b, h): &(u32, u32)| LatencyChange {
+            before: sum(&before, *b),
+            after: sum(&after, *h),
+        };
         Ok(changed.iter().map(change).collect())
     }
 
@@ -64,7 +66,7 @@ impl<'a> Sides<'a> {
     pub fn sum_up(
         &self,
         changed: &[(u32, u32)],
-        latencies: &[Change],
+        latencies: &[LatencyChange],
     ) -> Result<Option<Ratios>, ExprError> {
         let rows: Vec<(usize, f64)> =
             latencies.iter().enumerate().filter_map(|(i, c)| Some((i, c.ratio()?))).collect();
@@ -89,7 +91,7 @@ impl<'a> Sides<'a> {
     fn worst(
         &self,
         changed: &[(u32, u32)],
-        latencies: &[Change],
+        latencies: &[LatencyChange],
         mut rows: Vec<(usize, f64)>,
     ) -> Result<Vec<Example>, ExprError> {
         let Some(head) = self.tables.1 else { return Ok(Vec::new()) };
@@ -116,12 +118,12 @@ impl<'a> Sides<'a> {
 }
 
 /// The latency of a changed row, in ms.
-pub(super) struct Change {
+pub(super) struct LatencyChange {
     pub before: f64,
     pub after: f64,
 }
 
-impl Change {
+impl LatencyChange {
     /// After over before, where both are above zero.
     pub fn ratio(&self) -> Option<f64> {
         let ratio = self.after / self.before;
@@ -130,7 +132,7 @@ impl Change {
 }
 
 /// The middle ratios of rows in parts of equal size, by their latency before.
-fn trend(latencies: &[Change], rows: &[(usize, f64)]) -> Vec<f64> {
+fn trend(latencies: &[LatencyChange], rows: &[(usize, f64)]) -> Vec<f64> {
     const PARTS: usize = 8;
     let mut rows = rows.to_vec();
     rows.sort_by(|a, b| {
@@ -151,8 +153,9 @@ mod tests {
 
     #[test]
     fn a_trend_goes_from_short_to_long() {
-        let change = |i: usize| Change { before: (16 - i) as f64, after: ((16 - i) * i) as f64 };
-        let latencies: Vec<Change> = (1..16).map(change).collect();
+        let change =
+            |i: usize| LatencyChange { before: (16 - i) as f64, after: ((16 - i) * i) as f64 };
+        let latencies: Vec<LatencyChange> = (1..16).map(change).collect();
         let rows: Vec<(usize, f64)> = (0..15).map(|i| (i, (i + 1) as f64)).collect();
         let trend = trend(&latencies, &rows);
         assert_eq!(trend, [14.5, 12.5, 10.5, 8.5, 6.5, 4.5, 2.5, 1.0]);
@@ -160,9 +163,9 @@ mod tests {
 
     #[test]
     fn a_latency_of_zero_has_no_ratio() {
-        assert_eq!(Change { before: 0.0, after: 1.0 }.ratio(), None);
-        assert_eq!(Change { before: 1.0, after: 0.0 }.ratio(), None);
-        assert_eq!(Change { before: f64::NAN, after: 1.0 }.ratio(), None);
-        assert_eq!(Change { before: 2.0, after: 1.0 }.ratio(), Some(0.5));
+        assert_eq!(LatencyChange { before: 0.0, after: 1.0 }.ratio(), None);
+        assert_eq!(LatencyChange { before: 1.0, after: 0.0 }.ratio(), None);
+        assert_eq!(LatencyChange { before: f64::NAN, after: 1.0 }.ratio(), None);
+        assert_eq!(LatencyChange { before: 2.0, after: 1.0 }.ratio(), Some(0.5));
     }
 }

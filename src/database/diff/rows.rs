@@ -1,6 +1,6 @@
 //! Rows of two tables, matched by key.
 
-use super::cells::{Cells, Common};
+use super::cells::{ColumnPair, SharedColumns};
 use crate::database::table::{Table, mix};
 
 /// Rows by what happened to them, as row numbers of the base and of the head.
@@ -31,9 +31,9 @@ impl RowDiff {
     /// what is left is added or removed. Where a table has a column that the other lacks, no rows
     /// are equal; those that are equal in what both have become each other first.
     pub fn between(base: &Table, head: &Table) -> Self {
-        let common = Common::of(base, head);
-        let all: Vec<&Cells> = common.keys.iter().chain(&common.measures).collect();
-        let keys: Vec<&Cells> = common.keys.iter().collect();
+        let common = SharedColumns::of(base, head);
+        let all: Vec<&ColumnPair> = common.keys.iter().chain(&common.measures).collect();
+        let keys: Vec<&ColumnPair> = common.keys.iter().collect();
 
         let (mut equal, base, head) = in_place(&all, base.rows, head.rows);
         let (more, base, head) = pair_up(&all, base, head);
@@ -51,7 +51,7 @@ impl RowDiff {
 type Paired = (Vec<(u32, u32)>, Vec<u32>, Vec<u32>);
 
 /// Pairs rows that are equal and stand at the same place: most rows of most changes.
-fn in_place(columns: &[&Cells], base: usize, head: usize) -> Paired {
+fn in_place(columns: &[&ColumnPair], base: usize, head: usize) -> Paired {
     let both = base.min(head);
     let mut equal = vec![true; both];
     for column in columns {
@@ -65,21 +65,12 @@ fn in_place(columns: &[&Cells], base: usize, head: usize) -> Paired {
 }
 
 /// Pairs rows that are equal in the columns, those of equal cells in file order.
-fn pair_up(columns: &[&Cells], base: Vec<u32>, head: Vec<u32>) -> Paired {
+fn pair_up(columns: &[&ColumnPair], base: Vec<u32>, head: Vec<u32>) -> Paired {
     if base.is_empty() || head.is_empty() {
         return (Vec::new(), base, head);
     }
-    let by_hash = |rows: Vec<u32>, side: fn(&Cells) -> &[u64]| -> Vec<(u64, u32)> {
-        let mut hashed: Vec<(u64, u32)> = rows.into_iter().map(|row| (0, row)).collect();
-        for column in columns {
-            let cells = side(column);
-            hashed.iter_mut().for_each(|(hash, row)| *hash = mix(*hash, cells[*row as usize]));
-        }
-        hashed.sort_unstable();
-        hashed
-    };
-    let base = by_hash(base, |c| &c.base);
-    let head = by_hash(head, |c| &c.head);
+    let base = by_hash(columns, base, |c| &c.base);
+    let head = by_hash(columns, head, |c| &c.head);
 
     let mut paired = Paired::default();
     let (mut base, mut head) = (&base[..], &head[..]);
@@ -98,14 +89,29 @@ fn pair_up(columns: &[&Cells], base: Vec<u32>, head: Vec<u32>) -> Paired {
     paired
 }
 
+/// Rows with a hash of their cells, sorted by it.
+fn by_hash(
+    columns: &[&ColumnPair],
+    rows: Vec<u32>,
+    side: fn(&ColumnPair) -> &[u64],
+) -> Vec<(u64, u32)> {
+    let mut hashed: Vec<(u64, u32)> = rows.into_iter().map(|row| (0, row)).collect();
+    for column in columns {
+        let cells = side(column);
+        hashed.iter_mut().for_each(|(hash, row)| *hash = mix(*hash, cells[*row as usize]));
+    }
+    hashed.sort_unstable();
+    hashed
+}
+
 fn rows_of(hashed: &[(u64, u32)]) -> Vec<u32> {
     hashed.iter().map(|(_, row)| *row).collect()
 }
 
 /// Pairs rows of one hash. Almost always that is one key; where it is not, the cells decide.
-fn pair_run(columns: &[&Cells], mut base: Vec<u32>, mut head: Vec<u32>, paired: &mut Paired) {
+fn pair_run(columns: &[&ColumnPair], mut base: Vec<u32>, mut head: Vec<u32>, paired: &mut Paired) {
     while let (Some(&first), false) = (base.first(), head.is_empty()) {
-        let like_first = |side: fn(&Cells) -> &[u64], row: u32| {
+        let like_first = |side: fn(&ColumnPair) -> &[u64], row: u32| {
             columns.iter().all(|c| c.base[first as usize] == side(c)[row as usize])
         };
         let (old, others): (Vec<u32>, _) =
@@ -154,7 +160,7 @@ mod tests {
     #[test]
     fn keys_of_one_hash_are_told_apart() {
         // Without a column to hash, all hashes are alike; the cells still decide.
-        let cells = Cells { base: vec![1, 2, 1], head: vec![2, 1, 3] };
+        let cells = ColumnPair { base: vec![1, 2, 1], head: vec![2, 1, 3] };
         let mut paired = Paired::default();
         pair_run(&[&cells], vec![0, 1, 2], vec![0, 1, 2], &mut paired);
         assert_eq!(paired, (vec![(0, 1), (1, 0)], vec![2], vec![2]));

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::RowDiff;
-use super::ratios::{Change, Sides};
+use super::ratios::{LatencyChange, PairedTables};
 use crate::base::expr::{ExprError, Vals};
 use crate::base::stats::quantile;
 use crate::database::table::{Column, Keys, Table, TableScope};
@@ -184,7 +184,7 @@ fn join(base: &[(u64, u32)], head: &[(u64, u32)]) -> Joined {
     joined
 }
 
-impl Sides<'_> {
+impl PairedTables<'_> {
     /// Compares what is served; none where no loader's key can be made of the columns.
     ///
     /// # Errors
@@ -212,7 +212,7 @@ impl Sides<'_> {
             ..ServedDiff::default()
         };
         let latencies = self.latencies(&joined.common)?;
-        served.ratios = latencies.iter().filter_map(Change::ratio).collect();
+        served.ratios = latencies.iter().filter_map(LatencyChange::ratio).collect();
         served.ratios.sort_by(f64::total_cmp);
         if let (Some(base), Some(head)) = (base, head) {
             served.changed = changed_keys(base, head, &joined.common);
@@ -390,7 +390,7 @@ impl Slices {
 /// being there on one side only. None where there is one slice.
 fn slices(
     joined: &Joined,
-    latencies: &[Change],
+    latencies: &[LatencyChange],
     base: Option<&Keys<'_>>,
     head: Option<&Keys<'_>>,
     whole: Option<f64>,
@@ -400,7 +400,7 @@ fn slices(
         for (i, (_, row)) in joined.common.iter().enumerate() {
             let gathered = found.of(HEAD, keys, *row);
             gathered.common += 1;
-            gathered.ratios.extend(latencies.get(i).and_then(Change::ratio));
+            gathered.ratios.extend(latencies.get(i).and_then(LatencyChange::ratio));
         }
         joined.gained.iter().for_each(|row| found.of(HEAD, keys, *row).gained += 1);
     }

@@ -62,7 +62,7 @@ pub struct LedgerError {
 }
 
 #[derive(Debug, Deserialize)]
-struct Summary {
+struct SummaryFile {
     summary: SummaryHead,
     #[serde(default)]
     errors: Vec<Record>,
@@ -114,7 +114,7 @@ impl Ledger {
             let bad = |source| LedgerError { file: name.clone(), source };
             match is_summary(name) {
                 Some(true) => {
-                    let summary: Summary = serde_json::from_str(text).map_err(bad)?;
+                    let summary: SummaryFile = serde_json::from_str(text).map_err(bad)?;
                     let SummaryHead { backend, version } = summary.summary;
                     ledger.versions.entry(backend).or_default().extend(version);
                     records.extend(summary.errors);
@@ -168,12 +168,12 @@ impl Ledger {
         version: &str,
         tables: &[&str],
     ) -> BTreeMap<(&str, &str), usize> {
-        let here = |r: &&Recorded| {
+        let of_table = |r: &&Recorded| {
             self.holds_for(&r.backend, backend, version)
                 && table_of(&r.operation, tables) == Some(table)
         };
         let mut counts = BTreeMap::new();
-        for r in self.recorded.iter().filter(here) {
+        for r in self.recorded.iter().filter(of_table) {
             *counts.entry((r.class.as_str(), r.error.as_str())).or_default() += 1;
         }
         counts
@@ -194,11 +194,11 @@ impl Ledger {
         version: &str,
         tables: &[&str],
     ) -> Failures<'_> {
-        let here = |f: &&Failure| {
+        let of_table = |f: &&Failure| {
             self.holds_for(&f.backend, backend, version)
                 && f.table(tables) == Some(spec.name.as_str())
         };
-        Failures(self.failures.iter().filter(here).collect())
+        Failures(self.failures.iter().filter(of_table).collect())
     }
 }
 

@@ -72,9 +72,9 @@ pub(super) fn words(name: &str) -> BTreeSet<String> {
 
 /// The table that an operation writes: the one with most words of the operation's name.
 pub(super) fn table_of<'t>(operation: &BTreeSet<String>, tables: &[&'t str]) -> Option<&'t str> {
-    let of = |table: &&'t str| {
+    let words_shared = |table: &&'t str| {
         let words = words(table.trim_end_matches("_perf"));
         words.is_subset(operation).then_some((words.len(), *table))
     };
-    tables.iter().filter_map(of).max().map(|(_, table)| table)
+    tables.iter().filter_map(words_shared).max().map(|(_, table)| table)
 }

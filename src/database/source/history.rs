@@ -9,17 +9,17 @@ use git2::{Oid, Repository};
 const FAR: usize = 10_000;
 
 /// A file's path below the repository's top, and the id of its bytes.
-pub(super) type Version<'a> = (&'a str, Option<Oid>);
+pub(super) type FileVersion<'a> = (&'a str, Option<Oid>);
 
 /// Compares when the bytes of two files came to their places, along the first parents of `head`:
 /// `Greater` where `a` came later. `None` where both came at once, or that cannot be told.
 pub(super) fn age(
     repo: &Repository,
     head: Oid,
-    a: Version<'_>,
-    b: Version<'_>,
+    a: FileVersion<'_>,
+    b: FileVersion<'_>,
 ) -> Option<Ordering> {
-    let has = |tree: &git2::Tree<'_>, (path, id): Version<'_>| {
+    let has = |tree: &git2::Tree<'_>, (path, id): FileVersion<'_>| {
         id.is_some() && tree.get_path(Path::new(path)).ok().map(|e| e.id()) == id
     };
     let mut walk = repo.revwalk().ok()?;

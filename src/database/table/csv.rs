@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::parquet::MOST_CELLS;
-use super::{Column, Fault, Table, Torn};
+use super::{Column, Table, TableFault, Torn};
 use crate::base::reason::Reason;
 
 /// Longer than any row; a longer line is no text table.
@@ -21,31 +21,34 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Torn rows that are shown.
 const SHOWN: usize = 5;
 
-pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Table, Fault> {
+pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Table, TableFault> {
     let bytes = bytes.strip_prefix(BOM).unwrap_or(bytes);
     if let Some(at) = long_line(bytes) {
         let why =
             format!("line {at} is longer than {LONGEST_LINE} bytes, so this is no text table");
-        return Err(Fault::Unreadable(why));
+        return Err(TableFault::Unreadable(why));
     }
     if bytes[..bytes.len().min(4096)].contains(&0) {
-        return Err(Fault::Unreadable("it holds binary data, not text".into()));
+        return Err(TableFault::Unreadable("it holds binary data, not text".into()));
     }
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
-    let header = reader.byte_headers().map_err(|e| Fault::Unreadable(e.to_string()))?.clone();
+    let header = reader.byte_headers().map_err(|e| TableFault::Unreadable(e.to_string()))?.clone();
     let names: Vec<String> =
         header.iter().map(|n| String::from_utf8_lossy(n).into_owned()).collect();
     if names.is_empty() || names.iter().all(|n| n.trim().is_empty()) {
-        return Err(Fault::Unreadable("it has no header".into()));
+        return Err(TableFault::Unreadable("it has no header".into()));
     }
     if names.len() > MOST_COLUMNS {
-        return Err(Fault::Unreadable(format!("it has over {MOST_COLUMNS} columns, no table has")));
+        return Err(TableFault::Unreadable(format!(
+            "it has over {MOST_COLUMNS} columns, no table has"
+        )));
     }
     if let Some(twice) = names.iter().enumerate().find(|(i, n)| names[..*i].contains(n)) {
-        return Err(Fault::Unreadable(format!("its header names {} twice", twice.1)));
+        return Err(TableFault::Unreadable(format!("its header names {} twice", twice.1)));
     }
 
-    let mut columns: Vec<Cells> = names.iter().map(|n| Cells::new(is_text(n))).collect();
+    let mut columns: Vec<ColumnBuilder> =
+        names.iter().map(|n| ColumnBuilder::new(is_text(n))).collect();
     let mut torn = Tears { bytes, found: Torn::default() };
     let mut rows = 0;
     let mut whole = false;
@@ -71,7 +74,9 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
             whole = true;
             if rows * names.len() > MOST_CELLS {
                 let most = MOST_CELLS / 1_000_000;
-                return Err(Fault::Unreadable(format!("it has over {most} M cells, no table has")));
+                return Err(TableFault::Unreadable(format!(
+                    "it has over {most} M cells, no table has"
+                )));
             }
             columns.iter_mut().zip(record.iter()).for_each(|(c, cell)| c.push(cell));
         }
@@ -84,7 +89,7 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
             "the last line has no end, its last cell may be cut".into(),
         );
     }
-    let columns = names.into_iter().zip(columns.into_iter().map(Cells::finish)).collect();
+    let columns = names.into_iter().zip(columns.into_iter().map(ColumnBuilder::finish)).collect();
     Ok(Table { rows, columns, torn: torn.found })
 }
 
@@ -165,12 +170,12 @@ impl Tears<'_> {
 }
 
 /// Cells of a column, as narrow as they have been so far: int, number, bool, then text.
-struct Cells {
+struct ColumnBuilder {
     texts: Vec<Option<Arc<str>>>,
     text: bool,
 }
 
-impl Cells {
+impl ColumnBuilder {
     fn new(text: bool) -> Self {
         Self { texts: Vec::new(), text }
     }
@@ -222,7 +227,7 @@ fn parsed<T: Copy>(
 mod tests {
     use super::*;
 
-    fn table(text: &str) -> Result<Table, Fault> {
+    fn table(text: &str) -> Result<Table, TableFault> {
         decode(text.as_bytes(), &|name| name == "version")
     }
 
@@ -254,9 +259,9 @@ mod tests {
 
     #[test]
     fn what_is_no_text_table_is_unreadable() {
-        assert!(matches!(table("m,m\n1,2\n"), Err(Fault::Unreadable(_))));
-        assert!(matches!(decode(b"\0\0\0", &|_| false), Err(Fault::Unreadable(_))));
+        assert!(matches!(table("m,m\n1,2\n"), Err(TableFault::Unreadable(_))));
+        assert!(matches!(decode(b"\0\0\0", &|_| false), Err(TableFault::Unreadable(_))));
         let long = format!("m\n{}\n", "1".repeat(LONGEST_LINE + 1));
-        assert!(matches!(table(&long), Err(Fault::Unreadable(_))));
+        assert!(matches!(table(&long), Err(TableFault::Unreadable(_))));
     }
 }

@@ -7,7 +7,7 @@ use crate::database::source::{Pointer, ReadError};
 
 /// Why a table could not be read; each kind has a rule. It is shown as its finding says it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Fault {
+pub enum TableFault {
     /// It cannot be decoded, and why.
     #[error("cannot be read: {0}")]
     Unreadable(String),
@@ -22,7 +22,7 @@ pub enum Fault {
     Empty,
 }
 
-impl From<ReadError> for Fault {
+impl From<ReadError> for TableFault {
     fn from(error: ReadError) -> Self {
         Self::Unreadable(error.to_string())
     }

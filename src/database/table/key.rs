@@ -115,15 +115,19 @@ impl<'a> Keys<'a> {
 
     /// A row's key, for people.
     pub fn show(&self, row: usize) -> Vec<(String, serde_json::Value)> {
-        let json = |value: &Value| match value {
-            Value::Number(v) if v.get(row).is_nan() => serde_json::Value::Null,
-            Value::Number(v) => number_json(v.get(row)),
-            Value::Bool(v) => v.get(row).into(),
-            Value::Text(codes, dict) => {
-                dict.get(codes.get(row) as usize).map(|t| text_json(t)).unwrap_or_default()
-            }
-        };
-        self.parts.iter().map(|(name, value)| ((*name).to_owned(), json(value))).collect()
+        self.parts.iter().map(|(name, value)| ((*name).to_owned(), json(value, row))).collect()
+    }
+}
+
+/// A row's value, for people.
+fn json(value: &Value<'_>, row: usize) -> serde_json::Value {
+    match value {
+        Value::Number(v) if v.get(row).is_nan() => serde_json::Value::Null,
+        Value::Number(v) => number_json(v.get(row)),
+        Value::Bool(v) => v.get(row).into(),
+        Value::Text(codes, dict) => {
+            dict.get(codes.get(row) as usize).map(|t| text_json(t)).unwrap_or_default()
+        }
     }
 }
 
@@ -136,10 +140,11 @@ pub(crate) fn number_bits(value: f64) -> u64 {
     if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
 }
 
-/// Takes a value into a hash.
+/// Takes a value into a hash: the folded multiply of wyhash, whose high half scrambles the low half.
+/// It is written out because it runs over whole columns, a value at a time and branch-free; as with
+/// [`text_hash`], another function would change which keys are in a key sample.
 #[inline]
 pub(crate) fn mix(hash: u64, value: u64) -> u64 {
-    // A folded multiply: the high half of the product scrambles the low half.
     let wide = u128::from(hash ^ value.wrapping_mul(0xa076_1d64_78bd_642f)) * 0xe703_7ed1_a0b4_28db;
     (wide as u64) ^ ((wide >> 64) as u64)
 }
@@ -160,8 +165,9 @@ fn mix_all<T: Copy>(hashes: &mut [u64], values: &[T], bits: impl Fn(T) -> u64) {
     }
 }
 
+/// A hash of a text: FNV-1a, since names are short and hashed once per dictionary entry. Hashes decide
+/// which keys are in a key sample, so another function would change findings on large tables.
 pub(crate) fn text_hash(text: &str) -> u64 {
-    // FNV-1a: short names, hashed once a dictionary entry.
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Column, Fault, Table, TableScope};
+use super::{Column, Table, TableFault, TableScope};
 use crate::base::expr::{ExprError, Scope};
 use crate::database::catalog::TableFile;
 use crate::specs::{ColumnKind, Specs, TableSpec, Workflows};
@@ -26,7 +26,7 @@ impl TableFile {
     /// # Errors
     ///
     /// Those of [`Table::decode`].
-    pub fn decode(&self, specs: &Specs, bytes: &[u8]) -> Result<Table, Fault> {
+    pub fn decode(&self, specs: &Specs, bytes: &[u8]) -> Result<Table, TableFault> {
         let known = specs.tables.get(&self.table);
         let is_text = |name: &str| {
             crate::specs::IDENTITY.contains(&name)

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 pub use csv::each_row;
 pub use example::{EXAMPLES, Example};
-pub use fault::{Fault, Torn};
+pub use fault::{TableFault, Torn};
 pub use key::Keys;
 pub(crate) use key::{mix, number_bits, text_hash};
 pub use known::rows_held;
@@ -65,25 +65,25 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// A [`Fault`]; never a panic, whatever the bytes.
+    /// A [`TableFault`]; never a panic, whatever the bytes.
     pub fn decode(
         bytes: &[u8],
         format: Format,
         is_text: &dyn Fn(&str) -> bool,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, TableFault> {
         if let Some(pointer) = pointer(bytes) {
-            return Err(Fault::LfsPointer(pointer));
+            return Err(TableFault::LfsPointer(pointer));
         }
         if bytes.is_empty() {
-            return Err(Fault::Unreadable("the file is empty, 0 bytes".into()));
+            return Err(TableFault::Unreadable("the file is empty, 0 bytes".into()));
         }
         let table = match format {
             Format::Parquet => parquet::decode(bytes)?,
             Format::Csv => csv::decode(bytes, is_text)?,
         };
         match table {
-            Self { rows: 0, torn, .. } if torn.rows > 0 => Err(Fault::Torn(torn)),
-            Self { rows: 0, .. } => Err(Fault::Empty),
+            Self { rows: 0, torn, .. } if torn.rows > 0 => Err(TableFault::Torn(torn)),
+            Self { rows: 0, .. } => Err(TableFault::Empty),
             table => Ok(table),
         }
     }
@@ -103,6 +103,11 @@ impl Table {
         self.columns
     }
 
+    /// Bytes of memory that its columns take, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.columns.iter().map(|(_, column)| column.bytes()).sum()
+    }
+
     /// The column of that name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|(n, _)| n == name).map(|(_, c)| c)
@@ -110,6 +115,22 @@ impl Table {
 }
 
 impl Column {
+    /// Bytes of memory that it takes, about.
+    fn bytes(&self) -> usize {
+        let flags = |nulls: &Option<Vec<bool>>| nulls.as_ref().map_or(0, Vec::len);
+        match self {
+            Self::Int { values, nulls } => size_of_val(&values[..]) + flags(nulls),
+            Self::Float { values, nulls } => size_of_val(&values[..]) + flags(nulls),
+            Self::Bool { values, nulls } => size_of_val(&values[..]) + flags(nulls),
+            Self::Text { codes, dict, .. } => {
+                size_of_val(&codes[..])
+                    + size_of_val(&dict[..])
+                    + dict.iter().map(|text| text.len()).sum::<usize>()
+            }
+            Self::Other(name) => name.len(),
+        }
+    }
+
     /// A column of names, each distinct one kept once; `None` is null.
     pub fn texts<T: AsRef<str>>(cells: impl IntoIterator<Item = Option<T>>) -> Self {
         let mut dict: Vec<Arc<str>> = Vec::new();

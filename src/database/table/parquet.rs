@@ -12,15 +12,15 @@ use polars_parquet::read::{
     infer_schema, read_metadata,
 };
 
-use super::{Column, Fault, Table, Torn, pages, text};
+use super::{Column, Table, TableFault, Torn, pages, text};
 
 /// The largest table known has 3.3 million cells; what claims far more is refused before it is
 /// decoded, since a few bytes can claim any number.
 pub(super) const MOST_CELLS: usize = 12_000_000;
 
-pub(super) fn decode(bytes: &[u8]) -> Result<Table, Fault> {
+pub(super) fn decode(bytes: &[u8]) -> Result<Table, TableFault> {
     // The decoder panics on some damaged files instead of returning an error.
-    guarded(|| read(bytes)).map_err(Fault::Unreadable)
+    guarded(|| read(bytes)).map_err(TableFault::Unreadable)
 }
 
 fn guarded<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {

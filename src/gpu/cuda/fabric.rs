@@ -9,11 +9,11 @@ use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError, sys as driver};
-use cudarc::nccl::result::{self as nccl, NcclError};
+use cudarc::nccl::result as nccl;
 use cudarc::nccl::sys;
 
+use super::error::{CudaError, Result};
 use super::tensor::{Memory, Tensor};
-use super::told;
 use crate::gpu::device::{Answer, SAMPLES, Work};
 use crate::gpu::recipe::{Dtype, Fill, Operation};
 
@@ -38,10 +38,6 @@ struct Comm(sys::ncclComm_t);
 unsafe impl Send for Comm {}
 unsafe impl Sync for Comm {}
 
-fn failed(e: NcclError) -> String {
-    format!("NCCL: {:?}", e.0)
-}
-
 /// NCCL's version as 2.28.3, or `None` where there is no NCCL.
 pub fn version() -> Option<String> {
     // SAFETY: this only tries to open the library.
@@ -54,12 +50,11 @@ pub fn version() -> Option<String> {
 
 impl Fabric {
     /// Joins the first `gpus` GPUs.
-    pub fn open(gpus: usize) -> Result<Self, String> {
+    pub fn open(gpus: usize) -> Result<Self> {
         let devices: Vec<c_int> = (0..gpus as c_int).collect();
         let mut comms = vec![std::ptr::null_mut(); gpus];
         // SAFETY: both lists are as long as they say.
-        unsafe { nccl::comm_init_all(comms.as_mut_ptr(), gpus as c_int, devices.as_ptr()) }
-            .map_err(failed)?;
+        unsafe { nccl::comm_init_all(comms.as_mut_ptr(), gpus as c_int, devices.as_ptr()) }?;
         let rank = |device: c_int, comm: &sys::ncclComm_t| {
             let context = CudaContext::new(device as usize)?;
             Ok(Rank { stream: context.new_stream()?, comm: Comm(*comm) })
@@ -71,7 +66,7 @@ impl Fabric {
                 // SAFETY: nothing uses them.
                 let _ = unsafe { nccl::comm_abort(*comm) };
             }
-            told(&e)
+            e
         };
         Ok(Self { ranks: ranks.map_err(given_up)?, broken: AtomicBool::new(false) })
     }
@@ -82,17 +77,17 @@ impl Fabric {
     }
 
     /// Takes the samples of a collective operation; `count` is the elements of the whole message.
-    pub fn measure(&self, work: &Work) -> Result<Answer, String> {
+    pub fn measure(&self, work: &Work) -> Result<Answer> {
         let memories: Vec<Memory> = self.ranks.iter().map(|r| Memory::new(&r.stream)).collect();
         let mut buffers = Vec::new();
         for (rank, memory) in self.ranks.iter().zip(&memories) {
-            rank.stream.context().bind_to_thread().map_err(|e| told(&e))?;
+            rank.stream.context().bind_to_thread()?;
             let buffer = || Tensor::new(memory, work.size("count"), work.dtype, Fill::Zeros);
             buffers.push((buffer()?.address(), buffer()?.address()));
         }
         let together = Barrier::new(self.ranks.len());
         let together = &together;
-        let samples: Vec<Result<Vec<f64>, String>> = std::thread::scope(|scope| {
+        let samples: Vec<Result<Vec<f64>>> = std::thread::scope(|scope| {
             let started: Vec<_> = self
                 .ranks
                 .iter()
@@ -100,11 +95,11 @@ impl Fabric {
                 .map(|(rank, buffers)| scope.spawn(move || self.run(rank, work, buffers, together)))
                 .collect();
             let ended = |t: std::thread::ScopedJoinHandle<'_, _>| {
-                t.join().unwrap_or_else(|_| Err("a thread of the measurement ended early".into()))
+                t.join().unwrap_or(Err(CudaError::ThreadEnded))
             };
             started.into_iter().map(ended).collect()
         });
-        let samples: Vec<Vec<f64>> = samples.into_iter().collect::<Result<_, String>>()?;
+        let samples: Vec<Vec<f64>> = samples.into_iter().collect::<Result<_>>()?;
         let mean = |i: usize| samples.iter().map(|s| s[i]).sum::<f64>() / samples.len() as f64;
         Ok(Answer { samples_ms: (0..SAMPLES as usize).map(mean).collect(), ..Answer::default() })
     }
@@ -116,9 +111,9 @@ impl Fabric {
         work: &Work,
         buffers: (u64, u64),
         together: &Barrier,
-    ) -> Result<Vec<f64>, String> {
-        let times = |count: u32| -> Result<(), String> {
-            rank.stream.context().bind_to_thread().map_err(|e| told(&e))?;
+    ) -> Result<Vec<f64>> {
+        let times = |count: u32| -> Result<()> {
+            rank.stream.context().bind_to_thread()?;
             (0..count).try_for_each(|_| self.enqueue(rank, work, buffers))?;
             self.finish(rank)
         };
@@ -141,12 +136,11 @@ impl Fabric {
 
     /// Does something where all is well so far; where it fails, nothing is well any more, and what
     /// this rank has enqueued is given up.
-    fn attempt(&self, rank: &Rank, part: impl Fn() -> Result<(), String>) -> Result<(), String> {
+    fn attempt(&self, rank: &Rank, part: impl Fn() -> Result<()>) -> Result<()> {
         if self.broken.load(Ordering::SeqCst) {
-            return Err("NCCL failed on another GPU".into());
+            return Err(CudaError::OtherGpu);
         }
-        let missing = |_| Err("a function of NCCL that it needs is missing".into());
-        let done = catch_unwind(AssertUnwindSafe(part)).unwrap_or_else(missing);
+        let done = catch_unwind(AssertUnwindSafe(part)).unwrap_or(Err(CudaError::OldNccl));
         if done.is_err() {
             self.broken.store(true, Ordering::SeqCst);
             // SAFETY: the communicator is this rank's and not used again.
@@ -156,22 +150,22 @@ impl Fabric {
     }
 
     /// Waits for what is enqueued, as nccl-tests does, and no longer where another GPU failed.
-    fn finish(&self, rank: &Rank) -> Result<(), String> {
+    fn finish(&self, rank: &Rank) -> Result<()> {
         loop {
             // SAFETY: the stream lives.
             match unsafe { driver::cuStreamQuery(rank.stream.cu_stream()) } {
                 driver::CUresult::CUDA_SUCCESS => return Ok(()),
                 driver::CUresult::CUDA_ERROR_NOT_READY => {}
-                other => return Err(told(&DriverError(other))),
+                other => return Err(DriverError(other).into()),
             }
             if self.broken.load(Ordering::SeqCst) {
-                return Err("NCCL failed on another GPU".into());
+                return Err(CudaError::OtherGpu);
             }
             std::thread::yield_now();
         }
     }
 
-    fn enqueue(&self, rank: &Rank, work: &Work, (from, to): (u64, u64)) -> Result<(), String> {
+    fn enqueue(&self, rank: &Rank, work: &Work, (from, to): (u64, u64)) -> Result<()> {
         let gpus = self.ranks.len();
         let (count, bytes) = (work.size("count") as usize, work.dtype.bytes() as usize);
         // As nccl-tests: the parts start at multiples of 16 bytes.
@@ -194,20 +188,18 @@ impl Fabric {
                     nccl::reduce_scatter(send, receive, part, dtype, sum, comm, stream)
                 }
                 _ => {
-                    nccl::group_start().map_err(failed)?;
+                    nccl::group_start()?;
                     for peer in 0..gpus {
                         let at = peer * part * bytes;
-                        nccl::send(send.add(at), part, dtype, peer as c_int, comm, stream)
-                            .map_err(failed)?;
-                        nccl::recv(receive.add(at), part, dtype, peer as c_int, comm, stream)
-                            .map_err(failed)?;
+                        nccl::send(send.add(at), part, dtype, peer as c_int, comm, stream)?;
+                        nccl::recv(receive.add(at), part, dtype, peer as c_int, comm, stream)?;
                     }
                     nccl::group_end()
                 }
             }
         }
         .map(drop)
-        .map_err(failed)
+        .map_err(CudaError::from)
     }
 }
 

@@ -4,10 +4,10 @@ use std::ffi::c_void;
 use std::mem::size_of_val;
 use std::sync::Arc;
 
-use cudarc::cublaslt::result::CublasError;
 use cudarc::cublaslt::{result, sys};
 use cudarc::driver::CudaStream;
 
+use super::error::Result;
 use super::tensor::{Memory, Tensor};
 use crate::gpu::device::Work;
 
@@ -15,21 +15,17 @@ use crate::gpu::device::Work;
 pub struct Lt(sys::cublasLtHandle_t);
 
 /// A product with the algorithm that cuBLASLt chose for it.
-pub struct Plan<'a> {
+pub struct ScaledProduct<'a> {
     descriptor: sys::cublasLtMatmulDesc_t,
     layouts: [sys::cublasLtMatrixLayout_t; 3],
     chosen: sys::cublasLtMatmulHeuristicResult_t,
     scale: Tensor<'a>,
 }
 
-fn failed(e: CublasError) -> String {
-    format!("cuBLASLt has no such product in fp8: {:?}", e.0)
-}
-
 impl Lt {
     /// Opens the library.
-    pub fn new() -> Result<Self, String> {
-        result::create_handle().map(Self).map_err(failed)
+    pub fn new() -> Result<Self> {
+        Ok(Self(result::create_handle()?))
     }
 
     /// Asks for an algorithm; the library refuses shapes that its kernels do not have.
@@ -38,28 +34,25 @@ impl Lt {
         memory: &'a Memory,
         work: &Work,
         workspace: usize,
-    ) -> Result<Plan<'a>, String> {
+    ) -> Result<ScaledProduct<'a>> {
         let (m, n, k) = (work.size("m"), work.size("n"), work.size("k"));
         let (wide, narrow) =
             (sys::cudaDataType_t::CUDA_R_16BF, sys::cudaDataType_t::CUDA_R_8F_E4M3);
         let scale = Tensor::holding(memory, &1f32.to_le_bytes())?;
         let compute = sys::cublasComputeType_t::CUBLAS_COMPUTE_32F;
-        let descriptor =
-            result::create_matmul_desc(compute, sys::cudaDataType_t::CUDA_R_32F).map_err(failed)?;
-        let layout = |of, rows, columns| {
-            result::create_matrix_layout(of, rows, columns, rows as i64).map_err(failed)
-        };
+        let descriptor = result::create_matmul_desc(compute, sys::cudaDataType_t::CUDA_R_32F)?;
+        let layout =
+            |of, rows, columns| result::create_matrix_layout(of, rows, columns, rows as i64);
         let layouts = [layout(narrow, k, n)?, layout(narrow, k, m)?, layout(wide, n, m)?];
         let transposed = 1i32;
         let address = scale.address();
-        let preference = result::create_matmul_pref().map_err(failed)?;
+        let preference = result::create_matmul_pref()?;
         // SAFETY: the attributes are of the type and size that the library documents for each.
         let chosen = unsafe {
             use sys::cublasLtMatmulDescAttributes_t as Attribute;
             use sys::cublasLtMatmulPreferenceAttributes_t as Preference;
             let set = |attribute, value: *const c_void, size| {
                 result::set_matmul_desc_attribute(descriptor, attribute, value, size)
-                    .map_err(failed)
             };
             set(
                 Attribute::CUBLASLT_MATMUL_DESC_TRANSA,
@@ -77,25 +70,24 @@ impl Lt {
                 Preference::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                 (&raw const workspace).cast(),
                 size_of_val(&workspace),
-            )
-            .map_err(failed)?;
+            )?;
             let [a, b, d] = layouts;
             let chosen =
                 result::get_matmul_algo_heuristic(self.0, descriptor, a, b, d, d, preference);
             let _ = result::destroy_matmul_pref(preference);
-            chosen.map_err(failed)?
+            chosen?
         };
-        Ok(Plan { descriptor, layouts, chosen, scale })
+        Ok(ScaledProduct { descriptor, layouts, chosen, scale })
     }
 
     /// Enqueues the product of `(weight, input, output)`, by address.
     pub fn run(
         &self,
-        plan: &Plan<'_>,
+        plan: &ScaledProduct<'_>,
         (weight, input, output): (u64, u64, u64),
         workspace: u64,
         stream: &Arc<CudaStream>,
-    ) -> Result<(), String> {
+    ) -> Result<()> {
         let (one, zero) = (1f32, 0f32);
         let [a, b, d] = plan.layouts;
         debug_assert!(plan.scale.address() != 0);
@@ -118,9 +110,9 @@ impl Lt {
                 workspace as *mut c_void,
                 plan.chosen.workspaceSize,
                 stream.cu_stream().cast(),
-            )
+            )?;
         }
-        .map_err(failed)
+        Ok(())
     }
 }
 
@@ -131,7 +123,7 @@ impl Drop for Lt {
     }
 }
 
-impl Drop for Plan<'_> {
+impl Drop for ScaledProduct<'_> {
     fn drop(&mut self) {
         // SAFETY: each was made by the plan and is not used again.
         unsafe {

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use cudarc::cublas::{result as blas, sys as blas_sys};
 use cudarc::driver::CudaStream;
 
-use super::fp8::{Lt, Plan};
+use super::error::{CudaError, Result};
+use super::fp8::{Lt, ScaledProduct};
 use super::tensor::{Memory, Tensor};
 use crate::gpu::device::Work;
 use crate::gpu::recipe::{Dtype, Fill, Operation};
@@ -27,17 +28,16 @@ pub struct Blas {
 
 impl Blas {
     /// Opens both on a stream.
-    pub fn new(stream: &Arc<CudaStream>) -> Result<Self, String> {
-        let failed = |e: cudarc::cublas::result::CublasError| format!("{:?}", e.0);
+    pub fn new(stream: &Arc<CudaStream>) -> Result<Self> {
         let memory = Memory::new(stream);
         let workspace = Tensor::new(&memory, WORKSPACE, Dtype::Fp8, Fill::Zeros)?.address();
-        let handle = blas::create_handle().map_err(failed)?;
+        let handle = blas::create_handle().map_err(CudaError::Cublas)?;
         // SAFETY: the handle is new, the stream and the workspace live as long as it does.
         unsafe {
-            blas::set_stream(handle, stream.cu_stream().cast()).map_err(failed)?;
+            blas::set_stream(handle, stream.cu_stream().cast()).map_err(CudaError::Cublas)?;
             blas_sys::cublasSetWorkspace_v2(handle, workspace as *mut c_void, WORKSPACE as usize)
                 .result()
-                .map_err(failed)?;
+                .map_err(CudaError::Cublas)?;
         }
         Ok(Self { handle, lt: Lt::new()?, workspace, _memory: memory })
     }
@@ -69,7 +69,7 @@ pub struct Kernel<'a> {
     weights: Vec<Tensor<'a>>,
     inputs: Vec<Tensor<'a>>,
     outputs: Vec<Tensor<'a>>,
-    scaled: Option<Plan<'a>>,
+    scaled: Option<ScaledProduct<'a>>,
 }
 
 impl<'a> Kernel<'a> {
@@ -79,11 +79,11 @@ impl<'a> Kernel<'a> {
         memory: &'a Memory,
         blas: &'a Blas,
         work: &'a Work,
-    ) -> Result<Self, String> {
+    ) -> Result<Self> {
         if work.operation == Operation::Bmm && work.dtype == Dtype::Fp8 {
-            return Err("a batched product in fp8 is not among the native kernels".into());
+            return Err(CudaError::BatchedFp8);
         }
-        let tensors = |count: u64, elements: u64, dtype, fill| -> Result<Vec<Tensor<'a>>, String> {
+        let tensors = |count: u64, elements: u64, dtype, fill| -> Result<Vec<Tensor<'a>>> {
             (0..count).map(|_| Tensor::new(memory, elements, dtype, fill)).collect()
         };
         let held = work.inputs_held();
@@ -103,7 +103,7 @@ impl<'a> Kernel<'a> {
     }
 
     /// Enqueues one timed unit: a call for each copy of the weights.
-    pub fn launch(&self) -> Result<(), String> {
+    pub fn launch(&self) -> Result<()> {
         for (index, weight) in self.weights.iter().enumerate() {
             let input = &self.inputs[index % self.inputs.len()];
             let output = &self.outputs[index % self.outputs.len()];
@@ -119,7 +119,7 @@ impl<'a> Kernel<'a> {
         Ok(())
     }
 
-    fn gemm(&self, (weight, input, output): (u64, u64, u64)) -> Result<(), String> {
+    fn gemm(&self, (weight, input, output): (u64, u64, u64)) -> Result<()> {
         use blas_sys::cublasOperation_t::{CUBLAS_OP_N as N, CUBLAS_OP_T as T};
         let size = |name| self.work.size(name) as c_int;
         let (m, n, k) = (size("m"), size("n"), size("k"));
@@ -148,11 +148,11 @@ impl<'a> Kernel<'a> {
                 DEFAULT,
             )
         }
-        .map_err(|e| format!("cuBLAS refuses the product: {:?}", e.0))
+        .map_err(CudaError::Product)
     }
 
     /// x is [m, batch, k]; weights and output lie as the recipe says.
-    fn bmm(&self, (weight, input, output): (u64, u64, u64)) -> Result<(), String> {
+    fn bmm(&self, (weight, input, output): (u64, u64, u64)) -> Result<()> {
         use blas_sys::cublasOperation_t::{CUBLAS_OP_N as N, CUBLAS_OP_T as T};
         let size = |name| self.work.size(name) as c_int;
         let far = |name| self.work.size(name) as c_longlong;
@@ -185,11 +185,11 @@ impl<'a> Kernel<'a> {
                 DEFAULT,
             )
         }
-        .map_err(|e| format!("cuBLAS refuses the product: {:?}", e.0))
+        .map_err(CudaError::Product)
     }
 
     /// Whether anything but zeros came out, where anything had to.
-    pub fn computed(&self) -> Result<bool, String> {
+    pub fn computed(&self) -> Result<bool> {
         if self.work.weight_fill == Fill::Zeros || self.work.input_fill == Fill::Zeros {
             return Ok(true);
         }

@@ -1,6 +1,7 @@
 //! The GPU of this machine, through CUDA's driver and cuBLAS, both loaded at run time: the same binary
 //! starts where there is neither.
 
+mod error;
 mod fabric;
 mod fp8;
 mod kernel;
@@ -15,12 +16,13 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
 
-use super::device::{About, Answer, Device, Fault, Point, SAMPLES, State, Work};
+use super::device::{About, Answer, Device, MeasureError, Point, SAMPLES, State, Unmeasured, Work};
 use crate::base::error::{Error, Result};
 use crate::gpu::recipe::{Dtype, Fill};
+use error::CudaError;
 use fabric::Fabric;
 use kernel::Blas;
-use nvml::Meter;
+use nvml::CardMeter;
 use tensor::{Memory, Tensor};
 
 /// Bytes that stay free, for cuBLAS's workspace and CUDA's own needs.
@@ -36,7 +38,7 @@ const CROWD: usize = 64;
 pub struct Cuda {
     stream: Arc<CudaStream>,
     blas: Blas,
-    meter: Option<Meter>,
+    meter: Option<CardMeter>,
     about: About,
     /// GPUs of this host that NCCL can join.
     gpus: usize,
@@ -44,33 +46,28 @@ pub struct Cuda {
     fabrics: BTreeMap<usize, Fabric>,
 }
 
-/// Why CUDA failed, in its own words.
-pub(super) fn told(error: &DriverError) -> String {
-    catch_unwind(|| error.error_string().map(|s| s.to_string_lossy().into_owned()))
-        .ok()
-        .and_then(std::result::Result::ok)
-        .unwrap_or_else(|| format!("{error:?}"))
-}
-
 /// Uses the default stream beside this one. From then on a short kernel takes 0.15 µs more (H200,
 /// driver 580: 2.64 µs became 2.78, 3.07 became 3.25, in the middle of a series), and as PyTorch does so
 /// when it fills tensors, what is measured without it is faster than what collectors measured.
-fn crowd(stream: &Arc<CudaStream>) -> std::result::Result<(), String> {
+fn crowd(stream: &Arc<CudaStream>) -> Result<(), CudaError> {
     let memory = Memory::new(stream);
     let bytes = 1 << 20;
     let tensor = Tensor::new(&memory, bytes, Dtype::Fp8, Fill::Zeros)?;
     for _ in 0..CROWD {
         // SAFETY: the tensor has as many bytes.
         unsafe {
-            result::memset_d8_sync(tensor.address(), 0, bytes as usize)
-                .and_then(|()| {
-                    result::memset_d8_async(tensor.address(), 0, bytes as usize, stream.cu_stream())
-                })
-                .map_err(|e| told(&e))?;
+            result::memset_d8_sync(tensor.address(), 0, bytes as usize).and_then(|()| {
+                result::memset_d8_async(tensor.address(), 0, bytes as usize, stream.cu_stream())
+            })?;
         }
     }
     // Both streams: the memory is given back.
-    stream.context().synchronize().map_err(|e| told(&e))
+    Ok(stream.context().synchronize()?)
+}
+
+fn no_gpu(error: DriverError) -> Error {
+    let hint = "nvidia-smi shows what the driver sees";
+    Error::caused("no GPU to measure on", hint, CudaError::from(error))
 }
 
 impl Cuda {
@@ -107,54 +104,46 @@ impl Cuda {
     }
 
     fn connect() -> Result<Self> {
-        let failed = |e: DriverError| {
-            Error::new(
-                format!("no GPU to measure on: {}", told(&e)),
-                "nvidia-smi shows what the driver sees",
-            )
-        };
-        let context = CudaContext::new(0).map_err(failed)?;
+        let context = CudaContext::new(0).map_err(no_gpu)?;
         // One stream alone: waits on events of other streams would enter the captured graph.
         // SAFETY: no slice of cudarc's is used, and what the default stream does is waited for.
         unsafe { context.disable_event_tracking() };
-        let stream = context.new_stream().map_err(failed)?;
-        let attribute = |a| context.attribute(a).map_err(failed);
+        let stream = context.new_stream().map_err(no_gpu)?;
+        let attribute = |a| context.attribute(a).map_err(no_gpu);
         let bus = format!(
             "{:08X}:{:02X}:{:02X}.0",
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID)?,
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)?,
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)?,
         );
-        let mut about = About { name: context.name().map_err(failed)?, ..About::default() };
-        let (meter, why) = match Meter::open(&bus) {
-            Ok(meter) => (Some(meter), None),
-            Err(why) => (None, Some(why)),
-        };
+        let mut about = About { name: context.name().map_err(no_gpu)?, ..About::default() };
+        let meter = CardMeter::open(&bus);
         match &meter {
-            Some(meter) => meter.describe(&mut about),
-            None => {
-                about.settings.insert("nvml".into(), why.unwrap_or_default());
+            Ok(meter) => meter.describe(&mut about),
+            Err(why) => {
+                about.settings.insert("nvml".into(), why.to_string());
             }
         }
         let blas = Blas::new(&stream).map_err(|why| {
-            Error::new(format!("cuBLAS does not start: {why}"), "or use --device process")
+            Error::caused("cuBLAS does not start", "or use --device process", why)
         })?;
         about.versions.insert("cuBLAS".into(), blas.version());
         crowd(&stream).map_err(|why| {
-            Error::new(format!("the GPU does not run: {why}"), "nvidia-smi shows its state")
+            Error::caused("the GPU does not run", "nvidia-smi shows its state", why)
         })?;
-        let (free, _) = context.mem_get_info().map_err(failed)?;
+        let (free, _) = context.mem_get_info().map_err(no_gpu)?;
         about.memory_bytes = Some(free.saturating_sub(RESERVE) as u64);
         let nccl = fabric::version();
-        let gpus = if nccl.is_some() { CudaContext::device_count().map_err(failed)? } else { 0 };
+        let gpus = if nccl.is_some() { CudaContext::device_count().map_err(no_gpu)? } else { 0 };
         about.versions.extend(nccl.map(|version| ("NCCL".into(), version)));
         about.settings.insert("GPUs".into(), gpus.max(1).to_string());
         // What NCCL is told by its environment decides what it runs.
         about.settings.extend(std::env::vars().filter(|(name, _)| name.starts_with("NCCL_")));
-        Ok(Self { stream, blas, meter, about, gpus: gpus as usize, fabrics: BTreeMap::new() })
+        let (meter, gpus) = (meter.ok(), gpus as usize);
+        Ok(Self { stream, blas, meter, about, gpus, fabrics: BTreeMap::new() })
     }
 
-    fn measure_work(&mut self, work: &Work, power: bool) -> std::result::Result<Answer, String> {
+    fn measure_work(&mut self, work: &Work, power: bool) -> Result<Answer, CudaError> {
         if !work.operation.is_collective() {
             let fit = (PLACES / work.bytes().max(1)).min(SAMPLES.into());
             // Of two places the first would have most samples.
@@ -180,28 +169,26 @@ impl Device for Cuda {
         work.is_some_and(|w| !w.operation.is_collective() || w.size("gpus") <= self.gpus as u64)
     }
 
-    fn measure(&mut self, point: &Point) -> std::result::Result<Answer, Fault> {
+    fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError> {
         let Some(work) = &point.work else {
-            return Err(Fault::Point("no recipe says how it was measured".into()));
+            return Err(Unmeasured::new("no recipe says how it was measured").into());
         };
         let run = || self.measure_work(work, point.power);
         let answer = match crate::base::panics::quiet_panics(|| catch_unwind(AssertUnwindSafe(run)))
         {
             Ok(answer) => answer,
-            Err(_) => Err("a CUDA function that it needs is missing".into()),
+            Err(_) => Err(CudaError::OldCuda),
         };
         // A kernel that failed leaves the context unusable: what follows would fail too.
-        if let Err(e) = self.stream.synchronize() {
-            return Err(Fault::Device(Error::new(
-                format!("the GPU failed at row {} of {}: {}", point.row, point.path, told(&e)),
-                "nvidia-smi -q shows the card's state",
-            )));
-        }
-        let answer = answer.map_err(Fault::Point)?;
+        self.stream.synchronize().map_err(|e| {
+            let message = format!("the GPU failed at row {} of {}", point.row, point.path);
+            Error::caused(message, "nvidia-smi -q shows the card's state", CudaError::from(e))
+        })?;
+        let answer = answer.map_err(Unmeasured::new)?;
         Ok(Answer { proxy: work.proxy.clone(), ..answer })
     }
 
     fn state(&mut self) -> Option<State> {
-        self.meter.as_ref().map(Meter::state)
+        self.meter.as_ref().map(CardMeter::state)
     }
 }

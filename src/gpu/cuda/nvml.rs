@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use nvml_wrapper::{Device, Nvml};
 
+use super::error::{CudaError, Result};
 use crate::gpu::device::{About, State};
 
 /// How often the card is read.
@@ -25,7 +26,7 @@ const WATCHED: Duration = Duration::from_millis(600);
 const IDLE: u32 = 5;
 
 /// A card.
-pub struct Meter {
+pub struct CardMeter {
     nvml: Nvml,
     bus: String,
     /// The fastest SM clock seen, in MHz.
@@ -34,10 +35,10 @@ pub struct Meter {
     worked_ms: Cell<f64>,
 }
 
-impl Meter {
+impl CardMeter {
     /// Opens the card at a PCI address.
-    pub fn open(bus: &str) -> Result<Self, String> {
-        let nvml = Nvml::init().map_err(|e| format!("NVML does not start: {e}"))?;
+    pub fn open(bus: &str) -> Result<Self> {
+        let nvml = Nvml::init().map_err(CudaError::Nvml)?;
         let meter = Self {
             nvml,
             bus: bus.to_owned(),
@@ -48,7 +49,7 @@ impl Meter {
         Ok(meter)
     }
 
-    fn card(&self) -> Result<Device<'_>, String> {
+    fn card(&self) -> Result<Device<'_>> {
         card(&self.nvml, &self.bus)
     }
 
@@ -139,8 +140,8 @@ impl Meter {
     }
 }
 
-fn card<'a>(nvml: &'a Nvml, bus: &str) -> Result<Device<'a>, String> {
-    nvml.device_by_pci_bus_id(bus).map_err(|e| format!("NVML does not know the card at {bus}: {e}"))
+fn card<'a>(nvml: &'a Nvml, bus: &str) -> Result<Device<'a>> {
+    nvml.device_by_pci_bus_id(bus).map_err(|source| CudaError::Card { bus: bus.to_owned(), source })
 }
 
 fn state(card: &Device<'_>) -> State {

@@ -5,8 +5,9 @@ use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 use cudarc::driver::{CudaStream, result};
+use half::bf16;
 
-use super::told;
+use super::error::Result;
 use crate::base::random::Random;
 use crate::gpu::recipe::{Dtype, Fill};
 
@@ -26,10 +27,10 @@ const MIDDLE_BLOCK: usize = 20 << 20;
 /// Memory that tensors are taken from, given back as a whole.
 pub struct Memory {
     stream: Arc<CudaStream>,
-    blocks: RefCell<Vec<Block>>,
+    blocks: RefCell<Vec<MemoryBlock>>,
 }
 
-struct Block {
+struct MemoryBlock {
     address: u64,
     bytes: usize,
     used: usize,
@@ -42,22 +43,22 @@ impl Memory {
     }
 
     /// Takes memory; its content is whatever was there.
-    fn take(&self, bytes: usize) -> Result<u64, String> {
-        self.stream.context().bind_to_thread().map_err(|e| told(&e))?;
+    fn take(&self, bytes: usize) -> Result<u64> {
+        self.stream.context().bind_to_thread()?;
         let bytes = bytes.max(1).next_multiple_of(ALIGNED);
         let size = match bytes {
             _ if bytes <= SMALL => SMALL_BLOCK,
             _ if bytes < LARGE => MIDDLE_BLOCK,
             _ => bytes.next_multiple_of(SMALL_BLOCK),
         };
-        let room = |b: &&mut Block| b.bytes == size && b.bytes - b.used >= bytes;
+        let room = |b: &&mut MemoryBlock| b.bytes == size && b.bytes - b.used >= bytes;
         if let Some(block) = self.blocks.borrow_mut().iter_mut().find(room) {
             block.used += bytes;
             return Ok(block.address + (block.used - bytes) as u64);
         }
         // SAFETY: the block is freed once, when this is dropped.
-        let address = unsafe { result::malloc_sync(size) }.map_err(|e| told(&e))?;
-        self.blocks.borrow_mut().push(Block { address, bytes: size, used: bytes });
+        let address = unsafe { result::malloc_sync(size) }?;
+        self.blocks.borrow_mut().push(MemoryBlock { address, bytes: size, used: bytes });
         Ok(address)
     }
 }
@@ -82,32 +83,25 @@ pub struct Tensor<'a> {
 
 impl<'a> Tensor<'a> {
     /// A tensor of `elements`, filled.
-    pub fn new(
-        memory: &'a Memory,
-        elements: u64,
-        dtype: Dtype,
-        fill: Fill,
-    ) -> Result<Self, String> {
+    pub fn new(memory: &'a Memory, elements: u64, dtype: Dtype, fill: Fill) -> Result<Self> {
         let size = dtype.bytes() as usize;
         let bytes = elements as usize * size;
         let stream = memory.stream.cu_stream();
         let address = memory.take(bytes)?;
-        let failed = |e| told(&e);
         let head = if fill == Fill::Zeros { 0 } else { bytes.min(DRAWN * size) };
         // SAFETY: all of it lies within the tensor; the values live as long as the program.
         unsafe {
             if fill == Fill::Zeros {
-                result::memset_d8_async(address, 0, bytes, stream).map_err(failed)?;
+                result::memset_d8_async(address, 0, bytes, stream)?;
             } else {
                 let values = &values(dtype, fill)[..head];
-                result::memcpy_htod_async(address, values, stream).map_err(failed)?;
+                result::memcpy_htod_async(address, values, stream)?;
             }
             // Doubles what is filled, a copy at a time.
             let mut filled = if fill == Fill::Zeros { bytes } else { head };
             while filled < bytes {
                 let more = filled.min(bytes - filled);
-                result::memcpy_dtod_async(address + filled as u64, address, more, stream)
-                    .map_err(failed)?;
+                result::memcpy_dtod_async(address + filled as u64, address, more, stream)?;
                 filled += more;
             }
         }
@@ -115,12 +109,11 @@ impl<'a> Tensor<'a> {
     }
 
     /// A tensor of these bytes.
-    pub fn holding(memory: &'a Memory, bytes: &[u8]) -> Result<Self, String> {
+    pub fn holding(memory: &'a Memory, bytes: &[u8]) -> Result<Self> {
         let address = memory.take(bytes.len())?;
         // SAFETY: the tensor is as long as the bytes, which live until the copy is over.
         unsafe { result::memcpy_htod_async(address, bytes, memory.stream.cu_stream()) }
-            .and_then(|()| memory.stream.synchronize())
-            .map_err(|e| told(&e))?;
+            .and_then(|()| memory.stream.synchronize())?;
         Ok(Self { address, stream: &memory.stream, memory: PhantomData })
     }
 
@@ -130,11 +123,11 @@ impl<'a> Tensor<'a> {
     }
 
     /// The first bytes, on the host; the tensor has as many.
-    pub fn head(&self, bytes: usize) -> Result<Vec<u8>, String> {
-        self.stream.synchronize().map_err(|e| told(&e))?;
+    pub fn head(&self, bytes: usize) -> Result<Vec<u8>> {
+        self.stream.synchronize()?;
         let mut head = vec![0u8; bytes];
         // SAFETY: the tensor has as many bytes.
-        unsafe { result::memcpy_dtoh_sync(&mut head, self.address) }.map_err(|e| told(&e))?;
+        unsafe { result::memcpy_dtoh_sync(&mut head, self.address) }?;
         Ok(head)
     }
 }
@@ -149,7 +142,7 @@ fn values(dtype: Dtype, fill: Fill) -> &'static [u8] {
         let mut small = Vec::with_capacity(DRAWN);
         for _ in 0..DRAWN {
             let value = values();
-            wide.extend(bfloat16(value).to_le_bytes());
+            wide.extend(bf16::from_f32(value).to_le_bytes());
             small.push(e4m3(value));
         }
         [wide, small]
@@ -162,12 +155,6 @@ fn values(dtype: Dtype, fill: Fill) -> &'static [u8] {
         Fill::Constant | Fill::Zeros => CONSTANT.get_or_init(|| narrow(&mut || 0.01)),
     };
     &both[usize::from(dtype == Dtype::Fp8)]
-}
-
-/// The nearest bfloat16, ties to even.
-fn bfloat16(value: f32) -> u16 {
-    let bits = value.to_bits();
-    ((bits + 0x7fff + ((bits >> 16) & 1)) >> 16) as u16
 }
 
 /// The nearest float8 e4m3 of moderate values: 3 bits of fraction, exponents from -6, at most 448.
@@ -188,9 +175,7 @@ mod tests {
 
     #[test]
     fn narrow_floats_round_to_the_nearest() {
-        assert_eq!(bfloat16(1.0), 0x3f80);
-        assert_eq!(bfloat16(-2.0), 0xc000);
-        assert_eq!(bfloat16(1.003_906_3), 0x3f80, "a tie, to even");
+        assert_eq!(bf16::from_f32(1.003_906_3).to_bits(), 0x3f80, "a tie, to even");
         for (value, code) in [
             (0.0, 0x00),
             (1.0, 0x38),

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::{CUevent_flags, CUgraphInstantiate_flags, CUstreamCaptureMode};
-use cudarc::driver::{CudaGraph, CudaStream, DriverError};
+use cudarc::driver::{CudaGraph, CudaStream};
 
+use super::error::{CudaError, Result};
 use super::kernel::{Blas, Kernel};
-use super::nvml::{Meter, QUIET_MS};
+use super::nvml::{CardMeter, QUIET_MS};
 use super::tensor::Memory;
-use super::told;
 use crate::gpu::device::{Answer, SAMPLES, Work};
 
 /// The longest timed part of a sample in ms: a unit that takes long is run less often, its mean is
@@ -35,24 +35,24 @@ pub fn measure<'a>(
     places: &'a [Memory],
     blas: &'a Blas,
     work: &'a Work,
-    meter: Option<&Meter>,
+    meter: Option<&CardMeter>,
     power: bool,
-) -> Result<Answer, String> {
+) -> Result<Answer> {
     let place = |at: &'a Memory| Placed::new(stream, at, blas, work);
     let mut places = places.iter();
-    let first = places.next().ok_or("no place for the operands")?;
+    let first = places.next().ok_or(CudaError::NoPlace)?;
     let mut kernels = vec![place(first)?];
-    let event = || stream.context().new_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).map_err(text);
+    let event = || stream.context().new_event(Some(CUevent_flags::CU_EVENT_DEFAULT));
     let (start, end) = (event()?, event()?);
     // A unit's mean time over some runs, in ms.
-    let timed = |kernel: &Placed<'_>, runs: u32| -> Result<f64, String> {
-        start.record(stream).map_err(text)?;
+    let timed = |kernel: &Placed<'_>, runs: u32| -> Result<f64> {
+        start.record(stream)?;
         for _ in 0..runs {
             kernel.run()?;
         }
-        end.record(stream).map_err(text)?;
-        stream.synchronize().map_err(text)?;
-        let elapsed = f64::from(start.elapsed_ms(&end).map_err(text)?);
+        end.record(stream)?;
+        stream.synchronize()?;
+        let elapsed = f64::from(start.elapsed_ms(&end)?);
         meter.inspect(|m| m.worked(elapsed));
         Ok(elapsed / f64::from(runs))
     };
@@ -81,9 +81,9 @@ pub fn measure<'a>(
         }
         meter.inspect(|m| m.worked(once * f64::from(warmups)));
         // The collectors wait here, so that the first run starts on an idle card.
-        stream.synchronize().map_err(text)?;
+        stream.synchronize()?;
         let ms = timed(kernel, runs)? / work.copies as f64;
-        let state = meter.map(Meter::state).unwrap_or_default();
+        let state = meter.map(CardMeter::state).unwrap_or_default();
         // NVML told late that the card was still held down: the sample is not of a card at rest.
         let slowed = meter.zip(state.sm_mhz).is_some_and(|(m, mhz)| m.slowed(mhz));
         if work.rested && !rests && slowed && retakes > 0 {
@@ -126,39 +126,35 @@ impl<'a> Placed<'a> {
         memory: &'a Memory,
         blas: &'a Blas,
         work: &'a Work,
-    ) -> Result<Self, String> {
+    ) -> Result<Self> {
         let kernel = Kernel::new(stream, memory, blas, work)?;
         // Loads and plans: nothing of that may be timed or captured.
         kernel.launch()?;
-        stream.synchronize().map_err(text)?;
+        stream.synchronize()?;
         if !kernel.computed()? {
-            return Err("the product gave nothing but zeros".into());
+            return Err(CudaError::Zeros);
         }
         let graph = if work.cuda_graph { Some(capture(stream, &kernel)?) } else { None };
         Ok(Self { kernel, graph })
     }
 
-    fn run(&self) -> Result<(), String> {
+    fn run(&self) -> Result<()> {
         match &self.graph {
-            Some(graph) => graph.launch().map_err(text),
+            Some(graph) => Ok(graph.launch()?),
             None => self.kernel.launch(),
         }
     }
 }
 
-fn capture(stream: &Arc<CudaStream>, kernel: &Kernel<'_>) -> Result<CudaGraph, String> {
-    stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).map_err(text)?;
+fn capture(stream: &Arc<CudaStream>, kernel: &Kernel<'_>) -> Result<CudaGraph> {
+    stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
     let launched = kernel.launch();
     // Capture ends also where a launch failed, or the stream stays unusable.
-    let graph = stream.end_capture(CUgraphInstantiate_flags(0)).map_err(text);
+    let graph = stream.end_capture(CUgraphInstantiate_flags(0));
     launched?;
-    graph?.ok_or_else(|| "the captured graph is empty".into())
+    graph?.ok_or(CudaError::EmptyGraph)
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-fn text(error: DriverError) -> String {
-    told(&error)
 }

@@ -11,9 +11,9 @@ pub mod power;
 use crate::base::stats::{
     Interval, at_least, median, median_error, median_interval, middle_half, normal_within,
 };
-use crate::gpu::device::{Answer, Point};
+use crate::gpu::device::{Answer, Point, Unmeasured};
 use crate::gpu::recipe::Margins;
-use crate::specs::Band;
+use crate::specs::NoiseBand;
 
 /// A point with what was measured.
 #[derive(Debug, Clone)]
@@ -21,9 +21,9 @@ pub struct Measured {
     /// What was asked for.
     pub point: Point,
     /// What was answered, or why nothing was.
-    pub answer: Result<Answer, String>,
+    pub answer: Result<Answer, Unmeasured>,
     /// How far honest reruns of such a point differ.
-    pub band: Option<Band>,
+    pub band: Option<NoiseBand>,
 }
 
 /// What one point says.
@@ -171,7 +171,7 @@ pub fn judge(
         .collect();
     let logs: Vec<f64> = judged.iter().filter_map(|p| p.ratio()).map(f64::ln).collect();
     let beyond = judged.iter().filter(|p| p.standing() == Standing::Beyond).count();
-    let bands: Vec<&Band> = judged.iter().filter_map(|p| p.band.as_ref()).collect();
+    let bands: Vec<&NoiseBand> = judged.iter().filter_map(|p| p.band.as_ref()).collect();
     let middle = Middle::of(&logs, power::middle_half(&bands, limits), limits);
     let within_2: Vec<f64> = bands.iter().map(|b| power::within(b, 0.02)).collect();
     let mut verdict = Verdict {

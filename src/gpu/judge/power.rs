@@ -6,7 +6,7 @@ use super::{Middle, collections};
 use crate::base::random::Random;
 use crate::base::stats::at_least;
 use crate::gpu::recipe::{Margins, Spread};
-use crate::specs::Band;
+use crate::specs::NoiseBand;
 
 /// The power of a sample, by how far reruns spread (`rules/noise.yaml`), or points on another card where
 /// that is more, and collections among themselves (`rules/recipes.yaml`).
@@ -26,13 +26,13 @@ const DRAWS: usize = 2000;
 const DRAWN: usize = 1_000_000;
 
 /// Log ratios, either way, with the share of honest reruns that are within each.
-fn known(band: &Band) -> [(f64, f64); 4] {
+fn known(band: &NoiseBand) -> [(f64, f64); 4] {
     [(0.0, 0.0), (band.p50.ln(), 0.5), (band.p95.ln(), 0.95), (band.p99.ln(), 0.99)]
 }
 
 /// The share of honest reruns whose log ratio is within `limit`, either way: linear between the
 /// percentiles of the band, beyond the last as it rose before it.
-pub fn within(band: &Band, limit: f64) -> f64 {
+pub fn within(band: &NoiseBand, limit: f64) -> f64 {
     let known = known(band);
     let next = known.iter().position(|(x, _)| limit < *x).unwrap_or(known.len() - 1).max(1);
     let ((x0, y0), (x1, y1)) = (known[next - 1], known[next]);
@@ -43,7 +43,7 @@ pub fn within(band: &Band, limit: f64) -> f64 {
 }
 
 /// The log ratio that this share of honest reruns is within: the inverse of [`within`].
-fn beside(band: &Band, share: f64) -> f64 {
+fn beside(band: &NoiseBand, share: f64) -> f64 {
     let known = known(band);
     let next = known.iter().position(|(_, y)| share < *y).unwrap_or(known.len() - 1).max(1);
     let ((x0, y0), (x1, y1)) = (known[next - 1], known[next]);
@@ -51,19 +51,19 @@ fn beside(band: &Band, share: f64) -> f64 {
 }
 
 /// A band that is nowhere narrower than what points on another card differ by.
-fn widened(band: &Band, by: &Spread) -> Band {
+fn widened(band: &NoiseBand, by: &Spread) -> NoiseBand {
     let (p50, p95, p99) = (band.p50.max(by.p50), band.p95.max(by.p95), band.p99.max(by.p99));
-    Band { p50, p95, p99, ..band.clone() }
+    NoiseBand { p50, p95, p99, ..band.clone() }
 }
 
 /// The power of a sample with these bands, a point each.
-pub fn power(bands: &[&Band], limits: &Margins) -> Power {
+pub fn power(bands: &[&NoiseBand], limits: &Margins) -> Power {
     let count = bands.len();
     if count < limits.least_points {
         return Power { detects: None, false_alarm: 0.0 };
     }
     let half = middle_half(bands, limits);
-    let wide: Vec<Band> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
+    let wide: Vec<NoiseBand> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
     let many = |more: &usize| at_least(more + 1, count, limits.tail_share) <= limits.tail_level;
     let most = (0..count).find(many).unwrap_or(count);
     // Always the same: the power of a sample is no matter of luck.
@@ -89,15 +89,15 @@ pub fn power(bands: &[&Band], limits: &Margins) -> Power {
 }
 
 /// A log ratio of an honest rerun, as many slower as faster.
-fn drawn(band: &Band, random: &mut Random) -> f64 {
+fn drawn(band: &NoiseBand, random: &mut Random) -> f64 {
     let beside = beside(band, random.unit());
     if random.below(2) == 0 { beside } else { -beside }
 }
 
 /// The width of the middle half of points with these bands: half of them are within half of it. Of no
 /// points it is 0.
-pub fn middle_half(bands: &[&Band], limits: &Margins) -> f64 {
-    let bands: Vec<Band> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
+pub fn middle_half(bands: &[&NoiseBand], limits: &Margins) -> f64 {
+    let bands: Vec<NoiseBand> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
     let share = |limit: f64| bands.iter().map(|b| within(b, limit)).sum::<f64>();
     let half = bands.len() as f64 / 2.0;
     let (mut low, mut high) = (0.0, bands.iter().map(|b| b.p99.ln()).fold(0.0, f64::max));
@@ -112,8 +112,8 @@ pub fn middle_half(bands: &[&Band], limits: &Margins) -> f64 {
 mod tests {
     use super::*;
 
-    fn band() -> Band {
-        Band { below_ms: None, pairs: 1000, tables: 9, p50: 1.02, p95: 1.06, p99: 1.12 }
+    fn band() -> NoiseBand {
+        NoiseBand { below_ms: None, pairs: 1000, tables: 9, p50: 1.02, p95: 1.06, p99: 1.12 }
     }
 
     fn limits() -> Margins {

@@ -29,7 +29,7 @@ pub(super) fn measured(ratio: f64) -> Measured {
             work: None,
         },
         answer: Ok(Answer { samples_ms, ..Answer::default() }),
-        band: Some(Band {
+        band: Some(NoiseBand {
             below_ms: None,
             pairs: 1000,
             tables: 9,
@@ -106,7 +106,7 @@ fn proxies_and_missing_points_are_not_judged() {
     }
     let half = verdict(&points);
     assert_eq!((half.outcome, half.judged), (Outcome::Pass, 10));
-    points.iter_mut().for_each(|p| p.answer = Err("out of memory".into()));
+    points.iter_mut().for_each(|p| p.answer = Err(Unmeasured::new("out of memory")));
     let none = verdict(&points);
     assert_eq!((none.outcome, none.judged), (Outcome::Inconclusive, 0));
 }

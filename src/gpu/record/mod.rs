@@ -19,7 +19,7 @@ use crate::base::dates::today;
 use crate::base::error::{Error, Result};
 use crate::base::files::write_whole;
 use crate::database::table;
-use crate::gpu::device::{About, Answer};
+use crate::gpu::device::{About, Answer, Unmeasured};
 use crate::specs::TableSpec;
 
 /// Every column of a row that is no measurement.
@@ -28,14 +28,14 @@ pub type Key = BTreeMap<String, Value>;
 /// A line of a log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Line {
+enum LogLine {
     /// A run begins.
     Session {
         /// What measures from here on.
         session: Session,
     },
     /// A point was measured, or could not be.
-    Point(Point),
+    Point(LogPoint),
 }
 
 /// A run that measured into a log.
@@ -50,7 +50,7 @@ pub struct Session {
 
 /// A point of a log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Point {
+pub struct LogPoint {
     /// The row it stands for.
     pub key: Key,
     /// What was measured.
@@ -73,7 +73,7 @@ pub struct Log {
     begun: bool,
     sessions: Vec<Session>,
     /// By key; the last word on each.
-    points: BTreeMap<String, Point>,
+    points: BTreeMap<String, LogPoint>,
 }
 
 /// What a log has become.
@@ -129,7 +129,7 @@ impl Log {
         }
         let failed = |e: std::io::Error| {
             let hint = "the log lies beside the table that is recorded";
-            Error::new(format!("cannot keep {}: {e}", path.display()), hint)
+            Error::caused(format!("cannot keep {}", path.display()), hint, e)
         };
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
@@ -150,15 +150,16 @@ impl Log {
                 continue;
             }
             match serde_json::from_slice(line) {
-                Ok(Line::Session { session }) => sessions.push(session),
-                Ok(Line::Point(mut point)) => {
+                Ok(LogLine::Session { session }) => sessions.push(session),
+                Ok(LogLine::Point(mut point)) => {
                     point.session = sessions.len().saturating_sub(1);
                     points.insert(name(&point.key), point);
                 }
                 Err(e) => {
-                    return Err(Error::new(
-                        format!("{} line {}: {e}", path.display(), number + 1),
+                    return Err(Error::caused(
+                        format!("{} line {}", path.display(), number + 1),
                         "it is no log of measurements; move it away to begin anew",
+                        e,
                     ));
                 }
             }
@@ -183,25 +184,25 @@ impl Log {
     /// # Errors
     ///
     /// When it cannot be written.
-    pub fn add(&mut self, key: Key, answer: &Result<Answer, String>) -> Result<()> {
+    pub fn add(&mut self, key: Key, answer: &Result<Answer, Unmeasured>) -> Result<()> {
         if !self.begun {
             self.begun = true;
             let session = self.now.clone();
-            self.append(&Line::Session { session: session.clone() })?;
+            self.append(&LogLine::Session { session: session.clone() })?;
             self.sessions.push(session);
         }
         let session = self.sessions.len() - 1;
         let point = match answer {
-            Ok(answer) => Point { key, answer: Some(rounded(answer)), error: None, session },
-            Err(why) => Point { key, answer: None, error: Some(why.clone()), session },
+            Ok(answer) => LogPoint { key, answer: Some(rounded(answer)), error: None, session },
+            Err(why) => LogPoint { key, answer: None, error: Some(why.to_string()), session },
         };
-        self.append(&Line::Point(point.clone()))?;
+        self.append(&LogLine::Point(point.clone()))?;
         self.points.insert(name(&point.key), point);
         Ok(())
     }
 
-    fn append(&mut self, line: &Line) -> Result<()> {
-        let failed = |e: std::io::Error| Error::new(format!("cannot keep a measurement: {e}"), "");
+    fn append(&mut self, line: &LogLine) -> Result<()> {
+        let failed = |e: std::io::Error| Error::caused("cannot keep a measurement", "", e);
         let mut text = serde_json::to_string(line).map_err(std::io::Error::from).map_err(failed)?;
         text.push('\n');
         self.file.seek(SeekFrom::End(0)).map_err(failed)?;
@@ -214,7 +215,8 @@ impl Log {
     ///
     /// When nothing was measured, the rows are no table's, or a file cannot be written.
     pub fn finish(&self, spec: &TableSpec, origin: &Origin<'_>) -> Result<Written> {
-        let measured: Vec<&Point> = self.points.values().filter(|p| p.answer.is_some()).collect();
+        let measured: Vec<&LogPoint> =
+            self.points.values().filter(|p| p.answer.is_some()).collect();
         if measured.is_empty() {
             let why = self.points.values().find_map(|p| p.error.as_deref());
             return Err(Error::new(

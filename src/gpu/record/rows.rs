@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::{Point, Session};
+use super::{LogPoint, Session};
 use crate::base::error::{Error, Result};
 use crate::base::stats::{median, quantile};
 use crate::database::table::Column;
@@ -15,7 +15,7 @@ use crate::specs::{IDENTITY, TableSpec, Unit};
 /// has it. Rows are sorted by the key.
 pub fn columns(
     spec: &TableSpec,
-    mut points: Vec<&Point>,
+    mut points: Vec<&LogPoint>,
     sessions: &[Session],
 ) -> Result<Vec<(String, Column)>> {
     let measures: Vec<(&str, Unit)> = spec.measures().collect();
@@ -49,7 +49,7 @@ pub fn columns(
     let latencies = answers.iter().map(|a| Some(median(&a.samples_ms)));
     columns.push((latency.to_owned(), floats(latencies)));
     if answers.iter().any(|a| a.power_w.is_some()) {
-        let limit = |p: &&Point| {
+        let limit = |p: &&LogPoint| {
             let session = sessions.get(p.session)?;
             p.answer.as_ref()?.power_w.and(session.about.power_limit_w)
         };

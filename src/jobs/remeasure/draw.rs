@@ -1,14 +1,13 @@
 //! Which rows of which tables are measured again.
 
-use super::Job;
+use super::Remeasurement;
 use crate::base::error::{Error, Result, unknown};
-use crate::base::expr::Expr;
-use crate::base::reason::Reason;
+use crate::base::expr::{Expr, ExprError};
 use crate::database::catalog::TableFile;
 use crate::gpu::device::{About, Device, Point};
 use crate::gpu::points::Points;
 use crate::gpu::sample;
-use crate::specs::Band;
+use crate::specs::NoiseBand;
 use crate::specs::system::System;
 
 /// Points of a table that were drawn, not yet measured.
@@ -19,10 +18,10 @@ pub(super) struct Drawn<'a> {
     pub proxies: usize,
     pub strata: usize,
     pub replaced: usize,
-    pub points: Vec<(Point, Option<Band>)>,
+    pub points: Vec<(Point, Option<NoiseBand>)>,
 }
 
-impl<'a> Job<'a> {
+impl<'a> Remeasurement<'a> {
     /// The selected tables of systems that the device is.
     pub(super) fn tables(&self, about: &About) -> Result<Vec<&'a TableFile>> {
         let selected = self.options.selection.resolve(self.catalog, None)?;
@@ -46,11 +45,9 @@ impl<'a> Job<'a> {
 
     pub(super) fn filter(&self) -> Result<Option<Expr>> {
         let Some(text) = &self.options.filter else { return Ok(None) };
-        let bad = |e: crate::base::expr::ExprError| {
-            Error::new(
-                format!("--where: {e}"),
-                "an example: --where \"gemm_dtype = 'bfloat16' AND m <= 256\"",
-            )
+        let bad = |e: ExprError| {
+            let hint = "an example: --where \"gemm_dtype = 'bfloat16' AND m <= 256\"";
+            Error::caused("--where", hint, e)
         };
         text.parse().map(Some).map_err(bad)
     }
@@ -63,13 +60,11 @@ impl<'a> Job<'a> {
         device: &dyn Device,
     ) -> Result<Option<Drawn<'a>>> {
         let path = &file.entry.path;
-        let unreadable = |why: Reason| {
+        let unreadable = |why: &dyn std::error::Error| {
             Error::new(format!("{path}: {why}"), "perfdb-gate validate tells what is wrong with it")
         };
-        let bytes = self.source.read(&file.entry).map_err(|e| unreadable(e.into()))?;
-        let table = file
-            .decode(self.specs, &bytes)
-            .map_err(|fault| unreadable(fault.to_string().into()))?;
+        let bytes = self.source.read(&file.entry).map_err(|e| unreadable(&e))?;
+        let table = file.decode(self.specs, &bytes).map_err(|fault| unreadable(&fault))?;
         let spec = file.spec(self.specs, Some(&table));
         let system = self.system(&file.place.system);
         let scope = crate::database::table::TableScope::new(
@@ -85,9 +80,8 @@ impl<'a> Job<'a> {
                 return Err(unknown("column", name, table.columns().map(|(n, _)| n)));
             }
         }
-        let bad = |e: crate::base::expr::ExprError| {
-            Error::new(format!("{path}: {e}"), "the formula is in rules/ or --where")
-        };
+        let bad =
+            |e: ExprError| Error::caused(path.as_str(), "the formula is in rules/ or --where", e);
         let points = Points::of(file, &scope, filter, &self.recipes).map_err(bad)?;
         let takes = |row: &usize| device.takes(points.work(*row).as_ref());
         let (rows, left): (Vec<usize>, Vec<usize>) =

@@ -18,13 +18,13 @@ use crate::database::catalog::{Catalog, TableFile};
 use crate::database::selection::Selection;
 use crate::database::source::{self, Source};
 use crate::findings::Sink;
-use crate::gpu::device::{About, Answer, Device, Fault, Point};
+use crate::gpu::device::{About, Answer, Device, MeasureError, Point, Unmeasured};
 use crate::gpu::judge::power::power;
 use crate::gpu::judge::{Measured, judge};
 use crate::gpu::recipe::Recipes;
 use crate::gpu::record::{Log, Origin};
 use crate::report::Report;
-use crate::specs::Band;
+use crate::specs::NoiseBand;
 use crate::specs::Specs;
 use draw::Drawn;
 
@@ -66,7 +66,7 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
     let source = source::open(&options.root, options.reference.as_deref())?;
     let settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
     let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
-    let job = Job {
+    let job = Remeasurement {
         source: source.as_ref(),
         specs: &settings.specs,
         recipes: Recipes::read(&settings.specs.library)?,
@@ -125,7 +125,7 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
     })
 }
 
-struct Job<'a> {
+struct Remeasurement<'a> {
     source: &'a dyn Source,
     specs: &'a Specs,
     recipes: Recipes,
@@ -133,7 +133,7 @@ struct Job<'a> {
     options: &'a Options,
 }
 
-impl Job<'_> {
+impl Remeasurement<'_> {
     /// Opens the log of what is to be kept, before anything is measured.
     fn log(&self, drawn: &[Drawn<'_>], about: &About) -> Result<Option<Log>> {
         let Some(path) = &self.options.record else { return Ok(None) };
@@ -193,16 +193,14 @@ impl Job<'_> {
         // A proxy is not judged, so it adds nothing to what the sample can tell.
         let proxy = |p: &Point| p.work.as_ref().is_some_and(|w| device.stands_in(w));
         let judged = drawn.points.iter().filter(|(point, _)| !proxy(point));
-        let bands: Vec<&Band> = judged.filter_map(|(_, b)| b.as_ref()).collect();
+        let bands: Vec<&NoiseBand> = judged.filter_map(|(_, b)| b.as_ref()).collect();
         let power = power(&bands, limits);
         let controls = controls(&drawn.points);
         let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
         let mut pass = |device: &mut dyn Device| -> Result<()> {
             for (point, times) in controls.iter().zip(&mut passes) {
-                match device.measure(point) {
-                    Ok(answer) => times.push(stats::median(&answer.samples_ms)),
-                    Err(Fault::Point(_)) => {}
-                    Err(Fault::Device(e)) => return Err(e),
+                if let Ok(answer) = MeasureError::of_point(device.measure(point))? {
+                    times.push(stats::median(&answer.samples_ms));
                 }
             }
             Ok(())
@@ -211,20 +209,14 @@ impl Job<'_> {
         let mut points = Vec::new();
         // A card at rest runs at other clocks: once over the controls wakes it, and does not count.
         for point in &controls {
-            if let Err(Fault::Device(e)) = device.measure(point) {
-                return Err(e);
-            }
+            let _ = MeasureError::of_point(device.measure(point))?;
         }
         pass(device)?;
         for (index, (point, band)) in drawn.points.into_iter().enumerate() {
             if index == middle && index > 0 {
                 pass(device)?;
             }
-            let answer = match device.measure(&point) {
-                Ok(answer) => Ok(answer),
-                Err(Fault::Point(why)) => Err(why),
-                Err(Fault::Device(e)) => return Err(e),
-            };
+            let answer = MeasureError::of_point(device.measure(&point))?;
             // A proxy's time is not that of the kernel that its row names.
             if let Some(log) = log.as_mut().filter(|_| proxied(&answer).is_none()) {
                 log.add(point.key.iter().cloned().collect(), &answer)?;
@@ -257,7 +249,7 @@ impl Job<'_> {
 
 /// Points to measure over and over: spread over the sample's latencies, none of the longest, since
 /// they are measured three times. The card rests before each: what they show is not what ran before.
-fn controls(points: &[(Point, Option<Band>)]) -> Vec<Point> {
+fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).collect();
     by_latency.sort_by(|a, b| a.recorded_ms.total_cmp(&b.recorded_ms));
     let count = CONTROLS.min(by_latency.len());
@@ -267,7 +259,7 @@ fn controls(points: &[(Point, Option<Band>)]) -> Vec<Point> {
     controls
 }
 
-fn proxied(answer: &std::result::Result<Answer, String>) -> Option<&str> {
+fn proxied(answer: &Result<Answer, Unmeasured>) -> Option<&str> {
     answer.as_ref().ok()?.proxy.as_deref()
 }
 

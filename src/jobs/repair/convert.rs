@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Change, Options, Refused, Site, disk, restate::Now};
+use super::{DiskChange, Options, Refusal, Refused, Site, disk, restate::Now};
 use crate::base::error::Result;
+use crate::base::exit::Exit;
 use crate::base::reason::Reason;
 use crate::base::words::{count, plural};
 use crate::database::catalog::{Format, TableFile};
@@ -38,7 +39,7 @@ pub struct Converted {
     pub conversions: Vec<Conversion>,
     /// Those that do not.
     pub refused: Vec<Refused>,
-    change: Change,
+    change: DiskChange,
 }
 
 /// Converts the text tables selected in memory; nothing is written.
@@ -54,17 +55,17 @@ pub fn run(options: &Options) -> Result<Converted> {
     };
     let made = site.map(|file| file.format == Format::Csv, work);
     let (mut conversions, mut refused) = (Vec::new(), Vec::new());
-    let mut change = Change::default();
+    let mut change = DiskChange::default();
     let tables = made.len();
     for made in made {
         match made {
             Err(why) => refused.push(why),
             Ok(done) if change.files.iter().any(|(path, _)| *path == done.target) => {
-                let why = format!("another text table becomes {} too", done.told.name);
+                let why = Refusal::SameTarget(done.told.name);
                 refused.push(Refused { path: done.told.path, why });
             }
             Ok(done) => match change.restate(&done.target, &done.now()) {
-                Err(why) => refused.push(Refused { path: done.told.path, why }),
+                Err(why) => refused.push(Refused { path: done.told.path, why: why.into() }),
                 Ok(()) => {
                     change.gone.push(done.text);
                     change.files.extend((!done.told.there).then_some((done.target, done.bytes)));
@@ -91,7 +92,7 @@ impl Done {
     }
 }
 
-fn convert(site: &Site, file: &TableFile) -> Result<Done, String> {
+fn convert(site: &Site, file: &TableFile) -> Result<Done, Refusal> {
     let (text, table) = site.read(file)?;
     let path = disk(file)?.to_owned();
     let target = path.with_extension("parquet");
@@ -99,7 +100,7 @@ fn convert(site: &Site, file: &TableFile) -> Result<Done, String> {
     let columns = collected(table, spec.map(AsRef::as_ref));
     let rows = same_cells(&columns, &text)?;
     let (bytes, there) = match target.symlink_metadata() {
-        Err(_) => (encode(&columns).map_err(|e| e.message)?, false),
+        Err(_) => (encode(&columns)?, false),
         Ok(_) => (standing(&target, &columns, &text)?, true),
     };
     let told = Conversion {
@@ -123,10 +124,8 @@ fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, Column)> {
     };
     let typed = |(name, column): (String, Column)| match column {
         Column::Int { values, nulls } if fractional(&name) => {
-            let number = |(row, v): (usize, &i64)| match nulls.as_ref().is_some_and(|n| n[row]) {
-                true => f64::NAN,
-                false => *v as f64,
-            };
+            let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls[row]);
+            let number = |(row, v): (usize, &i64)| if is_null(row) { f64::NAN } else { *v as f64 };
             let values = values.iter().enumerate().map(number).collect();
             (name, Column::Float { values, nulls })
         }
@@ -136,20 +135,21 @@ fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, Column)> {
 }
 
 /// The bytes of a parquet file that stands beside the text, where it holds the same cells.
-fn standing(target: &Path, columns: &[(String, Column)], text: &[u8]) -> Result<Vec<u8>, String> {
+fn standing(target: &Path, columns: &[(String, Column)], text: &[u8]) -> Result<Vec<u8>, Refusal> {
     let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let bytes = std::fs::read(target).map_err(|e| format!("{name} beside it: {}", e.kind()))?;
-    let beside = Table::decode(&bytes, Format::Parquet, &|_| false)
-        .map_err(|fault| format!("{name} stands beside it and {fault}"))?;
-    let beside = beside.into_columns();
+    let bytes = match std::fs::read(target) {
+        Ok(bytes) => bytes,
+        Err(source) => return Err(Refusal::Target { name, source }),
+    };
+    let beside = match Table::decode(&bytes, Format::Parquet, &|_| false) {
+        Ok(table) => table.into_columns(),
+        Err(fault) => return Err(Refusal::BrokenTarget { name, fault }),
+    };
     let named = columns.iter().map(|(n, _)| n).eq(beside.iter().map(|(n, _)| n));
-    match named && same_cells(&beside, text).is_ok() {
-        true => Ok(bytes),
-        false => Err(format!(
-            "{name} stands beside it and holds other cells: which of the two is right, or how they \
-             merge, is its collector's to say"
-        )),
+    if !named || same_cells(&beside, text).is_err() {
+        return Err(Refusal::OtherTarget(name));
     }
+    Ok(bytes)
 }
 
 /// Compares columns with the cells of a text, row by row; how many rows there are.
@@ -187,12 +187,14 @@ fn same_cell(column: &Column, row: usize, cell: &str) -> bool {
 }
 
 impl Converted {
-    /// The exit code of the contract: 1 where a table was left alone that a person must look at.
-    pub fn code(&self) -> u8 {
-        match self.tables {
-            0 => 3,
-            _ if self.refused.is_empty() => 0,
-            _ => 1,
+    /// How the run ends: with findings where a table was left alone that a person must look at.
+    pub fn exit(&self) -> Exit {
+        if self.tables == 0 {
+            Exit::Inconclusive
+        } else if self.refused.is_empty() {
+            Exit::Clean
+        } else {
+            Exit::Findings
         }
     }
 
@@ -212,9 +214,10 @@ impl Converted {
             out += &format!("{}: left as it is: {}\n", refused.path, refused.why);
         }
         for c in &self.conversions {
-            out += &match c.there {
-                true => format!("{}: {} holds the same cells, the text goes\n", c.path, c.name),
-                false => format!(
+            out += &if c.there {
+                format!("{}: {} holds the same cells, the text goes\n", c.path, c.name)
+            } else {
+                format!(
                     "{}: {} of {} → {}, {} → {} bytes\n",
                     c.path,
                     plural(c.rows, "row"),
@@ -222,7 +225,7 @@ impl Converted {
                     c.name,
                     count(c.before),
                     count(c.after)
-                ),
+                )
             };
         }
         if !out.is_empty() {

@@ -5,11 +5,13 @@
 
 pub mod convert;
 pub mod dedupe;
+mod refusal;
 mod restate;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+pub use self::refusal::{Refusal, SidecarError};
 use self::restate::{Now, restated};
 use crate::base::error::Result;
 use crate::base::files::{unwritten, write_all};
@@ -34,34 +36,33 @@ pub struct Options {
 }
 
 /// A table that is left as it is, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Refused {
     /// Its path.
     pub path: String,
     /// Why.
-    pub why: String,
+    pub why: Refusal,
 }
 
 /// Files to write and files to remove, once all of the first are there.
 #[derive(Debug, Default)]
-struct Change {
+struct DiskChange {
     files: Vec<(PathBuf, Vec<u8>)>,
     /// What sidecars say afterwards: several tables may share one.
     sidecars: BTreeMap<PathBuf, String>,
     gone: Vec<PathBuf>,
 }
 
-impl Change {
+impl DiskChange {
     /// Keeps the sidecar beside a table's new file true, where there is one.
-    fn restate(&mut self, file: &Path, now: &Now<'_>) -> Result<(), String> {
+    fn restate(&mut self, file: &Path, now: &Now<'_>) -> Result<(), SidecarError> {
         let path = file.with_file_name("collection_meta.yaml");
-        let failed = |why: String| format!("its collection_meta.yaml cannot be kept true: {why}");
         let text = match self.sidecars.get(&path) {
             Some(text) => text.clone(),
             None if !path.exists() => return Ok(()),
-            None => std::fs::read_to_string(&path).map_err(|e| failed(e.to_string()))?,
+            None => std::fs::read_to_string(&path)?,
         };
-        if let Some(text) = restated(&text, now).map_err(failed)? {
+        if let Some(text) = restated(&text, now)? {
             self.sidecars.insert(path, text);
         }
         Ok(())
@@ -113,22 +114,20 @@ impl Site {
     }
 
     /// A table's bytes and rows, where all of it can be read.
-    fn read(&self, file: &TableFile) -> Result<(Vec<u8>, Table), String> {
-        let bytes =
-            self.source.read(&file.entry).map_err(|why| format!("cannot be read: {why}"))?;
-        let decoded = file.decode(&self.settings.specs, &bytes);
-        let table = decoded.map_err(|fault| fault.to_string())?;
-        match table.torn.rows {
-            0 => Ok((bytes, table)),
-            _ => Err(table.torn.to_string()),
+    fn read(&self, file: &TableFile) -> Result<(Vec<u8>, Table), Refusal> {
+        let bytes = self.source.read(&file.entry)?;
+        let table = file.decode(&self.settings.specs, &bytes)?;
+        if table.torn.rows > 0 {
+            return Err(Refusal::Torn(table.torn));
         }
+        Ok((bytes, table))
     }
 }
 
 /// Where a table lies on the disk.
-fn disk(file: &TableFile) -> Result<&Path, String> {
+fn disk(file: &TableFile) -> Result<&Path, Refusal> {
     match &file.entry.kind {
         EntryKind::Path(path) => Ok(path),
-        _ => Err("it is no file on the disk".into()),
+        _ => Err(Refusal::NotOnDisk),
     }
 }

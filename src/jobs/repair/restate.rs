@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_yaml::{Location, Spanned};
 
+use super::SidecarError;
 use crate::base::digest::sha256;
 use crate::database::sidecar::Meta;
 
@@ -37,7 +38,7 @@ struct StatedTable {
 /// # Errors
 ///
 /// When they cannot be replaced without changing what else it says.
-pub fn restated(text: &str, now: &Now<'_>) -> Result<Option<String>, String> {
+pub fn restated(text: &str, now: &Now<'_>) -> Result<Option<String>, SidecarError> {
     let stated: Stated = crate::base::yaml::parse(text)?;
     let Some(entry) = stated.tables.get(now.table) else { return Ok(None) };
     let mut edits: Vec<(Location, String, String)> = Vec::new();
@@ -65,15 +66,14 @@ pub fn restated(text: &str, now: &Now<'_>) -> Result<Option<String>, String> {
             Some(from + line[from..].find(old.as_str())?)
         };
         let found = line.and_then(|line| Some((place(line)?, line)));
-        let (from, line) = found.ok_or("its rows or sha256 do not stand where it states them")?;
+        let (from, line) = found.ok_or(SidecarError::Elsewhere)?;
         line.replace_range(from..from + old.len(), new);
     }
     let new = lines.concat();
-    let (before, after) = (Meta::parse(text)?, Meta::parse(&new)?);
-    match only_those(before, after, now) {
-        true => Ok(Some(new)),
-        false => Err("its rows or sha256 cannot be replaced alone".into()),
+    if !only_those(Meta::parse(text)?, Meta::parse(&new)?, now) {
+        return Err(SidecarError::NotAlone);
     }
+    Ok(Some(new))
 }
 
 /// Whether a sidecar says what it said before, but for the rows and the digest of one table.
@@ -99,7 +99,7 @@ mod tests {
     const HEAD: &str =
         "# 17 runs\nschema_version: 1\nruntime: {framework: vllm, version: 0.24.0}\ntables:\n";
 
-    fn restate(body: &str) -> Result<Option<String>, String> {
+    fn restate(body: &str) -> Result<Option<String>, SidecarError> {
         let now = Now { table: "gemm_perf", rows: 15, bytes: b"" };
         restated(&format!("{HEAD}{body}"), &now)
     }

@@ -1,9 +1,9 @@
 //! The second job: what does a pull request change, and is that right?
 
 mod news;
+pub mod overview;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use tracing::debug;
@@ -12,14 +12,13 @@ use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::checks::settings::Settings;
-use crate::database::catalog::{Catalog, Role, TableFile, no_database};
+use crate::database::catalog::{Catalog, Role, no_database};
+use crate::database::decoded::Decoded;
 use crate::database::diff::{Comparison, Details, State};
-use crate::database::selection::Selection;
-use crate::database::served::Shelf;
 use crate::database::source;
 use crate::findings::Sink;
 use crate::report::Report;
-use crate::report::chart::{self, Figure, Gallery};
+use crate::report::chart::{Figure, Gallery};
 use crate::traces::{self, TraceSpecs};
 use news::News;
 
@@ -46,37 +45,8 @@ pub struct Options {
     pub threads: usize,
 }
 
-/// Charts of the newest version of every table of some systems, at most `charts`; `rules` overlays
-/// what they show.
-///
-/// # Errors
-///
-/// When there is nothing to draw from: no database, an unknown system.
-pub fn overview(
-    root: &Path,
-    head: Option<&str>,
-    rules: Option<&Path>,
-    systems: &Selection,
-    charts: usize,
-    threads: usize,
-) -> Result<Vec<Figure>> {
-    let source = source::open(root, head)?;
-    let settings = Settings::read(source.as_ref(), rules, None)?;
-    let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
-    let selected = systems.resolve(&catalog, None)?;
-    let reuse = BTreeMap::new();
-    let shelf = Shelf::new(&catalog, &reuse);
-    let newest = |file: &&TableFile| {
-        let editions = shelf.editions(file);
-        let current = editions.and_then(|e| shelf.current(&file.place.system, e));
-        current.is_some_and(|e| e.version == file.place.version)
-    };
-    let tables =
-        catalog.tables.iter().filter(|t| selected.table(&t.place, &t.table)).filter(newest);
-    let state = State { source: source.as_ref(), catalog: &catalog };
-    let threads = threads::threads(threads);
-    chart::overview(state, &tables.collect::<Vec<_>>(), &settings.specs, threads, charts)
-}
+/// Bytes of decoded tables that are kept of each side, from the comparison until charts are chosen.
+const KEPT: usize = 16 << 20;
 
 /// Compares a head with its merge base, judges what changed and picks charts of it.
 ///
@@ -95,8 +65,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let (before, after) = (Catalog::walk(&base, specs)?, Catalog::walk(head.as_ref(), specs)?);
     let threads = threads::threads(options.threads);
     let (base, head) = (
-        State { source: &base, catalog: &before },
-        State { source: head.as_ref(), catalog: &after },
+        State { source: &base, catalog: &before, decoded: &Decoded::new(KEPT) },
+        State { source: head.as_ref(), catalog: &after, decoded: &Decoded::new(KEPT) },
     );
     let traces = traces::changed(base, head, &TraceSpecs::read(specs)?, &rules, options.charts)?;
     if before.systems.is_empty() && after.systems.is_empty() && traces.files.is_empty() {

@@ -1,20 +1,25 @@
-//! Which findings a pull request brings, and which were there before.
+//! The findings of a pull request: which of them are new, and which were there before.
 //!
-//! The head is judged where it changed and where that is served; the base only for what rows do
-//! not tell: findings on a file as a whole, and those against other tables.
+//! 1. The head is judged: the tables that changed by themselves, and against others the tables that
+//!    changed or of which the loader now serves less. What rows say splits each finding into its new and
+//!    its inherited half while it is made.
+//! 2. Findings that no row splits are compared with the base: findings on a file as a whole, and
+//!    findings against other tables. The base is judged by their rules alone, on the tables that they
+//!    are about.
+//! 3. What is inherited is kept for the files that changed only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::base::error::Result;
 use crate::base::progress::Progress;
-use crate::checks::Brings;
+use crate::checks::PrChange;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::{Rule, Rules};
-use crate::database::catalog::{Place, Role, TableFile};
+use crate::database::catalog::{Catalog, Place, Role, TableFile};
 use crate::database::diff::{Diff, State, Status, TableDiff};
 use crate::database::selection::Selection;
-use crate::findings::{Brought, Finding, Known, Subject};
+use crate::findings::{BaseFindings, Finding, Novelty, RowChange};
 use crate::jobs::validate::Job;
 use crate::specs::Specs;
 
@@ -36,54 +41,65 @@ pub struct News<'a> {
     pub threads: usize,
 }
 
-/// What a table is, wherever it lies: system, backend, version and name.
-type Identity<'a> = (&'a str, &'a str, &'a str, &'a str);
-
-/// A table of any version: system, backend and name. What is served of one comes from others.
-type Served<'a> = (&'a str, &'a str, &'a str);
-
-fn identity<'a>(place: &'a Place, table: &'a str) -> Identity<'a> {
-    (&place.system, &place.backend, &place.version, table)
+/// What a table is, in whatever layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TableIdentity<'a> {
+    system: &'a str,
+    backend: &'a str,
+    version: &'a str,
+    table: &'a str,
 }
 
-fn served<'a>(place: &'a Place, table: &'a str) -> Served<'a> {
-    (&place.system, &place.backend, table)
+impl<'a> TableIdentity<'a> {
+    fn new(place: &'a Place, table: &'a str) -> Self {
+        let Place { system, backend, version, .. } = place;
+        Self { system, backend, version, table }
+    }
+
+    fn of(file: &'a TableFile) -> Self {
+        Self::new(&file.place, &file.table)
+    }
+
+    /// The table in any version: what is served of one version comes from others, too.
+    fn in_any_version(self) -> (&'a str, &'a str, &'a str) {
+        (self.system, self.backend, self.table)
+    }
 }
+
+/// The base's table that each table of the head was, by the head's path.
+type Predecessors<'a> = BTreeMap<&'a str, &'a TableFile>;
 
 impl News<'_> {
-    /// Findings on what changed and on what that is served with, each new or not. What was there
-    /// before is told of the files that changed alone.
+    /// Findings on what changed and on what that is served with, each new or not.
     ///
     /// # Errors
     ///
     /// When a rule fails. Whatever is wrong with the data is a finding.
     pub fn findings(&self, progress: &dyn Progress) -> Result<Vec<Finding>> {
-        let was = self.was();
+        let predecessors = self.predecessors();
         let mut head = self.job(self.head)?;
         let alone = head.judged_tables();
         let against = self.against(&alone);
-        let brings = self.brings(&alone, &was);
-        head.brings = Some(&brings);
+        let change = self.change(&alone, &predecessors);
+        head.pr = Some(&change);
         let judged = head.run(&alone, &against, Sketches::default(), progress)?;
 
-        let (mut open, mut findings): (Vec<_>, Vec<_>) =
-            judged.findings.into_iter().partition(|f| f.new.is_none());
-        if !open.is_empty() {
-            let known = self.known(&open, &against, &was, judged.sketches, progress)?;
-            for finding in &mut open {
-                finding.new =
-                    Some(known.get(&Subject::of(finding)).is_none_or(|k| k.grew(finding)));
+        let (mut unsplit, mut findings): (Vec<_>, Vec<_>) =
+            judged.findings.into_iter().partition(|f| f.novelty == Novelty::Unjudged);
+        if !unsplit.is_empty() {
+            let sketches = self.kept(judged.sketches, &predecessors);
+            let base = self.base_findings(&unsplit, &against, &predecessors, sketches, progress)?;
+            for finding in &mut unsplit {
+                finding.novelty = base.novelty(finding);
             }
         }
-        findings.append(&mut open);
+        findings.append(&mut unsplit);
         let changed: BTreeSet<&str> = self.diff.tables.iter().map(|t| t.path.as_str()).collect();
-        findings.retain(|f| {
-            f.new == Some(true) || f.table.is_none() || changed.contains(f.path.as_str())
-        });
+        findings.retain(|f| f.is_new() || f.table.is_none() || changed.contains(f.path.as_str()));
         Ok(findings)
     }
 
-    /// Judges by the rules what changed of a state.
+    /// A job that judges what changed of a state.
     fn job<'a>(&'a self, state: State<'a>) -> Result<Job<'a>> {
         let tables = self.diff.tables.iter().flat_map(|t| [Some(&t.path), t.old_path.as_ref()]);
         let files = self.diff.files.iter().map(|f| Some(&f.path));
@@ -97,163 +113,168 @@ impl News<'_> {
             specs: self.specs,
             threads: self.threads,
             ledger: None,
-            brings: None,
+            pr: None,
+            decoded: Some(state.decoded),
         })
     }
 
-    /// The table of the base that each table of the head was, by path.
-    fn was(&self) -> BTreeMap<&str, &TableFile> {
-        let base = &self.base.catalog.tables;
-        let base: BTreeMap<&str, _> = base.iter().map(|t| (t.entry.path.as_str(), t)).collect();
-        let mut was = base.clone();
+    /// A table of the head is what lay at its path, or at the path that it moved from.
+    fn predecessors(&self) -> Predecessors<'_> {
+        let base = by_path(self.base.catalog);
+        let mut predecessors = base.clone();
         for table in &self.diff.tables {
-            match &table.old_path {
-                Some(old) => was.insert(&table.path, base[old.as_str()]),
-                None if table.status == Status::Deleted => was.remove(table.path.as_str()),
-                None => None,
-            };
+            let before = table.old_path.as_deref().and_then(|old| base.get(old));
+            if let Some(before) = before {
+                predecessors.insert(&table.path, before);
+            } else if table.status == Status::Deleted {
+                predecessors.remove(table.path.as_str());
+            }
         }
-        let head = self.head.catalog.tables.iter().map(|t| t.entry.path.as_str());
-        let head: BTreeSet<&str> = head.collect();
-        was.retain(|path, _| head.contains(path));
-        was
+        let head = by_path(self.head.catalog);
+        predecessors.retain(|path, _| head.contains_key(path));
+        predecessors
     }
 
-    /// The tables judged against others: those that changed, and those of which the loader serves
-    /// less since rows of another version are gone.
-    fn against(&self, alone: &[usize]) -> Vec<usize> {
-        let base = self.base.catalog.tables.iter().map(|t| (t.entry.path.as_str(), t));
-        let base: BTreeMap<&str, &TableFile> = base.collect();
-        let lost = |t: &TableDiff| {
-            let before = *base.get(t.old_path.as_ref().unwrap_or(&t.path).as_str())?;
-            let moved = identity(&before.place, &before.table) != identity(&t.place, &t.table);
-            let less = t.rows.as_ref().is_none_or(|rows| !rows.removed.is_empty());
-            (moved || less).then_some(served(&before.place, &before.table))
-        };
-        let lost: BTreeSet<Served<'_>> = self.diff.tables.iter().filter_map(lost).collect();
-        let poorer = |i: &usize| {
-            let table = &self.head.catalog.tables[*i];
-            lost.contains(&served(&table.place, &table.table))
-        };
-        let mut against: BTreeSet<usize> = alone.iter().copied().collect();
-        against.extend((0..self.head.catalog.tables.len()).filter(poorer));
+    /// Indices of the tables that are judged against others: those that changed, and those of which the
+    /// loader serves less since rows of another version are gone.
+    fn against(&self, changed: &[usize]) -> Vec<usize> {
+        let base = by_path(self.base.catalog);
+        let mut poorer = BTreeSet::new();
+        for table in &self.diff.tables {
+            let path = table.old_path.as_ref().unwrap_or(&table.path);
+            let Some(before) = base.get(path.as_str()).map(|file| TableIdentity::of(file)) else {
+                continue;
+            };
+            let moved = before != TableIdentity::new(&table.place, &table.table);
+            let lost = table.rows.as_ref().is_none_or(|rows| !rows.removed.is_empty());
+            if moved || lost {
+                poorer.insert(before.in_any_version());
+            }
+        }
+        let tables = self.head.catalog.tables.iter().enumerate();
+        let served_less =
+            tables.filter(|(_, t)| poorer.contains(&TableIdentity::of(t).in_any_version()));
+        let against: BTreeSet<usize> =
+            changed.iter().copied().chain(served_less.map(|(index, _)| index)).collect();
         against.into_iter().collect()
     }
 
     /// Systems and their backends of which tables changed.
     fn backends(&self) -> BTreeSet<(String, String)> {
-        let of = |t: &TableDiff| (t.place.system.clone(), t.place.backend.clone());
-        self.diff.tables.iter().map(of).collect()
+        let places = self.diff.tables.iter().map(|t| &t.place);
+        places.map(|place| (place.system.clone(), place.backend.clone())).collect()
     }
 
-    /// Tells which rows of the tables judged are new.
-    fn brings(&self, alone: &[usize], was: &BTreeMap<&str, &TableFile>) -> Brings {
-        let mut brings = Brings { backends: self.backends(), ..Brings::default() };
-        let systems = self.diff.files.iter().filter(|f| f.role == Role::System);
-        let systems: BTreeSet<&str> = systems.map(|f| f.path.as_str()).collect();
-        let diff = self.diff.tables.iter().map(|t| (t.path.as_str(), t));
-        let diff: BTreeMap<&str, &TableDiff> = diff.collect();
-        for file in alone.iter().map(|i| &self.head.catalog.tables[*i]) {
+    /// What the pull request changes of the tables that are judged by themselves.
+    fn change(&self, judged: &[usize], predecessors: &Predecessors<'_>) -> PrChange {
+        let mut change = PrChange { backends: self.backends(), ..PrChange::default() };
+        let diffs: BTreeMap<&str, &TableDiff> =
+            self.diff.tables.iter().map(|t| (t.path.as_str(), t)).collect();
+        for file in judged.iter().map(|i| &self.head.catalog.tables[*i]) {
             let path = file.entry.path.as_str();
-            let change = diff.get(path);
-            let before = was.get(path);
-            let moved =
-                |b: &&TableFile| identity(&b.place, &b.table) != identity(&file.place, &file.table);
-            // Of another machine or version, rows are other rows.
-            let brought = match (change, before) {
-                (Some(_), None) => Some(Brought::All),
-                (Some(_), Some(before)) if moved(before) => Some(Brought::All),
-                _ if self.machine_changed(file, &systems) => None,
-                (Some(change), Some(_)) => brought(change),
-                (None, _) => continue,
-            };
-            if change.is_some() && brought.as_ref().is_none_or(Brought::any) {
-                brings.later.insert(path.to_owned());
+            let diff = diffs.get(path).copied();
+            let rows = self.row_change(file, diff, predecessors.get(path).copied());
+            if diff.is_some() && rows.any() {
+                change.tables.insert(path.to_owned());
             }
-            brings.rows.insert(path.to_owned(), brought);
+            change.rows.insert(path.to_owned(), rows);
         }
-        brings
+        change
+    }
+
+    /// Which rows of a table are new.
+    fn row_change(
+        &self,
+        file: &TableFile,
+        diff: Option<&TableDiff>,
+        before: Option<&TableFile>,
+    ) -> RowChange {
+        // Of another machine or version, rows are other rows.
+        let is_same = before.is_some_and(|b| TableIdentity::of(b) == TableIdentity::of(file));
+        match diff {
+            Some(_) if !is_same => RowChange::All,
+            _ if self.system_changed(file) => RowChange::Unknown,
+            Some(diff) => added_or_changed(diff),
+            None => RowChange::Untouched,
+        }
     }
 
     /// Whether the system of a table is another than it was, so that all of it is judged anew.
-    fn machine_changed(&self, file: &TableFile, changed: &BTreeSet<&str>) -> bool {
-        let system = self.head.catalog.systems.get(&file.place.system);
-        system.is_some_and(|s| changed.contains(s.yaml.as_str()))
+    fn system_changed(&self, file: &TableFile) -> bool {
+        let Some(system) = self.head.catalog.systems.get(&file.place.system) else { return false };
+        self.diff.files.iter().any(|f| f.role == Role::System && f.path == system.yaml)
     }
 
-    /// What the base has of the findings that are `open`, by what they are about, where the head
-    /// was judged `against` others.
-    fn known(
+    /// What the base has of the subjects of some findings of the head, for which tables were judged
+    /// `against` others.
+    fn base_findings(
         &self,
-        open: &[Finding],
+        findings: &[Finding],
         against: &[usize],
-        was: &BTreeMap<&str, &TableFile>,
+        predecessors: &Predecessors<'_>,
         sketches: Sketches,
         progress: &dyn Progress,
-    ) -> Result<BTreeMap<Subject, Known>> {
-        let on_table = open.iter().filter(|f| f.table.is_some());
-        let wanted: BTreeSet<&str> = on_table
-            .filter_map(|f| was.get(f.path.as_str()))
-            .map(|t| t.entry.path.as_str())
-            .collect();
-        // Of several tables together only what all of them were tells what there was.
-        let together = open.iter().any(|f| f.table.is_none());
-        let of_head = |i: &usize| self.head.catalog.tables[*i].entry.path.as_str();
-        let judged: BTreeSet<&str> = against
+    ) -> Result<BaseFindings> {
+        let path_before = |path: &str| Some(predecessors.get(path)?.entry.path.as_str());
+        let about = findings.iter().filter(|f| f.table.is_some());
+        let about: BTreeSet<&str> = about.filter_map(|f| path_before(&f.path)).collect();
+        // Findings on several tables together need all of those tables as they were.
+        let all = findings.iter().any(|f| f.table.is_none());
+        let against: BTreeSet<&str> = against
             .iter()
-            .filter_map(|i| was.get(of_head(i)))
-            .map(|t| t.entry.path.as_str())
-            .filter(|path| together || wanted.contains(path))
+            .filter_map(|i| path_before(&self.head.catalog.tables[*i].entry.path))
+            .filter(|path| all || about.contains(path))
             .collect();
-        let tables = &self.base.catalog.tables;
-        let of_base = |paths: &BTreeSet<&str>| -> Vec<usize> {
-            let among = |i: &usize| paths.contains(tables[*i].entry.path.as_str());
-            (0..tables.len()).filter(among).collect()
-        };
-        let later = self.diff.tables.iter().filter_map(|t| was.get(t.path.as_str()));
-        // No row of the base is told apart from the others.
-        let brings = Brings {
-            rows: wanted.iter().map(|path| ((*path).to_owned(), None)).collect(),
+        let changed = self.diff.tables.iter().filter_map(|t| path_before(&t.path));
+        // Rows of the base are all alike: none is new.
+        let change = PrChange {
+            rows: about.iter().map(|path| ((*path).to_owned(), RowChange::Unknown)).collect(),
+            tables: changed.map(str::to_owned).collect(),
             backends: self.backends(),
-            later: later.map(|t| t.entry.path.clone()).collect(),
         };
-        let rules: BTreeSet<&str> = open.iter().map(|f| f.rule.as_str()).collect();
+        let rules: BTreeSet<&str> = findings.iter().map(|f| f.rule.as_str()).collect();
         let mut base = self.job(self.base)?;
-        base.brings = Some(&brings);
+        base.pr = Some(&change);
         base.rules.retain(|r| rules.contains(r.id.as_str()));
-        let judged =
-            base.run(&of_base(&wanted), &of_base(&judged), self.kept(sketches, was), progress)?;
-        let mut known: BTreeMap<Subject, Known> = BTreeMap::new();
-        for finding in judged.findings {
-            known.entry(Subject::of(&finding)).or_default().add(finding);
-        }
-        Ok(known)
+        let about = indices(self.base.catalog, &about);
+        let against = indices(self.base.catalog, &against);
+        Ok(base.run(&about, &against, sketches, progress)?.findings.into_iter().collect())
     }
 
-    /// The sketches of the head that are the base's, too: those of tables that did not change but
-    /// for their path.
-    fn kept(&self, sketches: Sketches, was: &BTreeMap<&str, &TableFile>) -> Sketches {
-        let systems: BTreeSet<&str> = self.diff.files.iter().map(|f| f.path.as_str()).collect();
+    /// The sketches of the head that are the base's, too, by the base's paths: those of tables of which
+    /// nothing changed but the path.
+    fn kept(&self, sketches: Sketches, predecessors: &Predecessors<'_>) -> Sketches {
         let read = self.diff.tables.iter().filter(|t| t.base_rows.is_some() || t.fault.is_some());
         let read: BTreeSet<&str> = read.map(|t| t.path.as_str()).collect();
-        let kept = |file: &TableFile| {
-            let before = *was.get(file.entry.path.as_str())?;
-            let same = identity(&before.place, &before.table) == identity(&file.place, &file.table)
-                && !read.contains(file.entry.path.as_str())
-                && !self.machine_changed(file, &systems);
-            same.then(|| (file.entry.path.clone(), before.entry.path.clone()))
-        };
-        let kept: BTreeMap<String, String> =
-            self.head.catalog.tables.iter().filter_map(kept).collect();
-        sketches.of_state(|path| kept.get(path).cloned())
+        let mut kept: BTreeMap<&str, &str> = BTreeMap::new();
+        for file in &self.head.catalog.tables {
+            let path = file.entry.path.as_str();
+            let Some(before) = predecessors.get(path) else { continue };
+            let is_same = TableIdentity::of(before) == TableIdentity::of(file);
+            if is_same && !read.contains(path) && !self.system_changed(file) {
+                kept.insert(path, &before.entry.path);
+            }
+        }
+        sketches.of_state(|path| kept.get(path).map(|before| (*before).to_owned()))
     }
 }
 
-/// The rows of the head that are not the base's; none where the head has no rows to tell.
-fn brought(change: &TableDiff) -> Option<Brought> {
-    let rows = change.rows.as_ref()?;
+/// The tables of a state by path.
+fn by_path(catalog: &Catalog) -> BTreeMap<&str, &TableFile> {
+    catalog.tables.iter().map(|t| (t.entry.path.as_str(), t)).collect()
+}
+
+/// Indices of the tables at some paths.
+fn indices(catalog: &Catalog, paths: &BTreeSet<&str>) -> Vec<usize> {
+    let tables = catalog.tables.iter().enumerate();
+    tables.filter(|(_, t)| paths.contains(t.entry.path.as_str())).map(|(index, _)| index).collect()
+}
+
+/// The rows of the head that are not the base's; unknown where rows could not be compared.
+fn added_or_changed(diff: &TableDiff) -> RowChange {
+    let Some(rows) = &diff.rows else { return RowChange::Unknown };
     let new = || rows.added.iter().chain(rows.changed.iter().map(|(_, head)| head));
     let mut marked = vec![false; new().max().map_or(0, |last| *last as usize + 1)];
     new().for_each(|row| marked[*row as usize] = true);
-    Some(Brought::Rows(marked))
+    RowChange::Rows(marked)
 }

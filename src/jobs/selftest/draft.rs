@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use crate::base::error::Result;
 use crate::base::expr::{NULL_CODE, Value};
 use crate::database::table::{Column, Table, encode};
 
@@ -48,8 +49,12 @@ impl Draft {
     }
 
     /// The bytes of a Parquet file.
-    pub fn parquet(&self) -> Result<Vec<u8>, String> {
-        encode(&self.columns).map_err(|e| e.message)
+    ///
+    /// # Errors
+    ///
+    /// When they do not read back as they are.
+    pub fn parquet(&self) -> Result<Vec<u8>> {
+        encode(&self.columns)
     }
 
     /// Lines of comma-separated text, the header first, each with its end.

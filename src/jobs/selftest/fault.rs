@@ -148,13 +148,13 @@ pub struct Retype {
     /// As of [`Set`].
     pub column: Vec<String>,
     /// What becomes of it.
-    pub to: Type,
+    pub to: CellType,
 }
 
 /// What becomes of a column.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Type {
+pub enum CellType {
     Text,
     Number,
     Gone,
@@ -254,11 +254,16 @@ pub enum Amount {
     All,
 }
 
-impl FromStr for Amount {
-    type Err = String;
+/// A text that is not an [`Amount`].
+#[derive(Debug, thiserror::Error)]
+#[error("'{0}' is no number of rows: 5, 1 %, run 20, slice or all")]
+pub struct BadAmount(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("'{text}' is no number of rows: 5, 1 %, run 20, slice or all");
+impl FromStr for Amount {
+    type Err = BadAmount;
+
+    fn from_str(text: &str) -> Result<Self, BadAmount> {
+        let bad = || BadAmount(text.to_owned());
         let number = |text: &str| text.trim().parse::<usize>().map_err(|_| bad());
         Ok(match text {
             "all" => Self::All,
@@ -308,15 +313,15 @@ impl Fault {
     /// Its sizes.
     pub fn variants(&self) -> impl Iterator<Item = Variant<'_>> {
         let amounts = if self.rows.is_empty() { &[Amount::All][..] } else { &self.rows };
-        let factors: Vec<Option<f64>> = match self.by.is_empty() {
-            true => vec![None],
-            false => self.by.iter().copied().map(Some).collect(),
+        let factors: Vec<Option<f64>> = if self.by.is_empty() {
+            vec![None]
+        } else {
+            self.by.iter().copied().map(Some).collect()
         };
-        let of = move |rows: &Amount| {
+        amounts.iter().flat_map(move |rows| {
             let rows = *rows;
             factors.clone().into_iter().map(move |by| Variant { fault: self, rows, by })
-        };
-        amounts.iter().flat_map(of)
+        })
     }
 }
 
@@ -347,6 +352,6 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Amount>().unwrap(), amount);
         }
-        assert!("many".parse::<Amount>().unwrap_err().contains("many"));
+        assert!("many".parse::<Amount>().unwrap_err().to_string().contains("many"));
     }
 }

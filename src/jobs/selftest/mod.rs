@@ -1,11 +1,10 @@
 //! How well the gate gates: known faults planted in copies of real tables, judged by the real checks.
 //!
 //! The copy is in memory ([`overlay`]): a source whose changed files are those that were planted. Faults
-//! are data ([`fault`], `rules/faults.yaml`). Tables of different names do not see each other, so one
+//! are data ([`fault`], `src/jobs/selftest/faults.yaml`). Tables of different names do not see each other, so one
 //! run judges as many faults as there are names ([`rounds`]); of tables without a fault the clean
 //! state's sketches serve. A finding counts as [`score`] says.
 
-mod bed;
 mod draft;
 mod fault;
 mod overlay;
@@ -13,12 +12,13 @@ mod plant;
 mod render;
 mod rounds;
 mod score;
+mod target;
 
 pub use fault::{Class, Fault, Faults};
 pub use render::{Format, render};
 pub use score::Scores;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::base::error::Result;
@@ -30,7 +30,7 @@ use crate::checks::settings::Settings;
 use crate::database::catalog::Catalog;
 use crate::database::selection::Selection;
 use crate::database::source::{self, Source};
-use crate::findings::{Finding, Known, Subject};
+use crate::findings::{BaseFindings, Finding};
 use crate::jobs::validate::{Job, Judgement};
 use crate::specs::Specs;
 
@@ -64,7 +64,7 @@ struct Clean<'a> {
     threads: usize,
     sketches: &'a Sketches,
     /// Its findings by what they are about.
-    known: BTreeMap<Subject, Known>,
+    known: BaseFindings,
     findings: &'a [Finding],
     /// Tables that it says are alike.
     alike: Alike,
@@ -78,7 +78,7 @@ struct Alike(BTreeSet<(String, String)>);
 impl Alike {
     fn of(findings: &[Finding]) -> Self {
         let pair = |f: &Finding| {
-            let other = f.evidence.get("other")?.as_str()?;
+            let other = f.evidence.other.as_deref()?;
             Some((Self::name(&f.path), Self::name(other)))
         };
         let both = |(a, b): (String, String)| [(b.clone(), a.clone()), (a, b)];
@@ -111,10 +111,6 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
     let tables = job.judged_tables();
     let Judgement { findings, sketches, rows, .. } =
         job.run(&tables, &tables, Sketches::default(), progress)?;
-    let mut known: BTreeMap<Subject, Known> = BTreeMap::new();
-    for finding in &findings {
-        known.entry(Subject::of(finding)).or_default().add(finding.clone());
-    }
     let clean = Clean {
         source: source.as_ref(),
         catalog: &catalog,
@@ -124,7 +120,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
         selection: &options.selection,
         threads,
         sketches: &sketches,
-        known,
+        known: findings.iter().cloned().collect(),
         findings: &findings,
         alike: Alike::of(&findings),
     };
@@ -145,12 +141,13 @@ fn job<'a>(
     Ok(Job {
         source,
         selected: selection.resolve(catalog, None)?,
-        rules: rules.choose(&[], &[], &|c| !c.judges_traces())?,
+        rules: rules.choose(&[], &[], &|c| !c.needs().traces)?,
         all_rules: rules,
         catalog,
         specs,
         threads,
         ledger: None,
-        brings: None,
+        pr: None,
+        decoded: None,
     })
 }

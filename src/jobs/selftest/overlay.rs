@@ -8,7 +8,7 @@ use crate::database::source::{Commit, Entry, EntryKind, ReadError, Source};
 
 /// What stands in a file's place.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
+pub enum FileChange {
     /// These bytes.
     Bytes(Vec<u8>),
     /// A symbolic link to there.
@@ -20,12 +20,12 @@ pub enum Change {
 /// A source with changes, by path.
 pub struct Overlay<'a> {
     below: &'a dyn Source,
-    changes: BTreeMap<String, Change>,
+    changes: BTreeMap<String, FileChange>,
 }
 
 impl<'a> Overlay<'a> {
     /// Changes files of a source.
-    pub fn new(below: &'a dyn Source, changes: BTreeMap<String, Change>) -> Self {
+    pub fn new(below: &'a dyn Source, changes: BTreeMap<String, FileChange>) -> Self {
         Self { below, changes }
     }
 }
@@ -36,12 +36,12 @@ impl Source for Overlay<'_> {
         files.retain(|f| !self.changes.contains_key(&f.path));
         files.extend(self.changes.iter().filter_map(|(path, change)| {
             let kind = match change {
-                Change::Gone => return None,
-                Change::Link(to) => EntryKind::Link(to.clone()),
+                FileChange::Gone => return None,
+                FileChange::Link(to) => EntryKind::Link(to.clone()),
                 // Never opened: its bytes are here.
-                Change::Bytes(_) => EntryKind::Broken("planted".into()),
+                FileChange::Bytes(_) => EntryKind::Broken("planted".into()),
             };
-            let size = if let Change::Bytes(bytes) = change { bytes.len() as u64 } else { 0 };
+            let size = if let FileChange::Bytes(bytes) = change { bytes.len() as u64 } else { 0 };
             Some(Entry { path: path.clone(), kind, size })
         }));
         files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -54,16 +54,16 @@ impl Source for Overlay<'_> {
 
     fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
         match self.changes.get(&entry.path) {
-            Some(Change::Bytes(bytes)) => Ok(bytes.clone()),
-            Some(Change::Link(to)) => Err(ReadError::Link(to.clone())),
-            Some(Change::Gone) => Err(ReadError::NotAFile("no such file".into())),
+            Some(FileChange::Bytes(bytes)) => Ok(bytes.clone()),
+            Some(FileChange::Link(to)) => Err(ReadError::Link(to.clone())),
+            Some(FileChange::Gone) => Err(ReadError::NotAFile("no such file".into())),
             None => self.below.read(entry),
         }
     }
 
     fn id(&self, entry: &Entry) -> Option<git2::Oid> {
         match self.changes.get(&entry.path) {
-            Some(Change::Bytes(bytes)) => {
+            Some(FileChange::Bytes(bytes)) => {
                 git2::Oid::hash_object(git2::ObjectType::Blob, bytes).ok()
             }
             Some(_) => None,

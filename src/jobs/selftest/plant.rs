@@ -6,22 +6,22 @@ use std::str::FromStr;
 use pep440_rs::Version;
 
 use super::Alike;
-use super::bed::{Bed, Cell};
 use super::draft::Draft;
 use super::fault::{Class, Copied, Damage, Edit, Other, Plant, Tear, Variant, is_of_system};
-use super::overlay::Change;
+use super::overlay::FileChange;
+use super::target::{CellScope, Target};
 use crate::base::expr::{ExprError, Vals, Value};
 use crate::base::random::Random;
 use crate::checks::compare::sketch::{Sketch, Sketches, Slice};
 use crate::database::catalog::{Catalog, Format, TableFile};
 use crate::database::source::Source;
 use crate::database::table::{Table, TableScope};
-use crate::findings::Brought;
+use crate::findings::RowChange;
 use crate::specs::system::System;
 use crate::specs::{Specs, TableSpec};
 
-/// What a fault can be planted in.
-pub struct Ground<'a> {
+/// Plants faults in the clean state of a database.
+pub struct Injector<'a> {
     /// The clean state's bytes.
     pub source: &'a dyn Source,
     /// What it holds.
@@ -38,11 +38,11 @@ pub struct Ground<'a> {
 #[derive(Debug, Default)]
 pub struct Planted {
     /// Files that it changes.
-    pub changes: BTreeMap<String, Change>,
+    pub changes: BTreeMap<String, FileChange>,
     /// Rows that it changes or adds; 0 where rows do not tell.
     pub rows: usize,
-    /// Which those are; none where rows do not tell.
-    pub brought: Option<Brought>,
+    /// Which those are.
+    pub rows_changed: RowChange,
     /// The slice that it changes.
     pub slice: Option<Slice>,
 }
@@ -53,7 +53,7 @@ const MOST_TEXT: usize = 20_000;
 /// Points that two tables must share for one to pass for a copy of the other; the rule's own.
 const SHARED: usize = 20;
 
-impl Ground<'_> {
+impl Injector<'_> {
     /// Plants a fault in a table; none where it does not grow there.
     ///
     /// # Errors
@@ -73,13 +73,13 @@ impl Ground<'_> {
         }
         match &variant.fault.plant {
             Plant::Family(family) => Ok(self.misplace(file, family)),
-            Plant::Link => Ok(Some(changed(file, Change::Link("elsewhere".into())))),
-            Plant::Bytes(Damage::Gone) => Ok(Some(changed(file, Change::Gone))),
+            Plant::Link => Ok(Some(changed(file, FileChange::Link("elsewhere".into())))),
+            Plant::Bytes(Damage::Gone) => Ok(Some(changed(file, FileChange::Gone))),
             Plant::Bytes(damage) if !matches!(damage, Damage::Rowless) => {
                 Ok(self.damaged(*damage, variant.by, file))
             }
             Plant::Copy(copied) => self.copy(copied, file, random),
-            Plant::Remove(name) => Ok(self.beside(file, name, |_| Some(Change::Gone))),
+            Plant::Remove(name) => Ok(self.beside(file, name, |_| Some(FileChange::Gone))),
             Plant::Write(text) => {
                 let place = &file.place;
                 let says = text.text.replace("{table}", &file.table);
@@ -88,7 +88,7 @@ impl Ground<'_> {
                 let says = says.replace("{version}", &place.version).into_bytes();
                 let path = self.path_beside(file, &text.file);
                 let write = |path| Planted {
-                    changes: [(path, Change::Bytes(says))].into(),
+                    changes: [(path, FileChange::Bytes(says))].into(),
                     ..Planted::default()
                 };
                 // Sidecars are of the family layout.
@@ -121,15 +121,15 @@ impl Ground<'_> {
         let Some((table, spec)) = self.table(file) else { return Ok(None) };
         let system = self.system(file);
         let scope = TableScope::new(&table, &spec, &file.place, system, &self.specs.lookups);
-        let bed = Bed { table: &table, spec: &spec, scope: &scope };
-        let Some((rows, slice)) = bed.choose(variant.rows, random)? else { return Ok(None) };
+        let target = Target { table: &table, spec: &spec, scope: &scope };
+        let Some((rows, slice)) = target.choose(variant.rows, random)? else { return Ok(None) };
         let all: Vec<usize> = (0..table.rows).collect();
         let mut draft = Draft::of(&table, &all);
         let mut planted = Planted { slice, ..Planted::default() };
         let mut new: Vec<usize> = rows.clone();
         match &variant.fault.plant {
             Plant::Set(set) => {
-                let any = bed.set(set, variant.by, &rows, &mut draft)?;
+                let any = target.set(set, variant.by, &rows, &mut draft)?;
                 // A fault that changes nothing is none.
                 if !any && variant.fault.class != Class::Control {
                     return Ok(None);
@@ -150,18 +150,18 @@ impl Ground<'_> {
                 new = (table.rows..twice.len()).collect();
                 draft = Draft::of(&table, &twice);
                 for (name, _) in spec.measures() {
-                    let here = Cell { scope: &scope, column: name, by: variant.by };
+                    let here = CellScope { scope: &scope, column: name, by: variant.by };
                     let value = to.numbers(&here)?;
                     let value = Vals::Rows(twice.iter().map(|row| value.get(*row)).collect());
                     draft.set(name, &new, Some(&Value::Number(value)));
                 }
             }
             Plant::Retype(retype) => {
-                if !bed.retype(retype, &mut draft) {
+                if !target.retype(retype, &mut draft) {
                     return Ok(None);
                 }
             }
-            Plant::Draw => match bed.draw(&mut draft, &rows) {
+            Plant::Draw => match target.draw(&mut draft, &rows) {
                 drawn if drawn.is_empty() => return Ok(None),
                 drawn => new = drawn,
             },
@@ -180,10 +180,10 @@ impl Ground<'_> {
         if by_rows {
             let mut marked = vec![false; draft.rows];
             new.iter().for_each(|r| marked[*r] = true);
-            planted.brought = Some(Brought::Rows(marked));
+            planted.rows_changed = RowChange::Rows(marked);
         }
         let Ok(bytes) = draft.parquet() else { return Ok(None) };
-        planted.changes.insert(file.entry.path.clone(), Change::Bytes(bytes));
+        planted.changes.insert(file.entry.path.clone(), FileChange::Bytes(bytes));
         Ok(Some(planted))
     }
 
@@ -209,7 +209,11 @@ impl Ground<'_> {
         let bytes = self.source.read(&file.entry).ok()?;
         let there = self.catalog.tables.iter().any(|t| t.entry.path == path);
         (spec.family != family && !there).then(|| Planted {
-            changes: [(file.entry.path.clone(), Change::Gone), (path, Change::Bytes(bytes))].into(),
+            changes: [
+                (file.entry.path.clone(), FileChange::Gone),
+                (path, FileChange::Bytes(bytes)),
+            ]
+            .into(),
             ..Planted::default()
         })
     }
@@ -233,7 +237,7 @@ impl Ground<'_> {
                 bytes = says.into_bytes();
             }
         }
-        Some(changed(file, Change::Bytes(bytes)))
+        Some(changed(file, FileChange::Bytes(bytes)))
     }
 
     /// Another table's rows in a table's place, where the two share enough keys to tell.
@@ -276,15 +280,15 @@ impl Ground<'_> {
         let mut draft = Draft::of(&table, &rows);
         let scope =
             TableScope::new(&table, &spec, &file.place, self.system(file), &self.specs.lookups);
-        let bed = Bed { table: &table, spec: &spec, scope: &scope };
+        let target = Target { table: &table, spec: &spec, scope: &scope };
         for set in &copied.set {
-            bed.set(set, None, &rows, &mut draft)?;
+            target.set(set, None, &rows, &mut draft)?;
         }
         let Ok(bytes) = draft.parquet() else { return Ok(None) };
         Ok(Some(Planted {
             rows: table.rows,
-            brought: Some(Brought::All),
-            ..changed(file, Change::Bytes(bytes))
+            rows_changed: RowChange::All,
+            ..changed(file, FileChange::Bytes(bytes))
         }))
     }
 
@@ -302,7 +306,7 @@ impl Ground<'_> {
         &self,
         file: &TableFile,
         name: &str,
-        change: impl Fn(&str) -> Option<Change>,
+        change: impl Fn(&str) -> Option<FileChange>,
     ) -> Option<Planted> {
         let path = self.path_beside(file, name)?;
         let entry = self.catalog.beside.iter().map(|(e, _)| e).find(|e| e.path == path)?;
@@ -316,12 +320,12 @@ fn shared(a: &Sketch, b: &Sketch) -> usize {
     a.common(b).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0).count()
 }
 
-fn changed(file: &TableFile, change: Change) -> Planted {
+fn changed(file: &TableFile, change: FileChange) -> Planted {
     Planted { changes: [(file.entry.path.clone(), change)].into(), ..Planted::default() }
 }
 
 /// The first line of that field, its value replaced.
-fn edited(edit: &Edit, by: Option<f64>, text: &str) -> Option<Change> {
+fn edited(edit: &Edit, by: Option<f64>, text: &str) -> Option<FileChange> {
     let mut found = false;
     let mut line = |line: &str| {
         let name = line.trim_start();
@@ -338,7 +342,7 @@ fn edited(edit: &Edit, by: Option<f64>, text: &str) -> Option<Change> {
         format!("{}{}: {new}\n", &line[..line.len() - name.len()], edit.field)
     };
     let text: String = text.lines().map(&mut line).collect();
-    found.then(|| Change::Bytes(text.into_bytes()))
+    found.then(|| FileChange::Bytes(text.into_bytes()))
 }
 
 /// The table as text, torn; in its own place, since text is read there too.
@@ -366,9 +370,9 @@ fn torn(tear: Tear, file: &TableFile, draft: &Draft, random: &mut Random) -> Opt
         }
     }
     let text = file.entry.path.strip_suffix(".parquet")?.to_owned() + ".txt";
-    let bytes = Change::Bytes(lines.concat().into_bytes());
+    let bytes = FileChange::Bytes(lines.concat().into_bytes());
     Some(Planted {
-        changes: [(file.entry.path.clone(), Change::Gone), (text, bytes)].into(),
+        changes: [(file.entry.path.clone(), FileChange::Gone), (text, bytes)].into(),
         ..Planted::default()
     })
 }

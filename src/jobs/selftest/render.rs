@@ -115,18 +115,20 @@ fn text(scores: &Scores, lay: &Lay) -> String {
     out
 }
 
+/// How many faults of a class were found.
+fn found_of(scores: &Scores, class: Class) -> String {
+    let faults = || scores.faults.iter().filter(|f| f.class == class);
+    let found: usize = faults().map(|f| f.found).sum();
+    let planted: usize = faults().map(|f| f.planted).sum();
+    format!("{found} of {planted} {} faults found", class.name())
+}
+
 fn headline(scores: &Scores) -> String {
-    let of = |class: Class| {
-        let faults = || scores.faults.iter().filter(|f| f.class == class);
-        let found: usize = faults().map(|f| f.found).sum();
-        let planted: usize = faults().map(|f| f.planted).sum();
-        format!("{found} of {planted} {} faults found", class.name())
-    };
     let errors: usize = scores.rules.values().map(|r| r.alarm_errors).sum();
     format!(
         "{}, {}; {} false alarms, {errors} of them errors; {} tables, seed {}",
-        of(Class::Structural),
-        of(Class::Statistical),
+        found_of(scores, Class::Structural),
+        found_of(scores, Class::Statistical),
         scores.alarms.len(),
         scores.tables,
         scores.seed

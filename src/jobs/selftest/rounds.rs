@@ -5,23 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::civil::Date;
 
 use super::fault::{Plant, Variant, is_of_system};
-use super::overlay::{Change, Overlay};
-use super::plant::{Ground, Planted};
+use super::overlay::{FileChange, Overlay};
+use super::plant::{Injector, Planted};
 use super::score::Scores;
 use super::{Clean, Options, job};
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::base::random::Random;
 use crate::base::reason::Reason;
-use crate::checks::Brings;
 use crate::checks::compare::sketch::Sketches;
+use crate::checks::{PrChange, WaiverContext};
 use crate::database::catalog::{Catalog, TableFile};
-use crate::findings::Subject;
 use crate::findings::waiver::Waivers;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Finding, Novelty, RowChange, Severity};
 
-/// A fault in a round.
-pub struct Plot<'a> {
+/// A fault that was injected in a round.
+pub struct Injection<'a> {
     /// Which of the variants.
     pub number: usize,
     /// The fault and its size.
@@ -37,7 +36,7 @@ pub struct Plot<'a> {
 /// Faults that do not see each other: tables of one name each, or systems.
 #[derive(Default)]
 struct Round<'a> {
-    plots: Vec<Plot<'a>>,
+    injections: Vec<Injection<'a>>,
     taken: BTreeSet<String>,
 }
 
@@ -82,7 +81,7 @@ pub(super) fn run(
     }
     let all = waiting.len();
     random.shuffle(&mut waiting);
-    let ground = Ground {
+    let injector = Injector {
         source: clean.source,
         catalog: clean.catalog,
         specs: clean.specs,
@@ -95,7 +94,7 @@ pub(super) fn run(
         let mut round = Round::default();
         let mut left = Vec::new();
         for mut one in waiting {
-            match round.take(&mut one, &ground, &mut barren, &mut random)? {
+            match round.take(&mut one, &injector, &mut barren, &mut random)? {
                 Taken::Planted => {}
                 Taken::Later => left.push(one),
                 Taken::Never => {}
@@ -139,7 +138,7 @@ impl<'a> Round<'a> {
     fn take(
         &mut self,
         one: &mut Waiting<'a>,
-        ground: &Ground<'a>,
+        injector: &Injector<'a>,
         barren: &mut BTreeSet<(usize, usize)>,
         random: &mut Random,
     ) -> Result<Taken> {
@@ -148,43 +147,42 @@ impl<'a> Round<'a> {
         let mut tries = 0;
         let mut later = false;
         for &table in &one.candidates {
-            let file = &ground.catalog.tables[table];
+            let file = &injector.catalog.tables[table];
             if barren.contains(&(one.number, table)) {
                 continue;
             }
-            let touched = touched(ground.catalog, file, one.variant);
-            let free = match touches_system(one.variant) {
-                true => self.plots.iter().all(|p| touches_system(p.variant)),
-                false => !self.plots.iter().any(|p| touches_system(p.variant)),
-            };
+            let touched = touched(injector.catalog, file, one.variant);
+            // A system's fault is seen by all its tables, so such faults have rounds of their own.
+            let of_system = touches_system(one.variant);
+            let free = self.injections.iter().all(|i| touches_system(i.variant) == of_system);
             if !free || tries == TRIES || touched.iter().any(|t| self.taken.contains(t)) {
                 later = true;
                 continue;
             }
             tries += 1;
-            let planted = ground.plant(one.variant, file, random).map_err(|e| {
+            let planted = injector.plant(one.variant, file, random).map_err(|e| {
                 let id = &one.variant.fault.id;
-                Error::new(format!("cannot plant {id}: {e}"), "faults are in rules/faults.yaml")
+                Error::caused(format!("cannot plant {id}"), "faults are in rules/faults.yaml", e)
             })?;
             // The same fault in the same table would say the same.
             barren.insert((one.number, table));
             let Some(planted) = planted else { continue };
             let mut paths: BTreeSet<String> = planted.changes.keys().cloned().collect();
             paths.insert(file.entry.path.clone());
-            paths.extend(ground.catalog.dir_of(file).map(|d| d.path.clone()));
+            paths.extend(injector.catalog.dir_of(file).map(|d| d.path.clone()));
             if is_beside(one.variant) {
                 // What is said of a directory is said of its tables.
-                let dir = ground.catalog.dir_of(file).into_iter().flat_map(|d| &d.tables);
-                paths.extend(dir.map(|i| ground.catalog.tables[*i].entry.path.clone()));
+                let dir = injector.catalog.dir_of(file).into_iter().flat_map(|d| &d.tables);
+                paths.extend(dir.map(|i| injector.catalog.tables[*i].entry.path.clone()));
             }
             let folders = paths.iter().filter_map(|p| Some(p.rsplit_once('/')?.0.to_owned()));
             paths.extend(folders.collect::<Vec<_>>());
             if touches_system(one.variant) {
-                let system = ground.catalog.systems.get(&file.place.system);
+                let system = injector.catalog.systems.get(&file.place.system);
                 paths.extend(system.map(|s| s.data_dir.clone()));
             }
             self.taken.extend(touched);
-            self.plots.push(Plot {
+            self.injections.push(Injection {
                 number: one.number,
                 variant: one.variant,
                 file,
@@ -217,21 +215,22 @@ fn judge(
     scores: &mut Scores,
     progress: &dyn Progress,
 ) -> Result<()> {
-    if round.plots.is_empty() {
+    if round.injections.is_empty() {
         return Ok(());
     }
-    let changes: BTreeMap<String, Change> =
-        round.plots.iter().flat_map(|p| p.planted.changes.clone()).collect();
+    let changes: BTreeMap<String, FileChange> =
+        round.injections.iter().flat_map(|p| p.planted.changes.clone()).collect();
     let source = Overlay::new(clean.source, changes);
     let catalog = Catalog::read(&source, clean.specs)?;
     let mut judged: BTreeSet<&str> =
         tables.iter().map(|i| clean.catalog.tables[*i].entry.path.as_str()).collect();
-    judged.extend(round.plots.iter().flat_map(|p| p.planted.changes.keys().map(String::as_str)));
+    judged
+        .extend(round.injections.iter().flat_map(|p| p.planted.changes.keys().map(String::as_str)));
     let against: Vec<usize> = (0..catalog.tables.len())
         .filter(|i| judged.contains(catalog.tables[*i].entry.path.as_str()))
         .collect();
     let is_touched = |file: &TableFile| {
-        round.plots.iter().any(|p| {
+        round.injections.iter().any(|p| {
             let system = touches_system(p.variant) && p.file.place.system == file.place.system;
             let dir = touched(clean.catalog, p.file, p.variant).contains(&file.table)
                 && file.place == p.file.place;
@@ -249,12 +248,13 @@ fn judge(
         .clone()
         .of_state(|path| (there.contains(path) && !gone.contains(path)).then(|| path.to_owned()));
     let rows = |file: &TableFile| {
-        let plot = round.plots.iter().find(|p| p.planted.changes.contains_key(&file.entry.path));
-        plot.and_then(|p| p.planted.brought.clone())
+        let injection =
+            round.injections.iter().find(|p| p.planted.changes.contains_key(&file.entry.path));
+        injection.map_or(RowChange::Unknown, |p| p.planted.rows_changed.clone())
     };
-    let brings = Brings {
+    let pr = PrChange {
         rows: catalog.tables.iter().map(|t| (t.entry.path.clone(), rows(t))).collect(),
-        later: round.plots.iter().flat_map(|p| p.planted.changes.keys().cloned()).collect(),
+        tables: round.injections.iter().flat_map(|p| p.planted.changes.keys().cloned()).collect(),
         backends: catalog
             .tables
             .iter()
@@ -262,30 +262,32 @@ fn judge(
             .collect(),
     };
     let mut job = job(&source, &catalog, clean.specs, clean.rules, clean.selection, clean.threads)?;
-    job.brings = Some(&brings);
+    job.pr = Some(&pr);
     let found = job.run(&alone, &against, known, progress)?.findings;
-    scores.round(&round.plots, &found, &|f| is_new(clean, f));
+    scores.round(&round.injections, &found, &|f| is_new(clean, f));
     Ok(())
 }
 
 /// Whether the clean state lacks a finding. Infos tell of what may be right.
 fn is_new(clean: &Clean<'_>, finding: &Finding) -> bool {
-    if finding.severity == Severity::Info || finding.new == Some(false) {
+    if finding.severity == Severity::Info || finding.novelty == Novelty::Inherited {
         return false;
     }
     // Of two tables that were alike before, the one that changes now would be told as the later.
-    if let Some(other) = finding.evidence.get("other").and_then(|o| o.as_str())
+    if let Some(other) = finding.evidence.other.as_deref()
         && clean.alike.holds(other, &finding.path)
     {
         return false;
     }
-    clean.known.get(&Subject::of(finding)).is_none_or(|k| k.grew(finding))
+    clean.known.novelty(finding) == Novelty::New
 }
 
 /// Waivers are judged by what came of applying them to the clean state's findings.
 fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) -> Result<()> {
     let path = ".perfdb-gate/waivers.yaml";
-    let failed = |why: Reason| Error::new(format!("{path}: {why}"), "it is in rules/faults.yaml");
+    let failed = |why: Reason| {
+        Error::new(format!("{path}: {why}"), "it is in src/jobs/selftest/faults.yaml")
+    };
     let waivers = Waivers::parse(path, text).map_err(failed)?;
     let mut findings = clean.findings.to_vec();
     // Any day will do for waivers that ended long ago, or end in a thousand years.
@@ -294,10 +296,9 @@ fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) ->
     let rules: Vec<std::sync::Arc<crate::checks::rule::Rule>> =
         clean.rules.all().cloned().collect();
     let unused = applied.unused_by(&|id| clean.rules.contains(id), &|id| clean.rules.contains(id));
-    let told = rules
-        .iter()
-        .filter_map(|r| r.check.waivers(r, path, &applied.expired, &unused))
-        .collect::<Vec<_>>();
+    let context = WaiverContext { path, expired: &applied.expired, unused: &unused };
+    let told: Vec<Finding> =
+        rules.iter().filter_map(|r| r.check.judge().waivers(r, &context)).collect();
     scores.waivers(number, &told);
     Ok(())
 }

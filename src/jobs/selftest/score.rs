@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Options;
 use super::fault::{Class, Faults, Variant};
-use super::rounds::Plot;
+use super::rounds::Injection;
+use crate::base::exit::Exit;
 use crate::checks::rule::Rules;
 use crate::findings::{Finding, Severity};
 
@@ -123,7 +124,7 @@ impl Scores {
             tables,
             rows,
             // Faults are planted in databases; traces are none.
-            rules: rules.all().filter(|r| !r.check.judges_traces()).map(rule).collect(),
+            rules: rules.all().filter(|r| !r.check.needs().traces).map(rule).collect(),
             always: faults.always.iter().cloned().collect(),
             ..Self::default()
         }
@@ -146,52 +147,67 @@ impl Scores {
         });
     }
 
-    /// Scores the findings of a round; `is_new` tells those that the clean state lacks.
+    /// Scores the findings of a round; `is_new` says which of them the clean state lacks.
     pub(super) fn round(
         &mut self,
-        plots: &[Plot<'_>],
+        injections: &[Injection<'_>],
         findings: &[Finding],
         is_new: &dyn Fn(&Finding) -> bool,
     ) {
-        let mut told: Vec<Vec<&Finding>> = vec![Vec::new(); plots.len()];
-        // Rows that were found before and are changed now are old news, but for what was done to them.
-        let brought = |f: &&Finding| f.severity != Severity::Info && f.new == Some(true);
-        for finding in findings.iter().filter(|f| brought(f) || is_new(f)) {
-            let owner = owner(plots, finding);
-            let implied = owner.is_some_and(|(plot, here)| {
-                let fault = &self.faults[plots[plot].number];
-                let any = |rules: &[String]| rules.iter().any(|r| *r == finding.rule || r == "*");
-                match here {
-                    true => {
-                        any(&fault.finds) || any(&fault.may) || self.always.contains(&finding.rule)
-                    }
-                    false => any(&fault.elsewhere),
-                }
-            });
+        let mut found: Vec<Vec<&Finding>> = vec![Vec::new(); injections.len()];
+        for finding in findings {
+            // Rows with findings of before that are changed now count for what was done to them, and
+            // are not false alarms.
+            let on_changed_rows = finding.severity != Severity::Info && finding.is_new();
+            if !on_changed_rows && !is_new(finding) {
+                continue;
+            }
+            let owner = owner(injections, finding);
             match owner {
-                Some((plot, true))
-                    if self.faults[plots[plot].number].finds.contains(&finding.rule) =>
-                {
-                    told[plot].push(finding);
+                Some((at, Reach::Place)) if self.finds(&injections[at], finding) => {
+                    found[at].push(finding);
                 }
-                _ if implied || !is_new(finding) => {}
-                _ => self.alarm(finding, owner.map(|(plot, _)| plots[plot].number)),
+                Some((at, reach)) if self.implies(&injections[at], reach, finding) => {}
+                _ if !is_new(finding) => {}
+                _ => self.alarm(finding, owner.map(|(at, _)| injections[at].number)),
             }
         }
-        for (plot, found) in plots.iter().zip(told) {
-            let found: Vec<&Finding> = found.into_iter().filter(|f| of_slice(plot, f)).collect();
-            let by_row = |f: &&&Finding| f.new == Some(true);
-            let rows = found.iter().filter(by_row).map(|f| f.rows).max();
-            self.count(plot.number, !found.is_empty(), &plot.file.entry.path);
-            let rows =
-                rows.map(|told| (told.min(plot.planted.rows as u64), plot.planted.rows as u64));
-            if let Some((told, planted)) = rows {
-                let fault = &mut self.faults[plot.number];
-                (fault.rows, fault.rows_told) = (fault.rows + planted, fault.rows_told + told);
-                if let Some(rule) = fault.finds.first().and_then(|r| self.rules.get_mut(r)) {
-                    (rule.rows, rule.rows_told) = (rule.rows + planted, rule.rows_told + told);
-                }
+        for (injection, mut found) in injections.iter().zip(found) {
+            found.retain(|finding| injection.is_of_slice(finding));
+            self.count(injection.number, !found.is_empty(), &injection.file.entry.path);
+            self.count_rows(injection, &found);
+        }
+    }
+
+    /// Whether the finding is one of those that a fault is to be found by.
+    fn finds(&self, injection: &Injection<'_>, finding: &Finding) -> bool {
+        self.faults[injection.number].finds.contains(&finding.rule)
+    }
+
+    /// Whether a fault may bring a finding of that rule about, in its place or elsewhere.
+    fn implies(&self, injection: &Injection<'_>, reach: Reach, finding: &Finding) -> bool {
+        let fault = &self.faults[injection.number];
+        let rule = &finding.rule;
+        match reach {
+            Reach::Place => {
+                names(&fault.finds, rule) || names(&fault.may, rule) || self.always.contains(rule)
             }
+            Reach::Elsewhere => names(&fault.elsewhere, rule),
+        }
+    }
+
+    /// Counts how many of the rows of a fault are told by what `found` it, where findings tell rows.
+    fn count_rows(&mut self, injection: &Injection<'_>, found: &[&Finding]) {
+        let by_row = found.iter().filter(|f| f.is_new());
+        let Some(told) = by_row.map(|f| f.rows).max() else { return };
+        let planted = injection.planted.rows as u64;
+        let told = told.min(planted);
+        let fault = &mut self.faults[injection.number];
+        fault.rows += planted;
+        fault.rows_told += told;
+        if let Some(rule) = fault.finds.first().and_then(|r| self.rules.get_mut(r)) {
+            rule.rows += planted;
+            rule.rows_told += told;
         }
     }
 
@@ -211,12 +227,11 @@ impl Scores {
         fault.planted += 1;
         fault.found += usize::from(found);
         for (id, rule) in &mut self.rules {
-            let implies = |rules: &[String]| rules.iter().any(|r| r == id || r == "*");
             if fault.finds.first() == Some(id) {
                 rule.planted += 1;
                 rule.found += usize::from(found);
             }
-            rule.others += usize::from(!implies(&fault.finds) && !implies(&fault.may));
+            rule.others += usize::from(!names(&fault.finds, id) && !names(&fault.may, id));
         }
         if !found && fault.class != Class::Control {
             self.missed.push(Missed {
@@ -251,67 +266,116 @@ impl Scores {
         self.faults.iter().map(|f| f.planted).sum()
     }
 
-    /// The exit code: 3 where nothing was planted, 1 where a fault was missed that can always be
-    /// found, or a false alarm is an error.
-    pub fn code(&self) -> u8 {
+    /// How the run ends: inconclusive where nothing was planted, with findings where a fault was
+    /// missed that can always be found, or a false alarm is an error.
+    pub fn exit(&self) -> Exit {
         let missed = self.missed.iter().any(|m| m.class == Class::Structural);
         let alarmed = self.alarms.iter().any(|a| a.severity == Severity::Error);
-        match self.planted() {
-            0 => 3,
-            _ => u8::from(missed || alarmed),
+        if self.planted() == 0 {
+            Exit::Inconclusive
+        } else if missed || alarmed {
+            Exit::Findings
+        } else {
+            Exit::Clean
         }
     }
 }
 
-/// The fault that a finding is near to, and whether it is in the fault's place.
-fn owner(plots: &[Plot<'_>], finding: &Finding) -> Option<(usize, bool)> {
-    let position = |is: &dyn Fn(&Plot<'_>) -> bool| plots.iter().position(is);
-    let other = finding.evidence.get("other").and_then(|o| o.as_str());
-    let here = |p: &Plot<'_>| p.paths.contains(&finding.path);
-    // Of two tables that are alike either may be told.
-    let twin = |p: &Plot<'_>| other.is_some_and(|o| p.paths.contains(o));
-    // What a version takes from the table that is gone.
-    let donor = |p: &Plot<'_>| {
-        finding.parts.contains(&format!("{} from {}", p.file.table, p.file.place.version))
-    };
-    let table = |p: &Plot<'_>| {
-        finding.place.as_ref() == Some(&p.file.place)
-            && finding.table.as_ref() == Some(&p.file.table)
-    };
-    // A model lacks what its version, or one that takes rows from it, does.
-    let version = |p: &Plot<'_>| {
-        let place = finding.place.as_ref().filter(|_| finding.table.is_none());
-        place.is_some_and(|f| {
-            let own = &p.file.place;
-            (&f.system, &f.backend) == (&own.system, &own.backend)
-        })
-    };
-    let machine = |p: &Plot<'_>| {
-        let yaml = |path: &String| path.ends_with(&format!("/{}.yaml", p.file.place.system));
-        let place = finding.place.as_ref();
-        p.planted.changes.keys().any(yaml) && place.is_some_and(|f| f.system == p.file.place.system)
-    };
-    let here: [&dyn Fn(&Plot<'_>) -> bool; 5] = [&here, &table, &twin, &machine, &version];
-    if finding.table.is_none()
-        && position(here[0]).is_none()
-        && let Some(plot) = position(&donor)
-    {
-        return Some((plot, false));
-    }
-    if let Some(plot) = here.iter().find_map(|is| position(is)) {
-        return Some((plot, true));
-    }
-    let named = |p: &Plot<'_>| finding.table.as_ref() == Some(&p.file.table);
-    position(&named).map(|plot| (plot, false))
+/// Whether some rules name one, by its id or as any.
+fn names(rules: &[String], rule: &str) -> bool {
+    rules.iter().any(|r| r == rule || r == "*")
 }
 
-/// Whether a finding that tells slices tells the planted one.
-fn of_slice(plot: &Plot<'_>, finding: &Finding) -> bool {
-    let (Some(slice), Some(told)) =
-        (&plot.planted.slice, finding.evidence.get("slices").and_then(|s| s.as_array()))
-    else {
-        return true;
-    };
-    let wanted = serde_json::json!(slice);
-    told.iter().any(|t| t.get("slice") == Some(&wanted))
+/// Where a finding is, seen from an injected fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// In the fault's place: its table, directory, system, or what is served from there.
+    Place,
+    /// On another table, which the fault may reach since it serves it or has its name.
+    Elsewhere,
+}
+
+/// Whether an injected fault and a finding are related in some way.
+type Relation<'a> = fn(&Injection<'a>, &Finding) -> bool;
+
+/// The injection that a finding is attributed to: the nearest, the first of several as near.
+fn owner<'a>(injections: &[Injection<'a>], finding: &Finding) -> Option<(usize, Reach)> {
+    let first = |is_related: Relation<'a>| injections.iter().position(|i| is_related(i, finding));
+    // A version that takes rows from a table that is gone says so, and no path is the donor's.
+    if finding.table.is_none()
+        && first(Injection::has_path_of).is_none()
+        && let Some(at) = first(Injection::is_donor_of)
+    {
+        return Some((at, Reach::Elsewhere));
+    }
+    let nearest_first: [Relation<'a>; 5] = [
+        Injection::has_path_of,
+        Injection::is_table_of,
+        Injection::is_twin_of,
+        Injection::is_system_of,
+        Injection::is_backend_of,
+    ];
+    if let Some(at) = nearest_first.into_iter().find_map(first) {
+        return Some((at, Reach::Place));
+    }
+    first(Injection::is_namesake_of).map(|at| (at, Reach::Elsewhere))
+}
+
+/// How an injected fault and a finding are related.
+impl Injection<'_> {
+    /// The finding is on a file that the fault changes, or on what that is found at.
+    fn has_path_of(&self, finding: &Finding) -> bool {
+        self.paths.contains(&finding.path)
+    }
+
+    /// The finding is on the table, whichever file holds it.
+    fn is_table_of(&self, finding: &Finding) -> bool {
+        finding.place.as_ref() == Some(&self.file.place)
+            && finding.table.as_ref() == Some(&self.file.table)
+    }
+
+    /// The finding says that its table is like this one: of two tables that are alike, either may be
+    /// reported.
+    fn is_twin_of(&self, finding: &Finding) -> bool {
+        finding.evidence.other.as_deref().is_some_and(|other| self.paths.contains(other))
+    }
+
+    /// The fault is in the YAML of the finding's system.
+    fn is_system_of(&self, finding: &Finding) -> bool {
+        let system = &self.file.place.system;
+        let yaml = format!("/{system}.yaml");
+        self.planted.changes.keys().any(|path| path.ends_with(&yaml))
+            && finding.place.as_ref().is_some_and(|place| place.system == *system)
+    }
+
+    /// The finding is on a version of the backend as a whole: a model lacks what its version, or one
+    /// that takes rows from it, lacks.
+    fn is_backend_of(&self, finding: &Finding) -> bool {
+        let own = &self.file.place;
+        finding.table.is_none()
+            && finding
+                .place
+                .as_ref()
+                .is_some_and(|f| (&f.system, &f.backend) == (&own.system, &own.backend))
+    }
+
+    /// The finding is on a version that took rows from the table.
+    fn is_donor_of(&self, finding: &Finding) -> bool {
+        let part = format!("{} from {}", self.file.table, self.file.place.version);
+        finding.parts.contains(&part)
+    }
+
+    /// The finding is on a table of the same name.
+    fn is_namesake_of(&self, finding: &Finding) -> bool {
+        finding.table.as_ref() == Some(&self.file.table)
+    }
+
+    /// Whether the finding names the slice that the fault changes, where both name slices.
+    fn is_of_slice(&self, finding: &Finding) -> bool {
+        let named = &finding.evidence.slices;
+        let Some(slice) = self.planted.slice.as_ref().filter(|_| !named.is_empty()) else {
+            return true;
+        };
+        named.iter().any(|named| named.slice == *slice)
+    }
 }

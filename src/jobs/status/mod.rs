@@ -16,8 +16,9 @@ use pep440_rs::Version;
 use serde::Serialize;
 
 use self::commands::commands;
-use self::table::Tables;
+use self::table::Gatherer;
 use crate::base::error::{Error, Result};
+use crate::base::exit::Exit;
 use crate::base::progress::Progress;
 use crate::database::catalog::Place;
 use crate::database::selection::Selection;
@@ -69,7 +70,7 @@ struct VersionStatus {
     version: String,
     tables: usize,
     rows: usize,
-    /// Tables that the nearest systems have and this one lacks.
+    /// Gatherer that the nearest systems have and this one lacks.
     missing: usize,
     duplicates: u64,
     errors: usize,
@@ -162,9 +163,9 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Status> {
 }
 
 impl Status {
-    /// The exit code of the contract: it tells, and judges nothing.
-    pub fn code(&self) -> u8 {
-        if self.tables.iter().any(|t| t.path.is_some()) { 0 } else { 3 }
+    /// How the run ends: a status judges nothing, so it is clean wherever there is a table.
+    pub fn exit(&self) -> Exit {
+        if self.tables.iter().any(|t| t.path.is_some()) { Exit::Clean } else { Exit::Inconclusive }
     }
 }
 
@@ -178,22 +179,21 @@ fn gather(options: &Options, looked: &Looked<'_>) -> Result<Status> {
         ));
     };
     let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    let here = |place: &&Place| place.system == *system && looked.job.selected.place(place);
-    for place in catalog.dirs.values().map(|d| &d.place).filter(here) {
+    let is_selected = |place: &&Place| place.system == *system && looked.job.selected.place(place);
+    for place in catalog.dirs.values().map(|d| &d.place).filter(is_selected) {
         versions.entry(&place.backend).or_default().insert(&place.version);
     }
     let recipes = Recipes::read(&looked.job.specs.library)?;
     let sidecars = looked.job.sidecars();
-    let gatherer = Tables::new(looked, &sidecars, system);
+    let gatherer = Gatherer::new(looked, &sidecars, system);
     let mut tables = Vec::new();
     for (backend, versions) in &versions {
-        match options.versions.is_empty() {
-            true => tables.extend(gatherer.current(backend, &newest(versions))),
-            false => {
-                let mut versions: Vec<&str> = versions.iter().copied().collect();
-                versions.sort_by_cached_key(|v| (Version::from_str(v).ok(), *v));
-                tables.extend(versions.iter().flat_map(|v| gatherer.of_version(backend, v)));
-            }
+        if options.versions.is_empty() {
+            tables.extend(gatherer.current(backend, &newest(versions)));
+        } else {
+            let mut versions: Vec<&str> = versions.iter().copied().collect();
+            versions.sort_by_cached_key(|v| (Version::from_str(v).ok(), *v));
+            tables.extend(versions.iter().flat_map(|v| gatherer.of_version(backend, v)));
         }
     }
     // As people look for them: by what was run, then by table.

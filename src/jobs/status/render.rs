@@ -28,7 +28,7 @@ pub fn render(status: &Status, format: Format) -> Result<String> {
     Ok(match format {
         Format::Human { brief: true } => headline(status),
         Format::Human { brief: false } => human(status),
-        Format::Markdown => fill("status.md.j2", TEMPLATE, &View::of(status))? + "\n",
+        Format::Markdown => fill("status.md.j2", TEMPLATE, &StatusView::of(status))? + "\n",
         Format::Json => {
             inert_json(&serde_json::to_string_pretty(status).unwrap_or_default()) + "\n"
         }
@@ -37,7 +37,7 @@ pub fn render(status: &Status, format: Format) -> Result<String> {
 
 /// What the template sees: every cell as a text.
 #[derive(serde::Serialize)]
-struct View<'a> {
+struct StatusView<'a> {
     system: &'a str,
     versions: Vec<[String; 8]>,
     tables: Vec<[String; 9]>,
@@ -46,7 +46,7 @@ struct View<'a> {
     commands: &'a [String],
 }
 
-impl<'a> View<'a> {
+impl<'a> StatusView<'a> {
     fn of(status: &'a Status) -> Self {
         let versions = status.versions.iter().map(|v| {
             let (backend, version) = (v.backend.clone(), v.version.clone());
@@ -77,13 +77,11 @@ impl<'a> View<'a> {
 fn cells(t: &TableStatus) -> [String; 9] {
     let rows = |rows: Option<usize>| rows.map_or_else(|| "?".to_owned(), count);
     let own = if t.path.is_some() { rows(t.rows) } else { "-".into() };
-    let nearest = t.nearest.as_ref().map_or_else(
-        || "-".to_owned(),
-        |n| match n.version == t.version {
-            true => format!("{} ({})", rows(n.rows), n.system),
-            false => format!("{} ({} {})", rows(n.rows), n.system, n.version),
-        },
-    );
+    let nearest = match &t.nearest {
+        None => "-".to_owned(),
+        Some(n) if n.version == t.version => format!("{} ({})", rows(n.rows), n.system),
+        Some(n) => format!("{} ({} {})", rows(n.rows), n.system, n.version),
+    };
     let findings = [(t.errors, "E"), (t.warnings, "W"), (t.infos, "I")];
     let findings = findings.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n}{what}"));
     let mut about: Vec<String> = t.notes.clone();
@@ -128,7 +126,7 @@ fn headline(status: &Status) -> String {
 }
 
 fn human(status: &Status) -> String {
-    let view = View::of(status);
+    let view = StatusView::of(status);
     let mut out = format!("{}\n\n", status.system);
     let heads = ["operation", "table", "version", "rows", "nearest", "duplicates", "findings"];
     let heads = heads.into_iter().chain(["last version", "provenance, notes"]).map(str::to_owned);

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::{Nearest, Provenance, Skipped, TableStatus};
+use crate::checks::Check;
 use crate::database::catalog::{Place, TableFile};
 use crate::database::served::{Edition, Nearness, Shelf};
 use crate::database::sidecar::TableMeta;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Explanation, Finding, Severity};
 use crate::jobs::validate::{Looked, Sidecars};
 
 /// The tables of a system, and all that is known of them.
-pub(super) struct Tables<'a> {
+pub(super) struct Gatherer<'a> {
     looked: &'a Looked<'a>,
     sidecars: &'a Sidecars,
     shelf: Shelf<'a>,
@@ -19,7 +20,7 @@ pub(super) struct Tables<'a> {
     known: Vec<&'a str>,
 }
 
-impl<'a> Tables<'a> {
+impl<'a> Gatherer<'a> {
     pub fn new(looked: &'a Looked<'a>, sidecars: &'a Sidecars, system: &'a str) -> Self {
         let shelf = Shelf::new(looked.job.catalog, &sidecars.reuse);
         let known = looked.job.specs.tables.keys().map(String::as_str).collect();
@@ -30,28 +31,28 @@ impl<'a> Tables<'a> {
     /// backend beyond that.
     pub fn current(&self, backend: &str, newest: &str) -> Vec<TableStatus> {
         let tables = self.shelf.tables(backend);
-        let of = |table: &'a str| {
+        let current = |table: &'a str| {
             let editions = self.shelf.editions_of(table, backend, self.system);
             match editions.and_then(|e| self.shelf.current(self.system, e)) {
                 Some(edition) => edition.files.iter().map(|f| self.there(f)).collect(),
                 None => self.missing(table, backend, newest, |_| true),
             }
         };
-        tables.flat_map(of).collect()
+        tables.flat_map(current).collect()
     }
 
     /// The tables of a backend's version, and what the nearest systems have at that version beyond
     /// them.
     pub fn of_version(&self, backend: &str, version: &str) -> Vec<TableStatus> {
         let tables = self.shelf.tables(backend);
-        let of = |table: &'a str| {
+        let at_version = |table: &'a str| {
             let editions = self.shelf.editions_of(table, backend, self.system);
             match editions.and_then(|e| e.get(version)) {
                 Some(edition) => edition.files.iter().map(|f| self.there(f)).collect(),
                 None => self.missing(table, backend, version, |e| e.version == version),
             }
         };
-        tables.flat_map(of).collect()
+        tables.flat_map(at_version).collect()
     }
 
     fn there(&self, file: &TableFile) -> TableStatus {
@@ -81,7 +82,7 @@ impl<'a> Tables<'a> {
                 Severity::Warning => status.warnings += 1,
                 Severity::Info => status.infos += 1,
             }
-            if finding.rule == "duplicate-key" {
+            if matches!(self.looked.job.check(finding), Some(Check::DuplicateKey(_))) {
                 status.duplicates += finding.rows;
             }
         }
@@ -188,16 +189,12 @@ impl<'a> Tables<'a> {
             .into_iter()
             .map(|((class, error), cases)| skipped(cases as u64, class, error))
             .collect();
-        let holes = self.looked.findings.iter().filter(|f| f.rule == "coverage-hole");
-        for hole in holes.filter(|f| self.concerns(f, status)) {
-            let explained = hole.evidence.get("explained").and_then(|e| e.as_array());
-            for by in explained.into_iter().flatten() {
-                let text = |name: &str| by[name].as_str().unwrap_or_default();
-                // What a failure explains, the ledger tells by itself.
-                if let Some(limit) = text("by").strip_prefix("the limit ") {
-                    let reason = format!("{limit}: {}", text("reason"));
-                    all.push(skipped(by["keys"].as_u64().unwrap_or(0), "limit", reason.trim()));
-                }
+        let findings = self.looked.findings.iter().filter(|f| self.concerns(f, status));
+        for explained in findings.flat_map(|f| &f.evidence.explained) {
+            // The ledger lists what a failure explains.
+            if let Explanation::Limit { id, reason } = &explained.by {
+                let reason = format!("{id}: {reason}");
+                all.push(skipped(explained.keys as u64, "limit", reason.trim()));
             }
         }
         all

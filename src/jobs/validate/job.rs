@@ -15,8 +15,9 @@ use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::rule::{Rule, Rules};
-use crate::checks::{Brings, CrossContext};
+use crate::checks::{Check, CheckInputs, CrossContext, PrChange};
 use crate::database::catalog::{Catalog, TableFile};
+use crate::database::decoded::Decoded;
 use crate::database::ledger::Ledger;
 use crate::database::selection::Selected;
 use crate::database::served::Shelf;
@@ -43,8 +44,10 @@ pub(crate) struct Job<'a> {
     pub threads: usize,
     /// What a collector failed at, where its log was given.
     pub ledger: Option<&'a Ledger>,
-    /// What a pull request brings to it, where one is judged.
-    pub brings: Option<&'a Brings>,
+    /// What a pull request changes of it, where one is judged.
+    pub pr: Option<&'a PrChange>,
+    /// Tables of it that another stage decoded already, where one did.
+    pub decoded: Option<&'a Decoded>,
 }
 
 /// What judging a state leaves.
@@ -73,8 +76,7 @@ impl Job<'_> {
         let sidecars = self.sidecars();
         let path = |index: usize| self.catalog.tables[index].entry.path.as_str();
         let shelf = Shelf::new(self.catalog, &sidecars.reuse);
-        let named = self.rules.iter().any(|r| r.check.names_keys());
-        let named = if named { shelf.references(self.specs) } else { BTreeSet::new() };
+        let named = if self.needs().keys { shelf.references(self.specs) } else { BTreeSet::new() };
         let mut neighbours = self.neighbours(alone, against);
         // A sketch of another state serves unless it lacks what this one asks of it.
         let serves = |path: &str, sketch: &Sketch| {
@@ -134,9 +136,10 @@ impl Job<'_> {
         shelf: &Shelf<'_>,
         sidecars: &Sidecars,
     ) -> Result<Vec<Finding>> {
-        let (support, sharing) = match self.rules.iter().any(|r| r.check.reads_support()) {
-            true => support::read(self.source, self.catalog),
-            false => Default::default(),
+        let (support, sharing) = if self.needs().support_matrices {
+            support::read(self.source, self.catalog)
+        } else {
+            Default::default()
         };
         let cross = CrossContext {
             catalog: self.catalog,
@@ -149,22 +152,32 @@ impl Job<'_> {
             judged,
             foreign: &|file| self.foreign(file, sidecars),
             age: &|a, b| self.source.age(&a.entry, &b.entry),
-            levels: Default::default(),
+            relative: Default::default(),
             specs: self.specs,
-            brings: self.brings,
+            pr: self.pr,
         };
         let order: Vec<usize> = (0..self.rules.len()).collect();
         let found = threads::map(&self.rules, &order, self.threads, |rule| {
             let start = Instant::now();
-            let found = rule.check.cross(rule, &cross);
+            let found = rule.check.judge().cross(rule, &cross);
             debug!(rule = rule.id, took = ?start.elapsed(), "held tables against each other");
             found.map_err(|e| {
                 let hint = "the formula is in rules/limits.yaml";
-                Error::new(format!("cannot judge by {}: {e}", rule.id), hint)
+                Error::caused(format!("cannot judge by {}", rule.id), hint, e)
             })
         });
         let found: Vec<Vec<Finding>> = found.into_iter().collect::<Result<_>>()?;
         Ok(found.into_iter().flatten().collect())
+    }
+
+    /// The check whose rule found something; a rule's id is for people.
+    pub fn check(&self, finding: &Finding) -> Option<&Check> {
+        self.rules.iter().find(|r| r.id == finding.rule).map(|r| &r.check)
+    }
+
+    /// What has to be gathered for the rules.
+    pub(super) fn needs(&self) -> CheckInputs {
+        self.rules.iter().map(|r| r.check.needs()).fold(CheckInputs::default(), CheckInputs::and)
     }
 
     /// The tables selected, as indices into the catalog.

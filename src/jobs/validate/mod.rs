@@ -107,13 +107,14 @@ pub(crate) fn judged<R>(
     let job = Job {
         source: source.as_ref(),
         selected,
-        rules: settings.rules.choose(&options.only, &options.skip, &|c| !c.judges_traces())?,
+        rules: settings.rules.choose(&options.only, &options.skip, &|c| !c.needs().traces)?,
         catalog: &catalog,
         all_rules: &settings.rules,
         specs,
         threads: threads::threads(options.threads),
         ledger: ledger.as_ref(),
-        brings: None,
+        pr: None,
+        decoded: None,
     };
     let tables = job.judged_tables();
     let judgement = job.run(&tables, &tables, Sketches::default(), progress)?;

@@ -48,7 +48,7 @@ impl Job<'_> {
             {
                 continue;
             }
-            if self.rules.iter().any(|r| r.check.judges_dirs()) {
+            if self.needs().version_dirs {
                 files += within.count() as u64;
             }
             let context = DirContext {
@@ -62,7 +62,8 @@ impl Job<'_> {
                 let of_selected = |f: &Finding| {
                     f.table.as_ref().is_none_or(|t| self.selected.table(&dir.place, t))
                 };
-                findings.extend(rule.check.dir(rule, &context).into_iter().filter(of_selected));
+                findings
+                    .extend(rule.check.judge().dir(rule, &context).into_iter().filter(of_selected));
             }
         }
         files
@@ -90,10 +91,10 @@ impl Job<'_> {
             if !self.selected.system(&file.name) || !self.selected.changed(&file.yaml) {
                 continue;
             }
-            files += u64::from(self.rules.iter().any(|r| r.check.judges_systems()));
+            files += u64::from(self.needs().systems);
             let context = SystemContext { file, catalog: self.catalog, specs: self.specs };
             for rule in &self.rules {
-                findings.extend(rule.check.system(rule, &context));
+                findings.extend(rule.check.judge().system(rule, &context));
             }
         }
         files
@@ -104,6 +105,8 @@ impl Job<'_> {
             self.selected.system(system) && self.selected.changed(&entry.path)
         };
         let strays = self.catalog.strays.iter().filter(judged);
-        strays.flat_map(|(e, _)| self.rules.iter().filter_map(|r| r.check.stray(r, e))).collect()
+        strays
+            .flat_map(|(e, _)| self.rules.iter().filter_map(|r| r.check.judge().stray(r, e)))
+            .collect()
     }
 }

@@ -8,16 +8,16 @@ use super::surroundings::Sidecars;
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
 use crate::base::expr::{ExprError, Scope};
-use crate::checks::TableContext;
 use crate::checks::compare::sketch::Sketch;
 use crate::checks::rule::Rule;
+use crate::checks::{PrChange, TableContext};
 use crate::database::catalog::TableFile;
-use crate::database::table::{Keys, TableScope, rows_held};
+use crate::database::table::{Keys, Table, TableFault, TableScope, rows_held};
 use crate::findings::{Finding, Severity};
 use crate::specs::system::System;
 
 /// What judging a table leaves; one that cannot be read has no sketch.
-pub(super) struct Judged {
+pub(super) struct JudgedTable {
     pub sketch: Option<Sketch>,
     /// Which of the rows that default models ask for it has.
     pub held: Vec<bool>,
@@ -33,14 +33,15 @@ impl Job<'_> {
         sidecars: &Sidecars,
         rules: &[Arc<Rule>],
         named: bool,
-    ) -> Result<Judged> {
+    ) -> Result<JudgedTable> {
         let work = || self.judge_table(file, sidecars, rules, named);
         // A fault of ours must not pass for a verdict on the data.
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(judged)) => Ok(judged),
-            Ok(Err(e)) => Err(Error::new(
-                format!("cannot judge {}: {e}", file.entry.path),
+            Ok(Err(e)) => Err(Error::caused(
+                format!("cannot judge {}", file.entry.path),
                 "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
+                e,
             )),
             Err(_) => Err(Error::new(
                 format!("perfdb-gate failed while judging {}", file.entry.path),
@@ -55,82 +56,89 @@ impl Job<'_> {
         sidecars: &Sidecars,
         rules: &[Arc<Rule>],
         named: bool,
-    ) -> Result<Judged, ExprError> {
+    ) -> Result<JudgedTable, ExprError> {
         let meta = self
             .catalog
             .dir_of(file)
             .and_then(|d| sidecars.meta.get(&d.path))
             .and_then(|m| m.as_ref().ok());
         let stated = meta.and_then(|m| m.tables.get(&file.table)).and_then(|t| t.sha256.as_ref());
-        let mut digest = None;
-        let table = match self.source.read(&file.entry) {
-            Err(why) => Err(why.into()),
-            Ok(bytes) => {
-                digest = stated.map(|_| sha256(&bytes));
-                file.decode(self.specs, &bytes)
-            }
-        };
-        let spec = file.spec(self.specs, table.as_ref().ok());
+        let (table, digest) = self.read(file, stated.is_some());
+        let spec = file.spec(self.specs, table.as_deref().ok());
         let place = &file.place;
         let system = self.system(&place.system);
         let lookups = &self.specs.lookups;
-        let scope =
-            table.as_ref().ok().map(|table| TableScope::new(table, &spec, place, system, lookups));
+        let scope = table
+            .as_deref()
+            .ok()
+            .map(|table| TableScope::new(table, &spec, place, system, lookups));
         let keys = match &scope {
             Some(scope) if !spec.key.is_empty() => Some(Keys::new(&spec.key, scope)?),
             _ => None,
         };
+        let needs = self.needs();
         let sketch = match (&scope, &keys) {
-            (Some(scope), Some(keys)) => Some(Sketch::of(keys, scope, self.apart(), named)?),
+            (Some(scope), Some(keys)) => Some(Sketch::of(keys, scope, needs.outliers, named)?),
             (Some(scope), None) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
             (None, _) => None,
         };
         let held = match &scope {
-            Some(scope) if self.plans() => rows_held(&self.specs.workflows, &file.table, scope)?,
+            Some(scope) if needs.plans => rows_held(&self.specs.workflows, &file.table, scope)?,
             _ => Vec::new(),
         };
         let context = TableContext {
             file,
             spec: &spec,
-            table: table.as_ref(),
+            table: table.as_deref(),
             system,
             keys: keys.as_ref(),
             specs: self.specs,
             digest: digest.as_deref(),
             meta,
-            brought: self.brings.and_then(|b| b.of(file)),
+            change: PrChange::of_table(self.pr, file),
         };
         let mut findings = Vec::new();
         for rule in rules {
             findings.extend(rule.check.table(rule, &context)?);
-            findings.extend(rule.check.placement(rule, file, &spec));
+            findings.extend(rule.check.judge().placement(rule, file, &spec));
         }
-        Ok(Judged { sketch, held, findings })
+        Ok(JudgedTable { sketch, held, findings })
+    }
+
+    /// A table, which another stage may have decoded already, and the digest of its bytes where that
+    /// is asked for.
+    fn read(
+        &self,
+        file: &TableFile,
+        digest: bool,
+    ) -> (Result<Arc<Table>, TableFault>, Option<String>) {
+        let kept = self.decoded.and_then(|decoded| decoded.get(file));
+        if let (Some(table), false) = (&kept, digest) {
+            return (Ok(table.clone()), None);
+        }
+        match self.source.read(&file.entry) {
+            Err(why) => (Err(why.into()), None),
+            Ok(bytes) => {
+                let digest = digest.then(|| sha256(&bytes));
+                let table = kept.map_or_else(|| file.decode(self.specs, &bytes).map(Arc::new), Ok);
+                (table, digest)
+            }
+        }
     }
 
     /// In how many ways a table's rows name another origin than its place.
     pub(super) fn foreign(&self, file: &TableFile, sidecars: &Sidecars) -> usize {
         let rules: Vec<_> =
-            self.all_rules.all().filter(|r| r.check.tells_origin()).cloned().collect();
-        let told = |f: &&Finding| f.severity != Severity::Info;
+            self.all_rules.all().filter(|r| r.check.needs().origin).cloned().collect();
+        let counts = |f: &&Finding| f.severity != Severity::Info;
         self.table(file, sidecars, &rules, false)
-            .map_or(0, |judged| judged.findings.iter().filter(told).count())
-    }
-
-    /// From what factor on points that stand out are kept, where a rule looks at them.
-    fn apart(&self) -> Option<f64> {
-        self.rules.iter().filter_map(|r| r.check.apart()).reduce(f64::min)
+            .map_or(0, |judged| judged.findings.iter().filter(counts).count())
     }
 
     fn system(&self, name: &str) -> Option<&System> {
         let file = self.catalog.systems.get(name)?;
         // Rows of a system whose YAML is broken are still judged by what is known of it.
         file.system.as_ref().ok().or_else(|| self.specs.systems.get(name))
-    }
-
-    /// Whether a rule asks what default models find.
-    fn plans(&self) -> bool {
-        self.rules.iter().any(|r| r.check.plans())
     }
 
     /// Rows of a table that was not sketched; none where it cannot be read.

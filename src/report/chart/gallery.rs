@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{ChartSpec, Figure, TableChange, choose, draw};
 use crate::base::error::{Error, Result};
@@ -76,7 +77,7 @@ impl Gallery<'_> {
     }
 
     fn new_findings(&self, table: &TableDiff, severity: Severity) -> usize {
-        let new = self.findings.iter().filter(|f| f.new == Some(true));
+        let new = self.findings.iter().filter(|f| f.is_new());
         new.filter(|f| f.path == table.path && f.severity == severity).count()
     }
 
@@ -93,7 +94,7 @@ impl Gallery<'_> {
 
     /// Rows that new findings show.
     fn marked(&self, path: &str) -> BTreeSet<usize> {
-        let new = self.findings.iter().filter(|f| f.new == Some(true) && f.path == path);
+        let new = self.findings.iter().filter(|f| f.is_new() && f.path == path);
         new.flat_map(|f| &f.examples).map(|e| e.row as usize).collect()
     }
 }
@@ -129,8 +130,8 @@ fn find<'a>(state: State<'a>, path: &str) -> Option<&'a TableFile> {
 }
 
 /// A table; one that cannot be read is not drawn, and a finding elsewhere.
-fn read(state: State<'_>, file: &TableFile, specs: &Specs) -> Option<Table> {
-    file.decode(specs, &state.source.read(&file.entry).ok()?).ok()
+fn read(state: State<'_>, file: &TableFile, specs: &Specs) -> Option<Arc<Table>> {
+    state.table(file, specs).ok()
 }
 
 fn draw_table(

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::database::catalog::{Place, Role};
     use crate::database::diff::{Diff, FileDiff, RowDiff, Status, TableDiff};
-    use crate::findings::{Example, Finding, Severity, Sink};
+    use crate::findings::{Example, Finding, Novelty, Severity, Sink};
     use crate::report::Report;
 
     fn rendered(report: &Report, extras: Extras<'_>) -> Result<String> {
@@ -146,7 +146,7 @@ mod tests {
 
     fn finding(path: &str, message: &str, new: bool) -> Finding {
         let finding = Finding::on_path("a-rule", Severity::Error, path, message);
-        Finding { new: Some(new), ..finding }
+        Finding { novelty: Novelty::of(new), ..finding }
     }
 
     #[test]

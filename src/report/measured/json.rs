@@ -93,7 +93,7 @@ fn measurement(measured: &Measured, confidence: f64) -> JsonMeasurement<'_> {
     let (point, answer) = (&measured.point, measured.answer.as_ref());
     let note = match answer {
         Ok(answer) => answer.note.as_deref(),
-        Err(why) => Some(why.as_str()),
+        Err(why) => Some(why.why()),
     };
     let answer = answer.ok();
     JsonMeasurement {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::base::escape::clean;
 use crate::gpu::device::State;
+use crate::gpu::device::Unmeasured;
 use crate::gpu::judge::{Measured, Standing};
 use crate::gpu::outcome::{Remeasured, Sample};
 use crate::report::view::finding::pairs;
@@ -118,7 +119,7 @@ impl<'a> PointView<'a> {
         Self {
             raw: measured,
             key: clean(&pairs(key)),
-            fault: clean(measured.answer.as_ref().err().map_or("", String::as_str)),
+            fault: clean(measured.answer.as_ref().err().map_or("", Unmeasured::why)),
             note: clean(&format!("{standing}{note}")),
         }
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::base::escape::clean;
 use crate::base::words::count;
-use crate::findings::{Example, Finding};
+use crate::findings::{Example, Finding, Novelty};
 use crate::report::below_data;
 
 /// A finding. Its texts are escaped.
@@ -94,7 +94,7 @@ impl<'a> FindingView<'a> {
             fingerprint: finding.fingerprint(),
             slice: finding.slice.iter().map(named).collect(),
             slice_line: clean(&slice.join(" ")),
-            evidence: finding.evidence.iter().map(named).collect(),
+            evidence: finding.evidence.json().iter().map(named).collect(),
             examples: ExamplesView::new(&finding.examples),
             command: clean(&finding.command()),
         }
@@ -103,11 +103,11 @@ impl<'a> FindingView<'a> {
 
 /// Whether a finding counts, and if not, why not.
 fn state(finding: &Finding) -> &'static str {
-    match (&finding.waived_by, finding.new) {
+    match (&finding.waived_by, finding.novelty) {
         (Some(_), _) => "waived",
-        (None, Some(false)) => "known",
-        (None, Some(true)) => "new",
-        (None, None) => "open",
+        (None, Novelty::Inherited) => "known",
+        (None, Novelty::New) => "new",
+        (None, Novelty::Unjudged) => "open",
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use super::relation::{Derived, Relation, Threshold, check, reads};
-use super::{Files, Need, Type};
+use super::{FieldType, Files, Presence};
 use crate::base::expr::Expr;
 use crate::base::reason::Reason;
 use crate::findings::Severity;
@@ -40,9 +40,9 @@ pub struct DocumentSpec {
 #[serde(deny_unknown_fields)]
 pub struct Field {
     #[serde(rename = "type")]
-    pub kind: Type,
+    pub kind: FieldType,
     #[serde(default)]
-    pub need: Need,
+    pub need: Presence,
     /// Its column in formulas; a list of numbers has NAME_1, NAME_2 and so on.
     #[serde(default, rename = "as")]
     pub column: Option<String>,
@@ -89,7 +89,7 @@ impl DocumentSpec {
             names.extend(field.number_after.values().cloned());
             names.extend(field.number_before.values().cloned());
             match (&field.column, field.kind) {
-                (Some(name), Type::Numbers) => {
+                (Some(name), FieldType::Numbers) => {
                     names.extend((1..=LISTED).map(|i| format!("{name}_{i}")));
                 }
                 (Some(name), _) => drop(names.insert(name.clone())),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use super::relation::{Derived, Relation, Threshold, check};
-use super::{Files, Need, Type};
+use super::{FieldType, Files, Presence};
 use crate::base::reason::Reason;
 
 /// A metric file: a table, or JSON with rows.
@@ -50,9 +50,9 @@ pub struct MetricSpec {
 #[serde(deny_unknown_fields)]
 pub struct MetricColumn {
     #[serde(default, rename = "type")]
-    pub kind: Type,
+    pub kind: FieldType,
     #[serde(default)]
-    pub need: Need,
+    pub need: Presence,
     /// Unit; `%` has values from 0 to 100, any other from 0.
     #[serde(default)]
     pub unit: Option<String>,
@@ -89,7 +89,7 @@ impl MetricSpec {
     pub(super) fn check(&self) -> Result<(), Reason> {
         let mut known: BTreeSet<String> = self.columns.keys().cloned().collect();
         for (name, column) in &self.columns {
-            if column.kind == Type::Numbers {
+            if column.kind == FieldType::Numbers {
                 known.extend(OF_LIST.iter().map(|of| format!("{name}_{of}")));
             }
         }

@@ -65,7 +65,7 @@ pub struct Files {
 /// What a field or column holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Type {
+pub enum FieldType {
     /// One line.
     Text,
     /// A whole number.
@@ -88,7 +88,7 @@ pub enum Type {
 /// Whether a field may be left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Need {
+pub enum Presence {
     /// It is an error where it is missing.
     Must,
     /// A warning.

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::Case;
+use super::CoverageCase;
+use super::blocks::{self, MissingBlock, PointState};
+use super::references::Reference;
 use crate::base::words::names;
-use crate::checks::compare::blocks::{self, Block, State};
-use crate::checks::compare::gaps::Reference;
 use crate::database::coverage::{Kind, Points};
 use crate::findings::{EXAMPLES, Example};
 
@@ -22,14 +22,37 @@ enum Extent {
     Inside,
 }
 
+impl Extent {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Slice => "slice",
+            Self::End => "end of the grid",
+            Self::Inside => "inside the grid",
+        }
+    }
+}
+
 /// Who has a block, of the systems or of the versions that are compared with.
 #[derive(Debug)]
-struct Share {
+struct HavingShare {
     what: &'static str,
     having: Vec<String>,
     of: usize,
     /// Whether one that has it is of the table's own version.
     same_version: bool,
+}
+
+impl HavingShare {
+    /// Whether at least half of them have it.
+    fn is_half(&self) -> bool {
+        !self.having.is_empty() && 2 * self.having.len() >= self.of
+    }
+
+    /// `2 of 2 nearest systems`.
+    fn words(&self) -> String {
+        let end = if self.of == 1 { "" } else { "s" };
+        format!("{} of {} {}{end}", self.having.len(), self.of, self.what)
+    }
 }
 
 /// Keys that references have and a table would not serve.
@@ -42,40 +65,27 @@ pub struct Hole {
     /// The first of them.
     pub examples: Vec<Example>,
     extent: Extent,
-    had_by: Vec<Share>,
+    had_by: Vec<HavingShare>,
     /// Its values by part, as far as the part has several.
     values: BTreeMap<String, Vec<Json>>,
 }
 
 impl Hole {
-    pub(super) fn new(case: &Case<'_>, points: &Points, states: &[State], block: &Block) -> Self {
-        let mut order: Vec<usize> = block.missing.clone();
-        order.sort_by_cached_key(|p| {
-            points.parts.iter().map(|part| part.codes[*p]).collect::<Vec<_>>()
-        });
-        let example = |p: &usize| {
-            let had = case.found.had(*p).trailing_zeros() as usize;
-            let by = case.references.get(had).map(|r| ("row of".to_owned(), r.name().into()));
-            Example {
-                row: u64::from(case.found.row(*p)),
-                key: points.key(*p),
-                values: by.into_iter().collect(),
-            }
-        };
-        let values = |part: usize| {
-            let values = block.values(points, part).into_iter();
-            values.map(|v| points.parts[part].values[v as usize].json()).collect()
-        };
+    /// Describes a block of the case's points; `states` are those of all its points.
+    pub(super) fn new(
+        case: &CoverageCase<'_>,
+        points: &Points,
+        states: &[PointState],
+        block: &MissingBlock,
+    ) -> Self {
+        let shown = BlockView { points, states, block };
         Self {
-            words: words(points, states, block),
+            words: shown.words(),
             keys: case.found.keys(block.missing.len()),
-            examples: order.iter().take(EXAMPLES).map(example).collect(),
-            extent: extent(points, states, block),
+            examples: shown.examples(case),
+            extent: shown.extent(),
             had_by: had_by(case, block),
-            values: (0..points.parts.len())
-                .filter(|p| points.parts[*p].values.len() > 1)
-                .map(|p| (points.parts[p].name.clone(), values(p)))
-                .collect(),
+            values: shown.values_by_part(),
         }
     }
 
@@ -83,18 +93,13 @@ impl Hole {
     /// missing inside a grid a lookup interpolates: it counts where the collector's plan has it, which
     /// is one for all systems of a version.
     pub fn matters(&self) -> bool {
-        let many = |s: &&Share| !s.having.is_empty() && 2 * s.having.len() >= s.of;
-        let planned = |s: &Share| self.extent != Extent::Inside || s.same_version;
-        self.had_by.iter().filter(many).any(planned)
+        let mut shares = self.had_by.iter().filter(|share| share.is_half());
+        shares.any(|share| self.extent != Extent::Inside || share.same_version)
     }
 
-    /// `2 of 2 nearest systems`.
+    /// `2 of 2 nearest systems and 1 of 3 other versions`.
     pub fn shares(&self) -> String {
-        let one = |s: &Share| {
-            let end = if s.of == 1 { "" } else { "s" };
-            format!("{} of {} {}{end}", s.having.len(), s.of, s.what)
-        };
-        self.had_by.iter().map(one).collect::<Vec<_>>().join(" and ")
+        self.had_by.iter().map(HavingShare::words).collect::<Vec<_>>().join(" and ")
     }
 
     /// For reports.
@@ -102,99 +107,158 @@ impl Hole {
         json!({
             "values": self.values,
             "keys": self.keys,
-            "extent": match self.extent {
-                Extent::Slice => "slice",
-                Extent::End => "end of the grid",
-                Extent::Inside => "inside the grid",
-            },
+            "extent": self.extent.name(),
             "had_by": self.had_by.iter().flat_map(|s| &s.having).collect::<Vec<_>>(),
             "of": self.shares(),
         })
     }
 }
 
-/// Who has a block: who has half of what is missing of it.
-fn had_by(case: &Case<'_>, block: &Block) -> Vec<Share> {
-    let has = |i: usize| {
-        let had = block.missing.iter().filter(|p| case.found.has(i, **p)).count();
-        2 * had >= block.missing.len()
-    };
-    let share = |(systems, what): (bool, &'static str)| {
-        let of =
-            || case.references.iter().enumerate().filter(|(_, r)| r.system.is_some() == systems);
-        let having = || of().filter(|(i, _)| has(*i)).map(|(_, r)| r);
-        let same_version = having().any(|r| r.version == case.file.place.version);
-        Share {
-            what,
-            having: having().map(Reference::name).collect(),
-            of: of().count(),
-            same_version,
-        }
-    };
-    let shares = [(true, "nearest system"), (false, "other version")].map(share);
-    shares.into_iter().filter(|s| s.of > 0).collect()
+/// Which of the systems and of the other versions have a block.
+fn had_by(case: &CoverageCase<'_>, block: &MissingBlock) -> Vec<HavingShare> {
+    let (systems, versions): (Vec<_>, Vec<_>) =
+        case.references.iter().enumerate().partition(|(_, r)| r.system.is_some());
+    let shares = [("nearest system", systems), ("other version", versions)];
+    let compared = shares.into_iter().filter(|(_, references)| !references.is_empty());
+    compared.map(|(what, references)| having_share(case, block, what, &references)).collect()
 }
 
-/// Whether a block is made of slices, or where in the grid it lies.
-fn extent(points: &Points, states: &[State], block: &Block) -> Extent {
-    let mut extent = Extent::Slice;
-    for (i, (part, values)) in block.conditions.iter().enumerate() {
-        if points.parts[*part].kind != Kind::Grid {
-            continue;
+/// Which of some references have a block: those that have half of what is missing of it.
+fn having_share(
+    case: &CoverageCase<'_>,
+    block: &MissingBlock,
+    what: &'static str,
+    references: &[(usize, &Reference<'_>)],
+) -> HavingShare {
+    let mut share =
+        HavingShare { what, having: Vec::new(), of: references.len(), same_version: false };
+    for (index, reference) in references {
+        let had = block.missing.iter().filter(|p| case.found.has(*index, **p)).count();
+        if 2 * had >= block.missing.len() {
+            share.having.push(reference.name());
+            share.same_version |= reference.version == case.file.place.version;
         }
-        let mut others = block.conditions.clone();
-        others.remove(i);
-        let codes = &points.parts[*part].codes;
-        let there = (0..points.len)
-            .filter(|p| states[*p] == State::There && blocks::holds(points, &others, *p))
-            .map(|p| codes[p]);
-        let (mut below, mut above) = (false, false);
-        for code in there {
-            below |= Some(&code) < values.first();
-            above |= Some(&code) > values.last();
-        }
-        if !(below && above) {
-            return Extent::End;
-        }
-        extent = Extent::Inside;
     }
-    extent
+    share
 }
 
-/// A block's conditions for people, and what else its points have in common.
-fn words(points: &Points, states: &[State], block: &Block) -> String {
-    let swept = |part: usize| points.parts[part].kind == Kind::Grid;
-    let condition = |(part, values): &(usize, BTreeSet<u32>)| {
-        let (name, of) = (&points.parts[*part].name, &points.parts[*part].values);
-        let codes: Vec<usize> = values.iter().map(|v| *v as usize).collect();
-        let (first, last) = (codes[0], codes[codes.len() - 1]);
-        let run = swept(*part) && codes.len() > 1 && last - first + 1 == codes.len();
-        match (run, first == 0, last + 1 == of.len()) {
-            (true, false, true) => format!("{name} from {} up", of[first]),
-            (true, true, false) => format!("{name} up to {}", of[last]),
-            (true, ..) => format!("{name} {} to {}", of[first], of[last]),
-            _ => {
-                let shown: Vec<String> = codes.iter().map(|v| of[*v].to_string()).collect();
-                format!("{name} {}", names(shown.iter().map(String::as_str)))
+/// A block among all points of its case.
+struct BlockView<'a> {
+    points: &'a Points,
+    states: &'a [PointState],
+    block: &'a MissingBlock,
+}
+
+impl BlockView<'_> {
+    /// The first of its missing keys in the order of their values, each with a reference that has it.
+    fn examples(&self, case: &CoverageCase<'_>) -> Vec<Example> {
+        let mut missing: Vec<usize> = self.block.missing.clone();
+        missing.sort_by_cached_key(|p| {
+            self.points.parts.iter().map(|part| part.codes[*p]).collect::<Vec<_>>()
+        });
+        missing.truncate(EXAMPLES);
+        missing.into_iter().map(|point| self.example(case, point)).collect()
+    }
+
+    fn example(&self, case: &CoverageCase<'_>, point: usize) -> Example {
+        let first = case.found.had_by(point).trailing_zeros() as usize;
+        let from = case.references.get(first).map(|r| ("row of".to_owned(), r.name().into()));
+        Example {
+            row: u64::from(case.found.row(point)),
+            key: self.points.key(point),
+            values: from.into_iter().collect(),
+        }
+    }
+
+    /// Its values of each part of the key that has several values.
+    fn values_by_part(&self) -> BTreeMap<String, Vec<Json>> {
+        let mut by_part = BTreeMap::new();
+        for (index, part) in self.points.parts.iter().enumerate() {
+            if part.values.len() > 1 {
+                let codes = self.block.values(self.points, index);
+                let values = codes.into_iter().map(|code| part.values[code as usize].json());
+                by_part.insert(part.name.clone(), values.collect());
             }
         }
-    };
-    let (grid, slices): (Vec<_>, Vec<_>) = block.conditions.iter().partition(|(p, _)| swept(*p));
-    let said: Vec<String> = slices.into_iter().chain(grid).map(condition).collect();
-    let conditions: BTreeSet<usize> = block.conditions.iter().map(|(p, _)| *p).collect();
-    let common = |part: &usize| {
-        let values = block.values(points, *part);
-        let codes = &points.parts[*part].codes;
-        let elsewhere = |p| states[p] == State::There && !values.contains(&codes[p]);
-        !swept(*part)
-            && !conditions.contains(part)
-            && values.len() == 1
-            && (0..points.len).any(elsewhere)
-    };
-    let context: Vec<String> = (0..points.parts.len())
-        .filter(common)
-        .map(|part| format!("{} {}", points.parts[part].name, points.cell(part, block.missing[0])))
-        .collect();
-    let said = said.join(", ");
-    if context.is_empty() { said } else { format!("{said} with {}", context.join(", ")) }
+        by_part
+    }
+
+    fn is_grid(&self, part: usize) -> bool {
+        self.points.parts[part].kind == Kind::Grid
+    }
+
+    /// Whether it is made of slices, or where in the grid it lies.
+    fn extent(&self) -> Extent {
+        let mut extent = Extent::Slice;
+        for (i, (part, values)) in self.block.conditions.iter().enumerate() {
+            if !self.is_grid(*part) {
+                continue;
+            }
+            let mut others = self.block.conditions.clone();
+            others.remove(i);
+            let codes = &self.points.parts[*part].codes;
+            let (mut below, mut above) = (false, false);
+            for point in (0..self.points.len).filter(|p| self.states[*p] == PointState::Served) {
+                if blocks::holds(self.points, &others, point) {
+                    below |= Some(&codes[point]) < values.first();
+                    above |= Some(&codes[point]) > values.last();
+                }
+            }
+            if !(below && above) {
+                return Extent::End;
+            }
+            extent = Extent::Inside;
+        }
+        extent
+    }
+
+    /// Its conditions for people, slices before the grid, and what else its points have in common.
+    fn words(&self) -> String {
+        let conditions = &self.block.conditions;
+        let (grid, slices): (Vec<_>, Vec<_>) =
+            conditions.iter().partition(|(part, _)| self.is_grid(*part));
+        let said: Vec<String> = slices
+            .into_iter()
+            .chain(grid)
+            .map(|(part, codes)| self.condition(*part, codes))
+            .collect();
+        let conditioned: BTreeSet<usize> = conditions.iter().map(|(part, _)| *part).collect();
+        let others = (0..self.points.parts.len()).filter(|part| !conditioned.contains(part));
+        let common: Vec<String> = others.filter_map(|part| self.common(part)).collect();
+        let said = said.join(", ");
+        if common.is_empty() { said } else { format!("{said} with {}", common.join(", ")) }
+    }
+
+    /// `dtype fp8 and bf16`, or a range of the grid: `isl from 16384 up`.
+    fn condition(&self, part: usize, codes: &BTreeSet<u32>) -> String {
+        let (name, values) = (&self.points.parts[part].name, &self.points.parts[part].values);
+        let codes: Vec<usize> = codes.iter().map(|code| *code as usize).collect();
+        let (first, last) = (codes[0], codes[codes.len() - 1]);
+        let is_run = self.is_grid(part) && codes.len() > 1 && last - first + 1 == codes.len();
+        if !is_run {
+            let shown: Vec<String> = codes.iter().map(|code| values[*code].to_string()).collect();
+            return format!("{name} {}", names(shown.iter().map(String::as_str)));
+        }
+        match (first == 0, last + 1 == values.len()) {
+            (false, true) => format!("{name} from {} up", values[first]),
+            (true, false) => format!("{name} up to {}", values[last]),
+            _ => format!("{name} {} to {}", values[first], values[last]),
+        }
+    }
+
+    /// The value of a part that all of the block's missing points have, where points that are served
+    /// have others.
+    fn common(&self, part: usize) -> Option<String> {
+        let values = self.block.values(self.points, part);
+        if self.is_grid(part) || values.len() != 1 {
+            return None;
+        }
+        let codes = &self.points.parts[part].codes;
+        let is_elsewhere =
+            |p: usize| self.states[p] == PointState::Served && !values.contains(&codes[p]);
+        let value = self.points.cell(part, self.block.missing[0]);
+        (0..self.points.len)
+            .any(is_elsewhere)
+            .then(|| format!("{} {value}", self.points.parts[part].name))
+    }
 }

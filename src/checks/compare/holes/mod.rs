@@ -1,37 +1,65 @@
-//! Slices and blocks of the grid that nearby systems and versions have and that a table would not
-//! serve.
+//! Coverage holes: slices and blocks of the grid that nearby systems and versions have and that a
+//! table would not serve.
 //!
-//! The version that counts is judged, against what the nearest systems serve of theirs. What is
-//! missing is put into few words by [`crate::checks::compare::blocks`]; what a failure or a limit explains is set
-//! apart before.
+//! Say `h100_sxm` and `b200_sxm` have attention times for two dtypes and four lengths, and `h200_sxm` lacks
+//! those of long fp8 inputs:
+//!
+//! ```text
+//!                      isl   1024   4096   16384   65536
+//! references   bf16             x      x       x       x
+//!              fp8              x      x       x       x
+//! h200_sxm     bf16             x      x       x       x
+//!              fp8              x      x       .       .
+//! ```
+//!
+//! The finding says: it would not serve `attn_dtype fp8, isl from 16384 up` (2 keys, had by 2 of 2 nearest
+//! systems). The way there, a file each:
+//!
+//! 1. `CoverageCase::new` gathers what is compared: what the loader serves of the judged table, its own
+//!    rows and those of donors and earlier versions, and the references, which are the nearest systems
+//!    and, where versions share nothing, the table's other versions. All are key samples
+//!    ([`Sketch`]); a sample of one table and a sample of another hold the same keys.
+//! 2. `references` lists the points (sampled keys) of the references: who has each, and whether the
+//!    table would serve it. Above, eight points, two of them missing.
+//! 3. `explain` finds the missing points that a limit or a classified failure explains; those make no
+//!    hole.
+//! 4. `blocks` puts the others into few conditions on parts of the key: `attn_dtype` is fp8 and `isl` is
+//!    16384 or 65536.
+//! 5. `hole` describes each block: its words, its place in the grid, and which references have it. A
+//!    block that less than half of them have is not reported.
+//! 6. `CoverageCase::finding` makes one finding of the holes of a table. Where a sample stands for more
+//!    keys than it holds, the counts are estimates and say so.
 
-mod excuse;
+mod blocks;
+mod explain;
 mod hole;
+mod references;
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
-use self::excuse::Excuse;
+use self::blocks::{PointState, Search};
+use self::explain::MissingReason;
 use self::hole::Hole;
+use self::references::{Reference, ReferencePoints};
 use crate::base::expr::ExprError;
 use crate::base::words::count;
 use crate::checks::CrossContext;
-use crate::checks::compare::blocks::{self, Search, State};
-use crate::checks::compare::gaps::{Compared, Reference};
 use crate::checks::compare::sketch::Sketch;
+use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
-use crate::findings::{EXAMPLES, Finding, Severity};
+use crate::findings::{EXAMPLES, Explained, Finding, Severity};
 use crate::specs::TableSpec;
 
 /// How large a hole has to be.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Size {
+#[schemars(rename = "Size")]
+pub struct HoleSize {
     /// Share of the references' keys.
     share: f64,
     /// Points of a sketch.
@@ -40,41 +68,45 @@ pub struct Size {
     purity: f64,
 }
 
-/// A table, what it is compared with and what it lacks.
-struct Case<'a> {
+/// A table, the references that it is compared with, and the references' points.
+struct CoverageCase<'a> {
     at: &'a CrossContext<'a>,
     spec: &'a TableSpec,
     file: &'a TableFile,
     references: Vec<Reference<'a>>,
-    found: Compared<'a>,
+    found: ReferencePoints<'a>,
     /// Why what is missing may be right as a whole.
-    excuse: Option<String>,
+    caveat: Option<String>,
 }
 
-/// What is missing of a table, in words.
-struct Told<'a> {
+/// What a table lacks.
+struct Lacking {
     holes: Vec<Hole>,
-    /// Keys that a limit or a failure explains, by what explains them.
-    explained: BTreeMap<Excuse<'a>, usize>,
+    /// Keys that a limit or a failure explains.
+    explained: Vec<Explained>,
 }
 
-impl Size {
+impl Judge for HoleSize {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { keys: true, ..CheckInputs::default() }
+    }
+
     /// One finding for each table that lacks what its references have.
-    pub fn check(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Vec<Finding>, ExprError> {
-        let mut found = Vec::new();
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+        let mut found = Found::new();
         for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
-            let Some(case) = Case::new(at, file) else { continue };
+            let Some(case) = CoverageCase::new(at, file) else { continue };
             let least = self.points.max((self.share * case.found.len() as f64).ceil() as usize);
             let search = Search { least, purity: self.purity, most: EXAMPLES };
             if case.found.missing >= least {
-                found.extend(case.finding(rule, &case.told(search)?));
+                found.extend(case.finding(rule, &case.lacking(search)?));
             }
         }
         Ok(found)
     }
 }
 
-impl<'a> Case<'a> {
+impl<'a> CoverageCase<'a> {
     /// None where there is nothing to compare with, or the file is not the version that counts: what
     /// a superseded version lacks, the current one has or is told of.
     fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
@@ -84,11 +116,8 @@ impl<'a> Case<'a> {
         if current.files[0].entry.path != file.entry.path {
             return None;
         }
-        let sketches = |files: &[&TableFile]| -> Vec<&'a Sketch> {
-            files.iter().filter_map(|f| at.sketches.by_path.get(&f.entry.path)).collect()
-        };
         let served: Vec<_> = at.shelf.served(spec, editions, current).files().collect();
-        let own = sketches(&served);
+        let own = sketches(at, &served);
         if own.iter().all(|s| s.points.is_empty()) {
             return None;
         }
@@ -97,58 +126,59 @@ impl<'a> Case<'a> {
         let mut references = Vec::new();
         for (system, editions, edition) in near {
             let there: Vec<_> = at.shelf.served(spec, editions, edition).fresh().collect();
-            let (version, sketches) = (edition.version, sketches(&there));
+            let (version, sketches) = (edition.version, sketches(at, &there));
             references.push(Reference { system: Some(system), version, sketches });
         }
         if !spec.shared {
             for other in editions.iter().filter(|e| e.version != current.version) {
-                let sketches = sketches(&other.files);
-                references.push(Reference { system: None, version: other.version, sketches });
+                let (version, sketches) = (other.version, sketches(at, &other.files));
+                references.push(Reference { system: None, version, sketches });
             }
         }
         references.retain(|r| r.sketches.iter().any(|s| !s.points.is_empty()));
-        let mut found = Compared::new(&own, &references);
+        let mut found = ReferencePoints::new(&own, &references);
         if nearness == Nearness::SameVersion {
             found.shared_by_systems(&references);
             found.of_kernels(spec, &own);
         }
         let unread = served.iter().find(|f| !at.sketches.by_path.contains_key(&f.entry.path));
-        let excuse = if at.partial(file) {
+        let caveat = if at.partial(file) {
             Some("its sidecar says status: partial".to_owned())
         } else {
             unread.map(|f| format!("{} cannot be read", f.entry.path))
         };
-        Some(Self { at, spec, file, references, found, excuse })
+        Some(Self { at, spec, file, references, found, caveat })
     }
 
-    fn told(&self, search: Search) -> Result<Told<'a>, ExprError> {
-        let found = &self.found;
-        let points = found.points(self.spec);
-        let explained = self.explained(&points)?;
-        let state = |p: usize| match (found.served(p), explained.contains_key(&p)) {
-            (true, _) => State::There,
-            (false, true) => State::Excused,
-            (false, false) => State::Missing,
-        };
-        let states: Vec<State> = (0..found.len()).map(state).collect();
+    /// The holes of the table, and what explains keys that are in none.
+    fn lacking(&self, search: Search) -> Result<Lacking, ExprError> {
+        let points = self.found.with_keys(self.spec);
+        let reasons = self.explained(&points)?;
+        let states: Vec<PointState> =
+            (0..self.found.len()).map(|p| self.state(p, &reasons)).collect();
+        // A block without conditions is the whole table, which row-count-parity reports.
         let blocks = blocks::find(&points, &states, search);
-        let mut by_excuse: BTreeMap<Excuse<'a>, usize> = BTreeMap::new();
-        for why in explained.into_values() {
-            *by_excuse.entry(why).or_default() += 1;
+        let blocks = blocks.iter().filter(|block| !block.conditions.is_empty());
+        let holes = blocks.map(|block| Hole::new(self, &points, &states, block)).collect();
+
+        let mut by_reason: BTreeMap<MissingReason<'a>, usize> = BTreeMap::new();
+        for reason in reasons.into_values() {
+            *by_reason.entry(reason).or_default() += 1;
         }
-        Ok(Told {
-            // A block without conditions is the whole table, which is row-count-parity's to tell.
-            holes: blocks
-                .iter()
-                .filter(|b| !b.conditions.is_empty())
-                .map(|b| Hole::new(self, &points, &states, b))
-                .collect(),
-            explained: by_excuse
-                .into_iter()
-                .filter(|(_, points)| *points >= search.least)
-                .map(|(why, points)| (why, found.keys(points)))
-                .collect(),
-        })
+        let explained = by_reason.into_iter().filter(|(_, points)| *points >= search.least);
+        let explained = explained
+            .map(|(reason, points)| Explained { by: reason.into(), keys: self.found.keys(points) });
+        Ok(Lacking { holes, explained: explained.collect() })
+    }
+
+    fn state(&self, point: usize, reasons: &BTreeMap<usize, MissingReason<'_>>) -> PointState {
+        if self.found.served(point) {
+            PointState::Served
+        } else if reasons.contains_key(&point) {
+            PointState::Explained
+        } else {
+            PointState::Missing
+        }
     }
 
     /// A count of keys for people; an estimate says so, with two digits.
@@ -160,30 +190,33 @@ impl<'a> Case<'a> {
         format!("about {}", count((keys + unit / 2) / unit * unit))
     }
 
-    fn finding(&self, rule: &Rule, told: &Told<'_>) -> Option<Finding> {
-        let holes: Vec<&Hole> = told.holes.iter().filter(|h| h.matters()).collect();
-        if holes.is_empty() && told.explained.is_empty() {
+    /// `num_heads 8 (1,024 keys, had by 2 of 2 nearest systems)`.
+    fn words(&self, hole: &Hole) -> String {
+        format!("{} ({} keys, had by {})", hole.words, self.about(hole.keys), hole.shares())
+    }
+
+    fn finding(&self, rule: &Rule, lacking: &Lacking) -> Option<Finding> {
+        let holes: Vec<&Hole> = lacking.holes.iter().filter(|h| h.matters()).collect();
+        if holes.is_empty() && lacking.explained.is_empty() {
             return None;
         }
         let reference = self.found.keys(self.found.len());
         let mut said: Vec<String> = Vec::new();
         if !holes.is_empty() {
-            let one = |h: &&Hole| {
-                format!("{} ({} keys, had by {})", h.words, self.about(h.keys), h.shares())
-            };
-            let all: Vec<String> = holes.iter().map(one).collect();
-            let why = self.excuse.as_ref().map(|e| format!("; {e}")).unwrap_or_default();
-            said.push(format!("it would not serve {}{why}", all.join("; ")));
+            let all: Vec<String> = holes.iter().map(|hole| self.words(hole)).collect();
+            let caveat = self.caveat.as_ref().map(|c| format!("; {c}")).unwrap_or_default();
+            said.push(format!("it would not serve {}{caveat}", all.join("; ")));
         }
-        for (why, keys) in &told.explained {
-            said.push(format!("{} keys are missing by {why}", self.about(*keys)));
+        for explained in &lacking.explained {
+            let keys = self.about(explained.keys);
+            said.push(format!("{keys} keys are missing by {}", explained.by));
         }
-        let severity = match (&self.excuse, holes.is_empty()) {
+        let severity = match (&self.caveat, holes.is_empty()) {
             (None, false) => rule.severity,
             _ => Severity::Info,
         };
-        let missing =
-            holes.iter().map(|h| h.keys).sum::<usize>() + told.explained.values().sum::<usize>();
+        let missing = holes.iter().map(|h| h.keys).sum::<usize>()
+            + lacking.explained.iter().map(|e| e.keys).sum::<usize>();
         let names = self.references.iter().map(Reference::name);
         let message = format!(
             "of {} keys of {}, {}",
@@ -200,16 +233,16 @@ impl<'a> Case<'a> {
             .evidence("holes", holes.iter().map(|h| h.json()).collect::<Vec<_>>())
             .examples(
                 holes.iter().flat_map(|h| h.examples.iter().cloned()).take(EXAMPLES).collect(),
-            );
-        if !told.explained.is_empty() {
-            let explained = told.explained.iter().map(
-                |(why, keys)| json!({"by": why.to_string(), "reason": why.reason(), "keys": keys}),
-            );
-            finding = finding.evidence("explained", explained.collect::<Vec<_>>());
-        }
-        if let Some(excuse) = &self.excuse {
-            finding = finding.evidence("explained_by", excuse.as_str());
+            )
+            .explained(lacking.explained.iter().cloned());
+        if let Some(caveat) = &self.caveat {
+            finding = finding.evidence("explained_by", caveat.as_str());
         }
         Some(finding)
     }
+}
+
+/// The sketches of some files; one that cannot be read has none.
+fn sketches<'a>(at: &'a CrossContext<'a>, files: &[&TableFile]) -> Vec<&'a Sketch> {
+    files.iter().filter_map(|f| at.sketches.by_path.get(&f.entry.path)).collect()
 }

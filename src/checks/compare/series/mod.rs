@@ -7,7 +7,7 @@
 
 mod group;
 
-use self::group::{Grouped, members};
+use self::group::{Grouped, Members};
 use crate::base::expr::{NULL_CODE, Vals};
 use crate::database::table::{Column, Table, mix, number_bits, text_hash};
 use crate::specs::{IDENTITY, TableSpec, measured_unit};
@@ -32,8 +32,8 @@ impl Outlier {
         self.ratio > 1.0
     }
 
-    /// By what factor it stands out, either way.
-    pub fn telling(&self) -> f64 {
+    /// Its latency over that of its neighbours, or theirs over its own: 1 or more.
+    pub fn factor(&self) -> f64 {
         self.ratio.max(1.0 / self.ratio)
     }
 }
@@ -70,16 +70,17 @@ pub fn outliers(
             break;
         }
         let series = |row: usize| fixed[row].wrapping_sub(axis.part(row));
-        let wanted = candidates.iter().map(|c| series(c.row as usize)).collect();
-        let members = members(table.rows, series, &wanted);
+        let wanted = candidates.iter().map(|c| series(c.row as usize));
+        let members = Members::of(table.rows, series, wanted);
         for candidate in &mut candidates {
-            axis.points(&members[&series(candidate.row as usize)], &times, &mut points);
+            axis.points(members.rows(series(candidate.row as usize)), &times, &mut points);
             if let Some(at) = points.iter().position(|p| p.row == candidate.row) {
-                candidate.judge(evidence(&points, at, candidate.spike, least), axis.bit);
+                candidate
+                    .judge(ratio_over_neighbours(&points, at, candidate.spike, least), axis.bit);
             }
         }
     }
-    candidates.retain(|c| c.axes != 0 && c.telling() >= least);
+    candidates.retain(|c| c.axes != 0 && c.factor() >= least);
     candidates.sort_unstable_by_key(|c| c.row);
     let outlier =
         |c: Candidate| Outlier { row: c.row, latency: c.time, ratio: c.ratio, axes: c.axes };
@@ -136,7 +137,7 @@ struct Axis<'a> {
 }
 
 /// A point of a series.
-struct Point {
+struct SeriesPoint {
     at: f64,
     time: f64,
     row: u32,
@@ -162,10 +163,15 @@ impl<'a> Axis<'a> {
 
     /// The points of a series in order; of several at one place the fastest, which is the least
     /// disturbed.
-    fn points(&self, rows: &[u32], times: &impl Fn(usize) -> Option<f64>, out: &mut Vec<Point>) {
+    fn points(
+        &self,
+        rows: &[u32],
+        times: &impl Fn(usize) -> Option<f64>,
+        out: &mut Vec<SeriesPoint>,
+    ) {
         let point = |row: &u32| {
             let time = times(*row as usize)?;
-            Some(Point { at: self.values[*row as usize] as f64, time, row: *row })
+            Some(SeriesPoint { at: self.values[*row as usize] as f64, time, row: *row })
         };
         out.clear();
         out.extend(rows.iter().filter_map(point));
@@ -198,7 +204,7 @@ impl Candidate {
         };
     }
 
-    fn telling(&self) -> f64 {
+    fn factor(&self) -> f64 {
         if self.spike { self.ratio } else { 1.0 / self.ratio }
     }
 }
@@ -206,11 +212,11 @@ impl Candidate {
 /// A point's latency over its neighbours', for a spike or for a drop; `None` in a series too short.
 ///
 /// At an end of the series growth in proportion to the axis stands for the neighbour that lacks.
-fn evidence(points: &[Point], i: usize, spike: bool, least: f64) -> Option<f64> {
-    let Point { at, time, .. } = points[i];
+fn ratio_over_neighbours(points: &[SeriesPoint], i: usize, spike: bool, least: f64) -> Option<f64> {
+    let SeriesPoint { at, time, .. } = points[i];
     let earlier = |steps: usize| i.checked_sub(steps).map(|b| &points[b]);
     let later = points.get(i + 1);
-    let in_proportion = |other: &Point| other.time * at / other.at;
+    let in_proportion = |other: &SeriesPoint| other.time * at / other.at;
     if points.len() < 3 {
         return None;
     }
@@ -233,12 +239,12 @@ fn evidence(points: &[Point], i: usize, spike: bool, least: f64) -> Option<f64> 
 }
 
 /// A point that stands out along the first axis.
-fn candidate(points: &[Point], i: usize, least: f64, axis: u8) -> Option<Candidate> {
-    let Point { time, row, .. } = points[i];
+fn candidate(points: &[SeriesPoint], i: usize, least: f64, axis: u8) -> Option<Candidate> {
+    let SeriesPoint { time, row, .. } = points[i];
     [true, false].into_iter().find_map(|spike| {
         let mut candidate = Candidate { row, time, spike, ratio: 1.0, axes: 0 };
-        candidate.judge(evidence(points, i, spike, least), axis);
-        (candidate.telling() >= least).then_some(candidate)
+        candidate.judge(ratio_over_neighbours(points, i, spike, least), axis);
+        (candidate.factor() >= least).then_some(candidate)
     })
 }
 

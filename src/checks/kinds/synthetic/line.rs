@@ -16,7 +16,8 @@ use crate::database::table::{Column, Keys};
 /// How many points lie on the line between their neighbours along a sweep.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Line {
+#[schemars(rename = "Line")]
+pub(super) struct LineSign {
     /// Parts of the file that are looked at, from its first row to its last.
     windows: usize,
     /// Rows of each.
@@ -29,7 +30,7 @@ pub(super) struct Line {
     rounding: f64,
 }
 
-impl Line {
+impl LineSign {
     /// The points on the line, if they are more than chance puts there.
     pub(super) fn check(
         &self,
@@ -40,23 +41,23 @@ impl Line {
     ) -> Option<Sign> {
         let sweep = Sweep::of(rows, keys, values);
         // A stretch of the file may be drawn, or one size of all that a sweep goes through.
-        let mut groups: BTreeMap<(&str, Group), Vec<Told>> = BTreeMap::new();
+        let mut groups: BTreeMap<(&str, LineGroup), Vec<JudgedPoint>> = BTreeMap::new();
         for (number, window) in self.windows(values.len()).enumerate() {
             for (part, name) in sweep.axes(&window) {
-                for told in self.told(&sweep.points(part, &window), values, digits) {
-                    groups.entry((name, Group::Window(number))).or_default().push(told);
-                    groups.entry((name, Group::Size(told.size))).or_default().push(told);
+                for judged in self.judged(&sweep.points(part, &window), values, digits) {
+                    groups.entry((name, LineGroup::Window(number))).or_default().push(judged);
+                    groups.entry((name, LineGroup::Size(judged.size))).or_default().push(judged);
                 }
             }
         }
-        groups.retain(|_, told| {
-            let on = told.iter().filter(|t| t.on_line).count();
-            on >= self.points && on as f64 >= self.share * told.len() as f64
+        groups.retain(|_, judged| {
+            let on = judged.iter().filter(|t| t.on_line).count();
+            on >= self.points && on as f64 >= self.share * judged.len() as f64
         });
         let columns: BTreeSet<&str> = groups.keys().map(|(name, _)| *name).collect();
-        let told: BTreeSet<Told> = groups.into_values().flatten().collect();
-        let on: BTreeSet<usize> = told.iter().filter(|t| t.on_line).map(|t| t.row).collect();
-        let looked_at = told.iter().map(|t| t.row).collect::<BTreeSet<_>>().len();
+        let judged: BTreeSet<JudgedPoint> = groups.into_values().flatten().collect();
+        let on: BTreeSet<usize> = judged.iter().filter(|t| t.on_line).map(|t| t.row).collect();
+        let looked_at = judged.iter().map(|t| t.row).collect::<BTreeSet<_>>().len();
         let along = names(columns.into_iter());
         let say = move |rows: &[usize]| {
             format!(
@@ -79,10 +80,10 @@ impl Line {
     }
 
     /// The points of which it can be told whether they lie on the line between their neighbours.
-    fn told(&self, points: &[Point], values: &[f64], digits: Digits) -> Vec<Told> {
+    fn judged(&self, points: &[LinePoint], values: &[f64], digits: Digits) -> Vec<JudgedPoint> {
         // What the table's own rounding leaves open cannot be told.
         let coarse = digits.cut();
-        let mut told = Vec::new();
+        let mut judged = Vec::new();
         for three in points.windows(3) {
             let [a, b, c] = three else { continue };
             let [y0, y1, y2] = [a, b, c].map(|p| values[p.row as usize]);
@@ -91,10 +92,10 @@ impl Line {
             if !one_series || y0 == y2 || coarse > self.rounding * y1 {
                 continue;
             }
-            let point = |on_line| Told { row: b.row as usize, size: b.x, on_line };
+            let point = |on_line| JudgedPoint { row: b.row as usize, size: b.x, on_line };
             // Either line runs between its ends.
             if (y1 - y0) * (y2 - y1) <= 0.0 {
-                told.push(point(false));
+                judged.push(point(false));
                 continue;
             }
             let [x0, x1, x2] = [a, b, c].map(|p| f64::from_bits(p.x));
@@ -103,15 +104,15 @@ impl Line {
             let near = (y1 - straight).abs().min((y1 - power).abs());
             let limit = self.rounding * y1;
             let on_line = near <= limit && rounding(y1) <= limit && near <= rounding(y1);
-            told.push(point(on_line));
+            judged.push(point(on_line));
         }
-        told
+        judged
     }
 }
 
 /// Points that are judged together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Group {
+enum LineGroup {
     /// Those of a window, by its number.
     Window(usize),
     /// Those at one place of the axis, by the bits of its coordinate.
@@ -120,7 +121,7 @@ enum Group {
 
 /// A point that may lie on the line between its neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Told {
+struct JudgedPoint {
     row: usize,
     /// Bits of its coordinate.
     size: u64,
@@ -129,7 +130,7 @@ struct Told {
 
 /// A point of a sweep; their order is that of series, and along the axis within one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Point {
+struct LinePoint {
     /// A hash of what is alike in the series.
     series: u64,
     /// Bits of the coordinate, which is not negative, so they stand in its order.
@@ -179,12 +180,13 @@ impl<'a> Sweep<'a> {
     }
 
     /// The points of a window that are measured, series by series along a part of the key.
-    fn points(&self, part: usize, window: &Range<usize>) -> Vec<Point> {
+    fn points(&self, part: usize, window: &Range<usize>) -> Vec<LinePoint> {
         let Some(axis) = self.keys.numbers(part) else { return Vec::new() };
         let series = self.keys.without(part, &self.also, window.clone());
         let measured = |(row, _): &(usize, u64)| axis.get(*row) >= 0.0 && self.values[*row] > 0.0;
-        let point = |(row, series)| Point { series, x: axis.get(row).to_bits(), row: row as u32 };
-        let mut points: Vec<Point> =
+        let point =
+            |(row, series)| LinePoint { series, x: axis.get(row).to_bits(), row: row as u32 };
+        let mut points: Vec<LinePoint> =
             window.clone().zip(series).filter(measured).map(point).collect();
         points.sort_unstable();
         points
@@ -197,11 +199,11 @@ mod tests {
 
     #[test]
     fn a_point_on_its_line_is_told_by_its_digits() {
-        let line = Line { windows: 1, rows: 10, points: 1, share: 1.0, rounding: 1e-4 };
+        let line = LineSign { windows: 1, rows: 10, points: 1, share: 1.0, rounding: 1e-4 };
         let on_line = |values: [f64; 3], x: [f64; 3]| {
-            let point = |row: usize| Point { series: 1, x: x[row].to_bits(), row: row as u32 };
-            let told = line.told(&[0, 1, 2].map(point), &values, Digits::All);
-            told.first().map(|t| (t.row, t.on_line))
+            let point = |row: usize| LinePoint { series: 1, x: x[row].to_bits(), row: row as u32 };
+            let judged = line.judged(&[0, 1, 2].map(point), &values, Digits::All);
+            judged.first().map(|t| (t.row, t.on_line))
         };
         assert_eq!(on_line([1.00003, 2.00004, 3.00005], [1.0, 2.0, 3.0]), Some((1, true)));
         assert_eq!(on_line([1.00003, 2.00007, 3.00005], [1.0, 2.0, 3.0]), Some((1, false)));
@@ -214,7 +216,7 @@ mod tests {
 
     #[test]
     fn windows_reach_from_the_first_row_to_the_last() {
-        let line = Line { windows: 3, rows: 10, points: 1, share: 1.0, rounding: 1e-4 };
+        let line = LineSign { windows: 3, rows: 10, points: 1, share: 1.0, rounding: 1e-4 };
         let parts = |rows| line.windows(rows).map(|w| (w.start, w.end)).collect::<Vec<_>>();
         assert_eq!(parts(30), [(0, 30)]);
         assert_eq!(parts(50), [(0, 10), (20, 30), (40, 50)]);

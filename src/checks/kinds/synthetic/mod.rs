@@ -12,9 +12,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::digits::{Digits, is_whole, usual_digits};
-use self::line::Line;
+use self::line::LineSign;
+use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::RowContext;
+use crate::checks::judge::{Found, Judge};
 use crate::database::table::{Column, Keys};
 use crate::findings::{EXAMPLES, Finding, Half};
 
@@ -29,7 +31,7 @@ pub struct Signs {
     /// Decimals that such rows lack.
     decimals: i32,
     /// Points between their neighbours.
-    line: Line,
+    line: LineSign,
 }
 
 /// Says what some rows of a sign show.
@@ -47,9 +49,26 @@ const MOST_DIGITS: f64 = 999.5;
 /// Decimals that typed numbers have at most, where the measured ones have them all.
 const NANOSECONDS: i32 = 6;
 
+impl Sign {
+    /// What its rows of a half show, with those rows, where there are any.
+    fn within(&self, half: &Half<'_>) -> Option<(String, Vec<usize>)> {
+        let rows = half.of(&self.rows);
+        if rows.is_empty() {
+            return None;
+        }
+        Some(((self.say)(&rows), rows))
+    }
+}
+
+impl Judge for Signs {
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        Ok(self.findings(rows))
+    }
+}
+
 impl Signs {
     /// One finding for each half of the table, with all its signs.
-    pub fn check(&self, rows: &RowContext<'_>) -> Vec<Finding> {
+    fn findings(&self, rows: &RowContext<'_>) -> Vec<Finding> {
         let measured = rows.at.spec.measures().next().map(|(name, _)| name);
         let Some((name, keys)) = measured.zip(rows.at.keys) else { return Vec::new() };
         let Some(Column::Float { values, .. }) = rows.table.column(name) else {
@@ -61,25 +80,26 @@ impl Signs {
         signs.extend(self.rounded(values, digits));
         signs.extend(self.line.check(rows, keys, values, digits));
         let all: BTreeSet<usize> = signs.iter().flat_map(|s| s.rows.iter().copied()).collect();
-        let half = |half: Half<'_>| {
-            let here = |sign: &Sign| {
-                let rows = half.of(&sign.rows);
-                (!rows.is_empty()).then(|| ((sign.say)(&rows), rows))
-            };
-            let signs: Vec<(String, Vec<usize>)> = signs.iter().filter_map(here).collect();
+        let mut findings = Vec::new();
+        for half in rows.halves() {
+            let signs: Vec<(String, Vec<usize>)> =
+                signs.iter().filter_map(|sign| sign.within(&half)).collect();
+            if signs.is_empty() {
+                continue;
+            }
             let found: BTreeSet<usize> =
                 signs.iter().flat_map(|(_, r)| r.iter().copied()).collect();
             let said: Vec<&str> = signs.iter().map(|(say, _)| say.as_str()).collect();
             // A few rows of every sign.
-            let each = EXAMPLES.div_ceil(signs.len().max(1));
+            let each = EXAMPLES.div_ceil(signs.len());
             let mut shown: Vec<usize> =
                 signs.iter().flat_map(|(_, rows)| rows.iter().copied().take(each)).collect();
             shown.truncate(EXAMPLES);
             let examples = rows.examples(&shown, &[name, "kernel_source"]);
             let finding = rows.finding(said.join("; ")).rows(found.len()).examples(examples);
-            (!found.is_empty()).then(|| finding.half(&half, all.len()))
-        };
-        rows.halves().filter_map(half).collect()
+            findings.push(finding.half(&half, all.len()));
+        }
+        findings
     }
 
     /// Runs of one value at different keys.

@@ -11,14 +11,15 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use super::restate::Now;
-use super::{Change, Options, Refused, Site};
+use super::{DiskChange, Options, Refused, Site};
 use crate::base::error::{Error, Result, unknown};
+use crate::base::exit::Exit;
 use crate::base::words::{count, plural};
 use crate::database::catalog::TableFile;
 use crate::database::table::Table;
 use crate::specs::Serves;
 
-pub use plan::{Dropped, Keep, Plan};
+pub use plan::{Dropped, Keep, TablePlan};
 
 /// How repeated measurements are removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,11 +39,11 @@ pub struct Deduped {
     /// Tables looked at.
     pub tables: usize,
     /// Those that repeat a measurement, or a key of the loader's, by path.
-    pub plans: Vec<Plan>,
+    pub plans: Vec<TablePlan>,
     /// Those that cannot be judged or changed.
     pub refused: Vec<Refused>,
     policy: Policy,
-    change: Change,
+    change: DiskChange,
 }
 
 /// Plans what to remove from the tables selected; nothing is written.
@@ -63,7 +64,7 @@ pub fn run(options: &Options, policy: Policy) -> Result<Deduped> {
         made.map_err(|why| Refused { path: file.entry.path.clone(), why })
     };
     let (mut plans, mut refused) = (Vec::new(), Vec::new());
-    let mut change = Change::default();
+    let mut change = DiskChange::default();
     for made in site.map(|_| true, work) {
         match made {
             Ok(None) => {}
@@ -75,7 +76,7 @@ pub fn run(options: &Options, policy: Policy) -> Result<Deduped> {
                     bytes: &bytes,
                 };
                 match change.restate(&file, &now) {
-                    Err(why) => refused.push(Refused { path: plan.path, why }),
+                    Err(why) => refused.push(Refused { path: plan.path, why: why.into() }),
                     Ok(()) => {
                         change.files.push((file, bytes));
                         plans.push(plan);
@@ -101,13 +102,15 @@ impl Deduped {
         self.plans.iter().map(|p| p.dropped.len()).sum()
     }
 
-    /// The exit code of the contract: 1 where something was left alone that a person must look at.
-    pub fn code(&self) -> u8 {
-        match self.tables {
-            0 => 3,
-            _ if !self.refused.is_empty() => 1,
-            _ if !self.policy.disagreeing && self.plans.iter().any(|p| p.disagreeing > 0) => 1,
-            _ => 0,
+    /// How the run ends: with findings where something was left alone that a person must look at.
+    pub fn exit(&self) -> Exit {
+        let kept = !self.policy.disagreeing && self.plans.iter().any(|p| p.disagreeing > 0);
+        if self.tables == 0 {
+            Exit::Inconclusive
+        } else if kept || !self.refused.is_empty() {
+            Exit::Findings
+        } else {
+            Exit::Clean
         }
     }
 
@@ -166,7 +169,7 @@ impl Deduped {
         out
     }
 
-    fn tell(&self, plan: &Plan) -> String {
+    fn tell(&self, plan: &TablePlan) -> String {
         let mut out = format!("{}\n", plan.path);
         let mut line = |text: String| out += &format!("  {text}\n");
         if !plan.dropped.is_empty() {
@@ -184,14 +187,13 @@ impl Deduped {
         if plan.disagreeing > 0 {
             let most = format!("up to {:.2}×", plan.worst);
             let keys = plural(plan.disagreeing, "measurement");
-            line(match self.policy.disagreeing {
-                true => {
-                    format!("{keys} among them whose copies differ by more than reruns do, {most}")
-                }
-                false => format!(
+            line(if self.policy.disagreeing {
+                format!("{keys} among them whose copies differ by more than reruns do, {most}")
+            } else {
+                format!(
                     "{keys} kept with all copies: they differ by more than reruns do, {most}; \
                      --disagreeing removes them too"
-                ),
+                )
             });
         }
         if let Some((row, before, after)) = plan.served.first() {

@@ -1,16 +1,17 @@
 //! Which rows of a table repeat a measurement, and which of their copies stays.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use super::Policy;
-use crate::base::expr::{ExprError, Vals};
-use crate::checks::kinds::duplicates::{Spread, copies, repeats};
+use crate::base::expr::Vals;
+use crate::checks::kinds::duplicates::{CopySpread, copies, repeats};
 use crate::database::catalog::{Format, TableFile};
 use crate::database::table::{Column, Keys, Table, TableScope, encode, keep_lines};
-use crate::jobs::repair::{Site, disk};
+use crate::jobs::repair::{Refusal, Site, disk};
 use crate::specs::{Serves, TableSpec, measured_unit};
 
 /// Which copy of a measurement stays.
@@ -35,21 +36,23 @@ impl Keep {
     }
 
     /// The copy that stays of some, which are in file order.
-    fn of(self, rows: &[usize], latencies: &[&Vals<'_, f64>]) -> usize {
+    fn choose(self, rows: &[usize], latencies: &[&Vals<'_, f64>]) -> usize {
         match self {
             Self::First => rows[0],
             Self::Last => rows[rows.len() - 1],
             Self::Median => {
                 let mut order = rows.to_vec();
-                order.sort_by(|a, b| {
-                    let by = |v: &&Vals<'_, f64>| v.get(*a).total_cmp(&v.get(*b));
-                    let differs = latencies.iter().map(by).find(|o| o.is_ne());
-                    differs.unwrap_or(std::cmp::Ordering::Equal).then(a.cmp(b))
-                });
+                order.sort_by(|a, b| by_latency(*a, *b, latencies));
                 order[(order.len() - 1) / 2]
             }
         }
     }
+}
+
+/// Orders two rows by the first latency that differs, then as they are in the file.
+fn by_latency(a: usize, b: usize, latencies: &[&Vals<'_, f64>]) -> Ordering {
+    let orders = latencies.iter().map(|values| values.get(a).total_cmp(&values.get(b)));
+    orders.fold(Ordering::Equal, Ordering::then).then(a.cmp(&b))
 }
 
 /// A row that is removed.
@@ -69,7 +72,7 @@ pub struct Dropped {
 
 /// What is to be done to a table.
 #[derive(Debug)]
-pub struct Plan {
+pub struct TablePlan {
     /// Its path.
     pub path: String,
     /// Its name.
@@ -96,7 +99,24 @@ pub struct Plan {
     pub loader: Serves,
 }
 
-impl Plan {
+impl TablePlan {
+    /// Nothing is removed yet.
+    fn new(file: &TableFile, rows: usize, loader: Serves) -> Self {
+        Self {
+            path: file.entry.path.clone(),
+            table: file.table.clone(),
+            rows,
+            dropped: Vec::new(),
+            equal: 0,
+            disagreeing: 0,
+            worst: 1.0,
+            served: Vec::new(),
+            remaining: 0,
+            differs: Vec::new(),
+            loader,
+        }
+    }
+
     /// The record of the rows that are removed, a JSON object a line.
     pub(super) fn ledger(&self, policy: &Policy) -> String {
         let line = |d: &Dropped| {
@@ -121,80 +141,151 @@ pub(super) fn plan(
     file: &TableFile,
     policy: &Policy,
     seen: &dyn Fn(&Table),
-) -> Result<Option<(Plan, Option<Rewrite>)>, String> {
+) -> Result<Option<(TablePlan, Option<Rewrite>)>, Refusal> {
     let (bytes, table) = site.read(file)?;
     seen(&table);
     let specs = &site.settings.specs;
     let spec = file.spec(specs, Some(&table));
     let system = site.catalog.systems.get(&file.place.system).and_then(|s| s.system.as_ref().ok());
     let scope = TableScope::new(&table, &spec, &file.place, system, &specs.lookups);
-    let formula = |e: ExprError| format!("cannot be judged: {e}");
-    let latencies: Vec<Vals<'_, f64>> = spec
-        .latency
-        .iter()
-        .map(|l| l.value.numbers(&scope))
-        .collect::<Result<_, _>>()
-        .map_err(formula)?;
+    let latencies = spec.latency.iter().map(|l| l.value.numbers(&scope));
+    let latencies: Vec<Vals<'_, f64>> = latencies.collect::<Result<_, _>>()?;
     let latencies: Vec<&Vals<'_, f64>> = latencies.iter().collect();
     let groups = measurements(&table, &spec, &policy.ignore)?;
-    let competing = match spec.key.is_empty() {
-        true => BTreeSet::new(),
-        false => {
-            copies(&scope, &Keys::new(&spec.key, &scope).map_err(formula)?).map_err(formula)?
-        }
-    };
+    let competing = competing(&scope)?;
     if groups.is_empty() && competing.is_empty() {
         return Ok(None);
     }
-    let tail = |latency| {
+    let noise = |latency| {
         let band = specs.noise.at(&file.table, &file.place.backend, latency);
         band.map_or(1.0, |b| b.p99)
     };
-    let mut plan = Plan {
-        path: file.entry.path.clone(),
-        table: file.table.clone(),
-        rows: table.rows,
-        dropped: Vec::new(),
-        equal: 0,
-        disagreeing: 0,
-        worst: 1.0,
-        served: Vec::new(),
-        remaining: 0,
-        differs: Vec::new(),
-        loader: spec.serves,
-    };
+    let mut plan = TablePlan::new(file, table.rows, spec.serves);
     for rows in &groups {
-        let spread = Spread::of(rows, &latencies, tail);
-        // A copy without a time agrees with none that has one.
-        let no_time = |v: &&&Vals<'_, f64>| rows.iter().any(|row| !v.get(*row).is_finite());
-        let copied = rows.iter().all(|row| equal(&table, *row, rows[0]));
-        let untimed = latencies.is_empty() || latencies.iter().any(|v| no_time(&v));
-        let disagrees = spread.beyond_noise || untimed && !copied;
-        if disagrees {
-            plan.disagreeing += 1;
-            plan.worst = plan.worst.max(spread.ratio);
-            if !policy.disagreeing {
-                continue;
-            }
-        }
-        let kept = policy.keep.of(rows, &latencies);
-        for row in rows.iter().copied().filter(|row| *row != kept) {
-            plan.equal += usize::from(equal(&table, row, kept));
-            let cells = table.columns().map(|(name, c)| (name.to_owned(), c.json(row))).collect();
-            plan.dropped.push(Dropped { row, kept, spread: spread.ratio, disagrees, cells });
-        }
+        plan.drop_copies(&CopyGroup::compare(&table, rows, &latencies, noise), policy);
     }
     plan.dropped.sort_by_key(|d| d.row);
     let mut keep = vec![true; table.rows];
     plan.dropped.iter().for_each(|d| keep[d.row] = false);
-    let told = |name: &str| !policy.ignore.iter().any(|i| i == name);
-    let others = table.columns().filter(|(n, _)| measured_unit(n).is_none() && told(n));
-    afterwards(&mut plan, &competing, &keep, &others.collect::<Vec<_>>(), &latencies);
-    let rewrite = match plan.dropped.is_empty() {
-        true => None,
-        false => Some((disk(file)?.to_owned(), without(site, file, &bytes, &table, &keep)?)),
+    let others = compared_columns(&table, &policy.ignore);
+    plan.serve(&competing, &keep, &others, &latencies);
+    let rewrite = if plan.dropped.is_empty() {
+        None
+    } else {
+        Some((disk(file)?.to_owned(), without(site, file, &bytes, &table, &keep)?))
     };
-    Ok((rewrite.is_some() || plan.remaining > 0 || plan.disagreeing > 0).then_some((plan, rewrite)))
+    let reported = rewrite.is_some() || plan.remaining > 0 || plan.disagreeing > 0;
+    Ok(reported.then_some((plan, rewrite)))
+}
+
+/// CopyGroup of one measurement.
+struct CopyGroup<'a> {
+    table: &'a Table,
+    /// In file order.
+    rows: &'a [usize],
+    latencies: &'a [&'a Vals<'a, f64>],
+    /// Slowest over fastest.
+    spread: f64,
+    /// Whether they differ by more than reruns do.
+    disagree: bool,
+}
+
+impl<'a> CopyGroup<'a> {
+    /// Compares copies; `noise` is the most that reruns of a latency differ by.
+    fn compare(
+        table: &'a Table,
+        rows: &'a [usize],
+        latencies: &'a [&'a Vals<'a, f64>],
+        noise: impl Fn(f64) -> f64,
+    ) -> Self {
+        let CopySpread { ratio: spread, beyond_noise } = CopySpread::of(rows, latencies, noise);
+        // A copy without a time agrees with none that has one, unless all their cells are equal.
+        let is_timed =
+            |values: &&Vals<'_, f64>| rows.iter().all(|row| values.get(*row).is_finite());
+        let timed = !latencies.is_empty() && latencies.iter().all(is_timed);
+        let disagree =
+            beyond_noise || !timed && !rows.iter().all(|row| equal(table, *row, rows[0]));
+        Self { table, rows, latencies, spread, disagree }
+    }
+}
+
+impl TablePlan {
+    /// Drops all copies of a measurement but the one that the policy keeps. CopyGroup that disagree stay,
+    /// unless the policy drops them too.
+    fn drop_copies(&mut self, copies: &CopyGroup<'_>, policy: &Policy) {
+        if copies.disagree {
+            self.disagreeing += 1;
+            self.worst = self.worst.max(copies.spread);
+            if !policy.disagreeing {
+                return;
+            }
+        }
+        let (table, kept) = (copies.table, policy.keep.choose(copies.rows, copies.latencies));
+        for row in copies.rows.iter().copied().filter(|row| *row != kept) {
+            self.equal += usize::from(equal(table, row, kept));
+            self.dropped.push(Dropped {
+                row,
+                kept,
+                spread: copies.spread,
+                disagrees: copies.disagree,
+                cells: table.columns().map(|(name, c)| (name.to_owned(), c.json(row))).collect(),
+            });
+        }
+    }
+
+    /// Notes what the loader makes of the rows that stay; `others` are the columns that set
+    /// measurements apart.
+    fn serve(
+        &mut self,
+        competing: &BTreeSet<Vec<usize>>,
+        keep: &[bool],
+        others: &[(&str, &Column)],
+        latencies: &[&Vals<'_, f64>],
+    ) {
+        let mut differs: BTreeSet<&str> = BTreeSet::new();
+        for rows in competing {
+            let stay: Vec<usize> = rows.iter().copied().filter(|row| keep[*row]).collect();
+            if let (Some(before), Some(after)) =
+                (served(self.loader, rows), served(self.loader, &stay))
+            {
+                let mut times = latencies.iter().map(|v| (v.get(before), v.get(after)));
+                let changed = times.find(|(before, after)| before != after);
+                self.served.extend(changed.map(|(old, new)| (after, old, new)));
+            }
+            let varies = |c: &Column| stay.iter().any(|row| !c.equal(stay[0], *row));
+            let varying: Vec<&str> =
+                others.iter().filter(|(_, c)| varies(c)).map(|(name, _)| *name).collect();
+            self.remaining += usize::from(!varying.is_empty());
+            differs.extend(varying);
+        }
+        let change = |(_, before, after): &(usize, f64, f64)| (after / before).ln().abs();
+        self.served.sort_by(|a, b| change(b).total_cmp(&change(a)).then(a.0.cmp(&b.0)));
+        self.differs = differs.into_iter().map(str::to_owned).collect();
+    }
+}
+
+/// The row that a loader serves of some with one key, in file order.
+fn served(loader: Serves, rows: &[usize]) -> Option<usize> {
+    match loader {
+        Serves::First => rows.first().copied(),
+        Serves::Last => rows.last().copied(),
+        Serves::Error => None,
+    }
+}
+
+/// Rows that compete for a key of the loader's.
+fn competing(scope: &TableScope<'_>) -> Result<BTreeSet<Vec<usize>>, Refusal> {
+    if scope.spec.key.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    Ok(copies(scope, &Keys::new(&scope.spec.key, scope)?)?)
+}
+
+/// Columns that are neither measured nor to `ignore`: where two rows differ in one, they are different
+/// measurements.
+fn compared_columns<'a>(table: &'a Table, ignore: &[String]) -> Vec<(&'a str, &'a Column)> {
+    let ignored = |name: &str| ignore.iter().any(|i| i == name);
+    table.columns().filter(|(name, _)| measured_unit(name).is_none() && !ignored(name)).collect()
 }
 
 /// Rows that agree in every column that is no measurement and is not to `ignore`, in file order; those
@@ -203,19 +294,17 @@ fn measurements(
     table: &Table,
     spec: &TableSpec,
     ignore: &[String],
-) -> Result<Vec<Vec<usize>>, String> {
+) -> Result<Vec<Vec<usize>>, Refusal> {
     if let Some(name) = ignore.iter().find(|name| spec.reads(name)) {
-        return Err(format!("its loader reads {name}, which therefore cannot be ignored"));
+        return Err(Refusal::Loaded(name.clone()));
     }
     if let Some((name, _)) = table.columns().find(|(_, c)| matches!(c, Column::Other(_))) {
-        return Err(format!("its column {name} is of a type that no table has"));
+        return Err(Refusal::ColumnType(name.to_owned()));
     }
-    let (measures, mut identity): (Vec<_>, Vec<_>) =
-        table.columns().partition(|(name, _)| measured_unit(name).is_some());
-    identity.retain(|(name, _)| !ignore.iter().any(|i| i == name));
-    if measures.is_empty() {
-        return Err("it has no measured column, so nothing tells what is measured again".into());
+    if table.columns().all(|(name, _)| measured_unit(name).is_none()) {
+        return Err(Refusal::NothingMeasured);
     }
+    let identity = compared_columns(table, ignore);
     let mut hashes = vec![0; table.rows];
     identity.iter().for_each(|(_, column)| column.hash_into(&mut hashes));
     let alike = |a: usize, b: usize| identity.iter().all(|(_, column)| column.equal(a, b));
@@ -230,39 +319,6 @@ fn equal(table: &Table, a: usize, b: usize) -> bool {
     a == b || table.columns().all(|(_, column)| column.equal(a, b))
 }
 
-/// Says what the loader makes of the rows that stay; `others` are the columns that tell measurements
-/// apart.
-fn afterwards(
-    plan: &mut Plan,
-    competing: &BTreeSet<Vec<usize>>,
-    keep: &[bool],
-    others: &[(&str, &Column)],
-    latencies: &[&Vals<'_, f64>],
-) {
-    let loader = plan.loader;
-    let serves = |rows: &[usize]| match loader {
-        Serves::First => rows.first().copied(),
-        Serves::Last => rows.last().copied(),
-        Serves::Error => None,
-    };
-    let mut differs: BTreeSet<&str> = BTreeSet::new();
-    for rows in competing {
-        let stay: Vec<usize> = rows.iter().copied().filter(|row| keep[*row]).collect();
-        if let (Some(before), Some(after)) = (serves(rows), serves(&stay)) {
-            let changed = latencies.iter().map(|v| (v.get(before), v.get(after)));
-            let changed = changed.into_iter().find(|(b, a)| b != a);
-            plan.served.extend(changed.map(|(b, a)| (after, b, a)));
-        }
-        let apart = |c: &Column| stay.iter().any(|row| !c.equal(stay[0], *row));
-        let apart: Vec<&str> = others.iter().filter(|(_, c)| apart(c)).map(|(n, _)| *n).collect();
-        plan.remaining += usize::from(!apart.is_empty());
-        differs.extend(apart);
-    }
-    let order = |(_, before, after): &(usize, f64, f64)| (after / before).ln().abs();
-    plan.served.sort_by(|a, b| order(b).total_cmp(&order(a)).then(a.0.cmp(&b.0)));
-    plan.differs = differs.into_iter().map(str::to_owned).collect();
-}
-
 /// The table's bytes without the rows that are not kept, read back and compared.
 fn without(
     site: &Site,
@@ -270,18 +326,18 @@ fn without(
     bytes: &[u8],
     table: &Table,
     keep: &[bool],
-) -> Result<Vec<u8>, String> {
+) -> Result<Vec<u8>, Refusal> {
     let rows: Vec<usize> = (0..table.rows).filter(|row| keep[*row]).collect();
     if file.format == Format::Parquet {
-        return encode(&table.take(&rows)).map_err(|e| e.message);
+        return Ok(encode(&table.take(&rows))?);
     }
     let text = keep_lines(bytes, keep)?;
-    let back = file.decode(&site.settings.specs, &text).map_err(|fault| fault.to_string())?;
+    let back = file.decode(&site.settings.specs, &text)?;
     // A column may read as another type without the rows that are gone, so cells are compared as
     // they are shown.
     let same = back.rows == rows.len()
         && table.columns().zip(back.columns()).all(|((_, old), (_, new))| {
             rows.iter().enumerate().all(|(now, was)| old.json(*was) == new.json(now))
         });
-    if same { Ok(text) } else { Err("its lines cannot be told apart".into()) }
+    if same { Ok(text) } else { Err(Refusal::Lines) }
 }

@@ -1,60 +1,17 @@
-//! `collection_meta.yaml` against its directory and its tables.
+//! Sidecars that their directory or their tables contradict.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::identity::same_version;
-use crate::base::words::plural;
+use crate::base::expr::ExprError;
+use crate::checks::judge::{CheckInputs, Found, Judge};
+use crate::checks::kinds::identity::same_version;
 use crate::checks::rule::Rule;
 use crate::checks::{DirContext, RowContext};
 use crate::database::sidecar::Meta;
 use crate::findings::Finding;
-
-/// Tables of the family layout without a word on where they come from.
-pub fn missing(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
-    let dir = at.dir;
-    // The flat layout had no sidecars.
-    if dir.place.family.is_none() || dir.tables.is_empty() {
-        return Vec::new();
-    }
-    let Some(meta) = at.meta else {
-        let message =
-            format!("{} without a collection_meta.yaml", plural(dir.tables.len(), "table"));
-        let finding = Finding::on_path(&rule.id, rule.severity, &dir.path, message);
-        let tables = dir.tables.iter().map(|i| &at.catalog.tables[*i].table);
-        return vec![finding.at(&dir.place).parts(tables)];
-    };
-    let Ok(meta) = meta else { return Vec::new() };
-    let files = dir.tables.iter().map(|i| &at.catalog.tables[*i]);
-    files
-        .filter(|file| !meta.tables.contains_key(&file.table))
-        .map(|file| {
-            let message = "its directory's collection_meta.yaml does not mention it";
-            Finding::on_table(&rule.id, rule.severity, file, message)
-        })
-        .collect()
-}
-
-/// A `collection_meta.yaml` that cannot be read as one.
-pub fn invalid(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
-    let (Some(Err(why)), Some(entry)) = (at.meta, &at.dir.meta) else {
-        return Vec::new();
-    };
-    vec![Finding::on_path(&rule.id, rule.severity, &entry.path, why.to_string()).at(&at.dir.place)]
-}
-
-/// Markers of the scheme before sidecars, in the layout that has sidecars.
-pub fn legacy(rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
-    if at.dir.place.family.is_none() {
-        return Vec::new();
-    }
-    let message = "a marker of the scheme that sidecars replaced";
-    let finding =
-        |path: &str| Finding::on_path(&rule.id, rule.severity, path, message).at(&at.dir.place);
-    at.dir.markers.iter().map(|m| finding(&m.path)).collect()
-}
 
 /// What a run may call itself in a backend's directory, beside the backend's own name.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -63,9 +20,13 @@ pub struct Frameworks {
     backends: BTreeMap<String, Vec<String>>,
 }
 
-impl Frameworks {
+impl Judge for Frameworks {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { version_dirs: true, ..CheckInputs::default() }
+    }
+
     /// A sidecar that says another framework, version or set of tables than its directory.
-    pub fn check(&self, rule: &Rule, at: &DirContext<'_>) -> Vec<Finding> {
+    fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Found {
         let (Some(Ok(meta)), Some(entry)) = (at.meta, &at.dir.meta) else {
             return Vec::new();
         };
@@ -77,6 +38,13 @@ impl Frameworks {
         vec![finding.at(&at.dir.place).parts(wrong)]
     }
 
+    /// A table that does not have the number of rows that its sidecar says.
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        Ok(row_count(rows).into_iter().collect())
+    }
+}
+
+impl Frameworks {
     fn contradictions(&self, meta: &Meta, at: &DirContext<'_>) -> Vec<String> {
         let place = &at.dir.place;
         let mut wrong = Vec::new();
@@ -102,8 +70,8 @@ impl Frameworks {
     }
 }
 
-/// A table that has not the rows its sidecar says.
-pub fn row_count(rows: &RowContext<'_>) -> Option<Finding> {
+/// A table that has not the rows that its sidecar says.
+fn row_count(rows: &RowContext<'_>) -> Option<Finding> {
     let stated = rows.at.meta?.tables.get(&rows.at.file.table)?.rows?;
     let found = rows.table.rows as u64;
     (stated != found).then(|| {

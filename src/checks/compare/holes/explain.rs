@@ -2,68 +2,61 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
-use super::Case;
+use super::CoverageCase;
+use super::references::ReferencePoints;
 use crate::base::expr::{ExprError, Lookup, NULL_CODE, Scope, Vals, Value};
-use crate::checks::compare::gaps::Compared;
 use crate::database::coverage::{Cell, Kind, Points};
+use crate::findings::Explanation;
 use crate::specs::NEAREST;
 use crate::specs::system::System;
 
 /// Why a key is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Excuse<'a> {
+pub(super) enum MissingReason<'a> {
     /// A limit's id and its reason.
     Limit(&'a str, &'a str),
     /// The error of a classified failure.
     Failure(&'a str),
 }
 
-impl Excuse<'_> {
-    /// Who says so.
-    pub(super) fn reason(&self) -> &str {
-        match self {
-            Self::Limit(_, reason) => reason,
-            Self::Failure(_) => "the failure ledger",
+impl From<MissingReason<'_>> for Explanation {
+    fn from(reason: MissingReason<'_>) -> Self {
+        match reason {
+            MissingReason::Limit(id, reason) => {
+                Self::Limit { id: id.into(), reason: reason.into() }
+            }
+            MissingReason::Failure(error) => Self::Failure(error.into()),
         }
     }
 }
 
-impl fmt::Display for Excuse<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Limit(id, _) => write!(f, "the limit {id}"),
-            Self::Failure(error) => write!(f, "a classified failure, {error}"),
-        }
-    }
-}
-
-impl<'a> Case<'a> {
+impl<'a> CoverageCase<'a> {
     /// The missing points that a failure or a limit explains, and what does.
     pub(super) fn explained(
         &self,
         points: &Points,
-    ) -> Result<BTreeMap<usize, Excuse<'a>>, ExprError> {
+    ) -> Result<BTreeMap<usize, MissingReason<'a>>, ExprError> {
         let missing = (0..self.found.len()).filter(|p| !self.found.served(*p));
         let mut explained = self.failed(points, missing.clone());
         // The nearest systems' figures are the same for all keys that the same systems have.
         let mut by_had: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for p in missing.filter(|p| !explained.contains_key(p)) {
-            by_had.entry(self.found.had(p)).or_default().push(p);
+            by_had.entry(self.found.had_by(p)).or_default().push(p);
         }
         let limits = self.at.specs.limits.iter().filter(|(_, l)| l.concerns(&self.spec.name));
         let limits: Vec<_> = limits.collect();
-        let facts = Facts::new(&self.found, points);
+        let facts = MissingFacts::new(&self.found, points);
         for within in by_had.into_values() {
             let has = |(i, _): &(usize, _)| self.found.has(*i, within[0]);
-            let near = self.references.iter().enumerate().filter(has);
-            let near = near.map(|(_, r)| r.system.unwrap_or(&self.file.place.system)).collect();
-            let scope = MissingKeys { case: self, points, within: &within, facts: &facts, near };
+            let having = self.references.iter().enumerate().filter(has);
+            let systems =
+                having.map(|(_, r)| r.system.unwrap_or(&self.file.place.system)).collect();
+            let scope = MissingKeys { case: self, points, within: &within, facts: &facts, systems };
             for (id, limit) in &limits {
                 let holds = limit.holds.mask(&scope)?;
                 for (_, p) in within.iter().enumerate().filter(|(i, _)| holds.get(*i)) {
-                    explained.entry(*p).or_insert(Excuse::Limit(id, &limit.reason));
+                    explained.entry(*p).or_insert(MissingReason::Limit(id, &limit.reason));
                 }
             }
         }
@@ -74,12 +67,13 @@ impl<'a> Case<'a> {
         &self,
         points: &Points,
         missing: impl Iterator<Item = usize>,
-    ) -> BTreeMap<usize, Excuse<'a>> {
+    ) -> BTreeMap<usize, MissingReason<'a>> {
         let Some(ledger) = self.at.ledger else { return BTreeMap::new() };
         let tables: Vec<&str> = self.at.specs.tables.keys().map(String::as_str).collect();
         let place = &self.file.place;
         let failures = ledger.of(self.spec, &place.backend, &place.version, &tables);
-        let explain = |p| Some((p, Excuse::Failure(failures.explain(self.spec, points, p)?)));
+        let explain =
+            |p| Some((p, MissingReason::Failure(failures.explain(self.spec, points, p)?)));
         missing.filter_map(explain).collect()
     }
 
@@ -90,15 +84,15 @@ impl<'a> Case<'a> {
 }
 
 /// What a limit can ask of a missing key, a point each.
-struct Facts {
+struct MissingFacts {
     /// Whether a point of its slice and shape that is as large along every axis would be served.
     larger_served: Vec<bool>,
     /// How much of its slice (its names alone) is missing.
     missing_share: Vec<f64>,
 }
 
-impl Facts {
-    fn new(found: &Compared<'_>, points: &Points) -> Self {
+impl MissingFacts {
+    fn new(found: &ReferencePoints<'_>, points: &Points) -> Self {
         let slices = points.slices(&[Kind::Name, Kind::Shape]);
         let mut served: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for p in (0..found.len()).filter(|p| found.served(*p)) {
@@ -126,12 +120,12 @@ impl Facts {
 
 /// Missing keys as a limit's predicate sees them.
 struct MissingKeys<'a> {
-    case: &'a Case<'a>,
+    case: &'a CoverageCase<'a>,
     points: &'a Points,
     within: &'a [usize],
-    facts: &'a Facts,
+    facts: &'a MissingFacts,
     /// Systems that have them.
-    near: BTreeSet<&'a str>,
+    systems: BTreeSet<&'a str>,
 }
 
 impl MissingKeys<'_> {
@@ -187,7 +181,7 @@ impl Scope for MissingKeys<'_> {
         match path.strip_prefix(NEAREST) {
             None => self.case.system(&self.case.file.place.system)?.figure(path),
             Some(path) => {
-                let figures = self.near.iter().map(|s| self.case.system(s)?.figure(path));
+                let figures = self.systems.iter().map(|s| self.case.system(s)?.figure(path));
                 // Of a system whose figure is not known nothing can be said.
                 figures.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)
             }

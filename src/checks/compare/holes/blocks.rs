@@ -12,13 +12,13 @@ use crate::database::coverage::{Kind, Points};
 
 /// What is known of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// It is there.
-    There,
+pub enum PointState {
+    /// The table would serve it.
+    Served,
     /// It is missing.
     Missing,
     /// It is missing for a known reason: it neither makes a block nor breaks one.
-    Excused,
+    Explained,
 }
 
 /// How large and how pure a block has to be.
@@ -34,7 +34,7 @@ pub struct Search {
 
 /// Points that are missing together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Block {
+pub struct MissingBlock {
     /// Parts of the key by index, each with the values (by index) that the block holds of it.
     pub conditions: Vec<(usize, BTreeSet<u32>)>,
     /// Its missing points.
@@ -43,13 +43,13 @@ pub struct Block {
 
 /// A part of the points, by the values of one key part.
 #[derive(Clone, Copy)]
-enum Range {
+enum CodeRange {
     At(u32),
     From(u32),
     UpTo(u32),
 }
 
-impl Range {
+impl CodeRange {
     fn has(self, code: u32) -> bool {
         match self {
             Self::At(v) => code == v,
@@ -67,9 +67,9 @@ struct Count {
 }
 
 impl Count {
-    fn add(&mut self, state: State) {
-        self.all += usize::from(state != State::Excused);
-        self.missing += usize::from(state == State::Missing);
+    fn add(&mut self, state: PointState) {
+        self.all += usize::from(state != PointState::Explained);
+        self.missing += usize::from(state == PointState::Missing);
     }
 
     fn plus(self, other: Self) -> Self {
@@ -87,7 +87,7 @@ impl Count {
     }
 }
 
-impl Block {
+impl MissingBlock {
     fn holds(&self, points: &Points, point: usize) -> bool {
         holds(points, &self.conditions, point)
     }
@@ -104,16 +104,16 @@ pub fn holds(points: &Points, conditions: &[(usize, BTreeSet<u32>)], point: usiz
 }
 
 /// The blocks of missing points, the most telling first.
-pub fn find(points: &Points, states: &[State], search: Search) -> Vec<Block> {
+pub fn find(points: &Points, states: &[PointState], search: Search) -> Vec<MissingBlock> {
     let mut left: Vec<usize> = (0..points.len).collect();
     let mut blocks = Vec::new();
     while blocks.len() < search.most {
         let Some(core) = core(points, states, &left, search) else { break };
         let conditions = widen(points, states, &left, core, search.purity);
-        let mut block = Block { conditions, missing: Vec::new() };
+        let mut block = MissingBlock { conditions, missing: Vec::new() };
         left.retain(|p| {
             let inside = block.holds(points, *p);
-            if inside && states[*p] == State::Missing {
+            if inside && states[*p] == PointState::Missing {
                 block.missing.push(*p);
             }
             !inside
@@ -126,12 +126,12 @@ pub fn find(points: &Points, states: &[State], search: Search) -> Vec<Block> {
 /// Points that nearly all are missing, and the conditions that single them out.
 fn core(
     points: &Points,
-    states: &[State],
+    states: &[PointState],
     left: &[usize],
     search: Search,
 ) -> Option<Vec<(usize, BTreeSet<u32>)>> {
     let mut within: Vec<usize> =
-        left.iter().copied().filter(|p| states[*p] != State::Excused).collect();
+        left.iter().copied().filter(|p| states[*p] != PointState::Explained).collect();
     let mut used = BTreeSet::new();
     loop {
         let mut all = Count::default();
@@ -154,16 +154,16 @@ fn core(
 /// The condition that tells most about what is missing.
 fn best(
     points: &Points,
-    states: &[State],
+    states: &[PointState],
     within: &[usize],
     all: Count,
     least: usize,
-) -> Option<(usize, Range)> {
-    let mut best: Option<(f64, usize, Range)> = None;
+) -> Option<(usize, CodeRange)> {
+    let mut best: Option<(f64, usize, CodeRange)> = None;
     for (index, part) in points.parts.iter().enumerate() {
         let mut counts = vec![Count::default(); part.values.len()];
         within.iter().for_each(|p| counts[part.codes[*p] as usize].add(states[*p]));
-        let mut consider = |count: Count, range: Range| {
+        let mut consider = |count: Count, range: CodeRange| {
             if count.missing < least || count.all == all.all {
                 return;
             }
@@ -173,19 +173,19 @@ fn best(
             }
         };
         for (code, count) in (0..).zip(&counts) {
-            consider(*count, Range::At(code));
+            consider(*count, CodeRange::At(code));
         }
         if part.kind == Kind::Grid {
             // Ends of an axis: a sweep that stopped early, or that began late.
             let mut sum = Count::default();
             for (code, count) in (0..).zip(&counts) {
                 sum = sum.plus(*count);
-                consider(sum, Range::UpTo(code));
+                consider(sum, CodeRange::UpTo(code));
             }
             let mut sum = Count::default();
             for (code, count) in (0..counts.len() as u32).zip(&counts).rev() {
                 sum = sum.plus(*count);
-                consider(sum, Range::From(code));
+                consider(sum, CodeRange::From(code));
             }
         }
     }
@@ -195,7 +195,7 @@ fn best(
 /// Widens each condition to all values for which nearly all is missing; drops one that all meet.
 fn widen(
     points: &Points,
-    states: &[State],
+    states: &[PointState],
     left: &[usize],
     mut conditions: Vec<(usize, BTreeSet<u32>)>,
     purity: f64,
@@ -252,9 +252,9 @@ mod tests {
     fn search(missing: impl Fn(&[u32; 4]) -> bool) -> Vec<Vec<(usize, Vec<u32>)>> {
         let points = points();
         let code = |p: usize| [0, 1, 2, 3].map(|i: usize| points.parts[i].codes[p]);
-        let state = |p| if missing(&code(p)) { State::Missing } else { State::There };
-        let states: Vec<State> = (0..512).map(state).collect();
-        let plain = |b: Block| {
+        let state = |p| if missing(&code(p)) { PointState::Missing } else { PointState::Served };
+        let states: Vec<PointState> = (0..512).map(state).collect();
+        let plain = |b: MissingBlock| {
             b.conditions.into_iter().map(|(part, v)| (part, v.into_iter().collect())).collect()
         };
         find(&points, &states, SEARCH).into_iter().map(plain).collect()
@@ -280,16 +280,16 @@ mod tests {
     }
 
     #[test]
-    fn excused_points_neither_make_a_block_nor_break_one() {
+    fn explained_points_neither_make_a_block_nor_break_one() {
         let points = points();
         let codes = &points.parts;
         let state = |p: usize| match (codes[1].codes[p], codes[2].codes[p]) {
-            (2, 7) => State::Excused,
-            (2, _) => State::Missing,
-            (0, _) => State::Excused,
-            _ => State::There,
+            (2, 7) => PointState::Explained,
+            (2, _) => PointState::Missing,
+            (0, _) => PointState::Explained,
+            _ => PointState::Served,
         };
-        let states: Vec<State> = (0..512).map(state).collect();
+        let states: Vec<PointState> = (0..512).map(state).collect();
         let blocks = find(&points, &states, SEARCH);
         assert_eq!(blocks.len(), 1);
         assert_eq!(blocks[0].conditions, [(1, BTreeSet::from([2]))]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::draft::{Draft, coded, texts};
-use super::fault::{Amount, Retype, Set, Type};
+use super::fault::{Amount, CellType, Retype, Set};
 use crate::base::expr::{ExprError, Lookup, Scope, Vals, Value};
 use crate::base::random::Random;
 use crate::checks::compare::sketch::Slice;
@@ -14,7 +14,7 @@ use crate::specs::{ColumnKind, TableSpec};
 const LEAST_SLICE: usize = 20;
 
 /// A table that faults are planted in.
-pub struct Bed<'a> {
+pub struct Target<'a> {
     /// Its rows.
     pub table: &'a Table,
     /// What is known of such tables.
@@ -27,7 +27,7 @@ pub struct Bed<'a> {
 pub type Chosen = (Vec<usize>, Option<Slice>);
 
 /// A table as a fault's formulas see it.
-pub struct Cell<'a> {
+pub struct CellScope<'a> {
     /// The table.
     pub scope: &'a TableScope<'a>,
     /// The column whose cells are `value`.
@@ -36,7 +36,7 @@ pub struct Cell<'a> {
     pub by: Option<f64>,
 }
 
-impl Scope for Cell<'_> {
+impl Scope for CellScope<'_> {
     fn rows(&self) -> usize {
         self.scope.rows()
     }
@@ -55,7 +55,7 @@ impl Scope for Cell<'_> {
     }
 }
 
-impl<'a> Bed<'a> {
+impl<'a> Target<'a> {
     /// Rows to plant in, and the slice they are where they are one: rows that the loader reads, of
     /// times that are above zero and have to be.
     pub fn choose(&self, amount: Amount, random: &mut Random) -> Result<Option<Chosen>, ExprError> {
@@ -151,7 +151,7 @@ impl<'a> Bed<'a> {
     ) -> Result<bool, ExprError> {
         let mut any = false;
         for name in self.columns(&set.column) {
-            let here = Cell { scope: self.scope, column: name, by };
+            let here = CellScope { scope: self.scope, column: name, by };
             let value = set.to.as_ref().map(|to| to.eval(&here)).transpose()?;
             draft.set(name, rows, value.as_ref());
             let (Some(before), Some(after)) = (self.table.column(name), draft.column(name)) else {
@@ -167,18 +167,18 @@ impl<'a> Bed<'a> {
         let Some(at) = draft.columns.iter().position(|(n, _)| n == name) else { return false };
         let (name, column) = &mut draft.columns[at];
         match (retype.to, &*column) {
-            (Type::Gone, _) => drop(draft.columns.remove(at)),
-            (Type::Renamed, _) => *name += "_2",
-            (Type::Text, Column::Text { .. }) => return false,
-            (Type::Text, _) => *column = coded(texts(column)),
-            (Type::Number, Column::Int { .. } | Column::Bool { .. }) => {
+            (CellType::Gone, _) => drop(draft.columns.remove(at)),
+            (CellType::Renamed, _) => *name += "_2",
+            (CellType::Text, Column::Text { .. }) => return false,
+            (CellType::Text, _) => *column = coded(texts(column)),
+            (CellType::Number, Column::Int { .. } | Column::Bool { .. }) => {
                 let values = (0..draft.rows).map(|r| column.number(r)).collect();
                 *column = Column::Float { values, nulls: None };
             }
-            (Type::Number, Column::Text { .. }) => {
+            (CellType::Number, Column::Text { .. }) => {
                 *column = Column::Float { values: vec![1.0; draft.rows], nulls: None };
             }
-            (Type::Number, _) => return false,
+            (CellType::Number, _) => return false,
         }
         true
     }

@@ -1,4 +1,4 @@
-//! How many times as long as its siblings a table takes: its level over each of them, by slice.
+//! How many times as long as its peers a table takes, by slice.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,24 @@ use crate::base::stats::upper_median;
 use crate::checks::compare::sketch::{Sketch, Sketches, Slice};
 use crate::database::catalog::{Catalog, TableFile};
 
-/// A slice's names and values, and the slice's level over each reference's: other backends are one
-/// each, the versions of a table's own backend are one together, and so are [`NEARBY`] systems.
-pub type Levels = BTreeMap<Slice, BTreeMap<String, f64>>;
+/// The median latency of each slice over that of each reference: every other backend is a reference,
+/// the versions of the table's own backend are one together, and so are the [`NEARBY`] systems.
+pub type RelativeLatencies = BTreeMap<Slice, BTreeMap<String, f64>>;
 
 /// The name of the systems nearby, as a reference beside the backends.
 pub const NEARBY: &str = "other systems";
 
 /// Ratios by table, slice and reference, before their median.
 #[derive(Default)]
-struct Ratios<'a>(BTreeMap<&'a str, BTreeMap<&'a Slice, BTreeMap<&'a str, Vec<f64>>>>);
+struct PeerRatios<'a>(BTreeMap<&'a str, BTreeMap<&'a Slice, BTreeMap<&'a str, Vec<f64>>>>);
 
-impl<'a> Ratios<'a> {
+impl<'a> PeerRatios<'a> {
     fn add(&mut self, of: &'a TableFile, slice: &'a Slice, over: &'a str, ratio: f64) {
         let slices = self.0.entry(&of.entry.path).or_default();
         slices.entry(slice).or_default().entry(over).or_default().push(ratio);
     }
 
-    fn medians(self) -> BTreeMap<String, Levels> {
+    fn medians(self) -> BTreeMap<String, RelativeLatencies> {
         let middle =
             |(name, mut ratios): (&str, Vec<f64>)| (name.to_owned(), upper_median(&mut ratios));
         let slices = |(slice, refs): (&Slice, BTreeMap<&str, Vec<f64>>)| {
@@ -34,15 +34,20 @@ impl<'a> Ratios<'a> {
     }
 }
 
-/// The level of each table's slices over those of its references, by the table's path.
-pub fn levels(catalog: &Catalog, sketches: &Sketches, points: usize) -> BTreeMap<String, Levels> {
-    let mut all = Ratios::default();
-    let mut siblings: BTreeMap<(&str, &str), Vec<Sketched<'_>>> = BTreeMap::new();
-    // What has fewer points than a slice must share has no level, and there may be many such.
+/// The relative latencies of each table's slices, by the table's path, where a slice and its peer share
+/// `points` points or more.
+pub fn relative_latencies(
+    catalog: &Catalog,
+    sketches: &Sketches,
+    points: usize,
+) -> BTreeMap<String, RelativeLatencies> {
+    let mut all = PeerRatios::default();
+    let mut peers: BTreeMap<(&str, &str), Vec<Sketched<'_>>> = BTreeMap::new();
+    // What has fewer points than a slice must share has no median, and there may be many such.
     for one in sketched(catalog, sketches).filter(|(_, s)| s.points.len() >= points) {
-        siblings.entry((&one.0.place.system, &one.0.table)).or_default().push(one);
+        peers.entry((&one.0.place.system, &one.0.table)).or_default().push(one);
     }
-    for (a, b, slices) in siblings.values().flat_map(|files| pairs(files, points)) {
+    for (a, b, slices) in peers.values().flat_map(|files| pairs(files, points)) {
         for (slice, ratio) in slices {
             all.add(a, slice, &b.place.backend, ratio);
             all.add(b, slice, &a.place.backend, 1.0 / ratio);
@@ -54,8 +59,8 @@ pub fn levels(catalog: &Catalog, sketches: &Sketches, points: usize) -> BTreeMap
 
 /// A table and what is known of its rows.
 type Sketched<'a> = (&'a TableFile, &'a Sketch);
-/// Two tables, and the level of the first over the second by slice.
-type Pair<'a> = (&'a TableFile, &'a TableFile, Vec<(&'a Slice, f64)>);
+/// Two tables, and the latency of the first over the second by slice.
+type TablePair<'a> = (&'a TableFile, &'a TableFile, Vec<(&'a Slice, f64)>);
 
 fn sketched<'a>(
     catalog: &'a Catalog,
@@ -64,7 +69,7 @@ fn sketched<'a>(
     catalog.tables.iter().filter_map(|f| Some((f, sketches.by_path.get(&f.entry.path)?)))
 }
 
-fn pairs<'a>(files: &[Sketched<'a>], points: usize) -> Vec<Pair<'a>> {
+fn pairs<'a>(files: &[Sketched<'a>], points: usize) -> Vec<TablePair<'a>> {
     let mut found = Vec::new();
     for (i, (a, of_a)) in files.iter().enumerate() {
         for (b, of_b) in &files[i + 1..] {
@@ -76,7 +81,12 @@ fn pairs<'a>(files: &[Sketched<'a>], points: usize) -> Vec<Pair<'a>> {
 
 /// Adds the same version on the other systems of a generation. What the machines differ by is the
 /// middle of what their tables of that version differ by, and taken out.
-fn nearby<'a>(catalog: &'a Catalog, sketches: &'a Sketches, points: usize, all: &mut Ratios<'a>) {
+fn nearby<'a>(
+    catalog: &'a Catalog,
+    sketches: &'a Sketches,
+    points: usize,
+    all: &mut PeerRatios<'a>,
+) {
     /// Tables that tell how two machines differ.
     const TABLES: usize = 3;
     let mut runs: BTreeMap<_, BTreeMap<&str, Vec<Sketched<'a>>>> = BTreeMap::new();
@@ -88,22 +98,22 @@ fn nearby<'a>(catalog: &'a Catalog, sketches: &'a Sketches, points: usize, all: 
         run.entry(file.table.as_str()).or_default().push(one);
     }
     for tables in runs.into_values() {
-        let mut machines: BTreeMap<(&str, &str), Vec<Pair<'a>>> = BTreeMap::new();
+        let mut machines: BTreeMap<(&str, &str), Vec<TablePair<'a>>> = BTreeMap::new();
         for pair in tables.values().flat_map(|files| pairs(files, points)) {
             let systems = (pair.0.place.system.as_str(), pair.1.place.system.as_str());
             machines.entry(systems).or_default().push(pair);
         }
         for tables in machines.into_values() {
-            let levels = tables.iter().filter(|(.., slices)| !slices.is_empty());
-            let mut levels: Vec<f64> = levels
+            let shared = tables.iter().filter(|(.., slices)| !slices.is_empty());
+            let mut ratios: Vec<f64> = shared
                 .map(|(.., slices)| {
                     upper_median(&mut slices.iter().map(|(_, r)| *r).collect::<Vec<_>>())
                 })
                 .collect();
-            if levels.len() < TABLES {
+            if ratios.len() < TABLES {
                 continue;
             }
-            let machine = upper_median(&mut levels);
+            let machine = upper_median(&mut ratios);
             for (a, b, slices) in tables {
                 for (slice, ratio) in slices {
                     all.add(a, slice, NEARBY, ratio / machine);
@@ -127,15 +137,15 @@ fn medians<'a>(a: &'a Sketch, b: &Sketch, points: usize) -> Vec<(&'a Slice, f64)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::compare::sketch::Point;
+    use crate::checks::compare::sketch::SketchPoint;
 
     #[test]
-    fn levels_are_medians_over_shared_points() {
+    fn relative_latencies_are_medians_over_shared_points() {
         let sketch = |factor: f64, slices: u32| Sketch {
             rows: 60,
             keys: 60,
             points: (0..60)
-                .map(|i| Point {
+                .map(|i| SketchPoint {
                     hash: i,
                     latency: factor * (1 + i) as f64,
                     slice: i as u32 % slices,
@@ -145,11 +155,11 @@ mod tests {
             end: u64::MAX,
             ..Sketch::default()
         };
-        let levels = medians(&sketch(1000.0, 2), &sketch(1.0, 1), 20)
+        let ratios = medians(&sketch(1000.0, 2), &sketch(1.0, 1), 20)
             .into_iter()
             .map(|(_, ratio)| ratio)
             .collect::<Vec<_>>();
-        assert_eq!(levels, [1000.0, 1000.0]);
+        assert_eq!(ratios, [1000.0, 1000.0]);
         assert!(
             medians(&sketch(1.0, 60), &sketch(1.0, 1), 20).is_empty(),
             "one point a slice is too few"

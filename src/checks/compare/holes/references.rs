@@ -1,4 +1,4 @@
-//! Keys that references have and that a table would not serve, from sketches.
+//! The sampled keys of the references, and which of them a table would serve.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,16 +34,16 @@ fn bit(reference: usize) -> u64 {
 
 /// A reference's point.
 #[derive(Debug, Clone, Copy)]
-struct Met<'a> {
+struct ReferencePoint<'a> {
     hash: u64,
     /// The references that have it, a bit each.
-    had: u64,
+    had_by: u64,
     sketch: &'a Sketch,
     point: u32,
     served: bool,
 }
 
-impl<'a> Met<'a> {
+impl<'a> ReferencePoint<'a> {
     fn slice(&self) -> &'a Slice {
         let sketch: &'a Sketch = self.sketch;
         &sketch.slices[sketch.points[self.point as usize].slice as usize]
@@ -53,26 +53,26 @@ impl<'a> Met<'a> {
 /// The points that references have, as far as all sketches concerned would hold them, so that a
 /// point that is not found is missing for certain.
 #[derive(Debug)]
-pub struct Compared<'a> {
-    met: Vec<Met<'a>>,
+pub struct ReferencePoints<'a> {
+    points: Vec<ReferencePoint<'a>>,
     /// Points that the table would not serve.
     pub missing: usize,
     /// Share of all keys that these points are; 1 where they are all.
     pub share: f64,
 }
 
-impl<'a> Compared<'a> {
+impl<'a> ReferencePoints<'a> {
     /// Compares what some sketches serve together with what references have.
     pub fn new(served: &[&'a Sketch], references: &[Reference<'a>]) -> Self {
         let sketches = references.iter().flat_map(|r| &r.sketches);
         let end = sketches.chain(served).map(|s| s.end).min().unwrap_or(0);
-        let mut met: Vec<Met<'a>> = Vec::new();
+        let mut all: Vec<ReferencePoint<'a>> = Vec::new();
         for (i, reference) in references.iter().enumerate() {
             for sketch in &reference.sketches {
                 let points = (0..).zip(sketch.points.iter().take_while(|p| p.hash <= end));
-                met.extend(points.map(|(point, p)| Met {
+                all.extend(points.map(|(point, p)| ReferencePoint {
                     hash: p.hash,
-                    had: bit(i),
+                    had_by: bit(i),
                     sketch,
                     point,
                     served: false,
@@ -80,22 +80,22 @@ impl<'a> Compared<'a> {
             }
         }
         // A few sorted runs, which a stable sort merges.
-        met.sort_by_key(|m| m.hash);
-        met.dedup_by(|next, first| {
+        all.sort_by_key(|m| m.hash);
+        all.dedup_by(|next, first| {
             let same = next.hash == first.hash;
             if same {
-                first.had |= next.had;
+                first.had_by |= next.had_by;
             }
             same
         });
         for sketch in served {
             let mut own = sketch.points.iter().map(|p| p.hash).peekable();
-            for m in &mut met {
+            for m in &mut all {
                 while own.next_if(|hash| *hash < m.hash).is_some() {}
                 m.served |= own.peek() == Some(&m.hash);
             }
         }
-        let mut found = Self { met, missing: 0, share: end as f64 / u64::MAX as f64 };
+        let mut found = Self { points: all, missing: 0, share: end as f64 / u64::MAX as f64 };
         found.count();
         found
     }
@@ -106,7 +106,7 @@ impl<'a> Compared<'a> {
         let systems = references.iter().enumerate().filter(|(_, r)| r.system.is_some());
         let all = systems.fold(0, |all, (i, _)| all | bit(i));
         let several = all.count_ones() > 1;
-        self.met.retain(|m| m.had & !all != 0 || (several && m.had & all == all));
+        self.points.retain(|m| m.had_by & !all != 0 || (several && m.had_by & all == all));
         self.count();
     }
 
@@ -121,46 +121,42 @@ impl<'a> Compared<'a> {
         let known: BTreeSet<Vec<Option<&String>>> =
             own.iter().flat_map(|s| &s.slices).map(kernels).collect();
         // Slices are few and points many, so that each slice is looked up once.
-        let mut has: BTreeMap<*const Slice, bool> = BTreeMap::new();
-        self.met.retain(|m| {
-            *has.entry(m.slice()).or_insert_with(|| known.contains(&kernels(m.slice())))
+        let mut is_known: BTreeMap<*const Slice, bool> = BTreeMap::new();
+        self.points.retain(|point| {
+            let slice = point.slice();
+            *is_known.entry(slice).or_insert_with(|| known.contains(&kernels(slice)))
         });
         self.count();
     }
 
     fn count(&mut self) {
-        self.missing = self.met.iter().filter(|m| !m.served).count();
+        self.missing = self.points.iter().filter(|m| !m.served).count();
     }
 
     /// How many points there are.
     pub fn len(&self) -> usize {
-        self.met.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.met.is_empty()
+        self.points.len()
     }
 
     /// Whether the table would serve a point.
     pub fn served(&self, point: usize) -> bool {
-        self.met[point].served
+        self.points[point].served
     }
 
     /// The references that have a point, a bit each.
-    pub fn had(&self, point: usize) -> u64 {
-        self.met[point].had
+    pub fn had_by(&self, point: usize) -> u64 {
+        self.points[point].had_by
     }
 
     /// Whether a reference, by its index, has a point.
     pub fn has(&self, reference: usize, point: usize) -> bool {
-        self.met[point].had & bit(reference) != 0
+        self.points[point].had_by & bit(reference) != 0
     }
 
     /// A point's row in a reference that has it.
     pub fn row(&self, point: usize) -> u32 {
-        let met = self.met[point];
-        met.sketch.coverage.row(met.point as usize)
+        let point = self.points[point];
+        point.sketch.coverage.row(point.point as usize)
     }
 
     /// Keys that so many points stand for.
@@ -169,55 +165,20 @@ impl<'a> Compared<'a> {
     }
 
     /// The points with their keys.
-    pub fn points(&self, spec: &TableSpec) -> Points {
-        let points: Vec<_> = self.met.iter().map(|m| (&m.sketch.coverage, m.point)).collect();
+    pub fn with_keys(&self, spec: &TableSpec) -> Points {
+        let points: Vec<_> = self.points.iter().map(|m| (&m.sketch.coverage, m.point)).collect();
         Points::new(spec, &points)
     }
-}
-
-/// Keys that tables serve together: exact where their sketches hold all points, else estimated.
-pub fn keys(served: &[&Sketch]) -> usize {
-    if let [one] = served {
-        return one.keys;
-    }
-    let end = served.iter().map(|s| s.end).min().unwrap_or(0);
-    let mut met: Vec<u64> = Vec::new();
-    for sketch in served {
-        met.extend(sketch.points.iter().map(|p| p.hash).take_while(|hash| *hash <= end));
-    }
-    // A few sorted runs, which a stable sort merges.
-    met.sort();
-    met.dedup();
-    (met.len() as f64 * (u64::MAX as f64 / end.max(1) as f64)).round() as usize
-}
-
-/// How many points up to `end` tables serve together, by slice.
-pub fn points_by_slice<'a>(served: &[&'a Sketch], end: u64) -> BTreeMap<&'a Slice, usize> {
-    let mut ids: BTreeMap<&Slice, usize> = BTreeMap::new();
-    let mut met: Vec<(u64, usize)> = Vec::new();
-    for sketch in served {
-        let mut id = |slice| {
-            let next = ids.len();
-            *ids.entry(slice).or_insert(next)
-        };
-        let own: Vec<usize> = sketch.slices.iter().map(&mut id).collect();
-        let points = sketch.points.iter().take_while(|p| p.hash <= end);
-        met.extend(points.map(|p| (p.hash, own[p.slice as usize])));
-    }
-    met.sort();
-    met.dedup_by_key(|(hash, _)| *hash);
-    let mut counts = vec![0; ids.len()];
-    met.iter().for_each(|(_, id)| counts[*id] += 1);
-    ids.into_iter().map(|(slice, id)| (slice, counts[id])).filter(|(_, n)| *n > 0).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::compare::sketch::Point;
+    use crate::checks::compare::sketch::SketchPoint;
 
     fn sketch(hashes: &[u64], end: u64) -> Sketch {
-        let points = hashes.iter().map(|h| Point { hash: *h, latency: 1.0, slice: 0 }).collect();
+        let points =
+            hashes.iter().map(|h| SketchPoint { hash: *h, latency: 1.0, slice: 0 }).collect();
         Sketch { points, slices: vec![Slice::new()], end, ..Sketch::default() }
     }
 
@@ -230,11 +191,12 @@ mod tests {
             version: "1",
             sketches: vec![sketch],
         };
-        let found = Compared::new(&[&own, &donor], &[reference("a", &a), reference("b", &b)]);
+        let found =
+            ReferencePoints::new(&[&own, &donor], &[reference("a", &a), reference("b", &b)]);
         let points = || 0..found.len();
         let missing: Vec<usize> = points().filter(|p| !found.served(*p)).collect();
         assert_eq!((found.len(), found.missing, &missing[..]), (5, 2, &[2, 3][..]));
-        assert_eq!(points().map(|p| found.had(p)).collect::<Vec<_>>(), [1, 1, 3, 2, 1]);
+        assert_eq!(points().map(|p| found.had_by(p)).collect::<Vec<_>>(), [1, 1, 3, 2, 1]);
         let mut shared = found;
         shared.shared_by_systems(&[reference("a", &a), reference("b", &b)]);
         assert_eq!((shared.len(), shared.missing), (1, 1), "both have the third alone");
@@ -245,7 +207,7 @@ mod tests {
         let own = sketch(&[1], 10);
         let other = sketch(&[1, 7, 20], u64::MAX);
         let reference = Reference { system: None, version: "2", sketches: vec![&other] };
-        let found = Compared::new(&[&own], &[reference]);
+        let found = ReferencePoints::new(&[&own], &[reference]);
         assert_eq!((found.len(), found.missing), (2, 1));
     }
 }

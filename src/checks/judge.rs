@@ -1,0 +1,126 @@
+//! The hooks of a kind of check. A kind implements those that it needs, in a file of its own; the
+//! others find nothing.
+
+use crate::base::expr::ExprError;
+use crate::checks::rule::Rule;
+use crate::checks::{
+    CrossContext, DirContext, RowContext, SystemContext, TableContext, WaiverContext,
+};
+use crate::database::catalog::TableFile;
+use crate::database::source::Entry;
+use crate::database::table::TableFault;
+use crate::findings::Finding;
+use crate::specs::TableSpec;
+
+/// Findings of one hook.
+pub type Found = Vec<Finding>;
+
+/// A kind of check with its parameters.
+pub trait Judge {
+    /// What has to be gathered for it.
+    fn needs(&self) -> CheckInputs {
+        CheckInputs::default()
+    }
+
+    /// Judges a table that cannot be read, by why it cannot.
+    fn unreadable(&self, _: &Rule, _: &TableContext<'_>, _: &TableFault) -> Option<Finding> {
+        None
+    }
+
+    /// Judges the rows of a table by themselves.
+    ///
+    /// # Errors
+    ///
+    /// When a formula of the table's spec fails.
+    fn table(&self, _: &RowContext<'_>) -> Result<Found, ExprError> {
+        Ok(Found::new())
+    }
+
+    /// Judges where a table is stored.
+    fn placement(&self, _: &Rule, _: &TableFile, _: &TableSpec) -> Option<Finding> {
+        None
+    }
+
+    /// Judges a version directory and its sidecars.
+    fn dir(&self, _: &Rule, _: &DirContext<'_>) -> Found {
+        Found::new()
+    }
+
+    /// Judges a system's YAML.
+    fn system(&self, _: &Rule, _: &SystemContext<'_>) -> Found {
+        Found::new()
+    }
+
+    /// Judges all tables against each other.
+    ///
+    /// # Errors
+    ///
+    /// When a formula of a limit or of the rule fails.
+    fn cross(&self, _: &Rule, _: &CrossContext<'_>) -> Result<Found, ExprError> {
+        Ok(Found::new())
+    }
+
+    /// Judges a file below a system's data that is not a table in its place.
+    fn stray(&self, _: &Rule, _: &Entry) -> Option<Finding> {
+        None
+    }
+
+    /// Judges the waivers of a file, by how they matched.
+    fn waivers(&self, _: &Rule, _: &WaiverContext<'_>) -> Option<Finding> {
+        None
+    }
+}
+
+/// What checks look at, beside the tables themselves, and what has to be gathered for them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct CheckInputs {
+    /// Version directories with their sidecars.
+    pub version_dirs: bool,
+    /// System YAML.
+    pub systems: bool,
+    /// Waivers.
+    pub waivers: bool,
+    /// Traces, and nothing of a database.
+    pub traces: bool,
+    /// Where rows say that they were measured: device, framework, version.
+    pub origin: bool,
+    /// Support matrices.
+    pub support_matrices: bool,
+    /// Which of the rows that default models look up a table has.
+    pub plans: bool,
+    /// The keys of the points in the sketches of reference tables.
+    pub keys: bool,
+    /// Outliers, from this factor over (or under) their neighbours.
+    pub outliers: Option<f64>,
+}
+
+impl CheckInputs {
+    /// What two checks need together.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            version_dirs: self.version_dirs || other.version_dirs,
+            systems: self.systems || other.systems,
+            waivers: self.waivers || other.waivers,
+            traces: self.traces || other.traces,
+            origin: self.origin || other.origin,
+            support_matrices: self.support_matrices || other.support_matrices,
+            plans: self.plans || other.plans,
+            keys: self.keys || other.keys,
+            outliers: [self.outliers, other.outliers].into_iter().flatten().reduce(f64::min),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CheckInputs;
+
+    #[test]
+    fn the_least_factor_of_an_outlier_serves_all() {
+        let from = |factor| CheckInputs { outliers: factor, ..CheckInputs::default() };
+        let keys = CheckInputs { keys: true, ..CheckInputs::default() };
+        let both = from(Some(3.0)).and(keys).and(from(Some(2.0)));
+        assert_eq!(both, CheckInputs { keys: true, outliers: Some(2.0), ..CheckInputs::default() });
+        assert_eq!(from(None).and(from(None)), CheckInputs::default());
+    }
+}

@@ -1,0 +1,34 @@
+//! Tables without rows, and tables of which the loader reads none.
+
+use crate::base::expr::ExprError;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule::Rule;
+use crate::checks::{RowContext, TableContext};
+use crate::database::table::TableFault;
+use crate::findings::Finding;
+
+/// The table has no rows, or none that the loader reads.
+pub struct Empty;
+
+impl Judge for Empty {
+    fn unreadable(
+        &self,
+        rule: &Rule,
+        at: &TableContext<'_>,
+        fault: &TableFault,
+    ) -> Option<Finding> {
+        let TableFault::Empty = fault else { return None };
+        Some(Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string()))
+    }
+
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        let Some(filter) = &rows.at.spec.filter else { return Ok(Found::new()) };
+        let scope = rows.scope();
+        let loaded = filter.mask(&scope)?;
+        if (0..rows.table.rows).any(|row| loaded.get(row)) {
+            return Ok(Found::new());
+        }
+        let message = format!("the loader reads none of its rows: it takes those with {filter}");
+        Ok(vec![rows.finding(message).rows(rows.table.rows)])
+    }
+}

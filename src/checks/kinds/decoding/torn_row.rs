@@ -1,0 +1,44 @@
+//! Damaged rows of text tables.
+
+use crate::base::expr::ExprError;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule::Rule;
+use crate::checks::{RowContext, TableContext};
+use crate::database::table::{TableFault, Torn};
+use crate::findings::{Example, Finding};
+
+/// Rows of a text table are damaged: some of them, or all.
+pub struct TornRow;
+
+impl Judge for TornRow {
+    fn unreadable(
+        &self,
+        rule: &Rule,
+        at: &TableContext<'_>,
+        fault: &TableFault,
+    ) -> Option<Finding> {
+        let TableFault::Torn(torn) = fault else { return None };
+        let finding = Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string());
+        Some(with_rows(finding, torn))
+    }
+
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        let torn = &rows.table.torn;
+        if torn.rows == 0 {
+            return Ok(Found::new());
+        }
+        let message = format!("{torn}; the others were judged");
+        Ok(vec![with_rows(rows.finding(message), torn)])
+    }
+}
+
+fn with_rows(finding: Finding, torn: &Torn) -> Finding {
+    let example = |(line, why): &(u64, String)| Example {
+        // Line 2 is row 0 of an undamaged table.
+        row: line.saturating_sub(2),
+        values: vec![("line".into(), (*line).into()), ("why".into(), why.as_str().into())],
+        ..Example::default()
+    };
+    let examples = torn.first.iter().map(example).collect();
+    finding.rows(torn.rows).parts([torn.rows.to_string()]).examples(examples)
+}

@@ -1,0 +1,51 @@
+//! Tables whose bytes cannot be decoded, or are not those that were digested.
+
+use crate::base::expr::ExprError;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule::Rule;
+use crate::checks::{RowContext, TableContext};
+use crate::database::source::{Entry, EntryKind};
+use crate::database::table::TableFault;
+use crate::findings::Finding;
+
+/// Bytes that cannot be decoded, or that their sidecar's digest contradicts; links.
+pub struct Unreadable;
+
+impl Judge for Unreadable {
+    fn unreadable(
+        &self,
+        rule: &Rule,
+        at: &TableContext<'_>,
+        fault: &TableFault,
+    ) -> Option<Finding> {
+        let TableFault::Unreadable(_) = fault else { return None };
+        Some(Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string()))
+    }
+
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        Ok(digest(rows).into_iter().collect())
+    }
+
+    /// Git keeps a link alone, so what it leads to is not in the database.
+    fn stray(&self, rule: &Rule, entry: &Entry) -> Option<Finding> {
+        let EntryKind::Link(to) = &entry.kind else { return None };
+        let message = format!(
+            "a symbolic link to {to}; what it leads to is not in the database and was not judged"
+        );
+        Some(Finding::on_path(&rule.id, rule.severity, &entry.path, message))
+    }
+}
+
+/// A table whose bytes are not those that its sidecar digested: a flipped bit decodes to another
+/// value without an error.
+fn digest(rows: &RowContext<'_>) -> Option<Finding> {
+    let stated = rows.at.meta?.tables.get(&rows.at.file.table)?.sha256.as_deref()?;
+    let stated = stated.trim_start_matches("sha256:");
+    let found = rows.at.digest?;
+    (!stated.eq_ignore_ascii_case(found)).then(|| {
+        rows.finding("its bytes are not those that its sidecar's sha256 was taken of")
+            .parts([found])
+            .evidence("stated", stated)
+            .evidence("found", found)
+    })
+}

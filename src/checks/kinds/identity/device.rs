@@ -1,0 +1,31 @@
+//! Rows of another GPU than the system's.
+
+use super::{Named, origin};
+use crate::base::expr::ExprError;
+use crate::base::words::plural;
+use crate::checks::RowContext;
+use crate::checks::judge::{CheckInputs, Found, Judge};
+
+/// Rows name a GPU that is not the system's.
+pub struct DeviceNames;
+
+impl Judge for DeviceNames {
+    fn needs(&self) -> CheckInputs {
+        origin()
+    }
+
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        let system = rows.at.system.filter(|s| !s.devices.is_empty());
+        let (Some(system), Some(named)) = (system, Named::of(rows, "device")) else {
+            return Ok(Found::new());
+        };
+        let wanted = system.devices.join(" or ");
+        Ok(named.findings(
+            rows,
+            "device",
+            rows.rule.severity,
+            |name| !system.is_device(name),
+            |names, n| format!("{} measured on {names}, the system is {wanted}", plural(n, "row")),
+        ))
+    }
+}

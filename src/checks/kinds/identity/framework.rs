@@ -1,0 +1,40 @@
+//! Rows of another framework than the directory's.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Named, origin};
+use crate::base::expr::ExprError;
+use crate::base::words::plural;
+use crate::checks::RowContext;
+use crate::checks::judge::{CheckInputs, Found, Judge};
+
+/// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
+/// listed goes by its own name.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FrameworkNames {
+    backends: BTreeMap<String, Vec<String>>,
+}
+
+impl Judge for FrameworkNames {
+    fn needs(&self) -> CheckInputs {
+        origin()
+    }
+
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        let Some(named) = Named::of(rows, "framework") else { return Ok(Found::new()) };
+        let backend = &rows.at.file.place.backend;
+        let own = [backend.clone()];
+        let known = self.backends.get(backend).map_or(&own[..], Vec::as_slice);
+        Ok(named.findings(
+            rows,
+            "framework",
+            rows.rule.severity,
+            |name| !known.iter().any(|k| k.eq_ignore_ascii_case(name)),
+            |names, n| format!("{} of {names} in a directory of {backend}", plural(n, "row")),
+        ))
+    }
+}

@@ -1,0 +1,97 @@
+//! What rows say of where they were measured: device, framework, version.
+
+mod device;
+mod framework;
+mod version;
+
+use std::collections::BTreeMap;
+
+pub use self::device::DeviceNames;
+pub use self::framework::FrameworkNames;
+pub use self::version::VersionNames;
+pub(super) use self::version::same_version;
+use crate::base::expr::NULL_CODE;
+use crate::base::words::names;
+use crate::checks::RowContext;
+use crate::checks::judge::CheckInputs;
+use crate::database::table::Column;
+use crate::findings::{EXAMPLES, Finding, Severity};
+
+/// What the checks here look at.
+fn origin() -> CheckInputs {
+    CheckInputs { origin: true, ..CheckInputs::default() }
+}
+
+/// Rows by the name that a text column gives them, null ones apart.
+struct Named<'a> {
+    codes: &'a [u32],
+    names: Vec<(&'a str, usize)>,
+    nulls: usize,
+}
+
+impl<'a> Named<'a> {
+    fn of(rows: &RowContext<'a>, column: &str) -> Option<Self> {
+        let Some(Column::Text { codes, dict, nulls }) = rows.table.column(column) else {
+            return None;
+        };
+        let mut counts = vec![0; dict.len()];
+        match (&mut counts[..], *nulls) {
+            // Nearly every table has one name in each of these columns.
+            ([one], 0) => *one = codes.len(),
+            (counts, _) => {
+                codes.iter().filter(|c| **c != NULL_CODE).for_each(|c| counts[*c as usize] += 1);
+            }
+        }
+        let names = dict.iter().map(|t| t.as_ref()).zip(counts).collect();
+        Some(Self { codes, names, nulls: *nulls })
+    }
+
+    /// The findings on the rows whose names `wrong` picks, if there are any.
+    fn findings(
+        &self,
+        rows: &RowContext<'_>,
+        column: &str,
+        severity: Severity,
+        wrong: impl Fn(&str) -> bool,
+        say: impl Fn(&str, usize) -> String,
+    ) -> Vec<Finding> {
+        let bad: Vec<bool> =
+            self.names.iter().map(|(name, count)| *count > 0 && wrong(name)).collect();
+        if self.nulls == 0 && !bad.contains(&true) {
+            return Vec::new();
+        }
+        let is_bad = |row: &usize| match self.codes[*row] {
+            NULL_CODE => true,
+            code => bad[code as usize],
+        };
+        let all: Vec<usize> = (0..self.codes.len()).filter(is_bad).collect();
+        let mut findings = Vec::new();
+        for half in rows.halves() {
+            let part = half.of(&all);
+            if part.is_empty() {
+                continue;
+            }
+            let found = self.rows_by_name(&part);
+            let message = say(&names(found.keys().copied()), part.len());
+            let examples = rows.examples(&part[..part.len().min(EXAMPLES)], &[column]);
+            let finding = rows.finding_as(severity, message).rows(part.len()).examples(examples);
+            let found = serde_json::to_value(found).unwrap_or_default();
+            findings.push(finding.half(&half, all.len()).evidence("found", found));
+        }
+        findings
+    }
+
+    /// How many of some rows have each name.
+    fn rows_by_name(&self, rows: &[usize]) -> BTreeMap<&'a str, usize> {
+        // Names are few and rows many, so codes are counted.
+        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+        for row in rows {
+            *counts.entry(self.codes[*row]).or_default() += 1;
+        }
+        counts.into_iter().map(|(code, count)| (self.name(code), count)).collect()
+    }
+
+    fn name(&self, code: u32) -> &'a str {
+        if code == NULL_CODE { "(null)" } else { self.names[code as usize].0 }
+    }
+}

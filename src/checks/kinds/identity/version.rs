@@ -1,0 +1,138 @@
+//! Rows of another version than the directory's.
+
+use std::str::FromStr;
+
+use globset::GlobMatcher;
+use pep440_rs::Version;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Named, origin};
+use crate::base::expr::ExprError;
+use crate::base::glob::{Of, matcher};
+use crate::base::words::plural;
+use crate::checks::RowContext;
+use crate::checks::judge::{CheckInputs, Found, Judge};
+use crate::findings::{Finding, Severity};
+
+/// How rows may spell a version.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VersionNames {
+    /// Names that state no version on purpose: the rows are a kernel's, not a framework's.
+    versionless: Vec<String>,
+    /// Globs of builds that lost their version, such as those of a clone without tags.
+    untagged: Vec<String>,
+}
+
+impl VersionNames {
+    fn findings(&self, rows: &RowContext<'_>) -> Vec<Finding> {
+        let Some(named) = Named::of(rows, "version") else { return Vec::new() };
+        let dir = rows.at.file.place.version.as_str();
+        let untagged = matchers(&self.untagged);
+        let fits =
+            |name: &str| self.versionless.iter().any(|v| v == name) || same_version(name, dir);
+        let lost = |name: &str| untagged.iter().any(|g| g.is_match(name));
+
+        let mut released: Vec<Version> = named
+            .names
+            .iter()
+            .filter(|(name, _)| !lost(name))
+            .filter_map(|(name, _)| Version::from_str(name).ok())
+            .filter(|v| v.dev().is_none())
+            .map(Version::without_local)
+            .collect();
+        released.sort();
+        released.dedup();
+        // A candidate of a release that is there too is that release, earlier.
+        let finals: Vec<Version> = released.iter().filter(|v| v.pre().is_none()).cloned().collect();
+        released.retain(|v| v.pre().is_none() || finals.iter().all(|f| f.release() != v.release()));
+        let others = named.names.iter().filter(|(n, _)| !fits(n) && !lost(n)).count();
+        let own = named.names.iter().any(|(n, _)| fits(n));
+
+        // Two releases in one table cannot both be what it is served as. Rows that are all of one
+        // other version may only be misfiled; a build without tags says nothing by itself.
+        let (severity, why) = match (others > 0 || named.nulls > 0, released.len()) {
+            (true, 2..) => (Severity::Error, "; two released versions are mixed"),
+            (true, _) => (Severity::Warning, ""),
+            (false, _) if own => {
+                (Severity::Warning, "; builds are mixed, and these state no version")
+            }
+            (false, _) => (Severity::Info, "; a build without tags states no version"),
+        };
+        named.findings(
+            rows,
+            "version",
+            severity,
+            |name| !fits(name),
+            |names, n| {
+                format!("{} of version {names} in the directory of {dir}{why}", plural(n, "row"))
+            },
+        )
+    }
+}
+
+impl Judge for VersionNames {
+    fn needs(&self) -> CheckInputs {
+        origin()
+    }
+
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        Ok(self.findings(rows))
+    }
+}
+
+fn matchers(globs: &[String]) -> Vec<GlobMatcher> {
+    globs.iter().filter_map(|g| matcher(g, Of::Names).ok()).collect()
+}
+
+/// Whether a row's version is the directory's: the same release, its build, or a development build
+/// that followed it (`0.14.1.dev1` is built after 0.14.0, before 0.14.1).
+pub(in crate::checks::kinds) fn same_version(row: &str, dir: &str) -> bool {
+    if row == dir || row.strip_prefix(dir).is_some_and(|rest| rest.starts_with(['+', '-'])) {
+        return true;
+    }
+    let (Ok(row), Ok(dir)) = (Version::from_str(row), Version::from_str(dir)) else {
+        return false;
+    };
+    if row.clone().without_local() == dir.clone().without_local() {
+        return true;
+    }
+    if row.dev().is_none() {
+        return false;
+    }
+    if row.release() == dir.release() {
+        return row.pre() == dir.pre();
+    }
+    // After a release the next one is built; before it, candidates are.
+    let mut next = dir.release().to_vec();
+    if let Some(last) = next.last_mut() {
+        *last += 1;
+    }
+    dir.pre().is_none() && row.release() == next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same_version;
+
+    #[test]
+    fn builds_of_a_version_are_that_version() {
+        for (row, dir, same) in [
+            ("0.24.0", "0.24.0", true),
+            ("0.24.0+cu130", "0.24.0", true),
+            ("2021.17.2-5", "2021.17.2", true),
+            ("0.14.1.dev1+gd68209402", "0.14.0", true),
+            ("0.20.1.dev3+g20dc1caee.d20260430", "0.20.0", true),
+            ("0.1.dev19262+gb6bbf29dd.d20260727", "0.1.dev19262", true),
+            ("1.3.0rc20.dev2+gabc", "1.3.0rc20", true),
+            ("1.3.1.dev5+gabc", "1.3.0rc20", false),
+            ("0.19.1", "0.19.0", false),
+            ("0.5.10rc0", "0.5.10", false),
+            ("2.29.2", "2.26.2", false),
+            ("kernel-level", "0.5.14", false),
+        ] {
+            assert_eq!(same_version(row, dir), same, "{row} in {dir}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Power limits that are not the system's.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::findings;
+use crate::base::expr::ExprError;
+use crate::base::words::plural;
+use crate::checks::RowContext;
+use crate::checks::judge::{Found, Judge};
+
+/// How far a row's limit may differ from the machine's rating.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LimitTolerance {
+    /// As a share of the rating.
+    tolerance: f64,
+}
+
+impl Judge for LimitTolerance {
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        let rating = rows.at.system.and_then(|s| s.figure("gpu.power"));
+        let (Some(limit), Some(rating)) = (rows.table.column("power_limit"), rating) else {
+            return Ok(Found::new());
+        };
+        let wrong = |i: usize| {
+            let away = (limit.number(i) / rating - 1.0).abs();
+            !limit.is_null(i) && (away > self.tolerance || away.is_nan())
+        };
+        let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
+        let message = |bad: &[usize]| {
+            format!(
+                "{} measured under a power limit of {} W, the system's is {rating} W",
+                plural(bad.len(), "row"),
+                limit.number(bad[0])
+            )
+        };
+        Ok(findings(rows, &bad, &["power_limit"], message))
+    }
+}

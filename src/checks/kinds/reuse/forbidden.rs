@@ -1,0 +1,36 @@
+//! Declared reuse where reuse is not allowed.
+
+use crate::checks::DirContext;
+use crate::checks::judge::{CheckInputs, Found, Judge};
+use crate::checks::rule::Rule;
+use crate::findings::Finding;
+
+/// Declared reuse of tables that the loader takes from their own version alone.
+pub struct ReuseForbidden;
+
+impl Judge for ReuseForbidden {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { version_dirs: true, ..CheckInputs::default() }
+    }
+
+    fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Found {
+        let (Some(entry), Some(Ok(reuse))) = (&at.dir.reuse, at.reuse) else { return Vec::new() };
+        // A family in which no table is shared is one of which nothing is, known table or not.
+        let family = at.dir.place.family.as_deref().unwrap_or_default();
+        let mut of_family = at.specs.tables.values().filter(|t| t.family == family).peekable();
+        let closed = of_family.peek().is_some() && of_family.all(|t| !t.shared);
+        let alone = |table: &str| at.specs.tables.get(table).map_or(closed, |t| !t.shared);
+        let mut wrong: Vec<&str> =
+            reuse.reuse.iter().map(|d| d.table.as_str()).filter(|t| closed || alone(t)).collect();
+        wrong.dedup();
+        if wrong.is_empty() {
+            return Vec::new();
+        }
+        let message = format!(
+            "{} is never reused; the loader ignores what is declared here",
+            wrong.join(", ")
+        );
+        let finding = Finding::on_path(&rule.id, rule.severity, &entry.path, message);
+        vec![finding.at(&at.dir.place).parts(wrong)]
+    }
+}

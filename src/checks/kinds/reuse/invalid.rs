@@ -1,0 +1,47 @@
+//! Declared reuse that nothing can be taken from.
+
+use crate::base::words::{names, plural};
+use crate::checks::DirContext;
+use crate::checks::judge::{CheckInputs, Found, Judge};
+use crate::checks::rule::Rule;
+use crate::findings::Finding;
+
+/// A `reuse.yaml` that cannot be read, or that names donors without the table.
+pub struct ReuseInvalid;
+
+impl Judge for ReuseInvalid {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { version_dirs: true, ..CheckInputs::default() }
+    }
+
+    fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Found {
+        let (Some(reuse), Some(entry)) = (at.reuse, &at.dir.reuse) else {
+            return Vec::new();
+        };
+        let finding = |message: String, parts: &[String]| {
+            let finding = Finding::on_path(&rule.id, rule.severity, &entry.path, message);
+            vec![finding.at(&at.dir.place).parts(parts)]
+        };
+        let reuse = match reuse {
+            Ok(reuse) => reuse,
+            Err(why) => return finding(why.to_string(), &[]),
+        };
+        let parent = at.dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let empty: Vec<String> = reuse
+            .reuse
+            .iter()
+            .filter(|donor| {
+                let dir = at.catalog.dirs.get(&format!("{parent}/{}", donor.from_version));
+                let holds = |i: &usize| at.catalog.tables[*i].table == donor.table;
+                !dir.is_some_and(|d| d.path != at.dir.path && d.tables.iter().any(holds))
+            })
+            .map(|donor| format!("{} from {}", donor.table, donor.from_version))
+            .collect();
+        if empty.is_empty() {
+            return Vec::new();
+        }
+        let told = names(empty.iter().map(String::as_str));
+        let message = format!("{} without that table: {told}", plural(empty.len(), "donor"));
+        finding(message, &empty)
+    }
+}

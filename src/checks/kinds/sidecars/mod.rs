@@ -1,0 +1,11 @@
+//! `collection_meta.yaml` against its directory and its tables.
+
+mod contradiction;
+mod invalid;
+mod legacy;
+mod missing;
+
+pub use self::contradiction::Frameworks;
+pub use self::invalid::SidecarInvalid;
+pub use self::legacy::LegacyMarker;
+pub use self::missing::SidecarMissing;

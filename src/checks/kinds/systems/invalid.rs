@@ -1,0 +1,88 @@
+//! System YAML that its loader refuses.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::checks::SystemContext;
+use crate::checks::judge::{CheckInputs, Found, Judge};
+use crate::checks::rule::Rule;
+use crate::database::catalog::SystemFile;
+use crate::findings::Finding;
+
+/// Fields of a system YAML.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Schema")]
+pub struct SystemFields {
+    /// Texts the loader requires.
+    texts: Vec<String>,
+    /// Figures by dotted path.
+    figures: BTreeMap<String, FigureRange>,
+}
+
+/// Where a figure of a real machine lies.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Range")]
+struct FigureRange {
+    /// Least and most, in SI units.
+    range: [f64; 2],
+    unit: String,
+    /// Whether the loader requires it.
+    #[serde(default)]
+    required: bool,
+}
+
+impl Judge for SystemFields {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { systems: true, ..CheckInputs::default() }
+    }
+
+    /// A YAML that cannot be read, lacks what the loader requires, or has figures out of range.
+    fn system(&self, rule: &Rule, at: &SystemContext<'_>) -> Found {
+        let finding =
+            |message: String| Finding::on_path(&rule.id, rule.severity, &at.file.path, message);
+        let system = match &at.file.system {
+            Ok(system) => system,
+            Err(why) => return vec![finding(why.to_string())],
+        };
+        let mut wrong = Vec::new();
+        for name in self.texts.iter().filter(|t| !system.texts.contains_key(*t)) {
+            wrong.push(format!("{name} is missing"));
+        }
+        for (path, field) in &self.figures {
+            match system.figure(path) {
+                Some(value) => wrong.extend(field.judge(path, value)),
+                None if system.texts.contains_key(path) => {
+                    wrong.push(format!("{path} is text, not a number"))
+                }
+                None if field.required => wrong.push(format!("{path} is missing")),
+                None => {}
+            }
+        }
+        let data_dir = &at.file.data_dir;
+        let shares = |s: &&SystemFile| s.data_dir == *data_dir && s.name != at.file.name;
+        if let Some(other) = at.catalog.systems.values().find(shares) {
+            wrong.push(format!("its data_dir is that of {} too", other.name));
+        }
+        if wrong.is_empty() { Vec::new() } else { vec![finding(wrong.join("; ")).parts(wrong)] }
+    }
+}
+
+impl FigureRange {
+    fn judge(&self, path: &str, value: f64) -> Option<String> {
+        let [least, most] = self.range;
+        if (least..=most).contains(&value) {
+            return None;
+        }
+        let unit = &self.unit;
+        // The usual slip: a datasheet's GB/s or TFLOP/s written where bytes or FLOP a second are meant.
+        let slips = [(1e9, "10^9"), (1e12, "10^12"), (1e3, "10^3"), (1e-3, "10^-3")];
+        let slip = slips.iter().find(|(factor, _)| (least..=most).contains(&(value * factor)));
+        let guess =
+            slip.map(|(_, name)| format!(", it seems to be off by {name}")).unwrap_or_default();
+        Some(format!("{path} is {value} {unit}, no machine's{guess}"))
+    }
+}

@@ -1,0 +1,123 @@
+//! Keys that no sweep has, and rows that the loader refuses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Wrong, guessed};
+use crate::base::expr::{ExprError, Scope};
+use crate::checks::RowContext;
+use crate::checks::judge::{Found, Judge};
+use crate::database::table::Column;
+use crate::specs::{ColumnKind, ColumnSpec, Guard};
+
+/// Which whole-number columns may be zero.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KeyRange {
+    may_be_zero: Vec<String>,
+    /// Columns the loader reads as 64-bit; it reads the others as 32-bit and refuses what is more.
+    wide: Vec<String>,
+}
+
+impl Judge for KeyRange {
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        let spec = rows.at.spec;
+        let mut wrong = Wrong::default();
+        for column in &spec.columns {
+            let name = column.name.as_str();
+            let Some(found) = rows.table.column(name) else {
+                continue;
+            };
+            match column.kind {
+                ColumnKind::Int => self.int(&mut wrong, column, found, rows.table.rows),
+                ColumnKind::Text if !column.optional && found.has_nulls() && spec.reads(name) => {
+                    wrong.add(name, rows.table.rows, |i| found.is_null(i).then_some("null"));
+                }
+                _ => {}
+            }
+        }
+        if let Some(require) = &spec.require
+            && require.columns().iter().all(|c| rows.table.column(c).is_some())
+        {
+            let scope = rows.scope();
+            let accepted = require.mask(&scope)?;
+            let why = "that the loader refuses";
+            wrong.add("values", scope.rows(), |i| (!accepted.get(i)).then_some(why));
+            wrong.columns.extend(require.columns().iter().map(|c| (*c).to_owned()));
+        }
+        if let Some(guard) = &spec.guard {
+            refused_groups(&mut wrong, rows, guard);
+        }
+        Ok(wrong.findings(rows, guessed(rows)))
+    }
+}
+
+impl KeyRange {
+    fn int(&self, wrong: &mut Wrong, spec: &ColumnSpec, column: &Column, rows: usize) {
+        let name = spec.name.as_str();
+        let listed = |list: &[String]| list.iter().any(|n| n == name);
+        let least = if listed(&self.may_be_zero) { 0.0 } else { 1.0 };
+        let most = if listed(&self.wide) { u64::MAX as f64 } else { f64::from(u32::MAX) };
+        // Whole columns at a time: nearly every column is in range.
+        if let Column::Int { values, nulls: None } = column {
+            let (low, high) =
+                values.iter().fold((i64::MAX, i64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
+            if low as f64 >= least && high as f64 <= most {
+                return;
+            }
+        }
+        if !matches!(column, Column::Int { .. } | Column::Float { .. }) {
+            return;
+        }
+        wrong.add(name, rows, |i| match column.number(i) {
+            // A column that a table may lack, a row may lack too.
+            _ if column.is_null(i) => (!spec.optional).then_some("null"),
+            v if v.fract() != 0.0 || v.is_nan() => Some("fractional"),
+            v if v < 0.0 => Some("below zero"),
+            v if v < least => Some("zero"),
+            v if v > most => Some("beyond the loader's range"),
+            _ => None,
+        });
+    }
+}
+
+/// Groups that the loader refuses since two columns do not vary together.
+fn refused_groups(wrong: &mut Wrong, rows: &RowContext<'_>, guard: &Guard) {
+    let column = |name: &String| rows.table.column(name);
+    let by: Option<Vec<&Column>> = guard.by.iter().map(column).collect();
+    let (Some(by), Some(varies), Some(with)) = (by, column(&guard.varies), column(&guard.with))
+    else {
+        return;
+    };
+    let code = |c: &Column, i: usize| match c {
+        Column::Text { codes, .. } => u64::from(codes[i]),
+        other => other.number(i).to_bits(),
+    };
+    let group = |i: usize| by.iter().map(|c| code(c, i)).collect::<Vec<u64>>();
+    let mut seen: BTreeMap<Vec<u64>, BTreeSet<(u64, u64)>> = BTreeMap::new();
+    let mut last = None;
+    for i in 0..rows.table.rows {
+        // Rows come in runs: only a change is looked at.
+        let now = (group(i), (code(varies, i), code(with, i)));
+        if last.as_ref() != Some(&now) {
+            seen.entry(now.0.clone()).or_default().insert(now.1);
+            last = Some(now);
+        }
+    }
+    seen.retain(|_, pairs| {
+        let of_varies: BTreeSet<u64> = pairs.iter().map(|p| p.0).collect();
+        let of_with: BTreeSet<u64> = pairs.iter().map(|p| p.1).collect();
+        of_varies.len() > 1 && of_with.len() == 1
+    });
+    if seen.is_empty() {
+        return;
+    }
+    let what = format!(
+        "{} that varies while {} does not, which the loader refuses:",
+        guard.varies, guard.with
+    );
+    wrong.add(&what, rows.table.rows, |i| seen.contains_key(&group(i)).then_some("old meaning"));
+    wrong.columns = guard.by.iter().chain([&guard.varies, &guard.with]).cloned().collect();
+}

@@ -1,0 +1,43 @@
+//! NaN, infinities and nulls among the measurements.
+
+use super::Wrong;
+use crate::base::expr::ExprError;
+use crate::checks::RowContext;
+use crate::checks::judge::{Found, Judge};
+use crate::database::table::Column;
+
+/// NaN, infinities and nulls among the measurements.
+pub struct NotFinite;
+
+impl Judge for NotFinite {
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        let mut wrong = Wrong::default();
+        for (name, _) in rows.at.spec.measures() {
+            let Some(column) = rows.table.column(name) else {
+                continue;
+            };
+            let clean = match column {
+                Column::Float { values, .. } => values.iter().all(|v| v.is_finite()),
+                Column::Int { nulls, .. } => nulls.is_none(),
+                // header-mismatch tells of a column that holds no numbers.
+                _ => true,
+            };
+            if clean {
+                continue;
+            }
+            wrong.add(name, rows.table.rows, |i| {
+                let value = column.number(i);
+                if column.is_null(i) {
+                    Some("null")
+                } else if value.is_nan() {
+                    Some("NaN")
+                } else if value.is_infinite() {
+                    Some("infinite")
+                } else {
+                    None
+                }
+            });
+        }
+        Ok(wrong.findings(rows, rows.rule.severity))
+    }
+}

@@ -1,0 +1,47 @@
+//! Measurements of zero or less.
+
+use super::{Wrong, guessed};
+use crate::base::expr::ExprError;
+use crate::checks::RowContext;
+use crate::checks::judge::{Found, Judge};
+use crate::database::table::Column;
+use crate::findings::Severity;
+
+/// Measurements of zero where no zero rule allows it, or below zero.
+pub struct NotPositive;
+
+impl Judge for NotPositive {
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        let scope = rows.scope();
+        let mut wrong = Wrong::default();
+        for (name, _) in rows.at.spec.measures() {
+            let Some(column) = rows.table.column(name) else {
+                continue;
+            };
+            let clean = match column {
+                Column::Float { values, .. } => values.iter().all(|v| *v > 0.0 || v.is_nan()),
+                Column::Int { values, .. } => values.iter().all(|v| *v > 0),
+                _ => true,
+            };
+            if clean {
+                continue;
+            }
+            let zero = rows.at.spec.zero.get(name).map(|z| z.mask(&scope)).transpose()?;
+            wrong.add(name, rows.table.rows, |i| match column.number(i) {
+                v if v < 0.0 => Some("below zero"),
+                0.0 if !zero.as_ref().is_some_and(|z| z.get(i)) => Some("zero"),
+                _ => None,
+            });
+        }
+        // A column that no lookup reads misleads only people.
+        let read = |c: &String| {
+            rows.at.spec.latency.iter().any(|l| l.value.columns().contains(&c.as_str()))
+        };
+        let severity = if wrong.columns.iter().any(read) {
+            guessed(rows)
+        } else {
+            rows.rule.severity.at_most(Severity::Warning)
+        };
+        Ok(wrong.findings(rows, severity))
+    }
+}

@@ -1,0 +1,85 @@
+//! What can go wrong between this program and CUDA, cuBLAS, NCCL or NVML.
+
+use std::panic::catch_unwind;
+
+use cudarc::cublas::result::CublasError;
+use cudarc::cublaslt::result::CublasError as CublasLtError;
+use cudarc::driver::DriverError;
+use cudarc::nccl::result::NcclError;
+use nvml_wrapper::error::NvmlError;
+
+/// A result of this room.
+pub type Result<T, E = CudaError> = std::result::Result<T, E>;
+
+/// Why a call failed or what it gave cannot be used. Each is one line, for the log and the report.
+///
+/// The libraries' statuses are shown by the names of their constants (`CUBLAS_STATUS_…`), which is how
+/// their manuals list them.
+#[derive(Debug, thiserror::Error)]
+pub enum CudaError {
+    /// A call of the driver.
+    #[error("{}", in_words(.0))]
+    Driver(#[from] DriverError),
+    /// cuBLAS, when it is opened.
+    #[error("{:?}", .0.0)]
+    Cublas(#[source] CublasError),
+    /// cuBLAS, on a product.
+    #[error("cuBLAS refuses the product: {:?}", .0.0)]
+    Product(#[source] CublasError),
+    /// cuBLASLt, on a product in fp8.
+    #[error("cuBLASLt has no such product in fp8: {:?}", .0.0)]
+    ScaledProduct(#[from] CublasLtError),
+    /// NCCL, on a collective operation. Its error type has no `Error`, so it is no source.
+    #[error("NCCL: {:?}", .0.0)]
+    Nccl(NcclError),
+    /// NVML, when it is opened.
+    #[error("NVML does not start: {0}")]
+    Nvml(#[source] NvmlError),
+    /// NVML, asked for a card.
+    #[error("NVML does not know the card at {bus}: {source}")]
+    Card {
+        /// The card's PCI address.
+        bus: String,
+        source: NvmlError,
+    },
+    /// No library used here multiplies batches in fp8.
+    #[error("a batched product in fp8 is not among the native kernels")]
+    BatchedFp8,
+    /// No memory was given for the operands.
+    #[error("no place for the operands")]
+    NoPlace,
+    /// The kernel ran and computed nothing.
+    #[error("the product gave nothing but zeros")]
+    Zeros,
+    /// Capturing a launch gave no graph.
+    #[error("the captured graph is empty")]
+    EmptyGraph,
+    /// A rank stopped since another has failed.
+    #[error("NCCL failed on another GPU")]
+    OtherGpu,
+    /// The library found is older than the function.
+    #[error("a function of NCCL that it needs is missing")]
+    OldNccl,
+    /// The library found is older than the function.
+    #[error("a CUDA function that it needs is missing")]
+    OldCuda,
+    /// A rank's thread panicked.
+    #[error("a thread of the measurement ended early")]
+    ThreadEnded,
+}
+
+impl From<NcclError> for CudaError {
+    fn from(error: NcclError) -> Self {
+        Self::Nccl(error)
+    }
+}
+
+/// Why the driver failed, in its own words, or else by the name of its constant: asking for the words
+/// calls the driver, which may lack the function.
+fn in_words(error: &DriverError) -> String {
+    let words = catch_unwind(|| error.error_string().map(|s| s.to_string_lossy().into_owned()));
+    match words {
+        Ok(Ok(words)) => words,
+        _ => format!("{:?}", error.0),
+    }
+}
