@@ -5,16 +5,16 @@
 use std::sync::{LazyLock, Once};
 use std::time::Duration;
 
-use perfdb_gate::findings::baseline::Baseline;
 use perfdb_gate::database::catalog::{Format as Layout, Place, TableFile};
-use perfdb_gate::findings::{Counts, Example, Finding, Severity};
-use perfdb_gate::report::{Format, Report, page, render};
 use perfdb_gate::database::sidecar::{Meta, Reuse};
 use perfdb_gate::database::source::{self, Entry, EntryKind};
+use perfdb_gate::database::table::{Keys, Table, TableScope};
+use perfdb_gate::findings::baseline::Baseline;
+use perfdb_gate::findings::waiver::Waivers;
+use perfdb_gate::findings::{Counts, Example, Finding, Severity};
+use perfdb_gate::report::{Report, ReportFormat, page, render};
 use perfdb_gate::specs::Specs;
 use perfdb_gate::specs::system::System;
-use perfdb_gate::database::table::{Keys, Table, TableScope};
-use perfdb_gate::findings::waiver::Waivers;
 
 pub mod beside;
 pub mod memory;
@@ -166,16 +166,16 @@ pub fn report(data: &[u8]) {
     };
     let view = report.view(report.outcome(Some(Severity::Error)));
     for format in [
-        Format::Human { colour: false, brief: false },
-        Format::Json,
-        Format::Sarif,
-        Format::Junit,
-        Format::Markdown,
-        Format::Github,
+        ReportFormat::Human { colour: false, brief: false },
+        ReportFormat::Json,
+        ReportFormat::Sarif,
+        ReportFormat::Junit,
+        ReportFormat::Markdown,
+        ReportFormat::Github,
     ] {
         let text = render(&view, format).expect("a report");
-        inert(&text, format == Format::Github);
-        if matches!(format, Format::Json | Format::Sarif) {
+        inert(&text, format == ReportFormat::Github);
+        if matches!(format, ReportFormat::Json | ReportFormat::Sarif) {
             assert!(text.starts_with('{') && text.trim_end().ends_with('}'));
         }
     }

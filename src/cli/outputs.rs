@@ -7,7 +7,7 @@ use perfdb_gate::base::error::{Error, Result};
 use perfdb_gate::base::files::{check_targets, write_all};
 use perfdb_gate::database::source::named_like_a_table;
 use perfdb_gate::report::chart::Drawing;
-use perfdb_gate::report::{self, Format, ReportView};
+use perfdb_gate::report::{self, ReportFormat, ReportView};
 
 use crate::cli::output::{FormatName, OutputArgs};
 use crate::cli::{ColorName, TerminalArgs};
@@ -96,7 +96,7 @@ impl Outputs {
 }
 
 /// How a report is rendered for a file or for standard output.
-fn format_of(name: FormatName, to_file: bool, terminal: TerminalArgs) -> Format {
+fn format_of(name: FormatName, to_file: bool, terminal: TerminalArgs) -> ReportFormat {
     match name {
         FormatName::Human => {
             let says = |name: &str| std::env::var_os(name).unwrap_or_default();
@@ -108,13 +108,13 @@ fn format_of(name: FormatName, to_file: bool, terminal: TerminalArgs) -> Format 
                     !to_file && !plain && std::io::stdout().is_terminal()
                 }
             };
-            Format::Human { colour, brief: terminal.quiet }
+            ReportFormat::Human { colour, brief: terminal.quiet }
         }
-        FormatName::Json => Format::Json,
-        FormatName::Sarif => Format::Sarif,
-        FormatName::Github => Format::Github,
-        FormatName::Junit => Format::Junit,
-        FormatName::Markdown => Format::Markdown,
+        FormatName::Json => ReportFormat::Json,
+        FormatName::Sarif => ReportFormat::Sarif,
+        FormatName::Github => ReportFormat::Github,
+        FormatName::Junit => ReportFormat::Junit,
+        FormatName::Markdown => ReportFormat::Markdown,
     }
 }
 

@@ -9,7 +9,7 @@ use perfdb_gate::base::exit::Exit;
 use perfdb_gate::database::selection::Selection;
 use perfdb_gate::jobs::sanity::{self, overview};
 use perfdb_gate::jobs::smoke;
-use perfdb_gate::report::{self, Verdict, chart, comment};
+use perfdb_gate::report::{self, RunVerdict, chart, comment};
 
 use super::TerminalArgs;
 use super::bar::Bar;
@@ -122,7 +122,7 @@ impl Sanity {
         let mut outcome = report.outcome(self.fail_on.least());
         if let Some(smoke) = smoke.as_ref().filter(|s| !s.passed) {
             eprintln!("perfdb-gate: the smoke command failed: {}", clean(&smoke.ended));
-            outcome.verdict = Verdict::Failed;
+            outcome.verdict = RunVerdict::Failed;
         }
         let view = report.view(outcome);
         let folder = self.output_dir.as_deref();

@@ -16,7 +16,6 @@ use super::view::finding::FindingView;
 use super::view::{HeadView, ReportView, RuleView};
 use crate::base::digest::hex;
 use crate::base::error::Result;
-use crate::base::escape::clean;
 use crate::findings::Severity;
 use crate::report::chart::Drawing;
 
@@ -60,7 +59,7 @@ struct Choices<'a> {
 
 #[derive(Serialize)]
 struct Chart<'a> {
-    title: String,
+    title: &'a str,
     /// Stands in the page as it is.
     svg: &'a str,
 }
@@ -85,7 +84,7 @@ fn page<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
     let choices = choices(&findings);
     let tables = view.changes.iter().flat_map(|c| &c.tables);
     let (moved, tables) = tables.partition(|t| t.raw.only_moved());
-    let chart = |chart: &'a Drawing| Chart { title: clean(&chart.title), svg: &chart.svg };
+    let chart = |chart: &'a Drawing| Chart { title: &chart.title, svg: &chart.svg };
     Page {
         head: &view.head,
         causes: &view.causes[..view.causes.len().min(CAUSES)],
@@ -122,7 +121,7 @@ fn placed<'a>(findings: &[&'a FindingView<'a>]) -> impl Iterator<Item = &'a Find
 mod tests {
     use super::*;
     use crate::findings::{Example, Finding, Severity};
-    use crate::report::{Outcome, Report, Verdict};
+    use crate::report::{Report, RunOutcome, RunVerdict};
 
     fn drawing(svg: String) -> Drawing {
         Drawing { name: "chart".into(), title: "a < b".into(), svg }
@@ -143,7 +142,7 @@ mod tests {
             elapsed: Default::default(),
             drawn: None,
         };
-        let outcome = Outcome { verdict: Verdict::Failed, fail_on: None };
+        let outcome = RunOutcome { verdict: RunVerdict::Failed, fail_on: None };
         render(&ReportView::new(&report, outcome), charts).unwrap()
     }
 

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::measured::json as measured;
+use super::measured::json::{JsonMeasurement, JsonRemeasure, measurements, remeasure};
 use super::view::ReportView;
 use crate::base::escape::inert_json;
 use crate::database::diff::{
@@ -16,21 +16,22 @@ use crate::database::diff::{
 use crate::findings::{Finding, Severity};
 
 #[derive(Serialize, JsonSchema)]
-struct Document<'a> {
+#[schemars(rename = "Document")]
+struct JsonReport<'a> {
     #[schemars(extend("const" = "perfdb-gate/v1"))]
     schema: &'static str,
     tool: Tool,
     command: &'a str,
-    summary: Summary,
+    summary: JsonSummary,
     findings: Vec<JsonFinding<'a>>,
     diff: Vec<JsonTable<'a>>,
     files: Vec<JsonFile<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<JsonChange<'a>>,
-    measurements: Vec<measured::Measurement<'a>>,
+    measurements: Vec<JsonMeasurement<'a>>,
     verdict: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    remeasure: Option<measured::Summary<'a>>,
+    remeasure: Option<JsonRemeasure<'a>>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -40,7 +41,8 @@ struct Tool {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Summary {
+#[schemars(rename = "Summary")]
+struct JsonSummary {
     tables: u64,
     rows: u64,
     errors: u64,
@@ -153,16 +155,16 @@ fn as_map<S: Serializer>(pairs: &[(String, Value)], serializer: S) -> Result<S::
 
 /// The schema of the document.
 pub(crate) fn schema(generator: SchemaGenerator) -> Schema {
-    generator.into_root_schema_for::<Document<'_>>()
+    generator.into_root_schema_for::<JsonReport<'_>>()
 }
 
 pub(super) fn render(view: &ReportView<'_>) -> String {
     let report = view.raw;
-    let document = Document {
+    let document = JsonReport {
         schema: "perfdb-gate/v1",
         tool: Tool { name: "perfdb-gate", version: env!("CARGO_PKG_VERSION") },
         command: report.command,
-        summary: Summary {
+        summary: JsonSummary {
             tables: report.tables,
             rows: report.rows,
             errors: report.counts.errors,
@@ -176,9 +178,9 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
         diff: report.diff.iter().flat_map(|d| &d.tables).map(table).collect(),
         files: report.diff.iter().flat_map(|d| &d.files).map(file).collect(),
         change: report.diff.as_ref().map(change),
-        measurements: report.remeasured.iter().flat_map(measured::measurements).collect(),
+        measurements: report.remeasured.iter().flat_map(measurements).collect(),
         verdict: report.remeasured.as_ref().map(|r| r.outcome().name()),
-        remeasure: report.remeasured.as_ref().map(measured::summary),
+        remeasure: report.remeasured.as_ref().map(remeasure),
     };
     // Maps with text keys and finite numbers always serialise.
     let mut text = inert_json(&serde_json::to_string_pretty(&document).unwrap_or_default());

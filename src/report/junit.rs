@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use super::view::ReportView;
 use super::view::finding::FindingView;
-use super::{Outcome, Verdict};
+use super::xml::xml;
+use super::{RunOutcome, RunVerdict};
 use crate::base::words::plural;
 use crate::findings::Novelty;
 
@@ -28,7 +29,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     }
     let mut all = Tally::default();
     let mut suites = String::new();
-    if outcome.verdict == Verdict::Inconclusive {
+    if outcome.verdict == RunVerdict::Inconclusive {
         // Nothing checked is never green.
         let error = format!("<error message=\"{}\"/>", xml(&view.head.headline));
         let case = case("perfdb-gate", "something was checked", &error);
@@ -102,7 +103,7 @@ fn name(finding: &FindingView<'_>) -> String {
     name
 }
 
-fn body(finding: &FindingView<'_>, outcome: Outcome) -> String {
+fn body(finding: &FindingView<'_>, outcome: RunOutcome) -> String {
     let message = xml(&finding.message);
     if let Some(by) = &finding.waived_by {
         return format!("<skipped message=\"waived by {}: {message}\"/>", xml(by));
@@ -121,37 +122,5 @@ fn body(finding: &FindingView<'_>, outcome: Outcome) -> String {
         format!("<failure type=\"{severity}\" message=\"{message}\">{text}</failure>")
     } else {
         format!("<system-out>{text}</system-out>")
-    }
-}
-
-/// An escaped text for a document or an attribute. XML has no way to write two code points that are
-/// not escaped yet.
-fn xml(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&apos;",
-            '\u{fffe}' | '\u{ffff}' => out.extend(c.escape_unicode()),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::xml;
-    use crate::base::escape::clean;
-
-    #[test]
-    fn text_is_inert() {
-        assert_eq!(
-            xml(&clean("]]><a b='\"'>&\0\u{ffff}")),
-            "]]&gt;&lt;a b=&apos;&quot;&apos;&gt;&amp;\\u{0}\\u{ffff}"
-        );
     }
 }

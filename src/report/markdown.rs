@@ -22,7 +22,7 @@ const SIZES: [(usize, usize); 6] = [(300, 30), (300, 10), (150, 10), (50, 10), (
 
 /// The parts of a report that the template shows.
 #[derive(Serialize)]
-struct Summary<'a> {
+struct StepSummary<'a> {
     head: &'a HeadView,
     causes: &'a [Cause],
     /// One line each.
@@ -57,13 +57,13 @@ fn summary<'a>(
     findings: &'a [&'a FindingView<'a>],
     lines: usize,
     detailed: usize,
-) -> Summary<'a> {
+) -> StepSummary<'a> {
     let (shown, rest) = findings.split_at(findings.len().min(lines));
     let left_out =
         format!("{} in the JSON report (`--format json`).", plural(rest.len(), "more finding"));
     let with_rows = shown.iter().filter(|f| f.examples.count > 0);
     let found = |rule: &&RuleView| findings.iter().any(|f| f.rule == rule.id);
-    Summary {
+    StepSummary {
         head: &view.head,
         causes: &view.causes,
         findings: shown,

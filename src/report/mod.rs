@@ -15,6 +15,7 @@ mod style;
 pub mod template;
 mod triage;
 mod view;
+mod xml;
 
 pub(crate) use json::schema;
 pub use view::ReportView;
@@ -67,7 +68,7 @@ pub struct Report {
 
 /// How a run ended, for every format alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RunVerdict {
     /// Nothing at or above the severity that fails.
     Clean,
     /// Findings at or above it.
@@ -76,7 +77,7 @@ pub enum Verdict {
     Inconclusive,
 }
 
-impl Verdict {
+impl RunVerdict {
     /// How a run with this verdict ends.
     pub fn exit(self) -> Exit {
         match self {
@@ -98,14 +99,14 @@ impl Verdict {
 
 /// How a run ended, and by which findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// How it ended.
-    pub verdict: Verdict,
+    pub verdict: RunVerdict,
     /// Findings of this severity and worse fail a run; without one, none do.
     pub fail_on: Option<Severity>,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// Whether the finding fails a run.
     fn fails(self, finding: &Finding) -> bool {
         finding.counts() && self.fail_on.is_some_and(|least| finding.severity <= least)
@@ -114,52 +115,48 @@ impl Outcome {
 
 impl Report {
     /// How the run ended when findings of `fail_on` and worse fail it; `None` fails none.
-    pub fn outcome(&self, fail_on: Option<Severity>) -> Outcome {
+    pub fn outcome(&self, fail_on: Option<Severity>) -> RunOutcome {
         if let Some(remeasured) = &self.remeasured {
             let verdict = match remeasured.outcome() {
-                judge::Outcome::Pass => Verdict::Clean,
-                judge::Outcome::Fail => Verdict::Failed,
-                judge::Outcome::Inconclusive => Verdict::Inconclusive,
+                judge::Outcome::Pass => RunVerdict::Clean,
+                judge::Outcome::Fail => RunVerdict::Failed,
+                judge::Outcome::Inconclusive => RunVerdict::Inconclusive,
             };
-            return Outcome { verdict, fail_on };
+            return RunOutcome { verdict, fail_on };
         }
-        let outcome = Outcome { verdict: Verdict::Failed, fail_on };
+        let outcome = RunOutcome { verdict: RunVerdict::Failed, fail_on };
         let verdict = if self.findings.iter().any(|f| outcome.fails(f)) {
-            Verdict::Failed
+            RunVerdict::Failed
         } else if self.tables + self.files == 0 {
-            Verdict::Inconclusive
+            RunVerdict::Inconclusive
         } else {
-            Verdict::Clean
+            RunVerdict::Clean
         };
-        Outcome { verdict, ..outcome }
+        RunOutcome { verdict, ..outcome }
     }
 
     /// The report as every format reads it.
-    pub fn view(&self, outcome: Outcome) -> ReportView<'_> {
+    pub fn view(&self, outcome: RunOutcome) -> ReportView<'_> {
         ReportView::new(self, outcome)
     }
 
     /// Leaves `n` findings of each rule and severity, chosen by `seed`: a sample to open and judge
     /// by hand. The counts stay those of all findings.
     pub fn draw(&mut self, n: usize, seed: u64) {
-        let lot = |f: &Finding| {
-            let mut hash = Sha256::new();
-            hash.update(seed.to_le_bytes());
-            hash.update(f.fingerprint());
-            hash.update(&f.path);
-            <[u8; 32]>::from(hash.finalize())
-        };
         let mut kinds: BTreeMap<(String, Severity), Vec<[u8; 32]>> = BTreeMap::new();
         for finding in self.findings.iter().filter(|f| f.counts()) {
-            kinds.entry((finding.rule.clone(), finding.severity)).or_default().push(lot(finding));
+            let kind = (finding.rule.clone(), finding.severity);
+            kinds.entry(kind).or_default().push(lot(finding, seed));
         }
         kinds.values_mut().for_each(|lots| {
             lots.sort_unstable();
             lots.truncate(n);
         });
         let all = self.findings.len();
-        let lucky = |f: &Finding| kinds.get(&(f.rule.clone(), f.severity));
-        self.findings.retain(|f| f.counts() && lucky(f).is_some_and(|lots| lots.contains(&lot(f))));
+        self.findings.retain(|f| {
+            let drawn = kinds.get(&(f.rule.clone(), f.severity));
+            f.counts() && drawn.is_some_and(|lots| lots.contains(&lot(f, seed)))
+        });
         let left = self.findings.len();
         self.drawn = Some(format!(
             "{left} of {all} findings: {n} of each rule and severity, drawn with seed {seed}"
@@ -167,9 +164,18 @@ impl Report {
     }
 }
 
+/// The number under which a finding takes part in a draw; the lowest are drawn.
+fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(seed.to_le_bytes());
+    hash.update(finding.fingerprint());
+    hash.update(&finding.path);
+    hash.finalize().into()
+}
+
 /// How a report is rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum ReportFormat {
     /// For people, with colour or without; brief is the line that sums it up.
     Human { colour: bool, brief: bool },
     /// The versioned JSON of the contract.
@@ -189,15 +195,15 @@ pub enum Format {
 /// # Errors
 ///
 /// When a template fails, which is a fault of this program.
-pub fn render(view: &ReportView<'_>, format: Format) -> Result<String> {
+pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
     Ok(match format {
-        Format::Human { brief: true, .. } => format!("{}\n", view.head.headline),
-        Format::Human { colour, .. } => human::render(view, colour),
-        Format::Json => json::render(view),
-        Format::Sarif => sarif::render(view),
-        Format::Github => github::render(view),
-        Format::Junit => junit::render(view),
-        Format::Markdown => markdown::render(view)?,
+        ReportFormat::Human { brief: true, .. } => format!("{}\n", view.head.headline),
+        ReportFormat::Human { colour, .. } => human::render(view, colour),
+        ReportFormat::Json => json::render(view),
+        ReportFormat::Sarif => sarif::render(view),
+        ReportFormat::Github => github::render(view),
+        ReportFormat::Junit => junit::render(view),
+        ReportFormat::Markdown => markdown::render(view)?,
     })
 }
 

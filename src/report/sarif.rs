@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::Verdict;
+use super::RunVerdict;
 use super::view::finding::FindingView;
 use super::view::{ReportView, RuleView};
 use crate::base::words::count;
@@ -57,7 +57,7 @@ fn worst<'v, 'r>(findings: &'v [FindingView<'r>]) -> Vec<&'v FindingView<'r>> {
 /// results are not all there for one whose are.
 fn invocation(view: &ReportView<'_>, shown: usize) -> Value {
     let verdict = view.outcome.verdict;
-    let checked = verdict != Verdict::Inconclusive;
+    let checked = verdict != RunVerdict::Inconclusive;
     let mut invocation = json!({"executionSuccessful": checked, "exitCode": verdict.exit().code()});
     let mut notes = Vec::new();
     if !checked {

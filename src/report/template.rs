@@ -18,18 +18,24 @@ pub(crate) fn fill(
     template: &'static str,
     view: &impl Serialize,
 ) -> Result<String> {
-    let filled = || -> Result<String, minijinja::Error> {
-        let mut env = Environment::new();
-        env.set_undefined_behavior(UndefinedBehavior::Strict);
-        env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
-        env.add_filter("code", |text: String| code(&text));
-        env.add_filter("inert", |text: String| inert(&text));
-        env.add_filter("cut", |text: String| cut(&text));
-        env.add_filter("fenced", |text: String| clean(&text).replace('`', "'"));
-        env.add_template(name, template)?;
-        env.get_template(name)?.render(Value::from(Serde(view)))
-    };
-    filled().map_err(|e| Error::new(format!("cannot fill {name}: {e}"), "please report it"))
+    rendered(name, template, view)
+        .map_err(|e| Error::new(format!("cannot fill {name}: {e}"), "please report it"))
+}
+
+fn rendered(
+    name: &'static str,
+    template: &'static str,
+    view: &impl Serialize,
+) -> std::result::Result<String, minijinja::Error> {
+    let mut env = Environment::new();
+    env.set_undefined_behavior(UndefinedBehavior::Strict);
+    env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    env.add_filter("code", |text: String| code(&text));
+    env.add_filter("inert", |text: String| inert(&text));
+    env.add_filter("cut", |text: String| cut(&text));
+    env.add_filter("fenced", |text: String| clean(&text).replace('`', "'"));
+    env.add_template(name, template)?;
+    env.get_template(name)?.render(Value::from(Serde(view)))
 }
 
 /// A sentence that may list much, cut to what is read.
@@ -48,13 +54,20 @@ pub(crate) fn code(text: &str) -> String {
 
 /// Text that may hold words from data: what the site would read more into stands as code.
 pub(crate) fn inert(text: &str) -> String {
-    let word = |word: &str| {
-        let bare = word.trim_end_matches([',', ';', ':', '.', ')']).trim_start_matches('(');
-        let harmless = |c: char| c.is_alphanumeric() || "-+=.,;:%()×…'\" ".contains(c);
-        if bare.is_empty() || bare.chars().all(harmless) && !bare.starts_with("www.") {
-            return word.to_owned();
-        }
+    let text = clean(text).replace('`', "'");
+    text.split(' ').map(inert_word).collect::<Vec<_>>().join(" ")
+}
+
+fn inert_word(word: &str) -> String {
+    let bare = word.trim_end_matches([',', ';', ':', '.', ')']).trim_start_matches('(');
+    if bare.is_empty() || bare.chars().all(is_harmless) && !bare.starts_with("www.") {
+        word.to_owned()
+    } else {
         word.replacen(bare, &code(bare), 1)
-    };
-    clean(text).replace('`', "'").split(' ').map(word).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Whether a site reads nothing into a character.
+fn is_harmless(c: char) -> bool {
+    c.is_alphanumeric() || "-+=.,;:%()×…'\" ".contains(c)
 }

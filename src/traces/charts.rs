@@ -10,7 +10,7 @@ use super::spec::TraceSpecs;
 use super::spec::{MetricSpec, TraceChart};
 use crate::base::error::{Error, Result};
 use crate::database::source::{Entry, Source};
-use crate::report::chart::{Figure, Kind as LineKind, Line, Panel, Point};
+use crate::report::chart::{ChartLine, ChartPoint, Figure, LineKind, Panel};
 
 /// Charts of the metric files that changed, at most `most`.
 pub(super) fn figures(
@@ -75,7 +75,7 @@ fn draw(
             for (series, points) in points(chart, &panel.lines, frame) {
                 let next = colours.len();
                 let colour = *colours.entry(series.clone()).or_insert(next);
-                lines.push(Line { series, colour, kind, points });
+                lines.push(ChartLine { series, colour, kind, points });
             }
         }
         if lines.iter().any(|l| l.kind == LineKind::Head) {
@@ -92,8 +92,8 @@ fn points(
     chart: &TraceChart,
     lines: &BTreeMap<String, String>,
     frame: &Frame<'_>,
-) -> BTreeMap<String, Vec<Point>> {
-    let mut all: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+) -> BTreeMap<String, Vec<ChartPoint>> {
+    let mut all: BTreeMap<String, Vec<ChartPoint>> = BTreeMap::new();
     for row in 0..frame.rows {
         let shown = |c: &String| format!("{c} {}", frame.cell(c, row));
         let series: Vec<String> = chart.series.iter().map(shown).collect();
@@ -104,7 +104,7 @@ fn points(
                 let parts = [name.clone(), series.join(", ")];
                 let parts: Vec<&str> =
                     parts.iter().map(String::as_str).filter(|p| !p.is_empty()).collect();
-                all.entry(parts.join(", ")).or_default().push(Point { x, y, marked: false });
+                all.entry(parts.join(", ")).or_default().push(ChartPoint { x, y, marked: false });
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Remeasured, Sample};
 use crate::gpu::judge::{Measured, Standing};
-use crate::report::chart::{Figure, Kind, Line, Panel, Point};
+use crate::report::chart::{ChartLine, ChartPoint, Figure, LineKind, Panel};
 
 /// The charts of a run; a table of which nothing was measured has none.
 pub fn figures(remeasured: &Remeasured) -> Vec<Figure> {
@@ -13,15 +13,15 @@ pub fn figures(remeasured: &Remeasured) -> Vec<Figure> {
 fn figure(sample: &Sample, number: usize) -> Option<Figure> {
     let judged = |p: &Measured| matches!(p.standing(), Standing::Within | Standing::Beyond);
     let proxy = |p: &Measured| p.standing() == Standing::Proxy;
-    let line = |series: &str, colour, points| Line {
+    let line = |series: &str, colour, points| ChartLine {
         series: series.to_owned(),
         colour,
-        kind: Kind::Points,
+        kind: LineKind::Points,
         points,
     };
     let lines =
         [line("judged", 0, points(sample, &judged)), line("proxies", 1, points(sample, &proxy))];
-    let lines: Vec<Line> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
+    let lines: Vec<ChartLine> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
     let place = &sample.file.place;
     (!lines.is_empty()).then(|| Figure {
         name: format!("{}-{}-{number}", sample.file.table, place.backend),
@@ -37,14 +37,14 @@ fn figure(sample: &Sample, number: usize) -> Option<Figure> {
     })
 }
 
-fn points(sample: &Sample, is: &dyn Fn(&Measured) -> bool) -> Vec<Point> {
-    let mut points: Vec<Point> = sample
+fn points(sample: &Sample, is: &dyn Fn(&Measured) -> bool) -> Vec<ChartPoint> {
+    let mut points: Vec<ChartPoint> = sample
         .points
         .iter()
         .filter(|p| is(p))
         .filter_map(|p| {
             let marked = p.standing() == Standing::Beyond;
-            Some(Point { x: p.point.recorded_ms, y: p.ratio()?, marked })
+            Some(ChartPoint { x: p.point.recorded_ms, y: p.ratio()?, marked })
         })
         .collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));

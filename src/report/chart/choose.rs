@@ -1,10 +1,11 @@
-//! A table, or what changed in it → the few series that tell.
+//! A table, or what changed in it → the few series that show it best.
 
 use std::collections::BTreeSet;
 
-use super::side::{POINTS, Side};
+use super::label::{SeriesNames, slice_words};
+use super::series::{POINTS, SeriesSet};
 use super::spec::ChartSpec;
-use super::{Figure, Kind, Line, Panel, Point};
+use super::{ChartLine, ChartPoint, Figure, LineKind, Panel};
 use crate::base::escape::file_stem;
 use crate::base::expr::ExprError;
 use crate::database::diff::RowDiff;
@@ -13,7 +14,7 @@ use crate::specs::{ColumnKind, KeyPart, measured_unit};
 
 /// What changed in a table.
 #[derive(Clone, Copy)]
-pub struct Change<'a> {
+pub struct TableChange<'a> {
     /// The table before.
     pub base: &'a Table,
     /// Its rows by what happened to them.
@@ -30,118 +31,162 @@ pub struct Change<'a> {
 /// When a formula meets a type it cannot work with.
 pub fn figure(
     chart: &ChartSpec,
-    of: &TableScope<'_>,
-    change: Option<Change<'_>>,
+    scope: &TableScope<'_>,
+    change: Option<TableChange<'_>>,
     marked: &BTreeSet<usize>,
 ) -> Result<Option<Figure>, ExprError> {
-    let Some(x) = axis(chart, of) else { return Ok(None) };
-    // Columns that both sides have: a series before and after is found by them.
-    let shared = |name: &str| change.is_none_or(|c| c.base.column(name).is_some());
-    let fixed: Vec<KeyPart> = of
-        .table
-        .columns()
-        .map(|(name, _)| name)
-        .filter(|name| *name != x && measured_unit(name).is_none() && shared(name))
-        .filter(|name| !["framework", "version", "device"].contains(name))
-        .filter_map(KeyPart::column)
-        .collect();
-    let panel: Vec<KeyPart> = match &chart.panel {
-        Some(columns) => columns.iter().filter_map(|c| KeyPart::column(c)).collect(),
-        None => fixed.iter().filter(|p| is_text(of.table, &p.name)).cloned().collect(),
+    let Some(x) = axis(chart, scope) else { return Ok(None) };
+    let fixed = fixed_columns(scope, &x, change);
+    let panel = slice_columns(chart, scope, &fixed);
+    let head = SeriesSet::new(scope, &x, &fixed, &panel, chart)?;
+    let chosen = head.choose(&moved_rows(change), marked);
+    let Some(first) = chosen.first().and_then(|rows| rows.first().copied()) else {
+        return Ok(None);
     };
-    let head = Side::new(of, &x, &fixed, &panel, chart)?;
-    let moved: Vec<usize> = match change {
-        Some(c) if c.rows.changed.is_empty() => c.rows.added.iter().map(|r| *r as usize).collect(),
-        Some(c) => c.rows.changed.iter().map(|(_, r)| *r as usize).collect(),
-        None => Vec::new(),
-    };
-    let chosen = head.choose(&moved, marked);
-    let Some(first) = chosen.first().and_then(|rows| rows.first()) else { return Ok(None) };
 
-    let was = change.filter(|c| !c.rows.changed.is_empty());
-    let scope_before =
-        was.map(|c| TableScope::new(c.base, of.spec, of.place, of.system, of.lookups));
-    let base =
-        scope_before.as_ref().map(|s| Side::new(s, &x, &fixed, &panel, chart)).transpose()?;
-    let (names, columns) = names(&head, &chosen);
-    let none = BTreeSet::new();
-    let mut panels =
-        [Panel::of("latency, ms"), Panel::of("part of the speed-of-light bound reached")];
-    if let Some(rate) = &chart.rate {
-        let limit = rate.limit.as_ref().map(|l| l.numbers(of)).transpose()?;
-        let limit = limit.map(|l| l.get(*first)).filter(|l| *l > 0.0);
-        panels[1] = Panel { limit, ..Panel::of(&rate.name) };
+    let changed = change.filter(|c| !c.rows.changed.is_empty());
+    let base_scope = changed
+        .map(|c| TableScope::new(c.base, scope.spec, scope.place, scope.system, scope.lookups));
+    let base = base_scope.as_ref().map(|s| SeriesSet::new(s, &x, &fixed, &panel, chart));
+    let base = base.transpose()?;
+
+    let names = SeriesNames::new(&head.keys, &chosen);
+    let mut latency = Panel::named("latency, ms");
+    let mut rate = rate_panel(chart, scope, first)?;
+    for (colour, (rows, name)) in chosen.iter().zip(&names.of_each).enumerate() {
+        let series = Series { name, colour, head: &head, base: base.as_ref(), rows };
+        series.add_to(&mut latency, &mut rate, marked);
     }
-    let [latency, rate] = &mut panels;
-    for (colour, (rows, series)) in chosen.iter().zip(&names).enumerate() {
-        let add = |panel: &mut Panel, kind, points: Vec<Point>| {
-            if !points.is_empty() {
-                panel.lines.push(Line { series: series.clone(), colour, kind, points });
-            }
-        };
-        add(latency, Kind::Bound, head.points(rows, &head.bound, &none));
-        if let Some(base) = &base
-            && let Some(before) = base.series.get(&head.keys.hashes()[rows[0]])
-        {
-            add(latency, Kind::Base, base.points(before, &base.latency, &none));
-            add(rate, Kind::Base, base.points(before, &base.rate, &none));
-        }
-        add(latency, Kind::Head, head.points(rows, &head.latency, marked));
-        add(rate, Kind::Head, head.points(rows, &head.rate, marked));
-    }
-    let place = of.place;
-    let slice = head.panels.show(*first);
-    let varies = |name: &str| !matches!(of.table.column(name), Some(Column::Text { dict, .. }) if dict.len() == 1);
-    let slice = slice.into_iter().filter(|(k, _)| varies(k));
-    let slice: Vec<String> = slice.map(|(k, v)| format!("{k}={}", text(&v))).collect();
-    let told = if base.is_some() { ", dashed: before" } else { "" };
-    let bound = if latency.lines.iter().any(|l| l.kind == Kind::Bound) {
-        ", thin: the speed-of-light bound"
-    } else {
-        ""
-    };
+    let has_bound = latency.lines.iter().any(|l| l.kind == LineKind::Bound);
+    let place = scope.place;
+    let spec = &scope.spec.name;
+    let slice = slice_words(&head.panels.show(first), scope.table);
     Ok(Some(Figure {
-        name: file_stem(&[&place.system, &place.backend, &place.version, &of.spec.name], "-"),
-        title: format!("{} on {}, {} {}", of.spec.name, place.system, place.backend, place.version),
+        name: file_stem(&[&place.system, &place.backend, &place.version, spec], "-"),
+        title: format!("{spec} on {}, {} {}", place.system, place.backend, place.version),
         subtitle: format!(
-            "{} of {} series{}{told}{bound}{}",
+            "{} of {} series{}{}{}{}",
             chosen.len(),
-            head.lines(*first),
-            columns.map(|c| format!(" by {c}")).unwrap_or_default(),
-            if slice.is_empty() { String::new() } else { format!("; {}", slice.join(" ")) }
+            head.count_beside(first),
+            names.columns.map(|columns| format!(" by {columns}")).unwrap_or_default(),
+            if base.is_some() { ", dashed: before" } else { "" },
+            if has_bound { ", thin: the speed-of-light bound" } else { "" },
+            if slice.is_empty() { String::new() } else { format!("; {slice}") }
         ),
         x,
-        panels: panels.into_iter().filter(|p| !p.lines.is_empty()).collect(),
+        panels: [latency, rate].into_iter().filter(|p| !p.lines.is_empty()).collect(),
     }))
 }
 
+/// A series that is drawn.
+struct Series<'a> {
+    name: &'a str,
+    colour: usize,
+    head: &'a SeriesSet<'a>,
+    base: Option<&'a SeriesSet<'a>>,
+    /// Its rows in the head.
+    rows: &'a [usize],
+}
+
+impl Series<'_> {
+    /// Adds its lines: bound, before, after.
+    fn add_to(&self, latency: &mut Panel, rate: &mut Panel, marked: &BTreeSet<usize>) {
+        let Self { head, rows, .. } = self;
+        let unmarked = BTreeSet::new();
+        self.add(latency, LineKind::Bound, head.points(rows, &head.bound, &unmarked));
+        let hash = head.keys.hashes()[rows[0]];
+        if let Some(base) = self.base
+            && let Some(before) = base.series.get(&hash)
+        {
+            self.add(latency, LineKind::Base, base.points(before, &base.latency, &unmarked));
+            self.add(rate, LineKind::Base, base.points(before, &base.rate, &unmarked));
+        }
+        self.add(latency, LineKind::Head, head.points(rows, &head.latency, marked));
+        self.add(rate, LineKind::Head, head.points(rows, &head.rate, marked));
+    }
+
+    fn add(&self, panel: &mut Panel, kind: LineKind, points: Vec<ChartPoint>) {
+        if !points.is_empty() {
+            let (series, colour) = (self.name.to_owned(), self.colour);
+            panel.lines.push(ChartLine { series, colour, kind, points });
+        }
+    }
+}
+
 impl Panel {
-    fn of(y: &str) -> Self {
+    fn named(y: &str) -> Self {
         Self { y: y.to_owned(), limit: None, lines: Vec::new() }
     }
 }
 
-/// The column along the axis.
-fn axis(chart: &ChartSpec, of: &TableScope<'_>) -> Option<String> {
-    let values = |name: &str| distinct(of.table.column(name)?);
-    if let Some(x) = &chart.x {
-        return (values(x)? >= POINTS).then(|| x.clone());
-    }
-    let sweep = of.spec.sweep.iter().map(String::as_str);
-    let varies = |name: &&str| values(name).is_some_and(|n| n >= POINTS);
-    let first = sweep.clone().find(varies);
-    // Of a table that none wrote a spec for: what takes the most values.
-    let most = || {
-        let numbers = of.spec.columns.iter().filter(|c| c.kind == ColumnKind::Int);
-        numbers.map(|c| c.name.as_str()).filter(varies).max_by_key(|name| values(name))
+/// The second panel, with the limit that the machine has in the row `first`.
+fn rate_panel(chart: &ChartSpec, scope: &TableScope<'_>, first: usize) -> Result<Panel, ExprError> {
+    let Some(rate) = &chart.rate else {
+        return Ok(Panel::named("part of the speed-of-light bound reached"));
     };
-    first.or_else(most).map(str::to_owned)
+    let limit = rate.limit.as_ref().map(|limit| limit.numbers(scope)).transpose()?;
+    let limit = limit.map(|values| values.get(first)).filter(|limit| *limit > 0.0);
+    Ok(Panel { limit, ..Panel::named(&rate.name) })
 }
 
-/// How many values a numeric column takes, so far as it matters.
-fn distinct(column: &Column) -> Option<usize> {
+/// Columns that are fixed along a series: all but the axis and what is measured. Of a comparison only
+/// those that both sides have, since a series before and after is found by them.
+fn fixed_columns(scope: &TableScope<'_>, x: &str, change: Option<TableChange<'_>>) -> Vec<KeyPart> {
+    const PLACE: [&str; 3] = ["framework", "version", "device"];
+    let names = scope.table.columns().map(|(name, _)| name);
+    names
+        .filter(|name| *name != x && measured_unit(name).is_none() && !PLACE.contains(name))
+        .filter(|name| change.is_none_or(|c| c.base.column(name).is_some()))
+        .filter_map(KeyPart::column)
+        .collect()
+}
+
+/// Columns of which a chart shows one value each.
+fn slice_columns(chart: &ChartSpec, scope: &TableScope<'_>, fixed: &[KeyPart]) -> Vec<KeyPart> {
+    match &chart.panel {
+        Some(columns) => columns.iter().filter_map(|c| KeyPart::column(c)).collect(),
+        None => fixed.iter().filter(|part| is_text(scope.table, &part.name)).cloned().collect(),
+    }
+}
+
+fn is_text(table: &Table, column: &str) -> bool {
+    matches!(table.column(column), Some(Column::Text { .. }))
+}
+
+/// Rows of the head that changed; those added where none did.
+fn moved_rows(change: Option<TableChange<'_>>) -> Vec<usize> {
+    let Some(TableChange { rows, .. }) = change else { return Vec::new() };
+    if rows.changed.is_empty() {
+        rows.added.iter().map(|row| *row as usize).collect()
+    } else {
+        rows.changed.iter().map(|(_, row)| *row as usize).collect()
+    }
+}
+
+/// The column along the axis: the chart's, else the first of the sweep with points enough, else the
+/// integer column with most values, of a table that has no spec.
+fn axis(chart: &ChartSpec, scope: &TableScope<'_>) -> Option<String> {
+    let table = scope.table;
+    if let Some(x) = &chart.x {
+        return is_sweep(table, x).then(|| x.clone());
+    }
+    if let Some(x) = scope.spec.sweep.iter().find(|name| is_sweep(table, name)) {
+        return Some(x.clone());
+    }
+    let numbers = scope.spec.columns.iter().filter(|c| c.kind == ColumnKind::Int);
+    let numbers = numbers.map(|c| &c.name).filter(|name| is_sweep(table, name));
+    numbers.max_by_key(|name| distinct(table, name)).cloned()
+}
+
+/// Whether a column takes values enough for a line.
+fn is_sweep(table: &Table, column: &str) -> bool {
+    distinct(table, column).is_some_and(|n| n >= POINTS)
+}
+
+/// How many values an integer column takes, as far as it matters; `None` of other columns.
+fn distinct(table: &Table, column: &str) -> Option<usize> {
     const ENOUGH: usize = 1000;
-    let Column::Int { values, .. } = column else { return None };
+    let Column::Int { values, .. } = table.column(column)? else { return None };
     let mut seen = BTreeSet::new();
     for value in values {
         seen.insert(value);
@@ -152,45 +197,11 @@ fn distinct(column: &Column) -> Option<usize> {
     Some(seen.len())
 }
 
-fn is_text(table: &Table, column: &str) -> bool {
-    matches!(table.column(column), Some(Column::Text { .. }))
-}
-
-/// What each series differs in from the others (of one alone, its numbers), and the names of that
-/// where there is room for the values only.
-fn names(side: &Side<'_>, chosen: &[Vec<usize>]) -> (Vec<String>, Option<String>) {
-    /// Characters beside a line.
-    const ROOM: usize = 22;
-    let told: Vec<_> = chosen.iter().map(|rows| side.keys.show(rows[0])).collect();
-    let alone = told.len() == 1;
-    let varies = |i: &usize| {
-        told.iter().any(|t| t[*i].1 != told[0][*i].1) || alone && told[0][*i].1.is_number()
-    };
-    let parts: Vec<usize> = (0..told[0].len()).filter(varies).collect();
-    let full = |t: &Vec<(String, serde_json::Value)>| {
-        let part = |i: &usize| format!("{}={}", t[*i].0, text(&t[*i].1));
-        parts.iter().map(part).collect::<Vec<_>>().join(" ")
-    };
-    let all: Vec<String> = told.iter().map(full).collect();
-    if all.iter().all(|name| name.chars().count() <= ROOM) {
-        return (all, None);
-    }
-    let values = |t: &Vec<(String, serde_json::Value)>| {
-        parts.iter().map(|i| text(&t[*i].1)).collect::<Vec<_>>().join(", ")
-    };
-    let columns = parts.iter().map(|i| told[0][*i].0.as_str()).collect::<Vec<_>>().join(", ");
-    (told.iter().map(values).collect(), Some(columns))
-}
-
-fn text(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::database::catalog::{Format, Place};
-    use crate::report::chart::side::SERIES;
+    use crate::report::chart::series::SERIES;
     use crate::specs::Specs;
 
     /// Synthetic rows: three dtypes, ten shapes, ten sizes.
@@ -220,11 +231,11 @@ mod tests {
         let specs = Specs::embedded().unwrap();
         let place = place();
         let (spec, system) = (&specs.tables["gemm_perf"], specs.systems.get("h200_sxm"));
-        let of = TableScope::new(head, spec, &place, system, &specs.lookups);
+        let scope = TableScope::new(head, spec, &place, system, &specs.lookups);
         let rows = base.map(|base| RowDiff::between(base, head));
-        let change = base.zip(rows.as_ref()).map(|(base, rows)| Change { base, rows });
+        let change = base.zip(rows.as_ref()).map(|(base, rows)| TableChange { base, rows });
         let marked = marked.iter().copied().collect();
-        figure(&ChartSpec::default(), &of, change, &marked).unwrap().expect("a chart")
+        figure(&ChartSpec::default(), &scope, change, &marked).unwrap().expect("a chart")
     }
 
     #[test]
@@ -233,11 +244,12 @@ mod tests {
         assert_eq!(figure.x, "m");
         assert!(figure.subtitle.contains("6 of 10 series"), "{}", figure.subtitle);
         let latency = &figure.panels[0];
-        let heads: Vec<&Line> = latency.lines.iter().filter(|l| l.kind == Kind::Head).collect();
+        let heads: Vec<&ChartLine> =
+            latency.lines.iter().filter(|l| l.kind == LineKind::Head).collect();
         assert_eq!(heads.len(), SERIES);
         assert_eq!((heads[0].series.as_str(), heads[5].series.as_str()), ("n=512", "n=5120"));
-        assert!(latency.lines.iter().any(|l| l.kind == Kind::Bound));
-        assert!(latency.lines.iter().all(|l| l.kind != Kind::Base));
+        assert!(latency.lines.iter().any(|l| l.kind == LineKind::Bound));
+        assert!(latency.lines.iter().all(|l| l.kind != LineKind::Base));
     }
 
     #[test]
@@ -251,8 +263,8 @@ mod tests {
             "{}",
             figure.subtitle
         );
-        let of = |kind| figure.panels[0].lines.iter().find(|l| l.kind == kind).unwrap();
-        let (base, head) = (of(Kind::Base), of(Kind::Head));
+        let line = |kind| figure.panels[0].lines.iter().find(|l| l.kind == kind).unwrap();
+        let (base, head) = (line(LineKind::Base), line(LineKind::Head));
         assert_eq!(base.points.len(), 10);
         assert_eq!(head.points[3].y / base.points[3].y, 2.0);
     }
@@ -274,7 +286,7 @@ mod tests {
         let specs = Specs::embedded().unwrap();
         let place = place();
         let spec = &specs.tables["gemm_perf"];
-        let of = TableScope::new(&table, spec, &place, None, &specs.lookups);
-        assert!(figure(&ChartSpec::default(), &of, None, &BTreeSet::new()).unwrap().is_none());
+        let scope = TableScope::new(&table, spec, &place, None, &specs.lookups);
+        assert!(figure(&ChartSpec::default(), &scope, None, &BTreeSet::new()).unwrap().is_none());
     }
 }

@@ -1,15 +1,17 @@
 //! A figure → SVG, through plotters, with the font of the binary.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::Once;
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 
-use super::{Figure, Kind, Line, Panel, short};
+use super::hover::{describe, hover};
+use super::scale::{span, ticks};
+use super::{Figure, LineKind, Panel, short};
 use crate::base::error::{Error, Result};
+use crate::report::xml::xml;
 
 /// Size in pixels; text stays readable where a page shows it 600 wide.
 const WIDTH: u32 = 760;
@@ -19,7 +21,7 @@ const HEAD: u32 = 56;
 /// Room for the names at the lines' ends.
 const NAMES: u32 = 170;
 /// plotters draws at whole pixels; drawn this much larger, lines are smooth.
-const FINE: u32 = 4;
+pub(super) const FINE: u32 = 4;
 
 /// Colours that everybody tells apart, by Okabe and Ito (Color Universal Design, 2008).
 const COLOURS: [RGBColor; 6] = [
@@ -37,7 +39,7 @@ const MARK: RGBColor = RGBColor(200, 0, 0);
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Failed<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 
-/// Draws a figure. Points tell their values where a page shows it inline.
+/// Draws a figure, whose texts are escaped first. Points show their values where a page shows it inline.
 ///
 /// # Errors
 ///
@@ -48,6 +50,7 @@ pub fn svg(figure: &Figure) -> Result<String> {
         // Its bytes are part of the binary; a text without a font fails below.
         let _ = register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF);
     });
+    let figure = &figure.escaped();
     let heights: Vec<u32> =
         (0..figure.panels.len()).map(|i| if i == 0 { LATENCY } else { RATE }).collect();
     let height = HEAD + heights.iter().sum::<u32>();
@@ -59,7 +62,7 @@ pub fn svg(figure: &Figure) -> Result<String> {
     let plain = format!("<svg width=\"{fine_w}\" height=\"{fine_h}\"");
     let sized = format!(
         "<svg width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"{}\"",
-        escaped(&format!("{}. {}", figure.title, figure.subtitle))
+        xml(&format!("{}. {}", figure.title, figure.subtitle))
     );
     let end = format!("{hovers}</svg>");
     Ok(drawn.replacen(&plain, &sized, 1).replacen("</svg>", &end, 1))
@@ -74,14 +77,14 @@ fn paint<'a>(
 ) -> std::result::Result<(), Failed<'a>> {
     let root = SVGBackend::with_string(drawn, (width * FINE, height * FINE)).into_drawing_area();
     root.fill(&WHITE)?;
-    let at = |x: u32, y: u32| ((x * FINE) as i32, (y * FINE) as i32);
-    root.draw_text(&cut(&figure.title, 90), &font(17, INK), at(12, 8))?;
-    root.draw_text(&cut(&figure.subtitle, 110), &font(13, INK), at(12, 32))?;
+    let pixel = |x: u32, y: u32| ((x * FINE) as i32, (y * FINE) as i32);
+    root.draw_text(&cut(&figure.title, 90), &font(17, INK), pixel(12, 8))?;
+    root.draw_text(&cut(&figure.subtitle, 110), &font(13, INK), pixel(12, 32))?;
     let span =
         span(figure.panels.iter().flat_map(|p| &p.lines).flat_map(|l| &l.points).map(|p| p.x));
     let mut top = HEAD;
     for (i, (panel, height)) in figure.panels.iter().zip(heights).enumerate() {
-        let area = root.clone().shrink(at(0, top), (width * FINE, height * FINE));
+        let area = root.clone().shrink(pixel(0, top), (width * FINE, height * FINE));
         let last = i + 1 == figure.panels.len();
         draw_panel(&area, &root, panel, span, last.then_some(figure.x.as_str()), hovers)?;
         top += height;
@@ -98,7 +101,7 @@ fn draw_panel<'a>(
     hovers: &mut String,
 ) -> std::result::Result<(), Failed<'a>> {
     // A bound may lie decades below what is measured; it is drawn as far as it comes into view.
-    let measured = panel.lines.iter().filter(|l| l.kind != Kind::Bound);
+    let measured = panel.lines.iter().filter(|l| l.kind != LineKind::Bound);
     let values = measured.flat_map(|l| &l.points).map(|p| p.y);
     let (low, high) = span(values.chain(panel.limit));
     let y = (low / 1.25, high * 1.25);
@@ -134,35 +137,35 @@ fn draw_panel<'a>(
         let colour = COLOURS[line.colour % COLOURS.len()];
         let points = || line.points.iter().map(|p| (p.x, p.y));
         match line.kind {
-            Kind::Head => {
+            LineKind::Head => {
                 chart.draw_series(LineSeries::new(points(), colour.stroke_width(2 * FINE)))?;
             }
-            Kind::Base => {
+            LineKind::Base => {
                 let style = colour.stroke_width(2 * FINE);
                 let (dash, gap) = (px(7) as i32, px(5) as i32);
                 chart.draw_series(DashedLineSeries::new(points(), dash, gap, style))?;
             }
-            Kind::Points => {}
-            Kind::Bound => {
+            LineKind::Points => {}
+            LineKind::Bound => {
                 let style = colour.mix(0.55).stroke_width(FINE);
                 let seen = points().filter(|p| (y.0..=y.1).contains(&p.1));
                 chart.draw_series(LineSeries::new(seen, style))?;
             }
         }
-        if line.kind == Kind::Bound {
+        if line.kind == LineKind::Bound {
             continue;
         }
         for point in &line.points {
             let at = chart.backend_coord(&(point.x, point.y));
-            if matches!(line.kind, Kind::Head | Kind::Points) {
-                let size = if line.kind == Kind::Head { 2 } else { 3 };
+            if matches!(line.kind, LineKind::Head | LineKind::Points) {
+                let size = if line.kind == LineKind::Head { 2 } else { 3 };
                 root.draw(&Circle::new(at, px(size), colour.filled()))?;
                 ends.insert(line.colour, at);
             }
             if point.marked {
                 root.draw(&Circle::new(at, px(6), MARK.stroke_width(2 * FINE)))?;
             }
-            hover(hovers, at, &told(line, panel, point.x, point.y));
+            hover(hovers, at, &describe(line, panel, *point));
         }
     }
     draw_names(root, panel, ends, chart.plotting_area().get_pixel_range().1)
@@ -212,73 +215,27 @@ fn font(size: u32, colour: RGBColor) -> TextStyle<'static> {
     ("sans-serif", size * FINE).into_font().color(&colour)
 }
 
-/// The least and greatest of values above zero; a decade around where there is but one.
-fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
-    match high > 0.0 && low.is_finite() {
-        true if low < high => (low, high),
-        true => (low / 3.0, high * 3.0),
-        false => (0.1, 10.0),
-    }
-}
-
-/// Round values within a span: decades, with 2 and 5 where those are few, with all digits where
-/// those are few too.
-fn ticks((low, high): (f64, f64)) -> Vec<f64> {
-    const FEW: usize = 4;
-    let decades = || (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
-    let with = |digits: &[f64]| -> Vec<f64> {
-        let all = decades().flat_map(|d| digits.iter().map(move |m| m * 10f64.powi(d)));
-        all.filter(|v| (low..=high).contains(v)).collect()
-    };
-    let sets: [&[f64]; 3] =
-        [&[1.0], &[1.0, 2.0, 5.0], &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]];
-    sets.iter().map(|set| with(set)).find(|t| t.len() >= FEW).unwrap_or_else(|| with(sets[2]))
-}
-
-fn told(line: &Line, panel: &Panel, x: f64, y: f64) -> String {
-    let before = if line.kind == Kind::Base { " before" } else { "" };
-    let name = if line.series.is_empty() { "" } else { ", " };
-    format!("{}{name}at {}: {} {}{before}", line.series, short(x), short(y), panel.y)
-}
-
-/// A place that tells its values under the pointer.
-fn hover(out: &mut String, (x, y): (i32, i32), told: &str) {
-    let r = 6 * FINE;
-    let _ = writeln!(
-        out,
-        "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"#000\" fill-opacity=\"0\"><title>{}</title></circle>",
-        escaped(told)
-    );
-}
-
-fn escaped(text: &str) -> String {
-    let safe = crate::base::escape::clean(text);
-    safe.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 fn cut(text: &str, most: usize) -> String {
-    let text = crate::base::escape::clean(text);
     match text.char_indices().nth(most) {
-        None => text,
+        None => text.to_owned(),
         Some((at, _)) => format!("{}…", &text[..at]),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Point;
+    use super::super::{ChartLine, ChartPoint};
     use super::*;
 
     const SVG: &str = "http://www.w3.org/2000/svg";
 
     fn figure(series: &str) -> Figure {
-        let line = |kind, colour, factor: f64| Line {
+        let line = |kind, colour, factor: f64| ChartLine {
             series: series.to_owned(),
             colour,
             kind,
             points: (0..8)
-                .map(|i| Point {
+                .map(|i| ChartPoint {
                     x: f64::from(1 << i),
                     y: factor * f64::from(1 + i),
                     marked: i == 3,
@@ -294,9 +251,9 @@ mod tests {
                 y: "latency, ms".into(),
                 limit: None,
                 lines: vec![
-                    line(Kind::Base, 0, 0.9),
-                    line(Kind::Head, 0, 1.0),
-                    line(Kind::Head, 1, 1.0),
+                    line(LineKind::Base, 0, 0.9),
+                    line(LineKind::Head, 0, 1.0),
+                    line(LineKind::Head, 1, 1.0),
                 ],
             }],
         }
@@ -324,12 +281,5 @@ mod tests {
         let drawn = svg(&figure("</svg><script>\"&\u{202e}")).unwrap();
         assert!(!drawn.contains("<script>") && !drawn.contains('\u{202e}'), "{drawn}");
         assert_eq!(drawn.matches("</svg>").count(), 1);
-    }
-
-    #[test]
-    fn ticks_are_round_and_enough() {
-        assert_eq!(ticks((1.0, 20_000.0)), [1.0, 10.0, 100.0, 1000.0, 10_000.0]);
-        let few = ticks((0.021, 0.29)).iter().map(|t| short(*t)).collect::<Vec<_>>();
-        assert!(few.len() >= 3 && few.contains(&"0.05".to_owned()), "{few:?}");
     }
 }

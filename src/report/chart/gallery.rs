@@ -1,11 +1,12 @@
-//! Which tables of a pull request are drawn, and how: those that tell most.
+//! Which tables of a pull request are drawn: those with new findings, then those that changed most.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Change, ChartSpec, Figure, choose, draw};
+use super::{ChartSpec, Figure, TableChange, choose, draw};
 use crate::base::error::{Error, Result};
+use crate::base::escape::clean;
 use crate::base::threads;
 use crate::database::catalog::TableFile;
 use crate::database::diff::{Diff, State, TableDiff};
@@ -34,7 +35,7 @@ pub struct Gallery<'a> {
 pub struct Drawing {
     /// A file's name without its ending.
     pub name: String,
-    /// The table.
+    /// The table, escaped.
     pub title: String,
     /// The picture.
     pub svg: String,
@@ -66,17 +67,18 @@ impl Gallery<'_> {
     }
 
     fn interest(&self, table: &TableDiff) -> Reverse<(usize, usize, usize, usize)> {
-        let new = |severity| {
-            let here = |f: &&Finding| f.path == table.path && f.severity == severity;
-            self.findings.iter().filter(|f| f.is_new()).filter(here).count()
-        };
         let rows = table.rows.as_ref();
         Reverse((
-            new(Severity::Error),
-            new(Severity::Warning),
+            self.new_findings(table, Severity::Error),
+            self.new_findings(table, Severity::Warning),
             rows.map_or(0, |r| r.changed.len()),
             rows.map_or(0, |r| r.added.len()),
         ))
+    }
+
+    fn new_findings(&self, table: &TableDiff, severity: Severity) -> usize {
+        let new = self.findings.iter().filter(|f| f.is_new());
+        new.filter(|f| f.path == table.path && f.severity == severity).count()
     }
 
     fn figure(&self, change: &TableDiff) -> Result<Option<Figure>> {
@@ -86,7 +88,7 @@ impl Gallery<'_> {
         let base = change.base_rows.and_then(|_| find(self.base, before));
         let base = base.and_then(|file| read(self.base, file, self.specs));
         let change = base.as_ref().zip(change.rows.as_ref());
-        let change = change.map(|(base, rows)| Change { base, rows });
+        let change = change.map(|(base, rows)| TableChange { base, rows });
         draw_table(self.head, self.specs, file, &head, change, &self.marked(&file.entry.path))
     }
 
@@ -137,17 +139,17 @@ fn draw_table(
     specs: &Specs,
     file: &TableFile,
     table: &Table,
-    change: Option<Change<'_>>,
+    change: Option<TableChange<'_>>,
     marked: &BTreeSet<usize>,
 ) -> Result<Option<Figure>> {
     let system = state.catalog.systems.get(&file.place.system);
     let spec = file.spec(specs, Some(table));
     let system = system.and_then(|s| s.system.as_ref().ok());
-    let of = TableScope::new(table, &spec, &file.place, system, &specs.lookups);
-    let otherwise = ChartSpec::default();
+    let scope = TableScope::new(table, &spec, &file.place, system, &specs.lookups);
+    let plain = ChartSpec::default();
     let charts = super::spec::read(&specs.library)?;
-    let chart = charts.get(&file.table).unwrap_or(&otherwise);
-    choose::figure(chart, &of, change, marked).map_err(|e| {
+    let chart = charts.get(&file.table).unwrap_or(&plain);
+    choose::figure(chart, &scope, change, marked).map_err(|e| {
         Error::new(format!("cannot draw {}: {e}", file.table), "the formula is in charts/")
     })
 }
@@ -177,7 +179,7 @@ pub fn drawings(figures: &[Figure], threads: usize) -> Result<Vec<Drawing>> {
     let order: Vec<usize> = (0..figures.len()).collect();
     let drawn = threads::map(figures, &order, threads::threads(threads), |figure| {
         let svg = draw::svg(figure)?;
-        Ok(Drawing { name: figure.name.clone(), title: figure.title.clone(), svg })
+        Ok(Drawing { name: figure.name.clone(), title: clean(&figure.title), svg })
     });
     drawn.into_iter().collect()
 }

@@ -1,81 +1,103 @@
 //! Charts that a site draws from text. Its axes are linear, so ratios are shown, not latencies.
 
-use super::{Figure, Kind, Line, short, three_digits};
+use super::{ChartLine, Figure, LineKind, short, three_digits};
 
 /// Points that make a line.
 const FEWEST: usize = 3;
 /// Points along the axis; more are thinned out, since its labels would run into each other.
 const POINTS: usize = 16;
 
+/// One series as a site draws it.
+struct Sketch<'a> {
+    /// What is shown.
+    y: String,
+    series: &'a ChartLine,
+    points: Vec<(f64, f64)>,
+}
+
 /// A figure's most changed series, after over before; of a table that is new, the part of the bound
 /// that its slowest series reaches. `None` where the figure has neither.
 pub fn mermaid(figure: &Figure) -> Option<String> {
-    let before = |after: &Line| {
-        let mut lines = figure.panels[0].lines.iter();
-        lines.find(|l| l.kind == Kind::Base && l.colour == after.colour)
-    };
-    let heads = || figure.panels.first()?.lines.iter().rfind(|l| l.kind == Kind::Head);
-    let changed = figure.panels.first()?.lines.iter().filter(|l| l.kind == Kind::Head);
-    let ratios = changed.filter_map(|after| Some((after, ratio(before(after)?, after))));
-    let apart =
-        |points: &[(f64, f64)]| points.iter().map(|(_, r)| r.ln().abs()).fold(0.0, f64::max);
-    let (y, line, points) = match ratios.max_by(|a, b| apart(&a.1).total_cmp(&apart(&b.1))) {
-        Some((line, points)) => {
-            // The name of what is shown, without its unit.
-            let what = figure.panels[0].y.split(',').next().unwrap_or_default();
-            (format!("{what}, after / before"), line, points)
-        }
-        None => {
-            let panel = figure.panels.get(1).filter(|p| p.limit.is_none())?;
-            let line = panel.lines.iter().rfind(|l| l.kind == Kind::Head).or_else(heads)?;
-            (panel.y.clone(), line, line.points.iter().map(|p| (p.x, p.y)).collect())
-        }
-    };
-    if points.len() < FEWEST {
+    let sketch = most_changed(figure).or_else(|| part_reached(figure))?;
+    if sketch.points.len() < FEWEST {
         return None;
     }
-    let step = points.len().div_ceil(POINTS);
-    let shown: Vec<&(f64, f64)> = points.iter().step_by(step).collect();
-    let list = |of: &dyn Fn(&(f64, f64)) -> String| {
-        shown.iter().map(|p| of(p)).collect::<Vec<_>>().join(", ")
-    };
+    let step = sketch.points.len().div_ceil(POINTS);
+    let shown: Vec<(f64, f64)> = sketch.points.iter().copied().step_by(step).collect();
     let most = shown.iter().map(|(_, y)| *y).fold(1.0, f64::max);
-    let name = [&figure.title, &line.series].map(|t| plain(t)).join(": ");
+    let xs: Vec<String> = shown.iter().map(|(x, _)| format!("\"{}\"", short(*x))).collect();
+    let ys: Vec<String> = shown.iter().map(|(_, y)| three_digits(*y)).collect();
+    let name = [&figure.title, &sketch.series.series].map(|text| plain(text)).join(": ");
     Some(format!(
         "xychart-beta\n    title \"{}\"\n    x-axis \"{}\" [{}]\n    y-axis \"{}\" 0 --> {}\n    line [{}]\n",
         name.trim_end_matches([':', ' ']),
         plain(&figure.x),
-        list(&|(x, _)| format!("\"{}\"", short(*x))),
-        plain(&y),
+        xs.join(", "),
+        plain(&sketch.y),
         three_digits(most * 1.1),
-        list(&|(_, y)| three_digits(*y)),
+        ys.join(", "),
     ))
 }
 
+/// The series whose latency changed most, after over before; `None` where none has a before.
+fn most_changed(figure: &Figure) -> Option<Sketch<'_>> {
+    let panel = figure.panels.first()?;
+    let ratios = panel.lines.iter().filter(|l| l.kind == LineKind::Head).filter_map(|after| {
+        let mut lines = panel.lines.iter();
+        let before = lines.find(|l| l.kind == LineKind::Base && l.colour == after.colour)?;
+        Some((after, ratio(before, after)))
+    });
+    let (series, points) = ratios.max_by(|a, b| change(&a.1).total_cmp(&change(&b.1)))?;
+    // The name of what is shown, without its unit.
+    let shown = panel.y.split(',').next().unwrap_or_default();
+    Some(Sketch { y: format!("{shown}, after / before"), series, points })
+}
+
+/// How far the ratio farthest from 1 is from it, as a log.
+fn change(ratios: &[(f64, f64)]) -> f64 {
+    ratios.iter().map(|(_, ratio)| ratio.ln().abs()).fold(0.0, f64::max)
+}
+
+/// The part of the bound that the slowest series reaches; `None` where no bound is known.
+fn part_reached(figure: &Figure) -> Option<Sketch<'_>> {
+    let panel = figure.panels.get(1).filter(|p| p.limit.is_none())?;
+    let slowest = panel.lines.iter().rfind(|l| l.kind == LineKind::Head);
+    let series =
+        slowest.or_else(|| figure.panels[0].lines.iter().rfind(|l| l.kind == LineKind::Head))?;
+    let points = series.points.iter().map(|p| (p.x, p.y)).collect();
+    Some(Sketch { y: panel.y.clone(), series, points })
+}
+
 /// After over before at the places that both have.
-fn ratio(before: &Line, after: &Line) -> Vec<(f64, f64)> {
-    let at = |x: f64| before.points.iter().find(|p| p.x == x);
-    after.points.iter().filter_map(|p| Some((p.x, p.y / at(p.x)?.y))).collect()
+fn ratio(before: &ChartLine, after: &ChartLine) -> Vec<(f64, f64)> {
+    let both = after.points.iter().filter_map(|a| {
+        let b = before.points.iter().find(|b| b.x == a.x)?;
+        Some((a.x, a.y / b.y))
+    });
+    both.collect()
 }
 
 /// Text that cannot end a quoted string, a line or the block it stands in.
 fn plain(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || " _-=.,:/()".contains(c);
-    text.chars().map(|c| if plain(c) { c } else { '_' }).collect()
+    text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || " _-=.,:/()".contains(c)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Panel, Point};
+    use super::super::{ChartPoint, Panel};
     use super::*;
 
-    fn line(kind: Kind, y: &[f64]) -> Line {
-        let point = |(i, y): (usize, &f64)| Point { x: (1 << i) as f64, y: *y, marked: false };
+    fn line(kind: LineKind, y: &[f64]) -> ChartLine {
+        let point = |(i, y): (usize, &f64)| ChartPoint { x: (1 << i) as f64, y: *y, marked: false };
         let points = y.iter().enumerate().map(point).collect();
-        Line { series: "n=1".into(), colour: 0, kind, points }
+        ChartLine { series: "n=1".into(), colour: 0, kind, points }
     }
 
-    fn figure(lines: Vec<Line>) -> Figure {
+    fn figure(lines: Vec<ChartLine>) -> Figure {
         Figure {
             name: "f".into(),
             title: "gemm\"]\n```".into(),
@@ -88,8 +110,8 @@ mod tests {
     #[test]
     fn a_change_is_a_ratio_and_names_cannot_break_out() {
         let text = mermaid(&figure(vec![
-            line(Kind::Base, &[1.0, 2.0, 4.0]),
-            line(Kind::Head, &[1.0, 3.0, 4.0]),
+            line(LineKind::Base, &[1.0, 2.0, 4.0]),
+            line(LineKind::Head, &[1.0, 3.0, 4.0]),
         ]));
         assert_eq!(
             text.as_deref(),
@@ -102,6 +124,6 @@ mod tests {
 
     #[test]
     fn latency_alone_is_no_linear_chart() {
-        assert_eq!(mermaid(&figure(vec![line(Kind::Head, &[1.0, 2.0, 3.0])])), None);
+        assert_eq!(mermaid(&figure(vec![line(LineKind::Head, &[1.0, 2.0, 3.0])])), None);
     }
 }

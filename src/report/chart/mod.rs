@@ -1,22 +1,27 @@
 //! What a reviewer looks at: latency along a sweep, before and after, and how near it comes to what
 //! the machine allows.
 //!
-//! A [`Gallery`] picks the tables of a pull request that tell most, [`figure`] a few series of a
-//! table, by `charts/*.yaml` or by what the table's spec tells. [`svg`] draws a [`Figure`], and
+//! A [`Gallery`] picks the tables of a pull request that changed most, [`figure`] a few series of a
+//! table, by `charts/*.yaml` or by the table's spec. [`svg`] draws a [`Figure`], and
 //! [`mermaid`] writes it as a chart that a site draws from text.
 
 mod choose;
 mod draw;
 mod gallery;
+mod hover;
+mod label;
 mod mermaid;
-mod side;
+mod scale;
+mod series;
 mod spec;
 
-pub use choose::{Change, figure};
+pub use choose::{TableChange, figure};
 pub use draw::svg;
 pub use gallery::{Drawing, Gallery, drawings, overview};
 pub use mermaid::mermaid;
 pub use spec::ChartSpec;
+
+use crate::base::escape::clean;
 
 /// A chart: panels one below the other over one axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,25 +46,25 @@ pub struct Panel {
     /// What the machine allows at most, where that is one value.
     pub limit: Option<f64>,
     /// The lines, those of one series together.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ChartLine>,
 }
 
 /// Points of one series.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct ChartLine {
     /// The series, by what it differs in from the others.
     pub series: String,
     /// Number of the series; lines of one have one colour.
     pub colour: usize,
     /// What the points are.
-    pub kind: Kind,
+    pub kind: LineKind,
     /// By x.
-    pub points: Vec<Point>,
+    pub points: Vec<ChartPoint>,
 }
 
 /// What a line shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum LineKind {
     /// What the table holds.
     Head,
     /// What it held before.
@@ -72,13 +77,27 @@ pub enum Kind {
 
 /// A point; both values are above zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct ChartPoint {
     /// Place on the sweep.
     pub x: f64,
     /// Value there.
     pub y: f64,
     /// Whether a finding shows it.
     pub marked: bool,
+}
+
+impl Figure {
+    /// The same figure with its texts escaped: they may hold names from tables.
+    fn escaped(&self) -> Self {
+        let mut figure = self.clone();
+        let own = [&mut figure.title, &mut figure.subtitle, &mut figure.x].into_iter();
+        let panels = figure.panels.iter_mut().flat_map(|panel| {
+            let series = panel.lines.iter_mut().map(|line| &mut line.series);
+            std::iter::once(&mut panel.y).chain(series)
+        });
+        own.chain(panels).for_each(|text| *text = clean(text));
+        figure
+    }
 }
 
 /// A number as axes and hovers show it: three digits, thousands by letter.
@@ -109,17 +128,9 @@ mod tests {
 
     #[test]
     fn numbers_are_short_and_keep_three_digits() {
-        let shown = |v: f64| short(v);
         assert_eq!(
-            ["1", "0.02", "0.00123", "65.5k", "4096", "1.05M"].map(str::to_owned),
-            [
-                shown(1.0),
-                shown(0.02),
-                shown(0.001_234),
-                shown(65_536.0),
-                shown(4096.0),
-                shown(1_048_576.0),
-            ]
+            [1.0, 0.02, 0.001_234, 65_536.0, 4096.0, 1_048_576.0].map(short),
+            ["1", "0.02", "0.00123", "65.5k", "4096", "1.05M"]
         );
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Extras, SKETCHES, Smoke};
 use crate::base::words::plural;
 use crate::findings::Severity;
-use crate::report::Verdict;
+use crate::report::RunVerdict;
 use crate::report::chart::mermaid;
 use crate::report::view::ReportView;
 use crate::report::view::changes::{FileView, TableView, VersionView};
@@ -127,10 +127,10 @@ fn verdict(view: &ReportView<'_>) -> String {
         _ => format!("{}, {}", plural(errors, "new error"), plural(warnings, "new warning")),
     };
     match view.outcome.verdict {
-        Verdict::Inconclusive => "nothing was compared".to_owned(),
-        Verdict::Failed => format!("❌ {found}"),
-        Verdict::Clean if errors + warnings > 0 => format!("⚠️ {found}"),
-        Verdict::Clean => format!("✅ {found}"),
+        RunVerdict::Inconclusive => "nothing was compared".to_owned(),
+        RunVerdict::Failed => format!("❌ {found}"),
+        RunVerdict::Clean if errors + warnings > 0 => format!("⚠️ {found}"),
+        RunVerdict::Clean => format!("✅ {found}"),
     }
 }
 

@@ -12,7 +12,8 @@ use crate::gpu::outcome::{Remeasured, Sample};
 
 /// One point, as the contract has it.
 #[derive(Serialize, JsonSchema)]
-pub(in crate::report) struct Measurement<'a> {
+#[schemars(rename = "Measurement")]
+pub(in crate::report) struct JsonMeasurement<'a> {
     path: &'a str,
     row: u64,
     key: BTreeMap<&'a str, &'a Value>,
@@ -35,18 +36,20 @@ pub(in crate::report) struct Measurement<'a> {
 
 /// How the points were drawn and judged.
 #[derive(Serialize, JsonSchema)]
-pub(in crate::report) struct Summary<'a> {
+#[schemars(rename = "Summary")]
+pub(in crate::report) struct JsonRemeasure<'a> {
     device: &'a str,
     versions: &'a BTreeMap<String, String>,
     settings: &'a BTreeMap<String, String>,
     states: BTreeMap<&'static str, &'a State>,
-    tables: Vec<Judged<'a>>,
+    tables: Vec<JsonSample<'a>>,
     /// Selected tables that nothing was measured of.
     unmeasured: &'a [String],
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Judged<'a> {
+#[schemars(rename = "Judged")]
+struct JsonSample<'a> {
     path: &'a str,
     verdict: &'static str,
     reasons: &'a [String],
@@ -82,18 +85,18 @@ fn share(log: f64) -> f64 {
 
 pub(in crate::report) fn measurements(
     remeasured: &Remeasured,
-) -> impl Iterator<Item = Measurement<'_>> {
+) -> impl Iterator<Item = JsonMeasurement<'_>> {
     remeasured.samples.iter().flat_map(|s| s.points.iter().map(|p| measurement(p, s.confidence)))
 }
 
-fn measurement(measured: &Measured, confidence: f64) -> Measurement<'_> {
+fn measurement(measured: &Measured, confidence: f64) -> JsonMeasurement<'_> {
     let (point, answer) = (&measured.point, measured.answer.as_ref());
     let note = match answer {
         Ok(answer) => answer.note.as_deref(),
         Err(why) => Some(why.why()),
     };
     let answer = answer.ok();
-    Measurement {
+    JsonMeasurement {
         path: &point.path,
         row: point.row,
         key: point.key.iter().map(|(k, v)| (k.as_str(), v)).collect(),
@@ -115,20 +118,20 @@ fn measurement(measured: &Measured, confidence: f64) -> Measurement<'_> {
     }
 }
 
-pub(in crate::report) fn summary(remeasured: &Remeasured) -> Summary<'_> {
-    Summary {
+pub(in crate::report) fn remeasure(remeasured: &Remeasured) -> JsonRemeasure<'_> {
+    JsonRemeasure {
         device: &remeasured.about.name,
         versions: &remeasured.about.versions,
         settings: &remeasured.about.settings,
         states: remeasured.states.iter().map(|(when, state)| (*when, state)).collect(),
-        tables: remeasured.samples.iter().map(judged).collect(),
+        tables: remeasured.samples.iter().map(sample).collect(),
         unmeasured: &remeasured.unmeasured,
     }
 }
 
-fn judged(sample: &Sample) -> Judged<'_> {
+fn sample(sample: &Sample) -> JsonSample<'_> {
     let verdict = &sample.verdict;
-    Judged {
+    JsonSample {
         path: &sample.file.entry.path,
         verdict: verdict.outcome.name(),
         reasons: &verdict.reasons,

@@ -178,12 +178,14 @@ fn known(n: Option<u64>) -> String {
 /// The middle ratios of ever longer latencies, as bars: ▄ is no change, a full bar twice the time
 /// or more, the lowest half or less.
 fn sparkline(trend: &[f64]) -> String {
+    trend.iter().map(|ratio| bar(*ratio)).collect()
+}
+
+fn bar(ratio: f64) -> char {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let bar = |ratio: &f64| {
-        let up = ratio.log2().clamp(-1.0, 1.0);
-        BARS[(3.0 + if up > 0.0 { up * 4.0 } else { up * 3.0 }).round() as usize]
-    };
-    trend.iter().map(bar).collect()
+    let up = ratio.log2().clamp(-1.0, 1.0);
+    let height = if up > 0.0 { 3.0 + up * 4.0 } else { 3.0 + up * 3.0 };
+    BARS[height.round() as usize]
 }
 
 #[cfg(test)]

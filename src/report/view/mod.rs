@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::headline::{headline, old_debt};
 use super::measured::view::MeasuredView;
 use super::triage::{self, Cause};
-use super::{Outcome, Report, urgency};
+use super::{Report, RunOutcome, urgency};
 use crate::base::escape::clean;
 use crate::checks::rule::Rule;
 use crate::findings::Severity;
@@ -23,7 +23,7 @@ pub struct ReportView<'a> {
     /// The report itself, for numbers and for JSON.
     pub(crate) raw: &'a Report,
     /// How it ended.
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: RunOutcome,
     /// What stands above everything else.
     pub(crate) head: HeadView,
     /// Paths of the files that changed the embedded rules.
@@ -74,7 +74,7 @@ pub struct RuleView {
 
 impl<'a> ReportView<'a> {
     /// Escapes a report.
-    pub fn new(report: &'a Report, outcome: Outcome) -> Self {
+    pub fn new(report: &'a Report, outcome: RunOutcome) -> Self {
         let overlays = (!report.overlays.is_empty()).then(|| clean(&report.overlays.join(", ")));
         let old = old_debt(report).map(|old| clean(&old));
         let drawn = report.drawn.as_deref().map(clean);

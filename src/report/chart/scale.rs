@@ -1,0 +1,43 @@
+//! Logarithmic axes: from where to where, and which values are labelled.
+
+/// The least and greatest of values above zero; a decade around where there is but one.
+pub(super) fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
+    if high <= 0.0 || !low.is_finite() {
+        (0.1, 10.0)
+    } else if low < high {
+        (low, high)
+    } else {
+        (low / 3.0, high * 3.0)
+    }
+}
+
+/// Round values within a span: decades, with 2 and 5 where those are few, with all digits where
+/// those are few too.
+pub(super) fn ticks(range: (f64, f64)) -> Vec<f64> {
+    const FEW: usize = 4;
+    const DIGITS: [f64; 10] = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
+    let coarser = [&[1.0][..], &[1.0, 2.0, 5.0]].map(|digits| decades(range, digits));
+    let enough = coarser.into_iter().find(|ticks| ticks.len() >= FEW);
+    enough.unwrap_or_else(|| decades(range, &DIGITS))
+}
+
+/// These digits in each decade, as far as they are within the span.
+fn decades((low, high): (f64, f64), digits: &[f64]) -> Vec<f64> {
+    let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
+    let all = decades.flat_map(|decade| digits.iter().map(move |d| d * 10f64.powi(decade)));
+    all.filter(|value| (low..=high).contains(value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::short;
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_enough() {
+        assert_eq!(ticks((1.0, 20_000.0)), [1.0, 10.0, 100.0, 1000.0, 10_000.0]);
+        let few = ticks((0.021, 0.29)).iter().map(|t| short(*t)).collect::<Vec<_>>();
+        assert!(few.len() >= 3 && few.contains(&"0.05".to_owned()), "{few:?}");
+    }
+}

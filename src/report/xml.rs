@@ -1,0 +1,33 @@
+//! Text in XML: JUnit and SVG.
+
+/// An escaped text for an element or an attribute. XML has no way to write two code points that are
+/// not escaped yet.
+pub(super) fn xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&apos;",
+            '\u{fffe}' | '\u{ffff}' => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::xml;
+    use crate::base::escape::clean;
+
+    #[test]
+    fn text_is_inert() {
+        assert_eq!(
+            xml(&clean("]]><a b='\"'>&\0\u{ffff}")),
+            "]]&gt;&lt;a b=&apos;&quot;&apos;&gt;&amp;\\u{0}\\u{ffff}"
+        );
+    }
+}
