@@ -63,7 +63,7 @@ fn what_cannot_be_meant_is_refused() {
 
     $ perfdb-gate dedupe --root [tmp] --write --dropped -
     2> error: invalid value '-' for '--dropped <FILE>': it needs the name of a file: what is removed is kept there
-    2> 
+    2>
     2> For more information, try '--help'.
     (exit 2)
     ");

@@ -41,7 +41,8 @@ fn text_as_other_systems_write_it() {
     assert_eq!(rules("gemm_perf.txt", good.replace('\n', "\r\n").as_bytes()), [] as [&str; 0]);
     assert_eq!(rules("gemm_perf.txt", format!("\u{feff}{good}").as_bytes()), [] as [&str; 0]);
     let latin1: Vec<u8> = good.replace("cutlass", "k\u{e9}rnel").chars().map(|c| c as u8).collect();
-    assert_eq!(rules("gemm_perf.txt", &latin1), [] as [&str; 0]);
+    // Bytes that are not UTF-8 are no name: the loader would read another one, or none.
+    assert_eq!(rules("gemm_perf.txt", &latin1), ["torn-row"]);
 }
 
 #[test]

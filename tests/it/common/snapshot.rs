@@ -19,7 +19,11 @@ pub fn redact(text: &str) -> String {
     text = text.replace(env!("CARGO_MANIFEST_DIR"), "[repository]");
     let number = |c: char| c.is_ascii_digit() || c == '.';
     for before in [" in ", "\nin "] {
-        text = replace(&text, before, number, " s\n", &format!("{before}[seconds] s\n"));
+        // At the end of a line, or of a coloured one.
+        for end in ["\n", "␛"] {
+            let seconds = format!("{before}[seconds] s{end}");
+            text = replace(&text, before, number, &format!(" s{end}"), &seconds);
+        }
     }
     text = replace(&text, "\"elapsed_ms\": ", number, ",", "\"elapsed_ms\": [ms],");
     text = replace(&text, "\"elapsed_ms\": ", number, "\n", "\"elapsed_ms\": [ms]\n");

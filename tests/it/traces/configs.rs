@@ -92,7 +92,7 @@ fn every_rank_has_its_files() {
     several
         .file("x/timing_stats_0.json", timing("1, 2", "1.5"))
         .file("x/E1.2_x.yaml", CONFIG.replace("tp: 4", "tp: 1").replace("on 4", "on 1"));
-    insta::assert_snapshot!(several.told().join("\n"), @"");
+    insta::assert_snapshot!(several.told().join("\n"), @"error file-missing: iteration_times has 2, x/E1.2_x.yaml asks for 5");
     several.file("x/E1.3_x.yaml", CONFIG.replace("E1.2", "E1.3"));
     assert_eq!(several.told(), NONE);
     // The config beside them asks for five.

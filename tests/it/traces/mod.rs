@@ -183,9 +183,9 @@ fn what_belongs_to_a_database_is_not_mixed_in() {
     insta::assert_snapshot!(shown([&system, &other, &alone]), @"
     $ perfdb-gate validate --traces [tmp] --system h200_sxm
     2> error: the argument '--traces <DIR>' cannot be used with '--system <NAME>'
-    2> 
+    2>
     2> Usage: perfdb-gate validate --traces <DIR>
-    2> 
+    2>
     2> For more information, try '--help'.
     (exit 2)
 
