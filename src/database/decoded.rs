@@ -34,7 +34,7 @@ impl Decoded {
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         // A thread that panicked left either all of a change or none.
-        self.kept.lock().unwrap_or_else(|e| e.into_inner())
+        self.kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// A table that was kept.

@@ -21,11 +21,14 @@ pub(super) enum Content {
 /// A file's slices, or why it cannot be read.
 pub(super) type SharedSlices = Arc<Result<FileSlices, Reason>>;
 
+/// A file's slices, read by the first thread that asks for them.
+type SlicesOnce = Arc<OnceLock<SharedSlices>>;
+
 /// Everything that was read, shared by threads.
 #[derive(Default)]
 pub struct Store {
     pub(super) names: NameCodes,
-    files: Mutex<HashMap<(TableName, Content), Arc<OnceLock<SharedSlices>>>>,
+    files: Mutex<HashMap<(TableName, Content), SlicesOnce>>,
     indexes: Mutex<HashMap<IndexKey, Arc<TableIndex>>>,
     machines: Mutex<Vec<Arc<MachineFigures>>>,
 }

@@ -226,7 +226,8 @@ impl Catalog {
                 return Some(format!("its data_dir {declared} is outside of the database"));
             }
             let part = |is: fn(&str) -> bool| declared.split('/').find(|part| is(part));
-            if let Some(hidden) = part(|name| name.starts_with('.') && name.trim_matches('.') != "")
+            if let Some(hidden) =
+                part(|name| name.starts_with('.') && !name.trim_matches('.').is_empty())
             {
                 return Some(format!(
                     "its data_dir {dir} is in {hidden}, and hidden folders are not read"

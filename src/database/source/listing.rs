@@ -50,7 +50,7 @@ pub(super) fn list(repo: &Repository, tree: Oid, prefix: &str, hidden: bool) -> 
     };
     while let Some((tree, folder)) = listing.folders.pop() {
         let tree = repo.find_tree(tree).map_err(&failed)?;
-        for item in tree.iter() {
+        for item in &tree {
             listing.add(&folder, &item, hidden)?;
         }
     }

@@ -46,7 +46,7 @@ fn identity(_: &Metadata) -> (u64, i64, i64) {
 impl Stamps {
     /// Remembers a file as it is, unless it is known already. Call it before the file is read.
     pub(super) fn note(&self, path: &Path) {
-        let mut known = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        let mut known = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if !known.contains_key(path) {
             known.insert(path.to_owned(), Stamp::of(path));
         }
@@ -58,7 +58,7 @@ impl Stamps {
     ///
     /// At the first, by path, that is not.
     pub(super) fn check(&self) -> Result<()> {
-        let known = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        let known = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match known.iter().find(|(path, stamp)| Stamp::of(path) != **stamp) {
             None => Ok(()),
             Some((path, _)) => Err(Error::new(

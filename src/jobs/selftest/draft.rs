@@ -35,7 +35,7 @@ impl Draft {
             Some(Value::Text(codes, dict)) => {
                 let mut texts = texts(column);
                 for &row in rows {
-                    texts[row] = dict.get(codes.get(row) as usize).map(|t| t.to_string());
+                    texts[row] = dict.get(codes.get(row) as usize).map(ToString::to_string);
                 }
                 coded(texts)
             }

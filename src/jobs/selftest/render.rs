@@ -181,7 +181,7 @@ fn json(scores: &Scores) -> serde_json::Value {
         .map(|(id, r)| {
             let [recall, rows, rate] = rates(r);
             json!({
-                "rule": id, "severity": r.severity.map(|s| s.name()), "planted": r.planted,
+                "rule": id, "severity": r.severity.map(crate::findings::Severity::name), "planted": r.planted,
                 "found": r.found, "recall": recall, "rows_recall": rows,
                 "false_alarms": r.alarms, "false_errors": r.alarm_errors,
                 "plants_that_do_not_imply_it": r.others, "false_alarm_rate": rate,

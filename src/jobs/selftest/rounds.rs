@@ -58,7 +58,7 @@ pub(super) fn run(
 ) -> Result<()> {
     let mut random = Random::new(options.seed);
     let variants: Vec<Variant<'_>> =
-        clean.faults.faults.iter().flat_map(|f| f.variants()).collect();
+        clean.faults.faults.iter().flat_map(super::fault::Fault::variants).collect();
     let mut waiting = Vec::new();
     for (number, variant) in variants.iter().enumerate() {
         scores.variant(*variant);

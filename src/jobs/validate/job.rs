@@ -154,10 +154,17 @@ impl Job<'_> {
             judged,
             foreign: &|file| {
                 let path = file.entry.path.as_str();
-                let known = foreign.lock().unwrap_or_else(|e| e.into_inner()).get(path).copied();
+                let known = foreign
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner)
+                    .get(path)
+                    .copied();
                 known.unwrap_or_else(|| {
                     let ways = self.foreign(file, sidecars);
-                    foreign.lock().unwrap_or_else(|e| e.into_inner()).insert(path.to_owned(), ways);
+                    foreign
+                        .lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner)
+                        .insert(path.to_owned(), ways);
                     ways
                 })
             },

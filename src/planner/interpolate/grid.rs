@@ -168,8 +168,8 @@ impl LatencyGrid {
         let mut found: Vec<NearLeaf> = Vec::with_capacity(NEAREST + 2);
         for (leaf, l) in self.leaves.iter().enumerate() {
             let mut squares = 0.0;
-            for axis in 0..self.axes {
-                let d = log2(l.at[axis] as f64) - logs[axis];
+            for (at, log) in l.at.iter().zip(&logs).take(self.axes) {
+                let d = log2(*at as f64) - log;
                 squares += d * d;
             }
             let distance = squares.sqrt();

@@ -136,14 +136,14 @@ impl Sites {
     /// axis, on which the sites must still be near (perf_interp.rs 1044).
     fn inside_axis(&self, near: &[(f64, usize)], shape: [f64; 2]) -> Result<usize, Refusal> {
         let mut over = Vec::new();
-        for axis in 0..2 {
+        for (axis, size) in shape.into_iter().enumerate() {
             let values = near.iter().map(|(_, i)| self.sites[*i].shape[axis]);
             let (low, high) =
                 values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
-            if shape[axis] < low {
+            if size < low {
                 return Err(too_far());
             }
-            if shape[axis] > high {
+            if size > high {
                 over.push(axis);
             }
         }

@@ -26,9 +26,12 @@ fn deleted(run: &Run) -> Vec<(String, String)> {
     findings.map(|f| (text(&f["path"]), text(&f["message"]))).collect()
 }
 
+/// What is removed, and the findings on it: path and message.
+type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)]);
+
 #[test]
 fn a_table_that_goes_is_listed_and_a_system_is_an_error() {
-    let cases: [(&[&str], &[(&str, &str)]); 6] = [
+    let cases: [Case<'_>; 6] = [
         (&["systems/data/h200_sxm/vllm/0.22.0"], &[]),
         (
             &["systems/data/h200_sxm"],

@@ -45,7 +45,7 @@ pub fn assert_markdown(text: &str, what: &str) {
             Event::Start(Tag::CodeBlock(_)) => code = true,
             Event::End(TagEnd::CodeBlock) => code = false,
             Event::Text(words) if !code => {
-                assert!(!words.contains(['@', '<', '`']), "{what}: {words}")
+                assert!(!words.contains(['@', '<', '`']), "{what}: {words}");
             }
             _ => {}
         }
@@ -84,7 +84,7 @@ pub fn assert_page(page: &str) {
 pub fn assert_svg(text: &str) {
     assert_inert(text, "svg");
     let document = roxmltree::Document::parse(text).unwrap_or_else(|e| panic!("{e}: {text}"));
-    for node in document.descendants().filter(|n| n.is_element()) {
+    for node in document.descendants().filter(roxmltree::Node::is_element) {
         let name = node.tag_name().name();
         assert!(
             !["script", "foreignObject", "image", "img", "a", "style"].contains(&name),

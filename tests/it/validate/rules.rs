@@ -1,7 +1,7 @@
 //! Findings of single rules.
 
 use crate::common::snapshot::{message, shown};
-use crate::common::{self, Tree, gemm, run};
+use crate::common::{self, Run, Tree, gemm, run};
 
 #[test]
 fn rules_lists_and_explain_tells() {
@@ -192,7 +192,7 @@ fn a_made_up_model_is_a_few_lines_of_yaml() {
     let gpus = find(model("fp8", 2), &[]);
     let part = find(model("fp8", 2), &["--table", "gemm"]);
     let misspelt = find(model("fp8", 2).replace("num_gpus", "gpus"), &[]);
-    let codes = [&served, &dtype, &gpus, &part, &misspelt].map(|run| run.code());
+    let codes = [&served, &dtype, &gpus, &part, &misspelt].map(Run::code);
     assert_eq!(codes, [0, 0, 0, 0, 2]);
     insta::assert_snapshot!(shown([&served, &dtype, &gpus, &part, &misspelt]));
 }

@@ -58,7 +58,7 @@ pub fn run(options: &Options, policy: Policy) -> Result<Deduped> {
     let work = |file: &TableFile| {
         let seen = |table: &Table| {
             let names = table.columns().map(|(name, _)| name.to_owned());
-            columns.lock().unwrap_or_else(|e| e.into_inner()).extend(names);
+            columns.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(names);
         };
         let made = plan::plan(&site, file, &policy, &seen);
         made.map_err(|why| Refused { path: file.entry.path.clone(), why })
@@ -86,7 +86,7 @@ pub fn run(options: &Options, policy: Policy) -> Result<Deduped> {
             Err(why) => refused.push(why),
         }
     }
-    let columns = columns.into_inner().unwrap_or_else(|e| e.into_inner());
+    let columns = columns.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     // A name that no table has is a slip of the hand, unless none could be read.
     if let Some(name) = policy.ignore.iter().find(|name| !columns.contains(*name))
         && !columns.is_empty()
