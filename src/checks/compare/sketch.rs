@@ -132,6 +132,12 @@ impl Sketch {
         Ok(Self { rows, keys: count, points, slices: slices.all, end, outliers, coverage })
     }
 
+    /// The latency at a key, where the sketch holds it.
+    pub fn latency(&self, hash: u64) -> Option<f64> {
+        let at = self.points.binary_search_by_key(&hash, |p| p.hash).ok()?;
+        Some(self.points[at].latency)
+    }
+
     /// Pairs of latencies at the keys that both sketches would hold if both tables had them.
     pub fn common<'a>(&'a self, other: &'a Self) -> SharedPoints<'a> {
         let end = self.end.min(other.end);
