@@ -12,8 +12,8 @@ use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::number_json;
 use crate::findings::{EXAMPLES, Example, Finding, Half, Reads, Severity};
-use crate::specs::{Bound, TableSpec};
 use crate::specs::system::L2_CACHE;
+use crate::specs::{Bound, TableSpec};
 
 /// How far below a bound a measurement must be.
 #[derive(Debug, Deserialize, JsonSchema)]
