@@ -145,6 +145,7 @@ fn rule_ids_are_the_contract() {
     legacy-marker
     lfs-pointer
     no-longer-served
+    power-coverage
     power-limit-mismatch
     power-out-of-range
     reuse-forbidden
