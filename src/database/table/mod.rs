@@ -5,11 +5,9 @@ mod example;
 mod fault;
 mod key;
 mod known;
-mod pages;
 mod parquet;
 mod scope;
 mod take;
-mod text;
 mod write;
 
 use std::borrow::Cow;
