@@ -40,3 +40,4 @@ mod terminal;
 mod traces;
 mod validate;
 mod wheel;
+mod writers;
