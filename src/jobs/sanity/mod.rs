@@ -48,7 +48,7 @@ pub struct Options {
 }
 
 /// Bytes of decoded tables that are kept of each side, from the comparison until charts are chosen.
-const KEPT: usize = 16 << 20;
+const KEPT: usize = 8 << 20;
 
 /// Compares a head with its merge base, judges what changed and picks charts of it.
 ///
