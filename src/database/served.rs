@@ -4,6 +4,7 @@
 //! of the same backend; of some tables, its own rows alone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::str::FromStr;
 
 use pep440_rs::Version;
@@ -194,17 +195,20 @@ impl<'a> Shelf<'a> {
     /// The nearest other systems that have a table, as [`near`](Self::near) of it in that place,
     /// whether or not it is there.
     pub fn near_of<'s>(&'s self, table: &str, place: &Place) -> (Nearness, Vec<Near<'s, 'a>>) {
-        let own = self.generations.get(place.system.as_str());
-        let systems = self.systems(table, &place.backend);
-        let others = || systems.into_iter().flatten().filter(|(s, _)| **s != place.system);
-        let alike = others().filter(|(s, _)| own.is_some() && self.generations.get(*s) == own);
-        let current = |(s, e): (&&'a str, &'s Editions<'a>)| Some((*s, e, self.current(s, e)?));
-        let near: Vec<_> = alike.filter_map(current).collect();
-        if !near.is_empty() {
-            return (Nearness::Generation, near);
+        let Some(systems) = self.systems(table, &place.backend) else {
+            return (Nearness::SameVersion, Vec::new());
+        };
+        if let Some(own) = self.generations.get(place.system.as_str()) {
+            let near = around(systems, &place.system, |system, editions| {
+                let alike = self.generations.get(system) == Some(own);
+                alike.then(|| self.current(system, editions)).flatten()
+            });
+            if !near.is_empty() {
+                return (Nearness::Generation, near);
+            }
         }
-        let same = |(s, e): (&&'a str, &'s Editions<'a>)| Some((*s, e, e.get(&place.version)?));
-        (Nearness::SameVersion, others().filter_map(same).collect())
+        let same = |_: &str, editions: &'s Editions<'a>| editions.get(&place.version);
+        (Nearness::SameVersion, around(systems, &place.system, same))
     }
 
     /// Paths of the tables that others are compared with key by key.
@@ -224,6 +228,34 @@ impl<'a> Shelf<'a> {
         }
         files.into_iter().map(|f| f.entry.path.as_str()).collect()
     }
+}
+
+/// Other systems that a table is compared with, at most: more than any generation has. Work for each
+/// table is bounded so, however many systems there are.
+const MOST_NEAR: usize = 16;
+
+/// The systems of which `wanted` has an edition, in the order of their names; of more than
+/// [`MOST_NEAR`] those next to `own` in that order.
+fn around<'s, 'a>(
+    systems: &'s BySystem<'a>,
+    own: &str,
+    wanted: impl Fn(&str, &'s Editions<'a>) -> Option<&'s Edition<'a>>,
+) -> Vec<Near<'s, 'a>> {
+    let near = |(system, editions): (&&'a str, &'s Editions<'a>)| {
+        Some((*system, editions, wanted(system, editions)?))
+    };
+    let below = (Bound::Unbounded, Bound::Excluded(own));
+    let above = (Bound::Excluded(own), Bound::Unbounded);
+    let mut before: Vec<_> =
+        systems.range::<str, _>(below).rev().filter_map(near).take(MOST_NEAR).collect();
+    let mut after: Vec<_> =
+        systems.range::<str, _>(above).filter_map(near).take(MOST_NEAR).collect();
+    let half = MOST_NEAR / 2;
+    before.truncate(half.max(MOST_NEAR - after.len()));
+    after.truncate(MOST_NEAR - before.len());
+    before.reverse();
+    before.extend(after);
+    before
 }
 
 /// What the nearest systems are near by.
@@ -299,6 +331,26 @@ mod tests {
             table: "t_perf".into(),
             format: Format::Parquet,
         }
+    }
+
+    #[test]
+    fn of_many_systems_those_next_to_it_are_near() {
+        let files: Vec<TableFile> = (10..99).map(|i| file(&format!("s{i}"), "1")).collect();
+        let mut systems = BySystem::new();
+        files.iter().for_each(|f| systems.entry(&f.place.system).or_default().add(f));
+        let names_in = |systems: &BySystem<'_>, own: &str| {
+            let near = around(systems, own, |_, editions| editions.get("1"));
+            let names: Vec<&str> = near.iter().map(|(system, ..)| *system).collect();
+            (names.len(), names[0].to_owned(), names[names.len() - 1].to_owned())
+        };
+        let names = |own: &str| names_in(&systems, own);
+        let expected = |first: &str, last: &str| (16, first.to_owned(), last.to_owned());
+        assert_eq!(names("s50"), expected("s42", "s58"));
+        assert_eq!(names("s11"), expected("s10", "s27"));
+        assert_eq!(names("s98"), expected("s82", "s97"));
+        assert_eq!(names("t"), expected("s83", "s98"));
+        systems.retain(|name, _| *name < "s13");
+        assert_eq!(names_in(&systems, "s11"), (2, "s10".to_owned(), "s12".to_owned()));
     }
 
     #[test]
