@@ -10,10 +10,12 @@
 //! systems/perf_data_reuse_manifest.yaml                              what backends take from each other
 //! ```
 
+mod places;
 mod walk;
 
 use std::collections::BTreeMap;
-pub(crate) use walk::is_misspelt;
+
+pub(crate) use places::is_misspelt;
 
 use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
@@ -98,7 +100,7 @@ impl SystemFile {
 
     /// Where its support matrix is or would be.
     pub fn matrix(&self) -> String {
-        walk::join(self.folder(), &format!("support_matrix/{}.csv", self.name))
+        places::join(self.folder(), &format!("support_matrix/{}.csv", self.name))
     }
 }
 
