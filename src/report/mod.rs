@@ -114,7 +114,8 @@ impl RunOutcome {
 }
 
 impl Report {
-    /// How the run ended when findings of `fail_on` and worse fail it; `None` fails none.
+    /// How the run ended when findings of `fail_on` and worse fail it; `None` fails none. Measuring
+    /// again fails by its verdict alone, and what a failed verdict finds is an error.
     pub fn outcome(&self, fail_on: Option<Severity>) -> RunOutcome {
         if let Some(remeasured) = &self.remeasured {
             let verdict = match remeasured.outcome() {
@@ -122,7 +123,7 @@ impl Report {
                 judge::Outcome::Fail => RunVerdict::Failed,
                 judge::Outcome::Inconclusive => RunVerdict::Inconclusive,
             };
-            return RunOutcome { verdict, fail_on };
+            return RunOutcome { verdict, fail_on: Some(Severity::Error) };
         }
         let outcome = RunOutcome { verdict: RunVerdict::Failed, fail_on };
         let verdict = if self.findings.iter().any(|f| outcome.fails(f)) {
