@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::database::catalog::TableFile;
 use crate::database::source::Source;
-use crate::database::table::{TableFault, Table};
+use crate::database::table::{Table, TableFault};
 use crate::specs::Specs;
 
 /// Decoded tables of one state of a database, kept for a later stage.

@@ -13,3 +13,17 @@ pub mod selftest;
 pub mod smoke;
 pub mod status;
 pub mod validate;
+
+/// The formats of what is not a report: an impact, a selftest's scores, a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DocumentFormat {
+    /// For people.
+    Human {
+        /// Whether it is only the line that sums it up.
+        brief: bool,
+    },
+    /// For a pull request or a page.
+    Markdown,
+    /// For programs; `docs/` has the schema of each.
+    Json,
+}

@@ -19,12 +19,13 @@ pub(super) struct Family {
     /// The family's directory.
     family: String,
     /// Tables by file stem.
-    tables: BTreeMap<String, Table>,
+    tables: BTreeMap<String, TableEntry>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Table {
+#[schemars(rename = "Table")]
+struct TableEntry {
     /// What it holds; read by people only.
     #[allow(dead_code, reason = "people read it in the YAML")]
     about: String,
@@ -126,7 +127,7 @@ impl Family {
     }
 }
 
-impl Table {
+impl TableEntry {
     fn into_spec(self, name: String, family: &str) -> Result<TableSpec, Reason> {
         let bad = |why: Reason| Reason::from(format!("table {name}: {why}"));
         let columns = self

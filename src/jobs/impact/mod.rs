@@ -22,6 +22,7 @@ use crate::base::threads;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, no_database};
 use crate::database::source::{self, Source};
+use crate::jobs::DocumentFormat;
 use crate::planner::{
     BackendPlan, Layout, ModelList, Models, POINTS, PlannerSession, Quant, Refusal, Resolved,
     Snapshot, Step, StepPoint, Store, TableName,
@@ -194,31 +195,17 @@ pub fn run(options: &Options) -> Result<Impact> {
     Ok(Impact { compared: before.is_some(), versions, cases, elapsed: start.elapsed() })
 }
 
-/// How an impact is rendered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// For people; brief, the line that sums it up.
-    Human {
-        /// Whether it is one line.
-        brief: bool,
-    },
-    /// For a pull request.
-    Markdown,
-    /// For programs: schema `perfdb-gate/impact/v1`.
-    Json,
-}
-
 /// Renders an impact.
 ///
 /// # Errors
 ///
 /// When a template fails, which is a fault of this program.
-pub fn render(impact: &Impact, format: Format) -> Result<String> {
+pub fn render(impact: &Impact, format: DocumentFormat) -> Result<String> {
     Ok(match format {
-        Format::Human { brief: true } => human::brief(impact),
-        Format::Human { brief: false } => human::text(impact),
-        Format::Markdown => markdown::text(impact)?,
-        Format::Json => document::json(impact),
+        DocumentFormat::Human { brief: true } => human::brief(impact),
+        DocumentFormat::Human { brief: false } => human::text(impact),
+        DocumentFormat::Markdown => markdown::text(impact)?,
+        DocumentFormat::Json => document::json(impact),
     })
 }
 

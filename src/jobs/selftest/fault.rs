@@ -41,7 +41,7 @@ impl Faults {
 /// Whether a fault can always be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Class {
+pub enum FaultClass {
     /// It is wrong by itself: one that is missed is a defect of the gate.
     Structural,
     /// It stands out from other data, more or less.
@@ -50,7 +50,7 @@ pub enum Class {
     Control,
 }
 
-impl Class {
+impl FaultClass {
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ pub struct Fault {
     /// Kebab-case, unique.
     pub id: String,
     /// Whether it can always be found.
-    pub class: Class,
+    pub class: FaultClass,
     /// Rules that find it; one of them will do. None of a control.
     #[serde(default)]
     pub finds: Vec<String>,

@@ -14,8 +14,8 @@ mod rounds;
 mod score;
 mod target;
 
-pub use fault::{Class, Fault, Faults};
-pub use render::{Format, render};
+pub use fault::{Fault, FaultClass, Faults};
+pub use render::render;
 pub use score::Scores;
 
 use std::collections::BTreeSet;

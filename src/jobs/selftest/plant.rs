@@ -7,7 +7,7 @@ use pep440_rs::Version;
 
 use super::Alike;
 use super::draft::Draft;
-use super::fault::{Class, Copied, Damage, Edit, Other, Plant, Tear, Variant, is_of_system};
+use super::fault::{Copied, Damage, Edit, FaultClass, Other, Plant, Tear, Variant, is_of_system};
 use super::overlay::FileChange;
 use super::target::{CellScope, Target};
 use crate::base::expr::{ExprError, Vals, Value};
@@ -131,7 +131,7 @@ impl Injector<'_> {
             Plant::Set(set) => {
                 let any = target.set(set, variant.by, &rows, &mut draft)?;
                 // A fault that changes nothing is none.
-                if !any && variant.fault.class != Class::Control {
+                if !any && variant.fault.class != FaultClass::Control {
                     return Ok(None);
                 }
             }

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Options;
-use super::fault::{Class, Faults, Variant};
+use super::fault::{FaultClass, Faults, Variant};
 use super::rounds::Injection;
 use crate::base::exit::Exit;
 use crate::checks::rule::Rules;
@@ -22,7 +22,7 @@ pub struct FaultScore {
     /// Its size, for people.
     pub size: String,
     /// Whether it can always be found.
-    pub class: Class,
+    pub class: FaultClass,
     /// Rules that find it.
     pub finds: Vec<String>,
     /// Rules that it may break beside those, in its place.
@@ -68,7 +68,7 @@ pub struct Missed {
     /// Its size.
     pub size: String,
     /// Whether it can always be found.
-    pub class: Class,
+    pub class: FaultClass,
     /// The table that has it.
     pub path: String,
 }
@@ -237,7 +237,7 @@ impl Scores {
             }
             rule.others += usize::from(!names(&fault.finds, id) && !names(&fault.may, id));
         }
-        if !found && fault.class != Class::Control {
+        if !found && fault.class != FaultClass::Control {
             self.missed.push(Missed {
                 fault: fault.id.clone(),
                 size: fault.size.clone(),
@@ -273,7 +273,7 @@ impl Scores {
     /// How the run ends: inconclusive where nothing was planted, with findings where a fault was
     /// missed that can always be found, or a false alarm is an error.
     pub fn exit(&self) -> Exit {
-        let missed = self.missed.iter().any(|m| m.class == Class::Structural);
+        let missed = self.missed.iter().any(|m| m.class == FaultClass::Structural);
         let alarmed = self.alarms.iter().any(|a| a.severity == Severity::Error);
         if self.planted() == 0 {
             Exit::Inconclusive
@@ -300,11 +300,12 @@ enum Reach {
 }
 
 /// Whether an injected fault and a finding are related in some way.
-type Relation<'a> = fn(&Injection<'a>, &Finding) -> bool;
+type Attribution<'a> = fn(&Injection<'a>, &Finding) -> bool;
 
 /// The injection that a finding is attributed to: the nearest, the first of several as near.
 fn owner<'a>(injections: &[Injection<'a>], finding: &Finding) -> Option<(usize, Reach)> {
-    let first = |is_related: Relation<'a>| injections.iter().position(|i| is_related(i, finding));
+    let first =
+        |is_related: Attribution<'a>| injections.iter().position(|i| is_related(i, finding));
     // A version that takes rows from a table that is gone says so, and no path is the donor's.
     if finding.table.is_none()
         && first(Injection::has_path_of).is_none()
@@ -312,7 +313,7 @@ fn owner<'a>(injections: &[Injection<'a>], finding: &Finding) -> Option<(usize, 
     {
         return Some((at, Reach::Elsewhere));
     }
-    let nearest_first: [Relation<'a>; 5] = [
+    let nearest_first: [Attribution<'a>; 5] = [
         Injection::has_path_of,
         Injection::is_table_of,
         Injection::is_twin_of,

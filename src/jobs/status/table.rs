@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Nearest, Provenance, Skipped, TableStatus};
+use super::{Nearest, SidecarProvenance, Skipped, TableStatus};
 use crate::checks::Check;
 use crate::database::catalog::{Place, TableFile};
 use crate::database::served::{Edition, Nearness, Shelf};
@@ -136,9 +136,9 @@ impl<'a> Gatherer<'a> {
             warnings: 0,
             infos: 0,
             last_version: None,
-            provenance: Provenance {
+            provenance: SidecarProvenance {
                 reuse: self.shelf.declared(place, table).into_iter().map(str::to_owned).collect(),
-                ..Provenance::default()
+                ..SidecarProvenance::default()
             },
             notes: Vec::new(),
         }

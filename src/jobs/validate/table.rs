@@ -12,7 +12,7 @@ use crate::checks::compare::sketch::Sketch;
 use crate::checks::rule::Rule;
 use crate::checks::{PrChange, TableContext};
 use crate::database::catalog::TableFile;
-use crate::database::table::{TableFault, Keys, Table, TableScope, rows_held};
+use crate::database::table::{Keys, Table, TableFault, TableScope, rows_held};
 use crate::findings::{Finding, Severity};
 use crate::specs::system::System;
 
@@ -107,7 +107,11 @@ impl Job<'_> {
 
     /// A table, which another stage may have decoded already, and the digest of its bytes where that
     /// is asked for.
-    fn read(&self, file: &TableFile, digest: bool) -> (Result<Arc<Table>, TableFault>, Option<String>) {
+    fn read(
+        &self,
+        file: &TableFile,
+        digest: bool,
+    ) -> (Result<Arc<Table>, TableFault>, Option<String>) {
         let kept = self.decoded.and_then(|decoded| decoded.get(file));
         if let (Some(table), false) = (&kept, digest) {
             return (Ok(table.clone()), None);

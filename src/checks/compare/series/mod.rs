@@ -83,7 +83,7 @@ pub fn outliers(
     candidates.retain(|c| c.axes != 0 && c.factor() >= least);
     candidates.sort_unstable_by_key(|c| c.row);
     let outlier =
-        |c: Candidate| Outlier { row: c.row, latency: c.time, ratio: c.ratio, axes: c.axes };
+        |c: OutlierCandidate| Outlier { row: c.row, latency: c.time, ratio: c.ratio, axes: c.axes };
     candidates.into_iter().map(outlier).collect()
 }
 
@@ -183,7 +183,7 @@ impl<'a> Axis<'a> {
 }
 
 /// A point on its way to be an outlier.
-struct Candidate {
+struct OutlierCandidate {
     row: u32,
     time: f64,
     spike: bool,
@@ -191,7 +191,7 @@ struct Candidate {
     axes: u8,
 }
 
-impl Candidate {
+impl OutlierCandidate {
     /// Takes in what an axis says: the least telling ratio stays.
     fn judge(&mut self, ratio: Option<f64>, axis: u8) {
         let Some(ratio) = ratio else { return };
@@ -239,10 +239,10 @@ fn ratio_over_neighbours(points: &[SeriesPoint], i: usize, spike: bool, least: f
 }
 
 /// A point that stands out along the first axis.
-fn candidate(points: &[SeriesPoint], i: usize, least: f64, axis: u8) -> Option<Candidate> {
+fn candidate(points: &[SeriesPoint], i: usize, least: f64, axis: u8) -> Option<OutlierCandidate> {
     let SeriesPoint { time, row, .. } = points[i];
     [true, false].into_iter().find_map(|spike| {
-        let mut candidate = Candidate { row, time, spike, ratio: 1.0, axes: 0 };
+        let mut candidate = OutlierCandidate { row, time, spike, ratio: 1.0, axes: 0 };
         candidate.judge(ratio_over_neighbours(points, i, spike, least), axis);
         (candidate.factor() >= least).then_some(candidate)
     })

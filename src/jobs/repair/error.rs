@@ -8,7 +8,7 @@ use crate::database::table::{TableFault, Torn};
 
 /// Why a table is left as it is, in a line that follows its path.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum RepairError {
     /// Its bytes cannot be had.
     #[error("cannot be read: {0}")]
     Bytes(#[from] ReadError),
