@@ -172,6 +172,26 @@ fn title(case: &ImpactCase, point: StepPoint) -> String {
     format!("{}, {} {}, {}", name(&case.version), case.model, layout(case), step(point))
 }
 
+/// A case with its worst point, the change, and other versions that move alike.
+type Worst<'a> = (&'a ImpactCase, &'a PointImpact, f64, Vec<String>);
+
+/// Versions of a backend that take their rows from one donor move alike: they are one mover.
+fn alike<'a>(worst: Vec<(&'a ImpactCase, &'a PointImpact, f64)>) -> Vec<Worst<'a>> {
+    let mut found: Vec<Worst<'a>> = Vec::new();
+    for (case, point, change) in worst {
+        let same = found.iter_mut().find(|(other, p, ..)| {
+            (&other.model, other.parallel, &other.quant)
+                == (&case.model, case.parallel, &case.quant)
+                && (p.point, &p.before, &p.after) == (point.point, &point.before, &point.after)
+        });
+        match same {
+            Some((.., others)) => others.push(name(&case.version)),
+            None => found.push((case, point, change, Vec::new())),
+        }
+    }
+    found
+}
+
 /// The worst point of the cases that moved most.
 fn movers(impact: &Impact) -> Vec<Mover> {
     let mut worst: Vec<(&ImpactCase, &PointImpact, f64)> = Vec::new();
@@ -182,7 +202,8 @@ fn movers(impact: &Impact) -> Vec<Mover> {
         worst.extend(most.map(|(point, change)| (case, point, change)));
     }
     worst.sort_by(|a, b| b.2.abs().total_cmp(&a.2.abs()));
-    let mover = |(case, point, change): (&ImpactCase, &PointImpact, f64)| {
+    let worst = alike(worst);
+    let mover = |(case, point, change, others): Worst<'_>| {
         let time = |step: Option<&super::Step>| match step {
             Some(Ok(ms)) => format!("{ms:.3}"),
             _ => "?".to_owned(),
@@ -191,6 +212,9 @@ fn movers(impact: &Impact) -> Vec<Mover> {
         let mut reasons: Vec<String> = point.ops.iter().take(OPS).flat_map(reasons).collect();
         if point.ops.len() > OPS {
             reasons.push(format!("and {} more", plural(point.ops.len() - OPS, "operation")));
+        }
+        if !others.is_empty() {
+            reasons.push(format!("the same on {}", others.join(", ")));
         }
         Mover {
             title: title(case, point.point),
@@ -205,21 +229,35 @@ fn movers(impact: &Impact) -> Vec<Mover> {
 fn reasons(op: &OpMove) -> Vec<String> {
     let sign = if op.delta() < 0.0 { "−" } else { "+" };
     let moved = format!("{} {sign}{:.3} ms", op.name, op.delta().abs());
-    let heaviest =
-        |lookups: &[TableLookup]| lookups.iter().max_by(|a, b| a.ms.total_cmp(&b.ms)).cloned();
-    let (before, after) = (heaviest(&op.lookups_before), heaviest(&op.lookups_after));
-    let Some(shown) = after.as_ref().or(before.as_ref()) else { return vec![moved] };
-    let mut lines = vec![format!("{moved}: {}, {}, {}", shown.table, shown.key, shown.how.word())];
-    let source = |l: &TableLookup| l.rows.iter().map(|r| r.origin.path.clone()).collect::<Vec<_>>();
-    if let (Some(before), Some(after)) = (&before, &after)
-        && (before.table != after.table
-            || before.how != after.how
-            || source(before) != source(after))
-    {
-        lines.push(format!("before: {}, {}, {}", before.table, before.how.word(), rows(before)));
+    let Some((before, shown)) = most_moved(op) else { return vec![moved] };
+    let part = if *shown.op == *op.name { String::new() } else { format!("{}, ", shown.op) };
+    let how = shown.how.word();
+    let mut lines = vec![format!("{moved}: {part}{}, {}, {how}", shown.table, shown.key)];
+    let places = |l: &TableLookup| -> Vec<(String, u32)> {
+        l.rows.iter().map(|r| (r.origin.path.clone(), r.row)).collect()
+    };
+    // Rows that stay where they are need no second line: only their latency changed.
+    if let Some(before) = before.filter(|b| b.how != shown.how || places(b) != places(shown)) {
+        lines.push(format!("before: {}, {}", before.how.word(), rows(before)));
     }
     lines.push(rows(shown));
     lines
+}
+
+/// The lookup that moved most, with the one before of the same key; a lookup without one moved by
+/// its whole time.
+fn most_moved(op: &OpMove) -> Option<(Option<&TableLookup>, &TableLookup)> {
+    let same =
+        |a: &TableLookup, b: &TableLookup| a.op == b.op && a.table == b.table && a.key == b.key;
+    let paired = op.lookups_after.iter().map(|after| {
+        let before = op.lookups_before.iter().find(|before| same(before, after));
+        (before, after)
+    });
+    let moved = |(before, after): &(Option<&TableLookup>, &TableLookup)| {
+        (after.ms - before.map_or(0.0, |b| b.ms)).abs()
+    };
+    let most = paired.max_by(|a, b| moved(a).total_cmp(&moved(b)));
+    most.or_else(|| op.lookups_before.first().map(|gone| (None, gone)))
 }
 
 /// The heaviest rows of a lookup by file, with their weights.
