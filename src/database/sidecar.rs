@@ -123,6 +123,11 @@ pub struct Donor {
 }
 
 impl Reuse {
+    /// What it declares, as table and version, in its order.
+    pub fn donors(&self) -> Vec<(String, String)> {
+        self.reuse.iter().map(|d| (d.table.clone(), d.from_version.clone())).collect()
+    }
+
     /// Parses and checks that nothing is left empty.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let reuse: Self = crate::base::yaml::parse(text)?;

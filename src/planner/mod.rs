@@ -8,7 +8,6 @@
 //! ```text
 //! Snapshot (a state of a database)
 //!   └─ PlannerSession (one system, backend and version)
-//!        ├─ sources        which files stand behind a table, in the loader's order
 //!        ├─ slices         rows of a file, grouped by the key parts that must match exactly
 //!        ├─ interpolate    between, beyond and beside the rows of a slice
 //!        └─ operations     one file per kind of operation: key, coordinates, speed of light
@@ -31,7 +30,6 @@ mod operations;
 mod refusal;
 mod session;
 mod slices;
-mod sources;
 mod steps;
 mod store;
 
@@ -42,7 +40,6 @@ pub use models::{BackendPlan, Layout, ModelList, Models, OpList, PlannedLayout, 
 pub use operations::{Op, Query, TableName};
 pub use refusal::Refusal;
 pub use session::{PlannerSession, Snapshot, SystemView};
-pub use sources::{Channel, ReuseManifest};
 pub use steps::{POINTS, Phase, Step, StepPart, StepPoint};
 pub use store::Store;
 
@@ -51,9 +48,10 @@ use crate::base::error::{Error, Result};
 use crate::base::expr::NULL_CODE;
 use crate::base::reason::Reason;
 use crate::base::yaml;
-use crate::database::catalog::{Catalog, Format, SystemFile, TableFile};
+use crate::database::catalog::{Catalog, Format, SystemFile, TableFile, VersionDir};
+use crate::database::served::{Channel, ReuseManifest, ServedFormats, SystemShelf, TableSource};
 use crate::database::sidecar::Reuse;
-use crate::database::source::{Entry, ReadError, Source};
+use crate::database::source::{ReadError, Source};
 use crate::database::table::{Column, Table, TableFault};
 use crate::specs::system::System;
-use crate::specs::{Library, SpecFile};
+use crate::specs::{Library, SpecFile, Specs};

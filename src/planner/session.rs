@@ -1,23 +1,25 @@
 //! What a planner sees: a state of a database, and in it one version of a backend on one system.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::index::{RowOrigin, TableIndex};
 use super::operations::TableName;
-use super::sources::{Channel, ReuseManifest, SystemShelf, TableSource};
 use super::store::{Content, Store};
 use super::{
-    Catalog, Entry, Error, MachineFigures, Reason, Refusal, Result, Reuse, Source, SystemFile,
-    TableFile,
+    Catalog, Channel, Error, MachineFigures, Reason, Refusal, Result, Reuse, ReuseManifest,
+    ServedFormats, Source, Specs, SystemFile, SystemShelf, TableFile, TableSource, VersionDir,
 };
 
 /// A state of a database.
 pub struct Snapshot<'a> {
     source: &'a dyn Source,
     catalog: &'a Catalog,
+    specs: &'a Specs,
     store: &'a Store,
-    manifest: Arc<ReuseManifest>,
+    manifest: ReuseManifest,
+    /// What the loader finds, by system.
+    shelves: Mutex<BTreeMap<String, Arc<SystemShelf<'a>>>>,
 }
 
 impl<'a> Snapshot<'a> {
@@ -26,7 +28,12 @@ impl<'a> Snapshot<'a> {
     /// # Errors
     ///
     /// Where the reuse manifest cannot be read: then nothing says what backends take from each other.
-    pub fn new(source: &'a dyn Source, catalog: &'a Catalog, store: &'a Store) -> Result<Self> {
+    pub fn new(
+        source: &'a dyn Source,
+        catalog: &'a Catalog,
+        specs: &'a Specs,
+        store: &'a Store,
+    ) -> Result<Self> {
         let manifest = match &catalog.manifest {
             None => ReuseManifest::default(),
             Some(entry) => {
@@ -37,7 +44,7 @@ impl<'a> Snapshot<'a> {
                 ReuseManifest::parse(&bytes).map_err(bad)?
             }
         };
-        Ok(Self { source, catalog, store, manifest: Arc::new(manifest) })
+        Ok(Self { source, catalog, specs, store, manifest, shelves: Mutex::default() })
     }
 
     /// Where its bytes come from.
@@ -53,11 +60,7 @@ impl<'a> Snapshot<'a> {
     /// A system of it; `None` where there is none of that name.
     pub fn system(&self, name: &str) -> Option<SystemView<'_, 'a>> {
         let file = self.catalog.systems.get(name)?;
-        Some(SystemView {
-            snapshot: self,
-            shelf: SystemShelf::new(self.catalog, name),
-            machine: self.machine(file),
-        })
+        Some(SystemView { snapshot: self, shelf: self.shelf(name), machine: self.machine(file) })
     }
 
     fn machine(&self, file: &SystemFile) -> Result<Arc<MachineFigures>, Refusal> {
@@ -66,33 +69,26 @@ impl<'a> Snapshot<'a> {
         MachineFigures::new(system).map(|machine| self.store.machine(machine))
     }
 
-    /// The donors that a version's directories declare. One that cannot be read declares none, as
-    /// for the loader.
-    fn reuse(&self, system: &str, backend: &str, version: &str) -> BTreeMap<String, Reuse> {
-        let mut found = BTreeMap::new();
-        for (path, dir) in &self.catalog.dirs {
-            let place = &dir.place;
-            let names = (place.system.as_str(), place.backend.as_str(), place.version.as_str());
-            let Some(entry) = dir.reuse.as_ref().filter(|_| names == (system, backend, version))
-            else {
-                continue;
-            };
-            if let Some(reuse) = self.text(entry).and_then(|text| Reuse::parse(&text).ok()) {
-                found.insert(path.clone(), reuse);
-            }
+    /// What the loader finds of a system. A `reuse.yaml` that cannot be read declares no donor, as for
+    /// the loader.
+    pub fn shelf(&self, system: &str) -> Arc<SystemShelf<'a>> {
+        let mut known = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shelf) = known.get(system) {
+            return shelf.clone();
         }
-        found
-    }
-
-    fn text(&self, entry: &Entry) -> Option<String> {
-        String::from_utf8(self.source.read(entry).ok()?).ok()
+        let declared = |dir: &VersionDir| {
+            let text = self.source.text(dir.reuse.as_ref()?).ok()?;
+            Some(Reuse::parse(&text).ok()?.donors())
+        };
+        let shelf = SystemShelf::new(self.catalog, system, ServedFormats::Parquet, declared);
+        known.entry(system.to_owned()).or_insert(Arc::new(shelf)).clone()
     }
 }
 
 /// A system of a state: its machine and its tables.
 pub struct SystemView<'s, 'a> {
     snapshot: &'s Snapshot<'a>,
-    shelf: SystemShelf<'a>,
+    shelf: Arc<SystemShelf<'a>>,
     machine: Result<Arc<MachineFigures>, Refusal>,
 }
 
@@ -113,12 +109,15 @@ impl<'s, 'a> SystemView<'s, 'a> {
         if !self.shelf.has(backend, version) {
             return Err(Refusal::Missing(format!("{system} has no data of {backend} {version}")));
         }
-        let reuse = self.snapshot.reuse(&system, backend, version);
         let of = |table: TableName| match table.library() {
-            None => self.shelf.sources(backend, version, table, &self.snapshot.manifest, &reuse),
+            None => {
+                let filling = self.snapshot.specs.filling(table.stem());
+                let manifest = &self.snapshot.manifest;
+                self.shelf.sources(backend, version, table.stem(), filling, manifest)
+            }
             Some(library) => {
                 let version = machine.text(&format!("misc.{library}_version"));
-                let file = version.and_then(|v| self.shelf.library(library, v, table.stem()));
+                let file = version.and_then(|v| self.shelf.own(library, v, table.stem()));
                 let own = |file| TableSource { file, channel: Channel::Own, kernels: None };
                 file.map(own).into_iter().collect()
             }

@@ -22,8 +22,8 @@ pub use library::{Library, SpecFile, read_all};
 pub use limit::{Limit, Limits, NEAREST};
 pub use noise::{Noise, NoiseBand};
 pub use table::{
-    Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,
-    measured_unit,
+    Bound, Bucket, ColumnKind, ColumnSpec, Filling, Guard, IDENTITY, KeyPart, Serves, TableSpec,
+    Unit, measured_unit,
 };
 pub use workflow::{Alternative, Machine, Model, Need, Shape, Workflows};
 
@@ -81,6 +81,12 @@ struct DtypeFacts {
 }
 
 impl Specs {
+    /// Whether other files fill in what a version's own table lacks; of a table that no spec is written
+    /// for they do.
+    pub fn filling(&self, table: &str) -> Filling {
+        self.tables.get(table).map_or(Filling::Always, |spec| spec.filling)
+    }
+
     /// What is part of the binary.
     ///
     /// # Errors

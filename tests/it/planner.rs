@@ -90,7 +90,7 @@ fn with_session(check: impl FnOnce(&PlannerSession<'_, '_>, &Fixture)) {
     let source = WorkTree::open(root.path()).expect("a tree");
     let catalog = Catalog::read(&source, &specs).expect("a catalog");
     let store = Store::default();
-    let snapshot = Snapshot::new(&source, &catalog, &store).expect("a snapshot");
+    let snapshot = Snapshot::new(&source, &catalog, &specs, &store).expect("a snapshot");
     let system = snapshot.system("synthetic").expect("a system");
     let session = system.session(&fixture.backend, &fixture.version).expect("a session");
     check(&session, &fixture);

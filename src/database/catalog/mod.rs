@@ -75,6 +75,15 @@ pub struct VersionDir {
     pub tables: Vec<usize>,
 }
 
+impl VersionDir {
+    /// Whether the loader passes it over: it is marked incomplete in the old way, and no
+    /// collection_meta.yaml says more.
+    pub fn is_vetoed(&self) -> bool {
+        let incomplete = |entry: &Entry| entry.path.ends_with("/INCOMPLETE.txt");
+        self.meta.is_none() && self.markers.iter().any(incomplete)
+    }
+}
+
 /// A system of the root: its YAML, and what could be read of it.
 #[derive(Debug, Clone)]
 pub struct SystemFile {

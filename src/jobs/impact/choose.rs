@@ -2,15 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
-
 use super::{Options, States};
 use crate::base::error::{Error, Result, unknown};
 use crate::base::glob::{Of, matcher};
-use crate::base::reason::Reason;
-use crate::base::yaml;
-use crate::database::catalog::{Catalog, VersionDir};
-use crate::database::source::Source;
+use crate::database::catalog::VersionDir;
+use crate::database::served::QueryVersions;
 use crate::planner::{Models, PlannerSession, Refusal, Snapshot};
 
 /// A version of a backend on a system.
@@ -60,51 +56,17 @@ pub(super) fn names(globs: &[String], what: &str, known: Vec<&str>) -> Result<Na
     Ok(NameFilter(compiled))
 }
 
-/// `query_versions.yaml`: the versions that a planner answers for.
-#[derive(Debug, Default, Deserialize)]
-struct QueryVersions {
-    #[serde(default)]
-    defaults: BTreeMap<String, VersionSlot>,
-    #[serde(default)]
-    overrides: BTreeMap<String, BTreeMap<String, VersionSlot>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct VersionSlot {
-    #[serde(default)]
-    current: Option<String>,
-}
-
-impl QueryVersions {
-    /// Reads it from a state; without the file nothing is said.
-    fn read(source: &dyn Source, catalog: &Catalog) -> Result<Option<Self>> {
-        let is_it = |path: &str| path.rsplit('/').next() == Some("query_versions.yaml");
-        let Some(entry) = catalog.others.iter().find(|e| is_it(&e.path)) else { return Ok(None) };
-        let bad = |why: Reason| {
-            Error::new(format!("{}: {why}", entry.path), "it names each backend's current version")
-        };
-        let bytes = source.read(entry).map_err(|e| bad(e.into()))?;
-        yaml::parse(&String::from_utf8_lossy(&bytes)).map(Some).map_err(bad)
-    }
-
-    fn current(&self, system: &str, backend: &str) -> Option<&str> {
-        let own = self.overrides.get(system).and_then(|s| s.get(backend));
-        own.or(self.defaults.get(backend))?.current.as_deref()
-    }
-}
-
 /// What versions are chosen by.
-pub(super) struct Choice<'c, 's, 'a> {
+pub(super) struct Choice<'c, 'a> {
     pub options: &'c Options,
     pub models: &'c Models,
-    pub states: &'c States<'s, 'a>,
+    pub states: &'c States<'a>,
 }
 
-impl Choice<'_, '_, '_> {
+impl Choice<'_, '_> {
     /// The versions to predict, sorted.
     pub(super) fn versions(&self) -> Result<Vec<PlannedVersion>> {
-        let states: Vec<&Snapshot<'_>> =
-            self.states.before.into_iter().chain([self.states.after]).collect();
+        let states: Vec<&Snapshot<'_>> = self.states.all().collect();
         let systems: BTreeSet<&str> =
             states.iter().flat_map(|s| s.catalog().systems.keys().map(String::as_str)).collect();
         let wanted = names(&self.options.systems, "system", systems.iter().copied().collect())?;
@@ -176,8 +138,8 @@ impl Choice<'_, '_, '_> {
     /// Versions whose directories changed between the states.
     fn changed(&self) -> BTreeSet<(String, String, String)> {
         let mut changed = BTreeSet::new();
-        let Some(before) = self.states.before else { return changed };
-        let after = self.states.after;
+        let Some(before) = &self.states.before else { return changed };
+        let after = &self.states.after;
         let paths = before.catalog().dirs.keys().chain(after.catalog().dirs.keys());
         for path in paths.collect::<BTreeSet<_>>() {
             let dirs = [before, after].map(|state| (state, state.catalog().dirs.get(path)));

@@ -109,9 +109,9 @@ impl<'a> Gatherer<'a> {
             return Vec::new();
         }
         let mut status = self.status(table, &place);
-        let shared = self.looked.job.specs.tables.get(table).is_none_or(|s| s.shared);
-        let served = self.shelf.sources(&place, table, shared);
-        let from = served.donors.first().or(served.earlier.last());
+        let filling = self.looked.job.specs.filling(table);
+        let served = self.shelf.sources(&place, table, filling);
+        let from = served.donors.first().or(served.earlier.first());
         status.notes.push(match from {
             Some(file) => format!("not collected; served from {}", file.place.version),
             None => "not collected".into(),

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::Policy;
 use crate::base::expr::Vals;
-use crate::checks::kinds::duplicates::{CopySpread, copies, repeats};
+use crate::checks::kinds::duplicates::CopySpread;
 use crate::database::catalog::{Format, TableFile};
+use crate::database::served::rows::{copies, repeats};
 use crate::database::table::{Column, Keys, Table, TableScope, encode, keep_lines};
 use crate::jobs::repair::{RepairError, Site, disk};
 use crate::specs::{Serves, TableSpec, measured_unit};

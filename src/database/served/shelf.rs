@@ -1,7 +1,5 @@
-//! Which files stand behind a table when it is loaded, and which tables are its references.
-//!
-//! A version's table is its own rows, then those of declared donors, then those of earlier versions
-//! of the same backend; of some tables, its own rows alone.
+//! The tables of a database by name, backend, system and version, and which of them a table is compared
+//! with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -9,10 +7,11 @@ use std::str::FromStr;
 
 use pep440_rs::Version;
 
+use super::{Channel, ReuseManifest, ServedFormats, SystemShelf, TableSource};
 use crate::base::reason::Reason;
-use crate::database::catalog::{Catalog, Place, TableFile};
+use crate::database::catalog::{Catalog, Place, TableFile, VersionDir};
 use crate::database::sidecar::Reuse;
-use crate::specs::{Specs, TableSpec};
+use crate::specs::{Filling, Specs, TableSpec};
 
 /// A version of a table: its files, one unless it lies in two layouts.
 #[derive(Debug)]
@@ -41,6 +40,8 @@ pub struct Shelf<'a> {
     named: BTreeMap<&'a str, BTreeMap<&'a str, &'a str>>,
     /// Declared reuse: table and donor by the directory that declares it.
     reuse: BTreeMap<&'a Place, Vec<(&'a str, &'a str)>>,
+    /// What the loader finds, by system.
+    loaders: BTreeMap<&'a str, SystemShelf<'a>>,
 }
 
 impl<'a> Editions<'a> {
@@ -70,12 +71,6 @@ impl<'a> Editions<'a> {
         let at = self.0.iter().position(|e| e.version == version)?;
         self.0[..at].last()
     }
-
-    /// Those strictly before `version`, as the loader orders them.
-    pub fn before(&self, version: &str) -> impl Iterator<Item = &Edition<'a>> {
-        let version = Version::from_str(version).ok();
-        self.0.iter().filter(move |e| e.parsed.is_some() && e.parsed < version)
-    }
 }
 
 impl<'a> Shelf<'a> {
@@ -97,6 +92,13 @@ impl<'a> Shelf<'a> {
         for editions in backends.flat_map(BTreeMap::values_mut) {
             let order = |e: &Edition<'a>| (e.parsed.clone(), e.version);
             editions.0.sort_by_cached_key(order);
+        }
+        for system in catalog.dirs.values().map(|dir| dir.place.system.as_str()) {
+            shelf.loaders.entry(system).or_insert_with(|| {
+                let declared =
+                    |dir: &VersionDir| Some(reuse.get(&dir.path)?.as_ref().ok()?.donors());
+                SystemShelf::new(catalog, system, ServedFormats::All, declared)
+            });
         }
         for (name, file) in &catalog.systems {
             let Ok(system) = &file.system else { continue };
@@ -143,17 +145,6 @@ impl<'a> Shelf<'a> {
         declared.filter(|(t, _)| *t == table).map(|(_, version)| *version).collect()
     }
 
-    /// What `edition` of a table is loaded from.
-    pub fn served(
-        &self,
-        spec: &TableSpec,
-        editions: &Editions<'a>,
-        edition: &Edition<'a>,
-    ) -> Served<'a> {
-        let donors = self.donors(&edition.files[0].place, &spec.name);
-        Served::new(editions, edition.version, spec.shared, &donors)
-    }
-
     /// Versions that a version of a backend declares as donors of a table, in whichever family's
     /// directory it does.
     pub fn declared(&self, place: &Place, table: &str) -> Vec<&'a str> {
@@ -164,13 +155,17 @@ impl<'a> Shelf<'a> {
     }
 
     /// What a version of a system's backend reads of a table, whether or not it has one itself.
-    pub fn sources(&self, place: &Place, table: &str, shared: bool) -> Served<'a> {
-        match self.editions_of(table, &place.backend, &place.system) {
-            Some(editions) => {
-                Served::new(editions, &place.version, shared, &self.declared(place, table))
-            }
-            None => Served::default(),
-        }
+    pub fn sources(&self, place: &Place, table: &str, filling: Filling) -> Served<'a> {
+        let Some(system) = self.loaders.get(place.system.as_str()) else {
+            return Served::default();
+        };
+        let nothing_lent = ReuseManifest::default();
+        Served::of(system.sources(&place.backend, &place.version, table, filling, &nothing_lent))
+    }
+
+    /// What `edition` of a table is loaded from.
+    pub fn served(&self, spec: &TableSpec, edition: &Edition<'a>) -> Served<'a> {
+        self.sources(&edition.files[0].place, &spec.name, spec.filling)
     }
 
     /// The version that counts: the one that the system's YAML names for the backend (a library's,
@@ -218,10 +213,10 @@ impl<'a> Shelf<'a> {
             let Some(spec) = specs.tables.get(*table) else { continue };
             for (system, editions) in backends.values().flatten() {
                 let Some(current) = self.current(system, editions) else { continue };
-                for (_, editions, edition) in self.near(current.files[0]).1 {
-                    files.extend(self.served(spec, editions, edition).fresh());
+                for (_, _, edition) in self.near(current.files[0]).1 {
+                    files.extend(self.served(spec, edition).fresh());
                 }
-                if !spec.shared {
+                if spec.filling != Filling::Always {
                     files.extend(editions.iter().flat_map(|e| &e.files));
                 }
             }
@@ -270,32 +265,30 @@ pub enum Nearness {
 /// A system with a table's versions there, and the one to compare with.
 pub type Near<'s, 'a> = (&'a str, &'s Editions<'a>, &'s Edition<'a>);
 
-/// The files that a version is loaded from, in the loader's order.
+/// The files that a version is loaded from, in the loader's order, without those of other backends:
+/// these lend rows of some kernels alone.
 #[derive(Debug, Default)]
 pub struct Served<'a> {
     /// Its own.
-    pub own: Vec<&'a TableFile>,
-    /// Those of the donors that it declares.
+    pub own: Option<&'a TableFile>,
+    /// Those of the donors that it declares, in file order.
     pub donors: Vec<&'a TableFile>,
-    /// Those of earlier versions.
+    /// Those of earlier versions, nearest first.
     pub earlier: Vec<&'a TableFile>,
 }
 
 impl<'a> Served<'a> {
-    /// Of `version`; `donors` are the versions that its reuse.yaml names. Of a table that is not
-    /// `shared` nothing but its own.
-    fn new(editions: &Editions<'a>, version: &str, shared: bool, donors: &[&str]) -> Self {
-        let own = editions.get(version).map_or_else(Vec::new, |e| e.files.clone());
-        if !shared {
-            return Self { own, ..Self::default() };
+    fn of(sources: Vec<TableSource<'a>>) -> Self {
+        let mut this = Self::default();
+        for source in sources {
+            match source.channel {
+                Channel::Own => this.own = Some(source.file),
+                Channel::Declared => this.donors.push(source.file),
+                Channel::Earlier => this.earlier.push(source.file),
+                Channel::OtherBackend => {}
+            }
         }
-        let declared = |e: &&Edition<'a>| donors.contains(&e.version) && e.version != version;
-        let files = |e: &Edition<'a>| e.files.clone();
-        Self {
-            own,
-            donors: editions.iter().filter(declared).flat_map(files).collect(),
-            earlier: editions.before(version).filter(|e| !declared(e)).flat_map(files).collect(),
-        }
+        this
     }
 
     /// Its own and its donors': what only earlier versions have, the collector may have given up.
@@ -361,7 +354,5 @@ mod tests {
         editions.0.sort_by_cached_key(|e| (e.parsed.clone(), e.version));
         let order: Vec<&str> = editions.iter().map(|e| e.version).collect();
         assert_eq!(order, ["odd", "0.9.0", "0.10.0rc1", "0.10.0"]);
-        let before: Vec<&str> = editions.before("0.10.0").map(|e| e.version).collect();
-        assert_eq!(before, ["0.9.0", "0.10.0rc1"], "one that cannot be ordered is passed over");
     }
 }

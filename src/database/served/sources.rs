@@ -5,20 +5,18 @@
 //! 3. earlier versions of the same backend, nearest first;
 //! 4. other backends, newest version first, only rows of the kernels that the reuse manifest shares.
 //!
-//! The first row of a key wins over all files. Collectives of a library (NCCL, oneCCL) have the first
-//! channel alone, and so does any table that the version keeps in the family `comm`.
+//! The first row of a key wins over all files. The table's spec says of which tables that is so: the
+//! collectives of a library (NCCL, oneCCL) have the first channel alone, and a backend's own collectives
+//! have no other where the version has a file of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use pep440_rs::Version;
-use serde::Deserialize;
 
-use super::operations::TableName;
-use super::{Catalog, Format, Reason, Reuse, TableFile, yaml};
-
-/// The family whose tables are never shared.
-const COMM: &str = "comm";
+use super::ReuseManifest;
+use crate::database::catalog::{Catalog, Format, TableFile, VersionDir};
+use crate::specs::Filling;
 
 /// How the loader comes to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
@@ -57,51 +55,13 @@ pub struct TableSource<'a> {
     pub kernels: Option<BTreeSet<String>>,
 }
 
-/// What backends take from each other: `perf_data_reuse_manifest.yaml`.
-#[derive(Debug, Default, Deserialize)]
-pub struct ReuseManifest {
-    #[serde(default)]
-    groups: Vec<Group>,
-}
-
-/// Backends that share the rows of a kernel.
-#[derive(Debug, Deserialize)]
-struct Group {
-    #[serde(default)]
-    op_file: Option<String>,
-    #[serde(default)]
-    kernel_source: Option<String>,
-    #[serde(default)]
-    tier: Option<String>,
-    #[serde(default)]
-    frameworks: Option<Vec<String>>,
-}
-
-impl ReuseManifest {
-    /// Parses a manifest. The error is one line.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Reason> {
-        yaml::parse(&String::from_utf8_lossy(bytes))
-    }
-
-    /// The kernels of a table that `backend` may take from others, by backend, sorted.
-    fn shared(&self, table: &str, backend: &str) -> BTreeMap<String, BTreeSet<String>> {
-        let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for group in &self.groups {
-            let stem = group.op_file.as_deref().and_then(|f| f.rsplit_once('.'));
-            let shares = matches!(group.tier.as_deref(), Some("shared" | "shared_fallback"));
-            let kernel = group.kernel_source.as_deref().filter(|k| !k.is_empty());
-            let (Some((stem, _)), Some(kernel), true) = (stem, kernel, shares) else { continue };
-            let backends: Vec<String> =
-                group.frameworks.iter().flatten().map(|f| f.to_lowercase()).collect();
-            if stem != table || !backends.iter().any(|b| b == backend) {
-                continue;
-            }
-            for other in backends.into_iter().filter(|b| b != backend) {
-                found.entry(other).or_default().insert(kernel.to_owned());
-            }
-        }
-        found
-    }
+/// Which tables count as files of the loader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServedFormats {
+    /// Parquet, which the loader reads.
+    Parquet,
+    /// Text tables too, which collectors write and convert.
+    All,
 }
 
 /// The tables of one system, by backend and version.
@@ -116,14 +76,19 @@ struct VersionTables<'a> {
     parsed: Option<Version>,
     /// Tables by stem; the first family in order wins.
     tables: BTreeMap<&'a str, &'a TableFile>,
-    /// Paths of its directories, for reuse.yaml.
-    dirs: Vec<&'a str>,
+    /// Donors that its directories declare, as table and version, in file order.
+    donors: Vec<(String, String)>,
 }
 
 impl<'a> SystemShelf<'a> {
-    /// The tables of `system`. A directory with the old marker of incomplete data and no
-    /// collection_meta.yaml is passed over, and so is text: the loader reads Parquet alone.
-    pub fn new(catalog: &'a Catalog, system: &str) -> Self {
+    /// The tables of `system`; `reuse` gives what a directory declares, by its path. A directory with
+    /// the old marker of incomplete data and no collection_meta.yaml is passed over.
+    pub fn new(
+        catalog: &'a Catalog,
+        system: &str,
+        formats: ServedFormats,
+        reuse: impl Fn(&VersionDir) -> Option<Vec<(String, String)>>,
+    ) -> Self {
         let mut this = Self::default();
         // By family first, then the flat layout, as the loader looks.
         let dirs = catalog.dirs.values().filter(|d| d.place.system == system);
@@ -135,13 +100,12 @@ impl<'a> SystemShelf<'a> {
                 parsed: Version::from_str(version).ok(),
                 ..VersionTables::default()
             });
-            edition.dirs.push(&dir.path);
-            let incomplete = |e: &super::Entry| e.path.ends_with("/INCOMPLETE.txt");
-            if dir.meta.is_none() && dir.markers.iter().any(incomplete) {
+            edition.donors.extend(reuse(dir).unwrap_or_default());
+            if dir.is_vetoed() {
                 continue;
             }
             for file in dir.tables.iter().filter_map(|i| catalog.tables.get(*i)) {
-                if file.format == Format::Parquet {
+                if file.format == Format::Parquet || formats == ServedFormats::All {
                     edition.tables.entry(&file.table).or_insert(file);
                 }
             }
@@ -164,42 +128,41 @@ impl<'a> SystemShelf<'a> {
         self.backends.get(backend).is_some_and(|v| v.contains_key(version))
     }
 
-    /// The file of a library's own table, such as NCCL's, in the version that the machine has.
-    pub fn library(&self, library: &str, version: &str, table: &str) -> Option<&'a TableFile> {
-        self.file(library, version, table)
-    }
-
-    fn file(&self, backend: &str, version: &str, table: &str) -> Option<&'a TableFile> {
+    /// The file that a version has of a table, the first that the loader finds.
+    pub fn own(&self, backend: &str, version: &str, table: &str) -> Option<&'a TableFile> {
         self.backends.get(backend)?.get(version)?.tables.get(table).copied()
     }
 
-    /// The files behind a table of a version. `reuse` gives what a directory declares.
+    /// The files behind a table of a version; `filling` says whether others fill in what its own lacks.
     pub fn sources(
         &self,
         backend: &str,
         version: &str,
-        table: TableName,
+        table: &str,
+        filling: Filling,
         manifest: &ReuseManifest,
-        reuse: &BTreeMap<String, Reuse>,
     ) -> Vec<TableSource<'a>> {
-        let stem = table.stem();
         let plain = |file, channel| TableSource { file, channel, kernels: None };
-        let own = self.file(backend, version, stem);
+        let own = self.own(backend, version, table);
         let mut found: Vec<TableSource<'a>> =
             own.map(|file| plain(file, Channel::Own)).into_iter().collect();
-        let alone = own.is_some_and(|f| f.place.family.as_deref() == Some(COMM));
+        let alone = match filling {
+            Filling::Always => false,
+            Filling::WhereAbsent => own.is_some(),
+            Filling::Never => true,
+        };
         if alone {
             return found;
         }
-        let declared = self.declared(backend, version, stem, reuse);
+        let declared = self.declared(backend, version, table);
         found.extend(declared.iter().map(|(_, file)| plain(file, Channel::Declared)));
-        for (other, file) in self.earlier(backend, version, stem) {
+        for (other, file) in self.earlier(backend, version, table) {
             if declared.iter().all(|(donor, _)| *donor != other) {
                 found.push(plain(file, Channel::Earlier));
             }
         }
-        for (other, kernels) in manifest.shared(stem, backend) {
-            for file in self.newest_first(&other, stem) {
+        for (other, kernels) in manifest.shared(table, backend) {
+            for file in self.newest_first(&other, table) {
                 let kernels = Some(kernels.clone());
                 found.push(TableSource { file, channel: Channel::OtherBackend, kernels });
             }
@@ -208,20 +171,13 @@ impl<'a> SystemShelf<'a> {
     }
 
     /// Declared donors that have the table, each version once, in file order.
-    fn declared(
-        &self,
-        backend: &str,
-        version: &str,
-        table: &str,
-        reuse: &BTreeMap<String, Reuse>,
-    ) -> Vec<(&'a str, &'a TableFile)> {
+    fn declared(&self, backend: &str, version: &str, table: &str) -> Vec<(&'a str, &'a TableFile)> {
         let mut found: Vec<(&'a str, &'a TableFile)> = Vec::new();
         let Some(versions) = self.backends.get(backend) else { return found };
         let Some(edition) = versions.get(version) else { return found };
-        for donor in edition.dirs.iter().filter_map(|d| reuse.get(*d)).flat_map(|r| &r.reuse) {
-            let known = versions.get_key_value(donor.from_version.as_str());
-            let Some((name, other)) = known.filter(|_| donor.table == table) else { continue };
-            let file = other.tables.get(table).copied();
+        for (_, donor) in edition.donors.iter().filter(|(of, _)| of == table) {
+            let Some((name, other)) = versions.get_key_value(donor.as_str()) else { continue };
+            let file = other.tables.get(table).copied().filter(|_| *name != version);
             if let Some(file) = file.filter(|_| found.iter().all(|(n, _)| n != name)) {
                 found.push((name, file));
             }

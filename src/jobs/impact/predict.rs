@@ -1,0 +1,133 @@
+//! Steps of models on versions, before and after.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Fate, ImpactCase, PlannedVersion, PointImpact, States, attribution};
+use crate::base::threads;
+use crate::planner::{
+    BackendPlan, ModelList, Models, POINTS, PlannerSession, Refusal, Resolved, Snapshot, StepPoint,
+    TableName,
+};
+
+/// A version on both sides, or why there is none.
+pub(crate) struct VersionSides<'s, 'a> {
+    version: &'s PlannedVersion,
+    before: Option<Result<PlannerSession<'s, 'a>, Refusal>>,
+    after: Result<PlannerSession<'s, 'a>, Refusal>,
+}
+
+impl<'s, 'a> VersionSides<'s, 'a> {
+    fn of(states: &'s States<'a>, version: &'s PlannedVersion) -> Self {
+        let side = |snapshot: &'s Snapshot<'a>| version.session(snapshot);
+        Self { version, before: states.before.as_ref().map(side), after: side(&states.after) }
+    }
+
+    /// The sessions that there are.
+    fn sessions(&self) -> impl Iterator<Item = &PlannerSession<'s, 'a>> {
+        let before = self.before.iter().filter_map(|side| side.as_ref().ok());
+        before.chain(self.after.as_ref().ok())
+    }
+
+    /// Whether both sides answer alike, so that one needs no evaluation.
+    fn is_same(&self) -> bool {
+        match (&self.before, &self.after) {
+            (Some(Ok(before)), Ok(after)) => before.answers_as(after),
+            _ => false,
+        }
+    }
+}
+
+/// Predicts every model on some versions.
+pub(crate) fn cases(
+    states: &States<'_>,
+    models: &Models,
+    versions: &[PlannedVersion],
+    threads: usize,
+) -> Vec<ImpactCase> {
+    let sides: Vec<VersionSides<'_, '_>> =
+        versions.iter().map(|v| VersionSides::of(states, v)).collect();
+    read_ahead(&sides, models, threads);
+    let mut work: Vec<(&VersionSides<'_, '_>, &ModelList, &BackendPlan, usize)> = Vec::new();
+    for side in &sides {
+        for list in &models.lists {
+            let Some(plan) = list.plan(&side.version.backend) else { continue };
+            work.extend((0..plan.layouts.len()).map(|layout| (side, list, plan, layout)));
+        }
+    }
+    let order: Vec<usize> = (0..work.len()).collect();
+    threads::map(&work, &order, threads, |(side, list, plan, layout)| {
+        case(side, list, plan, *layout)
+    })
+}
+
+/// Decodes the tables that will be asked for, the largest first, by all threads.
+pub(crate) fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models, threads: usize) {
+    let mut files: BTreeMap<(TableName, String, bool), (u64, &PlannerSession<'_, '_>, usize)> =
+        BTreeMap::new();
+    for side in sides {
+        let mut tables = BTreeSet::new();
+        models.lists.iter().for_each(|list| list.tables(&side.version.backend, &mut tables));
+        for (second, session) in side.sessions().enumerate() {
+            for table in &tables {
+                for (i, file) in session.files(*table).enumerate() {
+                    let key = (*table, file.entry.path.clone(), second > 0);
+                    files.entry(key).or_insert((file.entry.size, session, i));
+                }
+            }
+        }
+    }
+    let files: Vec<(TableName, u64, &PlannerSession<'_, '_>, usize)> = files
+        .into_iter()
+        .map(|((table, ..), (size, session, i))| (table, size, session, i))
+        .collect();
+    let mut order: Vec<usize> = (0..files.len()).collect();
+    order.sort_by_key(|i| std::cmp::Reverse(files[*i].1));
+    threads::map(&files, &order, threads, |(table, _, session, i)| session.read(*table, *i));
+}
+
+fn case(
+    side: &VersionSides<'_, '_>,
+    list: &ModelList,
+    plan: &BackendPlan,
+    layout: usize,
+) -> ImpactCase {
+    let planned = &plan.layouts[layout];
+    let resolve = |session: &PlannerSession<'_, '_>| list.resolve(plan, planned, session);
+    let after = side.after.as_ref().map(|session| (session, resolve(session)));
+    let before = match &side.before {
+        None => None,
+        Some(_) if side.is_same() => Some(after.clone()),
+        Some(before) => Some(before.as_ref().map(|session| (session, resolve(session)))),
+    };
+    let step = |state: &Result<(&PlannerSession<'_, '_>, Resolved), &Refusal>, point| match state {
+        Ok((session, list)) => list.ops.step(session, point),
+        Err(why) => Err((*why).clone()),
+    };
+    let point = |point: StepPoint| {
+        let now = step(&after, point);
+        let then = match &before {
+            Some(_) if side.is_same() => Some(now.clone()),
+            before => before.as_ref().map(|before| step(before, point)),
+        };
+        let mut impact = PointImpact { point, before: then, after: now, ops: Vec::new() };
+        if let (Fate::Moved, Some(Ok(before)), Ok(after)) = (impact.fate(), &before, &after) {
+            let parts = |(session, list): &(&PlannerSession<'_, '_>, Resolved)| {
+                list.ops.parts(session, point)
+            };
+            impact.ops = attribution::moves(parts(before), parts(after));
+        }
+        impact
+    };
+    let points = POINTS.into_iter().map(point).collect();
+    let quants = [before.as_ref().and_then(|b| b.as_ref().ok()), after.as_ref().ok()];
+    let [quant_before, quant] = quants.map(|side| side.map(|(_, list)| list.quant.clone()));
+    let differs = quant.is_some() && quant_before != quant;
+    ImpactCase {
+        version: side.version.clone(),
+        model: list.model.clone(),
+        parallel: planned.parallel,
+        quant: quant.or(quant_before.clone()).unwrap_or_else(|| list.stated(plan)),
+        quant_before: quant_before.filter(|_| differs),
+        points,
+    }
+}
