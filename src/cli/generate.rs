@@ -38,6 +38,8 @@ pub struct SchemaArgs {
 pub enum SchemaName {
     /// A report, `--format json`.
     Report,
+    /// An impact, `impact --format json`.
+    Impact,
     /// `rules/<rule>.yaml`.
     Rule,
     /// `rules/tables/<family>.yaml`.
@@ -70,6 +72,7 @@ impl SchemaArgs {
     pub fn run(&self) -> Result<Exit> {
         report::print(&match self.file {
             SchemaName::Report => schema::report(),
+            SchemaName::Impact => schema::impact(),
             SchemaName::Rule => schema::rule(),
             SchemaName::Tables => schema::tables(),
             SchemaName::Waivers => schema::waivers(),

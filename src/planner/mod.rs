@@ -40,7 +40,7 @@ pub use models::{BackendPlan, Layout, ModelList, Models, OpList, PlannedLayout, 
 pub use operations::{Op, Query, TableName};
 pub use refusal::Refusal;
 pub use session::{PlannerSession, Snapshot, SystemView};
-pub use steps::{POINTS, Phase, Step, StepPart, StepPoint};
+pub use steps::{POINTS, POWER_COVERAGE, Phase, Step, StepPart, StepPoint, StepTime};
 pub use store::Store;
 
 // All that this room takes from others, in one place.

@@ -19,7 +19,9 @@ use crate::database::catalog::{Catalog, Format, TableFile, VersionDir};
 use crate::specs::Filling;
 
 /// How the loader comes to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
     /// The version's own.

@@ -8,6 +8,7 @@ mod choose;
 mod document;
 mod human;
 mod markdown;
+mod power;
 pub(crate) mod predict;
 mod states;
 mod summary;
@@ -25,6 +26,8 @@ use crate::planner::{Layout, POINTS, Quant, Step, StepPoint, Store};
 
 pub use attribution::OpMove;
 pub use choose::PlannedVersion;
+pub use document::schema;
+pub use power::PowerCoverage;
 pub(crate) use states::{Opened, States};
 
 /// What a prediction of a step leaves out.
@@ -121,7 +124,7 @@ impl PointImpact {
     /// What became of it.
     pub fn fate(&self) -> Fate {
         match (&self.before, &self.after) {
-            (Some(Ok(before)), Ok(after)) if before != after => Fate::Moved,
+            (Some(Ok(before)), Ok(after)) if before.ms != after.ms => Fate::Moved,
             (Some(Ok(_)), Err(_)) => Fate::Lost,
             (Some(Err(_)), Ok(_)) => Fate::Gained,
             (_, Err(_)) => Fate::Missing,
@@ -132,7 +135,7 @@ impl PointImpact {
     /// The change of its time, as a share of the time before; none where it has not both.
     pub fn change(&self) -> Option<f64> {
         let (before, after) = (self.before.as_ref()?.as_ref().ok()?, self.after.as_ref().ok()?);
-        (*before > 0.0).then(|| after / before - 1.0)
+        (before.ms > 0.0).then(|| after.ms / before.ms - 1.0)
     }
 }
 

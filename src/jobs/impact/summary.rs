@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Fate, Impact, ImpactCase, OpMove, PlannedVersion, PointImpact};
+use super::{Fate, Impact, ImpactCase, OpMove, PlannedVersion, PointImpact, PowerCoverage};
 use crate::base::words::{count, plural};
 use crate::planner::{StepPoint, TableLookup};
 
@@ -55,9 +55,18 @@ impl ImpactSummary {
         let version = |(version, cases): (&PlannedVersion, Vec<&ImpactCase>)| {
             let points = || cases.iter().flat_map(|c| &c.points);
             let moved = points().filter(|p| p.fate() == Fate::Moved).count();
-            let title =
+            let mut title =
                 format!("{}: {} of {} move", name(version), count(moved), count(points().count()));
-            let lines = cases.iter().filter(|c| c.points.iter().any(is_news)).map(|c| line(c));
+            let all: Vec<&PointImpact> = points().collect();
+            match PowerCoverage::both(all.iter().copied()) {
+                [Some(before), Some(after)] if before != after => {
+                    title += &format!("; {} before, {} after", before.words(), after.words());
+                }
+                [_, Some(after)] => title += &format!("; {}", after.words()),
+                _ => {}
+            }
+            let news = |c: &&&ImpactCase| c.points.iter().any(is_news) || c.power_changes();
+            let lines = cases.iter().filter(news).map(|c| line(c));
             (title, lines.collect())
         };
         Self {
@@ -155,6 +164,10 @@ fn line(case: &ImpactCase) -> CaseLine {
             notes.push(format!("{n} {words}"));
         }
     }
+    if let ([Some(before), Some(after)], true) = (case.power(), case.power_changes()) {
+        let share = |power: PowerCoverage| format!("{:.0} %", 100.0 * power.mean);
+        notes.push(format!("measured power {} → {} of the time", share(before), share(after)));
+    }
     CaseLine {
         model: case.model.clone(),
         layout: layout(case),
@@ -205,7 +218,7 @@ fn movers(impact: &Impact) -> Vec<Mover> {
     let worst = alike(worst);
     let mover = |(case, point, change, others): Worst<'_>| {
         let time = |step: Option<&super::Step>| match step {
-            Some(Ok(ms)) => format!("{ms:.3}"),
+            Some(Ok(time)) => format!("{:.3}", time.ms),
             _ => "?".to_owned(),
         };
         let (before, after) = (time(point.before.as_ref()), time(Some(&point.after)));
