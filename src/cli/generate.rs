@@ -40,6 +40,8 @@ pub enum SchemaName {
     Report,
     /// An impact, `impact --format json`.
     Impact,
+    /// What queries reach, `reach --format json`.
+    Reach,
     /// `rules/<rule>.yaml`.
     Rule,
     /// `rules/tables/<family>.yaml`.
@@ -73,6 +75,7 @@ impl SchemaArgs {
         report::print(&match self.file {
             SchemaName::Report => schema::report(),
             SchemaName::Impact => schema::impact(),
+            SchemaName::Reach => schema::reach(),
             SchemaName::Rule => schema::rule(),
             SchemaName::Tables => schema::tables(),
             SchemaName::Waivers => schema::waivers(),

@@ -5,6 +5,7 @@ pub mod impact;
 pub mod measure;
 pub mod noise;
 pub mod operations;
+pub mod reach;
 pub mod remeasure;
 pub mod repair;
 pub mod sanity;
@@ -26,4 +27,19 @@ pub enum DocumentFormat {
     Markdown,
     /// For programs; `docs/` has the schema of each.
     Json,
+}
+
+/// The program that wrote a document.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub(crate) struct ToolName {
+    /// Its name.
+    name: &'static str,
+    /// Its version.
+    version: &'static str,
+}
+
+impl ToolName {
+    fn own() -> Self {
+        Self { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") }
+    }
 }

@@ -6,7 +6,7 @@ use schemars::{Schema, SchemaGenerator};
 
 use crate::checks::rule::Rule;
 use crate::findings::waiver;
-use crate::jobs::impact;
+use crate::jobs::{impact, reach};
 use crate::{report, specs};
 
 /// The schema of a report, `--format json`. What is not in it may come with a later version.
@@ -19,6 +19,12 @@ pub fn report() -> String {
 pub fn impact() -> String {
     let settings = SchemaSettings::draft07().for_serialize();
     text("an impact of perfdb-gate", impact::schema(settings.into_generator()))
+}
+
+/// The schema of what queries reach, `reach --format json`.
+pub fn reach() -> String {
+    let settings = SchemaSettings::draft07().for_serialize();
+    text("a reach of perfdb-gate", reach::schema(settings.into_generator()))
 }
 
 /// The schema of a rule, `rules/<rule>.yaml`.

@@ -8,7 +8,8 @@ use super::operations::TableName;
 use super::store::{Content, Store};
 use super::{
     Catalog, Channel, Error, MachineFigures, Reason, Refusal, Result, Reuse, ReuseManifest,
-    ServedFormats, Source, Specs, SystemFile, SystemShelf, TableFile, TableSource, VersionDir,
+    ServedFormats, Source, Specs, SystemFile, SystemShelf, Table, TableFile, TableSource,
+    VersionDir,
 };
 
 /// A state of a database.
@@ -61,6 +62,21 @@ impl<'a> Snapshot<'a> {
     pub fn system(&self, name: &str) -> Option<SystemView<'_, 'a>> {
         let file = self.catalog.systems.get(name)?;
         Some(SystemView { snapshot: self, shelf: self.shelf(name), machine: self.machine(file) })
+    }
+
+    /// Takes over a file's rows that were decoded for another purpose.
+    pub fn offer(&self, table: TableName, file: &TableFile, decoded: &Table) {
+        self.store.offer(table, &Content::of(self.source, file), decoded);
+    }
+
+    /// What is known of tables.
+    pub fn specs(&self) -> &'a Specs {
+        self.specs
+    }
+
+    /// What backends take from each other.
+    pub fn manifest(&self) -> &ReuseManifest {
+        &self.manifest
     }
 
     fn machine(&self, file: &SystemFile) -> Result<Arc<MachineFigures>, Refusal> {

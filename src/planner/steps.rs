@@ -111,7 +111,8 @@ pub struct StepPart {
 }
 
 impl OpList {
-    fn ops(&self, phase: Phase) -> &[Op] {
+    /// The operations of a phase.
+    pub fn ops(&self, phase: Phase) -> &[Op] {
         match phase {
             Phase::Prefill => &self.prefill,
             Phase::Decode => &self.decode,

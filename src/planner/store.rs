@@ -86,6 +86,12 @@ impl Store {
         cell.get_or_init(|| Arc::new(self.group(table, read))).clone()
     }
 
+    /// The rows of a file that somebody decoded already.
+    pub(super) fn offer(&self, table: TableName, content: &Content, decoded: &Table) {
+        let cell = lock(&self.files).entry((table, content.clone())).or_default().clone();
+        cell.get_or_init(|| Arc::new(FileSlices::group(decoded, table, &self.names)));
+    }
+
     fn group(
         &self,
         table: TableName,

@@ -34,16 +34,16 @@ impl PlannedVersion {
 }
 
 /// Globs over names; empty for all.
-pub(super) struct NameFilter(Vec<globset::GlobMatcher>);
+pub(crate) struct NameFilter(Vec<globset::GlobMatcher>);
 
 impl NameFilter {
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|glob| glob.is_match(name))
     }
 }
 
 /// Compiles globs, each of which must match one of `known`.
-pub(super) fn names(globs: &[String], what: &str, known: Vec<&str>) -> Result<NameFilter> {
+pub(crate) fn names(globs: &[String], what: &str, known: Vec<&str>) -> Result<NameFilter> {
     let mut compiled = Vec::new();
     for glob in globs {
         let matcher = matcher(glob, Of::Names)

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{Fate, Impact, ImpactCase, LEFT_OUT, OpMove, PointImpact, PowerCoverage};
 use crate::base::escape::inert_json;
+use crate::jobs::ToolName;
 use crate::planner::{How, Layout, Phase, Quant, TableLookup};
 
 /// An impact.
@@ -26,15 +27,6 @@ struct ImpactDocument<'a> {
     files: Vec<&'a str>,
     /// Models in their layouts on versions.
     cases: Vec<CaseView<'a>>,
-}
-
-/// A program.
-#[derive(Serialize, JsonSchema)]
-struct ToolName {
-    /// Its name.
-    name: &'static str,
-    /// Its version.
-    version: &'static str,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -238,7 +230,7 @@ pub(super) fn json(impact: &Impact) -> String {
     let [power_before, power_after] = PowerCoverage::both(points.iter().copied());
     let document = ImpactDocument {
         schema: "perfdb-gate/impact/v1",
-        tool: ToolName { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") },
+        tool: ToolName::own(),
         command: "impact",
         summary: ImpactCounts {
             cases: cases.len(),

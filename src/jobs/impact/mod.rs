@@ -4,7 +4,7 @@
 //! It is an estimate of static steps: [`LEFT_OUT`] names what it does not model.
 
 mod attribution;
-mod choose;
+pub(crate) mod choose;
 mod document;
 mod human;
 mod markdown;

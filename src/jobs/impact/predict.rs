@@ -11,9 +11,9 @@ use crate::planner::{
 
 /// A version on both sides, or why there is none.
 pub(crate) struct VersionSides<'s, 'a> {
-    version: &'s PlannedVersion,
-    before: Option<Result<PlannerSession<'s, 'a>, Refusal>>,
-    after: Result<PlannerSession<'s, 'a>, Refusal>,
+    pub version: &'s PlannedVersion,
+    pub before: Option<Result<PlannerSession<'s, 'a>, Refusal>>,
+    pub after: Result<PlannerSession<'s, 'a>, Refusal>,
 }
 
 impl<'s, 'a> VersionSides<'s, 'a> {
@@ -29,12 +29,20 @@ impl<'s, 'a> VersionSides<'s, 'a> {
     }
 
     /// Whether both sides answer alike, so that one needs no evaluation.
-    fn is_same(&self) -> bool {
+    pub fn is_same(&self) -> bool {
         match (&self.before, &self.after) {
             (Some(Ok(before)), Ok(after)) => before.answers_as(after),
             _ => false,
         }
     }
+}
+
+/// Some versions on both sides.
+pub(crate) fn sides<'s, 'a>(
+    states: &'s States<'a>,
+    versions: &'s [PlannedVersion],
+) -> Vec<VersionSides<'s, 'a>> {
+    versions.iter().map(|version| VersionSides::of(states, version)).collect()
 }
 
 /// Predicts every model on some versions.
@@ -44,8 +52,7 @@ pub(crate) fn cases(
     versions: &[PlannedVersion],
     threads: usize,
 ) -> Vec<ImpactCase> {
-    let sides: Vec<VersionSides<'_, '_>> =
-        versions.iter().map(|v| VersionSides::of(states, v)).collect();
+    let sides = sides(states, versions);
     read_ahead(&sides, models, threads);
     let mut work: Vec<(&VersionSides<'_, '_>, &ModelList, &BackendPlan, usize)> = Vec::new();
     for side in &sides {
@@ -60,29 +67,51 @@ pub(crate) fn cases(
     })
 }
 
-/// Decodes the tables that will be asked for, the largest first, by all threads.
-pub(crate) fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models, threads: usize) {
-    let mut files: BTreeMap<(TableName, String, bool), (u64, &PlannerSession<'_, '_>, usize)> =
-        BTreeMap::new();
+/// A file that a session reads.
+struct SessionFile<'x, 's, 'a> {
+    session: &'x PlannerSession<'s, 'a>,
+    table: TableName,
+    /// Its place among the table's files.
+    index: usize,
+    size: u64,
+}
+
+/// The files that models' lookups on some versions read, by table and path, for each state.
+fn session_files<'x, 's, 'a>(
+    sides: &'x [VersionSides<'s, 'a>],
+    models: &Models,
+) -> BTreeMap<(TableName, String, bool), SessionFile<'x, 's, 'a>> {
+    let mut files = BTreeMap::new();
     for side in sides {
         let mut tables = BTreeSet::new();
         models.lists.iter().for_each(|list| list.tables(&side.version.backend, &mut tables));
         for (second, session) in side.sessions().enumerate() {
-            for table in &tables {
-                for (i, file) in session.files(*table).enumerate() {
-                    let key = (*table, file.entry.path.clone(), second > 0);
-                    files.entry(key).or_insert((file.entry.size, session, i));
+            for table in tables.iter().copied() {
+                for (index, file) in session.files(table).enumerate() {
+                    let key = (table, file.entry.path.clone(), second > 0);
+                    let size = file.entry.size;
+                    files.entry(key).or_insert(SessionFile { session, table, index, size });
                 }
             }
         }
     }
-    let files: Vec<(TableName, u64, &PlannerSession<'_, '_>, usize)> = files
-        .into_iter()
-        .map(|((table, ..), (size, session, i))| (table, size, session, i))
-        .collect();
+    files
+}
+
+/// The files that models' lookups on some versions read, in any state.
+pub(crate) fn files_read(
+    sides: &[VersionSides<'_, '_>],
+    models: &Models,
+) -> BTreeSet<(TableName, String)> {
+    session_files(sides, models).into_keys().map(|(table, path, _)| (table, path)).collect()
+}
+
+/// Decodes the tables that will be asked for, the largest first, by all threads.
+pub(crate) fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models, threads: usize) {
+    let files: Vec<SessionFile<'_, '_, '_>> = session_files(sides, models).into_values().collect();
     let mut order: Vec<usize> = (0..files.len()).collect();
-    order.sort_by_key(|i| std::cmp::Reverse(files[*i].1));
-    threads::map(&files, &order, threads, |(table, _, session, i)| session.read(*table, *i));
+    order.sort_by_key(|i| std::cmp::Reverse(files[*i].size));
+    threads::map(&files, &order, threads, |file| file.session.read(file.table, file.index));
 }
 
 fn case(

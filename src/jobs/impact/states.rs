@@ -42,6 +42,16 @@ impl Opened {
         Ok(Self { head, base, after, before, settings, models })
     }
 
+    /// The catalogs of the states, the later one last.
+    pub fn catalogs(&self) -> impl Iterator<Item = &Catalog> {
+        self.before.iter().chain([&self.after])
+    }
+
+    /// What the later state holds.
+    pub fn after(&self) -> &Catalog {
+        &self.after
+    }
+
     /// The states as a planner sees them; what they read is kept in `store`.
     ///
     /// # Errors
