@@ -1,85 +1,13 @@
 //! The planner's lookups on synthetic tables, against what a reference implementation answers.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
 use perfdb_gate::database::catalog::Catalog;
 use perfdb_gate::database::source::WorkTree;
-use perfdb_gate::database::table::{Column, write};
 use perfdb_gate::planner::{
     Models, Op, PlannerSession, Provenance, Query, Refusal, Snapshot, Store, TableName,
 };
 use perfdb_gate::specs::{Library, Specs};
-use serde::Deserialize;
-use serde_json::Value;
 
-/// Tables, and queries with their answers.
-#[derive(Deserialize)]
-struct Fixture {
-    system: Value,
-    manifest: Value,
-    backend: String,
-    version: String,
-    tables: BTreeMap<String, Rows>,
-    queries: Vec<Asked>,
-}
-
-#[derive(Deserialize)]
-struct Rows {
-    columns: Vec<String>,
-    rows: Vec<Vec<Value>>,
-}
-
-#[derive(Deserialize)]
-struct Asked {
-    op: Op,
-    batch: u64,
-    sequence: u64,
-    tokens: u64,
-    prefix: u64,
-    ms: Option<f64>,
-    error: Option<String>,
-}
-
-fn fixture() -> Fixture {
-    serde_json::from_str(include_str!("fixtures/planner-synthetic.json")).expect("a fixture")
-}
-
-/// A column of a table, typed by its cells.
-fn column(name: &str, cells: Vec<&Value>) -> Column {
-    if name == "latency" {
-        let values = cells.iter().map(|c| c.as_f64().unwrap_or(f64::NAN)).collect();
-        return Column::Float { values, nulls: None };
-    }
-    if cells.iter().any(|c| c.is_string()) {
-        return Column::texts(cells.into_iter().map(Value::as_str));
-    }
-    let nulls: Vec<bool> = cells.iter().map(|c| c.is_null()).collect();
-    let values = cells.iter().map(|c| c.as_i64().unwrap_or(0)).collect();
-    Column::Int { values, nulls: nulls.contains(&true).then_some(nulls) }
-}
-
-fn write_tree(root: &Path, fixture: &Fixture) {
-    let systems = root.join("systems");
-    std::fs::create_dir_all(&systems).expect("a folder");
-    // JSON is YAML.
-    std::fs::write(systems.join("synthetic.yaml"), fixture.system.to_string()).expect("a system");
-    let manifest = systems.join("perf_data_reuse_manifest.yaml");
-    std::fs::write(manifest, fixture.manifest.to_string()).expect("a manifest");
-    for (path, table) in &fixture.tables {
-        let path = systems.join("data/synthetic").join(path);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
-        let columns: Vec<(String, Column)> = table
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(i, name)| {
-                (name.clone(), column(name, table.rows.iter().map(|row| &row[i]).collect()))
-            })
-            .collect();
-        write(&path, &columns).expect("a table");
-    }
-}
+use crate::common::planner::{Asked, Fixture, fixture, write_tree};
 
 /// Runs `check` on the session of the fixture's version.
 fn with_session(check: impl FnOnce(&PlannerSession<'_, '_>, &Fixture)) {

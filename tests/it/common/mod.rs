@@ -1,6 +1,7 @@
 //! Small trees of files, and the binary run on them.
 
 pub mod json_schema;
+pub mod planner;
 pub mod snapshot;
 
 pub mod parquet;
