@@ -2,34 +2,17 @@
 //! with.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
-use std::str::FromStr;
 
-use pep440_rs::Version;
-
+use super::editions::{Edition, Editions};
+use super::near::{Near, Nearness, around};
 use super::{Channel, ReuseManifest, ServedFormats, SystemShelf, TableSource};
 use crate::base::reason::Reason;
 use crate::database::catalog::{Catalog, Place, TableFile, VersionDir};
 use crate::database::sidecar::Reuse;
 use crate::specs::{Filling, Specs, TableSpec};
 
-/// A version of a table: its files, one unless it lies in two layouts.
-#[derive(Debug)]
-pub struct Edition<'a> {
-    /// As its directory is named.
-    pub version: &'a str,
-    /// As it is ordered; the loader passes over one that it cannot order.
-    parsed: Option<Version>,
-    /// By path.
-    pub files: Vec<&'a TableFile>,
-}
-
-/// The versions of one table of one backend on one system, in their order.
-#[derive(Debug, Default)]
-pub struct Editions<'a>(Vec<Edition<'a>>);
-
 /// A table of one backend by system.
-type BySystem<'a> = BTreeMap<&'a str, Editions<'a>>;
+pub(super) type BySystem<'a> = BTreeMap<&'a str, Editions<'a>>;
 
 /// Every table of a database: by name, by backend, then by system.
 #[derive(Debug, Default)]
@@ -42,35 +25,6 @@ pub struct Shelf<'a> {
     reuse: BTreeMap<&'a Place, Vec<(&'a str, &'a str)>>,
     /// What the loader finds, by system.
     loaders: BTreeMap<&'a str, SystemShelf<'a>>,
-}
-
-impl<'a> Editions<'a> {
-    fn add(&mut self, file: &'a TableFile) {
-        let version = file.place.version.as_str();
-        match self.0.iter_mut().find(|e| e.version == version) {
-            Some(edition) => edition.files.push(file),
-            None => {
-                let parsed = Version::from_str(version).ok();
-                self.0.push(Edition { version, parsed, files: vec![file] });
-            }
-        }
-    }
-
-    /// The version of that name.
-    pub fn get(&self, version: &str) -> Option<&Edition<'a>> {
-        self.0.iter().find(|e| e.version == version)
-    }
-
-    /// The versions, oldest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Edition<'a>> {
-        self.0.iter()
-    }
-
-    /// The one that stands before `version` in their order.
-    pub fn last_before(&self, version: &str) -> Option<&Edition<'a>> {
-        let at = self.0.iter().position(|e| e.version == version)?;
-        self.0[..at].last()
-    }
 }
 
 impl<'a> Shelf<'a> {
@@ -90,8 +44,7 @@ impl<'a> Shelf<'a> {
         }
         let backends = shelf.tables.values_mut().flat_map(BTreeMap::values_mut);
         for editions in backends.flat_map(BTreeMap::values_mut) {
-            let order = |e: &Edition<'a>| (e.parsed.clone(), e.version);
-            editions.0.sort_by_cached_key(order);
+            editions.sort();
         }
         for system in catalog.dirs.values().map(|dir| dir.place.system.as_str()) {
             shelf.loaders.entry(system).or_insert_with(|| {
@@ -175,9 +128,10 @@ impl<'a> Shelf<'a> {
         system: &str,
         editions: &'s Editions<'a>,
     ) -> Option<&'s Edition<'a>> {
-        let file = editions.0.last()?.files.first()?;
+        let newest = editions.newest()?;
+        let file = newest.files.first()?;
         let named = self.named.get(system).and_then(|n| n.get(file.place.backend.as_str()));
-        named.and_then(|version| editions.get(version)).or(editions.0.last())
+        named.and_then(|version| editions.get(version)).or(Some(newest))
     }
 
     /// The nearest other systems that have a table: those of the same generation, each with the
@@ -225,46 +179,6 @@ impl<'a> Shelf<'a> {
     }
 }
 
-/// Other systems that a table is compared with, at most: more than any generation has. Work for each
-/// table is bounded so, however many systems there are.
-const MOST_NEAR: usize = 16;
-
-/// The systems of which `wanted` has an edition, in the order of their names; of more than
-/// [`MOST_NEAR`] those next to `own` in that order.
-fn around<'s, 'a>(
-    systems: &'s BySystem<'a>,
-    own: &str,
-    wanted: impl Fn(&str, &'s Editions<'a>) -> Option<&'s Edition<'a>>,
-) -> Vec<Near<'s, 'a>> {
-    let near = |(system, editions): (&&'a str, &'s Editions<'a>)| {
-        Some((*system, editions, wanted(system, editions)?))
-    };
-    let below = (Bound::Unbounded, Bound::Excluded(own));
-    let above = (Bound::Excluded(own), Bound::Unbounded);
-    let mut before: Vec<_> =
-        systems.range::<str, _>(below).rev().filter_map(near).take(MOST_NEAR).collect();
-    let mut after: Vec<_> =
-        systems.range::<str, _>(above).filter_map(near).take(MOST_NEAR).collect();
-    let half = MOST_NEAR / 2;
-    before.truncate(half.max(MOST_NEAR - after.len()));
-    after.truncate(MOST_NEAR - before.len());
-    before.reverse();
-    before.extend(after);
-    before
-}
-
-/// What the nearest systems are near by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Nearness {
-    /// The generation of their GPUs.
-    Generation,
-    /// The version of what was measured, alone.
-    SameVersion,
-}
-
-/// A system with a table's versions there, and the one to compare with.
-pub type Near<'s, 'a> = (&'a str, &'s Editions<'a>, &'s Edition<'a>);
-
 /// The files that a version is loaded from, in the loader's order, without those of other backends:
 /// these lend rows of some kernels alone.
 #[derive(Debug, Default)]
@@ -299,60 +213,5 @@ impl<'a> Served<'a> {
     /// All of them, in that order.
     pub fn files(self) -> impl Iterator<Item = &'a TableFile> + use<'a> {
         self.own.into_iter().chain(self.donors).chain(self.earlier)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::database::catalog::{Format, Place};
-    use crate::database::source::{Entry, EntryKind};
-
-    fn file(system: &str, version: &str) -> TableFile {
-        TableFile {
-            entry: Entry {
-                path: format!("{system}/{version}/t.parquet"),
-                size: 0,
-                kind: EntryKind::Link(String::new()),
-            },
-            place: Place {
-                system: system.into(),
-                family: None,
-                backend: "vllm".into(),
-                version: version.into(),
-            },
-            table: "t_perf".into(),
-            format: Format::Parquet,
-        }
-    }
-
-    #[test]
-    fn of_many_systems_those_next_to_it_are_near() {
-        let files: Vec<TableFile> = (10..99).map(|i| file(&format!("s{i}"), "1")).collect();
-        let mut systems = BySystem::new();
-        files.iter().for_each(|f| systems.entry(&f.place.system).or_default().add(f));
-        let names_in = |systems: &BySystem<'_>, own: &str| {
-            let near = around(systems, own, |_, editions| editions.get("1"));
-            let names: Vec<&str> = near.iter().map(|(system, ..)| *system).collect();
-            (names.len(), names[0].to_owned(), names[names.len() - 1].to_owned())
-        };
-        let names = |own: &str| names_in(&systems, own);
-        let expected = |first: &str, last: &str| (16, first.to_owned(), last.to_owned());
-        assert_eq!(names("s50"), expected("s42", "s58"));
-        assert_eq!(names("s11"), expected("s10", "s27"));
-        assert_eq!(names("s98"), expected("s82", "s97"));
-        assert_eq!(names("t"), expected("s83", "s98"));
-        systems.retain(|name, _| *name < "s13");
-        assert_eq!(names_in(&systems, "s11"), (2, "s10".to_owned(), "s12".to_owned()));
-    }
-
-    #[test]
-    fn versions_are_ordered_as_the_loader_orders_them() {
-        let files = ["0.9.0", "0.10.0", "0.10.0rc1", "odd"].map(|v| file("s", v));
-        let mut editions = Editions::default();
-        files.iter().for_each(|f| editions.add(f));
-        editions.0.sort_by_cached_key(|e| (e.parsed.clone(), e.version));
-        let order: Vec<&str> = editions.iter().map(|e| e.version).collect();
-        assert_eq!(order, ["odd", "0.9.0", "0.10.0rc1", "0.10.0"]);
     }
 }

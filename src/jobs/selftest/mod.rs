@@ -5,9 +5,11 @@
 //! run judges as many faults as there are names ([`rounds`]); of tables without a fault the clean
 //! state's sketches serve. A finding counts as [`score`] says.
 
+mod amount;
 mod draft;
 mod fault;
 mod overlay;
+mod owner;
 mod plant;
 mod render;
 mod rounds;
