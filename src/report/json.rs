@@ -13,7 +13,7 @@ use crate::base::escape::inert_json;
 use crate::database::diff::{
     AttributeChange, Class, Diff, FileDiff, ServedDiff, SliceDiff, TableDiff,
 };
-use crate::findings::{Finding, Severity};
+use crate::findings::{Finding, Repaired, Severity};
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Document")]
@@ -24,6 +24,8 @@ struct JsonReport<'a> {
     command: &'a str,
     summary: JsonSummary,
     findings: Vec<JsonFinding<'a>>,
+    /// Findings of the base that the head no longer has.
+    repaired: Vec<JsonRepaired<'a>>,
     diff: Vec<JsonTable<'a>>,
     files: Vec<JsonFile<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,6 +74,26 @@ struct JsonFinding<'a> {
     examples: Vec<JsonExample<'a>>,
     waived_by: Option<&'a str>,
     new: Option<bool>,
+    /// new, inherited or moved; null where nothing was compared.
+    state: Option<&'static str>,
+}
+
+/// A finding of the base that the head no longer has.
+#[derive(Serialize, JsonSchema)]
+struct JsonRepaired<'a> {
+    rule: &'a str,
+    #[schemars(with = "Severity")]
+    severity: &'static str,
+    path: &'a str,
+    system: Option<&'a str>,
+    backend: Option<&'a str>,
+    version: Option<&'a str>,
+    table: Option<&'a str>,
+    slice: &'a BTreeMap<String, Value>,
+    rows: u64,
+    message: &'a str,
+    /// Whether it went since its table did.
+    with_table: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -175,6 +197,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
             elapsed_ms: report.elapsed.as_millis() as u64,
         },
         findings: report.findings.iter().map(finding).collect(),
+        repaired: report.repaired.iter().map(repaired).collect(),
         diff: report.diff.iter().flat_map(|d| &d.tables).map(table).collect(),
         files: report.diff.iter().flat_map(|d| &d.files).map(file).collect(),
         change: report.diff.as_ref().map(change),
@@ -211,6 +234,25 @@ fn finding(finding: &Finding) -> JsonFinding<'_> {
             .collect(),
         waived_by: finding.waived_by.as_deref(),
         new: finding.novelty.as_new(),
+        state: finding.novelty.state(),
+    }
+}
+
+fn repaired(repaired: &Repaired) -> JsonRepaired<'_> {
+    let finding = &repaired.finding;
+    let place = finding.place.as_ref();
+    JsonRepaired {
+        rule: &finding.rule,
+        severity: finding.severity.name(),
+        path: &finding.path,
+        system: place.map(|p| p.system.as_str()),
+        backend: place.map(|p| p.backend.as_str()),
+        version: place.map(|p| p.version.as_str()),
+        table: finding.table.as_deref(),
+        slice: &finding.slice,
+        rows: finding.rows,
+        message: &finding.message,
+        with_table: repaired.with_table,
     }
 }
 

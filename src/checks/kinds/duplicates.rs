@@ -12,8 +12,8 @@ use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::served::rows::copies;
 use crate::database::table::{Keys, number_json};
-use crate::findings::{EXAMPLES, Example, Finding, Half, Novelty, Severity};
-use crate::specs::{ColumnKind, ColumnSpec, Serves};
+use crate::findings::{EXAMPLES, Example, Finding, Half, Novelty, Reads, Severity};
+use crate::specs::{ColumnKind, ColumnSpec, Serves, TableSpec};
 
 /// When copies of a key contradict each other, as opposed to being measured twice.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -38,6 +38,10 @@ struct KeyCopies {
 }
 
 impl Judge for Conflict {
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        Reads::columns(spec.loaded_columns())
+    }
+
     /// Rows whose key an earlier row has.
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let spec = rows.at.spec;
@@ -56,11 +60,11 @@ impl Judge for Conflict {
         let mut findings = Found::new();
         for half in rows.halves() {
             let (groups, repeated) = of_half(&groups, &half);
-            if repeated > 0 {
+            if !repeated.is_empty() {
                 let groups =
                     groups.into_iter().map(|copies| self.group(rows, copies, &latency)).collect();
-                let finding = self.finding(rows, keys, &latency, groups, repeated);
-                findings.push(finding.half(&half, all));
+                let finding = self.finding(rows, keys, &latency, groups, repeated.len());
+                findings.push(finding.half(&half, all).naming(repeated));
             }
         }
         Ok(findings)
@@ -188,9 +192,9 @@ fn range(rows: &[usize], values: &Vals<'_, f64>) -> (f64, f64) {
     (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max))
 }
 
-/// The groups that a half has rows of, and how many of those rows repeat a key: rows that a pull request
+/// The groups that a half has rows of, and those of its rows that repeat a key: rows that a pull request
 /// brings repeat what was there before, wherever they stand in the file.
-fn of_half(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, usize) {
+fn of_half(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, BTreeSet<usize>) {
     let mut found = Vec::new();
     let mut repeated = BTreeSet::new();
     for copies in groups {
@@ -204,7 +208,7 @@ fn of_half(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, 
             found.push(if new { copies.clone() } else { own });
         }
     }
-    (found, repeated.len())
+    (found, repeated)
 }
 
 /// Columns outside the key and the measurements in which copies of a key differ: they tell why it repeats.
@@ -250,7 +254,7 @@ fn example(
 #[cfg(test)]
 mod tests {
     use super::of_half;
-    use crate::findings::{Half, RowChange};
+    use crate::findings::{Half, Reads, RowChange};
 
     #[test]
     fn rows_that_are_brought_repeat_those_that_were_there() {
@@ -258,10 +262,12 @@ mod tests {
         // Row 0 comes before what it repeats; 5 and 6 repeat only each other.
         let marks = [true, false, false, true, false, true, true];
         let change = RowChange::Rows(marks.into());
-        let told: Vec<_> = Half::both(&change).map(|half| of_half(&groups, &half)).collect();
-        assert_eq!(told[0], (vec![vec![0, 4], vec![1, 2, 3], vec![5, 6]], 3));
-        assert_eq!(told[1], (vec![vec![1, 2]], 1));
-        let all = Half::both(&RowChange::Unknown).next().unwrap();
-        assert_eq!(of_half(&groups, &all).1, 4);
+        let told: Vec<_> = Half::both(change.seen_by("r", &Reads::All))
+            .map(|half| of_half(&groups, &half))
+            .collect();
+        assert_eq!(told[0], (vec![vec![0, 4], vec![1, 2, 3], vec![5, 6]], [0, 3, 6].into()));
+        assert_eq!(told[1], (vec![vec![1, 2]], [2].into()));
+        let all = Half::both(RowChange::Unknown.seen_by("r", &Reads::All)).next().unwrap();
+        assert_eq!(of_half(&groups, &all).1.len(), 4);
     }
 }

@@ -144,6 +144,8 @@ pub(crate) fn judged<R>(
         findings,
         counts,
         diff: None,
+        states: Default::default(),
+        repaired: Vec::new(),
         remeasured: None,
         elapsed: start.elapsed(),
         drawn: None,

@@ -9,7 +9,8 @@ use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::served::rows::guarded_rows;
 use crate::database::table::Column;
-use crate::specs::{ColumnKind, ColumnSpec, Guard};
+use crate::findings::Reads;
+use crate::specs::{ColumnKind, ColumnSpec, Guard, TableSpec};
 
 /// Which whole-number columns may be zero.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -21,6 +22,11 @@ pub struct KeyRange {
 }
 
 impl Judge for KeyRange {
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        let is_key = |c: &&ColumnSpec| !matches!(c.kind, ColumnKind::Measure(_));
+        Reads::columns(spec.columns.iter().filter(is_key).map(|c| c.name.as_str()))
+    }
+
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let spec = rows.at.spec;
         let mut wrong = Wrong::default();

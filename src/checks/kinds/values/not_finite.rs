@@ -5,11 +5,18 @@ use crate::base::expr::ExprError;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::Column;
+use crate::findings::Reads;
+use crate::specs::TableSpec;
 
 /// NaN, infinities and nulls among the measurements.
 pub struct NotFinite;
 
 impl Judge for NotFinite {
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        let measures = spec.measures().map(|(name, _)| name);
+        Reads::columns(measures.chain(spec.loaded_columns()))
+    }
+
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let mut wrong = Wrong::default();
         for (name, _) in rows.at.spec.measures() {
