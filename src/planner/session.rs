@@ -8,8 +8,8 @@ use super::operations::TableName;
 use super::store::{Content, Store};
 use super::{
     Catalog, Channel, Error, MachineFigures, Reason, Refusal, Result, Reuse, ReuseManifest,
-    ServedFormats, Source, Specs, SystemFile, SystemShelf, Table, TableFile, TableSource,
-    VersionDir,
+    ServedFormats, Source, Specs, SystemFile, SystemShelf, Table, TableFault, TableFile,
+    TableSource, VersionDir,
 };
 
 /// A state of a database.
@@ -17,6 +17,7 @@ pub struct Snapshot<'a> {
     source: &'a dyn Source,
     catalog: &'a Catalog,
     specs: &'a Specs,
+    formats: ServedFormats,
     store: &'a Store,
     manifest: ReuseManifest,
     /// What the loader finds, by system.
@@ -24,7 +25,7 @@ pub struct Snapshot<'a> {
 }
 
 impl<'a> Snapshot<'a> {
-    /// A state; what it reads is kept in `store`.
+    /// A state, of which files of some `formats` count; what it reads is kept in `store`.
     ///
     /// # Errors
     ///
@@ -33,6 +34,7 @@ impl<'a> Snapshot<'a> {
         source: &'a dyn Source,
         catalog: &'a Catalog,
         specs: &'a Specs,
+        formats: ServedFormats,
         store: &'a Store,
     ) -> Result<Self> {
         let manifest = match &catalog.manifest {
@@ -45,7 +47,7 @@ impl<'a> Snapshot<'a> {
                 ReuseManifest::parse(&bytes).map_err(bad)?
             }
         };
-        Ok(Self { source, catalog, specs, store, manifest, shelves: Mutex::default() })
+        Ok(Self { source, catalog, specs, formats, store, manifest, shelves: Mutex::default() })
     }
 
     /// Where its bytes come from.
@@ -67,6 +69,10 @@ impl<'a> Snapshot<'a> {
     /// Takes over a file's rows that were decoded for another purpose.
     pub fn offer(&self, table: TableName, file: &TableFile, decoded: &Table) {
         self.store.offer(table, &Content::of(self.source, file), decoded);
+    }
+
+    fn decode(&self, file: &TableFile) -> std::result::Result<Table, TableFault> {
+        file.decode(self.specs, &self.source.read(&file.entry)?)
     }
 
     /// What is known of tables.
@@ -96,7 +102,7 @@ impl<'a> Snapshot<'a> {
             let text = self.source.text(dir.reuse.as_ref()?).ok()?;
             Some(Reuse::parse(&text).ok()?.donors())
         };
-        let shelf = SystemShelf::new(self.catalog, system, ServedFormats::Parquet, declared);
+        let shelf = SystemShelf::new(self.catalog, system, self.formats, declared);
         known.entry(system.to_owned()).or_insert(Arc::new(shelf)).clone()
     }
 }
@@ -210,8 +216,7 @@ impl PlannerSession<'_, '_> {
     pub fn read(&self, table: TableName, file: usize) {
         let slot = &self.tables[table as usize];
         if let Some((content, source)) = slot.index.content(file).zip(slot.files.get(file)) {
-            let read = || self.snapshot.source.read(&source.entry);
-            self.snapshot.store.file(table, content, read);
+            self.snapshot.store.file(table, content, || self.snapshot.decode(source));
         }
     }
 
@@ -226,8 +231,7 @@ impl PlannerSession<'_, '_> {
             let store = self.snapshot.store;
             slot.index.load(&store.names, |i, content| {
                 // Sources and files are of one length.
-                let read = || self.snapshot.source.read(&slot.files[i].entry);
-                store.file(table, content, read)
+                store.file(table, content, || self.snapshot.decode(slot.files[i]))
             })
         };
         slot.loaded.get_or_init(load).clone()?;

@@ -1,6 +1,7 @@
 //! The planner's lookups on synthetic tables, against what a reference implementation answers.
 
 use perfdb_gate::database::catalog::Catalog;
+use perfdb_gate::database::served::ServedFormats;
 use perfdb_gate::database::source::WorkTree;
 use perfdb_gate::planner::{
     Models, Op, PlannerSession, Provenance, Query, Refusal, Snapshot, Store, TableName,
@@ -18,7 +19,8 @@ fn with_session(check: impl FnOnce(&PlannerSession<'_, '_>, &Fixture)) {
     let source = WorkTree::open(root.path()).expect("a tree");
     let catalog = Catalog::read(&source, &specs).expect("a catalog");
     let store = Store::default();
-    let snapshot = Snapshot::new(&source, &catalog, &specs, &store).expect("a snapshot");
+    let snapshot = Snapshot::new(&source, &catalog, &specs, ServedFormats::Parquet, &store)
+        .expect("a snapshot");
     let system = snapshot.system("synthetic").expect("a system");
     let session = system.session(&fixture.backend, &fixture.version).expect("a session");
     check(&session, &fixture);

@@ -64,8 +64,8 @@ pub(super) struct Choice<'c, 'a> {
 }
 
 impl Choice<'_, '_> {
-    /// The versions to predict, sorted.
-    pub(super) fn versions(&self) -> Result<Vec<PlannedVersion>> {
+    /// The versions to predict, sorted, each with whether it is the current one of its backend.
+    pub(super) fn versions(&self) -> Result<Vec<(PlannedVersion, bool)>> {
         let states: Vec<&Snapshot<'_>> = self.states.all().collect();
         let systems: BTreeSet<&str> =
             states.iter().flat_map(|s| s.catalog().systems.keys().map(String::as_str)).collect();
@@ -73,32 +73,30 @@ impl Choice<'_, '_> {
         let known = self.known(&states, |system| wanted.has(system));
         let backends: BTreeSet<&str> = known.keys().map(|(_, backend)| backend.as_str()).collect();
         let wanted = names(&self.options.backends, "backend", backends.into_iter().collect())?;
-        let mut found = BTreeSet::new();
+        let mut found = Vec::new();
         let changed = self.changed();
-        let slots = QueryVersions::read(self.states.after.source(), self.states.after.catalog())?;
-        for ((system, backend), versions) in &known {
-            if !wanted.has(backend) {
-                continue;
-            }
-            let mut add = |version: &str| {
-                found.insert(PlannedVersion {
-                    system: system.clone(),
-                    backend: backend.clone(),
-                    version: version.to_owned(),
-                });
-            };
-            if !self.options.versions.is_empty() {
-                self.options.versions.iter().for_each(|version| add(version));
-                continue;
-            }
+        let after = &self.states.after;
+        let slots = QueryVersions::read(after.source(), after.catalog())?;
+        for ((system, backend), versions) in known.iter().filter(|((_, b), _)| wanted.has(b)) {
             let slot = slots.as_ref().and_then(|s| s.current(system, backend));
-            slot.or(versions.last().map(String::as_str)).into_iter().for_each(&mut add);
-            let place =
-                |v: &&String| changed.contains(&(system.clone(), backend.clone(), (*v).clone()));
-            versions.iter().filter(place).for_each(|version| add(version));
+            let current = slot.or(versions.last().map(String::as_str));
+            let of = |version: &str| PlannedVersion {
+                system: system.clone(),
+                backend: backend.clone(),
+                version: version.to_owned(),
+            };
+            let asked = &self.options.versions;
+            let mut chosen: BTreeSet<&str> = asked.iter().map(String::as_str).collect();
+            if asked.is_empty() {
+                chosen.extend(current);
+                let names = versions.iter().map(String::as_str);
+                chosen.extend(names.filter(|version| changed.contains(&of(version))));
+            }
+            found.extend(chosen.iter().map(|v| (of(v), Some(*v) == current)));
         }
         self.check_versions(&known)?;
-        Ok(found.into_iter().collect())
+        found.sort();
+        Ok(found)
     }
 
     /// Versions of a system's backends in either state, oldest first, of backends that a model is
@@ -136,7 +134,7 @@ impl Choice<'_, '_> {
     }
 
     /// Versions whose directories changed between the states.
-    fn changed(&self) -> BTreeSet<(String, String, String)> {
+    fn changed(&self) -> BTreeSet<PlannedVersion> {
         let mut changed = BTreeSet::new();
         let Some(before) = &self.states.before else { return changed };
         let after = &self.states.after;
@@ -148,7 +146,7 @@ impl Choice<'_, '_> {
             if let Some(place) = place.filter(|_| old != new) {
                 let names = [&place.system, &place.backend, &place.version];
                 let [system, backend, version] = names.map(Clone::clone);
-                changed.insert((system, backend, version));
+                changed.insert(PlannedVersion { system, backend, version });
             }
         }
         changed

@@ -5,6 +5,7 @@ use super::{Options, PlannedVersion};
 use crate::base::error::Result;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, no_database};
+use crate::database::served::ServedFormats;
 use crate::database::source::{self, Commit, Source};
 use crate::planner::{Models, Snapshot, Store};
 use crate::specs::Specs;
@@ -60,7 +61,8 @@ impl Opened {
     pub fn states<'a>(&'a self, store: &'a Store) -> Result<States<'a>> {
         let before = self.base.as_ref().zip(self.before.as_ref());
         let before = before.map(|(base, catalog)| (base as &dyn Source, catalog));
-        States::new(before, (self.head.as_ref(), &self.after), &self.settings.specs, store)
+        let after = (self.head.as_ref(), &self.after);
+        States::new(before, after, &self.settings.specs, ServedFormats::Parquet, store)
     }
 
     /// The versions to predict, sorted.
@@ -70,7 +72,9 @@ impl Opened {
     /// Where a name is not known.
     pub fn versions(&self, options: &Options) -> Result<Vec<PlannedVersion>> {
         let store = Store::default();
-        Choice { options, models: &self.models, states: &self.states(&store)? }.versions()
+        let states = self.states(&store)?;
+        let choice = Choice { options, models: &self.models, states: &states };
+        Ok(choice.versions()?.into_iter().map(|(version, _)| version).collect())
     }
 }
 
@@ -90,10 +94,11 @@ impl<'a> States<'a> {
         before: Option<(&'a dyn Source, &'a Catalog)>,
         after: (&'a dyn Source, &'a Catalog),
         specs: &'a Specs,
+        formats: ServedFormats,
         store: &'a Store,
     ) -> Result<Self> {
         let snapshot = |(source, catalog): (&'a dyn Source, &'a Catalog)| {
-            Snapshot::new(source, catalog, specs, store)
+            Snapshot::new(source, catalog, specs, formats, store)
         };
         Ok(Self { before: before.map(snapshot).transpose()?, after: snapshot(after)? })
     }
