@@ -2,6 +2,7 @@
 //!
 //! Totals are computed without it; it is collected for the values that moved.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::index::{RowOrigin, RowRef, TableIndex};
@@ -120,6 +121,31 @@ pub struct Provenance {
     last: PoweredTime,
     /// Time of finished operations that stands on rows with power, ms over all layers.
     powered_ms: f64,
+    /// Rows of these files that answered.
+    rows: Option<RowsRead>,
+}
+
+/// Rows that lookups read, by the path of their file; only of files that were asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RowsRead(BTreeMap<String, BTreeSet<u32>>);
+
+impl RowsRead {
+    /// None yet, of files by their paths.
+    pub fn of<'p>(paths: impl IntoIterator<Item = &'p str>) -> Self {
+        Self(paths.into_iter().map(|path| (path.to_owned(), BTreeSet::new())).collect())
+    }
+
+    /// The rows of a file; none where it was not asked for.
+    pub fn of_file(&self, path: &str) -> Option<&BTreeSet<u32>> {
+        self.0.get(path)
+    }
+
+    /// Takes in others.
+    pub fn merge(&mut self, others: Self) {
+        for (path, rows) in others.0 {
+            self.0.entry(path).or_default().extend(rows);
+        }
+    }
 }
 
 /// A time, and the part of it that stands on rows whose power was measured.
@@ -145,6 +171,11 @@ impl Provenance {
     /// Collects how much of the time stands on rows with power.
     pub fn power() -> Self {
         Self { power_on: true, ..Self::default() }
+    }
+
+    /// Collects the same, and which rows of some files answer.
+    pub fn power_and_rows(rows: RowsRead) -> Self {
+        Self { rows: Some(rows), ..Self::power() }
     }
 
     /// Collects nothing.
@@ -189,6 +220,13 @@ impl Provenance {
             self.last = PoweredTime { ms, powered_ms: ms * share };
             self.looked_up.ms += ms;
             self.looked_up.powered_ms += self.last.powered_ms;
+        }
+        if let Some(rows) = &mut self.rows {
+            for (row, _) in &weights.rows {
+                let path = index.origins().get(usize::from(row.source)).map(|o| o.path.as_str());
+                let known = path.and_then(|path| rows.0.get_mut(path));
+                known.map(|known| known.insert(row.row));
+            }
         }
         if !self.lookups_on {
             return;
@@ -244,6 +282,11 @@ impl Provenance {
     /// Time that stands on rows whose power was measured, ms over all layers.
     pub fn powered_ms(&self) -> f64 {
         self.powered_ms
+    }
+
+    /// The rows that answered, where they were asked for.
+    pub fn into_rows(self) -> RowsRead {
+        self.rows.unwrap_or_default()
     }
 
     /// The lookups.

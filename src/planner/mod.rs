@@ -33,7 +33,7 @@ mod slices;
 mod steps;
 mod store;
 
-pub use evidence::{How, Provenance, TableLookup, Weighed};
+pub use evidence::{How, Provenance, RowsRead, TableLookup, Weighed};
 pub use index::{RowOrigin, TableIndex};
 pub use machine::MachineFigures;
 pub use models::{BackendPlan, Layout, ModelList, Models, OpList, PlannedLayout, Quant, Resolved};

@@ -119,17 +119,24 @@ impl OpList {
         }
     }
 
-    /// The time of a step, ms: the plain sum of its operations.
+    /// The time of a step: the plain sum of its operations. How much of it stands on rows with power is
+    /// known where `evidence` collects that.
     ///
     /// # Errors
     ///
     /// The first refusal of an operation; the step has no time then.
-    pub fn step(&self, session: &PlannerSession<'_, '_>, point: StepPoint) -> Step {
+    pub fn step(
+        &self,
+        session: &PlannerSession<'_, '_>,
+        point: StepPoint,
+        evidence: &mut Provenance,
+    ) -> Step {
         let query = point.query();
-        let mut evidence = Provenance::power();
+        let powered = evidence.powered_ms();
         let ops = self.ops(point.phase).iter();
-        let ms: f64 = ops.map(|op| op.ms(session, query, &mut evidence)).sum::<Result<_, _>>()?;
-        let measured_power = if ms > 0.0 { (evidence.powered_ms() / ms).min(1.0) } else { 0.0 };
+        let ms: f64 = ops.map(|op| op.ms(session, query, evidence)).sum::<Result<_, _>>()?;
+        let powered = evidence.powered_ms() - powered;
+        let measured_power = if ms > 0.0 { (powered / ms).min(1.0) } else { 0.0 };
         Ok(StepTime { ms, measured_power })
     }
 

@@ -10,6 +10,7 @@ mod json;
 mod junit;
 mod markdown;
 mod measured;
+pub mod predictions;
 mod sarif;
 mod style;
 pub mod template;
@@ -18,6 +19,7 @@ mod view;
 mod xml;
 
 pub(crate) use json::schema;
+pub use predictions::Predictions;
 pub use view::ReportView;
 
 use std::cmp::Reverse;
@@ -62,6 +64,8 @@ pub struct Report {
     pub states: ComparedStates,
     /// Findings of the base that the head no longer has, where two states were compared.
     pub repaired: Vec<Repaired>,
+    /// What it does to predictions, where that was asked.
+    pub predictions: Option<Predictions>,
     /// What was measured again.
     pub remeasured: Option<Remeasured>,
     /// Wall time.
@@ -226,9 +230,15 @@ fn below_data(path: &str) -> &str {
     path.rsplit_once("systems/data/").map_or(path, |(_, below)| below)
 }
 
-/// What is read first is least: what is worst, then what concerns most rows.
+/// What is read first is least: what is worst, then what costs predictions their answer or moves them
+/// most, then what concerns most rows.
 fn urgency(finding: &Finding) -> impl Ord {
-    (finding.severity, Reverse(finding.rows), &finding.path, &finding.rule)
+    let models = finding.evidence.models;
+    let loses = models.map_or(0, |m| m.loses);
+    // Bits of numbers that are not negative are in their order.
+    let moves = models.map_or(0, |m| m.moves_ms.max(0.0).to_bits());
+    let most = (Reverse(loses), Reverse(moves), Reverse(finding.rows));
+    (finding.severity, most, &finding.path, &finding.rule)
 }
 
 /// Writes to standard output; a reader that left early is no failure.

@@ -10,6 +10,7 @@ mod human;
 mod markdown;
 mod power;
 pub(crate) mod predict;
+pub(crate) mod predictions;
 mod states;
 mod summary;
 
@@ -22,7 +23,7 @@ use crate::base::error::Result;
 use crate::base::exit::Exit;
 use crate::base::threads;
 use crate::jobs::DocumentFormat;
-use crate::planner::{Layout, POINTS, Quant, Step, StepPoint, Store};
+use crate::planner::{Layout, POINTS, Quant, RowsRead, Step, StepPoint, Store};
 
 pub use attribution::OpMove;
 pub use choose::PlannedVersion;
@@ -90,6 +91,8 @@ pub struct ImpactCase {
     pub quant_before: Option<Quant>,
     /// Its steps.
     pub points: Vec<PointImpact>,
+    /// Rows that its steps read after the change, of the files that were asked for.
+    pub rows_read: RowsRead,
 }
 
 /// A step before and after.

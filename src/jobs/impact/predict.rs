@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Fate, ImpactCase, PlannedVersion, PointImpact, States, attribution};
 use crate::base::threads;
 use crate::planner::{
-    BackendPlan, ModelList, Models, POINTS, PlannerSession, Refusal, Resolved, Snapshot, StepPoint,
-    TableName,
+    BackendPlan, ModelList, Models, POINTS, PlannerSession, Provenance, Refusal, Resolved,
+    RowsRead, Snapshot, StepPoint, TableName,
 };
 
 /// A version on both sides, or why there is none.
@@ -26,6 +26,15 @@ impl<'s, 'a> VersionSides<'s, 'a> {
     fn sessions(&self) -> impl Iterator<Item = &PlannerSession<'s, 'a>> {
         let before = self.before.iter().filter_map(|side| side.as_ref().ok());
         before.chain(self.after.as_ref().ok())
+    }
+
+    /// Paths of the files that either side reads.
+    pub fn paths(&self) -> BTreeSet<String> {
+        let origins = |session: &PlannerSession<'_, '_>| {
+            let origins = TableName::ALL.into_iter().flat_map(|table| session.origins(table));
+            origins.map(|origin| origin.path.clone()).collect::<Vec<_>>()
+        };
+        self.sessions().flat_map(origins).collect()
     }
 
     /// Whether both sides answer alike, so that one needs no evaluation.
@@ -52,10 +61,20 @@ pub(crate) fn cases(
     versions: &[PlannedVersion],
     threads: usize,
 ) -> Vec<ImpactCase> {
-    let sides = sides(states, versions);
-    read_ahead(&sides, models, threads);
+    cases_of(&sides(states, versions), models, &RowsRead::default(), threads)
+}
+
+/// Predicts every model on the sides of some versions, and tells which rows of some files its steps read
+/// in the later state.
+pub(crate) fn cases_of(
+    sides: &[VersionSides<'_, '_>],
+    models: &Models,
+    rows: &RowsRead,
+    threads: usize,
+) -> Vec<ImpactCase> {
+    read_ahead(sides, models, threads);
     let mut work: Vec<(&VersionSides<'_, '_>, &ModelList, &BackendPlan, usize)> = Vec::new();
-    for side in &sides {
+    for side in sides {
         for list in &models.lists {
             let Some(plan) = list.plan(&side.version.backend) else { continue };
             work.extend((0..plan.layouts.len()).map(|layout| (side, list, plan, layout)));
@@ -63,7 +82,7 @@ pub(crate) fn cases(
     }
     let order: Vec<usize> = (0..work.len()).collect();
     threads::map(&work, &order, threads, |(side, list, plan, layout)| {
-        case(side, list, plan, *layout)
+        case(side, list, plan, *layout, rows)
     })
 }
 
@@ -114,12 +133,18 @@ pub(crate) fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models, thread
     threads::map(&files, &order, threads, |file| file.session.read(file.table, file.index));
 }
 
+/// A list as a state plans it, or why a planner cannot load the version.
+type State<'x, 's> = Result<(&'x PlannerSession<'x, 's>, Resolved), &'x Refusal>;
+
 fn case(
     side: &VersionSides<'_, '_>,
     list: &ModelList,
     plan: &BackendPlan,
     layout: usize,
+    rows: &RowsRead,
 ) -> ImpactCase {
+    let mut rows_read = Provenance::power_and_rows(rows.clone());
+    let mut power = Provenance::power();
     let planned = &plan.layouts[layout];
     let resolve = |session: &PlannerSession<'_, '_>| list.resolve(plan, planned, session);
     let after = side.after.as_ref().map(|session| (session, resolve(session)));
@@ -128,15 +153,15 @@ fn case(
         Some(_) if side.is_same() => Some(after.clone()),
         Some(before) => Some(before.as_ref().map(|session| (session, resolve(session)))),
     };
-    let step = |state: &Result<(&PlannerSession<'_, '_>, Resolved), &Refusal>, point| match state {
-        Ok((session, list)) => list.ops.step(session, point),
+    let step = |state: &State<'_, '_>, point, evidence: &mut Provenance| match state {
+        Ok((session, list)) => list.ops.step(session, point, evidence),
         Err(why) => Err((*why).clone()),
     };
-    let point = |point: StepPoint| {
-        let now = step(&after, point);
+    let mut point = |point: StepPoint| {
+        let now = step(&after, point, &mut rows_read);
         let then = match &before {
             Some(_) if side.is_same() => Some(now.clone()),
-            before => before.as_ref().map(|before| step(before, point)),
+            before => before.as_ref().map(|before| step(before, point, &mut power)),
         };
         let mut impact = PointImpact { point, before: then, after: now, ops: Vec::new() };
         if let (Fate::Moved, Some(Ok(before)), Ok(after)) = (impact.fate(), &before, &after) {
@@ -147,7 +172,7 @@ fn case(
         }
         impact
     };
-    let points = POINTS.into_iter().map(point).collect();
+    let points = POINTS.into_iter().map(&mut point).collect();
     let quants = [before.as_ref().and_then(|b| b.as_ref().ok()), after.as_ref().ok()];
     let [quant_before, quant] = quants.map(|side| side.map(|(_, list)| list.quant.clone()));
     let differs = quant.is_some() && quant_before != quant;
@@ -158,5 +183,6 @@ fn case(
         quant: quant.or(quant_before.clone()).unwrap_or_else(|| list.stated(plan)),
         quant_before: quant_before.filter(|_| differs),
         points,
+        rows_read: rows_read.into_rows(),
     }
 }

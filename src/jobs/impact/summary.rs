@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Fate, Impact, ImpactCase, OpMove, PlannedVersion, PointImpact, PowerCoverage};
 use crate::base::words::{count, plural};
 use crate::planner::{StepPoint, TableLookup};
+use crate::report::predictions::{PredictedMove, percent};
 
 /// Worst movers that are shown.
 const WORST: usize = 10;
@@ -109,14 +110,6 @@ pub(super) fn headline(impact: &Impact) -> String {
     )
 }
 
-/// A share as people read it.
-fn percent(change: f64) -> String {
-    let sign = if change < 0.0 { "−" } else { "+" };
-    let size = change.abs() * 100.0;
-    // A move too small for one decimal is not shown as none.
-    if size < 0.05 { format!("{sign}{size:.1e} %") } else { format!("{sign}{size:.1} %") }
-}
-
 fn range(changes: &[f64]) -> Option<String> {
     let low = changes.iter().copied().min_by(f64::total_cmp)?;
     let high = changes.iter().copied().max_by(f64::total_cmp)?;
@@ -177,12 +170,18 @@ fn line(case: &ImpactCase) -> CaseLine {
     }
 }
 
-fn step(point: StepPoint) -> String {
+/// `decode 64 × 1024`
+pub(super) fn step(point: StepPoint) -> String {
     format!("{} {} × {}", point.phase.word(), point.batch, point.isl)
 }
 
 fn title(case: &ImpactCase, point: StepPoint) -> String {
-    format!("{}, {} {}, {}", name(&case.version), case.model, layout(case), step(point))
+    format!("{}, {}, {}", name(&case.version), subject(case), step(point))
+}
+
+/// The model and its layout.
+pub(super) fn subject(case: &ImpactCase) -> String {
+    format!("{} {}", case.model, layout(case))
 }
 
 /// A case with its worst point, the change, and other versions that move alike.
@@ -205,8 +204,8 @@ fn alike<'a>(worst: Vec<(&'a ImpactCase, &'a PointImpact, f64)>) -> Vec<Worst<'a
     found
 }
 
-/// The worst point of the cases that moved most.
-fn movers(impact: &Impact) -> Vec<Mover> {
+/// The worst point of each case that moved, most first.
+fn worst(impact: &Impact) -> Vec<Worst<'_>> {
     let mut worst: Vec<(&ImpactCase, &PointImpact, f64)> = Vec::new();
     for case in &impact.cases {
         let moved = case.points.iter().filter(|p| p.fate() == Fate::Moved);
@@ -215,7 +214,35 @@ fn movers(impact: &Impact) -> Vec<Mover> {
         worst.extend(most.map(|(point, change)| (case, point, change)));
     }
     worst.sort_by(|a, b| b.2.abs().total_cmp(&a.2.abs()));
-    let worst = alike(worst);
+    alike(worst)
+}
+
+/// The steps that moved most, one of each case, for a report.
+pub(super) fn moves(impact: &Impact, most: usize) -> Vec<PredictedMove> {
+    let time =
+        |step: Option<&super::Step>| step.and_then(|s| s.as_ref().ok()).map_or(0.0, |t| t.ms);
+    let of = |(case, point, change, others): Worst<'_>| {
+        let also =
+            if others.is_empty() { String::new() } else { format!(" (and {})", others.join(", ")) };
+        PredictedMove {
+            step: title(case, point.point) + &also,
+            before_ms: time(point.before.as_ref()),
+            after_ms: time(Some(&point.after)),
+            change: percent(change),
+            because: point.ops.first().and_then(because),
+        }
+    };
+    worst(impact).into_iter().take(most).map(of).collect()
+}
+
+/// The operation, the table, what was looked up and how it was answered.
+pub(super) fn because(op: &OpMove) -> Option<String> {
+    let (_, lookup) = most_moved(op)?;
+    Some(format!("{}: {}, {}, {}", op.name, lookup.table, lookup.key, lookup.how.word()))
+}
+
+/// The worst movers.
+fn movers(impact: &Impact) -> Vec<Mover> {
     let mover = |(case, point, change, others): Worst<'_>| {
         let time = |step: Option<&super::Step>| match step {
             Some(Ok(time)) => format!("{:.3}", time.ms),
@@ -235,7 +262,7 @@ fn movers(impact: &Impact) -> Vec<Mover> {
             reasons,
         }
     };
-    worst.into_iter().take(WORST).map(mover).collect()
+    worst(impact).into_iter().take(WORST).map(mover).collect()
 }
 
 /// An operation's move, and the lookup that moved it most.
@@ -295,7 +322,7 @@ fn rows(lookup: &TableLookup) -> String {
 }
 
 /// Answers that became errors, by case and reason.
-fn lost(impact: &Impact) -> Vec<String> {
+pub(super) fn lost(impact: &Impact) -> Vec<String> {
     let mut reasons: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, p)| p.fate() == Fate::Lost) {
         let Err(why) = &point.after else { continue };

@@ -32,6 +32,8 @@ pub(super) struct Sections<'a> {
     pub with_rows: bool,
     /// What to do, by rule.
     instead: BTreeMap<&'a str, &'a str>,
+    /// What it does to predictions.
+    predictions: Vec<String>,
     /// Findings that are not shown in full.
     pub more: Vec<&'a FindingView<'a>>,
     old: Option<&'a str>,
@@ -85,6 +87,7 @@ impl<'a> Sections<'a> {
             instead: instead(view, &findings),
             findings,
             with_rows: true,
+            predictions: view.raw.predictions.as_ref().map(|p| p.lines()).unwrap_or_default(),
             more,
             old: view.old.as_deref(),
             folded: versions.len() > GLANCE,
