@@ -19,6 +19,8 @@
 //! that results agree to the last bits. References such as `gemm.rs 80` in this room name files and
 //! lines of aiconfigurator at commit 095f58a.
 
+#[cfg(test)]
+mod agreement;
 mod dtypes;
 mod evidence;
 mod index;

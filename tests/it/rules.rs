@@ -160,8 +160,11 @@ fn rule_ids_are_the_contract() {
     latency-spike
     legacy-marker
     lfs-pointer
+    no-longer-served
     power-limit-mismatch
     power-out-of-range
+    prediction-lost
+    prediction-moved
     reuse-forbidden
     reuse-invalid
     row-count-parity

@@ -6,6 +6,7 @@
 mod attribution;
 pub(crate) mod choose;
 mod document;
+mod findings;
 mod human;
 mod markdown;
 mod power;
