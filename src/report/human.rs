@@ -37,6 +37,9 @@ fn coloured(view: &ReportView<'_>) -> String {
     }
     if let Some(changes) = &view.changes {
         write_changes(&mut out, changes);
+        for line in &view.summary {
+            let _ = writeln!(out, "{line}");
+        }
     }
     if let Some(predictions) = &view.raw.predictions {
         out += "\npredictions\n";

@@ -88,6 +88,7 @@ struct JsonRepaired<'a> {
     rule: &'a str,
     #[schemars(with = "Severity")]
     severity: &'static str,
+    fingerprint: String,
     path: &'a str,
     system: Option<&'a str>,
     backend: Option<&'a str>,
@@ -249,6 +250,7 @@ fn repaired(repaired: &Repaired) -> JsonRepaired<'_> {
     JsonRepaired {
         rule: &finding.rule,
         severity: finding.severity.name(),
+        fingerprint: finding.fingerprint(),
         path: &finding.path,
         system: place.map(|p| p.system.as_str()),
         backend: place.map(|p| p.backend.as_str()),

@@ -1,11 +1,17 @@
 //! The loader's key, more than once in a table.
 
+mod cause;
+mod rivals;
+
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use self::cause::Cause;
+pub(crate) use self::rivals::CopySpread;
+use self::rivals::range;
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{count, plural};
 use crate::checks::RowContext;
@@ -23,8 +29,10 @@ pub struct Conflict {
     spread: f64,
     /// Latency in ms below which the timer's resolution explains a spread.
     floor_ms: f64,
-    /// Keys in conflict that make an error of a warning.
+    /// Keys in conflict, more than reruns explain, that make an error of a warning.
     keys: usize,
+    /// Share of the keys of sweeps that meet by design which may be in such conflict.
+    coexist: f64,
 }
 
 /// A key of a bucket with all its rows, in file order.
@@ -35,6 +43,15 @@ struct KeyCopies {
     conflict: bool,
     /// Whether the copies differ by more than 99 of 100 honest reruns do.
     beyond_noise: bool,
+    /// Whether each copy is of another sweep that meets the others by design.
+    by_design: bool,
+}
+
+impl KeyCopies {
+    /// Whether the copies contradict each other by more than reruns do.
+    fn matters(&self) -> bool {
+        self.conflict && self.beyond_noise
+    }
 }
 
 impl Judge for Conflict {
@@ -91,7 +108,29 @@ impl Conflict {
             let differ = least <= 0.0 || most.is_finite() && most / least - 1.0 > self.spread;
             differ && most >= self.floor_ms
         });
-        KeyCopies { rows: copies, spread: ratio, conflict, beyond_noise }
+        let by_design = coexist(rows, &copies);
+        KeyCopies { rows: copies, spread: ratio, conflict, beyond_noise, by_design }
+    }
+
+    /// How bad copies are: those that meet by design only where many of them contradict each other.
+    fn severity(&self, rows: &RowContext<'_>, groups: &[KeyCopies]) -> Severity {
+        let spec = rows.at.spec;
+        let warning = rows.rule.severity.at_most(Severity::Warning);
+        if spec.serves == Serves::Error && !spec.inferred {
+            return rows.rule.severity;
+        }
+        let (designed, others): (Vec<_>, Vec<_>) = groups.iter().partition(|g| g.by_design);
+        let matter = |groups: &[&KeyCopies]| groups.iter().filter(|g| g.matters()).count();
+        let meeting = matter(&designed);
+        let contradict = meeting as f64 > self.coexist * designed.len() as f64;
+        let conflicts = matter(&others) + if contradict { meeting } else { 0 };
+        if others.is_empty() && !contradict {
+            Severity::Info
+        } else if !spec.inferred && conflicts >= self.keys {
+            rows.rule.severity
+        } else {
+            warning
+        }
     }
 
     fn finding(
@@ -109,12 +148,7 @@ impl Conflict {
         let median = groups.get(groups.len() / 2).map_or(1.0, |g| g.spread);
         let differs = differing_columns(rows, &groups);
 
-        let refused = spec.serves == Serves::Error;
-        let severity = if !spec.inferred && (refused || conflicts >= self.keys) {
-            rows.rule.severity
-        } else {
-            rows.rule.severity.at_most(Severity::Warning)
-        };
+        let severity = self.severity(rows, &groups);
         let served = match spec.serves {
             Serves::First => "the loader serves the first and drops the rest",
             Serves::Last => "the loader serves the last and drops the rest",
@@ -134,9 +168,8 @@ impl Conflict {
                 message += &format!(", {} of them no more than reruns may", count(reruns));
             }
         }
-        if !differs.is_empty() {
-            message += &format!("; they differ in {}", differs.join(", "));
-        }
+        let cause = Cause::of(rows, &groups, &differs);
+        message += &cause.say(&differs);
         let examples =
             groups.iter().take(EXAMPLES).map(|g| example(g, keys, latency, spec.serves)).collect();
         rows.finding_as(severity, message)
@@ -156,40 +189,15 @@ impl Conflict {
                 },
             )
             .evidence("differs_in", differs)
+            .evidence("cause", cause.name())
     }
 }
 
-/// How far copies of a row differ.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct CopySpread {
-    /// Slowest over fastest copy, of the latency that differs most.
-    pub ratio: f64,
-    /// Whether that is more than `tail` allows at the slowest copy's latency.
-    pub beyond_noise: bool,
-}
-
-impl CopySpread {
-    /// Of some rows, by their latencies in ms. A time of zero or less beside one of another is
-    /// beyond all noise and has no ratio.
-    pub fn of(rows: &[usize], latencies: &[&Vals<'_, f64>], tail: impl Fn(f64) -> f64) -> Self {
-        let mut spread = Self { ratio: 1.0, beyond_noise: false };
-        for values in latencies {
-            let (least, most) = range(rows, values);
-            if least > 0.0 && most.is_finite() {
-                spread.ratio = spread.ratio.max(most / least);
-                spread.beyond_noise |= most / least > tail(most);
-            } else {
-                spread.beyond_noise |= least < most;
-            }
-        }
-        spread
-    }
-}
-
-/// The fastest and the slowest of some rows; what is no number is passed over.
-fn range(rows: &[usize], values: &Vals<'_, f64>) -> (f64, f64) {
-    let times = || rows.iter().map(|row| values.get(*row));
-    (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max))
+/// Whether rows differ from each other, each from each, in the columns whose sweeps meet by design.
+fn coexist(rows: &RowContext<'_>, copies: &[usize]) -> bool {
+    let columns = || rows.at.spec.coexist.iter().filter_map(|c| rows.table.column(c));
+    let differ = |a: usize, b: usize| columns().any(|c| !c.equal(a, b));
+    copies.iter().enumerate().all(|(i, a)| copies[..i].iter().all(|b| differ(*a, *b)))
 }
 
 /// The groups that a half has rows of, and those of its rows that repeat a key: rows that a pull request
