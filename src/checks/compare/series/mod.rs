@@ -261,13 +261,16 @@ fn ratio_over_neighbours(points: &[SeriesPoint], i: usize, spike: bool, least: f
 /// A point that stands out along the first axis.
 fn candidate(points: &[SeriesPoint], i: usize, least: f64, axis: u8) -> Option<OutlierCandidate> {
     let SeriesPoint { time, row, .. } = points[i];
-    [true, false].into_iter().find_map(|spike| {
+    for spike in [true, false] {
         let mut candidate =
             OutlierCandidate { row, time, spike, ratio: 1.0, axes: 0, inner: false };
         let ratio = ratio_over_neighbours(points, i, spike, least);
         candidate.judge(ratio, axis, is_inner(points, i));
-        (candidate.factor() >= least).then_some(candidate)
-    })
+        if candidate.factor() >= least {
+            return Some(candidate);
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -102,12 +102,7 @@ impl Conflict {
         };
         let latencies: Vec<&Vals<f64>> = latency.iter().map(|(_, values)| values).collect();
         let CopySpread { ratio, beyond_noise } = CopySpread::of(&copies, &latencies, tail);
-        let conflict = latencies.iter().any(|values| {
-            let (least, most) = range(&copies, values);
-            // A copy of zero beside one of a time is a conflict that no ratio tells.
-            let differ = least <= 0.0 || most.is_finite() && most / least - 1.0 > self.spread;
-            differ && most >= self.floor_ms
-        });
+        let conflict = latencies.iter().any(|values| self.is_conflict(&copies, values));
         let by_design = coexist(rows, &copies);
         KeyCopies { rows: copies, spread: ratio, conflict, beyond_noise, by_design }
     }
@@ -131,6 +126,13 @@ impl Conflict {
         } else {
             warning
         }
+    }
+
+    fn is_conflict(&self, copies: &[usize], values: &Vals<f64>) -> bool {
+        let (least, most) = range(copies, values);
+        // A copy of zero beside one of a time is a conflict that no ratio tells.
+        let differ = least <= 0.0 || most.is_finite() && most / least - 1.0 > self.spread;
+        differ && most >= self.floor_ms
     }
 
     fn finding(
