@@ -174,14 +174,15 @@ fn case<'a>(
                 _ => return Err("CASE mixes text with something else".into()),
             }
         }
-        let codes = (0..rows).map(|i| {
+        let mut picked = Vec::with_capacity(rows);
+        for i in 0..rows {
             let (c, offset) = &codes[pick(i)];
-            match c.get(i) {
+            picked.push(match c.get(i) {
                 NULL_CODE => NULL_CODE,
                 c => c + offset,
-            }
-        });
-        return Ok(Value::Text(Vals::Rows(codes.collect()), Cow::Owned(dict)));
+            });
+        }
+        return Ok(Value::Text(Vals::Rows(picked.into()), Cow::Owned(dict)));
     }
     if thens.iter().all(|t| matches!(t, Value::Bool(_))) {
         let get = |i: usize| match &thens[pick(i)] {
