@@ -73,8 +73,9 @@ pub(super) fn groups(
     while !next.is_empty() {
         let order: Vec<usize> = (0..next.len()).collect();
         let among = next.iter().copied().collect();
-        let round = Round { tables, classes: &classes, compared: &compared, among, alike };
-        let found = threads::map(&next, &order, at.threads, |class| round.like(*class));
+        let comparison =
+            ClassComparison { tables, classes: &classes, compared: &compared, among, alike };
+        let found = threads::map(&next, &order, at.threads, |class| comparison.like(*class));
         compared.extend(&next);
         let mut after = Vec::new();
         for (class, others) in next.iter().zip(found) {
@@ -96,7 +97,7 @@ pub(super) fn groups(
 }
 
 /// Classes that are compared with all others at once.
-struct Round<'r, 'a> {
+struct ClassComparison<'r, 'a> {
     tables: &'r [SketchedTable<'a>],
     classes: &'r [Vec<usize>],
     /// Those that were compared before.
@@ -106,7 +107,7 @@ struct Round<'r, 'a> {
     alike: &'r (dyn Fn(&Sketch, &Sketch) -> bool + Sync),
 }
 
-impl<'a> Round<'_, 'a> {
+impl<'a> ClassComparison<'_, 'a> {
     fn sketch(&self, class: usize) -> &'a Sketch {
         self.tables[self.classes[class][0]].sketch
     }
