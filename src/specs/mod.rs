@@ -122,7 +122,9 @@ impl Specs {
     fn read_and_try(library: Library, tried: bool) -> Result<Self> {
         let mut specs = Self::default();
         specs.systems.extend(read_all(library.folder("systems"), system)?);
-        for (shipped, tables) in read_all(library.folder("rules/tables"), tables)? {
+        for (shipped, tables) in
+            read_all(library.folder("rules/tables"), |file| tables(file, tried))?
+        {
             for spec in tables {
                 if shipped {
                     specs.known_parts.extend(spec.key.iter().map(|p| p.name.clone()));
@@ -166,9 +168,9 @@ fn system(file: &SpecFile) -> Result<(String, System)> {
 }
 
 /// The tables of a family, and whether this program shipped them.
-fn tables(file: &SpecFile) -> Result<(bool, Vec<TableSpec>)> {
+fn tables(file: &SpecFile, tried: bool) -> Result<(bool, Vec<TableSpec>)> {
     let family: table_file::Family = file.parse()?;
-    Ok((file.shipped, family.into_specs().map_err(|e| file.malformed(e))?))
+    Ok((file.shipped, family.into_specs(tried).map_err(|e| file.malformed(e))?))
 }
 
 /// The schema of `rules/tables/<family>.yaml`.
