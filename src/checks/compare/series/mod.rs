@@ -297,7 +297,7 @@ mod tests {
         let specs = Specs::embedded().unwrap();
         let Some(Column::Float { values, .. }) = table.column("latency") else { panic!() };
         let latency = Vals::Rows(values.into());
-        outliers(table, &specs.tables["gemm_perf"], &latency, |_| true, 1.5)
+        outliers(table, specs.tables.get("gemm_perf").unwrap(), &latency, |_| true, 1.5)
     }
 
     #[test]
