@@ -103,6 +103,7 @@ impl<'a> Keys<'a> {
     }
 
     /// Whether two rows have the same key.
+    #[inline]
     pub fn equal(&self, a: usize, b: usize) -> bool {
         self.parts.iter().all(|(_, value)| equal(value, a, b))
     }
