@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::cause::Cause;
+use self::cause::RepeatCause;
 pub(crate) use self::rivals::CopySpread;
 use self::rivals::range;
 use crate::base::expr::{ExprError, Vals};
@@ -170,7 +170,7 @@ impl Conflict {
                 message += &format!(", {} of them no more than reruns may", count(reruns));
             }
         }
-        let cause = Cause::of(rows, &groups, &differs);
+        let cause = RepeatCause::of(rows, &groups, &differs);
         message += &cause.say(&differs);
         let examples =
             groups.iter().take(EXAMPLES).map(|g| example(g, keys, latency, spec.serves)).collect();
