@@ -165,3 +165,24 @@ fn what_predictions_do_not_read_has_one_line() {
     assert_eq!(document["predictions"]["versions"], 0);
     assert!(sanity(&tree, &[]).out().contains("no default model reads what changed"));
 }
+
+#[test]
+fn data_that_decides_on_the_precision_of_attention_is_told() {
+    const PREFILL: &str = "attention/vllm/1.1.0/context_attention_perf.parquet";
+    let tree = changed(|fixture| {
+        let table = fixture.tables.get_mut(PREFILL).expect("a table");
+        let at = table.columns.iter().position(|name| name == "attn_dtype").expect("a column");
+        table.rows.retain(|row| row[at] != "fp8");
+    });
+    let model = SMALL_MODEL
+        .replace("kvcache: bfloat16", "kvcache: fp8")
+        .replace("  fmha: bfloat16\n", "  fmha: fp8\n  fmha_by_data: [context_attention_perf]\n");
+    tree.file("models/models/small.yaml", model);
+    let document = json(&tree, &COMPARED);
+    let case = &document["cases"][0];
+    assert_eq!(
+        (&case["quant"]["fmha"], &case["quant_before"]["fmha"]),
+        (&"bfloat16".into(), &"fp8".into())
+    );
+    assert!(impact(&tree, &COMPARED).out().contains("attention fp8 → bfloat16"));
+}
