@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use globset::GlobMatcher;
+
 use crate::base::glob::{self, Of};
 use crate::base::reason::Reason;
 
@@ -39,10 +41,14 @@ impl System {
         Ok(system)
     }
 
-    /// Whether its GPU calls itself so: `devices` are globs, checked when it was parsed.
+    /// Whether its GPU calls itself so.
     pub fn is_device(&self, name: &str) -> bool {
-        let globs = self.devices.iter().filter_map(|glob| glob::matcher(glob, Of::Names).ok());
-        globs.into_iter().any(|glob| glob.is_match(name))
+        self.device_names().iter().any(|glob| glob.is_match(name))
+    }
+
+    /// What its GPU calls itself: `devices` as globs, which were checked when it was parsed.
+    pub fn device_names(&self) -> Vec<GlobMatcher> {
+        self.devices.iter().filter_map(|glob| glob::matcher(glob, Of::Names).ok()).collect()
     }
 
     fn flatten(&mut self, path: &str, value: &serde_json::Value) -> Result<(), Reason> {

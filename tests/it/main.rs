@@ -42,3 +42,4 @@ mod terminal;
 mod traces;
 mod validate;
 mod wheel;
+mod writers;

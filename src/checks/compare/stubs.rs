@@ -166,7 +166,7 @@ impl StubSize {
         let (mut all, mut new) = (0, 0);
         for point in points {
             all += 1;
-            new += usize::from(!known.contains(&point.hash));
+            new += usize::from(!known.contains(&{ point.hash }));
         }
         !earlier.is_empty() && new as f64 >= self.addition * f64::from(all)
     }

@@ -72,38 +72,3 @@ fn without_unused(cells: Vec<Cell>, mut codes: Vec<u32>) -> (Vec<Cell>, Vec<u32>
     codes.iter_mut().for_each(|code| *code = new_codes[*code as usize]);
     (kept, codes)
 }
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::super::PartColumn;
-    use super::*;
-    use crate::base::expr::NULL_CODE;
-
-    #[test]
-    fn values_of_several_tables_are_ranked_together() {
-        let of = |parts: Vec<PartColumn>| Coverage { rows: vec![0, 1, 2], parts };
-        let dict = |names: &[&str]| names.iter().map(|n| Arc::from(*n)).collect::<Vec<_>>();
-        let a = of(vec![
-            PartColumn::Text {
-                codes: vec![1, NULL_CODE, 0],
-                dict: dict(&["fp8", "bf16", "unmet"]),
-            },
-            PartColumn::Narrow(vec![8.0, f32::NAN, 0.0]),
-        ]);
-        let b = of(vec![
-            PartColumn::One(Cell::Text("fp4".into())),
-            PartColumn::Wide(vec![-0.0, 0.1, 8.0]),
-        ]);
-        let points = [(&a, 0), (&b, 1), (&a, 1), (&a, 2), (&b, 0)];
-        for (part, shown) in [(0, "null bf16 fp4 fp8"), (1, "null 0 0.1 8")] {
-            let (values, codes) = distinct(part, &points);
-            let all: Vec<String> = values.iter().map(Cell::to_string).collect();
-            assert_eq!(all.join(" "), shown);
-            let of_points = [["bf16", "fp4", "null", "fp8", "fp4"], ["8", "0.1", "null", "0", "0"]];
-            let codes: Vec<&str> = codes.iter().map(|c| all[*c as usize].as_str()).collect();
-            assert_eq!(codes, of_points[part]);
-        }
-    }
-}

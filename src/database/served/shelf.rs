@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::editions::{Edition, Editions};
-use super::near::{Near, Nearness, around};
+use super::near::{MOST_NEAR, Near, Nearness, around};
 use super::{Channel, ReuseManifest, ServedFormats, SystemShelf, TableSource};
 use crate::base::reason::Reason;
 use crate::database::catalog::{Catalog, Place, TableFile, VersionDir};
@@ -160,6 +160,19 @@ impl<'a> Shelf<'a> {
         (Nearness::SameVersion, around(systems, &place.system, same))
     }
 
+    /// Other versions of a table than `current`, which it is compared with where versions share nothing: the
+    /// newest, at most [`MOST_NEAR`].
+    pub fn other_versions<'s>(
+        &self,
+        editions: &'s Editions<'a>,
+        current: &str,
+    ) -> Vec<&'s Edition<'a>> {
+        let others = editions.iter().rev().filter(|edition| edition.version != current);
+        let mut others: Vec<_> = others.take(MOST_NEAR).collect();
+        others.reverse();
+        others
+    }
+
     /// Paths of the tables that others are compared with key by key.
     pub fn references(&self, specs: &Specs) -> BTreeSet<&'a str> {
         let mut files: Vec<&'a TableFile> = Vec::new();
@@ -171,7 +184,8 @@ impl<'a> Shelf<'a> {
                     files.extend(self.served(spec, edition).fresh());
                 }
                 if spec.filling != Filling::Always {
-                    files.extend(editions.iter().flat_map(|e| &e.files));
+                    let others = self.other_versions(editions, current.version);
+                    files.extend(others.into_iter().flat_map(|edition| &edition.files));
                 }
             }
         }

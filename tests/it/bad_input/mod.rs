@@ -1,6 +1,7 @@
 //! Damaged and hostile input: each gives a finding or one clear line; nothing panics or hangs.
 
 mod documents;
+mod forged;
 mod parquet;
 
 use crate::common::snapshot::message;

@@ -151,7 +151,7 @@ impl<'a> CoverageCase<'a> {
             references.push(Reference { system: Some(system), version, sketches });
         }
         if spec.filling != Filling::Always {
-            for other in editions.iter().filter(|e| e.version != current.version) {
+            for other in at.shelf.other_versions(editions, current.version) {
                 let (version, sketches) = (other.version, sketches(at, &other.files));
                 references.push(Reference { system: None, version, sketches });
             }
