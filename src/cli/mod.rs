@@ -1,9 +1,11 @@
 //! The command line: structs, and what they mean to the library; a file a job.
 
 pub mod bar;
+pub mod compare;
 pub mod generate;
 pub mod impact;
 pub mod measure;
+pub mod merge;
 pub mod output;
 pub mod outputs;
 pub mod repair;
@@ -16,9 +18,11 @@ pub mod validate;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use self::compare::CompareArgs;
 use self::generate::{Completions, SchemaArgs};
 use self::impact::ImpactArgs;
 use self::measure::{Measure, Remeasure};
+use self::merge::MergeArgs;
 use self::repair::{ConvertArgs, DedupeArgs};
 use self::rules::{Explain, NoiseArgs, RulesArgs};
 use self::sanity::Sanity;
@@ -76,8 +80,12 @@ pub enum Command {
     Remeasure(Box<Remeasure>),
     /// Measure a plan's grid into a table; goes on where it was stopped.
     Measure(Measure),
+    /// Compare two collections key by key: same, faster, slower or mixed?
+    Compare(Box<CompareArgs>),
     /// What there is of a system's tables: the table that a collection run keeps.
     Status(Box<StatusArgs>),
+    /// Put a run's rows into a table key by key; a dry run unless told otherwise.
+    Merge(Box<MergeArgs>),
     /// Remove repeated measurements from tables on disk; a dry run unless told otherwise.
     Dedupe(Box<DedupeArgs>),
     /// Convert text tables on disk to parquet, cell for cell; a dry run unless told otherwise.

@@ -1,5 +1,6 @@
 //! The commands, each from its options to its report.
 
+pub mod compare;
 pub mod explain;
 pub mod impact;
 pub mod measure;

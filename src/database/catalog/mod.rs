@@ -10,9 +10,12 @@
 //! systems/perf_data_reuse_manifest.yaml                              what backends take from each other
 //! ```
 
+mod place;
 mod walk;
 
 use std::collections::BTreeMap;
+
+pub use place::place_of;
 pub(crate) use walk::is_misspelt;
 
 use crate::base::error::{Error, Result};

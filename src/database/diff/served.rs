@@ -138,6 +138,28 @@ pub(super) fn served_rows(
     scope: &TableScope<'_>,
     keys: &Keys<'_>,
 ) -> Result<Vec<(u64, u32)>, ExprError> {
+    let mut rows = loaded_rows(scope, keys)?;
+    match scope.spec.serves {
+        Serves::First | Serves::Error => rows.dedup_by_key(|(hash, _)| *hash),
+        Serves::Last => {
+            rows.reverse();
+            rows.dedup_by_key(|(hash, _)| *hash);
+            rows.reverse();
+        }
+    }
+    Ok(rows)
+}
+
+/// The rows that the loader reads of a table, sorted by a hash of their key, those of one key in file
+/// order.
+///
+/// # Errors
+///
+/// When a formula of the spec does not fit the table's columns.
+pub(super) fn loaded_rows(
+    scope: &TableScope<'_>,
+    keys: &Keys<'_>,
+) -> Result<Vec<(u64, u32)>, ExprError> {
     let spec = scope.spec;
     let loaded = spec.filter.as_ref().map(|f| f.mask(scope)).transpose()?;
     let buckets: Vec<Vals<'_, bool>> = if spec.buckets.is_empty() {
@@ -155,14 +177,6 @@ pub(super) fn served_rows(
         }
     }
     rows.sort_unstable();
-    match spec.serves {
-        Serves::First | Serves::Error => rows.dedup_by_key(|(hash, _)| *hash),
-        Serves::Last => {
-            rows.reverse();
-            rows.dedup_by_key(|(hash, _)| *hash);
-            rows.reverse();
-        }
-    }
     Ok(rows)
 }
 
@@ -203,14 +217,14 @@ pub fn served_keys(
 
 /// Keys of both sides: rows of the common ones, of those lost and of those gained.
 #[derive(Default)]
-struct Joined {
-    common: Vec<(u32, u32)>,
+pub(super) struct Joined {
+    pub common: Vec<(u32, u32)>,
     /// With the hash of their key.
-    lost: Vec<(u64, u32)>,
-    gained: Vec<u32>,
+    pub lost: Vec<(u64, u32)>,
+    pub gained: Vec<u32>,
 }
 
-fn join(base: &[(u64, u32)], head: &[(u64, u32)]) -> Joined {
+pub(super) fn join(base: &[(u64, u32)], head: &[(u64, u32)]) -> Joined {
     let mut joined = Joined::default();
     let (mut b, mut h) = (0, 0);
     while b < base.len() || h < head.len() {
@@ -317,7 +331,7 @@ impl PairedTables<'_> {
     }
 }
 
-fn rows_of(
+pub(super) fn rows_of(
     scope: Option<&TableScope<'_>>,
     keys: Option<&Keys<'_>>,
 ) -> Result<Vec<(u64, u32)>, ExprError> {
@@ -328,7 +342,7 @@ fn rows_of(
 }
 
 /// Whether a table has the columns that the loader's key reads; without one all rows would be one key.
-fn has_key(spec: &TableSpec, table: &Table) -> bool {
+pub(super) fn has_key(spec: &TableSpec, table: &Table) -> bool {
     let optional = |name: &str| spec.column(name).is_some_and(|column| column.optional);
     let columns = spec.key.iter().flat_map(|part| part.value.columns());
     columns.into_iter().all(|name| table.column(name).is_some() || optional(name))

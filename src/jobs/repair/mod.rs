@@ -5,6 +5,7 @@
 
 pub mod convert;
 pub mod dedupe;
+pub mod merge;
 mod refusal;
 mod restate;
 
