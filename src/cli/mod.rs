@@ -8,6 +8,7 @@ pub mod measure;
 pub mod merge;
 pub mod output;
 pub mod outputs;
+pub mod plan;
 pub mod repair;
 pub mod rules;
 pub mod sanity;
@@ -23,6 +24,7 @@ use self::generate::{Completions, SchemaArgs};
 use self::impact::ImpactArgs;
 use self::measure::{Measure, Remeasure};
 use self::merge::MergeArgs;
+use self::plan::PlanArgs;
 use self::repair::{ConvertArgs, DedupeArgs};
 use self::rules::{Explain, NoiseArgs, RulesArgs};
 use self::sanity::Sanity;
@@ -84,6 +86,8 @@ pub enum Command {
     Compare(Box<CompareArgs>),
     /// What there is of a system's tables: the table that a collection run keeps.
     Status(Box<StatusArgs>),
+    /// List what to measure again: from a report, holes, predictions or coverage.
+    Plan(Box<PlanArgs>),
     /// Put a run's rows into a table key by key; a dry run unless told otherwise.
     Merge(Box<MergeArgs>),
     /// Remove repeated measurements from tables on disk; a dry run unless told otherwise.

@@ -6,6 +6,7 @@ pub mod impact;
 pub mod measure;
 pub mod noise;
 pub mod operations;
+pub mod plan;
 pub mod remeasure;
 pub mod repair;
 pub mod sanity;

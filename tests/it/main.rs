@@ -23,6 +23,7 @@ mod help;
 mod hostile;
 mod html;
 mod measure;
+mod merge;
 mod operations;
 mod outputs;
 mod planner;
