@@ -23,6 +23,9 @@ pub struct MergeArgs {
     /// Only keys of this rerun list: the run may have no others.
     #[arg(long, value_name = "FILE", help_heading = "What to merge")]
     pub only: Option<PathBuf>,
+    /// Leave out rows of the run that the list does not name, instead of refusing them.
+    #[arg(long, requires = "only", help_heading = "What to merge")]
+    pub pick: bool,
     /// How many shards the run has, where their names do not say.
     #[arg(long, value_name = "N", help_heading = "What to merge")]
     pub shards: Option<usize>,
@@ -78,6 +81,7 @@ impl From<&MergeArgs> for merge::Options {
             with: args.with.clone(),
             policy: args.policy.into(),
             only: args.only.clone(),
+            pick: args.pick,
             append: args.append,
             ignore: args.ignore.clone(),
             shards: args.shards,

@@ -1,16 +1,17 @@
 //! Rerun lists: points to measure again, with reasons (`perfdb-gate plan` writes them).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::base::error::{Error, Result};
+use crate::base::expr::ExprError;
 use crate::base::reason::Reason;
-use crate::database::catalog::{Format, Place, TableFile};
-use crate::database::source::{Entry, EntryKind};
-use crate::database::table::{Column, Table};
+use crate::database::catalog::Place;
+use crate::database::table::{Column, Keys, Table, TableScope};
+use crate::specs::{Specs, TableSpec};
 
 /// What a rerun list calls itself.
 const SCHEMA: &str = "perfdb-gate/rerun/v1";
@@ -86,6 +87,14 @@ impl RerunList {
         Self { schema: SCHEMA.to_owned(), about, seconds, operations }
     }
 
+    /// Whether a text calls itself a rerun list, whatever else is wrong with it.
+    pub fn is_one(text: &str) -> bool {
+        let named = |line: &str| {
+            line.strip_prefix("schema:").is_some_and(|name| name.contains("perfdb-gate/rerun/"))
+        };
+        text.lines().any(named)
+    }
+
     /// Reads a list.
     ///
     /// # Errors
@@ -147,13 +156,17 @@ impl RerunOperation {
         }
     }
 
-    /// The table's file as a collection would write it below a data folder.
-    pub fn file(&self) -> TableFile {
-        let Self { system, family, backend, version, table, .. } = self;
-        let path = format!("{system}/{family}/{backend}/{version}/{table}.parquet");
-        let kind = EntryKind::Path(path.clone().into());
-        let entry = Entry { path, kind, size: 0 };
-        TableFile { entry, place: self.place(), table: table.clone(), format: Format::Parquet }
+    /// A hash of each point's key, as the loader of a table makes it.
+    ///
+    /// # Errors
+    ///
+    /// When a formula of the spec does not fit the points' columns.
+    pub fn keys(&self, spec: &TableSpec, specs: &Specs) -> Result<BTreeSet<u64>, ExprError> {
+        // A list that was read has rows.
+        let Ok(table) = self.rows() else { return Ok(BTreeSet::new()) };
+        let (place, system) = (self.place(), specs.systems.get(&self.system));
+        let scope = TableScope::new(&table, spec, &place, system, &specs.lookups);
+        Ok(Keys::new(&spec.key, &scope)?.hashes().iter().copied().collect())
     }
 
     /// Its points as rows of a table that has no latency yet, in their order.

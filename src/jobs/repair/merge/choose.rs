@@ -91,12 +91,13 @@ impl Group {
     }
 }
 
-/// The groups that a run has measurements of, in the order of its rows.
+/// The groups that a run has measurements of, in the order of its rows; some of these are left out.
 pub fn groups(
     stack: &Stack,
     ignore: &[String],
     policy: MergePolicy,
     latencies: &[Vals<'_, f64>],
+    left_out: &BTreeSet<usize>,
 ) -> Vec<Group> {
     let table = &stack.table;
     let columns = identity(table, ignore);
@@ -105,9 +106,11 @@ pub fn groups(
     let alike = |a: usize, b: usize| columns.iter().all(|(_, column)| column.equal(a, b));
     let mut first_of: Vec<usize> = (0..table.rows).collect();
     repeats(&hashes, |_| true, alike).into_iter().for_each(|(row, first)| first_of[row] = first);
-    let of_run: BTreeSet<usize> = first_of[stack.own..].iter().copied().collect();
+    let run = (stack.own..table.rows).filter(|row| !left_out.contains(row));
+    let of_run: BTreeSet<usize> = run.map(|row| first_of[row]).collect();
     let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (row, first) in first_of.iter().enumerate().filter(|(_, first)| of_run.contains(first)) {
+    let counts = |(row, first): &(usize, &usize)| of_run.contains(first) && !left_out.contains(row);
+    for (row, first) in first_of.iter().enumerate().filter(counts) {
         members.entry(*first).or_default().push(row);
     }
     let latency = |row: usize| latencies.iter().map(|values| values.get(row)).sum();

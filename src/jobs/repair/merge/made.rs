@@ -61,6 +61,8 @@ pub struct Merged {
     pub added: Vec<Change>,
     /// What stays as it is though it was measured again.
     pub kept: usize,
+    /// Rows of the run that the list does not name and that are left out.
+    pub left_out: usize,
     /// Keys of the list that no file of the run has.
     pub absent: usize,
     /// Keys of which the loader serves another row than the merged one.

@@ -48,6 +48,8 @@ pub struct Options {
     pub policy: MergePolicy,
     /// A rerun list: only its keys.
     pub only: Option<PathBuf>,
+    /// Whether rows that the list does not name are left out, instead of refused.
+    pub pick: bool,
     /// Whether keys may be added alone.
     pub append: bool,
     /// Columns that make no other measurement of a row, though they hold something else. None that a

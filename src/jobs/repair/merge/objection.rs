@@ -76,7 +76,11 @@ impl fmt::Display for Objection {
                 write!(f, "{file}: {rows} without a time above zero, row {first} for one")
             }
             Self::Unlisted { keys, list, example } => {
-                write!(f, "{} not in {list}, {example} for one", plural(*keys, "key"))
+                write!(
+                    f,
+                    "{} not in {list}, {example} for one; --pick leaves them out",
+                    plural(*keys, "row")
+                )
             }
             Self::Conflict { keys, columns, example } => write!(
                 f,

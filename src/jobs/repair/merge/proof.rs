@@ -30,6 +30,8 @@ pub struct Judged {
     differs: Vec<String>,
     /// Rows of the run that the list does not name.
     unlisted: Vec<usize>,
+    /// Rows of the run that are left out, since the list does not name them.
+    left_out: usize,
     /// Keys of the list that the run does not have.
     absent: usize,
     /// Rows of the run without a time, the first of each file and how many.
@@ -56,7 +58,18 @@ impl Judged {
         let scope = TableScope::new(&stack.table, spec, &file.place, system, &specs.lookups);
         let parts = spec.latency.iter().map(|part| part.value.numbers(&scope));
         let parts: Vec<Vals<'_, f64>> = parts.collect::<Result<_, _>>()?;
-        let all = groups(stack, &options.ignore, options.policy, &parts);
+        let keys = Keys::new(&spec.key, &scope)?;
+        let operation = list.and_then(|list| list.of(&file.place, &file.table));
+        let listed = operation.map(|o| o.keys(spec, specs)).transpose()?;
+        let listed = listed.or(list.map(|_| BTreeSet::new()));
+        let unlisted: Vec<usize> = match &listed {
+            None => Vec::new(),
+            Some(listed) => (stack.own..stack.table.rows)
+                .filter(|row| !listed.contains(&keys.hashes()[*row]))
+                .collect(),
+        };
+        let left_out: BTreeSet<usize> = unlisted.iter().copied().filter(|_| options.pick).collect();
+        let all = groups(stack, &options.ignore, options.policy, &parts, &left_out);
         let effects = all.into_iter().map(|g| (g.effect(&stack.table), g));
         let all: Vec<(Group, Effect)> = effects.map(|(effect, group)| (group, effect)).collect();
         let sum = |row: usize| parts.iter().map(|p| p.get(row)).sum();
@@ -65,10 +78,11 @@ impl Judged {
             _ => (0..stack.table.rows).map(sum).collect(),
         };
         let by_key = rows_by_key(&scope)?.unwrap_or_default();
-        let keys = Keys::new(&spec.key, &scope)?;
         let conflicts = conflicts(&all, &by_key, stack.own);
-        let mut judged = Self {
-            untimed: untimed(stack, spec, &latency),
+        let of_run = || (stack.own..stack.table.rows).filter(|row| !left_out.contains(row));
+        let there: BTreeSet<u64> = of_run().map(|row| keys.hashes()[row]).collect();
+        Ok(Self {
+            untimed: untimed(stack, spec, &latency, &left_out),
             shown: (stack.own..stack.table.rows).map(|row| keys.show(row)).collect(),
             differs: differing(&stack.table, &conflicts, &options.ignore),
             keys: by_key.iter().rev().map(|(hash, row)| (*row, *hash)).collect(),
@@ -77,21 +91,10 @@ impl Judged {
             groups: all,
             latency,
             conflicts,
-            unlisted: Vec::new(),
-            absent: 0,
-        };
-        if let Some(list) = list {
-            let listed = listed(list, file, spec, specs)?;
-            let of_run = keys.hashes()[stack.own..].iter();
-            judged.unlisted = of_run
-                .enumerate()
-                .filter(|(_, hash)| !listed.contains(hash))
-                .map(|(at, _)| stack.own + at)
-                .collect();
-            let there: BTreeSet<u64> = keys.hashes()[stack.own..].iter().copied().collect();
-            judged.absent = listed.difference(&there).count();
-        }
-        Ok(judged)
+            unlisted: if options.pick { Vec::new() } else { unlisted },
+            left_out: left_out.len(),
+            absent: listed.map_or(0, |listed| listed.difference(&there).count()),
+        })
     }
 
     /// What speaks against the merge.
@@ -143,6 +146,7 @@ impl Judged {
             added: Vec::new(),
             kept: 0,
             absent: self.absent,
+            left_out: self.left_out,
             unserved: self.unserved(&order),
             overlaps: self.overlaps(stack, run),
             origins: Vec::new(),
@@ -267,21 +271,6 @@ impl Judged {
     }
 }
 
-/// The loader's keys that a list names of a table.
-fn listed(
-    list: &RerunList,
-    file: &TableFile,
-    spec: &TableSpec,
-    specs: &Specs,
-) -> Result<BTreeSet<u64>, ExprError> {
-    let operation = list.of(&file.place, &file.table);
-    // A list that was read has rows.
-    let Some(table) = operation.and_then(|o| o.rows().ok()) else { return Ok(BTreeSet::new()) };
-    let system = specs.systems.get(&file.place.system);
-    let scope = TableScope::new(&table, spec, &file.place, system, &specs.lookups);
-    Ok(Keys::new(&spec.key, &scope)?.hashes().iter().copied().collect())
-}
-
 /// Rows of the run that are new by identity and have a key which the table has.
 fn conflicts(groups: &[(Group, Effect)], by_key: &[(u64, u32)], own: usize) -> Vec<(usize, usize)> {
     let new: BTreeSet<usize> =
@@ -306,14 +295,22 @@ fn differing(table: &Table, pairs: &[(usize, usize)], ignore: &[String]) -> Vec<
 }
 
 /// Rows of the run without a time: by file its number, the first row and how many.
-fn untimed(stack: &Stack, spec: &TableSpec, latency: &[f64]) -> Vec<(usize, usize, usize)> {
+fn untimed(
+    stack: &Stack,
+    spec: &TableSpec,
+    latency: &[f64],
+    left_out: &BTreeSet<usize>,
+) -> Vec<(usize, usize, usize)> {
     if spec.latency.is_empty() {
         return Vec::new();
     }
     let is_timed =
         |time: f64| time.is_finite() && (time > 0.0 || time == 0.0 && !spec.zero.is_empty());
     let of_file = |(number, rows): &(usize, std::ops::Range<usize>)| {
-        let wrong: Vec<usize> = rows.clone().filter(|row| !is_timed(latency[*row])).collect();
+        let wrong: Vec<usize> = rows
+            .clone()
+            .filter(|row| !left_out.contains(row) && !is_timed(latency[*row]))
+            .collect();
         Some((*number, wrong.first()? - rows.start, wrong.len()))
     };
     stack.files.iter().filter_map(of_file).collect()

@@ -73,6 +73,10 @@ impl Merge {
                 plural(merged.unserved, "key")
             ));
         }
+        if merged.left_out > 0 {
+            let rows = plural(merged.left_out, "row");
+            facts.push(format!("{rows} of the run not in the list, left out"));
+        }
         if merged.absent > 0 {
             facts.push(format!("{} of the list not in the run", plural(merged.absent, "key")));
         }
