@@ -16,6 +16,7 @@ pub mod selection;
 pub mod selftest;
 pub mod status;
 pub mod validate;
+pub mod watch;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 

@@ -15,3 +15,4 @@ pub mod selftest;
 pub mod smoke;
 pub mod status;
 pub mod validate;
+pub mod watch;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::common::snapshot::{redact, shown, without_days};
 use crate::common::{Tree, run};
-use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point, Unmeasured, Work};
 use perfdb_gate::database::catalog::Format;
 use perfdb_gate::database::table::{Column, Table, encode};
+use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point, Unmeasured, Work};
 use perfdb_gate::jobs::measure::{self, Collected, Options, PlannedPoints};
 use perfdb_gate::specs::Specs;
 
@@ -268,7 +268,11 @@ fn planted_spikes_are_planned_measured_again_and_merged() {
     let merge = ["merge", &of, "--with", &again, "--only", &list, "--ledger", &ledger, "--write"];
     let merged = run(&merge);
     assert_eq!(merged.code(), 0, "{}{}", merged.out(), merged.err());
-    assert!(merged.out().contains("10 keys replaced, 0 added, 0 others touched"), "{}", merged.out());
+    assert!(
+        merged.out().contains("10 keys replaced, 0 added, 0 others touched"),
+        "{}",
+        merged.out()
+    );
     let after = run(&["compare", &path("honest"), &of, "--format", "json"]);
     let json = after.json();
     let table = &json["tables"][0];
