@@ -44,6 +44,10 @@ pub enum SchemaName {
     Tables,
     /// `.perfdb-gate/waivers.yaml`.
     Waivers,
+    /// A rerun list, as `plan` writes it.
+    Rerun,
+    /// A comparison, `compare --format json`.
+    Comparison,
 }
 
 impl From<ShellName> for Shell {
@@ -73,6 +77,8 @@ impl SchemaArgs {
             SchemaName::Rule => schema::rule(),
             SchemaName::Tables => schema::tables(),
             SchemaName::Waivers => schema::waivers(),
+            SchemaName::Rerun => schema::rerun(),
+            SchemaName::Comparison => schema::comparison(),
         })?;
         Ok(Exit::Clean)
     }

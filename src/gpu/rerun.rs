@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,7 +21,7 @@ const SCHEMA: &str = "perfdb-gate/rerun/v1";
 const SAID_BY_THE_DEVICE: [&str; 2] = ["version", "device"];
 
 /// A rerun list.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunList {
     /// `perfdb-gate/rerun/v1`.
@@ -35,7 +36,7 @@ pub struct RerunList {
 }
 
 /// The points of a table.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunOperation {
     /// The system.
@@ -62,7 +63,7 @@ pub struct RerunOperation {
 }
 
 /// A point to be measured again.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunPoint {
     /// Every column of its row that is no measurement, the device and version aside.
