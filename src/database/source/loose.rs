@@ -10,7 +10,7 @@ use crate::base::error::{Error, Result};
 const DEPTH: usize = 8;
 
 /// Table files on disk, wherever they lie.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LooseFiles(Vec<Entry>);
 
 impl LooseFiles {

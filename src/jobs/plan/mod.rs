@@ -14,7 +14,7 @@ mod wish;
 
 use std::path::{Path, PathBuf};
 
-use crate::base::error::{Error, Result, unknown};
+use crate::base::error::{Result, unknown};
 use crate::base::exit::Exit;
 use crate::base::progress::Progress;
 use crate::base::words::plural;
@@ -150,37 +150,26 @@ fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// The list of what a report names. Its tables are those of the database at the root, or files by
+/// The list of what a report names: rows of tables of the database at the root, or of files by
 /// themselves.
 fn of_report(options: &Options, reported: Vec<ReportedRow>, about: String) -> Result<RerunPlan> {
-    let is_loose =
-        |row: &ReportedRow| options.reference.is_none() && Path::new(&row.path).is_file();
-    let (loose, rest): (Vec<ReportedRow>, Vec<ReportedRow>) = match Site::open(options) {
-        // A path of the database is meant as such, wherever the command runs.
-        Ok(site) => {
-            let known =
-                |row: &ReportedRow| site.catalog.tables.iter().any(|t| t.entry.path == row.path);
-            let (of_site, others): (Vec<_>, Vec<_>) = reported.into_iter().partition(known);
-            if others.iter().all(is_loose) && others.is_empty() {
-                return of_site_rows(&site, of_site, about);
-            }
-            (others, of_site)
-        }
-        Err(why) if !reported.iter().all(is_loose) || reported.is_empty() => return Err(why),
-        Err(_) => (reported, Vec::new()),
+    let is_file = |row: &ReportedRow| options.reference.is_none() && Path::new(&row.path).is_file();
+    let all_files = !reported.is_empty() && reported.iter().all(is_file);
+    let site = match Site::open(options) {
+        Ok(site) => site,
+        Err(_) if all_files => return of_loose_rows(options, reported, about),
+        Err(why) => return Err(why),
     };
-    if let Some(row) = loose.iter().find(|row| !is_loose(row)) {
-        let mut paths: Vec<&str> = rest.iter().map(|r| r.path.as_str()).collect();
-        paths.dedup();
-        return Err(unknown("table", &row.path, paths));
+    // A path of the database is meant as such, wherever the command runs.
+    let is_known = |row: &ReportedRow| site.catalog.tables.iter().any(|t| t.entry.path == row.path);
+    match reported.iter().find(|row| !is_known(row)) {
+        None => of_site_rows(&site, reported, about),
+        Some(_) if all_files => of_loose_rows(options, reported, about),
+        Some(row) => {
+            let paths = site.catalog.tables.iter().map(|t| t.entry.path.as_str());
+            Err(unknown("table", &row.path, paths))
+        }
     }
-    if !rest.is_empty() {
-        return Err(Error::new(
-            "the report names tables of the database and files by themselves",
-            "make a report of each, and a list of each",
-        ));
-    }
-    of_loose_rows(options, loose, about)
 }
 
 fn of_site_rows(site: &Site, reported: Vec<ReportedRow>, about: String) -> Result<RerunPlan> {
@@ -212,7 +201,7 @@ fn of_loose_rows(
     };
     let wishes: Vec<Wish> = reported.into_iter().filter_map(wish).collect();
     let collectors = Collectors::read(&specs.library)?;
-    let source = LooseFiles::at(Path::new(""))?;
+    let source = LooseFiles::default();
     Ok(finish(about, gather(wishes, &source, &specs, &collectors)?, Vec::new()))
 }
 

@@ -125,11 +125,14 @@ impl Stack {
             let Some(column) = self.table.column(name) else { continue };
             let own: BTreeSet<&str> = (0..self.own).filter_map(|row| column.text(row)).collect();
             let mut wanted: Vec<String> = own.iter().map(|text| (*text).to_owned()).collect();
-            if name == "version" && !own.contains(place.version.as_str()) {
+            // A folder that is no place in a database does not say a version.
+            let says = name == "version" && system.is_some();
+            if says && !own.contains(place.version.as_str()) {
                 wanted.push(place.version.clone());
             }
-            if name == "framework" && own.is_empty() {
-                continue;
+            if wanted.is_empty() {
+                // Of a table that is made of shards, all say what the first says.
+                wanted.extend(column.text(self.own).map(str::to_owned));
             }
             let machine = system.filter(|_| name == "device");
             if let Some(system) = machine {
@@ -138,7 +141,7 @@ impl Stack {
             }
             let is_right = |text: &str| match machine {
                 Some(system) => system.is_device(text),
-                None => wanted.iter().any(|w| w == text) || wanted.is_empty(),
+                None => wanted.iter().any(|w| w == text),
             };
             for (number, rows) in &self.files {
                 let text = |row: usize| column.text(row).unwrap_or("");
