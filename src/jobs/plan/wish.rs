@@ -43,6 +43,11 @@ pub struct Gathered {
 /// A table that wishes are about, read.
 struct WishedTable {
     table: Table,
+    facts: RowFacts,
+}
+
+/// What is known of a table's rows.
+struct RowFacts {
     /// What a lookup returns, in ms.
     latency: Vec<f64>,
     /// Rows that the loader serves.
@@ -76,7 +81,7 @@ pub fn gather(
         let read = WishedTable::read(&file, &rows, source, specs)?;
         for wish in wishes {
             read.check(&wish)?;
-            if !read.served.contains(&(wish.row as u32)) {
+            if !read.facts.served.contains(&(wish.row as u32)) {
                 gathered.unserved += 1;
                 continue;
             }
@@ -134,42 +139,14 @@ impl WishedTable {
         let bytes = source.read(&file.entry).map_err(|e| unreadable(e.to_string()))?;
         let table = file.decode(specs, &bytes).map_err(|e| unreadable(e.to_string()))?;
         let spec = file.spec(specs, Some(&table));
-        let found = Self::facts(file, &table, &spec, rows, specs);
-        let (latency, served, keys) =
-            found.map_err(|e| Error::caused(path.as_str(), "the formula is in rules/tables", e))?;
-        Ok(Self { table, latency, served, keys })
-    }
-
-    #[allow(clippy::type_complexity, reason = "three facts of one table, taken apart at once")]
-    fn facts(
-        file: &TableFile,
-        table: &Table,
-        spec: &TableSpec,
-        rows: &BTreeSet<usize>,
-        specs: &Specs,
-    ) -> Result<(Vec<f64>, BTreeSet<u32>, BTreeMap<usize, Vec<(String, Value)>>), ExprError> {
-        let system = specs.systems.get(&file.place.system);
-        let scope = TableScope::new(table, spec, &file.place, system, &specs.lookups);
-        let parts = spec.latency.iter().map(|part| part.value.numbers(&scope));
-        let parts: Vec<Vals<'_, f64>> = parts.collect::<Result<_, _>>()?;
-        let sum = |row: usize| parts.iter().map(|p| p.get(row)).sum();
-        let latency = match parts[..] {
-            [] => vec![f64::NAN; table.rows],
-            _ => (0..table.rows).map(sum).collect(),
-        };
-        let keys = Keys::new(&spec.key, &scope)?;
-        let there = rows.iter().filter(|row| **row < table.rows);
-        let keys = there.map(|row| (*row, keys.show(*row))).collect();
-        let served = match rows_by_key(&scope)? {
-            None => (0..table.rows as u32).collect(),
-            Some(all) => serving(&all, spec.serves),
-        };
-        Ok((latency, served, keys))
+        let facts = RowFacts::of(file, &table, &spec, rows, specs)
+            .map_err(|e| Error::caused(path.as_str(), "the formula is in rules/tables", e))?;
+        Ok(Self { table, facts })
     }
 
     /// Makes sure that a row is the one that was asked for.
     fn check(&self, wish: &Wish) -> Result<()> {
-        let key = self.keys.get(&wish.row);
+        let key = self.facts.keys.get(&wish.row);
         let is_it = |key: &Vec<(String, Value)>| {
             wish.key.iter().all(|(name, value)| {
                 let own = key.iter().find(|(part, _)| part == name).map(|(_, value)| value.clone());
@@ -189,7 +166,7 @@ impl WishedTable {
     fn point(&self, wish: &Wish, collectors: &Collectors, table: &str) -> RerunPoint {
         let row = wish.row;
         let listed = self.table.columns().filter(|(name, _)| is_listed(name));
-        let latency_ms = Some(self.latency[row]).filter(|ms| *ms > 0.0 && ms.is_finite());
+        let latency_ms = Some(self.facts.latency[row]).filter(|ms| *ms > 0.0 && ms.is_finite());
         let power = self.table.column("power").is_some_and(|c| c.number(row) > 0.0);
         RerunPoint {
             key: listed.map(|(name, column)| (name.to_owned(), column.json(row))).collect(),
@@ -198,6 +175,34 @@ impl WishedTable {
             seconds: collectors.seconds(table, latency_ms, power),
             power,
         }
+    }
+}
+
+impl RowFacts {
+    fn of(
+        file: &TableFile,
+        table: &Table,
+        spec: &TableSpec,
+        rows: &BTreeSet<usize>,
+        specs: &Specs,
+    ) -> Result<Self, ExprError> {
+        let system = specs.systems.get(&file.place.system);
+        let scope = TableScope::new(table, spec, &file.place, system, &specs.lookups);
+        let parts = spec.latency.iter().map(|part| part.value.numbers(&scope));
+        let parts: Vec<Vals<'_, f64>> = parts.collect::<Result<_, _>>()?;
+        let sum = |row: usize| parts.iter().map(|p| p.get(row)).sum();
+        let latency = match parts[..] {
+            [] => vec![f64::NAN; table.rows],
+            _ => (0..table.rows).map(sum).collect(),
+        };
+        let keys = Keys::new(&spec.key, &scope)?;
+        let there = rows.iter().filter(|row| **row < table.rows);
+        let keys = there.map(|row| (*row, keys.show(*row))).collect();
+        let served = match rows_by_key(&scope)? {
+            None => (0..table.rows as u32).collect(),
+            Some(all) => serving(&all, spec.serves),
+        };
+        Ok(Self { latency, served, keys })
     }
 }
 
