@@ -84,7 +84,8 @@ pub struct RerunPoint {
 impl RerunList {
     /// A list of these points.
     pub fn new(about: String, operations: Vec<RerunOperation>) -> Self {
-        let seconds = operations.iter().map(|o| o.seconds).sum();
+        // The sum of nothing is a negative zero.
+        let seconds = operations.iter().map(|o| o.seconds).sum::<Option<f64>>().map(|s| s + 0.0);
         Self { schema: SCHEMA.to_owned(), about, seconds, operations }
     }
 

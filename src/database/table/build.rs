@@ -83,6 +83,11 @@ impl Column {
         }
     }
 
+    /// A column of numbers that are all null.
+    pub fn null_numbers(rows: usize) -> Self {
+        Self::Float { values: vec![f64::NAN; rows], nulls: Some(vec![true; rows]) }
+    }
+
     /// The cells as numbers, NaN where null; none where one of them is no number exactly.
     fn exact_numbers(&self) -> Option<Vec<f64>> {
         match self {

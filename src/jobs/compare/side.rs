@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Options;
 use crate::base::error::{Error, Result};
-use crate::database::catalog::{Catalog, Format, TableFile, place_of};
+use crate::database::catalog::{Catalog, Format, Place, TableFile, place_of};
 use crate::database::source::{self, LooseFiles, Source, WorkTree};
 use crate::specs::Specs;
 
@@ -126,6 +126,12 @@ pub fn pair(a: &[TableFile], b: &[TableFile], specs: &Specs) -> TablePairing {
     pairing
 }
 
+/// The place of a table whose folders are none.
+fn nowhere() -> Place {
+    let name = String::new;
+    Place { system: name(), family: None, backend: name(), version: name() }
+}
+
 /// Two tables; one that lies in no database is in the place of the other.
 fn placed(a: &TableFile, b: &TableFile, specs: &Specs) -> (TableFile, TableFile) {
     let (mut a, mut b) = (a.clone(), b.clone());
@@ -133,7 +139,8 @@ fn placed(a: &TableFile, b: &TableFile, specs: &Specs) -> (TableFile, TableFile)
     match (known(&a), known(&b)) {
         (true, false) => b.place = a.place.clone(),
         (false, true) => a.place = b.place.clone(),
-        _ => {}
+        (true, true) => {}
+        (false, false) => (a.place, b.place) = (nowhere(), nowhere()),
     }
     (a, b)
 }

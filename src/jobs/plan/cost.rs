@@ -18,6 +18,9 @@ const FILTERS: usize = 20;
 #[serde(deny_unknown_fields)]
 pub struct Collectors {
     default: PointCost,
+    /// Backends that the public collector measures.
+    #[serde(default)]
+    backends: Vec<String>,
     #[serde(default)]
     tables: BTreeMap<String, TableCollector>,
 }
@@ -61,8 +64,11 @@ impl Collectors {
     pub fn read(library: &Library) -> Result<Self> {
         let mut all = Self::default();
         for file in library.file("rules/collectors.yaml") {
-            let Self { default, tables } = file.parse()?;
+            let Self { default, backends, tables } = file.parse()?;
             all.default = default;
+            if !backends.is_empty() {
+                all.backends = backends;
+            }
             all.tables.extend(tables);
         }
         Ok(all)
@@ -77,7 +83,9 @@ impl Collectors {
         let copies = or(own.and_then(|t| t.copies), default.copies);
         let overhead = or(own.and_then(|t| t.overhead_s), default.overhead_s);
         let power = if power { default.power_s } else { 0.0 };
-        Some(latency_ms? / 1000.0 * copies * calls + overhead + power)
+        let seconds = latency_ms? / 1000.0 * copies * calls + overhead + power;
+        // Milliseconds: what is beyond is no estimate.
+        Some((seconds * 1000.0).round() / 1000.0)
     }
 
     /// Commands that measure an operation's points with the public collectors.
@@ -85,6 +93,9 @@ impl Collectors {
         let own = self.tables.get(&operation.table);
         if let Some(script) = own.and_then(|t| t.collector.as_deref()) {
             return vec![script.replace("{backend}", &quoted(&operation.backend))];
+        }
+        if !self.backends.contains(&operation.backend) {
+            return Vec::new();
         }
         let stem = operation.table.trim_end_matches("_perf").to_owned();
         let mut ops = own.map_or_else(Vec::new, |t| t.ops.clone());

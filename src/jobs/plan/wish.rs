@@ -106,7 +106,8 @@ pub fn gather(
         let spec = specs.tables.get(&table);
         let family = place.family.clone().or_else(|| spec.map(|s| s.family.clone()));
         let path = own.get(&(place.clone(), table.clone())).cloned();
-        let seconds = points.iter().map(|p| p.seconds).sum();
+        let seconds = points.iter().map(|p| p.seconds).sum::<Option<f64>>();
+        let seconds = seconds.map(|s| (s * 1000.0).round() / 1000.0);
         let mut operation = RerunOperation {
             system: place.system,
             family: family.unwrap_or_default(),

@@ -198,3 +198,25 @@ fn a_list_says_which_keys_may_change() {
     insta::assert_snapshot!(shown([&refused, &run]));
     assert_eq!(rows(&table), [(1, 0.5), (2, 0.6), (4, 9.0)]);
 }
+
+#[test]
+fn a_run_without_power_replaces_what_has_none() {
+    let tree = Tree::new();
+    let header = common::GEMM.replace("latency", "latency,power,power_limit");
+    let line = |m: u64, ms: f64, power: &str| {
+        format!("VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,{m},128,128,{ms},{power}\n")
+    };
+    let text = [header, line(1, 0.5, "400.0,700.0"), line(2, 4.8, ","), line(4, 0.7, ",")].concat();
+    tree.file(&format!("{DIR}/gemm_perf.txt"), text);
+    let root = tree.path().display().to_string();
+    assert_eq!(common::run(&["convert", "--root", &root, "--write"]).code(), 0);
+    tree.file("run/gemm_perf.txt", gemm(&[(2, 0.6)]));
+    let run = merge(&tree, &["run"], &["--write"]);
+    assert_eq!(run.code(), 0, "{}", run.out());
+    let table = tree.path().join(DIR).join("gemm_perf.parquet");
+    assert_eq!(rows(&table), [(1, 0.5), (2, 0.6), (4, 0.7)]);
+    tree.file("run/gemm_perf.txt", gemm(&[(1, 0.51)]));
+    let loses = merge(&tree, &["run"], &[]);
+    assert_eq!(loses.code(), 1);
+    assert!(loses.out().contains("1 key would lose their power,"), "{}", loses.out());
+}

@@ -29,6 +29,8 @@ pub enum Objection {
     Conflict { keys: usize, columns: Vec<String>, example: String },
     /// Keys that the table has, where it is only to be appended to.
     NotNew { keys: usize, example: String },
+    /// Rows that are replaced by ones that lack a measurement of theirs.
+    Loses { column: String, keys: usize, example: String },
     /// Rows that were touched though no key of theirs is merged.
     Touched { rows: usize },
     /// The table cannot be made or written.
@@ -92,6 +94,11 @@ impl fmt::Display for Objection {
             Self::NotNew { keys, example } => write!(
                 f,
                 "{} that the table has already, {example} for one; --append only adds keys",
+                plural(*keys, "key")
+            ),
+            Self::Loses { column, keys, example } => write!(
+                f,
+                "{} would lose their {column}, {example} for one: measure it too",
                 plural(*keys, "key")
             ),
             Self::Touched { rows } => write!(

@@ -13,7 +13,7 @@ use crate::database::catalog::TableFile;
 use crate::database::diff::{RowDiff, rows_by_key};
 use crate::database::table::{Column, Keys, Table, TableScope, encode};
 use crate::gpu::rerun::RerunList;
-use crate::specs::{Serves, Specs, TableSpec};
+use crate::specs::{Serves, Specs, TableSpec, measured_unit};
 
 /// What a merge would do, and what speaks against it.
 pub struct Judged {
@@ -34,6 +34,8 @@ pub struct Judged {
     left_out: usize,
     /// Keys of the list that the run does not have.
     absent: usize,
+    /// Measured columns that rows would lose: the column, a row of the run, and how many.
+    loses: Vec<(String, usize, usize)>,
     /// Rows of the run without a time, the first of each file and how many.
     untimed: Vec<(usize, usize, usize)>,
     own: usize,
@@ -82,6 +84,7 @@ impl Judged {
         let of_run = || (stack.own..stack.table.rows).filter(|row| !left_out.contains(row));
         let there: BTreeSet<u64> = of_run().map(|row| keys.hashes()[row]).collect();
         Ok(Self {
+            loses: loses(&stack.table, &all, spec.serves),
             untimed: untimed(stack, spec, &latency, &left_out),
             shown: (stack.own..stack.table.rows).map(|row| keys.show(row)).collect(),
             differs: differing(&stack.table, &conflicts, &options.ignore),
@@ -103,6 +106,10 @@ impl Judged {
         for (number, first, rows) in &self.untimed {
             let file = run[*number].shown();
             all.push(Objection::Untimed { file, rows: *rows, first: *first });
+        }
+        for (column, row, keys) in &self.loses {
+            let (column, example) = (column.clone(), self.example(*row));
+            all.push(Objection::Loses { column, keys: *keys, example });
         }
         if let Some(row) = self.unlisted.first() {
             let list = options.only.as_ref().map_or_else(String::new, |p| p.display().to_string());
@@ -285,6 +292,21 @@ fn conflicts(groups: &[(Group, Effect)], by_key: &[(u64, u32)], own: usize) -> V
         found.extend(run.map(|row| (row, of_table)));
     }
     found.into_iter().collect()
+}
+
+/// Measured columns that a row which is replaced has and the one that replaces it lacks.
+fn loses(table: &Table, groups: &[(Group, Effect)], serves: Serves) -> Vec<(String, usize, usize)> {
+    let replaced = || groups.iter().filter(|(_, effect)| *effect == Effect::Replaced);
+    let of_column = |(name, column): (&str, &Column)| {
+        let lost = |group: &Group| {
+            column.is_null(group.winner) && group.place(serves).is_some_and(|r| !column.is_null(r))
+        };
+        let losers: Vec<usize> =
+            replaced().filter(|(g, _)| lost(g)).map(|(g, _)| g.winner).collect();
+        Some((name.to_owned(), *losers.first()?, losers.len()))
+    };
+    let measured = table.columns().filter(|(name, _)| measured_unit(name).is_some());
+    measured.filter_map(of_column).collect()
 }
 
 /// Columns of which rows that compete for a key hold different cells.

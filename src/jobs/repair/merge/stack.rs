@@ -8,7 +8,7 @@ use super::shards::RunFile;
 use crate::database::catalog::{Place, TableFile};
 use crate::database::source::{Entry, EntryKind};
 use crate::database::table::{Column, Table, TableFault};
-use crate::specs::Specs;
+use crate::specs::{Specs, Unit, measured_unit};
 
 /// Columns that say where a row comes from and make no other measurement of it.
 pub const ORIGIN: [&str; 3] = ["framework", "version", "device"];
@@ -64,13 +64,16 @@ impl Stack {
     ) -> Option<Self> {
         let model = own.or(parts.first().map(|p| &p.table))?;
         let names: Vec<String> = model.columns().map(|(name, _)| name.to_owned()).collect();
-        parts.retain(|part| match header(&names, &part.table) {
-            (missing, unknown) if missing.is_empty() && unknown.is_empty() => true,
-            (missing, unknown) => {
+        parts.retain(|part| {
+            let (mut missing, unknown) = header(&names, &part.table);
+            // A run may have measured no power: what it replaces must not have any, then.
+            missing.retain(|name| measured_unit(name) != Some(Unit::W));
+            let fits = missing.is_empty() && unknown.is_empty();
+            if !fits {
                 let file = run[part.number].shown();
                 objections.push(Objection::Header { file, missing, unknown });
-                false
             }
+            fits
         });
         if parts.is_empty() {
             return None;
@@ -78,7 +81,9 @@ impl Stack {
         let tables = || own.into_iter().chain(parts.iter().map(|p| &p.table));
         let mut columns = Vec::new();
         for name in names {
-            let all: Vec<&Column> = tables().filter_map(|t| t.column(&name)).collect();
+            let absent: Vec<Column> = tables().map(|t| Column::null_numbers(t.rows)).collect();
+            let cells = tables().zip(&absent).map(|(t, nulls)| t.column(&name).unwrap_or(nulls));
+            let all: Vec<&Column> = cells.collect();
             match Column::joined(&all) {
                 Ok(column) => columns.push((name, column)),
                 Err(why) => {

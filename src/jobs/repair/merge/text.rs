@@ -40,7 +40,7 @@ impl Merge {
         let mut facts = vec![format!(
             "{}; {} of the table stay as they are, cell for cell",
             merged.counts(),
-            plural(merged.others(), "row")
+            plural(merged.others(), "other row")
         )];
         if self.options.append {
             let (rows, added) = (count(merged.own), count(merged.added.len()));
@@ -116,7 +116,7 @@ fn ratios(replaced: &[Change]) -> Vec<String> {
         sorted[sorted.len() - 1]
     )];
     known.sort_by(|a, b| b.0.ln().abs().total_cmp(&a.0.ln().abs()).then(a.1.at.cmp(&b.1.at)));
-    for (ratio, change) in known.iter().take(SHOWN) {
+    for (ratio, change) in known.iter().filter(|(ratio, _)| *ratio != 1.0).take(SHOWN) {
         lines.push(format!(
             "  {:.4} → {:.4} ms, {ratio:.3}×: {}",
             change.before.unwrap_or(f64::NAN),
@@ -132,6 +132,6 @@ pub fn run_names(run: &[RunFile]) -> String {
     match run {
         [] => "nothing".to_owned(),
         [one] => one.shown(),
-        [first, rest @ ..] => format!("{} and {}", first.shown(), plural(rest.len(), "file more")),
+        [first, rest @ ..] => format!("{} and {} more", first.shown(), plural(rest.len(), "file")),
     }
 }
