@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::compare;
+use perfdb_gate::jobs::{DocumentFormat, compare};
 use perfdb_gate::report::chart;
 
 use super::TerminalArgs;
@@ -30,7 +30,7 @@ pub struct CompareArgs {
     /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "What to compare")]
     pub rules_dir: Option<PathBuf>,
-    /// For people, or for programs.
+    /// For people, for a pull request, for programs.
     #[arg(long, value_enum, default_value_t = CompareFormat::Human, help_heading = "Output")]
     pub format: CompareFormat,
     /// Write it to a file instead of standard output.
@@ -49,6 +49,8 @@ pub struct CompareArgs {
 pub enum CompareFormat {
     /// For people.
     Human,
+    /// For a pull request.
+    Markdown,
     /// For programs, schema perfdb-gate/compare/v1.
     Json,
 }
@@ -73,8 +75,9 @@ impl CompareArgs {
         let report = compare::run(&self.into(), &bar)?;
         drop(bar);
         let format = match self.format {
-            CompareFormat::Human => compare::Format::Human { brief: terminal.quiet },
-            CompareFormat::Json => compare::Format::Json,
+            CompareFormat::Human => DocumentFormat::Human { brief: terminal.quiet },
+            CompareFormat::Markdown => DocumentFormat::Markdown,
+            CompareFormat::Json => DocumentFormat::Json,
         };
         let mut outputs = Outputs::default();
         if let Some(folder) = &self.output_dir {
@@ -82,7 +85,7 @@ impl CompareArgs {
             outputs.charts(folder, &drawings);
         }
         let target = self.output.clone().unwrap_or_else(|| PathBuf::from("-"));
-        outputs.add(&target, report.render(format));
+        outputs.add(&target, report.render(format)?);
         outputs.write()?;
         Ok(report.exit())
     }

@@ -9,6 +9,7 @@ pub mod merge;
 pub mod output;
 pub mod outputs;
 pub mod plan;
+pub mod reach;
 pub mod repair;
 pub mod rules;
 pub mod sanity;
@@ -26,6 +27,7 @@ use self::impact::ImpactArgs;
 use self::measure::{Measure, Remeasure};
 use self::merge::MergeArgs;
 use self::plan::PlanArgs;
+use self::reach::ReachArgs;
 use self::repair::{ConvertArgs, DedupeArgs};
 use self::rules::{Explain, NoiseArgs, RulesArgs};
 use self::sanity::Sanity;
@@ -79,6 +81,8 @@ pub enum Command {
     Sanity(Box<Sanity>),
     /// Predict step times of default models before and after a change, with the rows behind each move.
     Impact(Box<ImpactArgs>),
+    /// Which rows answer queries, and where the lookups of default models find their answers.
+    Reach(Box<ReachArgs>),
     /// Measure a sample of rows again: does the GPU still say what the table says?
     Remeasure(Box<Remeasure>),
     /// Measure a plan's grid into a table; goes on where it was stopped.

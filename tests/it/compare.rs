@@ -59,7 +59,8 @@ fn a_report_for_people_says_where_they_differ() {
     };
     let tree = tree(&rows(factor));
     let (all, brief) = (compare(&tree, "a", "b", &[]), compare(&tree, "a", "b", &["--quiet"]));
-    insta::assert_snapshot!(shown([&all, &brief]));
+    let table = compare(&tree, "a", "b", &["--format", "markdown"]);
+    insta::assert_snapshot!(shown([&all, &brief, &table]));
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn rerun_lists_and_comparisons_fit() {
     let [a, b] = [a, b].map(|path| path.display().to_string());
     let compared = run(&["compare", &a, &b, "--format", "json"]).json();
     assert_eq!(compared["tables"][0]["far"].as_array().unwrap().len(), 1, "{compared}");
-    assert_eq!(json_schema::faults(&schema("comparison"), &compared), Vec::<String>::new());
+    assert_eq!(json_schema::faults(&schema("compare"), &compared), Vec::<String>::new());
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! What two tables serve, key by key: the pairs behind a [`ServedDiff`](super::ServedDiff).
 
 use super::ratios::PairedTables;
-use super::served::{has_key, join, loaded_rows, rows_of};
+use super::served::join;
 use crate::base::expr::ExprError;
 use crate::database::catalog::TableFile;
+use crate::database::served::rows::{has_key, read_rows, served_rows};
 use crate::database::table::{Keys, Table, TableScope};
 use crate::specs::{Lookups, TableSpec};
 
@@ -53,14 +54,14 @@ impl ServedPairs {
         lookups: &Lookups,
     ) -> Result<Option<Self>, ExprError> {
         let (base, head) = tables;
-        if spec.key.is_empty() || !has_key(spec, base) || !has_key(spec, head) {
-            return Ok(None);
-        }
         let sides = PairedTables { files, tables: (Some(base), Some(head)), spec, lookups };
         let (base, head) = (sides.scope(files.0, base), sides.scope(files.1, head));
+        if spec.key.is_empty() || !has_key(&base) || !has_key(&head) {
+            return Ok(None);
+        }
         let keys = (Keys::new(&spec.key, &base)?, Keys::new(&spec.key, &head)?);
-        let before = rows_of(Some(&base), Some(&keys.0))?;
-        let after = rows_of(Some(&head), Some(&keys.1))?;
+        let before = served_rows(&base, &keys.0)?;
+        let after = served_rows(&head, &keys.1)?;
         let mut joined = join(&before, &after);
         joined.common.sort_unstable_by_key(|(base, head)| (*head, *base));
         // A row that goes into two of the loader's maps is one measurement.
@@ -87,8 +88,8 @@ impl ServedPairs {
 /// When a formula of the spec does not fit the table's columns.
 pub fn rows_by_key(scope: &TableScope<'_>) -> Result<Option<Vec<(u64, u32)>>, ExprError> {
     let spec = scope.spec;
-    if spec.key.is_empty() || !has_key(spec, scope.table) {
+    if spec.key.is_empty() || !has_key(scope) {
         return Ok(None);
     }
-    loaded_rows(scope, &Keys::new(&spec.key, scope)?).map(Some)
+    read_rows(scope, &Keys::new(&spec.key, scope)?).map(Some)
 }

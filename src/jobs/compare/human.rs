@@ -5,8 +5,12 @@ use std::collections::BTreeMap;
 use super::table::{FarKey, TableComparison};
 use super::tendency::{RatioSummary, Tendency};
 use super::{CompareReport, SliceSummary};
+use crate::base::error::Result;
 use crate::base::escape::clean;
 use crate::base::words::{count, plural};
+use crate::report::template::fill;
+
+const TEMPLATE: &str = include_str!("../../../charts/compare.md.j2");
 
 /// Slices that are shown, those that say most first.
 const SLICES: usize = 12;
@@ -40,6 +44,48 @@ pub fn render(report: &CompareReport, brief: bool) -> String {
     out.lines().map(|line| clean(line) + "\n").collect()
 }
 
+/// What the template sees: every cell as a text.
+#[derive(serde::Serialize)]
+struct CompareView<'a> {
+    a: &'a str,
+    b: &'a str,
+    verdict: &'static str,
+    tables: Vec<[String; 7]>,
+    identical: String,
+    unread: Vec<[&'a str; 2]>,
+}
+
+/// A comparison for a pull request.
+///
+/// # Errors
+///
+/// When the template fails, which is a fault of this program.
+pub fn markdown(report: &CompareReport) -> Result<String> {
+    let cells = |t: &TableComparison| {
+        let between = t.whole.interval.map_or_else(String::new, |[low, high]| {
+            format!("{} to {}", percent(low), percent(high))
+        });
+        [
+            place(t),
+            t.verdict.name().to_owned(),
+            t.whole.ratio.map_or_else(|| "-".to_owned(), percent),
+            between,
+            count(t.common),
+            format!("{:.1} %", t.whole.beyond * 100.0),
+            format!("{} / {}", count(t.slower_2x), count(t.faster_2x)),
+        ]
+    };
+    let view = CompareView {
+        a: &report.a,
+        b: &report.b,
+        verdict: word(report.verdict),
+        tables: report.tables.iter().map(cells).collect(),
+        identical: plural(report.identical, "table"),
+        unread: report.unread.iter().map(|u| [u.path.as_str(), u.why.as_str()]).collect(),
+    };
+    fill("compare.md.j2", TEMPLATE, &view).map(|text| text + "\n")
+}
+
 fn word(verdict: Tendency) -> &'static str {
     match verdict {
         Tendency::Same => "the same",
@@ -49,9 +95,13 @@ fn word(verdict: Tendency) -> &'static str {
 }
 
 fn headline(table: &TableComparison) -> String {
+    format!("{}: {}{}", place(table), table.verdict.name(), middle(&table.whole))
+}
+
+fn place(table: &TableComparison) -> String {
     let place = [&table.table, &table.backend, &table.version, &table.system];
     let place: Vec<&str> = place.iter().map(|p| p.as_str()).filter(|p| !p.is_empty()).collect();
-    format!("{}: {}{}", place.join(" "), table.verdict.name(), middle(&table.whole))
+    place.join(" ")
 }
 
 /// A middle ratio with its interval: ` (+3.1 %, 90 %: +2.9 to +3.3 %)`.

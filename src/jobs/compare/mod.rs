@@ -25,6 +25,7 @@ use crate::base::threads;
 use crate::database::catalog::TableFile;
 use crate::database::selection::Selection;
 use crate::gpu::recipe::{Margins, Recipes};
+use crate::jobs::DocumentFormat;
 use crate::specs::Specs;
 
 pub use chart::figures;
@@ -78,15 +79,6 @@ pub struct Unread {
     pub path: String,
     /// Why.
     pub why: String,
-}
-
-/// How a comparison is rendered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// For people; brief, a line per table.
-    Human { brief: bool },
-    /// For programs: schema `perfdb-gate/compare/v1`.
-    Json,
 }
 
 /// What comes of a pair of tables.
@@ -202,12 +194,17 @@ impl CompareReport {
     }
 
     /// Renders it.
-    pub fn render(&self, format: Format) -> String {
-        match format {
-            Format::Human { brief } => human::render(self, brief),
-            Format::Json => {
+    ///
+    /// # Errors
+    ///
+    /// When a template fails, which is a fault of this program.
+    pub fn render(&self, format: DocumentFormat) -> Result<String> {
+        Ok(match format {
+            DocumentFormat::Human { brief } => human::render(self, brief),
+            DocumentFormat::Markdown => human::markdown(self)?,
+            DocumentFormat::Json => {
                 inert_json(&serde_json::to_string_pretty(self).unwrap_or_default()) + "\n"
             }
-        }
+        })
     }
 }

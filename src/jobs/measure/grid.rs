@@ -16,7 +16,7 @@ use crate::database::source::{Entry, EntryKind};
 use crate::database::table::{Column, Table, TableScope};
 use crate::gpu::device::{Device, Point, Work};
 use crate::gpu::plan::{EvenDraw, GridCell, Plan};
-use crate::gpu::points::Points;
+use crate::gpu::points::MeasurablePoints;
 use crate::gpu::recipe::Recipes;
 use crate::gpu::record::Key;
 use crate::gpu::rerun::{RerunList, RerunOperation};
@@ -170,7 +170,8 @@ impl<'a> Grid<'a> {
         let system = specs.systems.get(&place.system);
         let scope = TableScope::new(&self.table, &self.spec, place, system, &specs.lookups);
         let recipes = Recipes::read(&specs.library)?;
-        let points = Points::to_measure(&self.file, &scope, self.filter, &recipes).map_err(bad)?;
+        let points =
+            MeasurablePoints::to_measure(&self.file, &scope, self.filter, &recipes).map_err(bad)?;
         let rows = self.drawn(points.rows());
         let memory = device.about().memory_bytes;
         let fits = |row: &usize| {

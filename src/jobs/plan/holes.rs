@@ -70,10 +70,10 @@ fn holed(looked: &Looked<'_>) -> Vec<HoledTable> {
         let holes = holes.and_then(|h| serde_json::from_value::<Vec<HoleValues>>(h).ok());
         let (Some(file), Some(holes)) = (file, holes.filter(|h| !h.is_empty())) else { continue };
         let Some(spec) = looked.job.specs.tables.get(&file.table) else { continue };
-        let own = shelf.sources(&file.place, &file.table, spec.shared);
+        let own = shelf.sources(&file.place, &file.table, spec.filling);
         let near = shelf.near(file).1;
-        let there = near.iter().flat_map(|(_, editions, edition)| {
-            shelf.served(spec, editions, edition).fresh().cloned().collect::<Vec<_>>()
+        let there = near.iter().flat_map(|(_, _, edition)| {
+            shelf.served(spec, edition).fresh().cloned().collect::<Vec<_>>()
         });
         tables.push(HoledTable {
             path: finding.path.clone(),

@@ -8,7 +8,8 @@ use crate::base::error::{Error, Result};
 use crate::base::glob::{Of, matcher};
 use crate::base::words::plural;
 use crate::database::catalog::{Place, TableFile};
-use crate::planner::{Channel, Models, POINTS, PlannerSession, Snapshot, Store};
+use crate::database::served::{Channel, ServedFormats};
+use crate::planner::{Models, POINTS, PlannerSession, Snapshot, Store};
 
 /// A row that steps of models read.
 #[derive(Default)]
@@ -29,7 +30,9 @@ pub fn wishes(
 ) -> Result<Vec<Wish>> {
     let models = Models::read(&site.settings.specs.library, |_| true)?;
     let store = Store::default();
-    let snapshot = Snapshot::new(site.source.as_ref(), &site.catalog, &store)?;
+    let specs = &site.settings.specs;
+    let (source, formats) = (site.source.as_ref(), ServedFormats::All);
+    let snapshot = Snapshot::new(source, &site.catalog, specs, formats, &store)?;
     let selects = |globs: &[String], name: &str| {
         let is_match = |glob: &String| matcher(glob, Of::Names).is_ok_and(|g| g.is_match(name));
         globs.is_empty() || globs.iter().any(is_match)

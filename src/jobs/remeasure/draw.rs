@@ -6,7 +6,7 @@ use crate::base::expr::{Expr, ExprError};
 use crate::database::catalog::TableFile;
 use crate::database::table::Keys;
 use crate::gpu::device::{About, Device, Point};
-use crate::gpu::points::Points;
+use crate::gpu::points::MeasurablePoints;
 use crate::gpu::sample;
 use crate::specs::NoiseBand;
 use crate::specs::system::System;
@@ -92,7 +92,7 @@ impl<'a> Remeasurement<'a> {
         }
         let bad =
             |e: ExprError| Error::caused(path.as_str(), "the formula is in rules/ or --where", e);
-        let points = Points::of(file, &scope, filter, &self.recipes).map_err(bad)?;
+        let points = MeasurablePoints::of(file, &scope, filter, &self.recipes).map_err(bad)?;
         let takes = |row: &usize| device.takes(points.work(*row).as_ref());
         let mut asked = points.rows();
         let operation = self.list.as_ref().and_then(|l| l.of(&file.place, &file.table));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::stack::{ORIGIN, Stack};
 use crate::base::expr::Vals;
-use crate::checks::kinds::duplicates::repeats;
+use crate::database::served::rows::repeats;
 use crate::database::table::{Column, Table};
 use crate::specs::{Serves, measured_unit};
 

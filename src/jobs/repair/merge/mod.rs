@@ -25,7 +25,7 @@ use self::objection::Objection;
 use self::proof::Judged;
 use self::shards::RunFile;
 use self::stack::Stack;
-use super::{DiskChange, Refusal, restate::Now};
+use super::{DiskChange, RepairError, restate::Now};
 use crate::base::dates::today;
 use crate::base::error::{Error, Result};
 use crate::base::exit::Exit;
@@ -116,7 +116,7 @@ pub fn run(options: &Options) -> Result<Merge> {
     let Some(stack) = stack else { return Ok(merge) };
     let spec = file.spec(&specs, Some(&stack.table));
     if let Some(name) = options.ignore.iter().find(|name| spec.reads(name)) {
-        merge.objections.push(Objection::Table(Refusal::Loaded(name.clone())));
+        merge.objections.push(Objection::Table(RepairError::Loaded(name.clone())));
         return Ok(merge);
     }
     if let Some(name) = options.ignore.iter().find(|name| stack.table.column(name).is_none()) {
@@ -227,7 +227,7 @@ impl Merge {
         file: &TableFile,
         merged: &Merged,
         event: &MergeEvent,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<bool, RepairError> {
         let path = self.options.table.with_file_name("collection_meta.yaml");
         if !path.exists() {
             return Ok(false);

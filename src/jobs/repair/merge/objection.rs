@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::base::words::{count, names, plural};
 use crate::database::table::{TableFault, Torn};
-use crate::jobs::repair::Refusal;
+use crate::jobs::repair::RepairError;
 
 /// Why a merge is not made, in a line.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub enum Objection {
     /// Rows that were touched though no key of theirs is merged.
     Touched { rows: usize },
     /// The table cannot be made or written.
-    Table(Refusal),
+    Table(RepairError),
 }
 
 impl fmt::Display for Objection {
