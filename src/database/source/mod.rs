@@ -7,6 +7,7 @@ mod history;
 mod index;
 mod lfs;
 mod listing;
+mod loose;
 mod read;
 mod stamps;
 mod worktree;
@@ -16,6 +17,7 @@ use std::path::Path;
 
 pub use commit::Commit;
 pub use lfs::{Pointer, pointer};
+pub use loose::LooseFiles;
 pub use read::ReadError;
 use read::guard_size;
 pub use worktree::WorkTree;

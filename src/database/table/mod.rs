@@ -1,5 +1,6 @@
 //! Bytes of a table → typed columns, and the loader's key of every row.
 
+mod build;
 mod csv;
 mod example;
 mod fault;

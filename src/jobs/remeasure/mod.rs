@@ -23,6 +23,7 @@ use crate::gpu::judge::power::power;
 use crate::gpu::judge::{Measured, judge};
 use crate::gpu::recipe::Recipes;
 use crate::gpu::record::{Log, Origin};
+use crate::gpu::rerun::RerunList;
 use crate::report::Report;
 use crate::specs::NoiseBand;
 use crate::specs::Specs;
@@ -39,6 +40,8 @@ pub struct Options {
     pub selection: Selection,
     /// Which rows, as an expression in SQL's syntax.
     pub filter: Option<String>,
+    /// A rerun list: its points instead of a draw.
+    pub points: Option<PathBuf>,
     /// Points of each table.
     pub sample: usize,
     /// Seed of the draw.
@@ -72,6 +75,7 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
         recipes: Recipes::read(&settings.specs.library)?,
         catalog: &catalog,
         options,
+        list: options.points.as_deref().map(RerunList::read).transpose()?,
     };
     let files = job.tables(device.about())?;
     let filter = job.filter()?;
@@ -134,6 +138,8 @@ struct Remeasurement<'a> {
     recipes: Recipes,
     catalog: &'a Catalog,
     options: &'a Options,
+    /// The points that are asked for; a draw where absent.
+    list: Option<RerunList>,
 }
 
 impl Remeasurement<'_> {
