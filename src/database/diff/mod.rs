@@ -26,7 +26,8 @@ pub use matched::RowMatch;
 pub use ratios::{FAR, Ratios};
 pub use rows::RowDiff;
 pub use served::{
-    AttributeChange, LostKey, ServedDiff, ServedKeys, SliceDiff, SliceName, served_keys,
+    AttributeChange, LostKey, ServedDiff, ServedKeys, SliceDiff, SliceName, has_loader_key,
+    served_keys, served_rows,
 };
 
 use crate::base::words::{count, plural};

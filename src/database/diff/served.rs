@@ -134,10 +134,7 @@ impl ServedDiff {
 /// # Errors
 ///
 /// When a formula of the spec does not fit the table's columns.
-pub(super) fn served_rows(
-    scope: &TableScope<'_>,
-    keys: &Keys<'_>,
-) -> Result<Vec<(u64, u32)>, ExprError> {
+pub fn served_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, u32)>, ExprError> {
     let spec = scope.spec;
     let loaded = spec.filter.as_ref().map(|f| f.mask(scope)).transpose()?;
     let buckets: Vec<Vals<'_, bool>> = if spec.buckets.is_empty() {
@@ -186,7 +183,7 @@ pub fn served_keys(
     lookups: &Lookups,
 ) -> Result<ServedKeys, ExprError> {
     let mut served = ServedKeys { hashes: Vec::new(), slices: BTreeSet::new() };
-    if spec.inferred || spec.key.is_empty() || !has_key(spec, table) {
+    if spec.inferred || spec.key.is_empty() || !has_loader_key(spec, table) {
         return Ok(served);
     }
     let scope = TableScope::new(table, spec, &file.place, None, lookups);
@@ -252,7 +249,7 @@ impl PairedTables<'_> {
             return Ok(None);
         }
         let (base, head) = self.tables;
-        if [base, head].into_iter().flatten().any(|table| !has_key(self.spec, table)) {
+        if [base, head].into_iter().flatten().any(|table| !has_loader_key(self.spec, table)) {
             return Ok(None);
         }
         let base_scope = base.map(|table| self.scope(self.files.0, table));
@@ -328,7 +325,7 @@ fn rows_of(
 }
 
 /// Whether a table has the columns that the loader's key reads; without one all rows would be one key.
-fn has_key(spec: &TableSpec, table: &Table) -> bool {
+pub fn has_loader_key(spec: &TableSpec, table: &Table) -> bool {
     let optional = |name: &str| spec.column(name).is_some_and(|column| column.optional);
     let columns = spec.key.iter().flat_map(|part| part.value.columns());
     columns.into_iter().all(|name| table.column(name).is_some() || optional(name))

@@ -11,7 +11,7 @@ mod unit_shift;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::deviation::DeviationBand;
-pub use self::peers::{RelativeLatencies, relative_latencies};
+pub use self::peers::{NEARBY, RelativeLatencies, relative_latencies};
 pub use self::unit_shift::UnitFactors;
 use crate::base::words::plural;
 use crate::checks::CrossContext;
