@@ -129,7 +129,7 @@ impl<'a> Parts<'a> {
         let mut rate = rate_panel(self.chart, scope, first)?;
         let names = series_names(scope.table, &self.fixed, &chosen);
         for (colour, (rows, name)) in chosen.iter().zip(&names).enumerate() {
-            let (base, peer) = (base.as_ref(), peer_set.as_ref());
+            let (base, peer) = (base.as_ref(), peer_set.as_ref().zip(peer));
             let series = Series { name, colour, head: &head, base, peer, rings, rows };
             series.add_to(&mut latency, &mut rate);
         }
@@ -297,7 +297,7 @@ mod tests {
         let spike = named("latency-spike", Severity::Warning, &[row]);
         let figure = drawn(None, &gemm(|_, _, _| 1.0), &[spike]).unwrap();
         assert!(figure.subtitle.ends_with("gemm_dtype nvfp4"), "{}", figure.subtitle);
-        assert_eq!(ringed(&figure), [("n 1536, k 128", row)]);
+        assert_eq!(ringed(&figure), [("n 1536", row)]);
         assert_eq!(figure.rings[0].name, "latency-spike");
     }
 

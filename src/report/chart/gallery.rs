@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::axis::candidates;
 use super::choose::Beside;
 use super::peer::find;
+use super::spec::ChartSpecs;
 use super::{ChartSpec, Figure, NoChart, Peer, Rings, TableChange, Undrawn, choose, draw};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
@@ -70,12 +71,14 @@ impl Gallery<'_> {
             }
         }
         tables.sort_by_key(|t| (self.interest(t), t.path.as_str()));
+        let specs = super::spec::read(&self.specs.library)?;
         // Some have no sweep to draw, and leave their place to the next.
         let mut rest = &tables[..];
         while charts.figures.len() < most && !rest.is_empty() {
             let (next, later) = rest.split_at(rest.len().min(most - charts.figures.len()));
             let order: Vec<usize> = (0..next.len()).collect();
-            let drawn = threads::map(next, &order, self.threads, |table| self.figure(table));
+            let drawn =
+                threads::map(next, &order, self.threads, |table| self.figure(table, &specs));
             for (table, drawn) in next.iter().zip(drawn) {
                 match drawn? {
                     Ok(figure) => charts.figures.push(figure),
@@ -114,7 +117,11 @@ impl Gallery<'_> {
         self.findings.iter().filter(move |f| f.is_new() && f.path == path)
     }
 
-    fn figure(&self, change: &TableDiff) -> Result<std::result::Result<Figure, NoChart>> {
+    fn figure(
+        &self,
+        change: &TableDiff,
+        charts: &ChartSpecs,
+    ) -> Result<std::result::Result<Figure, NoChart>> {
         let Some(file) = find(self.head, &change.path) else { return Ok(Err(NoChart::Deleted)) };
         let head = match self.head.table(file, self.specs) {
             Ok(head) => head,
@@ -130,7 +137,7 @@ impl Gallery<'_> {
         let rings = Rings::new(findings.iter().copied(), head.rows);
         let peer = Peer::find(self.head, self.specs, file, &findings);
         let beside = Beside { change, rings: &rings, peer: peer.as_ref() };
-        draw_table(self.head, self.specs, file, &head, beside)
+        Drawer { state: self.head, specs: self.specs, charts }.draw(file, &head, beside)
     }
 }
 
@@ -147,10 +154,11 @@ pub fn overview(
     most: usize,
 ) -> Result<Vec<Figure>> {
     let order: Vec<usize> = (0..files.len()).collect();
+    let drawer = Drawer { state, specs, charts: &super::spec::read(&specs.library)? };
     let drawn = threads::map(files, &order, threads, |file| {
         let Some(table) = read(state, file, specs) else { return Ok(None) };
         let beside = Beside { change: None, rings: &Rings::default(), peer: None };
-        let figure = draw_table(state, specs, file, &table, beside)?;
+        let figure = drawer.draw(file, &table, beside)?;
         Ok(figure.ok().map(|f| (Reverse(table.rows), f)))
     });
     let drawn: Vec<Option<(Reverse<usize>, Figure)>> = drawn.into_iter().collect::<Result<_>>()?;
@@ -166,25 +174,36 @@ fn read(state: State<'_>, file: &TableFile, specs: &Specs) -> Option<Arc<Table>>
     state.table(file, specs).ok()
 }
 
-fn draw_table(
-    state: State<'_>,
-    specs: &Specs,
-    file: &TableFile,
-    table: &Table,
-    beside: Beside<'_>,
-) -> Result<std::result::Result<Figure, NoChart>> {
-    let system = state.catalog.systems.get(&file.place.system);
-    let spec = file.spec(specs, Some(table));
-    let system = system.and_then(|s| s.system.as_ref().ok());
-    let scope = TableScope::new(table, &spec, &file.place, system, &specs.lookups);
-    let plain = ChartSpec::default();
-    let charts = super::spec::read(&specs.library)?;
-    let chart = charts.get(&file.table).unwrap_or(&plain);
-    let drawn = choose::figure(chart, &scope, beside).map_err(|e| {
-        Error::new(format!("cannot draw {}: {e}", file.table), "the formula is in charts/")
-    })?;
-    let no_sweep = || NoChart::NoSweep(candidates(chart, &spec));
-    Ok(drawn.map(|figure| Figure { path: file.entry.path.clone(), ..figure }).ok_or_else(no_sweep))
+/// What tables of a state are drawn by.
+#[derive(Clone, Copy)]
+struct Drawer<'a> {
+    state: State<'a>,
+    specs: &'a Specs,
+    charts: &'a ChartSpecs,
+}
+
+impl Drawer<'_> {
+    /// The chart of a table, or why it has none.
+    fn draw(
+        self,
+        file: &TableFile,
+        table: &Table,
+        beside: Beside<'_>,
+    ) -> Result<std::result::Result<Figure, NoChart>> {
+        let Self { state, specs, charts } = self;
+        let system = state.catalog.systems.get(&file.place.system);
+        let spec = file.spec(specs, Some(table));
+        let system = system.and_then(|s| s.system.as_ref().ok());
+        let scope = TableScope::new(table, &spec, &file.place, system, &specs.lookups);
+        let plain = ChartSpec::default();
+        let chart = charts.get(&file.table).unwrap_or(&plain);
+        let drawn = choose::figure(chart, &scope, beside).map_err(|e| {
+            Error::new(format!("cannot draw {}: {e}", file.table), "the formula is in charts/")
+        })?;
+        let path = file.entry.path.clone();
+        let no_sweep = || NoChart::NoSweep(candidates(chart, &spec));
+        Ok(drawn.map(|figure| Figure { path, ..figure }).ok_or_else(no_sweep))
+    }
 }
 
 /// Numbers figures of one name, of a table in two layouts for one.

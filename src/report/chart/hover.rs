@@ -15,9 +15,8 @@ pub(super) fn describe(
 ) -> String {
     let state = match line.kind {
         LineKind::Base => " before",
-        LineKind::Peer => " of the peer",
         LineKind::Copies => ", not served",
-        LineKind::Head | LineKind::Bound | LineKind::Points => "",
+        LineKind::Head | LineKind::Peer | LineKind::Bound | LineKind::Points => "",
     };
     let comma = if line.series.is_empty() { "" } else { ", " };
     let mut text = format!(

@@ -1,5 +1,6 @@
 //! The lines of a series, in the panels of a chart.
 
+use super::peer::Peer;
 use super::rings::Rings;
 use super::series::SeriesSet;
 use super::spec::ChartSpec;
@@ -13,7 +14,7 @@ pub(super) struct Series<'a> {
     pub colour: usize,
     pub head: &'a SeriesSet<'a>,
     pub base: Option<&'a SeriesSet<'a>>,
-    pub peer: Option<&'a SeriesSet<'a>>,
+    pub peer: Option<(&'a SeriesSet<'a>, &'a Peer<'a>)>,
     pub rings: &'a Rings,
     /// Its rows in the head.
     pub rows: &'a [usize],
@@ -22,17 +23,25 @@ pub(super) struct Series<'a> {
 impl Series<'_> {
     /// Adds its lines: bound, peer, before, after, and what is not served.
     pub fn add_to(&self, latency: &mut Panel, rate: &mut Panel) {
-        let Self { head, rows, rings, .. } = self;
+        let Self { head, rows, rings, colour, .. } = *self;
         let none = Rings::default();
         self.add(latency, LineKind::Bound, head.points(rows, &head.bound, &none));
         let hash = head.keys.hashes()[rows[0]];
-        for (other, kind) in [(self.peer, LineKind::Peer), (self.base, LineKind::Base)] {
-            if let Some(other) = other
-                && let Some(rows) = other.series.get(&hash)
-            {
-                self.add(latency, kind, other.points(rows, &other.latency, &none));
-                self.add(rate, kind, other.points(rows, &other.rate, &none));
+        if let Some((other, peer)) = self.peer
+            && let Some(rows) = other.series.get(&hash)
+        {
+            let parts = [peer.name.as_str(), self.name].into_iter().filter(|part| !part.is_empty());
+            let name = parts.collect::<Vec<_>>().join(", ");
+            for (panel, values) in [(&mut *latency, &other.latency), (&mut *rate, &other.rate)] {
+                let points = other.points(rows, values, &none);
+                panel.add(ChartLine { series: name.clone(), colour, kind: LineKind::Peer, points });
             }
+        }
+        if let Some(base) = self.base
+            && let Some(rows) = base.series.get(&hash)
+        {
+            self.add(latency, LineKind::Base, base.points(rows, &base.latency, &none));
+            self.add(rate, LineKind::Base, base.points(rows, &base.rate, &none));
         }
         self.add(latency, LineKind::Head, head.points(rows, &head.latency, rings));
         self.add(rate, LineKind::Head, head.points(rows, &head.rate, rings));
@@ -40,14 +49,18 @@ impl Series<'_> {
     }
 
     fn add(&self, panel: &mut Panel, kind: LineKind, points: Vec<ChartPoint>) {
-        if !points.is_empty() {
-            let (series, colour) = (self.name.to_owned(), self.colour);
-            panel.lines.push(ChartLine { series, colour, kind, points });
-        }
+        panel.add(ChartLine { series: self.name.to_owned(), colour: self.colour, kind, points });
     }
 }
 
 impl Panel {
+    /// Adds a line, unless it has no point.
+    fn add(&mut self, line: ChartLine) {
+        if !line.points.is_empty() {
+            self.lines.push(line);
+        }
+    }
+
     pub(super) fn named(y: &str) -> Self {
         Self { y: y.to_owned(), limit: None, lines: Vec::new() }
     }

@@ -139,18 +139,22 @@ fn each_table_that_changed_has_a_chart_or_a_reason() {
     let charts = charts(&tree, Vec::new(), 1);
     let drawn: Vec<&str> = charts.figures.iter().map(|f| f.path.as_str()).collect();
     assert_eq!(drawn, [path("gemm_perf.txt")], "latencies that changed come first");
-    let without: Vec<String> = charts
-        .without
-        .iter()
-        .map(|undrawn| {
-            let version = undrawn.path.split('/').nth(4).unwrap_or_default();
-            format!("{version}: {}", undrawn.why)
-        })
-        .collect();
-    insta::assert_snapshot!(without.join("\n"));
+    let pointer = "the head is a git-LFS pointer, its object is not here";
+    let beyond = "beyond the one chart that is drawn";
+    let (gone, same) = ("the table is gone", "no row changed");
+    let told = |all: &[(&'static str, &str)]| -> Vec<(&str, String)> {
+        all.iter().map(|(version, why)| (*version, (*why).to_owned())).collect()
+    };
+    let first = [("0.1.0", gone), ("0.2.0", same), ("0.3.0", beyond), ("0.4.0", pointer)];
+    assert_eq!(reasons(&charts), told(&[&first[..], &[("0.5.0", beyond)]].concat()));
     let all = self::charts(&tree, Vec::new(), 12);
-    assert_eq!((all.figures.len(), all.figures.len() + all.without.len()), (2, 6));
-    insta::assert_snapshot!(
-        all.without.iter().map(|undrawn| undrawn.why.to_string()).collect::<Vec<_>>().join("\n")
-    );
+    assert_eq!(all.figures.len(), 2);
+    let short = "no series has 3 points along m or n or k";
+    let rest = [("0.1.0", gone), ("0.2.0", same), ("0.3.0", short), ("0.4.0", pointer)];
+    assert_eq!(reasons(&all), told(&rest));
+}
+
+/// Why tables have no chart, by version.
+fn reasons(charts: &Charts) -> Vec<(&str, String)> {
+    charts.without.iter().map(|u| (u.path.split('/').nth(4).unwrap(), u.why.to_string())).collect()
 }
