@@ -33,6 +33,18 @@ pub struct Rule {
     pub bad: ExampleTree,
     /// A tree in which it does not.
     pub good: ExampleTree,
+    /// Whether it is this program's own, as it was released.
+    #[serde(skip)]
+    pub shipped: bool,
+}
+
+impl Rule {
+    /// Where its documentation can be read; none of a repository's own rules.
+    pub fn page(&self) -> Option<String> {
+        let (repository, version) = (env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_VERSION"));
+        let page = || format!("{repository}/blob/v{version}/docs/rules.md#{}", self.id);
+        self.shipped.then(page)
+    }
 }
 
 /// A small tree of files, synthetic, that a rule is tried on.
@@ -82,7 +94,8 @@ impl Rules {
         }
         let files = library.folder("rules").filter(|f| !Self::OTHERS.contains(&f.stem()));
         let rules = read_all(files, |file| {
-            let rule: Rule = file.parse()?;
+            let mut rule: Rule = file.parse()?;
+            rule.shipped = file.shipped;
             if rule.id != file.stem() {
                 let why = format!("its id is {}, its file is {}", rule.id, file.stem());
                 return Err(file.malformed(&why));

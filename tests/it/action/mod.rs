@@ -1,16 +1,30 @@
 //! The action's own shell steps, run as the runner does: in a clean environment, with what the
 //! site's expressions would say put in.
 
+mod comment;
+mod hooks;
+mod release;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::common::snapshot::redact;
-use crate::common::{BINARY, Run, Tree, command, gemm, run};
+use crate::common::{BINARY, Tree, gemm};
 use serde_json::Value;
 
 fn action() -> Value {
-    serde_yaml::from_str(&std::fs::read_to_string("action.yml").unwrap()).unwrap()
+    read("action.yml")
+}
+
+fn read(path: &str) -> Value {
+    serde_yaml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// A program of a tree's folder `bin/`, which stands in for the one of that name.
+fn program(tree: &Tree, name: &str, script: &str) {
+    let path = tree.file(&format!("bin/{name}"), format!("#!/usr/bin/env bash\nset -eu\n{script}"));
+    assert!(Command::new("chmod").arg("+x").arg(path).status().unwrap().success());
 }
 
 /// A run of the action's steps.
@@ -84,7 +98,10 @@ fn run_step(
     assert!(!script.contains("${{"), "an expression in a script is its text: {script}");
     let mut command = Command::new("bash");
     command.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script]).current_dir(tree);
-    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    let path = std::env::var("PATH").unwrap_or_default();
+    // Programs that stand in for others come first.
+    let first = says.get("programs").map(|folder| format!("{folder}:")).unwrap_or_default();
+    command.env_clear().env("PATH", format!("{first}{path}"));
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GITHUB_OUTPUT", output);
     command.env("GITHUB_STEP_SUMMARY", summary);
     if let Some(base) = says.get("github.base_ref") {
@@ -237,31 +254,6 @@ fn traces_are_judged_as_tables_are() {
     }
 }
 
-/// What the hooks' filter leaves out is never judged before a commit.
-#[test]
-fn the_hooks_filter_names_every_file_of_traces() {
-    let read = |path: &str| -> Value {
-        serde_yaml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-    };
-    let hooks = read(".pre-commit-hooks.yaml");
-    let filter = hooks[0]["files"].as_str().unwrap();
-    assert_eq!(hooks[1]["files"], hooks[0]["files"]);
-    let mut seen = 0;
-    for file in std::fs::read_dir("rules/traces").unwrap() {
-        let spec = read(&file.unwrap().path().display().to_string());
-        let files = spec["files"].as_array().or(spec["files"]["names"].as_array());
-        for name in files.into_iter().flatten().map(|n| n.as_str().unwrap()) {
-            // What stands before the part that differs; a rank's file may begin with it.
-            let fixed = name.replace("{dir}", "(?P=dir)");
-            let fixed = fixed.split(['*', '{', '.']).next().unwrap();
-            let fixed = Some(fixed.trim_end_matches("rank")).filter(|f| !f.is_empty());
-            assert!(filter.contains(fixed.unwrap_or("rank")), "{name} is not in {filter}");
-            seen += 1;
-        }
-    }
-    assert!(seen > 10, "{seen}");
-}
-
 #[test]
 fn what_it_cannot_do_is_told_and_nothing_is_run() {
     let (tree, _) = indebted();
@@ -326,65 +318,6 @@ fn nothing_of_the_checkout_is_taken_for_the_actions_own() {
 }
 
 #[test]
-fn other_actions_are_named_by_their_commit() {
-    for path in ["action.yml", "docs/ci.md"] {
-        let text = std::fs::read_to_string(path).unwrap();
-        let uses = text.lines().filter_map(|l| l.split_once("uses: "));
-        let mut seen = 0;
-        for (_, name) in uses {
-            let commit = name.split_once('@').unwrap_or_else(|| panic!("{path}: {name}")).1;
-            let commit = commit.split(' ').next().unwrap();
-            let is_hex = commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit());
-            assert!(is_hex, "{path}: {name}");
-            seen += 1;
-        }
-        assert!(seen > 0, "{path} names no action");
-    }
-}
-
-#[test]
-fn it_builds_its_own_checkout_once() {
-    let action = action();
-    let steps = action["runs"]["steps"].as_array().unwrap();
-    let step = |id: &str| steps.iter().find(|s| s["id"] == id).unwrap();
-    let tree = Tree::new();
-    // A cargo that notes what it is asked for, and what it would have built.
-    let cargo = format!(
-        "#!/usr/bin/env bash\nset -e\necho \"$*\" >> '{0}/asked'\nmkdir -p '{0}/perfdb-gate-built/bin'\n\
-         cp '{BINARY}' '{0}/perfdb-gate-built/bin/perfdb-gate'\n",
-        tree.path().display()
-    );
-    let path = tree.file("bin/cargo", cargo);
-    let mut run = Command::new("chmod");
-    assert!(run.arg("+x").arg(&path).status().unwrap().success());
-    let here = tree.path().display().to_string();
-    let mut says: BTreeMap<String, String> = BTreeMap::new();
-    says.insert("runner.temp".into(), here.clone());
-    says.insert("github.action_path".into(), env!("CARGO_MANIFEST_DIR").into());
-
-    let output = tree.file("output", "");
-    let sources = run_step(tree.path(), step("sources"), &says, &output, &output);
-    let key = std::fs::read_to_string(&output).unwrap();
-    assert!(sources.status.success() && key.trim().len() > "key=".len() + 39, "{key}");
-
-    let mut build = step("find").clone();
-    build["run"] =
-        format!("PATH={here}/bin:$PATH\n{}", step("find")["run"].as_str().unwrap()).into();
-    for _ in 0..2 {
-        let out = run_step(tree.path(), &build, &says, &output, &output);
-        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    }
-    let built = format!("binary={here}/perfdb-gate-built/bin/perfdb-gate\n");
-    assert!(std::fs::read_to_string(&output).unwrap().ends_with(&built));
-    let asked = std::fs::read_to_string(tree.path().join("asked")).unwrap();
-    let root = env!("CARGO_MANIFEST_DIR");
-    let expected = format!(
-        "install --quiet --locked --profile dist --path {root} --root {here}/perfdb-gate-built\n"
-    );
-    assert_eq!(asked, expected, "once");
-}
-
-#[test]
 fn every_expression_names_what_there_is() {
     let action = action();
     let text = std::fs::read_to_string("action.yml").unwrap();
@@ -397,41 +330,4 @@ fn every_expression_names_what_there_is() {
     for name in inputs.keys() {
         assert!(text.contains(&format!("inputs.{name}")), "{name} is read by nothing");
     }
-}
-
-#[test]
-fn the_hooks_judge_what_is_not_committed_yet() {
-    let hooks = std::fs::read_to_string(".pre-commit-hooks.yaml").unwrap();
-    let hooks: Value = serde_yaml::from_str(&hooks).unwrap();
-    let (tree, _) = indebted();
-    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6), (0, 0.7)]));
-    for hook in hooks.as_array().unwrap() {
-        let entry: Vec<&str> = hook["entry"].as_str().unwrap().split(' ').collect();
-        let run = Run::of(command().args(&entry[1..]).current_dir(tree.path())).unwrap();
-        assert_eq!(run.code(), 1, "{}", run.shown());
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(run.shown(), @"
-            $ perfdb-gate sanity --base-ref HEAD
-            modified  systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
-                +1 -0 ~0 rows, 2 → 3
-
-            systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
-              error   key-out-of-range: 1 row has m zero
-                  row 2: gemm_dtype=bfloat16 m=0 n=128 k=128 → m=0
-              warning duplicate-key: 1 row repeats a key that an earlier row has; the loader serves the first and drops the rest; copies of 1 key differ by over 10 %, up to 1.17×
-                  row 1: gemm_dtype=bfloat16 m=0 n=128 k=128 → served_ms=0.6 dropped_ms=[0.7] dropped_rows=[2]
-
-            old debt: 1 finding was there before (1 key-out-of-range); --format json lists them
-
-            duplicate-key: Keep one measurement a key: the last run, or the kernel that the framework would choose. Put the other kernel's rows where their own key can hold them.
-            key-out-of-range: Remove the rows, and mend the sweep that made them.
-            perfdb-gate explain RULE tells the whole story
-
-            1 new error, 1 new warning, 0 new infos in 1 file; tables: 1 modified; rows: 1 added, 0 removed, 0 changed; compared in [seconds] s
-            (exit 1)
-            ");
-        }
-        assert_eq!(entry[0], "perfdb-gate");
-    }
-    assert_eq!(run(&["--version"]).code(), 0);
 }

@@ -1,0 +1,121 @@
+//! The hooks, run as pre-commit runs them: the entry in the repository's folder, without file names,
+//! where a staged file passes the filter.
+
+use regex::Regex;
+
+use super::{indebted, read};
+use crate::common::snapshot::shown;
+use crate::common::{Run, Tree, command, gemm};
+
+/// Runs the hooks' entry, in a folder whose `perfdb-gate` is the binary under test.
+fn hook(tree: &Tree) -> Run {
+    let hooks = read(".pre-commit-hooks.yaml");
+    let entries: Vec<&str> =
+        hooks.as_array().unwrap().iter().map(|h| h["entry"].as_str().unwrap()).collect();
+    assert_eq!(entries[0], entries[1], "they differ in where the program comes from alone");
+    let words: Vec<&str> = entries[0].split(' ').collect();
+    assert_eq!(words[0], "perfdb-gate");
+    Run::of(command().args(&words[1..]).current_dir(tree.path())).unwrap()
+}
+
+/// Whether pre-commit runs the hook for each path. The part on cards, which compares two names, is left out.
+fn sees(paths: &[&str]) -> Vec<bool> {
+    let hooks = read(".pre-commit-hooks.yaml");
+    let filter = hooks[0]["files"].as_str().unwrap();
+    assert_eq!(hooks[1]["files"], hooks[0]["files"]);
+    let card = r"(?P<dir>[^/]+)/(?P=dir)\.ya?ml(\.yaml)?$";
+    assert!(filter.contains(card));
+    let filter = Regex::new(&filter.replace(card, "[^/]/never$")).unwrap();
+    paths.iter().map(|path| filter.is_match(path)).collect()
+}
+
+/// What the hooks' filter leaves out is never judged before a commit.
+#[test]
+fn the_hooks_filter_names_every_file_of_traces() {
+    let hooks = read(".pre-commit-hooks.yaml");
+    let filter = hooks[0]["files"].as_str().unwrap();
+    assert_eq!(hooks[1]["files"], hooks[0]["files"]);
+    let mut seen = 0;
+    for file in std::fs::read_dir("rules/traces").unwrap() {
+        let spec = read(&file.unwrap().path().display().to_string());
+        let files = spec["files"].as_array().or(spec["files"]["names"].as_array());
+        for name in files.into_iter().flatten().map(|n| n.as_str().unwrap()) {
+            // What stands before the part that differs; a rank's file may begin with it.
+            let fixed = name.replace("{dir}", "(?P=dir)");
+            let fixed = fixed.split(['*', '{', '.']).next().unwrap();
+            let fixed = Some(fixed.trim_end_matches("rank")).filter(|f| !f.is_empty());
+            assert!(filter.contains(fixed.unwrap_or("rank")), "{name} is not in {filter}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 10, "{seen}");
+}
+
+#[test]
+fn the_filter_sees_the_files_of_a_database_and_no_others() {
+    let database = [
+        "src/x/systems/data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.parquet",
+        "systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt",
+        "systems/data/h200_sxm/vllm/0.24.0/GEMM_PERF.TXT",
+        "data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.Parquet",
+        "systems/data/h200_sxm/gemm/vllm/0.24.0/collection_meta.yaml",
+        "systems/data/h200_sxm/gemm/vllm/0.24.0/reuse.yaml",
+        "systems/data/h200_sxm/gemm/vllm/0.24.0/INCOMPLETE.txt",
+        "systems/h200_sxm.yaml",
+        "src/x/systems/support_matrix/h200_sxm.csv",
+        "systems/perf_data_reuse_manifest.yaml",
+        "traces/a/experiment_metrics.csv",
+    ];
+    let others = [
+        "README.md",
+        "collector/collect_gemm.py",
+        "systems/data/collect.py",
+        "src/systems/data/notes.txt",
+        "data/loader.rs",
+        "tests/performance.csv",
+        "docs/systems.yaml",
+        ".github/workflows/systems.yaml",
+    ];
+    assert_eq!(sees(&database), vec![true; database.len()], "{database:#?}");
+    assert_eq!(sees(&others), vec![false; others.len()], "{others:#?}");
+}
+
+/// What stood in the way of a commit that did nothing wrong: the tree as it was committed under
+/// `--all-files`, files that are none of the database's, a collector's script, and a first commit.
+#[test]
+fn innocent_commits_pass() {
+    let (tree, _) = indebted();
+    let clean = hook(&tree);
+    tree.file("words.md", "words");
+    let unrelated = hook(&tree);
+    tree.file("collector/collect_gemm.py", "print('words')");
+    let script = hook(&tree);
+    assert_eq!([clean.code(), unrelated.code(), script.code()], [0; 3], "{}", shown([&script]));
+    insta::assert_snapshot!(shown([&clean]), @"");
+
+    let first = Tree::new();
+    first.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
+    first.git(&["init", "-q"]);
+    first.git(&["add", "-A"]);
+    let run = hook(&first);
+    assert_eq!(run.code(), 0, "{}", run.shown());
+    insta::assert_snapshot!(shown([&run]), @"");
+}
+
+#[test]
+fn a_bad_table_does_not_pass_in_a_first_commit_either() {
+    let first = Tree::new();
+    first.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6)]));
+    first.git(&["init", "-q"]);
+    first.git(&["add", "-A"]);
+    assert_eq!(hook(&first).code(), 1, "{}", shown([&hook(&first)]));
+}
+
+#[test]
+fn a_bad_table_does_not_pass() {
+    let (tree, _) = indebted();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6), (0, 0.7)]));
+    let run = hook(&tree);
+    assert_eq!(run.code(), 1, "{}", run.shown());
+    insta::assert_snapshot!(run.shown(), @"");
+}
