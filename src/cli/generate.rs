@@ -48,6 +48,10 @@ pub enum SchemaName {
     Tables,
     /// `.perfdb-gate/waivers.yaml`.
     Waivers,
+    /// A rerun list, as `plan` writes it.
+    Rerun,
+    /// A comparison, `compare --format json`.
+    Compare,
 }
 
 impl From<ShellName> for Shell {
@@ -79,6 +83,8 @@ impl SchemaArgs {
             SchemaName::Rule => schema::rule(),
             SchemaName::Tables => schema::tables(),
             SchemaName::Waivers => schema::waivers(),
+            SchemaName::Rerun => schema::rerun(),
+            SchemaName::Compare => schema::compare(),
         })?;
         Ok(Exit::Clean)
     }

@@ -1,10 +1,12 @@
 //! The commands, each from its options to its report.
 
+pub mod compare;
 pub mod explain;
 pub mod impact;
 pub mod measure;
 pub mod noise;
 pub mod operations;
+pub mod plan;
 pub mod reach;
 pub mod remeasure;
 pub mod repair;
@@ -14,6 +16,7 @@ pub mod selftest;
 pub mod smoke;
 pub mod status;
 pub mod validate;
+pub mod watch;
 
 /// The formats of what is not a report: an impact, a selftest's scores, a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

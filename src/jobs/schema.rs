@@ -6,6 +6,8 @@ use schemars::{Schema, SchemaGenerator};
 
 use crate::checks::rule::Rule;
 use crate::findings::waiver;
+use crate::gpu::rerun::RerunList;
+use crate::jobs::compare::CompareReport;
 use crate::jobs::{impact, reach};
 use crate::{report, specs};
 
@@ -40,6 +42,17 @@ pub fn tables() -> String {
 /// The schema of waivers, `.perfdb-gate/waivers.yaml`.
 pub fn waivers() -> String {
     text("waivers of perfdb-gate", waiver::schema(read()))
+}
+
+/// The schema of a rerun list, `plan --output`.
+pub fn rerun() -> String {
+    text("a rerun list of perfdb-gate", read().into_root_schema_for::<RerunList>())
+}
+
+/// The schema of a comparison, `compare --format json`.
+pub fn compare() -> String {
+    let generator = SchemaSettings::draft07().for_serialize().into_generator();
+    text("a comparison of perfdb-gate", generator.into_root_schema_for::<CompareReport>())
 }
 
 /// Of what is read, not written: what has a default need not be there.

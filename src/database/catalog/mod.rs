@@ -10,11 +10,13 @@
 //! systems/perf_data_reuse_manifest.yaml                              what backends take from each other
 //! ```
 
+mod by_path;
 mod places;
 mod walk;
 
 use std::collections::BTreeMap;
 
+pub use by_path::place_of;
 pub(crate) use places::is_misspelt;
 
 use crate::base::error::{Error, Result};

@@ -167,14 +167,14 @@ pub fn served_keys(
 
 /// Keys of both sides: rows of the common ones, of those lost and of those gained.
 #[derive(Default)]
-struct Joined {
-    common: Vec<(u32, u32)>,
+pub(super) struct Joined {
+    pub common: Vec<(u32, u32)>,
     /// With the hash of their key.
-    lost: Vec<(u64, u32)>,
-    gained: Vec<u32>,
+    pub lost: Vec<(u64, u32)>,
+    pub gained: Vec<u32>,
 }
 
-fn join(base: &[(u64, u32)], head: &[(u64, u32)]) -> Joined {
+pub(super) fn join(base: &[(u64, u32)], head: &[(u64, u32)]) -> Joined {
     let mut joined = Joined::default();
     let (mut b, mut h) = (0, 0);
     while b < base.len() || h < head.len() {
@@ -281,7 +281,7 @@ impl PairedTables<'_> {
     }
 }
 
-fn rows_of(
+pub(super) fn rows_of(
     scope: Option<&TableScope<'_>>,
     keys: Option<&Keys<'_>>,
 ) -> Result<Vec<(u64, u32)>, ExprError> {

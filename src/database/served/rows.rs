@@ -49,12 +49,13 @@ impl<'a> Admission<'a> {
     }
 }
 
-/// The rows that the loader serves of a table, sorted by a hash of their key.
+/// The rows that the loader reads of a table, each under the hash of its key: sorted by that, those of one
+/// key in file order.
 ///
 /// # Errors
 ///
 /// When a formula of the spec does not fit the table's columns.
-pub fn served_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, u32)>, ExprError> {
+pub fn read_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, u32)>, ExprError> {
     let admission = Admission::new(scope)?;
     let mut rows = Vec::with_capacity(keys.hashes().len());
     for number in 0..admission.buckets() {
@@ -66,6 +67,16 @@ pub fn served_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, 
         }
     }
     rows.sort_unstable();
+    Ok(rows)
+}
+
+/// The rows that the loader serves of a table, sorted by a hash of their key.
+///
+/// # Errors
+///
+/// When a formula of the spec does not fit the table's columns.
+pub fn served_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, u32)>, ExprError> {
+    let mut rows = read_rows(scope, keys)?;
     match scope.spec.serves {
         Serves::First | Serves::Error => rows.dedup_by_key(|(hash, _)| *hash),
         Serves::Last => {

@@ -6,6 +6,7 @@
 pub mod convert;
 pub mod dedupe;
 mod error;
+pub mod merge;
 mod restate;
 
 use std::collections::BTreeMap;
