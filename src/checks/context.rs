@@ -235,15 +235,15 @@ impl<'a> RowContext<'a> {
 
     /// Shows rows with their keys and the columns named.
     pub fn examples(&self, rows: &[usize], columns: &[&str]) -> Vec<Example> {
-        rows.iter()
-            .map(|&row| Example {
-                row: row as u64,
-                key: self.at.keys.map(|k| k.show(row)).unwrap_or_default(),
-                values: columns
-                    .iter()
-                    .filter_map(|c| Some(((*c).to_owned(), self.table.column(c)?.json(row))))
-                    .collect(),
-            })
-            .collect()
+        rows.iter().map(|row| self.example(*row, columns)).collect()
+    }
+
+    fn example(&self, row: usize, columns: &[&str]) -> Example {
+        let value = |c: &&str| Some(((*c).to_owned(), self.table.column(c)?.json(row)));
+        Example {
+            row: row as u64,
+            key: self.at.keys.map(|k| k.show(row)).unwrap_or_default(),
+            values: columns.iter().filter_map(value).collect(),
+        }
     }
 }

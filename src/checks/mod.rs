@@ -138,7 +138,7 @@ impl Check {
             Self::KeyRange(range) => range,
             Self::PowerRange(meter) => meter,
             Self::PowerLimit(tolerance) => tolerance,
-            Self::PowerCoverage => &power::PowerCoverage,
+            Self::PowerCoverage => &power::PartialPower,
             Self::DuplicateKey(conflict) => conflict,
             Self::SpeedOfLight(margins) => margins,
             Self::Copied(copies) => copies,

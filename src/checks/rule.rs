@@ -61,6 +61,15 @@ fn without_examples(file: &SpecFile) -> Result<Rule> {
     yaml::parse(&text).map_err(|why| file.malformed(why))
 }
 
+/// A rule with its id, which its file is named after.
+fn by_id(rule: Rule, file: &SpecFile) -> Result<(String, Arc<Rule>)> {
+    if rule.id != file.stem() {
+        let why = format!("its id is {}, its file is {}", rule.id, file.stem());
+        return Err(file.malformed(&why));
+    }
+    Ok((rule.id.clone(), Arc::new(rule)))
+}
+
 /// All rules, by id.
 #[derive(Debug, Default)]
 pub struct Rules(BTreeMap<String, Arc<Rule>>);
@@ -110,14 +119,7 @@ impl Rules {
             return Err(file.malformed("no file is read from this folder"));
         }
         let files = library.folder("rules").filter(|f| !Self::OTHERS.contains(&f.stem()));
-        let rules = read_all(files, |file| {
-            let rule = parse(file)?;
-            if rule.id != file.stem() {
-                let why = format!("its id is {}, its file is {}", rule.id, file.stem());
-                return Err(file.malformed(&why));
-            }
-            Ok((rule.id.clone(), Arc::new(rule)))
-        })?;
+        let rules = read_all(files, |file| by_id(parse(file)?, file))?;
         Ok(Self(rules.into_iter().collect()))
     }
 

@@ -153,15 +153,17 @@ impl<'a> MeasurablePoints<'a> {
 
     /// The texts that set a row's slice apart.
     pub fn slice(&self, row: usize) -> String {
-        let text = |(name, column): (&str, &Column)| match column {
-            Column::Text { dict, .. }
-                if !["framework", "version", "device"].contains(&name) && !dict.is_empty() =>
+        let mut texts = Vec::new();
+        for (name, column) in self.table.columns() {
+            let is_place = ["framework", "version", "device"].contains(&name);
+            if let Column::Text { dict, .. } = column
+                && !is_place
+                && !dict.is_empty()
             {
-                column.json(row).as_str().map(str::to_owned)
+                texts.extend(column.json(row).as_str().map(str::to_owned));
             }
-            _ => None,
-        };
-        self.table.columns().filter_map(text).collect::<Vec<_>>().join(" ")
+        }
+        texts.join(" ")
     }
 
     /// A row that has no latency yet, as a point.

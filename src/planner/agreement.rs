@@ -48,7 +48,7 @@ fn the_rows_that_a_spec_serves_are_those_that_a_lookup_finds() {
         let table = table(rows);
         let [system, backend, version] = ["synthetic", parts[1], parts[2]].map(str::to_owned);
         let place = Place { system, family: None, backend, version };
-        let spec = &specs.tables[parts[3]];
+        let spec = specs.tables.get(parts[3]).unwrap();
         let scope = TableScope::new(&table, spec, &place, None, &specs.lookups);
         let states = RowStates::of(&scope).unwrap();
         let runs = states.runs.iter().filter(|run| run.state == RowState::Served);

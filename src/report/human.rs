@@ -43,7 +43,9 @@ fn coloured(view: &ReportView<'_>) -> String {
     }
     if let Some(predictions) = &view.raw.predictions {
         out += "\npredictions\n";
-        predictions.lines().iter().for_each(|line| out += &format!("    {}\n", clean(line)));
+        for line in predictions.lines() {
+            let _ = writeln!(out, "    {}", clean(&line.text()));
+        }
         out += "\n";
     }
     match &view.drawn {

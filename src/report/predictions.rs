@@ -54,29 +54,62 @@ pub struct PredictedMove {
     pub because: Option<String>,
 }
 
+/// A line of the section.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PredictionLine {
+    /// What it is about, with words from data; empty where it is about all.
+    pub of: String,
+    /// Figures and words of this program.
+    pub said: String,
+    /// Why, with words from data.
+    pub because: String,
+}
+
+impl PredictionLine {
+    fn said(said: String) -> Self {
+        Self { said, ..Self::default() }
+    }
+
+    /// The line as one text.
+    pub fn text(&self) -> String {
+        let parts = [&self.of, &self.said, &self.because];
+        let parts: Vec<&str> =
+            parts.into_iter().map(String::as_str).filter(|p| !p.is_empty()).collect();
+        parts.join(": ")
+    }
+}
+
 impl Predictions {
     /// The section, most important first, without a title.
-    pub fn lines(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<PredictionLine> {
         if let Some(why) = &self.failed {
-            return vec![format!("nothing can be predicted: {why}")];
+            let said = "nothing can be predicted".to_owned();
+            return vec![PredictionLine { because: why.clone(), ..PredictionLine::said(said) }];
         }
         if self.versions == 0 {
-            return vec!["no default model reads what changed".to_owned()];
+            return vec![PredictionLine::said("no default model reads what changed".to_owned())];
         }
-        let mut lines = vec![self.headline()];
+        let mut lines = vec![PredictionLine::said(self.headline())];
         let more = self.losses.len().saturating_sub(LOSSES);
-        lines.extend(self.losses.iter().take(LOSSES).cloned());
+        let losses = self.losses.iter().take(LOSSES).cloned();
+        lines.extend(losses.map(|because| PredictionLine { because, ..PredictionLine::default() }));
         if more > 0 {
-            lines.push(format!("and {} more", plural(more, "reason")));
+            lines.push(PredictionLine::said(format!("and {} more", plural(more, "reason"))));
         }
         if self.power[0] != self.power[1] {
             let [before, after] = self.power.map(count);
-            lines.push(format!("power can be told of {after} steps, before of {before}"));
+            let said = format!("power can be told of {after} steps, before of {before}");
+            lines.push(PredictionLine::said(said));
         }
         for mover in self.movers.iter().take(LINES - lines.len()) {
-            let because = mover.because.as_ref().map(|b| format!(": {b}")).unwrap_or_default();
-            let times = format!("{:.3} → {:.3} ms", mover.before_ms, mover.after_ms);
-            lines.push(format!("{}: {times}, {}{because}", mover.step, mover.change));
+            lines.push(PredictionLine {
+                of: mover.step.clone(),
+                said: format!(
+                    "{:.3} → {:.3} ms, {}",
+                    mover.before_ms, mover.after_ms, mover.change
+                ),
+                because: mover.because.clone().unwrap_or_default(),
+            });
         }
         lines
     }

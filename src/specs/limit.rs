@@ -98,7 +98,8 @@ impl Limit {
     pub(super) fn check(&self, specs: &Specs) -> Result<(), Reason> {
         let mut known: BTreeSet<&str> = FACTS.into();
         if self.shipped {
-            known.extend(specs.known_parts.iter().map(String::as_str));
+            let parts = specs.tables.shipped().flat_map(|spec| &spec.key);
+            known.extend(parts.map(|part| part.name.as_str()));
         }
         for spec in specs.tables.values().filter(|t| self.concerns(&t.name)) {
             known.extend(spec.key.iter().map(|p| p.name.as_str()));

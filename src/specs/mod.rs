@@ -6,6 +6,7 @@
 //! that room from the same [`Library`]: rules by `checks`, recipes and plans by `gpu`, charts by
 //! `report`, traces by `traces`, faults by the selftest.
 
+mod known;
 mod library;
 mod limit;
 mod noise;
@@ -14,10 +15,10 @@ mod table;
 mod table_file;
 mod workflow;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
+pub use known::{KnownSystems, TableSpecs};
 pub use library::{Library, SpecFile, read_all};
 pub use limit::{Limit, Limits, NEAREST};
 pub use noise::{Noise, NoiseBand};
@@ -37,15 +38,13 @@ pub struct Specs {
     /// The files that all of this is read from, and those that other rooms read.
     pub library: Library,
     /// Table specs by file stem.
-    pub tables: BTreeMap<String, Arc<TableSpec>>,
+    pub tables: TableSpecs,
     /// Facts about known systems by name.
-    pub systems: BTreeMap<String, System>,
+    pub systems: KnownSystems,
     /// What names in the tables stand for: for each name of a kind of fact, a value by text.
     pub lookups: Lookups,
     /// How far honest reruns differ.
     pub noise: Noise,
-    /// Names of the key parts of this program's own tables: an overlay may lack what a limit reads.
-    known_parts: BTreeSet<String>,
     /// Default models and the rows that planning one asks for.
     pub workflows: Workflows,
     /// What keeps a machine from running a case, by id.
@@ -121,15 +120,8 @@ impl Specs {
     /// Reads the files, and tries what formulas say where that is asked for.
     fn read_and_try(library: Library, tried: bool) -> Result<Self> {
         let mut specs = Self::default();
-        specs.systems.extend(read_all(library.folder("systems"), system)?);
-        for (shipped, tables) in read_all(library.folder("rules/tables"), tables)? {
-            for spec in tables {
-                if shipped {
-                    specs.known_parts.extend(spec.key.iter().map(|p| p.name.clone()));
-                }
-                specs.tables.insert(spec.name.clone(), Arc::new(spec));
-            }
-        }
+        specs.systems = KnownSystems::read(library.folder("systems"), tried)?;
+        specs.tables = TableSpecs::read(library.folder("rules/tables"), tried)?;
         for file in library.file("rules/dtypes.yaml") {
             for (name, dtype) in file.parse::<BTreeMap<String, DtypeFacts>>()? {
                 specs.lookups.bytes.insert(name.clone(), dtype.bytes);
@@ -156,32 +148,7 @@ impl Specs {
     }
 }
 
-/// A system's name and facts.
-fn system(file: &SpecFile) -> Result<(String, System)> {
-    let system = System::parse(file.stem(), &file.text).map_err(|e| file.malformed(e))?;
-    if let Some(unknown) = system.unknown_field() {
-        return Err(file.malformed(format!("a system has no field {unknown}")));
-    }
-    Ok((file.stem().to_owned(), system))
-}
-
-/// The tables of a family, and whether this program shipped them.
-fn tables(file: &SpecFile) -> Result<(bool, Vec<TableSpec>)> {
-    let family: table_file::Family = file.parse()?;
-    Ok((file.shipped, family.into_specs().map_err(|e| file.malformed(e))?))
-}
-
 /// The schema of `rules/tables/<family>.yaml`.
 pub(crate) fn tables_schema(generator: schemars::SchemaGenerator) -> schemars::Schema {
     generator.into_root_schema_for::<table_file::Family>()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Library, Specs};
-
-    #[test]
-    fn what_a_run_does_not_try_of_the_embedded_files_is_right() {
-        Specs::read_and_try(Library::embedded(), true).unwrap();
-    }
 }

@@ -7,13 +7,11 @@ use std::sync::{Arc, OnceLock};
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
-use super::TableSpec;
 use super::table_file::Types;
+use super::{TableSpec, TableSpecs};
 use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
 use crate::base::reason::Reason;
 use crate::specs::system::System;
-
-type Tables = BTreeMap<String, Arc<TableSpec>>;
 
 /// Default models by name, and what they ask of each table.
 #[derive(Debug, Default)]
@@ -29,7 +27,8 @@ pub struct Workflows {
 /// A condition on a table's rows, parsed when the first such table is judged.
 #[derive(Debug)]
 struct Predicate {
-    text: String,
+    /// As it is written, without what the loader's filter adds.
+    rows: String,
     parsed: OnceLock<Expr>,
 }
 
@@ -173,7 +172,12 @@ impl Machine<'_> {
 impl Workflows {
     /// Adds the models of a file; one of the same name is replaced. What their formulas read is tried
     /// on the types of `tables` where that is asked for. The error is one line.
-    pub(super) fn add(&mut self, text: &str, tables: &Tables, tried: bool) -> Result<(), Reason> {
+    pub(super) fn add(
+        &mut self,
+        text: &str,
+        tables: &TableSpecs,
+        tried: bool,
+    ) -> Result<(), Reason> {
         self.tried = tried;
         let models: BTreeMap<String, ModelFile> = crate::base::yaml::parse(text)?;
         for (name, file) in models {
@@ -183,7 +187,7 @@ impl Workflows {
         Ok(())
     }
 
-    fn model(&mut self, file: ModelFile, tables: &Tables) -> Result<Model, Reason> {
+    fn model(&mut self, file: ModelFile, tables: &TableSpecs) -> Result<Model, Reason> {
         Ok(Model {
             when: file.when.map(|when| self.condition(when, tables)).transpose()?,
             claims: self.condition(file.claims, tables)?,
@@ -195,7 +199,7 @@ impl Workflows {
         })
     }
 
-    fn need(&mut self, need: Spanned<NeedFile>, tables: &Tables) -> Result<Need, Reason> {
+    fn need(&mut self, need: Spanned<NeedFile>, tables: &TableSpecs) -> Result<Need, Reason> {
         let place = at(&need);
         let NeedFile { when, any, table, shape, rows, each, from } = need.value;
         let when = when.map(|when| self.condition(when, tables)).transpose()?;
@@ -225,11 +229,17 @@ impl Workflows {
         let (Some(table), Some(shape), Some(rows)) = (table, shape, rows) else {
             return Err(format!("a need has `table`, `shape` and `rows`, or `any`{place}").into());
         };
-        let spec = tables.get(&table).ok_or_else(|| format!("{table} is no known table{place}"))?;
+        if !tables.contains_key(&table) {
+            return Err(format!("{table} is no known table{place}").into());
+        }
         let from = from.map(|f| (f.backend, f.version));
         let mut shapes = Vec::new();
-        for (suffix, predicate) in expanded(&rows, &each) {
-            let predicate = self.predicate(spec, &predicate).map_err(|e| format!("{e}{place}"))?;
+        for (suffix, rows) in expanded(&rows, &each) {
+            let predicate = self.predicate(&table, rows);
+            if let Some(spec) = tables.get(&table).filter(|_| self.tried) {
+                let tried = self.predicates[&table][predicate].fits(spec);
+                tried.map_err(|e| format!("{e}{place}"))?;
+            }
             let name = format!("{shape}{suffix}");
             shapes.push(Shape { table: table.clone(), name, from: from.clone(), predicate });
         }
@@ -237,35 +247,26 @@ impl Workflows {
     }
 
     /// The number of a predicate among its table's.
-    fn predicate(&mut self, spec: &TableSpec, rows: &str) -> Result<usize, Reason> {
-        // What the loader passes over serves nobody.
-        let text = match &spec.filter {
-            Some(filter) => format!("({filter}) AND ({rows})"),
-            None => rows.to_owned(),
-        };
-        let predicate = Predicate { text, parsed: OnceLock::new() };
-        if self.tried {
-            predicate.fits(spec)?;
-        }
-        let known = self.predicates.entry(spec.name.clone()).or_default();
-        let position = known.iter().position(|p| p.text == predicate.text);
-        Ok(position.unwrap_or_else(|| {
-            known.push(predicate);
+    fn predicate(&mut self, table: &str, rows: String) -> usize {
+        let known = self.predicates.entry(table.to_owned()).or_default();
+        known.iter().position(|p| p.rows == rows).unwrap_or_else(|| {
+            known.push(Predicate { rows, parsed: OnceLock::new() });
             known.len() - 1
-        }))
+        })
     }
 
-    /// By table, the conditions on its rows that some model asks for, by predicate.
+    /// The conditions on a table's rows that some model asks for, by predicate.
     ///
     /// # Errors
     ///
     /// When one is no formula, which is found earlier of those of overlays and by a test of the others.
-    pub fn predicates(&self, table: &str) -> Result<Vec<&Expr>, ExprError> {
-        self.predicates.get(table).into_iter().flatten().map(Predicate::expr).collect()
+    pub fn predicates(&self, spec: &TableSpec) -> Result<Vec<&Expr>, ExprError> {
+        let predicates = self.predicates.get(&spec.name).into_iter().flatten();
+        predicates.map(|predicate| predicate.expr(spec)).collect()
     }
 
     /// A condition on machine and backend.
-    fn condition(&self, when: Spanned<Expr>, tables: &Tables) -> Result<Expr, Reason> {
+    fn condition(&self, when: Spanned<Expr>, tables: &TableSpecs) -> Result<Expr, Reason> {
         if self.tried {
             try_on_nothing(&when, tables)?;
         }
@@ -274,19 +275,21 @@ impl Workflows {
 }
 
 impl Predicate {
-    fn expr(&self) -> Result<&Expr, ExprError> {
-        match self.parsed.get() {
-            Some(expr) => Ok(expr),
-            None => {
-                let expr = self.text.parse()?;
-                Ok(self.parsed.get_or_init(|| expr))
-            }
+    /// The condition with the loader's filter: what the loader passes over serves nobody.
+    fn expr(&self, spec: &TableSpec) -> Result<&Expr, ExprError> {
+        if let Some(parsed) = self.parsed.get() {
+            return Ok(parsed);
         }
+        let parsed = match &spec.filter {
+            Some(filter) => format!("({filter}) AND ({})", self.rows).parse()?,
+            None => self.rows.parse()?,
+        };
+        Ok(self.parsed.get_or_init(|| parsed))
     }
 
     /// Tries it on the types of its table.
     fn fits(&self, spec: &TableSpec) -> Result<(), Reason> {
-        let expr = self.expr().map_err(|e| e.to_string())?;
+        let expr = self.expr(spec).map_err(|e| e.to_string())?;
         if let Some(unknown) = expr.columns().into_iter().find(|c| !spec.knows(c)) {
             return Err(format!("{} has no column {unknown}", spec.name).into());
         }
@@ -321,7 +324,7 @@ fn literal(value: &str) -> String {
 }
 
 /// Tries a condition on machine and backend on none.
-fn try_on_nothing(when: &Spanned<Expr>, tables: &Tables) -> Result<(), Reason> {
+fn try_on_nothing(when: &Spanned<Expr>, tables: &TableSpecs) -> Result<(), Reason> {
     let serves = |table: &str| tables.contains_key(table).then_some(false);
     let machine = Machine { system: None, backend: "", serves: &serves };
     let known = |c: &&str| machine.column(c).is_some();

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::common::planner::{Fixture, SMALL_MODEL, fixture, write_tree};
-use crate::common::snapshot::shown;
+use crate::common::snapshot::{redact, shown};
 use crate::common::{Run, Tree, json_schema, run};
 
 const GEMM: &str = "gemm/vllm/1.1.0/gemm_perf.parquet";
@@ -116,4 +116,73 @@ fn documents_fit_the_schema() {
             assert_eq!(json_schema::faults(&schema_reach, &run(&all).json()), Vec::<String>::new());
         }
     }
+}
+
+/// `sanity` on what changed, with the rules on predictions alone.
+fn sanity(tree: &Tree, args: &[&str]) -> Run {
+    let root = tree.path().display().to_string();
+    let rules = tree.path().join("models").display().to_string();
+    let mut all = vec!["sanity", "--root", &root, "--rules", &rules, "--base-ref", "main"];
+    all.extend(["--only", "prediction-lost", "--only", "prediction-moved"]);
+    all.extend(args);
+    run(&all)
+}
+
+#[test]
+fn sanity_has_a_section_and_findings_on_predictions() {
+    let moved = changed(faster_gemm);
+    let lost = changed(|fixture| {
+        let tables = ["1.0.0", "1.1.0"]
+            .map(|v| format!("attention/vllm/{v}/generation_attention_perf.parquet"));
+        fixture.tables.retain(|path, _| !tables.contains(path));
+    });
+    let powered = changed(Fixture::add_power);
+    let runs = [&moved, &lost, &powered].map(|tree| sanity(tree, &[]));
+    insta::assert_snapshot!("sanity", shown(&runs));
+    let comment = moved.path().join("comment.md");
+    let path = comment.display().to_string();
+    sanity(&moved, &["--output-md-file", &path]);
+    insta::assert_snapshot!("sanity_comment", redact(&std::fs::read_to_string(comment).unwrap()));
+
+    let document = sanity(&moved, &["--format", "json"]).json();
+    assert!(document["predictions"]["moved"].as_u64() > Some(0), "{document:#}");
+    assert_eq!(document["findings"][0]["severity"], "info", "new values explain it");
+    let document = sanity(&powered, &["--format", "json"]).json();
+    assert_eq!(document["predictions"]["moved"], 0);
+    assert_eq!(document["findings"], serde_json::json!([]));
+}
+
+#[test]
+fn what_predictions_do_not_read_has_one_line() {
+    let tree = changed(|fixture| {
+        let mut other = std::mem::take(&mut fixture.tables);
+        let table = other.remove("mla_bmm/vllm/1.1.0/mla_bmm_perf.parquet").expect("a table");
+        other.insert("linear_attention/vllm/1.1.0/mamba2_perf.parquet".to_owned(), table.clone());
+        other.insert("mla_bmm/vllm/1.1.0/mla_bmm_perf.parquet".to_owned(), table);
+        fixture.tables = other;
+    });
+    let document = sanity(&tree, &["--format", "json"]).json();
+    assert_eq!(document["predictions"]["versions"], 0);
+    assert!(sanity(&tree, &[]).out().contains("no default model reads what changed"));
+}
+
+#[test]
+fn data_that_decides_on_the_precision_of_attention_is_told() {
+    const PREFILL: &str = "attention/vllm/1.1.0/context_attention_perf.parquet";
+    let tree = changed(|fixture| {
+        let table = fixture.tables.get_mut(PREFILL).expect("a table");
+        let at = table.columns.iter().position(|name| name == "attn_dtype").expect("a column");
+        table.rows.retain(|row| row[at] != "fp8");
+    });
+    let model = SMALL_MODEL
+        .replace("kvcache: bfloat16", "kvcache: fp8")
+        .replace("  fmha: bfloat16\n", "  fmha: fp8\n  fmha_by_data: [context_attention_perf]\n");
+    tree.file("models/models/small.yaml", model);
+    let document = json(&tree, &COMPARED);
+    let case = &document["cases"][0];
+    assert_eq!(
+        (&case["quant"]["fmha"], &case["quant_before"]["fmha"]),
+        (&"bfloat16".into(), &"fp8".into())
+    );
+    assert!(impact(&tree, &COMPARED).out().contains("attention fp8 → bfloat16"));
 }

@@ -94,11 +94,8 @@ fn outliers_by_key<'a>(at: &CrossContext<'a>, spike: bool) -> OutliersByKey<'a> 
 /// Whether an outlier of a table is one elsewhere, too, by its places. The same figure is the same
 /// measurement, in a copy or a later version.
 fn recurs(places: Option<&Vec<(&TableFile, f64)>>, file: &TableFile, outlier: &Outlier) -> bool {
-    places.is_some_and(|places| {
-        places
-            .iter()
-            .any(|(other, latency)| other.place != file.place && *latency != outlier.latency)
-    })
+    let mut places = places.into_iter().flatten();
+    places.any(|(other, latency)| other.place != file.place && *latency != outlier.latency)
 }
 
 impl OutlierLimits {

@@ -220,30 +220,8 @@ impl Catalog {
             let folders = entry.path.rmatch_indices('/').map(|(at, _)| &entry.path[..at]);
             folders.take_while(|folder| full.insert(folder)).for_each(drop);
         }
-        let why = |system: &SystemFile| {
-            let declared = system.system.as_ref().ok()?.texts.get("data_dir")?;
-            let dir = &system.data_dir;
-            if declared.starts_with('/') || leaves(system.folder(), declared) {
-                return Some(format!("its data_dir {declared} is outside of the database"));
-            }
-            let part = |is: fn(&str) -> bool| declared.split('/').find(|part| is(part));
-            if let Some(hidden) =
-                part(|name| name.starts_with('.') && !name.trim_matches('.').is_empty())
-            {
-                return Some(format!(
-                    "its data_dir {dir} is in {hidden}, and hidden folders are not read"
-                ));
-            }
-            if let Some(table) = part(named_like_a_table) {
-                return Some(format!(
-                    "its data_dir {dir} is in {table}, which is named as a table is"
-                ));
-            }
-            let usual = usual_places(system.folder(), &system.name);
-            (!usual.contains(dir) && !full.contains(dir.as_str()))
-                .then(|| format!("its data_dir {dir} holds no file"))
-        };
-        let unread: Vec<Option<String>> = self.systems.values().map(why).collect();
+        let unread: Vec<Option<String>> =
+            self.systems.values().map(|system| why_unread(system, &full)).collect();
         for (system, why) in self.systems.values_mut().zip(unread) {
             system.unread = why;
         }
@@ -253,6 +231,30 @@ impl Catalog {
         self.beside.push((entry.clone(), Role::Other));
         self.strays.push((entry, system.to_owned()));
     }
+}
+
+/// Why the data directory that a system's YAML declares is not read; none where it is one of the `full`
+/// folders, or a usual one.
+fn why_unread(system: &SystemFile, full: &BTreeSet<&str>) -> Option<String> {
+    let declared = system.system.as_ref().ok()?.texts.get("data_dir")?;
+    let dir = &system.data_dir;
+    if declared.starts_with('/') || leaves(system.folder(), declared) {
+        return Some(format!("its data_dir {declared} is outside of the database"));
+    }
+    if let Some(hidden) = declared.split('/').find(|part| is_hidden(part)) {
+        return Some(format!("its data_dir {dir} is in {hidden}, and hidden folders are not read"));
+    }
+    if let Some(table) = declared.split('/').find(|part| named_like_a_table(part)) {
+        return Some(format!("its data_dir {dir} is in {table}, which is named as a table is"));
+    }
+    let usual = usual_places(system.folder(), &system.name);
+    (!usual.contains(dir) && !full.contains(dir.as_str()))
+        .then(|| format!("its data_dir {dir} holds no file"))
+}
+
+/// Whether a folder is hidden; `.` and `..` are not.
+fn is_hidden(name: &str) -> bool {
+    name.starts_with('.') && !name.trim_matches('.').is_empty()
 }
 
 /// Where the YAML of a system is looked for whose data lies in a folder: `systems/data/` or the `data/`

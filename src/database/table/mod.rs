@@ -197,6 +197,7 @@ impl Column {
     }
 
     /// Whether the row is null.
+    #[inline]
     pub fn is_null(&self, row: usize) -> bool {
         match self {
             Self::Int { nulls, .. } | Self::Float { nulls, .. } | Self::Bool { nulls, .. } => {
@@ -208,6 +209,7 @@ impl Column {
     }
 
     /// Whether two rows hold the same, null or not.
+    #[inline]
     pub fn equal(&self, a: usize, b: usize) -> bool {
         if self.is_null(a) || self.is_null(b) {
             return self.is_null(a) && self.is_null(b);
@@ -235,6 +237,7 @@ impl Column {
     }
 
     /// The row as a number, NaN where it is null or no number.
+    #[inline]
     pub fn number(&self, row: usize) -> f64 {
         match self {
             _ if self.is_null(row) => f64::NAN,

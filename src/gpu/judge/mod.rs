@@ -308,14 +308,14 @@ impl Verdict {
     /// Why the sample is too wide to pass.
     fn vague(&self, limits: &Margins) -> Option<String> {
         // Of no points nothing is excluded.
-        let excluded = self.excluded <= limits.excludes.ln_1p();
-        (!excluded).then(|| {
-            format!(
-                "the median differs by {}, as in honest samples, but a table that is off by {:.1} % is not excluded: take more points",
-                percent(self.bias),
-                limits.excludes * 100.0
-            )
-        })
+        if self.excluded <= limits.excludes.ln_1p() {
+            return None;
+        }
+        Some(format!(
+            "the median differs by {}, as in honest samples, but a table that is off by {:.1} % is not excluded: take more points",
+            percent(self.bias),
+            limits.excludes * 100.0
+        ))
     }
 }
 

@@ -163,7 +163,11 @@ impl<'a> FileNumbers<'a> {
     }
 
     fn lookups(&mut self, lookups: &'a [TableLookup]) -> Vec<LookupView<'a>> {
-        let view = |l: &'a TableLookup| LookupView {
+        lookups.iter().map(|lookup| self.lookup(lookup)).collect()
+    }
+
+    fn lookup(&mut self, l: &'a TableLookup) -> LookupView<'a> {
+        LookupView {
             op: &l.op,
             table: l.table,
             key: &l.key,
@@ -171,8 +175,7 @@ impl<'a> FileNumbers<'a> {
             bandwidth_scaled: l.bandwidth_scaled,
             ms: l.ms,
             rows: l.rows.iter().map(|r| (self.number(&r.origin.path), r.row, r.weight)).collect(),
-        };
-        lookups.iter().map(view).collect()
+        }
     }
 
     fn op(&mut self, op: &'a OpMove) -> OpView<'a> {

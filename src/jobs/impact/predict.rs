@@ -134,7 +134,7 @@ pub(crate) fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models, thread
 }
 
 /// A list as a state plans it, or why a planner cannot load the version.
-type State<'x, 's> = Result<(&'x PlannerSession<'x, 's>, Resolved), &'x Refusal>;
+type PlannedState<'x, 's> = Result<(&'x PlannerSession<'x, 's>, Resolved), &'x Refusal>;
 
 fn case(
     side: &VersionSides<'_, '_>,
@@ -153,7 +153,7 @@ fn case(
         Some(_) if side.is_same() => Some(after.clone()),
         Some(before) => Some(before.as_ref().map(|session| (session, resolve(session)))),
     };
-    let step = |state: &State<'_, '_>, point, evidence: &mut Provenance| match state {
+    let step = |state: &PlannedState<'_, '_>, point, evidence: &mut Provenance| match state {
         Ok((session, list)) => list.ops.step(session, point, evidence),
         Err(why) => Err((*why).clone()),
     };

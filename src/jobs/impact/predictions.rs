@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::choose::Choice;
 use super::{Fate, Impact, Options, PlannedVersion, PointImpact, States, predict, summary};
 use crate::base::error::{Error, Result};
+use crate::database::catalog::Role;
 use crate::database::diff::{Class, Diff, State};
 use crate::database::served::ServedFormats;
+use crate::database::source::Entry;
 use crate::findings::{Finding, ModelReach};
 use crate::planner::{Models, RowsRead, Store, TableName};
 use crate::report::Predictions;
@@ -57,7 +59,7 @@ impl PredictedChange {
             rows: RowsRead::default(),
             weights: PathWeights::default(),
         };
-        if !diff.tables.iter().any(|table| TableName::of(&table.table).is_some()) {
+        if !may_move(base, head, diff) {
             this.predictions = (!diff.tables.is_empty()).then(Predictions::default);
             return Ok(this);
         }
@@ -194,6 +196,23 @@ impl PathWeights {
             *most = most.max(ms);
         }
     }
+}
+
+/// Whether a change touches anything that predictions read.
+fn may_move(base: State<'_>, head: State<'_>, diff: &Diff) -> bool {
+    let donors = |path: &str| path.rsplit('/').next() == Some("reuse.yaml");
+    diff.tables.iter().any(|table| TableName::of(&table.table).is_some())
+        || diff.files.iter().any(|file| file.role == Role::System || donors(&file.path))
+        || deciding(base) != deciding(head)
+}
+
+/// The files that say what answers, with the ids of their bytes: what backends take from each other, and
+/// which versions are asked for.
+fn deciding<'a>(state: State<'a>) -> Vec<(&'a str, Option<git2::Oid>)> {
+    let slots = |e: &&Entry| e.path.rsplit('/').next() == Some("query_versions.yaml");
+    let slots = state.catalog.others.iter().filter(slots);
+    let files = state.catalog.manifest.iter().chain(slots);
+    files.map(|entry| (entry.path.as_str(), state.source.id(entry))).collect()
 }
 
 /// What changed of the tables that a version reads.

@@ -66,7 +66,9 @@ impl ImpactSummary {
                 [_, Some(after)] => title += &format!("; {}", after.words()),
                 _ => {}
             }
-            let news = |c: &&&ImpactCase| c.points.iter().any(is_news) || c.power_changes();
+            let news = |c: &&&ImpactCase| {
+                c.points.iter().any(is_news) || c.power_changes() || c.quant_before.is_some()
+            };
             let lines = cases.iter().filter(news).map(|c| line(c));
             (title, lines.collect())
         };

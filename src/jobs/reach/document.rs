@@ -22,7 +22,7 @@ struct ReachDocument<'a> {
     /// Counts over all files and lookups.
     summary: ReachCounts,
     /// Table files of either state, by path.
-    tables: Vec<FileView<'a>>,
+    tables: Vec<ReachedFileView<'a>>,
     /// The lookups of each default model on each version.
     models: Vec<ModelView<'a>>,
 }
@@ -51,7 +51,8 @@ struct ReachCounts {
 
 /// A table file.
 #[derive(Serialize, JsonSchema)]
-struct FileView<'a> {
+#[schemars(rename = "FileView")]
+struct ReachedFileView<'a> {
     /// Its path.
     path: &'a str,
     /// System.
@@ -64,14 +65,15 @@ struct FileView<'a> {
     table: &'a str,
     /// Its rows before; null where there is one state, or it was not there.
     #[serde(skip_serializing_if = "Option::is_none")]
-    before: Option<RowsView<'a>>,
+    before: Option<ReachedRowsView<'a>>,
     /// Its rows; null where it is gone.
-    after: Option<RowsView<'a>>,
+    after: Option<ReachedRowsView<'a>>,
 }
 
 /// The rows of a file in one state.
 #[derive(Serialize, JsonSchema)]
-struct RowsView<'a> {
+#[schemars(rename = "RowsView")]
+struct ReachedRowsView<'a> {
     /// By state.
     states: StateCounts,
     /// Every row, in order: consecutive rows of one state.
@@ -128,7 +130,7 @@ pub fn schema(generator: SchemaGenerator) -> Schema {
     generator.into_root_schema_for::<ReachDocument<'_>>()
 }
 
-impl<'a> From<&'a FileRows> for RowsView<'a> {
+impl<'a> From<&'a FileRows> for ReachedRowsView<'a> {
     fn from(rows: &'a FileRows) -> Self {
         Self {
             states: rows.counts(),
@@ -142,7 +144,7 @@ impl<'a> From<&'a FileRows> for RowsView<'a> {
     }
 }
 
-impl<'a> From<&'a FileReach> for FileView<'a> {
+impl<'a> From<&'a FileReach> for ReachedFileView<'a> {
     fn from(file: &'a FileReach) -> Self {
         Self {
             path: &file.path,
@@ -150,8 +152,8 @@ impl<'a> From<&'a FileReach> for FileView<'a> {
             backend: &file.version.backend,
             version: &file.version.version,
             table: &file.table,
-            before: file.before.as_ref().map(RowsView::from),
-            after: file.after.as_ref().map(RowsView::from),
+            before: file.before.as_ref().map(ReachedRowsView::from),
+            after: file.after.as_ref().map(ReachedRowsView::from),
         }
     }
 }
@@ -191,7 +193,7 @@ pub(super) fn json(reach: &Reach) -> String {
             lookups: lookups.unwrap_or_default(),
             elapsed_ms: reach.elapsed.as_millis() as u64,
         },
-        tables: reach.files.iter().map(FileView::from).collect(),
+        tables: reach.files.iter().map(ReachedFileView::from).collect(),
         models: reach.models.iter().map(ModelView::from).collect(),
     };
     inert_json(&serde_json::to_string(&document).unwrap_or_default()) + "\n"

@@ -13,17 +13,14 @@ pub fn figures(remeasured: &Remeasured) -> Vec<Figure> {
 fn figure(sample: &Sample, number: usize) -> Option<Figure> {
     let judged = |p: &Measured| matches!(p.standing(), Standing::Within | Standing::Beyond);
     let proxy = |p: &Measured| p.standing() == Standing::Proxy;
-    let line = |series: &str, colour, points| ChartLine {
-        series: series.to_owned(),
-        colour,
-        kind: LineKind::Points,
-        points,
-    };
     let lines =
         [line("judged", 0, points(sample, &judged)), line("proxies", 1, points(sample, &proxy))];
     let lines: Vec<ChartLine> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
+    if lines.is_empty() {
+        return None;
+    }
     let place = &sample.file.place;
-    (!lines.is_empty()).then(|| Figure {
+    Some(Figure {
         name: format!("{}-{}-{number}", sample.file.table, place.backend),
         title: format!("{} of {} {}", sample.file.table, place.backend, place.version),
         subtitle: format!(
@@ -35,6 +32,10 @@ fn figure(sample: &Sample, number: usize) -> Option<Figure> {
         x: "recorded, ms".into(),
         panels: vec![Panel { y: "measured / recorded".into(), limit: Some(1.0), lines }],
     })
+}
+
+fn line(series: &str, colour: usize, points: Vec<ChartPoint>) -> ChartLine {
+    ChartLine { series: series.to_owned(), colour, kind: LineKind::Points, points }
 }
 
 fn points(sample: &Sample, is: &dyn Fn(&Measured) -> bool) -> Vec<ChartPoint> {

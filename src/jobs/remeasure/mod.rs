@@ -206,24 +206,16 @@ impl Remeasurement<'_> {
         let power = power(&bands, limits);
         let controls = controls(&drawn.points);
         let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
-        let mut pass = |device: &mut dyn Device| -> Result<()> {
-            for (point, times) in controls.iter().zip(&mut passes) {
-                if let Ok(answer) = MeasureError::of_point(device.measure(point))? {
-                    times.push(stats::median(&answer.samples_ms));
-                }
-            }
-            Ok(())
-        };
         let middle = drawn.points.len() / 2;
         let mut points = Vec::new();
         // A card at rest runs at other clocks: once over the controls wakes it, and does not count.
         for point in &controls {
             let _ = MeasureError::of_point(device.measure(point))?;
         }
-        pass(device)?;
+        pass(device, &controls, &mut passes)?;
         for (index, (point, band)) in drawn.points.into_iter().enumerate() {
             if index == middle && index > 0 {
-                pass(device)?;
+                pass(device, &controls, &mut passes)?;
             }
             let answer = MeasureError::of_point(device.measure(&point))?;
             // A proxy's time is not that of the kernel that its row names.
@@ -233,7 +225,7 @@ impl Remeasurement<'_> {
             points.push(Measured { point, answer, band });
             progress(points.len());
         }
-        pass(device)?;
+        pass(device, &controls, &mut passes)?;
         // One that could not be measured each time says nothing of the time between.
         let most = passes.iter().map(Vec::len).max().unwrap_or(0);
         passes.retain(|times| times.len() == most && most > 1);
@@ -297,4 +289,14 @@ fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
         reasons.push(format!("the card was throttled in {} points: {why}", throttled.len()));
     }
     reasons
+}
+
+/// Measures the controls once more: the median of each that can be measured joins its times.
+fn pass(device: &mut dyn Device, controls: &[Point], times: &mut [Vec<f64>]) -> Result<()> {
+    for (point, times) in controls.iter().zip(times) {
+        if let Ok(answer) = MeasureError::of_point(device.measure(point))? {
+            times.push(stats::median(&answer.samples_ms));
+        }
+    }
+    Ok(())
 }

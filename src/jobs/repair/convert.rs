@@ -118,20 +118,19 @@ fn convert(site: &Site, file: &TableFile) -> Result<Done, RepairError> {
 /// The columns with the types that collectors give them: what is measured is a number with a
 /// fraction even where every cell is whole.
 fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, Column)> {
-    let fractional = |name: &str| {
+    let mut columns = table.into_columns();
+    for (name, column) in &mut columns {
         let kind = spec.and_then(|s| s.column(name)).map(|c| c.kind);
-        matches!(kind, Some(ColumnKind::Measure(_) | ColumnKind::Number))
-    };
-    let typed = |(name, column): (String, Column)| match column {
-        Column::Int { values, nulls } if fractional(&name) => {
+        if matches!(kind, Some(ColumnKind::Measure(_) | ColumnKind::Number))
+            && let Column::Int { values, nulls } = column
+        {
             let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls[row]);
             let number = |(row, v): (usize, &i64)| if is_null(row) { f64::NAN } else { *v as f64 };
             let values = values.iter().enumerate().map(number).collect();
-            (name, Column::Float { values, nulls })
+            *column = Column::Float { values, nulls: nulls.take() };
         }
-        column => (name, column),
-    };
-    table.into_columns().into_iter().map(typed).collect()
+    }
+    columns
 }
 
 /// The bytes of a parquet file that stands beside the text, where it holds the same cells.
@@ -158,21 +157,31 @@ fn standing(
 
 /// Compares columns with the cells of a text, row by row; how many rows there are.
 fn same_cells(columns: &[(String, Column)], text: &[u8]) -> Result<usize, Reason> {
-    let other = |rows: usize| Reason::from(format!("its rows would become {rows} others"));
     let rows = columns.first().map_or(0, |(_, c)| c.len());
-    let found = each_row(text, |row, cells| {
-        if row >= rows || cells.len() != columns.len() {
-            return Err(other(rows));
-        }
-        let differs = columns.iter().zip(cells).find(|((_, c), cell)| !same_cell(c, row, cell));
-        differs.map_or(Ok(()), |((name, column), cell)| {
-            let now = column.json(row);
-            let before = serde_json::Value::from(*cell);
-            let why = format!("its cell {before} in column {name}, row {row}, would become {now}");
-            Err(Reason::from(why))
-        })
-    })?;
-    if found == rows { Ok(rows) } else { Err(other(rows)) }
+    let found = each_row(text, |row, cells| same_row(columns, rows, row, cells))?;
+    if found == rows { Ok(rows) } else { Err(other_rows(rows)) }
+}
+
+fn other_rows(rows: usize) -> Reason {
+    format!("its rows would become {rows} others").into()
+}
+
+/// Compares one of `rows` rows with the cells of a text.
+fn same_row(
+    columns: &[(String, Column)],
+    rows: usize,
+    row: usize,
+    cells: &[&str],
+) -> Result<(), Reason> {
+    if row >= rows || cells.len() != columns.len() {
+        return Err(other_rows(rows));
+    }
+    let mut both = columns.iter().zip(cells);
+    let Some(((name, column), cell)) = both.find(|((_, c), cell)| !same_cell(c, row, cell)) else {
+        return Ok(());
+    };
+    let (before, now) = (serde_json::Value::from(*cell), column.json(row));
+    Err(format!("its cell {before} in column {name}, row {row}, would become {now}").into())
 }
 
 fn same_cell(column: &Column, row: usize, cell: &str) -> bool {

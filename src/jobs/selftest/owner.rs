@@ -5,7 +5,7 @@ use crate::findings::Finding;
 
 /// Where a finding is, seen from an injected fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum FindingReach {
     /// In the fault's place: its table, directory, system, or what is served from there.
     Place,
     /// On another table, which the fault may reach since it serves it or has its name.
@@ -16,7 +16,10 @@ pub(super) enum Reach {
 type Attribution<'a> = fn(&Injection<'a>, &Finding) -> bool;
 
 /// The injection that a finding is attributed to: the nearest, the first of several as near.
-pub(super) fn owner<'a>(injections: &[Injection<'a>], finding: &Finding) -> Option<(usize, Reach)> {
+pub(super) fn owner<'a>(
+    injections: &[Injection<'a>],
+    finding: &Finding,
+) -> Option<(usize, FindingReach)> {
     let first =
         |is_related: Attribution<'a>| injections.iter().position(|i| is_related(i, finding));
     // A version that takes rows from a table that is gone says so, and no path is the donor's.
@@ -24,7 +27,7 @@ pub(super) fn owner<'a>(injections: &[Injection<'a>], finding: &Finding) -> Opti
         && first(Injection::has_path_of).is_none()
         && let Some(at) = first(Injection::is_donor_of)
     {
-        return Some((at, Reach::Elsewhere));
+        return Some((at, FindingReach::Elsewhere));
     }
     let nearest_first: [Attribution<'a>; 5] = [
         Injection::has_path_of,
@@ -34,9 +37,9 @@ pub(super) fn owner<'a>(injections: &[Injection<'a>], finding: &Finding) -> Opti
         Injection::is_backend_of,
     ];
     if let Some(at) = nearest_first.into_iter().find_map(first) {
-        return Some((at, Reach::Place));
+        return Some((at, FindingReach::Place));
     }
-    first(Injection::is_namesake_of).map(|at| (at, Reach::Elsewhere))
+    first(Injection::is_namesake_of).map(|at| (at, FindingReach::Elsewhere))
 }
 
 /// How an injected fault and a finding are related.

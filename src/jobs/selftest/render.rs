@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::json;
 
 use super::fault::FaultClass;
-use super::score::{RuleScore, Scores};
+use super::score::{FaultScore, RuleScore, Scores};
 use crate::base::escape::clean;
 use crate::jobs::DocumentFormat;
 
@@ -46,46 +46,11 @@ type Lay = dyn Fn(&[&str], &[Vec<String>]) -> String;
 
 fn text(scores: &Scores, lay: &Lay) -> String {
     let mut out = headline(scores) + "\n\n";
-    let rules: Vec<Vec<String>> = scores
-        .rules
-        .iter()
-        .map(|(id, r)| {
-            let [recall, rows, alarms] = rates(r);
-            vec![
-                id.clone(),
-                r.severity.map_or("", |s| s.name()).to_owned(),
-                r.planted.to_string(),
-                r.found.to_string(),
-                shown(recall),
-                shown(rows),
-                r.alarms.to_string(),
-                r.alarm_errors.to_string(),
-                shown(alarms),
-            ]
-        })
-        .collect();
+    let rules: Vec<Vec<String>> = scores.rules.iter().map(|(id, r)| rule_cells(id, r)).collect();
     let header =
         ["rule", "severity", "faults", "found", "recall", "rows", "false alarms", "errors", "rate"];
     out += &lay(&header, &rules);
-    let faults: Vec<Vec<String>> = scores
-        .faults
-        .iter()
-        .map(|f| {
-            vec![
-                f.id.clone(),
-                f.size.clone(),
-                f.class.name().to_owned(),
-                f.planted.to_string(),
-                f.found.to_string(),
-                if f.class == FaultClass::Control {
-                    "-".to_owned()
-                } else {
-                    shown(share(f.found as u64, f.planted as u64))
-                },
-                f.finds.join(", "),
-            ]
-        })
-        .collect();
+    let faults: Vec<Vec<String>> = scores.faults.iter().map(fault_cells).collect();
     out += "\n";
     out += &lay(&["fault", "size", "class", "planted", "found", "recall", "by"], &faults);
     let structural: Vec<String> = scores
@@ -105,6 +70,37 @@ fn text(scores: &Scores, lay: &Lay) -> String {
         .collect();
     list(&mut out, "False alarms", &alarms);
     out
+}
+
+fn rule_cells(id: &str, rule: &RuleScore) -> Vec<String> {
+    let [recall, rows, alarms] = rates(rule);
+    vec![
+        id.to_owned(),
+        rule.severity.map_or("", |s| s.name()).to_owned(),
+        rule.planted.to_string(),
+        rule.found.to_string(),
+        shown(recall),
+        shown(rows),
+        rule.alarms.to_string(),
+        rule.alarm_errors.to_string(),
+        shown(alarms),
+    ]
+}
+
+fn fault_cells(fault: &FaultScore) -> Vec<String> {
+    let recall = match fault.class {
+        FaultClass::Control => "-".to_owned(),
+        _ => shown(share(fault.found as u64, fault.planted as u64)),
+    };
+    vec![
+        fault.id.clone(),
+        fault.size.clone(),
+        fault.class.name().to_owned(),
+        fault.planted.to_string(),
+        fault.found.to_string(),
+        recall,
+        fault.finds.join(", "),
+    ]
 }
 
 /// How many faults of a class were found.

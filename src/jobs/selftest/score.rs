@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Options;
 use super::fault::{FaultClass, Faults, Variant};
-use super::owner::{Reach, owner};
+use super::owner::{FindingReach, owner};
 use super::rounds::Injection;
 use crate::base::exit::Exit;
 use crate::checks::rule::Rules;
@@ -169,7 +169,7 @@ impl Scores {
             }
             let owner = owner(injections, finding);
             match owner {
-                Some((at, Reach::Place)) if self.finds(&injections[at], finding) => {
+                Some((at, FindingReach::Place)) if self.finds(&injections[at], finding) => {
                     found[at].push(finding);
                 }
                 Some((at, reach)) if self.implies(&injections[at], reach, finding) => {}
@@ -190,14 +190,14 @@ impl Scores {
     }
 
     /// Whether a fault may bring a finding of that rule about, in its place or elsewhere.
-    fn implies(&self, injection: &Injection<'_>, reach: Reach, finding: &Finding) -> bool {
+    fn implies(&self, injection: &Injection<'_>, reach: FindingReach, finding: &Finding) -> bool {
         let fault = &self.faults[injection.number];
         let rule = &finding.rule;
         match reach {
-            Reach::Place => {
+            FindingReach::Place => {
                 names(&fault.finds, rule) || names(&fault.may, rule) || self.always.contains(rule)
             }
-            Reach::Elsewhere => names(&fault.elsewhere, rule),
+            FindingReach::Elsewhere => names(&fault.elsewhere, rule),
         }
     }
 

@@ -64,7 +64,7 @@ pub struct SystemStatus {
     commands: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct VersionStatus {
     backend: String,
     version: String,
@@ -233,21 +233,11 @@ fn sums(tables: &[TableStatus]) -> Vec<VersionStatus> {
     for table in tables {
         let at =
             sums.iter().position(|s| (&s.backend, &s.version) == (&table.backend, &table.version));
-        let at = at.unwrap_or_else(|| {
+        if at.is_none() {
             let (backend, version) = (table.backend.clone(), table.version.clone());
-            let (tables, rows, missing, duplicates, errors, warnings) = (0, 0, 0, 0, 0, 0);
-            sums.push(VersionStatus {
-                backend,
-                version,
-                tables,
-                rows,
-                missing,
-                duplicates,
-                errors,
-                warnings,
-            });
-            sums.len() - 1
-        });
+            sums.push(VersionStatus { backend, version, ..VersionStatus::default() });
+        }
+        let at = at.unwrap_or(sums.len() - 1);
         let sum = &mut sums[at];
         match table.path {
             Some(_) => sum.tables += 1,

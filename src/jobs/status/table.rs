@@ -30,29 +30,32 @@ impl<'a> Gatherer<'a> {
     /// The version that counts of each table of a backend, and what the nearest systems have of the
     /// backend beyond that.
     pub fn current(&self, backend: &str, newest: &str) -> Vec<TableStatus> {
-        let tables = self.shelf.tables(backend);
-        let current = |table: &'a str| {
+        let mut statuses = Vec::new();
+        for table in self.shelf.tables(backend) {
             let editions = self.shelf.editions_of(table, backend, self.system);
             match editions.and_then(|e| self.shelf.current(self.system, e)) {
-                Some(edition) => edition.files.iter().map(|f| self.there(f)).collect(),
-                None => self.missing(table, backend, newest, |_| true),
+                Some(edition) => statuses.extend(edition.files.iter().map(|f| self.there(f))),
+                None => statuses.extend(self.missing(table, backend, newest, |_| true)),
             }
-        };
-        tables.flat_map(current).collect()
+        }
+        statuses
     }
 
     /// The tables of a backend's version, and what the nearest systems have at that version beyond
     /// them.
     pub fn of_version(&self, backend: &str, version: &str) -> Vec<TableStatus> {
-        let tables = self.shelf.tables(backend);
-        let at_version = |table: &'a str| {
+        let mut statuses = Vec::new();
+        for table in self.shelf.tables(backend) {
             let editions = self.shelf.editions_of(table, backend, self.system);
             match editions.and_then(|e| e.get(version)) {
-                Some(edition) => edition.files.iter().map(|f| self.there(f)).collect(),
-                None => self.missing(table, backend, version, |e| e.version == version),
+                Some(edition) => statuses.extend(edition.files.iter().map(|f| self.there(f))),
+                None => {
+                    statuses
+                        .extend(self.missing(table, backend, version, |e| e.version == version));
+                }
             }
-        };
-        tables.flat_map(at_version).collect()
+        }
+        statuses
     }
 
     fn there(&self, file: &TableFile) -> TableStatus {

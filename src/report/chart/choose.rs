@@ -230,7 +230,8 @@ mod tests {
     fn drawn(base: Option<&Table>, head: &Table, marked: &[usize]) -> Figure {
         let specs = Specs::embedded().unwrap();
         let place = place();
-        let (spec, system) = (&specs.tables["gemm_perf"], specs.systems.get("h200_sxm"));
+        let (spec, system) =
+            (specs.tables.get("gemm_perf").unwrap(), specs.systems.get("h200_sxm"));
         let scope = TableScope::new(head, spec, &place, system, &specs.lookups);
         let rows = base.map(|base| RowDiff::between(base, head));
         let change = base.zip(rows.as_ref()).map(|(base, rows)| TableChange { base, rows });
@@ -285,7 +286,7 @@ mod tests {
         let table = Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
         let specs = Specs::embedded().unwrap();
         let place = place();
-        let spec = &specs.tables["gemm_perf"];
+        let spec = specs.tables.get("gemm_perf").unwrap();
         let scope = TableScope::new(&table, spec, &place, None, &specs.lookups);
         assert!(figure(&ChartSpec::default(), &scope, None, &BTreeSet::new()).unwrap().is_none());
     }

@@ -7,6 +7,7 @@ use super::{Extras, Smoke};
 use crate::base::words::plural;
 use crate::report::RunVerdict;
 use crate::report::chart::mermaid;
+use crate::report::predictions::PredictionLine;
 use crate::report::view::ReportView;
 use crate::report::view::changes::{FileView, TableView, VersionView};
 
@@ -39,7 +40,7 @@ pub(super) struct Sections<'a> {
     /// What the pull request does, a line each.
     summary: &'a [String],
     /// What it does to predictions.
-    predictions: Vec<String>,
+    predictions: Vec<PredictionLine>,
     /// The causes of the first screen.
     glance: usize,
     causes: Vec<CauseSection<'a>>,

@@ -19,7 +19,7 @@ pub struct Fixture {
     pub queries: Vec<Asked>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct Rows {
     pub columns: Vec<String>,
     pub rows: Vec<Vec<Value>>,

@@ -38,7 +38,9 @@ impl Judge for KeyRange {
             match column.kind {
                 ColumnKind::Int => self.int(&mut wrong, column, found, rows.table.rows),
                 ColumnKind::Text if !column.optional && found.has_nulls() && spec.reads(name) => {
-                    wrong.add(name, rows.table.rows, |i| found.is_null(i).then_some("null"));
+                    for row in 0..rows.table.rows {
+                        wrong.add(name, row, found.is_null(row).then_some("null"));
+                    }
                 }
                 _ => {}
             }
@@ -49,7 +51,9 @@ impl Judge for KeyRange {
             let scope = rows.scope();
             let accepted = require.mask(&scope)?;
             let why = "that the loader refuses";
-            wrong.add("values", scope.rows(), |i| (!accepted.get(i)).then_some(why));
+            for row in 0..scope.rows() {
+                wrong.add("values", row, (!accepted.get(row)).then_some(why));
+            }
             wrong.columns.extend(require.columns().iter().map(|c| (*c).to_owned()));
         }
         if let Some(guard) = &spec.guard {
@@ -76,15 +80,25 @@ impl KeyRange {
         if !matches!(column, Column::Int { .. } | Column::Float { .. }) {
             return;
         }
-        wrong.add(name, rows, |i| match column.number(i) {
+        for row in 0..rows {
             // A column that a table may lack, a row may lack too.
-            _ if column.is_null(i) => (!spec.optional).then_some("null"),
-            v if v.fract() != 0.0 || v.is_nan() => Some("fractional"),
-            v if v < 0.0 => Some("below zero"),
-            v if v < least => Some("zero"),
-            v if v > most => Some("beyond the loader's range"),
-            _ => None,
-        });
+            let why = if column.is_null(row) {
+                (!spec.optional).then_some("null")
+            } else {
+                out_of_range(column.number(row), least, most)
+            };
+            wrong.add(name, row, why);
+        }
+    }
+}
+
+fn out_of_range(value: f64, least: f64, most: f64) -> Option<&'static str> {
+    match value {
+        v if v.fract() != 0.0 || v.is_nan() => Some("fractional"),
+        v if v < 0.0 => Some("below zero"),
+        v if v < least => Some("zero"),
+        v if v > most => Some("beyond the loader's range"),
+        _ => None,
     }
 }
 
@@ -98,7 +112,8 @@ fn refused_groups(wrong: &mut Wrong, rows: &RowContext<'_>, guard: &Guard) {
         "{} that varies while {} does not, which the loader refuses:",
         guard.varies, guard.with
     );
-    let is_refused = |row: usize| refused.binary_search(&row).is_ok();
-    wrong.add(&what, rows.table.rows, |row| is_refused(row).then_some("old meaning"));
+    for row in refused {
+        wrong.add(&what, row, Some("old meaning"));
+    }
     wrong.columns = guard.by.iter().chain([&guard.varies, &guard.with]).cloned().collect();
 }

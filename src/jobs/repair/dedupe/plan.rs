@@ -120,15 +120,16 @@ impl TablePlan {
 
     /// The record of the rows that are removed, a JSON object a line.
     pub(super) fn ledger(&self, policy: &Policy) -> String {
-        let line = |d: &Dropped| {
+        let mut lines = String::new();
+        for d in &self.dropped {
             let cells: serde_json::Map<String, Value> = d.cells.iter().cloned().collect();
             let line = json!({
                 "path": self.path, "row": d.row, "kept_row": d.kept, "keep": policy.keep.name(),
                 "spread": d.spread, "disagrees": d.disagrees, "cells": cells,
             });
-            format!("{line}\n")
-        };
-        self.dropped.iter().map(line).collect()
+            lines += &format!("{line}\n");
+        }
+        lines
     }
 }
 

@@ -116,14 +116,12 @@ impl Injector<'_> {
         let path = file.entry.path.replace(&format!("/{own}/"), &format!("/{family}/"));
         let bytes = self.source.read(&file.entry).ok()?;
         let there = self.catalog.tables.iter().any(|t| t.entry.path == path);
-        (spec.family != family && !there).then(|| Planted {
-            changes: [
-                (file.entry.path.clone(), FileChange::Gone),
-                (path, FileChange::Bytes(bytes)),
-            ]
-            .into(),
-            ..Planted::default()
-        })
+        if spec.family == family || there {
+            return None;
+        }
+        let gone = (file.entry.path.clone(), FileChange::Gone);
+        let changes = [gone, (path, FileChange::Bytes(bytes))].into();
+        Some(Planted { changes, ..Planted::default() })
     }
 
     /// A file beside a table, or beside its system, that says something.

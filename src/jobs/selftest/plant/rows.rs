@@ -14,7 +14,7 @@ use crate::jobs::selftest::fault::{FaultClass, Plant, Variant};
 use crate::jobs::selftest::target::{CellScope, Target};
 
 /// A table as it becomes, and which of its rows a fault changed or added.
-type Changed = (Draft, Vec<usize>);
+type Redrafted = (Draft, Vec<usize>);
 
 impl Injector<'_> {
     /// Plants a fault in a table's rows.
@@ -59,7 +59,7 @@ fn redrafted(
     target: &Target<'_>,
     variant: Variant<'_>,
     rows: Vec<usize>,
-) -> Result<Option<Changed>, ExprError> {
+) -> Result<Option<Redrafted>, ExprError> {
     let mut draft = whole(target);
     Ok(match &variant.fault.plant {
         Plant::Set(set) => {
@@ -80,7 +80,7 @@ fn redrafted(
 }
 
 /// The table without `rows`; none where none would be left.
-fn without(target: &Target<'_>, rows: Vec<usize>) -> Option<Changed> {
+fn without(target: &Target<'_>, rows: Vec<usize>) -> Option<Redrafted> {
     let gone: BTreeSet<usize> = rows.into_iter().collect();
     let left: Vec<usize> = (0..target.table.rows).filter(|r| !gone.contains(r)).collect();
     (!left.is_empty()).then(|| (Draft::of(target.table, &left), Vec::new()))
@@ -92,7 +92,7 @@ fn repeated(
     to: &Expr,
     by: Option<f64>,
     rows: &[usize],
-) -> Result<Changed, ExprError> {
+) -> Result<Redrafted, ExprError> {
     let twice: Vec<usize> = (0..target.table.rows).chain(rows.iter().copied()).collect();
     // The first copies stay as they were, the second are those that are set.
     let new: Vec<usize> = (target.table.rows..twice.len()).collect();
