@@ -135,7 +135,7 @@ fn nowhere() -> Place {
 /// Two tables; one that lies in no database is in the place of the other.
 fn placed(a: &TableFile, b: &TableFile, specs: &Specs) -> (TableFile, TableFile) {
     let (mut a, mut b) = (a.clone(), b.clone());
-    let known = |t: &TableFile| specs.systems.contains_key(&t.place.system);
+    let known = |t: &TableFile| specs.systems.get(&t.place.system).is_some();
     match (known(&a), known(&b)) {
         (true, false) => b.place = a.place.clone(),
         (false, true) => a.place = b.place.clone(),

@@ -200,7 +200,7 @@ impl StagedTable {
 
     /// Finds the place by what the rows say, unless the folders above are one.
     fn place(&mut self, table: &Table, specs: &Specs) {
-        if specs.systems.contains_key(&self.file.place.system) {
+        if specs.systems.get(&self.file.place.system).is_some() {
             return;
         }
         let cell = |name: &str| table.column(name).and_then(|c| c.text(0)).unwrap_or_default();
