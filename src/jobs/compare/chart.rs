@@ -44,6 +44,8 @@ fn figure(table: &TableComparison, name: &str, x: &str, at: &dyn Fn(&RatioPoint)
         title: format!("{} of {} {}", table.table, table.backend, table.version),
         subtitle: format!("{said}: {} keys in both", table.common),
         x: x.to_owned(),
+        rings: Vec::new(),
+        path: table.b.clone(),
         panels: vec![Panel {
             y: "B / A".to_owned(),
             limit: Some(1.0),
@@ -55,7 +57,7 @@ fn figure(table: &TableComparison, name: &str, x: &str, at: &dyn Fn(&RatioPoint)
 /// Evenly spaced points of a series by x.
 fn drawn(points: &[&RatioPoint], at: &dyn Fn(&RatioPoint) -> f64) -> Vec<ChartPoint> {
     let step = points.len().div_ceil(MOST).max(1);
-    let point = |p: &&RatioPoint| ChartPoint { x: at(p), y: p.ratio, marked: false };
+    let point = |p: &&RatioPoint| ChartPoint::plain(at(p), p.ratio);
     let mut drawn: Vec<ChartPoint> = points.iter().step_by(step).map(point).collect();
     drawn.sort_by(|a, b| a.x.total_cmp(&b.x));
     drawn

@@ -136,7 +136,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let (findings, counts) = sink.finish();
     debug!(findings = findings.len(), took = ?start.elapsed(), "judged");
     let gallery = Gallery { base, head, diff: &diff, findings: &findings, specs, threads };
-    let mut figures = gallery.figures(options.charts)?;
+    let mut figures = gallery.charts(options.charts)?.figures;
     debug!(charts = figures.len(), took = ?start.elapsed(), "chose charts");
     figures.extend(traces.figures);
     figures.truncate(options.charts);
