@@ -66,6 +66,26 @@ fn a_decode_beyond_the_memory_bandwidth_is_an_error_where_no_cache_explains_it()
     insta::assert_snapshot!(message, @"1 row takes less time than reading its data takes at the memory bandwidth, which no cache explains, down to 53.8 % of it (14.3 TB/s on a GPU of 7.7 TB/s)");
 }
 
+#[test]
+fn a_fast_point_at_the_level_of_its_peers_has_slow_neighbours() {
+    let rows = |version: &str, middle: f64, others: f64| {
+        let rows: Vec<(u64, f64)> =
+            (1..=9).map(|m| (m, if m == 5 { middle } else { others })).collect();
+        crate::common::gemm(&rows).replace("0.24.0", version)
+    };
+    let of = |peer: f64| {
+        let tree = Tree::new();
+        tree.gemm("gemm_perf.txt", rows("0.24.0", 0.03, 0.3));
+        let path = "systems/data/h200_sxm/vllm/0.22.0/gemm_perf.txt";
+        tree.file(path, rows("0.22.0", peer, peer));
+        told(&tree, "latency-drop").unwrap()
+    };
+    let (severity, message) = of(0.04);
+    assert_eq!(severity, "info");
+    insta::assert_snapshot!(message, @"1 point faster than the neighbours along m, by up to 10.0×; the machine's other tables take no longer, so the neighbours are slow");
+    assert_eq!(of(0.28).0, "warning");
+}
+
 /// A text table of MLA prefill, a row for each `tp_size` at ten lengths.
 fn chains(latency: impl Fn(u64, u64) -> f64) -> String {
     let header = "framework,version,device,op_name,kernel_source,mla_dtype,kv_cache_dtype,num_heads,batch_size,isl,tp_size,step,latency\n";
