@@ -34,6 +34,7 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
         Command::Validate(args) => args.run(terminal),
         Command::Sanity(args) => args.run(terminal),
         Command::Impact(args) => args.run(terminal),
+        Command::Reach(args) => args.run(terminal),
         Command::Remeasure(args) => args.run(terminal),
         Command::Measure(args) => args.run(terminal),
         Command::Status(args) => args.run(terminal),

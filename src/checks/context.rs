@@ -11,9 +11,9 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
 use crate::database::diff::{Diff, State};
 use crate::database::ledger::Ledger;
-use crate::database::served::Shelf;
+use crate::database::served::{ReuseManifest, Shelf};
 use crate::database::sidecar::{Meta, Reuse, TableMeta};
-use crate::database::support::{Matrices, Sharing};
+use crate::database::support::Matrices;
 use crate::database::table::{Keys, Table, TableFault, TableScope};
 use crate::findings::{Example, Finding, Half, Reads, RowChange, Severity};
 use crate::specs::system::System;
@@ -102,7 +102,7 @@ pub struct CrossContext<'a> {
     /// The support matrices of the systems.
     pub support: &'a Matrices,
     /// What backends take from each other; none where nothing says.
-    pub sharing: Option<&'a Sharing>,
+    pub sharing: Option<&'a ReuseManifest>,
     /// What a collector could not measure, where that is known.
     pub ledger: Option<&'a Ledger>,
     /// Paths of the tables under judgement; the others are there to compare with.

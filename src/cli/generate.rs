@@ -38,6 +38,10 @@ pub struct SchemaArgs {
 pub enum SchemaName {
     /// A report, `--format json`.
     Report,
+    /// An impact, `impact --format json`.
+    Impact,
+    /// What queries reach, `reach --format json`.
+    Reach,
     /// `rules/<rule>.yaml`.
     Rule,
     /// `rules/tables/<family>.yaml`.
@@ -70,6 +74,8 @@ impl SchemaArgs {
     pub fn run(&self) -> Result<Exit> {
         report::print(&match self.file {
             SchemaName::Report => schema::report(),
+            SchemaName::Impact => schema::impact(),
+            SchemaName::Reach => schema::reach(),
             SchemaName::Rule => schema::rule(),
             SchemaName::Tables => schema::tables(),
             SchemaName::Waivers => schema::waivers(),

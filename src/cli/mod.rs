@@ -6,6 +6,7 @@ pub mod impact;
 pub mod measure;
 pub mod output;
 pub mod outputs;
+pub mod reach;
 pub mod repair;
 pub mod rules;
 pub mod sanity;
@@ -19,6 +20,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use self::generate::{Completions, SchemaArgs};
 use self::impact::ImpactArgs;
 use self::measure::{Measure, Remeasure};
+use self::reach::ReachArgs;
 use self::repair::{ConvertArgs, DedupeArgs};
 use self::rules::{Explain, NoiseArgs, RulesArgs};
 use self::sanity::Sanity;
@@ -72,6 +74,8 @@ pub enum Command {
     Sanity(Box<Sanity>),
     /// Predict step times of default models before and after a change, with the rows behind each move.
     Impact(Box<ImpactArgs>),
+    /// Which rows answer queries, and where the lookups of default models find their answers.
+    Reach(Box<ReachArgs>),
     /// Measure a sample of rows again: does the GPU still say what the table says?
     Remeasure(Box<Remeasure>),
     /// Measure a plan's grid into a table; goes on where it was stopped.

@@ -132,8 +132,10 @@ impl Selected {
 
     /// Whether anything below a folder changed, deleted files included, or all is judged.
     pub fn touched(&self, folder: &str) -> bool {
-        let inside =
-            |path: &String| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-        self.changed.as_ref().is_none_or(|c| c.iter().any(inside))
+        let below = format!("{folder}/");
+        self.changed.as_ref().is_none_or(|changed| {
+            let first = changed.range(below.clone()..).next();
+            first.is_some_and(|path| path.starts_with(&below))
+        })
     }
 }

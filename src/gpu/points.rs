@@ -11,7 +11,7 @@ use crate::gpu::sample::Stratum;
 use crate::specs::measured_unit;
 
 /// The rows that the loader serves and a filter leaves, with the recipe of each.
-pub struct Points<'a> {
+pub struct MeasurablePoints<'a> {
     path: &'a str,
     table: &'a Table,
     latency: Vals<'a, f64>,
@@ -31,7 +31,7 @@ struct Cooked<'a> {
     proxies: Option<Vals<'a, bool>>,
 }
 
-impl<'a> Points<'a> {
+impl<'a> MeasurablePoints<'a> {
     /// Evaluates filter and recipes over a table.
     pub fn of(
         file: &'a TableFile,

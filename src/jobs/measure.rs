@@ -17,7 +17,7 @@ use crate::database::source::{Entry, EntryKind};
 use crate::database::table::{Column, Table, TableScope};
 use crate::gpu::device::{Device, MeasureError, Point};
 use crate::gpu::plan::{GridCell, Plan};
-use crate::gpu::points::Points;
+use crate::gpu::points::MeasurablePoints;
 use crate::gpu::recipe::Recipes;
 use crate::gpu::record::{Key, Log, Origin, Written};
 use crate::specs::Specs;
@@ -39,18 +39,18 @@ pub struct Options {
 pub struct Collected {
     /// The table as it is now.
     pub written: Written,
-    /// Points of the plan.
+    /// MeasurablePoints of the plan.
     pub planned: usize,
     /// Those that are measured.
     pub measured: usize,
-    /// Points that this run tried.
+    /// MeasurablePoints that this run tried.
     pub now: usize,
     /// Those that are not, since they do not fit the device's memory, or that it cannot run.
     pub unfit: usize,
 }
 
 impl Collected {
-    /// Points of the plan that are not measured.
+    /// MeasurablePoints of the plan that are not measured.
     pub fn missing(&self) -> usize {
         self.planned - self.measured
     }
@@ -204,8 +204,9 @@ impl<'a> Grid<'a> {
         let system = specs.systems.get(&place.system);
         let scope = TableScope::new(&self.table, &self.spec, place, system, &specs.lookups);
         let recipes = Recipes::read(&specs.library)?;
-        let points = Points::to_measure(&self.file, &scope, self.plan.rows.as_ref(), &recipes)
-            .map_err(bad)?;
+        let points =
+            MeasurablePoints::to_measure(&self.file, &scope, self.plan.rows.as_ref(), &recipes)
+                .map_err(bad)?;
         let rows = self.drawn(points.rows());
         let memory = device.about().memory_bytes;
         let fits = |row: &usize| {

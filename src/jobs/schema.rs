@@ -6,12 +6,25 @@ use schemars::{Schema, SchemaGenerator};
 
 use crate::checks::rule::Rule;
 use crate::findings::waiver;
+use crate::jobs::{impact, reach};
 use crate::{report, specs};
 
 /// The schema of a report, `--format json`. What is not in it may come with a later version.
 pub fn report() -> String {
     let settings = SchemaSettings::draft07().for_serialize();
     text("a report of perfdb-gate", report::schema(settings.into_generator()))
+}
+
+/// The schema of an impact, `impact --format json`.
+pub fn impact() -> String {
+    let settings = SchemaSettings::draft07().for_serialize();
+    text("an impact of perfdb-gate", impact::schema(settings.into_generator()))
+}
+
+/// The schema of what queries reach, `reach --format json`.
+pub fn reach() -> String {
+    let settings = SchemaSettings::draft07().for_serialize();
+    text("a reach of perfdb-gate", reach::schema(settings.into_generator()))
 }
 
 /// The schema of a rule, `rules/<rule>.yaml`.

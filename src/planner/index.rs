@@ -171,7 +171,8 @@ impl TableIndex {
             let start = rows.len();
             for row in keys.iter().flat_map(|key| slices.rows(key)) {
                 if file.admits(row.kernel) {
-                    let place = RowRef { source: source as u16, row: row.row };
+                    let powered = slices.is_powered(row.row);
+                    let place = RowRef { source: source as u16, row: row.row, powered };
                     rows.push(Leaf { at: row.at, ms: row.ms, row: place, seq: 0 });
                 }
             }

@@ -22,8 +22,8 @@ pub use library::{Library, SpecFile, read_all};
 pub use limit::{Limit, Limits, NEAREST};
 pub use noise::{Noise, NoiseBand};
 pub use table::{
-    Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,
-    measured_unit,
+    Bound, Bucket, ColumnKind, ColumnSpec, Filling, Guard, IDENTITY, KeyPart, Serves, TableSpec,
+    Unit, measured_unit,
 };
 pub use workflow::{Alternative, Machine, Model, Need, Shape, Workflows};
 
@@ -81,6 +81,12 @@ struct DtypeFacts {
 }
 
 impl Specs {
+    /// Whether other files fill in what a version's own table lacks; of a table that no spec is written
+    /// for they do.
+    pub fn filling(&self, table: &str) -> Filling {
+        self.tables.get(table).map_or(Filling::Always, |spec| spec.filling)
+    }
+
     /// What is part of the binary.
     ///
     /// # Errors
@@ -101,12 +107,19 @@ impl Specs {
         Self::read(library)
     }
 
-    /// Reads what this room knows from the files.
+    /// Reads what this room knows from the files; what formulas of overlays say, and what overlays
+    /// make of embedded ones, is tried on the types of the tables.
     ///
     /// # Errors
     ///
     /// At the first file that is malformed; it names file and line.
     pub fn read(library: Library) -> Result<Self> {
+        let tried = !library.is_embedded();
+        Self::read_and_try(library, tried)
+    }
+
+    /// Reads the files, and tries what formulas say where that is asked for.
+    fn read_and_try(library: Library, tried: bool) -> Result<Self> {
         let mut specs = Self::default();
         specs.systems.extend(read_all(library.folder("systems"), system)?);
         for (shipped, tables) in read_all(library.folder("rules/tables"), tables)? {
@@ -127,13 +140,13 @@ impl Specs {
             specs.noise = file.parse()?;
         }
         for file in library.file("rules/workflows.yaml") {
-            specs.workflows.add(&file.text, &specs.tables).map_err(|e| file.malformed(e))?;
+            specs.workflows.add(&file.text, &specs.tables, tried).map_err(|e| file.malformed(e))?;
         }
         for file in library.file("rules/limits.yaml") {
             let limits = limit::parse(file).map_err(|e| file.malformed(e))?;
             specs.limits.extend(limits);
         }
-        for limit in specs.limits.values() {
+        for limit in specs.limits.values().filter(|_| tried) {
             limit
                 .check(&specs)
                 .map_err(|why| Error::new(why, "CONTRIBUTING.md says what a limit can read"))?;
@@ -161,4 +174,14 @@ fn tables(file: &SpecFile) -> Result<(bool, Vec<TableSpec>)> {
 /// The schema of `rules/tables/<family>.yaml`.
 pub(crate) fn tables_schema(generator: schemars::SchemaGenerator) -> schemars::Schema {
     generator.into_root_schema_for::<table_file::Family>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Library, Specs};
+
+    #[test]
+    fn what_a_run_does_not_try_of_the_embedded_files_is_right() {
+        Specs::read_and_try(Library::embedded(), true).unwrap();
+    }
 }

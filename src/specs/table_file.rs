@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
 use super::table::{
-    Bound, Bucket, ColumnKind, ColumnSpec, Guard, KeyPart, Serves, TableSpec, Unit,
+    Bound, Bucket, ColumnKind, ColumnSpec, Filling, Guard, KeyPart, Serves, TableSpec, Unit,
 };
 use crate::base::expr::{Expr, Lookup, Scope, Vals, Value};
 use crate::base::reason::Reason;
@@ -19,12 +19,13 @@ pub(super) struct Family {
     /// The family's directory.
     family: String,
     /// Tables by file stem.
-    tables: BTreeMap<String, Table>,
+    tables: BTreeMap<String, TableEntry>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Table {
+#[schemars(rename = "Table")]
+struct TableEntry {
     /// What it holds; read by people only.
     #[allow(dead_code, reason = "people read it in the YAML")]
     about: String,
@@ -64,13 +65,37 @@ struct Table {
     /// Times that nothing can be shorter than.
     #[serde(default)]
     bounds: Vec<Bound>,
-    /// Whether donors and earlier versions fill in.
-    #[serde(default = "yes")]
-    shared: bool,
+    /// Whether donors and earlier versions fill in: key by key, where the version has no such file, or
+    /// never.
+    #[serde(default)]
+    shared: Option<SharedValue>,
 }
 
-fn yes() -> bool {
-    true
+/// What `shared` says.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum SharedValue {
+    /// Key by key, or never.
+    Flag(bool),
+    /// In some cases.
+    Case(SharedCase),
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum SharedCase {
+    /// Only where the version has no file of the table at all.
+    WhereAbsent,
+}
+
+impl SharedValue {
+    fn filling(self) -> Filling {
+        match self {
+            Self::Flag(true) => Filling::Always,
+            Self::Flag(false) => Filling::Never,
+            Self::Case(SharedCase::WhereAbsent) => Filling::WhereAbsent,
+        }
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -129,7 +154,7 @@ impl Family {
     }
 }
 
-impl Table {
+impl TableEntry {
     fn into_spec(self, name: String, family: &str) -> Result<TableSpec, Reason> {
         let bad = |why: Reason| Reason::from(format!("table {name}: {why}"));
         let columns = self
@@ -172,7 +197,7 @@ impl Table {
             zero: self.zero,
             sweep: self.sweep,
             bounds: self.bounds,
-            shared: self.shared,
+            filling: self.shared.map_or(Filling::Always, SharedValue::filling),
             inferred: false,
         };
         if spec.key.is_empty() || spec.latency.is_empty() {

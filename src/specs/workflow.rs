@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 use serde_yaml::Spanned;
@@ -21,7 +21,16 @@ pub struct Workflows {
     /// Models by name.
     pub models: BTreeMap<String, Model>,
     /// By table, the predicates over its rows that [`Shape::predicate`] points to.
-    predicates: BTreeMap<String, Vec<Expr>>,
+    predicates: BTreeMap<String, Vec<Predicate>>,
+    /// Whether formulas are tried when they are read.
+    tried: bool,
+}
+
+/// A condition on a table's rows, parsed when the first such table is judged.
+#[derive(Debug)]
+struct Predicate {
+    text: String,
+    parsed: OnceLock<Expr>,
 }
 
 impl Workflows {
@@ -162,8 +171,10 @@ impl Machine<'_> {
 }
 
 impl Workflows {
-    /// Adds the models of a file; one of the same name is replaced. The error is one line.
-    pub(super) fn add(&mut self, text: &str, tables: &Tables) -> Result<(), Reason> {
+    /// Adds the models of a file; one of the same name is replaced. What their formulas read is tried
+    /// on the types of `tables` where that is asked for. The error is one line.
+    pub(super) fn add(&mut self, text: &str, tables: &Tables, tried: bool) -> Result<(), Reason> {
+        self.tried = tried;
         let models: BTreeMap<String, ModelFile> = crate::base::yaml::parse(text)?;
         for (name, file) in models {
             let model = self.model(file, tables).map_err(|e| format!("{name}: {e}"))?;
@@ -174,8 +185,8 @@ impl Workflows {
 
     fn model(&mut self, file: ModelFile, tables: &Tables) -> Result<Model, Reason> {
         Ok(Model {
-            when: file.when.map(|when| condition(when, tables)).transpose()?,
-            claims: condition(file.claims, tables)?,
+            when: file.when.map(|when| self.condition(when, tables)).transpose()?,
+            claims: self.condition(file.claims, tables)?,
             needs: file
                 .needs
                 .into_iter()
@@ -187,7 +198,7 @@ impl Workflows {
     fn need(&mut self, need: Spanned<NeedFile>, tables: &Tables) -> Result<Need, Reason> {
         let place = at(&need);
         let NeedFile { when, any, table, shape, rows, each, from } = need.value;
-        let when = when.map(|when| condition(when, tables)).transpose()?;
+        let when = when.map(|when| self.condition(when, tables)).transpose()?;
         if !any.is_empty() {
             if table.is_some() || rows.is_some() || shape.is_some() || from.is_some() {
                 return Err(format!("`any` stands alone or with `when`{place}").into());
@@ -206,7 +217,7 @@ impl Workflows {
                     }
                     shapes.append(&mut one.shapes);
                 }
-                let when = file.when.map(|when| condition(when, tables)).transpose()?;
+                let when = file.when.map(|when| self.condition(when, tables)).transpose()?;
                 alternatives.push(Alternative { when, shapes });
             }
             return Ok(Need { when, any: alternatives });
@@ -225,28 +236,62 @@ impl Workflows {
         Ok(Need { when, any: vec![Alternative { when: None, shapes }] })
     }
 
-    /// The number of a predicate among its table's, tried on the table's types.
+    /// The number of a predicate among its table's.
     fn predicate(&mut self, spec: &TableSpec, rows: &str) -> Result<usize, Reason> {
         // What the loader passes over serves nobody.
         let text = match &spec.filter {
             Some(filter) => format!("({filter}) AND ({rows})"),
             None => rows.to_owned(),
         };
-        let expr: Expr = text.parse().map_err(|e: ExprError| e.to_string())?;
-        if let Some(unknown) = expr.columns().into_iter().find(|c| !spec.knows(c)) {
-            return Err(format!("{} has no column {unknown}", spec.name).into());
+        let predicate = Predicate { text, parsed: OnceLock::new() };
+        if self.tried {
+            predicate.fits(spec)?;
         }
-        expr.mask(&Types(spec)).map_err(|e| e.to_string())?;
         let known = self.predicates.entry(spec.name.clone()).or_default();
-        Ok(known.iter().position(|e| e.to_string() == text).unwrap_or_else(|| {
-            known.push(expr);
+        let position = known.iter().position(|p| p.text == predicate.text);
+        Ok(position.unwrap_or_else(|| {
+            known.push(predicate);
             known.len() - 1
         }))
     }
 
     /// By table, the conditions on its rows that some model asks for, by predicate.
-    pub fn predicates(&self, table: &str) -> &[Expr] {
-        self.predicates.get(table).map_or(&[], Vec::as_slice)
+    ///
+    /// # Errors
+    ///
+    /// When one is no formula, which is found earlier of those of overlays and by a test of the others.
+    pub fn predicates(&self, table: &str) -> Result<Vec<&Expr>, ExprError> {
+        self.predicates.get(table).into_iter().flatten().map(Predicate::expr).collect()
+    }
+
+    /// A condition on machine and backend.
+    fn condition(&self, when: Spanned<Expr>, tables: &Tables) -> Result<Expr, Reason> {
+        if self.tried {
+            try_on_nothing(&when, tables)?;
+        }
+        Ok(when.value)
+    }
+}
+
+impl Predicate {
+    fn expr(&self) -> Result<&Expr, ExprError> {
+        match self.parsed.get() {
+            Some(expr) => Ok(expr),
+            None => {
+                let expr = self.text.parse()?;
+                Ok(self.parsed.get_or_init(|| expr))
+            }
+        }
+    }
+
+    /// Tries it on the types of its table.
+    fn fits(&self, spec: &TableSpec) -> Result<(), Reason> {
+        let expr = self.expr().map_err(|e| e.to_string())?;
+        if let Some(unknown) = expr.columns().into_iter().find(|c| !spec.knows(c)) {
+            return Err(format!("{} has no column {unknown}", spec.name).into());
+        }
+        expr.mask(&Types(spec)).map_err(|e| e.to_string())?;
+        Ok(())
     }
 }
 
@@ -275,18 +320,18 @@ fn literal(value: &str) -> String {
     }
 }
 
-/// A condition on machine and backend, tried on none.
-fn condition(when: Spanned<Expr>, tables: &Tables) -> Result<Expr, Reason> {
+/// Tries a condition on machine and backend on none.
+fn try_on_nothing(when: &Spanned<Expr>, tables: &Tables) -> Result<(), Reason> {
     let serves = |table: &str| tables.contains_key(table).then_some(false);
     let machine = Machine { system: None, backend: "", serves: &serves };
     let known = |c: &&str| machine.column(c).is_some();
     if let Some(unknown) = when.value.columns().into_iter().find(|c| !known(c)) {
         return Err(
-            format!("{unknown} is neither a table, nor backend or system{}", at(&when)).into()
+            format!("{unknown} is neither a table, nor backend or system{}", at(when)).into()
         );
     }
-    when.value.mask(&machine).map_err(|e| format!("{e}{}", at(&when)))?;
-    Ok(when.value)
+    when.value.mask(&machine).map_err(|e| format!("{e}{}", at(when)))?;
+    Ok(())
 }
 
 fn at<T>(spanned: &Spanned<T>) -> String {

@@ -123,6 +123,7 @@ pub fn run(options: &Options) -> Result<Report> {
         diff: None,
         states: Default::default(),
         repaired: Vec::new(),
+        predictions: None,
         remeasured: None,
         elapsed: start.elapsed(),
         drawn: None,

@@ -12,15 +12,15 @@ use crate::checks::compare::sketch::Sketch;
 use crate::database::catalog::TableFile;
 
 /// A table that may be like others.
-pub(super) struct Candidate<'a> {
+pub(super) struct SketchedTable<'a> {
     pub file: &'a TableFile,
     pub sketch: &'a Sketch,
 }
 
 /// Sets of tables, joined one pair at a time.
-struct Joined(Vec<usize>);
+struct DisjointSets(Vec<usize>);
 
-impl Joined {
+impl DisjointSets {
     /// The first table of a table's set.
     fn first(&mut self, table: usize) -> usize {
         let mut at = table;
@@ -53,11 +53,11 @@ pub(super) fn excused(at: &CrossContext<'_>, a: &TableFile, b: &TableFile) -> bo
 /// them; each in the order of the tables.
 pub(super) fn groups(
     at: &CrossContext<'_>,
-    tables: &[Candidate<'_>],
+    tables: &[SketchedTable<'_>],
     alike: &(dyn Fn(&Sketch, &Sketch) -> bool + Sync),
 ) -> Vec<Vec<usize>> {
     let classes = classes(tables);
-    let mut joined = Joined((0..tables.len()).collect());
+    let mut joined = DisjointSets((0..tables.len()).collect());
     for class in &classes {
         // One that is like no other is not like itself either: its points may all be zero.
         let same = class.len() > 1 && alike(tables[class[0]].sketch, tables[class[1]].sketch);
@@ -104,7 +104,7 @@ pub(super) fn groups(
 }
 
 /// The tables by their points: those of a class have the same.
-fn classes(tables: &[Candidate<'_>]) -> Vec<Vec<usize>> {
+fn classes(tables: &[SketchedTable<'_>]) -> Vec<Vec<usize>> {
     let mut by_digest: BTreeMap<u64, Vec<Vec<usize>>> = BTreeMap::new();
     for (i, table) in tables.iter().enumerate() {
         let mut digest = DefaultHasher::new();
@@ -131,8 +131,8 @@ fn classes(tables: &[Candidate<'_>]) -> Vec<Vec<usize>> {
 /// Joins each table of one class with those of another (or of the same) that no excuse keeps apart.
 fn join_all(
     at: &CrossContext<'_>,
-    tables: &[Candidate<'_>],
-    joined: &mut Joined,
+    tables: &[SketchedTable<'_>],
+    joined: &mut DisjointSets,
     of: &[usize],
     with: &[usize],
 ) {

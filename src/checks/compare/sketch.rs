@@ -29,8 +29,9 @@ pub fn slice_id(slice: &Slice) -> String {
     serde_json::to_string(slice).unwrap_or_default()
 }
 
-/// A point of a table.
+/// A point of a table. Packed, since all tables of a database keep theirs at once.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C, packed(4))]
 pub struct SketchPoint {
     /// Hash of its key.
     pub hash: u64,
@@ -247,7 +248,7 @@ impl Iterator for SharedPoints<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let (a, b) = (*self.a.first()?, *self.b.first()?);
-            match a.hash.cmp(&b.hash) {
+            match { a.hash }.cmp(&{ b.hash }) {
                 std::cmp::Ordering::Less => self.a = &self.a[1..],
                 std::cmp::Ordering::Greater => self.b = &self.b[1..],
                 std::cmp::Ordering::Equal => {

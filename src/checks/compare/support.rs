@@ -15,6 +15,7 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::{Place, SystemFile, TableFile, VersionDir};
 use crate::database::support::{Claim, Matrix};
 use crate::findings::{Finding, Severity};
+use crate::specs::Filling;
 use crate::specs::Machine;
 
 /// The file that declared reuse before reuse.yaml did.
@@ -274,7 +275,7 @@ impl<'a> MatrixCase<'a> {
     /// Whether the loader finds rows of a table for a version: of its own backend, or of one that
     /// lends them.
     fn serves(&self, (backend, version): Release<'_>, table: &str) -> bool {
-        let shared = self.at.specs.tables.get(table).is_none_or(|s| s.shared);
+        let filling = self.at.specs.filling(table);
         let place = Place {
             system: self.system.name.clone(),
             family: None,
@@ -289,7 +290,7 @@ impl<'a> MatrixCase<'a> {
                 && file.place.backend != backend
                 && lends(&file.place.backend)
         };
-        self.at.shelf.sources(&place, table, shared).files().next().is_some()
-            || shared && self.at.catalog.tables.iter().any(lent)
+        self.at.shelf.sources(&place, table, filling).files().next().is_some()
+            || filling == Filling::Always && self.at.catalog.tables.iter().any(lent)
     }
 }

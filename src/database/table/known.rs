@@ -61,7 +61,7 @@ pub fn rows_held(
 ) -> Result<Vec<bool>, ExprError> {
     // Evenly spaced rows settle nearly all of it; the rest is looked for in every row.
     const SAMPLE: usize = 512;
-    let predicates = workflows.predicates(table);
+    let predicates = workflows.predicates(table)?;
     let mut held = vec![false; predicates.len()];
     let parts = scope.parts().map(|(_, part)| part);
     for part in std::iter::once(scope.spaced(SAMPLE)).chain(parts) {

@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::{Expr, ExprError};
 use crate::database::catalog::TableFile;
 use crate::gpu::device::{About, Device, Point};
-use crate::gpu::points::Points;
+use crate::gpu::points::MeasurablePoints;
 use crate::gpu::sample;
 use crate::specs::NoiseBand;
 use crate::specs::system::System;
@@ -82,7 +82,7 @@ impl<'a> Remeasurement<'a> {
         }
         let bad =
             |e: ExprError| Error::caused(path.as_str(), "the formula is in rules/ or --where", e);
-        let points = Points::of(file, &scope, filter, &self.recipes).map_err(bad)?;
+        let points = MeasurablePoints::of(file, &scope, filter, &self.recipes).map_err(bad)?;
         let takes = |row: &usize| device.takes(points.work(*row).as_ref());
         let (rows, left): (Vec<usize>, Vec<usize>) =
             points.rows().into_iter().partition(|row| takes(row));

@@ -121,6 +121,7 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
         diff: None,
         states: Default::default(),
         repaired: Vec::new(),
+        predictions: None,
         remeasured: Some(Remeasured { about: device.about().clone(), states, samples, unmeasured }),
         elapsed: start.elapsed(),
         drawn: None,

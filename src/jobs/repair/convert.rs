@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{DiskChange, Options, Refusal, Refused, Site, disk, restate::Now};
+use super::{DiskChange, Options, Refused, RepairError, Site, disk, restate::Now};
 use crate::base::error::Result;
 use crate::base::exit::Exit;
 use crate::base::reason::Reason;
@@ -61,7 +61,7 @@ pub fn run(options: &Options) -> Result<Converted> {
         match made {
             Err(why) => refused.push(why),
             Ok(done) if change.files.iter().any(|(path, _)| *path == done.target) => {
-                let why = Refusal::SameTarget(done.told.name);
+                let why = RepairError::SameTarget(done.told.name);
                 refused.push(Refused { path: done.told.path, why });
             }
             Ok(done) => match change.restate(&done.target, &done.now()) {
@@ -92,7 +92,7 @@ impl Done {
     }
 }
 
-fn convert(site: &Site, file: &TableFile) -> Result<Done, Refusal> {
+fn convert(site: &Site, file: &TableFile) -> Result<Done, RepairError> {
     let (text, table) = site.read(file)?;
     let path = disk(file)?.to_owned();
     let target = path.with_extension("parquet");
@@ -135,19 +135,23 @@ fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, Column)> {
 }
 
 /// The bytes of a parquet file that stands beside the text, where it holds the same cells.
-fn standing(target: &Path, columns: &[(String, Column)], text: &[u8]) -> Result<Vec<u8>, Refusal> {
+fn standing(
+    target: &Path,
+    columns: &[(String, Column)],
+    text: &[u8],
+) -> Result<Vec<u8>, RepairError> {
     let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let bytes = match std::fs::read(target) {
         Ok(bytes) => bytes,
-        Err(source) => return Err(Refusal::Target { name, source }),
+        Err(source) => return Err(RepairError::Target { name, source }),
     };
     let beside = match Table::decode(&bytes, Format::Parquet, &|_| false) {
         Ok(table) => table.into_columns(),
-        Err(fault) => return Err(Refusal::BrokenTarget { name, fault }),
+        Err(fault) => return Err(RepairError::BrokenTarget { name, fault }),
     };
     let named = columns.iter().map(|(n, _)| n).eq(beside.iter().map(|(n, _)| n));
     if !named || same_cells(&beside, text).is_err() {
-        return Err(Refusal::OtherTarget(name));
+        return Err(RepairError::OtherTarget(name));
     }
     Ok(bytes)
 }
@@ -163,7 +167,9 @@ fn same_cells(columns: &[(String, Column)], text: &[u8]) -> Result<usize, Reason
         let differs = columns.iter().zip(cells).find(|((_, c), cell)| !same_cell(c, row, cell));
         differs.map_or(Ok(()), |((name, column), cell)| {
             let now = column.json(row);
-            Err(format!("its cell {cell:?} in column {name}, row {row}, would become {now}").into())
+            let before = serde_json::Value::from(*cell);
+            let why = format!("its cell {before} in column {name}, row {row}, would become {now}");
+            Err(Reason::from(why))
         })
     })?;
     if found == rows { Ok(rows) } else { Err(other(rows)) }

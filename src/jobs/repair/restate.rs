@@ -89,7 +89,7 @@ fn only_those(mut before: Meta, mut after: Meta, now: &Now<'_>) -> bool {
             (entry.rows, entry.sha256) = (None, None);
         }
     }
-    told && format!("{before:?}") == format!("{after:?}")
+    told && before == after
 }
 
 #[cfg(test)]

@@ -4,31 +4,23 @@ use std::fmt::Write;
 
 use serde_json::json;
 
-use super::fault::Class;
+use super::fault::FaultClass;
 use super::score::{RuleScore, Scores};
 use crate::base::escape::clean;
-
-/// How the scores are rendered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// For people; brief, the line that sums it up.
-    Human { brief: bool },
-    /// JSON, schema `perfdb-gate/selftest/v1`.
-    Json,
-    /// Tables in Markdown.
-    Markdown,
-}
+use crate::jobs::DocumentFormat;
 
 /// False alarms and missed faults that people are shown; JSON has all.
 const SHOWN: usize = 20;
 
 /// Renders the scores.
-pub fn render(scores: &Scores, format: Format) -> String {
+pub fn render(scores: &Scores, format: DocumentFormat) -> String {
     match format {
-        Format::Json => serde_json::to_string_pretty(&json(scores)).unwrap_or_default() + "\n",
-        Format::Human { brief: true } => headline(scores) + "\n",
-        Format::Human { brief: false } => text(scores, &aligned),
-        Format::Markdown => text(scores, &markdown),
+        DocumentFormat::Json => {
+            serde_json::to_string_pretty(&json(scores)).unwrap_or_default() + "\n"
+        }
+        DocumentFormat::Human { brief: true } => headline(scores) + "\n",
+        DocumentFormat::Human { brief: false } => text(scores, &aligned),
+        DocumentFormat::Markdown => text(scores, &markdown),
     }
 }
 
@@ -85,7 +77,7 @@ fn text(scores: &Scores, lay: &Lay) -> String {
                 f.class.name().to_owned(),
                 f.planted.to_string(),
                 f.found.to_string(),
-                if f.class == Class::Control {
+                if f.class == FaultClass::Control {
                     "-".to_owned()
                 } else {
                     shown(share(f.found as u64, f.planted as u64))
@@ -99,7 +91,7 @@ fn text(scores: &Scores, lay: &Lay) -> String {
     let structural: Vec<String> = scores
         .missed
         .iter()
-        .filter(|m| m.class == Class::Structural)
+        .filter(|m| m.class == FaultClass::Structural)
         .map(|m| format!("{} {} in {}", m.fault, m.size, m.path))
         .collect();
     list(&mut out, "Structural faults missed", &structural);
@@ -116,7 +108,7 @@ fn text(scores: &Scores, lay: &Lay) -> String {
 }
 
 /// How many faults of a class were found.
-fn found_of(scores: &Scores, class: Class) -> String {
+fn found_of(scores: &Scores, class: FaultClass) -> String {
     let faults = || scores.faults.iter().filter(|f| f.class == class);
     let found: usize = faults().map(|f| f.found).sum();
     let planted: usize = faults().map(|f| f.planted).sum();
@@ -127,8 +119,8 @@ fn headline(scores: &Scores) -> String {
     let errors: usize = scores.rules.values().map(|r| r.alarm_errors).sum();
     format!(
         "{}, {}; {} false alarms, {errors} of them errors; {} tables, seed {}",
-        found_of(scores, Class::Structural),
-        found_of(scores, Class::Statistical),
+        found_of(scores, FaultClass::Structural),
+        found_of(scores, FaultClass::Statistical),
         scores.alarms.len(),
         scores.tables,
         scores.seed

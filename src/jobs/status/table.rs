@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Nearest, Provenance, Skipped, TableStatus};
+use super::{Nearest, SidecarProvenance, Skipped, TableStatus};
 use crate::checks::Check;
 use crate::database::catalog::{Place, TableFile};
 use crate::database::served::{Edition, Nearness, Shelf};
@@ -109,9 +109,9 @@ impl<'a> Gatherer<'a> {
             return Vec::new();
         }
         let mut status = self.status(table, &place);
-        let shared = self.looked.job.specs.tables.get(table).is_none_or(|s| s.shared);
-        let served = self.shelf.sources(&place, table, shared);
-        let from = served.donors.first().or(served.earlier.last());
+        let filling = self.looked.job.specs.filling(table);
+        let served = self.shelf.sources(&place, table, filling);
+        let from = served.donors.first().or(served.earlier.first());
         status.notes.push(match from {
             Some(file) => format!("not collected; served from {}", file.place.version),
             None => "not collected".into(),
@@ -136,9 +136,9 @@ impl<'a> Gatherer<'a> {
             warnings: 0,
             infos: 0,
             last_version: None,
-            provenance: Provenance {
+            provenance: SidecarProvenance {
                 reuse: self.shelf.declared(place, table).into_iter().map(str::to_owned).collect(),
-                ..Provenance::default()
+                ..SidecarProvenance::default()
             },
             notes: Vec::new(),
         }

@@ -8,7 +8,7 @@ const FEWEST: usize = 3;
 const POINTS: usize = 16;
 
 /// One series as a site draws it.
-struct Sketch<'a> {
+struct TextChart<'a> {
     /// What is shown.
     y: String,
     series: &'a ChartLine,
@@ -40,7 +40,7 @@ pub fn mermaid(figure: &Figure) -> Option<String> {
 }
 
 /// The series whose latency changed most, after over before; `None` where none has a before.
-fn most_changed(figure: &Figure) -> Option<Sketch<'_>> {
+fn most_changed(figure: &Figure) -> Option<TextChart<'_>> {
     let panel = figure.panels.first()?;
     let ratios = panel.lines.iter().filter(|l| l.kind == LineKind::Head).filter_map(|after| {
         let mut lines = panel.lines.iter();
@@ -50,7 +50,7 @@ fn most_changed(figure: &Figure) -> Option<Sketch<'_>> {
     let (series, points) = ratios.max_by(|a, b| change(&a.1).total_cmp(&change(&b.1)))?;
     // The name of what is shown, without its unit.
     let shown = panel.y.split(',').next().unwrap_or_default();
-    Some(Sketch { y: format!("{shown}, after / before"), series, points })
+    Some(TextChart { y: format!("{shown}, after / before"), series, points })
 }
 
 /// How far the ratio farthest from 1 is from it, as a log.
@@ -59,13 +59,13 @@ fn change(ratios: &[(f64, f64)]) -> f64 {
 }
 
 /// The part of the bound that the slowest series reaches; `None` where no bound is known.
-fn part_reached(figure: &Figure) -> Option<Sketch<'_>> {
+fn part_reached(figure: &Figure) -> Option<TextChart<'_>> {
     let panel = figure.panels.get(1).filter(|p| p.limit.is_none())?;
     let slowest = panel.lines.iter().rfind(|l| l.kind == LineKind::Head);
     let series =
         slowest.or_else(|| figure.panels[0].lines.iter().rfind(|l| l.kind == LineKind::Head))?;
     let points = series.points.iter().map(|p| (p.x, p.y)).collect();
-    Some(Sketch { y: panel.y.clone(), series, points })
+    Some(TextChart { y: panel.y.clone(), series, points })
 }
 
 /// After over before at the places that both have.

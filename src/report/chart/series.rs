@@ -16,7 +16,7 @@ pub(super) const SERIES: usize = 6;
 pub(super) const POINTS: usize = 3;
 
 /// A series that a chart may show.
-struct Candidate<'a> {
+struct SeriesCandidate<'a> {
     rows: &'a [usize],
     /// The median.
     latency: f64,
@@ -107,7 +107,7 @@ impl<'a> SeriesSet<'a> {
         let marked: Vec<usize> = marked.iter().copied().filter(|r| *r < self.x.len()).collect();
         let Some(slice) = self.slice_to_show(moved, &marked) else { return Vec::new() };
         let (marks, moves) = (tally(self.keys.hashes(), &marked), tally(self.keys.hashes(), moved));
-        let mut candidates: Vec<Candidate<'_>> = self
+        let mut candidates: Vec<SeriesCandidate<'_>> = self
             .lines()
             .filter(|rows| self.slice(rows) == slice)
             .map(|rows| self.candidate(rows, &marks, &moves))
@@ -141,10 +141,10 @@ impl<'a> SeriesSet<'a> {
         rows: &'s [usize],
         marks: &HashMap<u64, usize>,
         moves: &HashMap<u64, usize>,
-    ) -> Candidate<'s> {
+    ) -> SeriesCandidate<'s> {
         let series = self.keys.hashes()[rows[0]];
         let preference = rows.iter().map(|r| self.preferred[*r]).min().unwrap_or(usize::MAX);
-        Candidate {
+        SeriesCandidate {
             rows,
             latency: self.median_latency(rows),
             marks: at(marks, series),
@@ -227,7 +227,7 @@ fn at(counts: &HashMap<u64, usize>, hash: u64) -> usize {
 
 /// Which candidates are shown, at most [`SERIES`], in their order: first those that findings show or
 /// that the chart prefers, then others, spread evenly from fast to slow.
-fn pick(candidates: &[Candidate<'_>]) -> BTreeSet<usize> {
+fn pick(candidates: &[SeriesCandidate<'_>]) -> BTreeSet<usize> {
     let mut wanted: Vec<usize> = (0..candidates.len())
         .filter(|i| candidates[*i].marks > 0 || candidates[*i].is_preferred)
         .collect();
@@ -244,12 +244,12 @@ fn pick(candidates: &[Candidate<'_>]) -> BTreeSet<usize> {
 mod tests {
     use super::*;
 
-    fn candidate(marks: usize, preference: usize) -> Candidate<'static> {
+    fn candidate(marks: usize, preference: usize) -> SeriesCandidate<'static> {
         let is_preferred = preference < 2;
-        Candidate { rows: &[0], latency: 1.0, marks, moves: 0, preference, is_preferred }
+        SeriesCandidate { rows: &[0], latency: 1.0, marks, moves: 0, preference, is_preferred }
     }
 
-    fn picked(candidates: &[Candidate<'_>]) -> Vec<usize> {
+    fn picked(candidates: &[SeriesCandidate<'_>]) -> Vec<usize> {
         pick(candidates).into_iter().collect()
     }
 

@@ -38,6 +38,8 @@ pub(super) struct Sections<'a> {
     notes: Option<String>,
     /// What the pull request does, a line each.
     summary: &'a [String],
+    /// What it does to predictions.
+    predictions: Vec<String>,
     /// The causes of the first screen.
     glance: usize,
     causes: Vec<CauseSection<'a>>,
@@ -99,6 +101,7 @@ impl<'a> Sections<'a> {
             verdict: verdict(view),
             notes: view.changed_rules(),
             summary: &view.summary,
+            predictions: view.raw.predictions.as_ref().map(|p| p.lines()).unwrap_or_default(),
             glance: GLANCE,
             lines_only,
             blocks,

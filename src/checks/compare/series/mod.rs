@@ -84,7 +84,7 @@ pub fn outliers(
     }
     candidates.retain(|c| c.axes != 0 && c.factor() >= least);
     candidates.sort_unstable_by_key(|c| c.row);
-    candidates.into_iter().map(Candidate::outlier).collect()
+    candidates.into_iter().map(OutlierCandidate::outlier).collect()
 }
 
 /// A hash of everything that is no measurement, so far as it varies; a sum over columns, so that
@@ -183,7 +183,7 @@ impl<'a> Axis<'a> {
 }
 
 /// A point on its way to be an outlier.
-struct Candidate {
+struct OutlierCandidate {
     row: u32,
     time: f64,
     spike: bool,
@@ -192,7 +192,7 @@ struct Candidate {
     inner: bool,
 }
 
-impl Candidate {
+impl OutlierCandidate {
     /// Takes in what an axis says: the least telling ratio stays.
     fn judge(&mut self, ratio: Option<f64>, axis: u8, inner: bool) {
         let Some(ratio) = ratio else { return };
@@ -259,10 +259,11 @@ fn ratio_over_neighbours(points: &[SeriesPoint], i: usize, spike: bool, least: f
 }
 
 /// A point that stands out along the first axis.
-fn candidate(points: &[SeriesPoint], i: usize, least: f64, axis: u8) -> Option<Candidate> {
+fn candidate(points: &[SeriesPoint], i: usize, least: f64, axis: u8) -> Option<OutlierCandidate> {
     let SeriesPoint { time, row, .. } = points[i];
     [true, false].into_iter().find_map(|spike| {
-        let mut candidate = Candidate { row, time, spike, ratio: 1.0, axes: 0, inner: false };
+        let mut candidate =
+            OutlierCandidate { row, time, spike, ratio: 1.0, axes: 0, inner: false };
         let ratio = ratio_over_neighbours(points, i, spike, least);
         candidate.judge(ratio, axis, is_inner(points, i));
         (candidate.factor() >= least).then_some(candidate)

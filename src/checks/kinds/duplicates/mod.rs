@@ -10,12 +10,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::cause::Cause;
+pub(crate) use self::rivals::CopySpread;
 use self::rivals::range;
-pub(crate) use self::rivals::{CopySpread, copies, repeats};
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{count, plural};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
+use crate::database::served::rows::copies;
 use crate::database::table::{Keys, number_json};
 use crate::findings::{EXAMPLES, Example, Finding, Half, Novelty, Reads, Severity};
 use crate::specs::{ColumnKind, ColumnSpec, Serves, TableSpec};

@@ -1,7 +1,5 @@
 //! Keys that no sweep has, and rows that the loader refuses.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -9,6 +7,7 @@ use super::{Wrong, guessed};
 use crate::base::expr::{ExprError, Scope};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
+use crate::database::served::rows::guarded_rows;
 use crate::database::table::Column;
 use crate::findings::Reads;
 use crate::specs::{ColumnKind, ColumnSpec, Guard, TableSpec};
@@ -91,39 +90,15 @@ impl KeyRange {
 
 /// Groups that the loader refuses since two columns do not vary together.
 fn refused_groups(wrong: &mut Wrong, rows: &RowContext<'_>, guard: &Guard) {
-    let column = |name: &String| rows.table.column(name);
-    let by: Option<Vec<&Column>> = guard.by.iter().map(column).collect();
-    let (Some(by), Some(varies), Some(with)) = (by, column(&guard.varies), column(&guard.with))
-    else {
-        return;
-    };
-    let code = |c: &Column, i: usize| match c {
-        Column::Text { codes, .. } => u64::from(codes[i]),
-        other => other.number(i).to_bits(),
-    };
-    let group = |i: usize| by.iter().map(|c| code(c, i)).collect::<Vec<u64>>();
-    let mut seen: BTreeMap<Vec<u64>, BTreeSet<(u64, u64)>> = BTreeMap::new();
-    let mut last = None;
-    for i in 0..rows.table.rows {
-        // Rows come in runs: only a change is looked at.
-        let now = (group(i), (code(varies, i), code(with, i)));
-        if last.as_ref() != Some(&now) {
-            seen.entry(now.0.clone()).or_default().insert(now.1);
-            last = Some(now);
-        }
-    }
-    seen.retain(|_, pairs| {
-        let of_varies: BTreeSet<u64> = pairs.iter().map(|p| p.0).collect();
-        let of_with: BTreeSet<u64> = pairs.iter().map(|p| p.1).collect();
-        of_varies.len() > 1 && of_with.len() == 1
-    });
-    if seen.is_empty() {
+    let refused = guarded_rows(rows.table, guard);
+    if refused.is_empty() {
         return;
     }
     let what = format!(
         "{} that varies while {} does not, which the loader refuses:",
         guard.varies, guard.with
     );
-    wrong.add(&what, rows.table.rows, |i| seen.contains_key(&group(i)).then_some("old meaning"));
+    let is_refused = |row: usize| refused.binary_search(&row).is_ok();
+    wrong.add(&what, rows.table.rows, |row| is_refused(row).then_some("old meaning"));
     wrong.columns = guard.by.iter().chain([&guard.varies, &guard.with]).cloned().collect();
 }
