@@ -160,13 +160,17 @@ pub fn report(data: &[u8]) {
         findings: vec![finding.clone(), waived, finding],
         counts: Counts { errors: 2, waived: 1, ..Counts::default() },
         diff: None,
+        states: Default::default(),
+        repaired: Vec::new(),
         remeasured: None,
         elapsed: Duration::ZERO,
         drawn: None,
     };
     let view = report.view(report.outcome(Some(Severity::Error)));
     for format in [
-        ReportFormat::Human { colour: false, brief: false },
+        ReportFormat::Human { colour: false, brief: false, full: true },
+        ReportFormat::Human { colour: false, brief: false, full: false },
+        ReportFormat::Concise,
         ReportFormat::Json,
         ReportFormat::Sarif,
         ReportFormat::Junit,

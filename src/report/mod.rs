@@ -182,8 +182,11 @@ fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
 /// How a report is rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportFormat {
-    /// For people, with colour or without; brief is the line that sums it up.
-    Human { colour: bool, brief: bool },
+    /// For people, with colour or without: brief is the line that sums it up, full every finding, however
+    /// many.
+    Human { colour: bool, brief: bool, full: bool },
+    /// A line a finding.
+    Concise,
     /// The versioned JSON of the contract.
     Json,
     /// SARIF 2.1.0.
@@ -204,7 +207,8 @@ pub enum ReportFormat {
 pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
     Ok(match format {
         ReportFormat::Human { brief: true, .. } => format!("{}\n", view.head.headline),
-        ReportFormat::Human { colour, .. } => human::render(view, colour),
+        ReportFormat::Human { colour, full, .. } => human::render(view, colour, full),
+        ReportFormat::Concise => human::concise(view),
         ReportFormat::Json => json::render(view),
         ReportFormat::Sarif => sarif::render(view),
         ReportFormat::Github => github::render(view),

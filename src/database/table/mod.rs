@@ -8,6 +8,7 @@ mod known;
 mod pages;
 mod parquet;
 mod scope;
+pub(crate) mod spreadsheet;
 mod take;
 mod text;
 mod write;

@@ -1,5 +1,6 @@
 //! The first job: is this data right?
 
+mod finding_rows;
 mod job;
 mod surroundings;
 mod table;
@@ -44,6 +45,8 @@ pub struct Options {
     pub baseline: Option<PathBuf>,
     /// A collector's log directory, whose classified failures explain what is missing.
     pub ledger: Option<PathBuf>,
+    /// A folder for all rows of each finding, as CSV.
+    pub rows_dir: Option<PathBuf>,
     /// Threads; 0 for as many as the machine has cores.
     pub threads: usize,
 }
@@ -55,7 +58,11 @@ pub struct Options {
 /// When nothing can be judged: no database, an unknown name, an unreadable repository. Whatever is
 /// wrong with the data is a finding in the report.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
-    judged(options, progress, |_| Ok(())).map(|(report, ())| report)
+    let write_rows = |looked: &Looked<'_>| match &options.rows_dir {
+        Some(folder) => finding_rows::write(looked, folder),
+        None => Ok(()),
+    };
+    judged(options, progress, write_rows).map(|(report, ())| report)
 }
 
 /// What a report was made from.

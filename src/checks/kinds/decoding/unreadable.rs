@@ -42,7 +42,7 @@ fn digest(rows: &RowContext<'_>) -> Option<Finding> {
     let stated = stated.trim_start_matches("sha256:");
     let found = rows.at.digest?;
     (!stated.eq_ignore_ascii_case(found)).then(|| {
-        rows.finding("its bytes are not those that its sidecar's sha256 was taken of")
+        rows.finding("its bytes are not those that its sidecar's sha256 was taken of: it was written again and its sidecar was not, or it was damaged")
             .parts([found])
             .evidence("stated", stated)
             .evidence("found", found)
