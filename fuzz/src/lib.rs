@@ -157,6 +157,7 @@ pub fn report(data: &[u8]) {
         tables: 1,
         files: 0,
         rows: 1,
+        judged: Default::default(),
         findings: vec![finding.clone(), waived, finding],
         counts: Counts { errors: 2, waived: 1, ..Counts::default() },
         diff: None,

@@ -2,6 +2,7 @@
 
 pub mod explain;
 pub mod impact;
+pub mod init;
 pub mod measure;
 pub mod noise;
 pub mod operations;

@@ -4,6 +4,7 @@ pub mod chart;
 pub mod comment;
 mod github;
 mod headline;
+pub mod health;
 mod html;
 mod human;
 mod json;
@@ -36,6 +37,7 @@ use crate::findings::{ComparedStates, Counts, Finding, Repaired, Severity};
 use crate::gpu::judge;
 use crate::gpu::outcome::Remeasured;
 use crate::report::chart::Drawing;
+use crate::report::health::JudgedPlaces;
 
 /// The outcome of a run.
 #[derive(Debug)]
@@ -52,6 +54,8 @@ pub struct Report {
     pub files: u64,
     /// Rows judged; of tables compared, those that the head has.
     pub rows: u64,
+    /// The tables judged or compared, by place.
+    pub judged: JudgedPlaces,
     /// Findings, in order.
     pub findings: Vec<Finding>,
     /// Findings by severity.

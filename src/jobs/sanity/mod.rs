@@ -22,6 +22,7 @@ use crate::database::source::{self, Commit};
 use crate::findings::{ComparedStates, Sink};
 use crate::report::Report;
 use crate::report::chart::{Figure, Gallery};
+use crate::report::health::JudgedPlaces;
 use crate::traces::{self, TraceSpecs};
 use news::News;
 
@@ -123,6 +124,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     if let Some(details) = details {
         details.finish(&diff)?;
     }
+    let mut places = JudgedPlaces::default();
+    diff.tables.iter().for_each(|table| places.add(&table.place, &table.table));
     let report = Report {
         command: "sanity",
         rules,
@@ -130,6 +133,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         tables: diff.tables.len() as u64,
         files: diff.files.iter().filter(|f| f.role != Role::Other).count() as u64,
         rows: diff.tables.iter().filter_map(|t| t.head_rows).sum(),
+        judged: places,
         findings,
         counts,
         diff: Some(diff),

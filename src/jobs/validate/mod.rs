@@ -23,6 +23,7 @@ use crate::database::selection::Selection;
 use crate::database::source::{self, Commit, Source};
 use crate::findings::{Finding, Sink};
 use crate::report::Report;
+use crate::report::health::JudgedPlaces;
 
 /// What to judge, and by which rules.
 #[derive(Debug, Default, Clone)]
@@ -141,6 +142,10 @@ pub(crate) fn judged<R>(
     // All rules on no table at all is no judgement, though a system's YAML was read.
     let asked = options.since.is_none() && options.only.is_empty();
     let files = if tables.is_empty() && asked { 0 } else { judgement.files };
+    let mut places = JudgedPlaces::default();
+    for file in tables.iter().map(|i| &catalog.tables[*i]) {
+        places.add(&file.place, &file.table);
+    }
     let report = Report {
         command: "validate",
         rules: job.rules,
@@ -148,6 +153,7 @@ pub(crate) fn judged<R>(
         tables: tables.len() as u64,
         files,
         rows: judgement.rows,
+        judged: places,
         findings,
         counts,
         diff: None,
