@@ -6,13 +6,14 @@
 //! systems/perf_data_reuse_manifest.yaml     kernels whose rows several backends read
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
 use crate::base::reason::Reason;
 use crate::base::words::names;
 use crate::database::catalog::Catalog;
+use crate::database::served::ReuseManifest;
 use crate::database::source::{Entry, Source};
 
 /// Matrices by system, each with its file, or why it cannot be read.
@@ -90,52 +91,15 @@ impl Matrix {
     }
 }
 
-/// Which backends read each other's rows, by table.
-#[derive(Debug, Default)]
-pub struct Sharing(BTreeMap<String, Vec<BTreeSet<String>>>);
-
-#[derive(Deserialize)]
-struct Manifest {
-    groups: Vec<SharingGroup>,
-}
-
-#[derive(Deserialize)]
-struct SharingGroup {
-    op_file: String,
-    tier: String,
-    frameworks: BTreeSet<String>,
-}
-
-impl Sharing {
-    /// Parses a manifest.
-    pub fn parse(text: &str) -> Result<Self, Reason> {
-        let manifest: Manifest = crate::base::yaml::parse(text)?;
-        let mut sharing = Self::default();
-        // Of the third tier nothing is read: it documents what must stay absent.
-        for group in manifest.groups.into_iter().filter(|g| g.tier != "absence_load_bearing") {
-            let table = group.op_file.split('.').next().unwrap_or_default().to_owned();
-            sharing.0.entry(table).or_default().push(group.frameworks);
-        }
-        Ok(sharing)
-    }
-
-    /// Whether a backend reads another's rows of a table, of some kernel at least.
-    pub fn lends(&self, table: &str, from: &str, to: &str) -> bool {
-        let groups = self.0.get(table).into_iter().flatten();
-        groups.into_iter().any(|g| g.contains(from) && g.contains(to))
-    }
-}
-
 /// Reads the support matrices of a database, and its manifest where that can be read.
-pub fn read(source: &dyn Source, catalog: &Catalog) -> (Matrices, Option<Sharing>) {
+pub fn read(source: &dyn Source, catalog: &Catalog) -> (Matrices, Option<ReuseManifest>) {
     let matrix = |(system, entry): (&String, &Entry)| {
         let matrix = source.read(entry).map_err(Reason::from);
         let matrix = matrix.and_then(|text| Matrix::parse(system, &text));
         (system.clone(), (entry.clone(), matrix))
     };
-    let text = |entry: &Entry| source.text(entry).ok();
-    let manifest = catalog.manifest.as_ref().and_then(text);
-    let sharing = manifest.and_then(|text| Sharing::parse(&text).ok());
+    let bytes = catalog.manifest.as_ref().and_then(|entry| source.read(entry).ok());
+    let sharing = bytes.and_then(|bytes| ReuseManifest::parse(&bytes).ok());
     (catalog.support.iter().map(matrix).collect(), sharing)
 }
 
@@ -174,18 +138,5 @@ mod tests {
             let why = of(&format!("{HEAD}\na,b,{system},vllm,1,agg,PASS,,x\n"));
             assert!(why.len() < 300 && why.lines().count() == 1, "{why}");
         }
-    }
-
-    #[test]
-    fn backends_lend_each_other_what_the_manifest_lists() {
-        let text = "groups:\n\
-            - {op_file: a_perf.parquet, kernel_source: k, tier: shared, frameworks: [vllm, sglang]}\n\
-            - {op_file: b_perf.parquet, kernel_source: k, tier: absence_load_bearing, frameworks: [vllm, sglang]}\n";
-        let sharing = Sharing::parse(text).unwrap();
-        assert!(sharing.lends("a_perf", "vllm", "sglang"));
-        assert!(
-            !sharing.lends("a_perf", "trtllm", "sglang")
-                && !sharing.lends("b_perf", "vllm", "sglang")
-        );
     }
 }

@@ -34,6 +34,7 @@ fn rendered(
     env.add_filter("inert", |text: String| inert(&text));
     env.add_filter("cut", |text: String| cut(&text, SENTENCE));
     env.add_filter("brief", |text: String| cut(&text, LINE));
+    env.add_filter("tame", |text: String| tame(&text));
     env.add_filter("fenced", |text: String| clean(&text).replace('`', "'"));
     env.add_template(name, template)?;
     env.get_template(name)?.render(Value::from(Serde(view)))
@@ -56,6 +57,13 @@ fn cut(text: &str, length: usize) -> String {
 /// Text from data as code, in which a site looks for no markup, mentions or links.
 pub(crate) fn code(text: &str) -> String {
     format!("`{}`", clean(text).replace('`', "'").replace('|', "\\|"))
+}
+
+/// A name from data inside HTML, where neither code spans nor escapes keep a site from reading markup,
+/// mentions or links into it: one that holds more than backends and versions do is left out.
+fn tame(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-+._: ".contains(c);
+    if text.chars().all(is_plain) { text.to_owned() } else { "…".to_owned() }
 }
 
 /// Text that may hold words from data: what the site would read more into stands as code.

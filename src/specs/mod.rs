@@ -6,6 +6,7 @@
 //! that room from the same [`Library`]: rules by `checks`, recipes and plans by `gpu`, charts by
 //! `report`, traces by `traces`, faults by the selftest.
 
+mod known;
 mod library;
 mod limit;
 mod noise;
@@ -14,16 +15,16 @@ mod table;
 mod table_file;
 mod workflow;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
+pub use known::{KnownSystems, TableSpecs};
 pub use library::{Library, SpecFile, read_all};
 pub use limit::{Limit, Limits, NEAREST};
 pub use noise::{Noise, NoiseBand};
 pub use table::{
-    Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,
-    measured_unit,
+    Bound, Bucket, ColumnKind, ColumnSpec, Filling, Guard, IDENTITY, KeyPart, Serves, TableSpec,
+    Unit, measured_unit,
 };
 pub use workflow::{Alternative, Machine, Model, Need, Shape, Workflows};
 
@@ -37,15 +38,13 @@ pub struct Specs {
     /// The files that all of this is read from, and those that other rooms read.
     pub library: Library,
     /// Table specs by file stem.
-    pub tables: BTreeMap<String, Arc<TableSpec>>,
+    pub tables: TableSpecs,
     /// Facts about known systems by name.
-    pub systems: BTreeMap<String, System>,
+    pub systems: KnownSystems,
     /// What names in the tables stand for: for each name of a kind of fact, a value by text.
     pub lookups: Lookups,
     /// How far honest reruns differ.
     pub noise: Noise,
-    /// Names of the key parts of this program's own tables: an overlay may lack what a limit reads.
-    known_parts: BTreeSet<String>,
     /// Default models and the rows that planning one asks for.
     pub workflows: Workflows,
     /// What keeps a machine from running a case, by id.
@@ -81,6 +80,12 @@ struct DtypeFacts {
 }
 
 impl Specs {
+    /// Whether other files fill in what a version's own table lacks; of a table that no spec is written
+    /// for they do.
+    pub fn filling(&self, table: &str) -> Filling {
+        self.tables.get(table).map_or(Filling::Always, |spec| spec.filling)
+    }
+
     /// What is part of the binary.
     ///
     /// # Errors
@@ -101,22 +106,22 @@ impl Specs {
         Self::read(library)
     }
 
-    /// Reads what this room knows from the files.
+    /// Reads what this room knows from the files; what formulas of overlays say, and what overlays
+    /// make of embedded ones, is tried on the types of the tables.
     ///
     /// # Errors
     ///
     /// At the first file that is malformed; it names file and line.
     pub fn read(library: Library) -> Result<Self> {
+        let tried = !library.is_embedded();
+        Self::read_and_try(library, tried)
+    }
+
+    /// Reads the files, and tries what formulas say where that is asked for.
+    fn read_and_try(library: Library, tried: bool) -> Result<Self> {
         let mut specs = Self::default();
-        specs.systems.extend(read_all(library.folder("systems"), system)?);
-        for (shipped, tables) in read_all(library.folder("rules/tables"), tables)? {
-            for spec in tables {
-                if shipped {
-                    specs.known_parts.extend(spec.key.iter().map(|p| p.name.clone()));
-                }
-                specs.tables.insert(spec.name.clone(), Arc::new(spec));
-            }
-        }
+        specs.systems = KnownSystems::read(library.folder("systems"), tried)?;
+        specs.tables = TableSpecs::read(library.folder("rules/tables"), tried)?;
         for file in library.file("rules/dtypes.yaml") {
             for (name, dtype) in file.parse::<BTreeMap<String, DtypeFacts>>()? {
                 specs.lookups.bytes.insert(name.clone(), dtype.bytes);
@@ -127,13 +132,13 @@ impl Specs {
             specs.noise = file.parse()?;
         }
         for file in library.file("rules/workflows.yaml") {
-            specs.workflows.add(&file.text, &specs.tables).map_err(|e| file.malformed(e))?;
+            specs.workflows.add(&file.text, &specs.tables, tried).map_err(|e| file.malformed(e))?;
         }
         for file in library.file("rules/limits.yaml") {
             let limits = limit::parse(file).map_err(|e| file.malformed(e))?;
             specs.limits.extend(limits);
         }
-        for limit in specs.limits.values() {
+        for limit in specs.limits.values().filter(|_| tried) {
             limit
                 .check(&specs)
                 .map_err(|why| Error::new(why, "CONTRIBUTING.md says what a limit can read"))?;
@@ -141,21 +146,6 @@ impl Specs {
         specs.library = library;
         Ok(specs)
     }
-}
-
-/// A system's name and facts.
-fn system(file: &SpecFile) -> Result<(String, System)> {
-    let system = System::parse(file.stem(), &file.text).map_err(|e| file.malformed(e))?;
-    if let Some(unknown) = system.unknown_field() {
-        return Err(file.malformed(format!("a system has no field {unknown}")));
-    }
-    Ok((file.stem().to_owned(), system))
-}
-
-/// The tables of a family, and whether this program shipped them.
-fn tables(file: &SpecFile) -> Result<(bool, Vec<TableSpec>)> {
-    let family: table_file::Family = file.parse()?;
-    Ok((file.shipped, family.into_specs().map_err(|e| file.malformed(e))?))
 }
 
 /// The schema of `rules/tables/<family>.yaml`.

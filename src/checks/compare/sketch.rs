@@ -1,5 +1,6 @@
 //! What cross-table checks need to know of a table, without its rows.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -29,8 +30,9 @@ pub fn slice_id(slice: &Slice) -> String {
     serde_json::to_string(slice).unwrap_or_default()
 }
 
-/// A point of a table.
+/// A point of a table. Packed, since all tables of a database keep theirs at once.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C, packed(4))]
 pub struct SketchPoint {
     /// Hash of its key.
     pub hash: u64,
@@ -210,11 +212,16 @@ struct SliceNumbers {
 impl SliceNumbers {
     /// The number of a row's slice; a new one gets the next.
     fn number(&mut self, keys: &Keys<'_>, row: usize) -> u32 {
-        *self.by_code.entry(keys.text_code(row)).or_insert_with(|| {
-            let texts = keys.show(row).into_iter();
-            self.all.push(texts.filter_map(|(k, v)| Some((k, v.as_str()?.to_owned()))).collect());
-            self.all.len() as u32 - 1
-        })
+        match self.by_code.entry(keys.text_code(row)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(slot) => {
+                let number = self.all.len() as u32;
+                let texts = keys.show(row).into_iter();
+                let slice = texts.filter_map(|(k, v)| Some((k, v.as_str()?.to_owned())));
+                self.all.push(slice.collect());
+                *slot.insert(number)
+            }
+        }
     }
 }
 
@@ -247,7 +254,7 @@ impl Iterator for SharedPoints<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let (a, b) = (*self.a.first()?, *self.b.first()?);
-            match a.hash.cmp(&b.hash) {
+            match { a.hash }.cmp(&{ b.hash }) {
                 std::cmp::Ordering::Less => self.a = &self.a[1..],
                 std::cmp::Ordering::Greater => self.b = &self.b[1..],
                 std::cmp::Ordering::Equal => {

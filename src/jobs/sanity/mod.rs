@@ -4,6 +4,7 @@ mod news;
 pub mod overview;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use tracing::debug;
@@ -17,12 +18,15 @@ use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, Role, no_database};
 use crate::database::decoded::Decoded;
-use crate::database::diff::{Comparison, Details, State};
+use crate::database::diff::{Comparison, Details, Diff, State};
 use crate::database::source::{self, Commit};
 use crate::findings::{ComparedStates, Sink};
+use crate::jobs::impact;
+use crate::jobs::impact::predictions::PredictedChange;
 use crate::report::Report;
 use crate::report::chart::{Figure, Gallery};
 use crate::report::health::JudgedPlaces;
+use crate::specs::Specs;
 use crate::traces::{self, TraceSpecs};
 use news::News;
 
@@ -57,7 +61,20 @@ fn unjudged(rule: &Rule, why: ExprError) -> Error {
 }
 
 /// Bytes of decoded tables that are kept of each side, from the comparison until charts are chosen.
-const KEPT: usize = 16 << 20;
+const KEPT: usize = 8 << 20;
+
+/// What the change does to predictions, where a rule asks for it.
+fn predictions(
+    base: State<'_>,
+    head: State<'_>,
+    diff: &Diff,
+    rules: &[Arc<Rule>],
+    specs: &Specs,
+    threads: usize,
+) -> Option<Result<PredictedChange>> {
+    let asked = rules.iter().any(|rule| rule.check.needs().predictions);
+    asked.then(|| PredictedChange::of(base, head, diff, specs, threads))
+}
 
 /// Compares a head with its merge base, judges what changed and picks charts of it.
 ///
@@ -103,6 +120,12 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         let found = rule.check.judge().change(rule, &change);
         sink.extend(found.map_err(|e| unjudged(rule, e))?);
     }
+    let predicted = predictions(base, head, &diff, &rules, specs, threads);
+    if let Some(Ok(predicted)) = &predicted {
+        sink.extend(predicted.findings(&rules, head));
+        sink.each(|finding| predicted.weigh(finding));
+    }
+    debug!(took = ?start.elapsed(), "predicted");
     sink.extend(traces.findings);
     let mut repaired = judged.repaired;
     repaired.extend(traces.repaired);
@@ -114,7 +137,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let (findings, counts) = sink.finish();
     debug!(findings = findings.len(), took = ?start.elapsed(), "judged");
     let gallery = Gallery { base, head, diff: &diff, findings: &findings, specs, threads };
-    let mut figures = gallery.figures(options.charts)?;
+    let mut figures = gallery.charts(options.charts)?.figures;
     debug!(charts = figures.len(), took = ?start.elapsed(), "chose charts");
     figures.extend(traces.figures);
     figures.truncate(options.charts);
@@ -139,6 +162,11 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         diff: Some(diff),
         states,
         repaired,
+        predictions: match predicted {
+            Some(Ok(predicted)) => predicted.predictions,
+            Some(Err(why)) => Some(impact::predictions::failed(&why)),
+            None => None,
+        },
         remeasured: None,
         elapsed: start.elapsed(),
         drawn: None,

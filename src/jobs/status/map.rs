@@ -1,10 +1,10 @@
 //! All systems at once: tables by systems, with the findings of each.
 
-use super::{Format, Options};
+use super::Options;
 use crate::base::error::Result;
 use crate::base::exit::Exit;
 use crate::base::progress::Progress;
-use crate::jobs::validate;
+use crate::jobs::{DocumentFormat, validate};
 use crate::report::health::HealthMap;
 
 /// The map of a database, and the line that sums it up.
@@ -37,14 +37,18 @@ pub fn map(options: &Options, progress: &dyn Progress) -> Result<DatabaseMap> {
 
 impl DatabaseMap {
     /// The map in a format.
-    pub fn render(&self, format: Format) -> String {
+    pub fn render(&self, format: DocumentFormat) -> String {
         let of =
             |render: fn(&HealthMap) -> String| self.map.as_ref().map(render).unwrap_or_default();
         match format {
-            Format::Human { brief: true } => self.headline.clone(),
-            Format::Human { brief: false } => format!("{}{}", of(HealthMap::text), self.headline),
-            Format::Markdown => format!("{}\n{}", of(HealthMap::markdown), self.headline),
-            Format::Json => serde_json::to_string_pretty(&self.map).unwrap_or_default() + "\n",
+            DocumentFormat::Human { brief: true } => self.headline.clone(),
+            DocumentFormat::Human { brief: false } => {
+                format!("{}{}", of(HealthMap::text), self.headline)
+            }
+            DocumentFormat::Markdown => format!("{}\n{}", of(HealthMap::markdown), self.headline),
+            DocumentFormat::Json => {
+                serde_json::to_string_pretty(&self.map).unwrap_or_default() + "\n"
+            }
         }
     }
 

@@ -132,6 +132,7 @@ mod tests {
             diff: Some(diff),
             states: Default::default(),
             repaired: Vec::new(),
+            predictions: None,
             remeasured: None,
             elapsed: Default::default(),
             drawn: None,

@@ -1,9 +1,10 @@
 //! Small trees of files, and the binary run on them.
 
 pub mod json_schema;
-pub mod snapshot;
-
+pub mod layout;
 pub mod parquet;
+pub mod planner;
+pub mod snapshot;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -56,10 +56,11 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
 use crate::findings::{EXAMPLES, Explained, Finding, Severity};
+use crate::specs::Filling;
 use crate::specs::TableSpec;
 
 /// How large a hole has to be.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Size")]
 pub struct HoleSize {
@@ -69,6 +70,8 @@ pub struct HoleSize {
     points: usize,
     /// Share of a block that is missing.
     purity: f64,
+    /// Parts of a key that no machine chooses: a slice of them that another generation has is lacking.
+    workload: Vec<String>,
     /// When an axis is shifted against every other backend's.
     axes: AxisShift,
 }
@@ -122,7 +125,7 @@ impl HoleSize {
         if case.found.missing < least {
             return Ok(None);
         }
-        Ok(case.finding(rule, &case.lacking(search)?))
+        Ok(case.finding(rule, &case.lacking(search)?, &self.workload))
     }
 }
 
@@ -136,7 +139,7 @@ impl<'a> CoverageCase<'a> {
         if current.files[0].entry.path != file.entry.path {
             return None;
         }
-        let served: Vec<_> = at.shelf.served(spec, editions, current).files().collect();
+        let served: Vec<_> = at.shelf.served(spec, current).files().collect();
         let own = sketches(at, &served);
         if own.iter().all(|s| s.points.is_empty()) {
             return None;
@@ -144,13 +147,13 @@ impl<'a> CoverageCase<'a> {
 
         let (nearness, near) = at.shelf.near(file);
         let mut references = Vec::new();
-        for (system, editions, edition) in near {
-            let there: Vec<_> = at.shelf.served(spec, editions, edition).fresh().collect();
+        for (system, _, edition) in near {
+            let there: Vec<_> = at.shelf.served(spec, edition).fresh().collect();
             let (version, sketches) = (edition.version, sketches(at, &there));
             references.push(Reference { system: Some(system), version, sketches });
         }
-        if !spec.shared {
-            for other in editions.iter().filter(|e| e.version != current.version) {
+        if spec.filling != Filling::Always {
+            for other in at.shelf.other_versions(editions, current.version) {
                 let (version, sketches) = (other.version, sketches(at, &other.files));
                 references.push(Reference { system: None, version, sketches });
             }
@@ -217,7 +220,7 @@ impl<'a> CoverageCase<'a> {
         format!("{} ({} keys, had by {})", hole.words, self.about(hole.keys), hole.shares())
     }
 
-    fn finding(&self, rule: &Rule, lacking: &Lacking) -> Option<Finding> {
+    fn finding(&self, rule: &Rule, lacking: &Lacking, workload: &[String]) -> Option<Finding> {
         let holes: Vec<&Hole> = lacking.holes.iter().filter(|h| h.matters()).collect();
         if holes.is_empty() && lacking.explained.is_empty() {
             return None;
@@ -226,7 +229,7 @@ impl<'a> CoverageCase<'a> {
         let caveat = self.caveat.as_ref().map(|c| format!("; {c}")).unwrap_or_default();
         let mut said: Vec<String> = Vec::new();
         let (chosen, lacked): (Vec<&Hole>, Vec<&Hole>) =
-            holes.iter().copied().partition(|hole| self.distant && hole.is_choice());
+            holes.iter().copied().partition(|hole| self.distant && hole.is_choice(workload));
         if !lacked.is_empty() {
             let all: Vec<String> = lacked.iter().map(|hole| self.words(hole)).collect();
             said.push(format!("it would not serve {}{caveat}", all.join("; ")));

@@ -41,10 +41,11 @@ fn digest(rows: &RowContext<'_>) -> Option<Finding> {
     let stated = rows.at.meta?.tables.get(&rows.at.file.table)?.sha256.as_deref()?;
     let stated = stated.trim_start_matches("sha256:");
     let found = rows.at.digest?;
-    (!stated.eq_ignore_ascii_case(found)).then(|| {
-        rows.finding("its bytes are not those that its sidecar's sha256 was taken of: it was written again and its sidecar was not, or it was damaged")
-            .parts([found])
-            .evidence("stated", stated)
-            .evidence("found", found)
-    })
+    if stated.eq_ignore_ascii_case(found) {
+        return None;
+    }
+    let said = "its bytes are not those that its sidecar's sha256 was taken of: it was written again and its \
+                sidecar was not, or it was damaged";
+    let finding = rows.finding(said);
+    Some(finding.parts([found]).evidence("stated", stated).evidence("found", found))
 }

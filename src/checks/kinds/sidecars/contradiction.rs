@@ -74,11 +74,10 @@ impl Frameworks {
 fn row_count(rows: &RowContext<'_>) -> Option<Finding> {
     let stated = rows.at.meta?.tables.get(&rows.at.file.table)?.rows?;
     let found = rows.table.rows as u64;
-    (stated != found).then(|| {
-        rows.finding(format!("its sidecar says {stated} rows, it has {found}"))
-            .rows(rows.table.rows)
-            .parts([format!("{stated} {found}")])
-            .evidence("stated", stated)
-            .evidence("found", found)
-    })
+    if stated == found {
+        return None;
+    }
+    let finding = rows.finding(format!("its sidecar says {stated} rows, it has {found}"));
+    let finding = finding.rows(rows.table.rows).parts([format!("{stated} {found}")]);
+    Some(finding.evidence("stated", stated).evidence("found", found))
 }

@@ -1,0 +1,210 @@
+//! The state of every row of a system's table files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::loading::{FileContent, Loading, OwnRows};
+use super::{FileReach, Options};
+use crate::base::error::{Error, Result};
+use crate::base::expr::ExprError;
+use crate::base::threads;
+use crate::database::catalog::{Format, TableFile};
+use crate::database::served::RowStates;
+use crate::database::table::{TableFault, TableScope};
+use crate::jobs::impact::choose::{NameFilter, names};
+use crate::jobs::impact::{Opened, PlannedVersion, States};
+use crate::planner::{Snapshot, TableName};
+use crate::specs::Specs;
+
+/// Which rows are looked at.
+pub(super) struct RowFilter<'o> {
+    systems: Vec<&'o str>,
+    backends: NameFilter,
+    versions: &'o [String],
+    tables: NameFilter,
+}
+
+impl<'o> RowFilter<'o> {
+    pub(super) fn new(options: &'o Options, opened: &'o Opened) -> Result<Self> {
+        let files: Vec<&TableFile> = opened.catalogs().flat_map(|c| &c.tables).collect();
+        let distinct = |name: fn(&TableFile) -> &str| -> Vec<&str> {
+            let all: BTreeSet<&str> = files.iter().map(|file| name(file)).collect();
+            all.into_iter().collect()
+        };
+        let select = &options.select;
+        let systems: BTreeSet<&str> = opened
+            .catalogs()
+            .flat_map(|c| c.systems.keys().map(String::as_str))
+            .chain(files.iter().map(|f| f.place.system.as_str()))
+            .collect();
+        let wanted = names(&select.systems, "system", systems.iter().copied().collect())?;
+        Ok(Self {
+            systems: systems.into_iter().filter(|name| wanted.has(name)).collect(),
+            backends: names(&select.backends, "backend", distinct(|f| &f.place.backend))?,
+            versions: &select.versions,
+            tables: names(&options.tables, "table", distinct(|f| &f.table))?,
+        })
+    }
+
+    /// The systems to look at.
+    pub(super) fn systems(&self) -> &[&'o str] {
+        &self.systems
+    }
+
+    fn has(&self, file: &TableFile) -> bool {
+        self.backends.has(&file.place.backend)
+            && self.tables.has(&file.table)
+            && (self.versions.is_empty() || self.versions.contains(&file.place.version))
+    }
+
+    /// The versions whose lookups are told: those that [`impact`](crate::jobs::impact) predicts, of the
+    /// backends that are looked at.
+    pub(super) fn planned(
+        &self,
+        options: &Options,
+        opened: &Opened,
+    ) -> Result<Vec<PlannedVersion>> {
+        let any = opened.catalogs().flat_map(|c| &c.tables).any(|file| {
+            let planned = |m: &crate::planner::ModelList| m.plan(&file.place.backend).is_some();
+            self.has(file) && opened.models.lists.iter().any(planned)
+        });
+        if !any {
+            return Ok(Vec::new());
+        }
+        let mut select = options.select.clone();
+        select.backends.clear();
+        let mut versions = opened.versions(&select)?;
+        versions.retain(|v| self.backends.has(&v.backend));
+        Ok(versions)
+    }
+}
+
+/// The tables of a system in both states.
+pub(super) struct SystemTables<'x, 'a> {
+    pub states: &'x States<'a>,
+    pub system: &'x str,
+    pub filter: &'x RowFilter<'x>,
+    pub threads: usize,
+}
+
+/// A file of a state, with what it is read for.
+struct FileToRead<'x, 'a> {
+    snapshot: &'x Snapshot<'a>,
+    file: &'a TableFile,
+    /// Whether a planner's session reads it, too.
+    planned: Option<TableName>,
+}
+
+impl<'a> SystemTables<'_, 'a> {
+    /// The files, by path; those of `planned` are handed to the planner as they are decoded.
+    pub(super) fn files(&self, planned: &BTreeSet<(TableName, String)>) -> Result<Vec<FileReach>> {
+        let mut found: BTreeMap<&str, FileReach> = BTreeMap::new();
+        let mut known: BTreeMap<(&str, Option<git2::Oid>), OwnRows> = BTreeMap::new();
+        for snapshot in self.states.all() {
+            let is_after = std::ptr::eq(snapshot, &self.states.after);
+            let own = self.read(snapshot, planned, &known)?;
+            let loading = Loading::new(snapshot, self.system, &own)?;
+            for (path, (file, rows)) in &own {
+                if !self.filter.has(file) {
+                    continue;
+                }
+                let place = &file.place;
+                let entry = found.entry(path).or_insert_with(|| FileReach {
+                    path: (*path).to_owned(),
+                    version: PlannedVersion {
+                        system: place.system.clone(),
+                        backend: place.backend.clone(),
+                        version: place.version.clone(),
+                    },
+                    table: file.table.clone(),
+                    before: None,
+                    after: None,
+                });
+                let rows = Some(loading.rows(file, rows));
+                *(if is_after { &mut entry.after } else { &mut entry.before }) = rows;
+            }
+            known.extend(
+                own.into_iter()
+                    .map(|(path, (file, rows))| ((path, snapshot.source().id(&file.entry)), rows)),
+            );
+        }
+        Ok(found.into_values().collect())
+    }
+
+    /// The files of the system of which the filter has the table, each by itself.
+    fn read(
+        &self,
+        snapshot: &Snapshot<'a>,
+        planned: &BTreeSet<(TableName, String)>,
+        known: &BTreeMap<(&'a str, Option<git2::Oid>), OwnRows>,
+    ) -> Result<BTreeMap<&'a str, (&'a TableFile, OwnRows)>> {
+        let catalog: &'a _ = snapshot.catalog();
+        let of_system = catalog.tables.iter().filter(|f| f.place.system == self.system);
+        let files: Vec<FileToRead<'_, 'a>> = of_system
+            .filter(|file| self.filter.tables.has(&file.table))
+            .map(|file| FileToRead::new(snapshot, file, planned))
+            .collect();
+        let mut order: Vec<usize> = (0..files.len()).collect();
+        order.sort_by_key(|i| std::cmp::Reverse(files[*i].file.entry.size));
+        let read = threads::map(&files, &order, self.threads, |file| file.known_or_read(known));
+        let mut found = BTreeMap::new();
+        for (FileToRead { file, .. }, rows) in files.iter().zip(read) {
+            let path = file.entry.path.as_str();
+            found.insert(path, (*file, rows.map_err(|why| unjudged(path, why))?));
+        }
+        Ok(found)
+    }
+}
+
+/// The error of a formula that does not fit a table.
+fn unjudged(path: &str, why: ExprError) -> Error {
+    Error::caused(format!("cannot judge {path}"), "the formula is in rules/tables", why)
+}
+
+impl<'x, 'a> FileToRead<'x, 'a> {
+    fn new(
+        snapshot: &'x Snapshot<'a>,
+        file: &'a TableFile,
+        planned: &BTreeSet<(TableName, String)>,
+    ) -> Self {
+        let reads = |table: &TableName| planned.contains(&(*table, file.entry.path.clone()));
+        Self { snapshot, file, planned: TableName::of(&file.table).filter(reads) }
+    }
+
+    /// Its rows, which another state with the same bytes in its place has already.
+    fn known_or_read(
+        &self,
+        known: &BTreeMap<(&'a str, Option<git2::Oid>), OwnRows>,
+    ) -> Result<OwnRows, ExprError> {
+        let id = self.snapshot.source().id(&self.file.entry);
+        match known.get(&(self.file.entry.path.as_str(), id)).filter(|_| id.is_some()) {
+            Some(rows) => Ok(rows.clone()),
+            None => self.rows().map(Arc::new),
+        }
+    }
+
+    fn rows(&self) -> Result<Result<FileContent, TableFault>, ExprError> {
+        let (snapshot, file) = (self.snapshot, self.file);
+        let specs: &Specs = snapshot.specs();
+        let decoded = match snapshot.source().read(&file.entry) {
+            Ok(bytes) => file.decode(specs, &bytes),
+            Err(why) => Err(why.into()),
+        };
+        let table = match decoded {
+            Ok(table) => table,
+            Err(TableFault::Empty) => {
+                return Ok(Ok(FileContent { states: RowStates::default(), guessed: false }));
+            }
+            Err(fault) => return Ok(Err(fault)),
+        };
+        let spec = file.spec(specs, Some(&table));
+        let system = snapshot.catalog().systems.get(&file.place.system);
+        let system = system.and_then(|s| s.system.as_ref().ok());
+        let scope = TableScope::new(&table, &spec, &file.place, system, &specs.lookups);
+        let states = RowStates::of(&scope)?;
+        if let Some(planned) = self.planned.filter(|_| file.format == Format::Parquet) {
+            snapshot.offer(planned, file, &table);
+        }
+        Ok(Ok(FileContent { states, guessed: spec.inferred }))
+    }
+}
