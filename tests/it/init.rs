@@ -53,6 +53,7 @@ fn workflows_are_for_the_repository_at_hand() {
     assert_eq!(steps[1]["uses"], format!("{place}@{commit}"));
     assert_eq!(steps.len(), 2, "without git-LFS nothing is fetched of it");
     assert!(steps[0]["with"]["lfs"].is_null());
+    assert_eq!(of(".pre-commit-config.yaml")["repos"][0]["rev"], commit);
     let comment = of(".github/workflows/perfdb-comment.yml");
     let step = &comment["jobs"]["post"]["steps"][0]["uses"];
     assert_eq!(*step, format!("{place}/.github/actions/comment@{commit}"));
