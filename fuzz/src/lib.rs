@@ -167,6 +167,7 @@ pub fn report(data: &[u8]) {
         tables: 1,
         files: 0,
         rows: 1,
+        judged: Default::default(),
         findings: vec![finding.clone(), waived, finding],
         counts: Counts { errors: 2, waived: 1, ..Counts::default() },
         diff: None,
@@ -179,7 +180,9 @@ pub fn report(data: &[u8]) {
     };
     let view = report.view(report.outcome(Some(Severity::Error)));
     for format in [
-        ReportFormat::Human { colour: false, brief: false },
+        ReportFormat::Human { colour: false, brief: false, full: true },
+        ReportFormat::Human { colour: false, brief: false, full: false },
+        ReportFormat::Concise,
         ReportFormat::Json,
         ReportFormat::Sarif,
         ReportFormat::Junit,

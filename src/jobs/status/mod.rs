@@ -5,6 +5,7 @@
 //! its findings, its sidecars and its order of versions.
 
 mod commands;
+mod map;
 mod render;
 mod table;
 
@@ -26,6 +27,7 @@ use crate::findings::{Finding, Severity};
 use crate::gpu::recipe::Recipes;
 use crate::jobs::validate::{self, Looked};
 
+pub use map::{DatabaseMap, map};
 pub use render::render;
 
 /// What to tell of.
