@@ -10,7 +10,7 @@ use crate::database::catalog::TableFile;
 use crate::database::source::Entry;
 use crate::database::table::TableFault;
 use crate::findings::Finding;
-use crate::specs::TableSpec;
+use crate::specs::Specs;
 
 /// Findings of one hook.
 pub type Found = Vec<Finding>;
@@ -37,7 +37,7 @@ pub trait Judge {
     }
 
     /// Judges where a table is stored.
-    fn placement(&self, _: &Rule, _: &TableFile, _: &TableSpec) -> Option<Finding> {
+    fn placement(&self, _: &Rule, _: &TableFile, _: &Specs) -> Option<Finding> {
         None
     }
 

@@ -69,7 +69,8 @@ impl Rules {
         "charts",
     ];
     /// Files in `rules/` that are not rules.
-    const OTHERS: [&str; 6] = ["dtypes", "faults", "limits", "noise", "recipes", "workflows"];
+    const OTHERS: [&str; 7] =
+        ["dtypes", "facts", "faults", "limits", "noise", "recipes", "workflows"];
 
     /// Reads the rules among the files; one of the same id is replaced.
     ///

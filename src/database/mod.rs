@@ -5,6 +5,7 @@ pub mod catalog;
 pub mod coverage;
 pub mod decoded;
 pub mod diff;
+pub mod facts;
 pub mod ledger;
 pub mod selection;
 pub mod served;

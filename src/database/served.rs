@@ -11,6 +11,7 @@ use pep440_rs::Version;
 use crate::base::reason::Reason;
 use crate::database::catalog::{Catalog, Place, TableFile};
 use crate::database::sidecar::Reuse;
+use crate::specs::facts::{QueryVersions, Slots};
 use crate::specs::{Specs, TableSpec};
 
 /// A version of a table: its files, one unless it lies in two layouts.
@@ -40,6 +41,8 @@ pub struct Shelf<'a> {
     named: BTreeMap<&'a str, BTreeMap<&'a str, &'a str>>,
     /// Declared reuse: table and donor by the directory that declares it.
     reuse: BTreeMap<&'a Place, Vec<(&'a str, &'a str)>>,
+    /// The versions that a query can reach, by system and backend, where the database says that.
+    slots: BTreeMap<&'a str, BTreeMap<&'a str, Slots<'a>>>,
 }
 
 impl<'a> Editions<'a> {
@@ -78,8 +81,13 @@ impl<'a> Editions<'a> {
 }
 
 impl<'a> Shelf<'a> {
-    /// Sorts the tables of a catalog; `reuse` is what its version directories declare, by path.
-    pub fn new(catalog: &'a Catalog, reuse: &'a BTreeMap<String, Result<Reuse, Reason>>) -> Self {
+    /// Sorts the tables of a catalog; `reuse` is what its version directories declare, by path, and
+    /// `specs` say what versions a query can reach.
+    pub fn new(
+        catalog: &'a Catalog,
+        reuse: &'a BTreeMap<String, Result<Reuse, Reason>>,
+        specs: &'a Specs,
+    ) -> Self {
         let mut shelf = Self::default();
         for (path, dir) in &catalog.dirs {
             let Some(Ok(declared)) = reuse.get(path) else { continue };
@@ -96,6 +104,9 @@ impl<'a> Shelf<'a> {
         for editions in backends.flat_map(BTreeMap::values_mut) {
             let order = |e: &Edition<'a>| (e.parsed.clone(), e.version);
             editions.0.sort_by_cached_key(order);
+        }
+        if let Some(versions) = &specs.query_versions {
+            shelf.slots = slots(catalog, versions);
         }
         for (name, file) in &catalog.systems {
             let Ok(system) = &file.system else { continue };
@@ -172,8 +183,18 @@ impl<'a> Shelf<'a> {
         }
     }
 
+    /// What versions of a system's backend a query can reach; none where the database does not say.
+    pub fn slots(&self, system: &str, backend: &str) -> Option<&Slots<'a>> {
+        self.slots.get(system)?.get(backend)
+    }
+
+    /// Whether a query can reach a version of a system's backend: all of them, where nothing says.
+    pub fn is_reached(&self, system: &str, backend: &str, version: &str) -> bool {
+        self.slots(system, backend).is_none_or(|slots| slots.versions().any(|v| v == version))
+    }
+
     /// The version that counts: the one that the system's YAML names for the backend (a library's,
-    /// NCCL's for one), else the newest.
+    /// NCCL's for one), else what the current version of queries reads first, else the newest.
     pub fn current<'s>(
         &'s self,
         system: &str,
@@ -181,7 +202,12 @@ impl<'a> Shelf<'a> {
     ) -> Option<&'s Edition<'a>> {
         let file = editions.0.last()?.files.first()?;
         let named = self.named.get(system).and_then(|n| n.get(file.place.backend.as_str()));
-        named.and_then(|version| editions.get(version)).or(editions.0.last())
+        let slots = self.slots(system, &file.place.backend);
+        let reads = |slots: &Slots<'_>| {
+            editions.get(slots.current).or_else(|| editions.before(slots.current).last())
+        };
+        let named = named.and_then(|version| editions.get(version));
+        named.or_else(|| slots.and_then(reads)).or(editions.0.last())
     }
 
     /// The nearest other systems that have a table: those of the same generation, each with the
@@ -224,6 +250,28 @@ impl<'a> Shelf<'a> {
         }
         files.into_iter().map(|f| f.entry.path.as_str()).collect()
     }
+}
+
+/// The versions that a query can reach of each backend that a system has tables of.
+fn slots<'a>(
+    catalog: &'a Catalog,
+    versions: &'a QueryVersions,
+) -> BTreeMap<&'a str, BTreeMap<&'a str, Slots<'a>>> {
+    let mut fleet: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut there = BTreeSet::new();
+    for Place { system, backend, version, .. } in catalog.tables.iter().map(|t| &t.place) {
+        there.insert((system.as_str(), backend.as_str()));
+        if !versions.is_frozen(system, backend) {
+            fleet.entry(backend).or_default().insert(version);
+        }
+    }
+    let mut slots: BTreeMap<&str, BTreeMap<&str, Slots<'_>>> = BTreeMap::new();
+    for (system, backend) in there {
+        let fleet = fleet.get(backend).into_iter().flatten().copied();
+        let own = versions.slots(system, backend, fleet).map(|slots| (backend, slots));
+        slots.entry(system).or_default().extend(own);
+    }
+    slots
 }
 
 /// What the nearest systems are near by.

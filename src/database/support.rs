@@ -126,17 +126,14 @@ impl Sharing {
     }
 }
 
-/// Reads the support matrices of a database, and its manifest where that can be read.
-pub fn read(source: &dyn Source, catalog: &Catalog) -> (Matrices, Option<Sharing>) {
+/// Reads the support matrices of a database.
+pub fn read(source: &dyn Source, catalog: &Catalog) -> Matrices {
     let matrix = |(system, entry): (&String, &Entry)| {
         let matrix = source.read(entry).map_err(Reason::from);
         let matrix = matrix.and_then(|text| Matrix::parse(system, &text));
         (system.clone(), (entry.clone(), matrix))
     };
-    let text = |entry: &Entry| source.text(entry).ok();
-    let manifest = catalog.manifest.as_ref().and_then(text);
-    let sharing = manifest.and_then(|text| Sharing::parse(&text).ok());
-    (catalog.support.iter().map(matrix).collect(), sharing)
+    catalog.support.iter().map(matrix).collect()
 }
 
 #[cfg(test)]

@@ -132,6 +132,7 @@ mod tests {
             command: "validate",
             rules: Vec::new(),
             overlays: Vec::new(),
+            facts: Vec::new(),
             tables: 1,
             files: 0,
             rows: 1,

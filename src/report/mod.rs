@@ -32,6 +32,7 @@ use crate::base::error::{Error, Result};
 use crate::base::exit::Exit;
 use crate::checks::rule::Rule;
 use crate::database::diff::Diff;
+use crate::database::facts::Fact;
 use crate::findings::{Counts, Finding, Severity};
 use crate::gpu::judge;
 use crate::gpu::outcome::Remeasured;
@@ -46,6 +47,8 @@ pub struct Report {
     pub rules: Vec<Arc<Rule>>,
     /// Files and folders that changed what the embedded rules would say.
     pub overlays: Vec<String>,
+    /// Where the facts are from that the head was judged by.
+    pub facts: Vec<Fact>,
     /// Tables judged or compared.
     pub tables: u64,
     /// Sidecars and system YAML judged or compared.

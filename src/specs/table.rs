@@ -1,10 +1,13 @@
 //! Table specs: what a table's columns mean and what its loader does to its rows.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::facts::Lanes;
 use super::table_file::Types;
 use crate::base::expr::{Expr, Value};
 
@@ -141,6 +144,8 @@ pub struct TableSpec {
     pub bounds: Vec<Bound>,
     /// Whether rows of reuse donors and earlier versions fill what this table lacks.
     pub shared: bool,
+    /// The kernels whose rows the loader keeps apart, where the judged tree says which it asks first.
+    pub lanes: Option<Arc<Lanes>>,
     /// Whether the spec was inferred from a table's own columns.
     pub inferred: bool,
 }
@@ -162,6 +167,16 @@ impl TableSpec {
         match self.column(name) {
             Some(column) => Some(column.kind),
             None => IDENTITY.contains(&name).then_some(ColumnKind::Text),
+        }
+    }
+
+    /// What tells a row from others that the loader could serve for the same key: the key, and the
+    /// kernel where it keeps kernels apart.
+    pub fn row_key(&self) -> Cow<'_, [KeyPart]> {
+        let lane = self.lanes.as_ref().and_then(|lanes| KeyPart::column(&lanes.column));
+        match lane.filter(|lane| !self.key.iter().any(|part| part.name == lane.name)) {
+            None => Cow::Borrowed(&self.key),
+            Some(lane) => Cow::Owned(self.key.iter().cloned().chain([lane]).collect()),
         }
     }
 
@@ -230,6 +245,7 @@ impl TableSpec {
             sweep: Vec::new(),
             bounds: Vec::new(),
             shared: true,
+            lanes: None,
             inferred: true,
         }
     }

@@ -169,6 +169,7 @@ impl Table {
             sweep: self.sweep,
             bounds: self.bounds,
             shared: self.shared,
+            lanes: None,
             inferred: false,
         };
         if spec.key.is_empty() || spec.latency.is_empty() {
@@ -208,7 +209,7 @@ impl Scope for Types<'_> {
         None
     }
 
-    fn lookup(&self, _: Lookup, _: &str) -> Option<f64> {
+    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
         None
     }
 }

@@ -114,6 +114,7 @@ pub fn run(options: &Options) -> Result<Report> {
     Ok(Report {
         command: "validate",
         rules,
+        facts: Vec::new(),
         overlays: settings.overlays,
         tables: 0,
         files: judged.files.len() as u64,

@@ -235,7 +235,11 @@ impl<'a> MatrixCase<'a> {
             }
         };
         let mut gaps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (backend, version) in with_tables.iter().filter(missing) {
+        // What no query can name fills other versions, and needs no line.
+        let reached = |(backend, version): &&Release<'_>| {
+            self.at.shelf.is_reached(&self.system.name, backend, version)
+        };
+        for (backend, version) in with_tables.iter().filter(missing).filter(reached) {
             gaps.entry(backend).or_default().push(version);
         }
         let gaps = gaps.iter();

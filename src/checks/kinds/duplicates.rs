@@ -42,8 +42,18 @@ impl Judge for Conflict {
     /// Rows whose key an earlier row has.
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let spec = rows.at.spec;
-        let Some(keys) = rows.at.keys else { return Ok(Vec::new()) };
         let scope = rows.scope();
+        // Where the loader keeps kernels apart, rows of two are no copies.
+        let (row_key, apart);
+        let keys = match rows.at.keys {
+            None => return Ok(Vec::new()),
+            Some(keys) if spec.lanes.is_none() => keys,
+            Some(_) => {
+                row_key = spec.row_key();
+                apart = Keys::new(&row_key, &scope)?;
+                &apart
+            }
+        };
         let groups = copies(&scope, keys)?;
         if groups.is_empty() {
             return Ok(Vec::new());

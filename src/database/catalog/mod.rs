@@ -152,6 +152,11 @@ impl Catalog {
         Ok(catalog)
     }
 
+    /// The folder of the systems' YAML, without a trailing slash: the first one's, by name.
+    pub fn home(&self) -> &str {
+        self.systems.values().next().map_or("", SystemFile::folder)
+    }
+
     /// The version directory of a table.
     pub fn dir_of(&self, file: &TableFile) -> Option<&VersionDir> {
         file.entry.path.rsplit_once('/').and_then(|(dir, _)| self.dirs.get(dir))

@@ -10,6 +10,7 @@ use super::RowDiff;
 use super::ratios::{LatencyChange, PairedTables};
 use crate::base::expr::{ExprError, Vals};
 use crate::base::stats::quantile;
+use crate::database::table::lane_ranks;
 use crate::database::table::{Column, Keys, Table, TableScope};
 use crate::specs::{IDENTITY, Serves, TableSpec, measured_unit};
 
@@ -133,7 +134,10 @@ pub(super) fn served_rows(
             }
         }
     }
-    rows.sort_unstable();
+    match lane_ranks(scope) {
+        Some(ranks) => rows.sort_unstable_by_key(|(hash, row)| (*hash, ranks[*row as usize], *row)),
+        None => rows.sort_unstable(),
+    }
     match spec.serves {
         Serves::First | Serves::Error => rows.dedup_by_key(|(hash, _)| *hash),
         Serves::Last => {

@@ -76,7 +76,7 @@ impl Scope for TableScope<'_> {
         self.system?.figure(path)
     }
 
-    fn lookup(&self, function: Lookup, text: &str) -> Option<f64> {
+    fn lookup(&self, function: &Lookup, text: &str) -> Option<f64> {
         self.lookups.get(function, text, self.system)
     }
 }

@@ -16,6 +16,7 @@ use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, Role, no_database};
 use crate::database::decoded::Decoded;
 use crate::database::diff::{Comparison, Details, State};
+use crate::database::facts::TreeFacts;
 use crate::database::source::{self, Commit};
 use crate::findings::Sink;
 use crate::report::Report;
@@ -67,10 +68,26 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let rules = settings.rules.choose(&options.only, &options.skip, &|_| true)?;
     let specs = &settings.specs;
     let (before, after) = (Catalog::walk(&base, specs)?, Catalog::walk(head.as_ref(), specs)?);
+    // Each state is judged by what it says of itself.
+    let base_facts = &TreeFacts::read(&base, &before, specs);
+    let head_facts = &TreeFacts::read(head.as_ref(), &after, specs).since(base_facts);
+    let (base_specs, specs) = (&base_facts.over(specs), &head_facts.over(specs));
     let threads = threads::threads(options.threads);
     let (base, head) = (
-        State { source: &base, catalog: &before, decoded: &Decoded::new(KEPT) },
-        State { source: head.as_ref(), catalog: &after, decoded: &Decoded::new(KEPT) },
+        State {
+            source: &base,
+            catalog: &before,
+            decoded: &Decoded::new(KEPT),
+            facts: base_facts,
+            specs: base_specs,
+        },
+        State {
+            source: head.as_ref(),
+            catalog: &after,
+            decoded: &Decoded::new(KEPT),
+            facts: head_facts,
+            specs,
+        },
     );
     let traces = traces::changed(base, head, &TraceSpecs::read(specs)?, &rules, options.charts)?;
     if before.systems.is_empty() && after.systems.is_empty() && traces.files.is_empty() {
@@ -80,8 +97,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let comparison = Comparison { base, head, specs, details: details.as_ref() };
     let mut diff = comparison.run(threads, progress)?;
     debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
-    let news =
-        News { base, head, diff: &diff, rules: &rules, all_rules: &settings.rules, specs, threads };
+    let news = News { base, head, diff: &diff, rules: &rules, all_rules: &settings.rules, threads };
     let mut sink = Sink::default();
     sink.extend(news.findings(progress)?);
     let change = ChangeContext { base: &before, head: &after };
@@ -108,6 +124,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         command: "sanity",
         rules,
         overlays: settings.overlays,
+        facts: head_facts.origins.clone(),
         tables: diff.tables.len() as u64,
         files: diff.files.iter().filter(|f| f.role != Role::Other).count() as u64,
         rows: diff.tables.iter().filter_map(|t| t.head_rows).sum(),

@@ -21,7 +21,6 @@ use crate::database::diff::{Diff, State, Status, TableDiff};
 use crate::database::selection::Selection;
 use crate::findings::{BaseFindings, Finding, Novelty, RowChange};
 use crate::jobs::validate::Job;
-use crate::specs::Specs;
 
 /// Two states of a database and what changed between them.
 pub struct News<'a> {
@@ -35,8 +34,6 @@ pub struct News<'a> {
     pub rules: &'a [Arc<Rule>],
     /// All rules, those of this run or not.
     pub all_rules: &'a Rules,
-    /// What is known of tables.
-    pub specs: &'a Specs,
     /// Threads.
     pub threads: usize,
 }
@@ -103,14 +100,17 @@ impl News<'_> {
     fn job<'a>(&'a self, state: State<'a>) -> Result<Job<'a>> {
         let tables = self.diff.tables.iter().flat_map(|t| [Some(&t.path), t.old_path.as_ref()]);
         let files = self.diff.files.iter().map(|f| Some(&f.path));
-        let changed = tables.chain(files).flatten().cloned().collect();
+        let mut changed: Vec<String> = tables.chain(files).flatten().cloned().collect();
+        let differ = state.catalog.tables.iter().filter(|t| self.known_otherwise(t));
+        changed.extend(differ.map(|t| t.entry.path.clone()));
         Ok(Job {
             source: state.source,
             catalog: state.catalog,
             selected: Selection::default().resolve(state.catalog, Some(changed))?,
             rules: self.rules.to_vec(),
             all_rules: self.all_rules,
-            specs: self.specs,
+            specs: state.specs,
+            facts: state.facts,
             threads: self.threads,
             ledger: None,
             pr: None,
@@ -193,7 +193,7 @@ impl News<'_> {
         let is_same = before.is_some_and(|b| TableIdentity::of(b) == TableIdentity::of(file));
         match diff {
             Some(_) if !is_same => RowChange::All,
-            _ if self.system_changed(file) => RowChange::Unknown,
+            _ if self.system_changed(file) || self.known_otherwise(file) => RowChange::Unknown,
             Some(diff) => added_or_changed(diff),
             None => RowChange::Untouched,
         }
@@ -203,6 +203,12 @@ impl News<'_> {
     fn system_changed(&self, file: &TableFile) -> bool {
         let Some(system) = self.head.catalog.systems.get(&file.place.system) else { return false };
         self.diff.files.iter().any(|f| f.role == Role::System && f.path == system.yaml)
+    }
+
+    /// Whether the states say different things of a table, its family for one, so that all of it is
+    /// judged anew.
+    fn known_otherwise(&self, file: &TableFile) -> bool {
+        !self.base.specs.know_alike(self.head.specs, &file.table)
     }
 
     /// What the base has of the subjects of some findings of the head, for which tables were judged
@@ -251,7 +257,8 @@ impl News<'_> {
             let path = file.entry.path.as_str();
             let Some(before) = predecessors.get(path) else { continue };
             let is_same = TableIdentity::of(before) == TableIdentity::of(file);
-            if is_same && !read.contains(path) && !self.system_changed(file) {
+            let judged_alike = !self.system_changed(file) && !self.known_otherwise(file);
+            if is_same && !read.contains(path) && judged_alike {
                 kept.insert(path, &before.entry.path);
             }
         }

@@ -22,7 +22,7 @@ pub(super) struct Gatherer<'a> {
 
 impl<'a> Gatherer<'a> {
     pub fn new(looked: &'a Looked<'a>, sidecars: &'a Sidecars, system: &'a str) -> Self {
-        let shelf = Shelf::new(looked.job.catalog, &sidecars.reuse);
+        let shelf = Shelf::new(looked.job.catalog, &sidecars.reuse, looked.job.specs);
         let known = looked.job.specs.tables.keys().map(String::as_str).collect();
         Self { looked, sidecars, shelf, system, known }
     }

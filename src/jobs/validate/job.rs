@@ -18,11 +18,12 @@ use crate::checks::rule::{Rule, Rules};
 use crate::checks::{Check, CheckInputs, CrossContext, PrChange};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::decoded::Decoded;
+use crate::database::facts::TreeFacts;
 use crate::database::ledger::Ledger;
 use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::source::Source;
-use crate::database::support;
+use crate::database::support::{self, Matrices};
 use crate::findings::Finding;
 use crate::specs::Specs;
 
@@ -38,8 +39,10 @@ pub(crate) struct Job<'a> {
     pub rules: Vec<Arc<Rule>>,
     /// All rules, those of this run or not.
     pub all_rules: &'a Rules,
-    /// What is known of tables.
+    /// What is known of tables, by the facts of the state too.
     pub specs: &'a Specs,
+    /// What the state says of itself.
+    pub facts: &'a TreeFacts,
     /// Threads.
     pub threads: usize,
     /// What a collector failed at, where its log was given.
@@ -75,7 +78,7 @@ impl Job<'_> {
     ) -> Result<Judgement> {
         let sidecars = self.sidecars();
         let path = |index: usize| self.catalog.tables[index].entry.path.as_str();
-        let shelf = Shelf::new(self.catalog, &sidecars.reuse);
+        let shelf = Shelf::new(self.catalog, &sidecars.reuse, self.specs);
         let named = if self.needs().keys { shelf.references(self.specs) } else { BTreeSet::new() };
         let mut neighbours = self.neighbours(alone, against);
         // A sketch of another state serves unless it lacks what this one asks of it.
@@ -136,17 +139,17 @@ impl Job<'_> {
         shelf: &Shelf<'_>,
         sidecars: &Sidecars,
     ) -> Result<Vec<Finding>> {
-        let (support, sharing) = if self.needs().support_matrices {
+        let support = if self.needs().support_matrices {
             support::read(self.source, self.catalog)
         } else {
-            Default::default()
+            Matrices::default()
         };
         // Each table is decoded again once, however many others it is like.
         let foreign: Mutex<BTreeMap<String, usize>> = Mutex::default();
         let cross = CrossContext {
             catalog: self.catalog,
             support: &support,
-            sharing: sharing.as_ref(),
+            sharing: self.facts.sharing.as_ref(),
             sketches,
             shelf,
             meta: &sidecars.meta,

@@ -85,9 +85,11 @@ pub(crate) fn judged<R>(
     let tip =
         options.since.as_deref().map(|since| Commit::open(&options.root, since)).transpose()?;
     let judges: &dyn Source = tip.as_ref().map_or(source.as_ref(), |tip| tip);
-    let settings = Settings::read(judges, options.rules.as_deref(), options.baseline.as_deref())?;
+    let mut settings =
+        Settings::read(judges, options.rules.as_deref(), options.baseline.as_deref())?;
+    let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
+    let facts = settings.take_facts(source.as_ref(), &catalog);
     let specs = &settings.specs;
-    let catalog = Catalog::read(source.as_ref(), specs)?;
     debug!(
         systems = catalog.systems.len(),
         tables = catalog.tables.len(),
@@ -115,6 +117,7 @@ pub(crate) fn judged<R>(
         catalog: &catalog,
         all_rules: &settings.rules,
         specs,
+        facts: &facts,
         threads: threads::threads(options.threads),
         ledger: ledger.as_ref(),
         pr: None,
@@ -138,6 +141,7 @@ pub(crate) fn judged<R>(
         command: "validate",
         rules: job.rules,
         overlays: settings.overlays.clone(),
+        facts: facts.origins.clone(),
         tables: tables.len() as u64,
         files,
         rows: judgement.rows,

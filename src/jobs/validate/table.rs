@@ -100,7 +100,7 @@ impl Job<'_> {
         let mut findings = Vec::new();
         for rule in rules {
             findings.extend(rule.check.table(rule, &context)?);
-            findings.extend(rule.check.judge().placement(rule, file, &spec));
+            findings.extend(rule.check.judge().placement(rule, file, self.specs));
         }
         Ok(JudgedTable { sketch, held, findings })
     }

@@ -132,6 +132,7 @@ mod tests {
             command: "sanity",
             rules: Vec::new(),
             overlays: Vec::new(),
+            facts: Vec::new(),
             tables: diff.tables.len() as u64,
             files: 0,
             rows: 0,
