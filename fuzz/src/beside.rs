@@ -11,7 +11,8 @@ use perfdb_gate::database::diff::State;
 use perfdb_gate::findings::{Finding, Severity};
 use perfdb_gate::database::ledger::Ledger;
 use perfdb_gate::gpu::device::{About, Answer};
-use perfdb_gate::jobs::operations::{CatalogComparison, Operations};
+use perfdb_gate::jobs::operations::CatalogComparison;
+use perfdb_gate::specs::facts::Operations;
 use perfdb_gate::gpu::record::{Log, Origin};
 use perfdb_gate::base::escape::clean_lines;
 use perfdb_gate::base::reason::Reason;
@@ -95,7 +96,7 @@ pub fn operations(data: &[u8]) {
     match Operations::parse(data) {
         Ok(operations) => {
             let path = "op_backend_catalog.yaml".to_owned();
-            let compared = CatalogComparison::new(Some((path, operations)), &SPECS, &CATALOG);
+            let compared = CatalogComparison::new(Some((path, &operations)), &SPECS, &CATALOG);
             inert(&clean_lines(&compared.text()), false);
             assert!(compared.code() < 2);
         }

@@ -27,6 +27,12 @@ pub trait Judge {
         None
     }
 
+    /// Whether what it says of a table is right whatever its columns mean, so that it judges tables
+    /// without a spec.
+    fn judges_unknown_tables(&self) -> bool {
+        false
+    }
+
     /// Judges the rows of a table by themselves.
     ///
     /// # Errors

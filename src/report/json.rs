@@ -13,6 +13,7 @@ use crate::base::escape::inert_json;
 use crate::database::diff::{
     AttributeChange, Class, Diff, FileDiff, ServedDiff, SliceDiff, TableDiff,
 };
+use crate::database::facts::Fact;
 use crate::findings::{Finding, Severity};
 
 #[derive(Serialize, JsonSchema)]
@@ -23,6 +24,10 @@ struct JsonReport<'a> {
     tool: Tool,
     command: &'a str,
     summary: JsonSummary,
+    /// Where the facts are from that the tables were judged by; not there where all are from `rules/`
+    /// since the tree has none of their files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    facts: Vec<JsonFact<'a>>,
     findings: Vec<JsonFinding<'a>>,
     diff: Vec<JsonTable<'a>>,
     files: Vec<JsonFile<'a>>,
@@ -38,6 +43,18 @@ struct JsonReport<'a> {
 struct Tool {
     name: &'static str,
     version: &'static str,
+}
+
+/// A fact about the database: its families, for one.
+#[derive(Serialize, JsonSchema)]
+struct JsonFact<'a> {
+    name: &'a str,
+    /// `tree`, the judged commit or folder; or `rules`, this program's own and its overlays.
+    from: &'static str,
+    path: Option<&'a str>,
+    /// Why the file at `path` is not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<&'a str>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -174,6 +191,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
             baselined: report.counts.baselined,
             elapsed_ms: report.elapsed.as_millis() as u64,
         },
+        facts: facts(&report.facts),
         findings: report.findings.iter().map(finding).collect(),
         diff: report.diff.iter().flat_map(|d| &d.tables).map(table).collect(),
         files: report.diff.iter().flat_map(|d| &d.files).map(file).collect(),
@@ -186,6 +204,24 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     let mut text = inert_json(&serde_json::to_string_pretty(&document).unwrap_or_default());
     text.push('\n');
     text
+}
+
+impl<'a> JsonFact<'a> {
+    fn of(fact: &'a Fact) -> Self {
+        Self {
+            name: &fact.name,
+            from: fact.from.name(),
+            path: fact.path.as_deref(),
+            problem: fact.problem.as_deref(),
+        }
+    }
+}
+
+fn facts(all: &[Fact]) -> Vec<JsonFact<'_>> {
+    if all.iter().all(|fact| fact.path.is_none()) {
+        return Vec::new();
+    }
+    all.iter().map(JsonFact::of).collect()
 }
 
 fn finding(finding: &Finding) -> JsonFinding<'_> {

@@ -24,8 +24,8 @@ pub use library::{Library, SpecFile, read_all};
 pub use limit::{Limit, Limits, NEAREST};
 pub use noise::{Noise, NoiseBand};
 pub use table::{
-    Bound, Bucket, ColumnKind, ColumnSpec, Guard, IDENTITY, KeyPart, Serves, TableSpec, Unit,
-    measured_unit,
+    Bound, Bucket, ColumnKind, ColumnSpec, Doubt, Guard, IDENTITY, KeyPart, PLACE, Seal, SealPlace,
+    Serves, TableSpec, Unit, measured_unit,
 };
 pub use workflow::{Alternative, Machine, Model, Need, Shape, Workflows};
 

@@ -7,7 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
 use super::table::{
-    Bound, Bucket, ColumnKind, ColumnSpec, Guard, KeyPart, Serves, TableSpec, Unit,
+    Bound, Bucket, ColumnKind, ColumnSpec, Doubt, Guard, IDENTITY, KeyPart, Seal, Serves,
+    TableSpec, Unit,
 };
 use crate::base::expr::{Expr, Lookup, Scope, Vals, Value};
 use crate::base::reason::Reason;
@@ -61,6 +62,15 @@ struct Table {
     /// Times that nothing can be shorter than.
     #[serde(default)]
     bounds: Vec<Bound>,
+    /// Which of the identity columns it has, where not all.
+    #[serde(default)]
+    identity: Option<Vec<String>>,
+    /// Rows that are not what they seem.
+    #[serde(default)]
+    doubts: Vec<Doubt>,
+    /// The file beside it that seals it.
+    #[serde(default)]
+    seal: Option<Seal>,
     /// Whether donors and earlier versions fill in.
     #[serde(default = "yes")]
     shared: bool,
@@ -169,6 +179,9 @@ impl Table {
             sweep: self.sweep,
             bounds: self.bounds,
             shared: self.shared,
+            identity: self.identity.unwrap_or_else(|| IDENTITY.map(str::to_owned).to_vec()),
+            doubts: self.doubts,
+            seal: self.seal,
             lanes: None,
             inferred: false,
         };

@@ -39,10 +39,17 @@ struct KeyCopies {
 }
 
 impl Judge for Conflict {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
     /// Rows whose key an earlier row has.
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let spec = rows.at.spec;
         let scope = rows.scope();
+        if spec.inferred {
+            return whole_rows(rows, &scope);
+        }
         // Where the loader keeps kernels apart, rows of two are no copies.
         let (row_key, apart);
         let keys = match rows.at.keys {
@@ -117,7 +124,7 @@ impl Conflict {
         let differs = differing_columns(rows, &groups);
 
         let refused = spec.serves == Serves::Error;
-        let severity = if !spec.inferred && (refused || conflicts >= self.keys) {
+        let severity = if refused || conflicts >= self.keys {
             rows.rule.severity
         } else {
             rows.rule.severity.at_most(Severity::Warning)
@@ -164,6 +171,38 @@ impl Conflict {
             )
             .evidence("differs_in", differs)
     }
+}
+
+/// Rows of a table without a spec that repeat an earlier one in every column.
+fn whole_rows(rows: &RowContext<'_>, scope: &TableScope<'_>) -> Result<Found, ExprError> {
+    let parts: Vec<KeyPart> =
+        rows.table.columns().filter_map(|(name, _)| KeyPart::column(name)).collect();
+    // A column whose name no formula can hold could tell them apart.
+    if parts.len() < rows.table.columns().count() || parts.is_empty() {
+        return Ok(Found::new());
+    }
+    let keys = Keys::new(&parts, scope)?;
+    let copies = repeats(keys.hashes(), |_| true, |a, b| keys.equal(a, b));
+    let all: Vec<usize> = copies.into_iter().map(|(row, _)| row).collect();
+    let mut findings = Found::new();
+    for half in rows.halves() {
+        let own = half.of(&all);
+        if own.is_empty() {
+            continue;
+        }
+        let verb = if own.len() == 1 { "repeats" } else { "repeat" };
+        let message = format!("{} {verb} an earlier row in every column", plural(own.len(), "row"));
+        let severity = rows.rule.severity.at_most(Severity::Warning);
+        let shown = &own[..own.len().min(EXAMPLES)];
+        let examples = shown.iter().map(|row| Example {
+            row: *row as u64,
+            key: keys.show(*row),
+            values: Vec::new(),
+        });
+        let finding = rows.finding_as(severity, message).rows(own.len());
+        findings.push(finding.examples(examples.collect()).half(&half, all.len()));
+    }
+    Ok(findings)
 }
 
 /// How far copies of a row differ.

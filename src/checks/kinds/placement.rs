@@ -11,6 +11,10 @@ use crate::specs::Specs;
 pub struct Placement;
 
 impl Judge for Placement {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
     /// A table under a family that is not its own.
     fn placement(&self, rule: &Rule, file: &TableFile, specs: &Specs) -> Option<Finding> {
         let found = file.place.family.as_deref()?;

@@ -188,7 +188,10 @@ impl Job<'_> {
             })
         });
         let found: Vec<Vec<Finding>> = found.into_iter().collect::<Result<_>>()?;
-        Ok(found.into_iter().flatten().collect())
+        let is_known = |f: &Finding| {
+            f.table.as_ref().is_none_or(|table| self.specs.tables.contains_key(table))
+        };
+        Ok(found.into_iter().flatten().filter(is_known).collect())
     }
 
     /// The check whose rule found something; a rule's id is for people.

@@ -98,7 +98,9 @@ impl Job<'_> {
             change: PrChange::of_table(self.pr, file),
         };
         let mut findings = Vec::new();
-        for rule in rules {
+        let apply =
+            |rule: &&Arc<Rule>| !spec.inferred || rule.check.judge().judges_unknown_tables();
+        for rule in rules.iter().filter(apply) {
             findings.extend(rule.check.table(rule, &context)?);
             findings.extend(rule.check.judge().placement(rule, file, self.specs));
         }

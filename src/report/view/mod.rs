@@ -14,6 +14,7 @@ use super::triage::{self, Cause};
 use super::{Report, RunOutcome, urgency};
 use crate::base::escape::clean;
 use crate::checks::rule::Rule;
+use crate::database::facts::{Fact, FactOrigin};
 use crate::findings::Severity;
 use changes::ChangesView;
 use finding::FindingView;
@@ -28,6 +29,8 @@ pub struct ReportView<'a> {
     pub(crate) head: HeadView,
     /// Paths of the files that changed the embedded rules.
     pub(crate) overlays: Option<String>,
+    /// Which facts the judged tree states, where it states any.
+    pub(crate) facts: Option<String>,
     /// How the findings were drawn, where they are a draw.
     pub(crate) drawn: Option<String>,
     /// Existing findings, in one line.
@@ -80,6 +83,7 @@ impl<'a> ReportView<'a> {
         let drawn = report.drawn.as_deref().map(clean);
         let mut notes: Vec<String> = drawn.iter().cloned().collect();
         notes.extend(overlays.as_deref().map(changed_rules));
+        notes.extend(report.facts.iter().filter_map(unread).map(|why| format!("{why}.")));
         notes.extend(old.iter().map(|old| format!("Old debt: {old}.")));
         Self {
             raw: report,
@@ -92,6 +96,7 @@ impl<'a> ReportView<'a> {
                 notes,
             },
             overlays,
+            facts: facts(&report.facts),
             drawn,
             old,
             rules: report.rules.iter().map(|rule| RuleView::new(rule)).collect(),
@@ -118,6 +123,30 @@ impl<'a> ReportView<'a> {
     pub(crate) fn changed_rules(&self) -> Option<String> {
         self.overlays.as_deref().map(changed_rules)
     }
+}
+
+/// Which facts the tree states and which `rules/` does; none where the tree has no such file.
+fn facts(all: &[Fact]) -> Option<String> {
+    all.iter().find(|f| f.path.is_some())?;
+    let from = |origin: FactOrigin| {
+        let names = all.iter().filter(|f| f.from == origin).map(|f| f.name.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let mut said = match (from(FactOrigin::Tree), from(FactOrigin::Rules)) {
+        (tree, rules) if rules.is_empty() => format!("{tree} from the judged tree"),
+        (tree, rules) if tree.is_empty() => format!("{rules} from rules/"),
+        (tree, rules) => format!("{tree} from the judged tree; {rules} from rules/"),
+    };
+    for why in all.iter().filter_map(unread) {
+        said += &format!("; {why}");
+    }
+    Some(said)
+}
+
+/// Why a file of facts is passed over, where one is.
+fn unread(fact: &Fact) -> Option<String> {
+    let (path, why) = fact.path.as_ref().zip(fact.problem.as_ref())?;
+    Some(clean(&format!("{path} is not read, {why}, and rules/ stands in")))
 }
 
 fn changed_rules(overlays: &str) -> String {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Wrong, guessed};
+use super::Wrong;
 use crate::base::expr::{Expr, ExprError, Scope};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
@@ -59,7 +59,7 @@ impl Judge for KeyRange {
         if let Some(guard) = &spec.guard {
             refused_groups(&mut wrong, rows, guard);
         }
-        let mut findings = wrong.findings(rows, guessed(rows));
+        let mut findings = wrong.findings(rows, rows.rule.severity);
         findings.extend(unsettled.findings(rows, Severity::Info));
         Ok(findings)
     }

@@ -10,6 +10,10 @@ use crate::database::table::Column;
 pub struct NotFinite;
 
 impl Judge for NotFinite {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let mut wrong = Wrong::default();
         for (name, _) in rows.at.spec.measures() {

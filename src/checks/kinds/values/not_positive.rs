@@ -1,6 +1,6 @@
 //! Measurements of zero or less.
 
-use super::{Wrong, guessed};
+use super::Wrong;
 use crate::base::expr::ExprError;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
@@ -11,8 +11,13 @@ use crate::findings::Severity;
 pub struct NotPositive;
 
 impl Judge for NotPositive {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let scope = rows.scope();
+        let is_unknown = rows.at.spec.inferred;
         let mut wrong = Wrong::default();
         for (name, _) in rows.at.spec.measures() {
             let Some(column) = rows.table.column(name) else {
@@ -29,7 +34,8 @@ impl Judge for NotPositive {
             let zero = rows.at.spec.zero.get(name).map(|z| z.mask(&scope)).transpose()?;
             wrong.add(name, rows.table.rows, |i| match column.number(i) {
                 v if v < 0.0 => Some("below zero"),
-                0.0 if !zero.as_ref().is_some_and(|z| z.get(i)) => Some("zero"),
+                // Without a spec nothing says that zero is wrong.
+                0.0 if !is_unknown && !zero.as_ref().is_some_and(|z| z.get(i)) => Some("zero"),
                 _ => None,
             });
         }
@@ -37,8 +43,8 @@ impl Judge for NotPositive {
         let read = |c: &String| {
             rows.at.spec.latency.iter().any(|l| l.value.columns().contains(&c.as_str()))
         };
-        let severity = if wrong.columns.iter().any(read) {
-            guessed(rows)
+        let severity = if is_unknown || wrong.columns.iter().any(read) {
+            rows.rule.severity
         } else {
             rows.rule.severity.at_most(Severity::Warning)
         };
