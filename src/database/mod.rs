@@ -7,6 +7,7 @@ pub mod decoded;
 pub mod diff;
 pub mod facts;
 pub mod ledger;
+pub mod seal;
 pub mod selection;
 pub mod served;
 pub mod sidecar;

@@ -23,7 +23,11 @@ impl Judge for Placement {
         if found == own {
             return None;
         }
-        let message = format!("{} belongs under {own}/, it lies under {found}/", file.table);
+        let message = if own.is_empty() {
+            format!("{} belongs in no family, it lies under {found}/", file.table)
+        } else {
+            format!("{} belongs under {own}/, it lies under {found}/", file.table)
+        };
         let finding = Finding::on_table(&rule.id, rule.severity, file, message)
             .parts([found])
             .evidence("family", found)

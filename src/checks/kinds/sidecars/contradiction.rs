@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::seal;
 use crate::base::expr::ExprError;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::kinds::identity::same_version;
@@ -40,7 +41,7 @@ impl Judge for Frameworks {
 
     /// A table that does not have the number of rows that its sidecar says.
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        Ok(row_count(rows).into_iter().collect())
+        Ok(row_count(rows).into_iter().chain(seal::contradiction(rows)).collect())
     }
 }
 
