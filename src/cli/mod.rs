@@ -20,7 +20,7 @@ use self::generate::{Completions, SchemaArgs};
 use self::impact::ImpactArgs;
 use self::measure::{Measure, Remeasure};
 use self::repair::{ConvertArgs, DedupeArgs};
-use self::rules::{Explain, NoiseArgs, RulesArgs};
+use self::rules::{Explain, NoiseArgs, RulesArgs, SuggestArgs};
 use self::sanity::Sanity;
 use self::selftest::Selftest;
 use self::status::StatusArgs;
@@ -86,6 +86,8 @@ pub enum Command {
     Rules(RulesArgs),
     /// Tell the whole story of a rule.
     Explain(Explain),
+    /// Print a spec to begin with for a table that none is written for, as YAML to be edited.
+    Suggest(SuggestArgs),
     /// Plant known faults in a copy of real tables: how many does the gate find?
     Selftest(Selftest),
     /// Learn from repeated rows how far honest reruns differ, as rules/noise.yaml.

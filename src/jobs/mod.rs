@@ -12,4 +12,5 @@ pub mod schema;
 pub mod selftest;
 pub mod smoke;
 pub mod status;
+pub mod suggest;
 pub mod validate;

@@ -209,6 +209,17 @@ fn tables(file: &SpecFile) -> Result<(bool, Vec<TableSpec>)> {
     Ok((file.shipped, family.into_specs().map_err(|e| file.malformed(e))?))
 }
 
+/// Checks the text of a `rules/tables/<family>.yaml`.
+///
+/// # Errors
+///
+/// When it is malformed; the error names the line.
+pub fn check_tables(text: &str) -> Result<()> {
+    let (role, shown) = ("rules/tables/suggested.yaml".to_owned(), "the suggested spec".to_owned());
+    let file = SpecFile { role, shown, text: text.to_owned().into(), shipped: false };
+    tables(&file).map(drop)
+}
+
 /// The schema of `rules/tables/<family>.yaml`.
 pub(crate) fn tables_schema(generator: schemars::SchemaGenerator) -> schemars::Schema {
     generator.into_root_schema_for::<table_file::Family>()
