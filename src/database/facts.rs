@@ -175,7 +175,7 @@ impl<'a> FactReader<'a> {
         if file.file.is_empty() {
             return None;
         }
-        let home = self.catalog.home();
+        let home = self.catalog.folder.as_str();
         let is_it = |e: &&Entry| {
             let above = e.path.strip_suffix(file.file.as_str());
             let ends_so = above.is_some_and(|above| above.is_empty() || above.ends_with('/'));

@@ -133,6 +133,8 @@ mod tests {
             rules: Vec::new(),
             overlays: Vec::new(),
             facts: Vec::new(),
+            outside: Vec::new(),
+            strict: false,
             tables: 1,
             files: 0,
             rows: 1,

@@ -214,6 +214,9 @@ fn write_summary(out: &mut String, view: &ReportView<'_>) {
     if let Some(overlays) = &view.overlays {
         let _ = writeln!(out, "rules changed by {overlays}");
     }
+    if let Some(outside) = &view.outside {
+        let _ = writeln!(out, "{outside}");
+    }
     if let Some(facts) = &view.facts {
         let _ = writeln!(out, "{}", styled(DIM, format!("facts: {facts}")));
     }

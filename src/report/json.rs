@@ -29,6 +29,9 @@ struct JsonReport<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     facts: Vec<JsonFact<'a>>,
     findings: Vec<JsonFinding<'a>>,
+    /// Tables below no root, which nothing judges.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    unjudged: &'a [String],
     diff: Vec<JsonTable<'a>>,
     files: Vec<JsonFile<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,6 +196,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
         },
         facts: facts(&report.facts),
         findings: report.findings.iter().map(finding).collect(),
+        unjudged: &report.outside,
         diff: report.diff.iter().flat_map(|d| &d.tables).map(table).collect(),
         files: report.diff.iter().flat_map(|d| &d.files).map(file).collect(),
         change: report.diff.as_ref().map(change),

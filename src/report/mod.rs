@@ -47,6 +47,10 @@ pub struct Report {
     pub rules: Vec<Arc<Rule>>,
     /// Files and folders that changed what the embedded rules would say.
     pub overlays: Vec<String>,
+    /// Tables below no root, which nothing judges.
+    pub outside: Vec<String>,
+    /// Whether such tables make the run inconclusive.
+    pub strict: bool,
     /// Where the facts are from that the head was judged by.
     pub facts: Vec<Fact>,
     /// Tables judged or compared.
@@ -130,7 +134,7 @@ impl Report {
         let outcome = RunOutcome { verdict: RunVerdict::Failed, fail_on };
         let verdict = if self.findings.iter().any(|f| outcome.fails(f)) {
             RunVerdict::Failed
-        } else if self.tables + self.files == 0 {
+        } else if self.tables + self.files == 0 || self.strict && !self.outside.is_empty() {
             RunVerdict::Inconclusive
         } else {
             RunVerdict::Clean

@@ -115,6 +115,8 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
         rules: Vec::new(),
         overlays: settings.overlays.clone(),
         facts: Vec::new(),
+        outside: Vec::new(),
+        strict: false,
         tables: samples.len() as u64,
         files: 0,
         rows: samples.iter().map(measured).sum(),

@@ -125,6 +125,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         rules,
         overlays: settings.overlays,
         facts: head_facts.origins.clone(),
+        outside: Vec::new(),
+        strict: false,
         tables: diff.tables.len() as u64,
         files: diff.files.iter().filter(|f| f.role != Role::Other).count() as u64,
         rows: diff.tables.iter().filter_map(|t| t.head_rows).sum(),

@@ -133,6 +133,8 @@ mod tests {
             rules: Vec::new(),
             overlays: Vec::new(),
             facts: Vec::new(),
+            outside: Vec::new(),
+            strict: false,
             tables: diff.tables.len() as u64,
             files: 0,
             rows: 0,

@@ -13,6 +13,7 @@ use super::measured::view::MeasuredView;
 use super::triage::{self, Cause};
 use super::{Report, RunOutcome, urgency};
 use crate::base::escape::clean;
+use crate::base::words::{names, plural};
 use crate::checks::rule::Rule;
 use crate::database::facts::{Fact, FactOrigin};
 use crate::findings::Severity;
@@ -31,6 +32,8 @@ pub struct ReportView<'a> {
     pub(crate) overlays: Option<String>,
     /// Which facts the judged tree states, where it states any.
     pub(crate) facts: Option<String>,
+    /// Which tables nothing judges, where there are any.
+    pub(crate) outside: Option<String>,
     /// How the findings were drawn, where they are a draw.
     pub(crate) drawn: Option<String>,
     /// Existing findings, in one line.
@@ -81,7 +84,9 @@ impl<'a> ReportView<'a> {
         let overlays = (!report.overlays.is_empty()).then(|| clean(&report.overlays.join(", ")));
         let old = old_debt(report).map(|old| clean(&old));
         let drawn = report.drawn.as_deref().map(clean);
+        let outside = outside(&report.outside);
         let mut notes: Vec<String> = drawn.iter().cloned().collect();
+        notes.extend(outside.iter().map(|outside| format!("{outside}.")));
         notes.extend(overlays.as_deref().map(changed_rules));
         notes.extend(report.facts.iter().filter_map(unread).map(|why| format!("{why}.")));
         notes.extend(old.iter().map(|old| format!("Old debt: {old}.")));
@@ -97,6 +102,7 @@ impl<'a> ReportView<'a> {
             },
             overlays,
             facts: facts(&report.facts),
+            outside: outside.clone(),
             drawn,
             old,
             rules: report.rules.iter().map(|rule| RuleView::new(rule)).collect(),
@@ -123,6 +129,20 @@ impl<'a> ReportView<'a> {
     pub(crate) fn changed_rules(&self) -> Option<String> {
         self.overlays.as_deref().map(changed_rules)
     }
+}
+
+/// Which tables lie below no root, so that nothing judges them.
+fn outside(paths: &[String]) -> Option<String> {
+    let verb = match paths.len() {
+        0 => return None,
+        1 => "belongs",
+        _ => "belong",
+    };
+    let named = names(paths.iter().map(String::as_str));
+    Some(clean(&format!(
+        "{} {verb} to no root: not judged ({named})",
+        plural(paths.len(), "table")
+    )))
 }
 
 /// Which facts the tree states and which `rules/` does; none where the tree has no such file.
