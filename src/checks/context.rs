@@ -9,13 +9,14 @@ use crate::checks::compare::relative_latency::{RelativeLatencies, relative_laten
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
+use crate::database::diff::{Diff, State};
 use crate::database::ledger::Ledger;
 use crate::database::seal::SealFile;
 use crate::database::served::Shelf;
 use crate::database::sidecar::{Meta, Reuse, TableMeta};
 use crate::database::support::{Matrices, Sharing};
 use crate::database::table::{Keys, Table, TableFault, TableScope};
-use crate::findings::{Example, Finding, Half, RowChange, Severity};
+use crate::findings::{Example, Finding, Half, Reads, RowChange, Severity};
 use crate::specs::system::System;
 use crate::specs::{Specs, TableSpec};
 
@@ -60,9 +61,15 @@ pub struct DirContext<'a> {
 /// What a pull request does to a database.
 pub struct ChangeContext<'a> {
     /// Before.
-    pub base: &'a Catalog,
+    pub base: State<'a>,
     /// After.
-    pub head: &'a Catalog,
+    pub head: State<'a>,
+    /// What changed between them.
+    pub diff: &'a Diff,
+    /// What is known of tables.
+    pub specs: &'a Specs,
+    /// Threads that a rule may use.
+    pub threads: usize,
 }
 
 /// A system under judgement.
@@ -139,9 +146,11 @@ impl PrChange {
 }
 
 impl CrossContext<'_> {
-    /// The halves in which findings on a table's rows are told.
-    pub fn halves(&self, file: &TableFile) -> impl Iterator<Item = Half<'_>> {
-        Half::both(PrChange::of_table(self.pr, file))
+    /// The halves in which findings of a rule on a table's rows are told.
+    pub fn halves(&self, rule: &Rule, file: &TableFile) -> impl Iterator<Item = Half<'_>> {
+        let spec = self.specs.tables.get(&file.table);
+        let reads = spec.map_or(Reads::All, |spec| rule.check.judge().reads(spec));
+        Half::both(PrChange::of_table(self.pr, file).seen_by(&rule.id, &reads))
     }
 
     /// Whether the table is the later one: it comes or changes with a pull request.
@@ -211,7 +220,8 @@ impl<'a> RowContext<'a> {
 
     /// The halves in which findings on rows are told.
     pub fn halves(&self) -> impl Iterator<Item = Half<'a>> + use<'a> {
-        Half::both(self.at.change)
+        let reads = self.rule.check.judge().reads(self.at.spec);
+        Half::both(self.at.change.seen_by(&self.rule.id, &reads))
     }
 
     /// A finding of the rule's own severity.

@@ -9,8 +9,8 @@ use crate::checks::{
 use crate::database::catalog::TableFile;
 use crate::database::source::Entry;
 use crate::database::table::TableFault;
-use crate::findings::Finding;
-use crate::specs::Specs;
+use crate::findings::{Finding, Reads};
+use crate::specs::{Specs, TableSpec};
 
 /// Findings of one hook.
 pub type Found = Vec<Finding>;
@@ -20,6 +20,12 @@ pub trait Judge {
     /// What has to be gathered for it.
     fn needs(&self) -> CheckInputs {
         CheckInputs::default()
+    }
+
+    /// The columns of a table by which it judges a row. A pull request that changes others makes no
+    /// finding of it new.
+    fn reads(&self, _: &TableSpec) -> Reads {
+        Reads::All
     }
 
     /// Judges a table that cannot be read, by why it cannot.
@@ -72,8 +78,12 @@ pub trait Judge {
     }
 
     /// Judges what a pull request does to the database as a whole.
-    fn change(&self, _: &Rule, _: &ChangeContext<'_>) -> Found {
-        Found::new()
+    ///
+    /// # Errors
+    ///
+    /// When a formula of a table's spec fails.
+    fn change(&self, _: &Rule, _: &ChangeContext<'_>) -> Result<Found, ExprError> {
+        Ok(Found::new())
     }
 
     /// Judges the waivers of a file, by how they matched.

@@ -14,7 +14,9 @@ pub mod settings;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use self::compare::{copies, holes, outliers, parity, relative_latency, support, workflows};
+use self::compare::{
+    copies, holes, no_longer_served, outliers, parity, relative_latency, support, workflows,
+};
 pub use self::context::{
     ChangeContext, CrossContext, DirContext, PrChange, RowContext, SystemContext, TableContext,
     WaiverContext,
@@ -106,6 +108,8 @@ pub enum Check {
     SystemSuspicious(systems::Plausible),
     /// Data that a pull request takes away as a whole.
     Deleted,
+    /// Keys and measurements that a pull request takes away.
+    NoLongerServed,
     /// Something about traces: cards, configs, metric files.
     Trace(TraceCheck),
 }
@@ -151,6 +155,7 @@ impl Check {
             Self::SystemInvalid(fields) => fields,
             Self::SystemSuspicious(plausible) => plausible,
             Self::Deleted => &deleted::Deleted,
+            Self::NoLongerServed => &no_longer_served::NoLongerServed,
             Self::Trace(trace) => trace,
         }
     }

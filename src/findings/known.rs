@@ -1,27 +1,38 @@
-//! What a base state has of the findings of a later one, wherever they lie.
+//! What a base state has of the findings of a later one, wherever they lie, and what the later one no
+//! longer has.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{Finding, Novelty, Severity};
+use super::{Compared, Finding, Novelty, RowChange, Severity};
+use crate::database::catalog::Place;
 
 /// What a finding is about, in whatever layout: rule, place, table or file, slice.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Subject(Vec<String>);
 
 impl Subject {
     /// What a finding is about.
     fn of(finding: &Finding) -> Self {
+        let place = finding.place.as_ref();
+        let family = place.and_then(|p| p.family.as_deref()).unwrap_or_default();
+        Self::at(finding, place, finding.table.as_deref(), family)
+    }
+
+    /// What a finding is about that is no table's, wherever its family lies.
+    fn in_any_family(finding: &Finding) -> Self {
+        Self::at(finding, finding.place.as_ref(), finding.table.as_deref(), "")
+    }
+
+    fn at(finding: &Finding, place: Option<&Place>, table: Option<&str>, family: &str) -> Self {
         let mut of = vec![finding.rule.clone()];
         let file = finding.path.rsplit('/').next().unwrap_or(&finding.path);
-        match (&finding.place, &finding.table) {
+        match (place, table) {
             (Some(place), Some(table)) => {
-                of.extend(
-                    [&place.system, &place.backend, &place.version, table].map(String::to_owned),
-                );
+                of.extend([&place.system, &place.backend, &place.version].map(String::to_owned));
+                of.push(table.to_owned());
             }
             // A directory is named for its version, a sidecar lies in it.
             (Some(place), None) => {
-                let family = place.family.as_deref().unwrap_or_default();
                 of.extend(
                     [&place.system, family, &place.backend, &place.version, file]
                         .map(str::to_owned),
@@ -43,60 +54,210 @@ struct Precedent {
     severity: Option<Severity>,
     rows: u64,
     parts: BTreeSet<String>,
+    /// Whether one of the findings lay elsewhere.
+    moved: bool,
 }
 
 impl Precedent {
-    /// Takes a finding of the base.
-    fn add(&mut self, finding: Finding) {
+    /// Takes a finding of the base, which may have lain elsewhere.
+    fn add(&mut self, finding: &Finding, moved: bool) {
         let worst = self.severity.map_or(finding.severity, |s| s.min(finding.severity));
         self.severity = Some(worst);
         self.rows = self.rows.max(finding.all_rows.unwrap_or(finding.rows));
-        self.parts.extend(finding.parts);
+        self.parts.extend(finding.parts.iter().cloned());
+        self.moved |= moved;
     }
 
     /// Whether the head's finding is more than what was there.
     fn is_exceeded_by(&self, finding: &Finding) -> bool {
-        self.severity.is_none_or(|known| finding.severity < known)
+        self.is_milder_than(finding)
             || finding.all_rows.is_some_and(|rows| rows > self.rows)
             || !finding.parts.is_subset(&self.parts)
     }
+
+    fn is_milder_than(&self, finding: &Finding) -> bool {
+        self.severity.is_none_or(|known| finding.severity < known)
+    }
+}
+
+/// Where a table of the base lies in the head.
+pub(crate) struct Successor<'a> {
+    /// Its path in the head.
+    pub path: &'a str,
+    /// Its place there.
+    pub place: &'a Place,
+    /// Its name there.
+    pub table: &'a str,
+}
+
+/// A finding of a base that the head no longer has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repaired {
+    /// As it was.
+    pub finding: Finding,
+    /// Whether it went since its table did.
+    pub with_table: bool,
 }
 
 /// The findings of a base state, by what they are about.
 #[derive(Debug, Default)]
-pub(crate) struct BaseFindings(BTreeMap<Subject, Precedent>);
+pub(crate) struct BaseFindings {
+    findings: Vec<BaseFinding>,
+    precedents: BTreeMap<Subject, Precedent>,
+}
 
+/// A finding of the base.
+#[derive(Debug)]
+struct BaseFinding {
+    finding: Finding,
+    /// What it would be about in the head.
+    subject: Subject,
+    /// The path of its table in the head, where it has one.
+    path: Option<String>,
+}
+
+/// Findings of files that lie in the head where they lay in the base.
 impl FromIterator<Finding> for BaseFindings {
     fn from_iter<I: IntoIterator<Item = Finding>>(findings: I) -> Self {
-        let mut base = Self::default();
-        for finding in findings {
-            base.0.entry(Subject::of(&finding)).or_default().add(finding);
-        }
-        base
+        Self::new(findings.into_iter().collect(), |_| None)
     }
 }
 
 impl BaseFindings {
-    /// Whether a finding of a later state is new: the base does not have it, or has less of it.
-    pub(crate) fn novelty(&self, finding: &Finding) -> Novelty {
-        let precedent = self.0.get(&Subject::of(finding));
-        Novelty::of(precedent.is_none_or(|p| p.is_exceeded_by(finding)))
+    /// Takes the findings of a base. `successor` says where a table of the base lies in the head.
+    pub(crate) fn new<'a>(
+        findings: Vec<Finding>,
+        successor: impl Fn(&str) -> Option<Successor<'a>>,
+    ) -> Self {
+        let mut base = Self::default();
+        for finding in findings {
+            let successor = successor(&finding.path).filter(|_| finding.table.is_some());
+            let subject = match &successor {
+                Some(s) => Subject::at(&finding, Some(s.place), Some(s.table), ""),
+                None => Subject::of(&finding),
+            };
+            let moved = successor.as_ref().is_some_and(|s| s.path != finding.path);
+            base.precedents.entry(subject.clone()).or_default().add(&finding, moved);
+            let path = successor.map(|s| s.path.to_owned());
+            base.findings.push(BaseFinding { finding, subject, path });
+        }
+        base
     }
+
+    /// Whether a finding of the head that no row splits is new: the base does not have it, or has less
+    /// of it.
+    pub(crate) fn novelty(&self, finding: &Finding) -> Novelty {
+        match self.precedents.get(&Subject::of(finding)) {
+            Some(precedent) if !precedent.is_exceeded_by(finding) => {
+                if precedent.moved {
+                    Novelty::Moved
+                } else {
+                    Novelty::Inherited
+                }
+            }
+            _ => Novelty::New,
+        }
+    }
+
+    /// Whether the base has nothing as bad as a finding of the head.
+    pub(crate) fn is_milder_than(&self, finding: &Finding) -> bool {
+        let precedent = self.precedents.get(&Subject::of(finding));
+        precedent.is_none_or(|precedent| precedent.is_milder_than(finding))
+    }
+
+    /// Marks findings on directories and their sidecars as moved that the base has of a family that
+    /// lies elsewhere now. `is_gone` says whether the head lacks a path.
+    pub(crate) fn mark_moved(&self, head: &mut [Finding], is_gone: impl Fn(&str) -> bool) {
+        let gone = self.findings.iter().map(|b| &b.finding);
+        let gone = gone.filter(|f| f.table.is_none() && f.place.is_some() && is_gone(&f.path));
+        let mut precedents: BTreeMap<Subject, Precedent> = BTreeMap::new();
+        for finding in gone {
+            precedents.entry(Subject::in_any_family(finding)).or_default().add(finding, true);
+        }
+        let on_dirs = |f: &&mut Finding| f.is_new() && f.table.is_none() && f.place.is_some();
+        for finding in head.iter_mut().filter(on_dirs) {
+            let precedent = precedents.get(&Subject::in_any_family(finding));
+            if precedent.is_some_and(|precedent| !precedent.is_exceeded_by(finding)) {
+                finding.novelty = Novelty::Moved;
+            }
+        }
+    }
+
+    /// The findings that the head no longer has: nothing of its rule is found on the same rows, or
+    /// where no rows are named, on the same subject. `change` says how the rows of a table of the head
+    /// changed, none where it cannot be read.
+    pub(crate) fn repaired<'a>(
+        self,
+        head: &[Finding],
+        change: impl Fn(&str) -> Option<&'a RowChange>,
+    ) -> Vec<Repaired> {
+        let mut still: BTreeMap<Subject, Vec<&Finding>> = BTreeMap::new();
+        for finding in head {
+            still.entry(Subject::of(finding)).or_default().push(finding);
+            if finding.novelty == Novelty::Moved && finding.table.is_none() {
+                still.entry(Subject::in_any_family(finding)).or_default().push(finding);
+            }
+        }
+        let is_repaired = |base: &BaseFinding| {
+            let found = still.get(&base.subject).map_or(&[][..], Vec::as_slice);
+            let elsewhere = || {
+                let any = Subject::in_any_family(&base.finding);
+                base.finding.table.is_none() && still.contains_key(&any)
+            };
+            match base.path.as_deref().map(&change) {
+                // What cannot be read is not repaired.
+                Some(None) => false,
+                Some(Some(RowChange::Compared(rows))) => !same_rows(&base.finding, found, rows),
+                _ => found.is_empty() && !elsewhere(),
+            }
+        };
+        let repaired = self.findings.into_iter().filter(is_repaired);
+        let with_file = |base: BaseFinding| Repaired {
+            with_table: base.finding.table.is_some() && base.path.is_none(),
+            finding: base.finding,
+        };
+        repaired.map(with_file).collect()
+    }
+}
+
+/// Whether findings of the head name a row that a finding of the base names; where one of them names no
+/// rows, whether there are any.
+fn same_rows(base: &Finding, head: &[&Finding], rows: &Compared) -> bool {
+    if base.named_rows.is_empty() || head.iter().any(|f| f.named_rows.is_empty()) {
+        return !head.is_empty();
+    }
+    let keys: HashSet<u64> =
+        base.named_rows.iter().filter_map(|row| rows.base_key(*row as usize)).collect();
+    let named = head.iter().flat_map(|f| &f.named_rows);
+    let mut found = named.filter_map(|row| rows.head_key(*row as usize));
+    found.any(|key| keys.contains(&key))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::database::catalog::Place;
 
     fn finding(severity: Severity) -> Finding {
         Finding::on_path("r", severity, "systems/data/x/comm/nccl/1/reuse.yaml", "m")
     }
 
+    fn base(findings: Vec<Finding>) -> BaseFindings {
+        findings.into_iter().collect()
+    }
+
+    fn place(family: Option<&str>) -> Place {
+        Place {
+            system: "x".into(),
+            family: family.map(Into::into),
+            backend: "vllm".into(),
+            version: "1".into(),
+        }
+    }
+
     #[test]
     fn what_is_worse_or_more_was_not_there() {
         let warning = || finding(Severity::Warning).parts(["a", "b"]);
-        let base: BaseFindings = [warning()].into_iter().collect();
+        let base = base(vec![warning()]);
         let is_new = |finding: Finding| base.novelty(&finding) == Novelty::New;
         assert!(!is_new(warning()) && !is_new(finding(Severity::Info).parts(["b"])));
         assert!(is_new(finding(Severity::Error)));
@@ -109,12 +270,6 @@ mod tests {
 
     #[test]
     fn a_subject_is_the_same_in_another_layout() {
-        let place = |family: Option<&str>| Place {
-            system: "x".into(),
-            family: family.map(Into::into),
-            backend: "vllm".into(),
-            version: "1".into(),
-        };
         let on = |path: &str, family| {
             let finding = Finding::on_path("r", Severity::Error, path, "m").at(&place(family));
             Subject::of(&Finding { table: Some("gemm_perf".into()), ..finding })
@@ -124,5 +279,46 @@ mod tests {
         let system = |path| Subject::of(&Finding::on_path("r", Severity::Error, path, "m"));
         assert_eq!(system("src/systems/x.yaml"), system("aic-core/src/systems/x.yaml"));
         assert_ne!(system("systems/x.yaml"), system("systems/y.yaml"));
+    }
+
+    #[test]
+    fn a_sidecar_of_a_family_that_lies_elsewhere_now_has_moved() {
+        let at = |family: &str| {
+            let path = format!("systems/data/x/{family}/vllm/1/reuse.yaml");
+            let finding = Finding::on_path("r", Severity::Error, &path, "m");
+            Finding { novelty: Novelty::New, ..finding.at(&place(Some(family))) }
+        };
+        let state = |is_gone: bool| {
+            let mut head = [at("megamoe")];
+            base(vec![at("moe")]).mark_moved(&mut head, |_| is_gone);
+            head[0].novelty
+        };
+        assert_eq!(state(true), Novelty::Moved);
+        assert_eq!(state(false), Novelty::New, "the base's sidecar is still there");
+        let mut head = [at("megamoe")];
+        base(vec![at("moe")]).mark_moved(&mut head, |_| true);
+        assert!(base(vec![at("moe")]).repaired(&head, |_| None).is_empty());
+    }
+
+    #[test]
+    fn a_finding_is_repaired_where_its_rows_are_no_longer_named() {
+        let on_rows = |rows: &[usize]| {
+            let finding = Finding::on_path("r", Severity::Error, "t", "m").at(&place(None));
+            let finding = Finding { table: Some("t".into()), ..finding };
+            finding.naming(rows.iter().copied())
+        };
+        let change = RowChange::Compared(Compared { rejudged: true, ..Compared::default() });
+        let place = place(None);
+        let left = |rows: &[usize], change: Option<&RowChange>| {
+            let successor = |_: &str| Some(Successor { path: "t", place: &place, table: "t" });
+            let base = BaseFindings::new(vec![on_rows(&[1, 2])], successor);
+            let head: Vec<Finding> =
+                (!rows.is_empty()).then(|| on_rows(rows)).into_iter().collect();
+            base.repaired(&head, |_| change).len()
+        };
+        assert_eq!(left(&[], Some(&change)), 1);
+        assert_eq!(left(&[3], Some(&change)), 1, "other rows");
+        assert_eq!(left(&[2], Some(&change)), 0);
+        assert_eq!(left(&[], None), 0, "the head cannot be read");
     }
 }

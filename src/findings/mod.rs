@@ -15,8 +15,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 pub use self::evidence::{Evidence, Explained, Explanation, SliceEvidence};
-pub(crate) use self::known::BaseFindings;
-pub use self::novelty::{Half, Novelty, RowChange};
+pub use self::known::Repaired;
+pub(crate) use self::known::{BaseFindings, Successor};
+pub use self::novelty::{Compared, Half, Novelty, Reads, RowChange, RowsSeen};
 pub use self::sink::{Counts, Sink};
 use crate::base::digest::hex;
 use crate::database::catalog::{Place, TableFile};
@@ -52,6 +53,29 @@ impl Severity {
     }
 }
 
+/// The states that a finding was found in, as a command names them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComparedStates {
+    /// Before: a commit.
+    pub base: String,
+    /// After, or the only state: a commit, or none of files on disk.
+    pub head: Option<String>,
+}
+
+impl Default for ComparedStates {
+    /// What a checkout holds.
+    fn default() -> Self {
+        Self { base: "origin/HEAD".into(), head: Some("HEAD".into()) }
+    }
+}
+
+impl ComparedStates {
+    /// The flag that names the head; nothing for files on disk.
+    fn head(&self, flag: &str) -> String {
+        self.head.as_ref().map(|head| format!(" {flag} {}", quoted(head))).unwrap_or_default()
+    }
+}
+
 /// What a finding was found in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Domain {
@@ -83,6 +107,8 @@ pub struct Finding {
     /// Where rows are told one by one: all of them, those of the other [`Half`] too. None of a
     /// finding on a file as a whole, whose count says nothing of its growth.
     pub all_rows: Option<u64>,
+    /// Those rows, where a finding of a base is recognised by them.
+    pub named_rows: Vec<u32>,
     /// What a finding is made of that is not told by rows: columns, donors, slices. In a pull
     /// request it is new where one of them was not there before.
     pub parts: BTreeSet<String>,
@@ -112,6 +138,7 @@ impl Finding {
             slice: BTreeMap::new(),
             rows: 0,
             all_rows: None,
+            named_rows: Vec::new(),
             parts: BTreeSet::new(),
             message: message.into(),
             evidence: Evidence::default(),
@@ -152,6 +179,12 @@ impl Finding {
     pub fn half(mut self, half: &Half<'_>, all: usize) -> Self {
         self.all_rows = Some(all as u64);
         self.novelty = half.novelty;
+        self
+    }
+
+    /// Names the rows concerned.
+    pub fn naming(mut self, rows: impl IntoIterator<Item = usize>) -> Self {
+        self.named_rows = rows.into_iter().map(|row| row as u32).collect();
         self
     }
 
@@ -232,17 +265,17 @@ impl Finding {
         hex(&hash.finalize()[..8])
     }
 
-    /// The command that finds it again in a checkout.
-    pub fn command(&self) -> String {
+    /// The command that finds it again in a checkout, in the states that were compared.
+    pub fn command(&self, states: &ComparedStates) -> String {
         let what = match self.domain {
             Domain::Database => "--root",
             Domain::Traces => "--traces",
             Domain::Change => {
-                let sides = "--root . --base-ref origin/HEAD --head-ref HEAD";
-                return format!("perfdb-gate sanity {sides} --only {}", self.rule);
+                let sides = format!("--base-ref {}{}", states.base, states.head("--head-ref"));
+                return format!("perfdb-gate sanity --root . {sides} --only {}", self.rule);
             }
         };
-        let mut words = vec![format!("perfdb-gate validate {what} . --ref HEAD")];
+        let mut words = vec![format!("perfdb-gate validate {what} .{}", states.head("--ref"))];
         let mut choose = |flag: &str, name: &str| words.push(format!("{flag} {}", quoted(name)));
         if let Some(place) = &self.place {
             choose("--system", &place.system);
@@ -263,16 +296,16 @@ impl Finding {
 
     /// Whether it counts: neither waived nor known nor there before.
     pub fn counts(&self) -> bool {
-        self.waived_by.is_none() && self.novelty != Novelty::Inherited
+        self.waived_by.is_none() && self.novelty.as_new() != Some(false)
     }
 
     /// Whether it was there before, or is known to a baseline.
     pub fn is_old(&self) -> bool {
-        self.waived_by.is_none() && self.novelty == Novelty::Inherited
+        self.waived_by.is_none() && self.novelty.as_new() == Some(false)
     }
 
     /// Order of reports: by path, then by how bad, then by rule.
-    fn order(&self) -> (&str, Severity, &str, String) {
+    pub(crate) fn order(&self) -> (&str, Severity, &str, String) {
         let slice = serde_json::to_string(&self.slice).unwrap_or_default();
         (&self.path, self.severity, &self.rule, slice)
     }

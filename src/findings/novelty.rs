@@ -1,5 +1,10 @@
 //! What is new of a finding, and of a table's rows, in a pull request or against a baseline.
 
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use crate::database::diff::RowMatch;
+
 /// Whether a finding is new.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Novelty {
@@ -10,6 +15,8 @@ pub enum Novelty {
     New,
     /// It was there before, or a baseline knows it.
     Inherited,
+    /// It was there before, of a file that lay elsewhere.
+    Moved,
 }
 
 impl Novelty {
@@ -23,8 +30,34 @@ impl Novelty {
         match self {
             Self::Unjudged => None,
             Self::New => Some(true),
-            Self::Inherited => Some(false),
+            Self::Inherited | Self::Moved => Some(false),
         }
+    }
+
+    /// Its name in reports; none where nothing was compared.
+    pub fn state(self) -> Option<&'static str> {
+        match self {
+            Self::Unjudged => None,
+            Self::New => Some("new"),
+            Self::Inherited => Some("inherited"),
+            Self::Moved => Some("moved"),
+        }
+    }
+}
+
+/// The columns whose change makes a rule's finding on a row a new one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reads {
+    /// Any column.
+    All,
+    /// These.
+    Columns(Vec<String>),
+}
+
+impl Reads {
+    /// The columns of these names.
+    pub fn columns(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self::Columns(names.into_iter().map(Into::into).collect())
     }
 }
 
@@ -37,20 +70,85 @@ pub enum RowChange {
     All,
     /// Those that are marked, by row; none beyond the last mark.
     Rows(Vec<bool>),
-    /// Rows do not say: no pull request is judged, or all of the table may be judged otherwise than
-    /// before.
+    /// Those that hold something else than the row of the base that they were.
+    Compared(Compared),
+    /// Rows do not say: no pull request is judged.
     #[default]
     Unknown,
 }
 
-impl RowChange {
-    /// Whether it adds or changes the row; where that is not known, it may.
-    pub fn has(&self, row: usize) -> bool {
-        match self {
-            Self::Untouched => false,
-            Self::All | Self::Unknown => true,
-            Self::Rows(marked) => marked.get(row).copied().unwrap_or(false),
+/// A table that was there before, row by row.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// The rows that it had; none where each row is the one that stood at its place.
+    pub matched: Option<Arc<RowMatch>>,
+    /// Whether its rows are judged by other facts than before: of another place, by another YAML of
+    /// their system.
+    pub rejudged: bool,
+    /// Whether it lay elsewhere.
+    pub moved: bool,
+    /// Keys that findings of the base name, by rule: hashes, or rows where there is no match.
+    pub known: BTreeMap<String, HashSet<u64>>,
+}
+
+impl Compared {
+    /// The key by which the base's findings name a row of the head.
+    pub(super) fn head_key(&self, row: usize) -> Option<u64> {
+        match &self.matched {
+            Some(matched) => matched.head_key(row),
+            None => Some(row as u64),
         }
+    }
+
+    /// The key of a row of the base.
+    pub(super) fn base_key(&self, row: usize) -> Option<u64> {
+        match &self.matched {
+            Some(matched) => matched.base_key(row),
+            None => Some(row as u64),
+        }
+    }
+
+    /// Adds what a finding of the base names.
+    pub fn knows(&mut self, rule: &str, rows: &[u32]) {
+        if rows.is_empty() {
+            return;
+        }
+        let keys = self.known.entry(rule.to_owned()).or_default();
+        let key = |row: &u32| match &self.matched {
+            Some(matched) => matched.base_key(*row as usize),
+            None => Some(u64::from(*row)),
+        };
+        keys.extend(rows.iter().filter_map(key));
+    }
+
+    fn is_added(&self, row: usize) -> bool {
+        self.matched.as_ref().is_some_and(|matched| matched.is_added(row))
+    }
+
+    /// Whether a row of the head holds something else in a column of `bits`, or is judged otherwise.
+    fn changes(&self, row: usize, bits: u64) -> bool {
+        self.rejudged || self.matched.as_ref().is_some_and(|m| m.changes(row, bits))
+    }
+}
+
+impl RowChange {
+    /// Its rows as a rule sees them that reads some columns.
+    pub fn seen_by(&self, rule: &str, reads: &Reads) -> RowsSeen<'_> {
+        let mut seen = RowsSeen { change: self, bits: u64::MAX, known: None };
+        if let Self::Compared(compared) = self {
+            if let (Some(matched), Reads::Columns(names)) = (&compared.matched, reads) {
+                seen.bits = matched.bits(names.iter().map(String::as_str));
+            }
+            seen.known = compared.known.get(rule);
+        }
+        seen
+    }
+
+    /// Whether a rule that reads some columns judges one of the rows otherwise than the base's.
+    pub fn touches(&self, rows: &[u32], reads: &Reads) -> bool {
+        let Self::Compared(compared) = self else { return false };
+        let bits = self.seen_by("", reads).bits;
+        rows.iter().any(|row| compared.changes(*row as usize, bits))
     }
 
     /// Whether it adds or changes any row.
@@ -59,6 +157,36 @@ impl RowChange {
             Self::Untouched => false,
             Self::All | Self::Unknown => true,
             Self::Rows(marked) => marked.contains(&true),
+            Self::Compared(compared) => compared.rejudged || compared.matched.is_some(),
+        }
+    }
+}
+
+/// Rows of a table, as a rule sees them.
+#[derive(Debug, Clone, Copy)]
+pub struct RowsSeen<'a> {
+    change: &'a RowChange,
+    /// Bits of the columns that the rule reads.
+    bits: u64,
+    /// Keys that the rule's findings of the base name.
+    known: Option<&'a HashSet<u64>>,
+}
+
+impl RowsSeen<'_> {
+    /// Whether a row was added, or changed in a column that the rule reads while the base has no finding
+    /// of it on the row's key; where that is not known, it may.
+    fn is_new(&self, row: usize) -> bool {
+        match self.change {
+            RowChange::Untouched => false,
+            RowChange::All | RowChange::Unknown => true,
+            RowChange::Rows(marked) => marked.get(row).copied().unwrap_or(false),
+            RowChange::Compared(compared) => {
+                let known = || {
+                    let key = compared.head_key(row);
+                    key.zip(self.known).is_some_and(|(key, known)| known.contains(&key))
+                };
+                compared.is_added(row) || compared.changes(row, self.bits) && !known()
+            }
         }
     }
 }
@@ -69,25 +197,26 @@ impl RowChange {
 pub struct Half<'a> {
     /// What its rows are.
     pub novelty: Novelty,
-    change: &'a RowChange,
+    rows: RowsSeen<'a>,
 }
 
 impl<'a> Half<'a> {
     /// The halves of a table: new rows first.
-    pub fn both(change: &'a RowChange) -> impl Iterator<Item = Self> + use<'a> {
-        let halves: &[Novelty] = match change {
+    pub fn both(rows: RowsSeen<'a>) -> impl Iterator<Item = Self> + use<'a> {
+        let halves: &[Novelty] = match rows.change {
             RowChange::Unknown => &[Novelty::Unjudged],
+            RowChange::Compared(Compared { moved: true, .. }) => &[Novelty::New, Novelty::Moved],
             _ => &[Novelty::New, Novelty::Inherited],
         };
-        halves.iter().map(move |novelty| Self { novelty: *novelty, change })
+        halves.iter().map(move |novelty| Self { novelty: *novelty, rows })
     }
 
     /// Whether the row is of this half.
     pub fn has(&self, row: usize) -> bool {
         match self.novelty {
             Novelty::Unjudged => true,
-            Novelty::New => self.change.has(row),
-            Novelty::Inherited => !self.change.has(row),
+            Novelty::New => self.rows.is_new(row),
+            Novelty::Inherited | Novelty::Moved => !self.rows.is_new(row),
         }
     }
 
@@ -105,12 +234,17 @@ mod tests {
     fn halves_share_no_row_and_miss_none() {
         let rows = [0, 1, 2, 3];
         let halves = |change: RowChange| -> Vec<Vec<usize>> {
-            Half::both(&change).map(|half| half.of(&rows)).collect()
+            Half::both(change.seen_by("r", &Reads::All)).map(|half| half.of(&rows)).collect()
         };
         let marked = RowChange::Rows(vec![false, true, false]);
         assert_eq!(halves(marked), [vec![1], vec![0, 2, 3]]);
         assert_eq!(halves(RowChange::All), [rows.to_vec(), vec![]]);
         assert_eq!(halves(RowChange::Untouched), [vec![], rows.to_vec()]);
         assert_eq!(halves(RowChange::Unknown), [rows.to_vec()], "rows do not say what is new");
+        let rejudged = Compared { rejudged: true, ..Compared::default() };
+        assert_eq!(halves(RowChange::Compared(rejudged)), [rows.to_vec(), vec![]]);
+        let mut moved = Compared { rejudged: true, moved: true, ..Compared::default() };
+        moved.knows("r", &[1, 2]);
+        assert_eq!(halves(RowChange::Compared(moved)), [vec![0, 3], vec![1, 2]]);
     }
 }

@@ -44,7 +44,7 @@ impl Sink {
 
     /// Tells new findings from those that a baseline knows.
     pub fn compare(&mut self, baseline: &Baseline) {
-        for finding in self.findings.iter_mut().filter(|f| f.novelty != Novelty::Inherited) {
+        for finding in self.findings.iter_mut().filter(|f| f.novelty.as_new() != Some(false)) {
             let new = baseline.is_new(finding);
             finding.novelty = Novelty::of(new);
             self.baselined += u64::from(!new && finding.waived_by.is_none());

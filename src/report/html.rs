@@ -141,6 +141,8 @@ mod tests {
             findings,
             counts: Default::default(),
             diff: None,
+            states: Default::default(),
+            repaired: Vec::new(),
             remeasured: None,
             elapsed: Default::default(),
             drawn: None,

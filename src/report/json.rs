@@ -14,7 +14,7 @@ use crate::database::diff::{
     AttributeChange, Class, Diff, FileDiff, ServedDiff, SliceDiff, TableDiff,
 };
 use crate::database::facts::Fact;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Finding, Repaired, Severity};
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Document")]
@@ -32,6 +32,8 @@ struct JsonReport<'a> {
     /// Tables below no root, which nothing judges.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     unjudged: &'a [String],
+    /// Findings of the base that the head no longer has.
+    repaired: Vec<JsonRepaired<'a>>,
     diff: Vec<JsonTable<'a>>,
     files: Vec<JsonFile<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +94,26 @@ struct JsonFinding<'a> {
     examples: Vec<JsonExample<'a>>,
     waived_by: Option<&'a str>,
     new: Option<bool>,
+    /// new, inherited or moved; null where nothing was compared.
+    state: Option<&'static str>,
+}
+
+/// A finding of the base that the head no longer has.
+#[derive(Serialize, JsonSchema)]
+struct JsonRepaired<'a> {
+    rule: &'a str,
+    #[schemars(with = "Severity")]
+    severity: &'static str,
+    path: &'a str,
+    system: Option<&'a str>,
+    backend: Option<&'a str>,
+    version: Option<&'a str>,
+    table: Option<&'a str>,
+    slice: &'a BTreeMap<String, Value>,
+    rows: u64,
+    message: &'a str,
+    /// Whether it went since its table did.
+    with_table: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -197,6 +219,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
         facts: facts(&report.facts),
         findings: report.findings.iter().map(finding).collect(),
         unjudged: &report.outside,
+        repaired: report.repaired.iter().map(repaired).collect(),
         diff: report.diff.iter().flat_map(|d| &d.tables).map(table).collect(),
         files: report.diff.iter().flat_map(|d| &d.files).map(file).collect(),
         change: report.diff.as_ref().map(change),
@@ -251,6 +274,25 @@ fn finding(finding: &Finding) -> JsonFinding<'_> {
             .collect(),
         waived_by: finding.waived_by.as_deref(),
         new: finding.novelty.as_new(),
+        state: finding.novelty.state(),
+    }
+}
+
+fn repaired(repaired: &Repaired) -> JsonRepaired<'_> {
+    let finding = &repaired.finding;
+    let place = finding.place.as_ref();
+    JsonRepaired {
+        rule: &finding.rule,
+        severity: finding.severity.name(),
+        path: &finding.path,
+        system: place.map(|p| p.system.as_str()),
+        backend: place.map(|p| p.backend.as_str()),
+        version: place.map(|p| p.version.as_str()),
+        table: finding.table.as_deref(),
+        slice: &finding.slice,
+        rows: finding.rows,
+        message: &finding.message,
+        with_table: repaired.with_table,
     }
 }
 

@@ -33,7 +33,7 @@ use crate::base::exit::Exit;
 use crate::checks::rule::Rule;
 use crate::database::diff::Diff;
 use crate::database::facts::Fact;
-use crate::findings::{Counts, Finding, Severity};
+use crate::findings::{ComparedStates, Counts, Finding, Repaired, Severity};
 use crate::gpu::judge;
 use crate::gpu::outcome::Remeasured;
 use crate::report::chart::Drawing;
@@ -65,6 +65,10 @@ pub struct Report {
     pub counts: Counts,
     /// What changed, where two states were compared.
     pub diff: Option<Diff>,
+    /// The states that were judged, for commands that judge them again.
+    pub states: ComparedStates,
+    /// Findings of the base that the head no longer has, where two states were compared.
+    pub repaired: Vec<Repaired>,
     /// What was measured again.
     pub remeasured: Option<Remeasured>,
     /// Wall time.

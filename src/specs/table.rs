@@ -1,7 +1,7 @@
 //! Table specs: what a table's columns mean and what its loader does to its rows.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -266,12 +266,17 @@ impl TableSpec {
         })
     }
 
-    /// Whether the key, the loader's filters or the latency read the column.
-    pub fn reads(&self, column: &str) -> bool {
+    /// Columns that the key, the loader's filters or the latency read.
+    pub fn loaded_columns(&self) -> BTreeSet<&str> {
         let parts = self.key.iter().chain(&self.latency).map(|p| &p.value);
         let rest =
             self.filter.iter().chain(&self.require).chain(self.buckets.iter().map(|b| &b.rows));
-        parts.chain(rest).any(|e| e.columns().contains(&column))
+        parts.chain(rest).flat_map(Expr::columns).collect()
+    }
+
+    /// Whether the key, the loader's filters or the latency read the column.
+    pub fn reads(&self, column: &str) -> bool {
+        self.loaded_columns().contains(column)
     }
 
     /// A spec for a table that none is written for: what is measured, by the columns' names. Nothing

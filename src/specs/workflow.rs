@@ -24,6 +24,13 @@ pub struct Workflows {
     predicates: BTreeMap<String, Vec<Expr>>,
 }
 
+impl Workflows {
+    /// Whether planning a default model looks the table up.
+    pub fn looks_up(&self, table: &str) -> bool {
+        self.predicates.contains_key(table)
+    }
+}
+
 /// A model that a planner plans by default.
 #[derive(Debug)]
 pub struct Model {

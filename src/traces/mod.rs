@@ -124,6 +124,8 @@ pub fn run(options: &Options) -> Result<Report> {
         findings,
         counts,
         diff: None,
+        states: Default::default(),
+        repaired: Vec::new(),
         remeasured: None,
         elapsed: start.elapsed(),
         drawn: None,

@@ -13,7 +13,7 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::Role;
 use crate::database::diff::{FileDiff, State, Status};
 use crate::database::source::Entry;
-use crate::findings::{BaseFindings, Finding};
+use crate::findings::{BaseFindings, Finding, Repaired};
 use crate::report::chart::Figure;
 
 /// What changed of traces.
@@ -23,6 +23,8 @@ pub struct Changed {
     pub files: Vec<FileDiff>,
     /// Each new or not.
     pub findings: Vec<Finding>,
+    /// Findings of the base that the head no longer has.
+    pub repaired: Vec<Repaired>,
     /// Charts of metric files that changed.
     pub figures: Vec<Figure>,
 }
@@ -54,10 +56,11 @@ pub fn changed(
     for finding in &mut findings {
         finding.novelty = known.novelty(finding);
     }
+    let repaired = known.repaired(&findings, |_| None);
     findings.retain(|f| f.is_new() || touched.contains(f.path.as_str()));
     let figures =
         charts::figures(base.source, before, head.source, after, specs, &touched, charts)?;
-    Ok(Changed { files, findings, figures })
+    Ok(Changed { files, findings, repaired, figures })
 }
 
 /// Files of traces that differ; one that moved is told where it lies now.

@@ -3,6 +3,7 @@
 pub mod copies;
 mod groups;
 pub mod holes;
+pub mod no_longer_served;
 pub mod outliers;
 pub mod parity;
 pub mod relative_latency;

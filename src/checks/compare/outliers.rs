@@ -15,7 +15,8 @@ use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::table::number_json;
-use crate::findings::{EXAMPLES, Example, Finding, Severity, SliceEvidence};
+use crate::findings::{EXAMPLES, Example, Finding, Reads, Severity, SliceEvidence};
+use crate::specs::TableSpec;
 
 /// When a point stands out.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -43,6 +44,10 @@ pub struct Spikes(OutlierLimits);
 pub struct Drops(OutlierLimits);
 
 impl Judge for Spikes {
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        Reads::columns(spec.loaded_columns())
+    }
+
     fn needs(&self) -> CheckInputs {
         self.0.needs()
     }
@@ -53,6 +58,10 @@ impl Judge for Spikes {
 }
 
 impl Judge for Drops {
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        Reads::columns(spec.loaded_columns())
+    }
+
     fn needs(&self) -> CheckInputs {
         self.0.needs()
     }
@@ -104,7 +113,7 @@ impl OutlierLimits {
                 o.outlier.spike() == spike && self.is_outlier(file, &o.outlier, at)
             };
             let all: Vec<&SketchOutlier> = sketch.outliers.iter().filter(is_outlier).collect();
-            for half in at.halves(file) {
+            for half in at.halves(rule, file) {
                 let part = all.iter().copied().filter(|o| half.has(o.outlier.row as usize));
                 let (recurring, alone): (Vec<_>, Vec<_>) = part.partition(|o| {
                     let places = by_key.get(&(file.table.as_str(), o.hash, spike));
@@ -170,6 +179,7 @@ impl<'a> TableOutliers<'a> {
         let examples = order.iter().take(EXAMPLES).map(|o| example(o)).collect();
         let finding = Finding::on_table(&rule.id, severity, self.file, message)
             .rows(order.len())
+            .naming(order.iter().map(|o| o.outlier.row as usize))
             .examples(examples)
             .evidence("worst", number_json(worst.factor()))
             .evidence("axes", serde_json::json!(axes))

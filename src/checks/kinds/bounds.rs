@@ -4,12 +4,13 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::base::expr::{ExprError, Scope};
+use crate::base::expr::{Expr, ExprError, Scope};
 use crate::base::words::plural;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::number_json;
-use crate::findings::{EXAMPLES, Finding, Half, Severity};
+use crate::findings::{EXAMPLES, Finding, Half, Reads, Severity};
+use crate::specs::TableSpec;
 use crate::specs::system::L2_CACHE;
 
 /// How far below a bound a measurement must be.
@@ -32,6 +33,12 @@ struct Below {
 }
 
 impl Judge for BoundMargins {
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        let bounds = spec.bounds.iter().flat_map(|b| b.working_set.iter().chain([&b.seconds]));
+        let bounds = bounds.flat_map(Expr::columns);
+        Reads::columns(spec.loaded_columns().into_iter().chain(bounds))
+    }
+
     /// Rows below one of the table's bounds; an error where the bound is certain.
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let mut below = Vec::new();
@@ -106,7 +113,8 @@ fn finding(rows: &RowContext<'_>, below: &[Below]) -> Option<Finding> {
         (b.name.clone(), serde_json::json!({"rows": b.points.len(), "lowest": b.points[0].0}))
     };
     let by_bound: serde_json::Map<_, _> = below.iter().map(evidence).collect();
-    Some(finding.examples(examples).evidence("bounds", by_bound))
+    let named = first.points.iter().map(|(_, row)| *row);
+    Some(finding.examples(examples).evidence("bounds", by_bound).naming(named))
 }
 
 impl Below {

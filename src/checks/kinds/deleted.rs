@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::ChangeContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
@@ -20,8 +21,8 @@ impl Judge for Deleted {
         CheckInputs { changes: true, ..CheckInputs::default() }
     }
 
-    fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Found {
-        check(rule, at)
+    fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
+        Ok(check(rule, at))
     }
 }
 
@@ -29,26 +30,27 @@ impl Judge for Deleted {
 /// of its tables, and one for each link or submodule in the place of a folder above systems.
 fn check(rule: &Rule, at: &ChangeContext<'_>) -> Found {
     let mut found = replaced_folders(rule, at);
-    if at.base.systems.is_empty() {
+    if at.base.catalog.systems.is_empty() {
         return found;
     }
-    let (had, has) = (tables_by_system(at.base), tables_by_system(at.head));
-    if at.head.systems.is_empty() {
-        let first = at.base.systems.values().next();
+    let (had, has) = (tables_by_system(at.base.catalog), tables_by_system(at.head.catalog));
+    if at.head.catalog.systems.is_empty() {
+        let first = at.base.catalog.systems.values().next();
         let folder = first.map_or("", |s| s.yaml.rsplit_once('/').map_or("", |(folder, _)| folder));
         let message = format!(
             "the database is gone: {} and {}",
-            plural(at.base.systems.len(), "system"),
-            plural(at.base.tables.len(), "table")
+            plural(at.base.catalog.systems.len(), "system"),
+            plural(at.base.catalog.tables.len(), "table")
         );
-        found.push(finding(rule, folder, message, at.base.tables.len()));
+        found.push(finding(rule, folder, message, at.base.catalog.tables.len()));
         return found;
     }
-    for system in at.base.systems.values() {
+    for system in at.base.catalog.systems.values() {
         let name = system.name.as_str();
         let count = |of: &BTreeMap<&str, usize>| of.get(name).copied().unwrap_or(0);
         let (had, has) = (count(&had), count(&has));
-        let lost_yaml = has_yaml(system) && !at.head.systems.get(name).is_some_and(has_yaml);
+        let lost_yaml =
+            has_yaml(system) && !at.head.catalog.systems.get(name).is_some_and(has_yaml);
         let tables = plural(had, "table");
         let (path, message) = match (lost_yaml, had > 0 && has == 0) {
             (true, false) if had == 0 => (&system.yaml, format!("the YAML of {name} is gone")),
@@ -96,12 +98,12 @@ fn tables_by_system(catalog: &Catalog) -> BTreeMap<&str, usize> {
 /// whatever they lead to, it is not in the repository.
 fn replaced_folders(rule: &Rule, at: &ChangeContext<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
-    for entry in at.head.others.iter() {
+    for entry in at.head.catalog.others.iter() {
         let Some(what) = entry.kind.leads_away() else { continue };
         let below = |s: &&SystemFile| {
             s.yaml.strip_prefix(&entry.path).is_some_and(|rest| rest.starts_with('/'))
         };
-        let hidden = at.base.systems.values().filter(below).count();
+        let hidden = at.base.catalog.systems.values().filter(below).count();
         if hidden > 0 {
             let systems = plural(hidden, "system");
             let message =

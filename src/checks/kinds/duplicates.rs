@@ -13,8 +13,8 @@ use crate::base::words::{count, plural};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::{Keys, TableScope, number_json};
-use crate::findings::{EXAMPLES, Example, Finding, Half, Novelty, Severity};
-use crate::specs::{ColumnKind, ColumnSpec, KeyPart, Serves};
+use crate::findings::{EXAMPLES, Example, Finding, Half, Novelty, Reads, Severity};
+use crate::specs::{ColumnKind, ColumnSpec, KeyPart, Serves, TableSpec};
 
 /// When copies of a key contradict each other, as opposed to being measured twice.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -41,6 +41,10 @@ struct KeyCopies {
 impl Judge for Conflict {
     fn judges_unknown_tables(&self) -> bool {
         true
+    }
+
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        Reads::columns(spec.loaded_columns())
     }
 
     /// Rows whose key an earlier row has.
@@ -74,11 +78,11 @@ impl Judge for Conflict {
         let mut findings = Found::new();
         for half in rows.halves() {
             let (groups, repeated) = of_half(&groups, &half);
-            if repeated > 0 {
+            if !repeated.is_empty() {
                 let groups =
                     groups.into_iter().map(|copies| self.group(rows, copies, &latency)).collect();
-                let finding = self.finding(rows, keys, &latency, groups, repeated);
-                findings.push(finding.half(&half, all));
+                let finding = self.finding(rows, keys, &latency, groups, repeated.len());
+                findings.push(finding.half(&half, all).naming(repeated));
             }
         }
         Ok(findings)
@@ -238,9 +242,9 @@ fn range(rows: &[usize], values: &Vals<'_, f64>) -> (f64, f64) {
     (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max))
 }
 
-/// The groups that a half has rows of, and how many of those rows repeat a key: rows that a pull request
+/// The groups that a half has rows of, and those of its rows that repeat a key: rows that a pull request
 /// brings repeat what was there before, wherever they stand in the file.
-fn of_half(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, usize) {
+fn of_half(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, BTreeSet<usize>) {
     let mut found = Vec::new();
     let mut repeated = BTreeSet::new();
     for copies in groups {
@@ -254,7 +258,7 @@ fn of_half(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, 
             found.push(if new { copies.clone() } else { own });
         }
     }
-    (found, repeated.len())
+    (found, repeated)
 }
 
 /// Rows that compete for a key of the loader's, in file order: those that it reads, in each of the
@@ -358,7 +362,7 @@ fn example(
 #[cfg(test)]
 mod tests {
     use super::{of_half, repeats};
-    use crate::findings::{Half, RowChange};
+    use crate::findings::{Half, Reads, RowChange};
 
     #[test]
     fn equal_hashes_of_unequal_keys_are_no_repeats() {
@@ -373,11 +377,13 @@ mod tests {
         // Row 0 comes before what it repeats; 5 and 6 repeat only each other.
         let marks = [true, false, false, true, false, true, true];
         let change = RowChange::Rows(marks.into());
-        let told: Vec<_> = Half::both(&change).map(|half| of_half(&groups, &half)).collect();
-        assert_eq!(told[0], (vec![vec![0, 4], vec![1, 2, 3], vec![5, 6]], 3));
-        assert_eq!(told[1], (vec![vec![1, 2]], 1));
-        let all = Half::both(&RowChange::Unknown).next().unwrap();
-        assert_eq!(of_half(&groups, &all).1, 4);
+        let told: Vec<_> = Half::both(change.seen_by("r", &Reads::All))
+            .map(|half| of_half(&groups, &half))
+            .collect();
+        assert_eq!(told[0], (vec![vec![0, 4], vec![1, 2, 3], vec![5, 6]], [0, 3, 6].into()));
+        assert_eq!(told[1], (vec![vec![1, 2]], [2].into()));
+        let all = Half::both(RowChange::Unknown.seen_by("r", &Reads::All)).next().unwrap();
+        assert_eq!(of_half(&groups, &all).1.len(), 4);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use crate::specs::measured_unit;
 
 /// A column that both tables have.
 pub(super) struct ColumnPair {
+    /// Its name.
+    pub name: String,
     pub base: Vec<u64>,
     pub head: Vec<u64>,
 }
@@ -20,8 +22,8 @@ pub(super) struct SharedColumns {
     pub keys: Vec<ColumnPair>,
     /// Measurements.
     pub measures: Vec<ColumnPair>,
-    /// Whether a table has a column that the other lacks.
-    pub one_sided: bool,
+    /// Columns that one table has and the other lacks.
+    pub one_sided: Vec<String>,
 }
 
 impl SharedColumns {
@@ -29,17 +31,23 @@ impl SharedColumns {
         let mut common = Self::default();
         for (name, column) in base.columns() {
             let Some(other) = head.column(name).filter(|h| comparable(column, h)) else {
-                common.one_sided = true;
+                common.one_sided.push(name.to_owned());
                 continue;
             };
             let cells = match measured_unit(name) {
                 Some(_) => &mut common.measures,
                 None => &mut common.keys,
             };
-            cells.extend(encode((column, base.rows), (other, head.rows)));
+            cells.extend(encode(name, (column, base.rows), (other, head.rows)));
         }
-        common.one_sided |= head.columns().any(|(name, _)| base.column(name).is_none());
+        let come = head.columns().map(|(name, _)| name).filter(|name| base.column(name).is_none());
+        common.one_sided.extend(come.map(str::to_owned));
         common
+    }
+
+    /// All columns that both tables have, those of the key first.
+    pub fn all(&self) -> impl Iterator<Item = &ColumnPair> {
+        self.keys.iter().chain(&self.measures)
     }
 }
 
@@ -53,7 +61,8 @@ pub(super) fn comparable(a: &Column, b: &Column) -> bool {
 
 /// A comparable column as numbers, and one that tells nulls where there are any; nothing where all
 /// cells are one name, which tells no rows apart.
-fn encode(base: (&Column, usize), head: (&Column, usize)) -> Vec<ColumnPair> {
+fn encode(name: &str, base: (&Column, usize), head: (&Column, usize)) -> Vec<ColumnPair> {
+    let pair = |base, head| ColumnPair { name: name.to_owned(), base, head };
     if let (
         Column::Text { codes: a, dict: of_a, nulls: a_nulls },
         Column::Text { codes: b, dict: of_b, nulls: b_nulls },
@@ -63,15 +72,12 @@ fn encode(base: (&Column, usize), head: (&Column, usize)) -> Vec<ColumnPair> {
             return Vec::new();
         }
         let mut known = HashMap::new();
-        return vec![ColumnPair {
-            base: names(a, of_a, &mut known),
-            head: names(b, of_b, &mut known),
-        }];
+        return vec![pair(names(a, of_a, &mut known), names(b, of_b, &mut known))];
     }
     let exact = whole(base.0) && whole(head.0);
-    let mut cells = vec![ColumnPair { base: numbers(base, exact), head: numbers(head, exact) }];
+    let mut cells = vec![pair(numbers(base, exact), numbers(head, exact))];
     if base.0.has_nulls() || head.0.has_nulls() {
-        cells.push(ColumnPair { base: nulls(base), head: nulls(head) });
+        cells.push(pair(nulls(base), nulls(head)));
     }
     cells
 }
@@ -150,9 +156,10 @@ mod tests {
     #[test]
     fn a_column_of_one_side_or_of_another_type_is_one_sided() {
         let base = table("name,m\na,1\n");
-        assert!(!SharedColumns::of(&base, &base).one_sided);
-        assert!(SharedColumns::of(&base, &table("name,m,power\na,1,9\n")).one_sided);
-        assert!(SharedColumns::of(&table("name,m,power\na,1,9\n"), &base).one_sided);
-        assert!(SharedColumns::of(&base, &table("name,m\na,x\n")).one_sided);
+        assert!(SharedColumns::of(&base, &base).one_sided.is_empty());
+        let with_power = table("name,m,power\na,1,9\n");
+        assert_eq!(SharedColumns::of(&base, &with_power).one_sided, ["power"]);
+        assert_eq!(SharedColumns::of(&with_power, &base).one_sided, ["power"]);
+        assert_eq!(SharedColumns::of(&base, &table("name,m\na,x\n")).one_sided, ["m"]);
     }
 }

@@ -6,10 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::cells::SharedColumns;
 use super::class::{Class, Facts};
+use super::matched::RowMatch;
 use super::pairs::{TablePair, pairs};
 use super::ratios::PairedTables;
-use super::{Details, Diff, FileDiff, RowDiff, Status, TableDiff};
+use super::{Details, Diff, FileDiff, ReadFault, RowDiff, Side, Status, TableDiff};
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
@@ -89,14 +91,13 @@ impl TableSide {
         }
     }
 
-    fn fault(&self, side: &str) -> Option<String> {
-        match self {
-            Self::Pointer => {
-                Some(format!("the {side} is a git-LFS pointer, its object is not here"))
-            }
-            Self::Unreadable(why) => Some(format!("the {side} cannot be read: {why}")),
-            _ => None,
-        }
+    fn fault(&self, side: Side) -> Option<ReadFault> {
+        let why = match self {
+            Self::Pointer => None,
+            Self::Unreadable(why) => Some(why.clone()),
+            _ => return None,
+        };
+        Some(ReadFault { side, why })
     }
 }
 
@@ -183,26 +184,32 @@ impl Comparison<'_> {
             class: Some(Class::Move),
             served: None,
             columns_changed: Vec::new(),
+            matched: None,
             fault: None,
         };
         if pair.same_bytes {
             return Ok(diff);
         }
         let (mut base, head) = (self.read(self.base, pair.base), self.read(self.head, pair.head));
-        let fault = head.fault("head").or(base.fault("base"));
-        // What a pointer stands for was never at hand, so all of the head is new.
-        let pointer = matches!(base, TableSide::Pointer) && pair.head.is_some();
-        if pointer {
+        let fault = head.fault(Side::Head).or(base.fault(Side::Base));
+        // A pointer that went from another path says nothing of the table that came: all of it is new.
+        let pointer_gone =
+            matches!(base, TableSide::Pointer) && pair.head.is_some() && old_path.is_some();
+        if pointer_gone {
             base = TableSide::Absent;
         }
+        let common = base.table().zip(head.table());
+        let common = common.map(|(base, head)| (SharedColumns::of(base, head), base, head));
         let rows = match (&base, &head) {
-            (_, TableSide::Pointer | TableSide::Unreadable(_)) => None,
-            (TableSide::Pointer | TableSide::Unreadable(_), _) if pair.head.is_none() => None,
-            (TableSide::Rows(base), TableSide::Rows(head)) => Some(RowDiff::between(base, head)),
-            (base, head) => Some(RowDiff::one_sided(base.table(), head.table())),
+            (_, TableSide::Pointer | TableSide::Unreadable(_)) | (TableSide::Pointer, _) => None,
+            (TableSide::Unreadable(_), _) if pair.head.is_none() => None,
+            (base, head) => Some(match &common {
+                Some((common, base, head)) => RowDiff::over(common, base, head),
+                None => RowDiff::one_sided(base.table(), head.table()),
+            }),
         };
         let mut diff = TableDiff {
-            status: status(pair, pointer, rows.as_ref()),
+            status: status(pair, pointer_gone, rows.as_ref()),
             base_rows: base.rows(),
             head_rows: head.rows(),
             fault,
@@ -235,6 +242,15 @@ impl Comparison<'_> {
                 }
                 .class(),
             );
+            diff.matched = common.map(|(common, base, head)| {
+                Arc::new(match &mut diff.served {
+                    Some(served) => {
+                        let keys = std::mem::take(&mut served.keys);
+                        RowMatch::new(&common, (base, keys.0), (head, keys.1))
+                    }
+                    None => RowMatch::by_identity(&common, base, head),
+                })
+            });
             if let Some(details) = self.details {
                 details.write(shown, sides.tables, &rows, &latencies)?;
             }
@@ -247,11 +263,11 @@ impl Comparison<'_> {
 }
 
 /// What happened to the table of a pair that was read.
-fn status(pair: &TablePair<'_>, pointer: bool, rows: Option<&RowDiff>) -> Status {
+fn status(pair: &TablePair<'_>, pointer_gone: bool, rows: Option<&RowDiff>) -> Status {
     match (pair.base, pair.head) {
         (Some(_), None) => Status::Deleted,
         (None, _) => Status::Added,
-        (Some(_), Some(_)) if pointer => Status::Added,
+        _ if pointer_gone => Status::Added,
         (Some(base), Some(head)) if base.entry.path != head.entry.path => {
             // Text becomes a table when it is converted.
             let converted = (base.format, head.format) == (Format::Csv, Format::Parquet);

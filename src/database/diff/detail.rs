@@ -122,7 +122,7 @@ impl Details {
                 ratio(|r| r.low),
                 ratio(|r| r.high),
                 ratio(|r| r.far),
-                table.fault.as_deref().map(text).unwrap_or_default(),
+                table.fault.as_ref().map(|f| text(&f.to_string())).unwrap_or_default(),
                 if written { text(&file_name(&table.place, &table.path)) } else { String::new() },
             ];
             out.write_record(record)?;

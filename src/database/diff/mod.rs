@@ -1,26 +1,33 @@
 //! Base × head: which tables and rows a range of commits adds, removes and changes.
 //!
 //! Tables are paired first ([`pairs`]); of a pair whose bytes differ ([`compare`]) the rows are matched
-//! by key ([`rows`]), over cells that are comparable across files ([`cells`]). What changed rows do to
+//! by key ([`rows`]), over cells that are comparable across files ([`cells`]), and by the loader's key
+//! ([`matched`]). What changed rows do to
 //! latency is summed up in [`ratios`], and [`detail`] writes the rows themselves.
 
 mod cells;
 mod class;
 mod compare;
 mod detail;
+mod matched;
 mod pairs;
 mod ratios;
 mod rows;
 mod served;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
 
 pub use class::Class;
 pub use compare::{Comparison, State};
 pub use detail::Details;
+pub use matched::RowMatch;
 pub use ratios::{FAR, Ratios};
 pub use rows::RowDiff;
-pub use served::{AttributeChange, ServedDiff, SliceDiff};
+pub use served::{
+    AttributeChange, LostKey, ServedDiff, ServedKeys, SliceDiff, SliceName, served_keys,
+};
 
 use crate::base::words::{count, plural};
 use crate::database::catalog::{Place, Role};
@@ -37,8 +44,7 @@ pub struct Diff {
 /// What happened to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// It was not there, or nothing of it could be: its base is an unresolved git-LFS pointer.
-    /// A table that was text before is one too, with its rows compared.
+    /// It was not there, or an unresolved git-LFS pointer elsewhere was. A table that was text before is one too, with its rows compared.
     Added,
     /// It is gone.
     Deleted,
@@ -78,8 +84,42 @@ pub struct TableDiff {
     pub served: Option<ServedDiff>,
     /// Columns that are there on one side only, or of which a row that stays holds something else.
     pub columns_changed: Vec<String>,
-    /// Which side cannot be read, and why. Of a base that cannot, all rows of the head are added.
-    pub fault: Option<String>,
+    /// Which row of the base each row of the head was; none where one side has no rows.
+    pub matched: Option<Arc<RowMatch>>,
+    /// Which side cannot be read, and why. Of a damaged base, all rows of the head are added; of a base
+    /// that is not at hand, nothing is compared.
+    pub fault: Option<ReadFault>,
+}
+
+/// A side of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Before.
+    Base,
+    /// After.
+    Head,
+}
+
+/// Why a side of a table cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadFault {
+    /// Which side; the head, where both cannot.
+    pub side: Side,
+    /// What is wrong with it; none where it is a git-LFS pointer whose object is not at hand.
+    pub why: Option<String>,
+}
+
+impl fmt::Display for ReadFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = match self.side {
+            Side::Base => "base",
+            Side::Head => "head",
+        };
+        match &self.why {
+            None => write!(f, "the {side} is a git-LFS pointer, its object is not here"),
+            Some(why) => write!(f, "the {side} cannot be read: {why}"),
+        }
+    }
 }
 
 /// What happened to a file that is no table.
@@ -178,6 +218,11 @@ impl Diff {
 }
 
 impl TableDiff {
+    /// Whether it was not compared since that side cannot be read.
+    pub fn lacks(&self, side: Side) -> bool {
+        self.rows.is_none() && self.fault.as_ref().is_some_and(|fault| fault.side == side)
+    }
+
     /// Whether it lies elsewhere and no row of it changed.
     pub fn only_moved(&self) -> bool {
         self.status == Status::Renamed && self.rows.as_ref().is_some_and(RowDiff::is_empty)

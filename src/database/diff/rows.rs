@@ -31,14 +31,18 @@ impl RowDiff {
     /// what is left is added or removed. Where a table has a column that the other lacks, no rows
     /// are equal; those that are equal in what both have become each other first.
     pub fn between(base: &Table, head: &Table) -> Self {
-        let common = SharedColumns::of(base, head);
-        let all: Vec<&ColumnPair> = common.keys.iter().chain(&common.measures).collect();
+        Self::over(&SharedColumns::of(base, head), base, head)
+    }
+
+    /// Matches rows as [`between`](Self::between) does, over the columns that both tables have.
+    pub(super) fn over(common: &SharedColumns, base: &Table, head: &Table) -> Self {
+        let all: Vec<&ColumnPair> = common.all().collect();
         let keys: Vec<&ColumnPair> = common.keys.iter().collect();
 
         let (mut equal, base, head) = in_place(&all, base.rows, head.rows);
         let (more, base, head) = pair_up(&all, base, head);
         let (mut changed, removed, added) = pair_up(&keys, base, head);
-        if common.one_sided {
+        if !common.one_sided.is_empty() {
             equal.extend(more);
             changed.extend(equal);
         }
@@ -160,7 +164,7 @@ mod tests {
     #[test]
     fn keys_of_one_hash_are_told_apart() {
         // Without a column to hash, all hashes are alike; the cells still decide.
-        let cells = ColumnPair { base: vec![1, 2, 1], head: vec![2, 1, 3] };
+        let cells = ColumnPair { name: "m".into(), base: vec![1, 2, 1], head: vec![2, 1, 3] };
         let mut paired = Paired::default();
         pair_run(&[&cells], vec![0, 1, 2], vec![0, 1, 2], &mut paired);
         assert_eq!(paired, (vec![(0, 1), (1, 0)], vec![2], vec![2]));

@@ -10,9 +10,10 @@ use super::RowDiff;
 use super::ratios::{LatencyChange, PairedTables};
 use crate::base::expr::{ExprError, Vals};
 use crate::base::stats::quantile;
+use crate::database::catalog::TableFile;
 use crate::database::table::lane_ranks;
 use crate::database::table::{Column, Keys, Table, TableScope};
-use crate::specs::{IDENTITY, Serves, TableSpec, measured_unit};
+use crate::specs::{IDENTITY, Lookups, Serves, TableSpec, measured_unit};
 
 /// A latency this many times longer or shorter is counted by itself: reviewers ask for these keys.
 const FAR_FACTOR: f64 = 2.0;
@@ -41,9 +42,29 @@ pub struct ServedDiff {
     pub attributes: Vec<AttributeChange>,
     /// Slices of the key, by its texts, where they differ from each other.
     pub slices: Vec<SliceDiff>,
+    /// The keys that are served no more.
+    pub lost_keys: Vec<LostKey>,
+    /// The slices of the keys that are served no more.
+    pub lost_slices: Vec<SliceName>,
+    /// Common keys that had a measurement and have none, by column.
+    pub unmeasured: BTreeMap<String, u64>,
     /// Rows of the base and of the head that serve the common keys.
-    pub(super) pairs: Vec<(u32, u32)>,
+    pub pairs: Vec<(u32, u32)>,
+    /// A hash of the loader's key of every row, of the base and of the head.
+    pub(super) keys: (Vec<u64>, Vec<u64>),
 }
+
+/// A key that is served no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostKey {
+    /// A hash of the key: equal keys hash alike in every table.
+    pub hash: u64,
+    /// Its slice, as an index.
+    pub slice: u32,
+}
+
+/// A slice's texts, by part of the key.
+pub type SliceName = Vec<(String, String)>;
 
 /// An attribute that changed: `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,11 +170,47 @@ pub(super) fn served_rows(
     Ok(rows)
 }
 
+/// The keys that a table serves.
+pub struct ServedKeys {
+    /// A hash of each: equal keys hash alike in every table.
+    pub hashes: Vec<u64>,
+    /// Their slices.
+    pub slices: BTreeSet<SliceName>,
+}
+
+/// The keys that a table serves; none where no loader's key can be made of its columns.
+///
+/// # Errors
+///
+/// When a formula of the spec does not fit the table's columns.
+pub fn served_keys(
+    table: &Table,
+    file: &TableFile,
+    spec: &TableSpec,
+    lookups: &Lookups,
+) -> Result<ServedKeys, ExprError> {
+    let mut served = ServedKeys { hashes: Vec::new(), slices: BTreeSet::new() };
+    if spec.inferred || spec.key.is_empty() || !has_key(spec, table) {
+        return Ok(served);
+    }
+    let scope = TableScope::new(table, spec, &file.place, None, lookups);
+    let keys = Keys::new(&spec.key, &scope)?;
+    let mut codes: BTreeSet<u64> = BTreeSet::new();
+    for (hash, row) in served_rows(&scope, &keys)? {
+        served.hashes.push(hash);
+        if codes.insert(keys.text_code(row as usize)) {
+            served.slices.insert(keys.texts(row as usize));
+        }
+    }
+    Ok(served)
+}
+
 /// Keys of both sides: rows of the common ones, of those lost and of those gained.
 #[derive(Default)]
 struct Joined {
     common: Vec<(u32, u32)>,
-    lost: Vec<u32>,
+    /// With the hash of their key.
+    lost: Vec<(u64, u32)>,
     gained: Vec<u32>,
 }
 
@@ -163,7 +220,7 @@ fn join(base: &[(u64, u32)], head: &[(u64, u32)]) -> Joined {
     while b < base.len() || h < head.len() {
         match (base.get(b), head.get(h)) {
             (Some((before, row)), Some((after, _))) if before < after => {
-                joined.lost.push(*row);
+                joined.lost.push((*before, *row));
                 b += 1;
             }
             (Some((before, _)), Some((after, row))) if after < before => {
@@ -174,8 +231,8 @@ fn join(base: &[(u64, u32)], head: &[(u64, u32)]) -> Joined {
                 joined.common.push((*before, *after));
                 (b, h) = (b + 1, h + 1);
             }
-            (Some((_, row)), None) => {
-                joined.lost.push(*row);
+            (Some((before, row)), None) => {
+                joined.lost.push((*before, *row));
                 b += 1;
             }
             (None, Some((_, row))) => {
@@ -220,6 +277,7 @@ impl PairedTables<'_> {
         served.ratios.sort_by(f64::total_cmp);
         if let (Some(base), Some(head)) = (base, head) {
             served.changed = changed_keys(base, head, &joined.common);
+            served.unmeasured = unmeasured(base, head, &joined.common);
             served.attributes = attributes(self.spec, base, head, &joined.common);
         }
         served.slices = slices(
@@ -230,6 +288,13 @@ impl PairedTables<'_> {
             served.median_ratio(),
         );
         served.pairs = joined.common;
+        if let Some(keys) = &base_keys {
+            (served.lost_keys, served.lost_slices) = lost_keys(keys, &joined.lost);
+        }
+        let hashes = |keys: &Option<Keys<'_>>| {
+            keys.as_ref().map(|keys| keys.hashes().to_vec()).unwrap_or_default()
+        };
+        served.keys = (hashes(&base_keys), hashes(&head_keys));
         Ok(Some(served))
     }
 
@@ -293,6 +358,46 @@ pub(super) fn columns_changed<'t>(
     }
     changed.extend(head.columns().map(|(name, _)| name).filter(|n| base.column(n).is_none()));
     changed
+}
+
+/// Keys that are lost, with their slices, by their hashes and rows of the base.
+fn lost_keys(keys: &Keys<'_>, rows: &[(u64, u32)]) -> (Vec<LostKey>, Vec<SliceName>) {
+    let mut names: BTreeMap<SliceName, u32> = BTreeMap::new();
+    let mut codes: HashMap<u64, u32> = HashMap::new();
+    let mut slice_of = |row: usize| {
+        *codes.entry(keys.text_code(row)).or_insert_with(|| {
+            let next = names.len() as u32;
+            *names.entry(keys.texts(row)).or_insert(next)
+        })
+    };
+    let lost = rows.iter();
+    let lost = lost.map(|(hash, row)| LostKey { hash: *hash, slice: slice_of(*row as usize) });
+    let lost = lost.collect();
+    let mut slices = vec![SliceName::new(); names.len()];
+    for (name, number) in names {
+        slices[number as usize] = name;
+    }
+    (lost, slices)
+}
+
+/// Common keys whose row had a measurement that it has no more, by column. Zero is none: a meter that was
+/// not read leaves it.
+fn unmeasured(base: &Table, head: &Table, common: &[(u32, u32)]) -> BTreeMap<String, u64> {
+    let holds = |column: &Column, row: u32| {
+        !column.is_null(row as usize) && column.number(row as usize) > 0.0
+    };
+    let mut lost = BTreeMap::new();
+    for (name, before) in base.columns().filter(|(name, _)| measured_unit(name).is_some()) {
+        let after = head.column(name);
+        let is_lost = |(b, h): &&(u32, u32)| {
+            holds(before, *b) && !after.is_some_and(|after| holds(after, *h))
+        };
+        let keys = common.iter().filter(is_lost).count() as u64;
+        if keys > 0 {
+            lost.insert(name.to_owned(), keys);
+        }
+    }
+    lost
 }
 
 /// Common keys whose row holds another measurement, in a column that both sides have.
@@ -366,9 +471,6 @@ struct Gathered {
     ratios: Vec<f64>,
 }
 
-/// A slice's texts, by part of the key.
-type SliceName = Vec<(String, String)>;
-
 /// The slices of both sides, each side's by the codes of its own texts.
 #[derive(Default)]
 struct Slices {
@@ -409,7 +511,7 @@ fn slices(
         joined.gained.iter().for_each(|row| found.of(HEAD, keys, *row).gained += 1);
     }
     if let Some(keys) = base {
-        joined.lost.iter().for_each(|row| found.of(BASE, keys, *row).lost += 1);
+        joined.lost.iter().for_each(|(_, row)| found.of(BASE, keys, *row).lost += 1);
     }
     if found.numbers.len() < 2 {
         return Vec::new();

@@ -190,6 +190,10 @@ impl Source for Commit {
         }
     }
 
+    fn commit(&self) -> Option<String> {
+        self.commit.map(|id| id.to_string())
+    }
+
     fn changed_since(&self, reference: &str) -> Result<Vec<String>> {
         let Some(head) = self.commit else {
             return Err(Error::new("a bare tree has no history", "name a commit with --ref"));

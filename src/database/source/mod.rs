@@ -91,6 +91,11 @@ pub trait Source: Sync {
     /// they came at once, or no history tells.
     fn age(&self, a: &Entry, b: &Entry) -> Option<Ordering>;
 
+    /// The id of the commit that it is, in hex; none of files on disk.
+    fn commit(&self) -> Option<String> {
+        None
+    }
+
     /// Whether the files that were read are still what they were, at the end of a run.
     ///
     /// # Errors

@@ -123,6 +123,8 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
         findings,
         counts,
         diff: None,
+        states: Default::default(),
+        repaired: Vec::new(),
         remeasured: Some(Remeasured { about: device.about().clone(), states, samples, unmeasured }),
         elapsed: start.elapsed(),
         drawn: None,

@@ -8,17 +8,19 @@ use std::time::Instant;
 
 use tracing::debug;
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
+use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::checks::ChangeContext;
+use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, Role, no_database};
 use crate::database::decoded::Decoded;
 use crate::database::diff::{Comparison, Details, State};
 use crate::database::facts::TreeFacts;
 use crate::database::source::{self, Commit};
-use crate::findings::Sink;
+use crate::findings::{ComparedStates, Sink};
 use crate::report::Report;
 use crate::report::chart::{Figure, Gallery};
 use crate::traces::{self, TraceSpecs};
@@ -46,6 +48,12 @@ pub struct Options {
     pub charts: usize,
     /// Threads; 0 for as many as the machine has cores.
     pub threads: usize,
+}
+
+/// Why a rule could not judge.
+fn unjudged(rule: &Rule, why: ExprError) -> Error {
+    let hint = "the formula is in rules/tables; `perfdb-gate rules` lists the rules";
+    Error::caused(format!("cannot judge by {}", rule.id), hint, why)
 }
 
 /// Bytes of decoded tables that are kept of each side, from the comparison until charts are chosen.
@@ -93,16 +101,27 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     if before.systems.is_empty() && after.systems.is_empty() && traces.files.is_empty() {
         return Err(no_database());
     }
+    let states = ComparedStates {
+        base: base.source.commit().unwrap_or_else(|| options.base.clone()),
+        head: head.source.commit(),
+    };
     let details = options.detail_dir.as_deref().map(Details::new).transpose()?;
     let comparison = Comparison { base, head, specs, details: details.as_ref() };
     let mut diff = comparison.run(threads, progress)?;
     debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
     let news = News { base, head, diff: &diff, rules: &rules, all_rules: &settings.rules, threads };
     let mut sink = Sink::default();
-    sink.extend(news.findings(progress)?);
-    let change = ChangeContext { base: &before, head: &after };
-    sink.extend(rules.iter().flat_map(|rule| rule.check.judge().change(rule, &change)));
+    let judged = news.judge(progress)?;
+    sink.extend(judged.findings);
+    let change = ChangeContext { base, head, diff: &diff, specs, threads };
+    for rule in &rules {
+        let found = rule.check.judge().change(rule, &change);
+        sink.extend(found.map_err(|e| unjudged(rule, e))?);
+    }
     sink.extend(traces.findings);
+    let mut repaired = judged.repaired;
+    repaired.extend(traces.repaired);
+    repaired.sort_by(|a, b| a.finding.order().cmp(&b.finding.order()));
     settings.waive(&mut sink)?;
     if let Some(baseline) = &settings.baseline {
         sink.compare(baseline);
@@ -133,6 +152,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         findings,
         counts,
         diff: Some(diff),
+        states,
+        repaired,
         remeasured: None,
         elapsed: start.elapsed(),
         drawn: None,

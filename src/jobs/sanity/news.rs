@@ -1,12 +1,14 @@
 //! The findings of a pull request: which of them are new, and which were there before.
 //!
-//! 1. The head is judged: the tables that changed by themselves, and against others the tables that
-//!    changed or of which the loader now serves less. What rows say splits each finding into its new and
-//!    its inherited half while it is made.
-//! 2. Findings that no row splits are compared with the base: findings on a file as a whole, and
-//!    findings against other tables. The base is judged by their rules alone, on the tables that they
-//!    are about.
-//! 3. What is inherited is kept for the files that changed only.
+//! 1. The base is judged: the tables that the pull request changes or takes away by themselves, and those
+//!    of which the loader serves less afterwards against others.
+//! 2. The head is judged likewise. Each finding on rows is split while it is made: new are rows that were
+//!    added, and rows that changed in a column that the rule reads while the base has no finding of that
+//!    rule on their key; the others were there before.
+//! 3. Findings that no row splits are compared with those of the base: findings on a file as a whole, and
+//!    findings against other tables.
+//! 4. Findings of the base that the head no longer has are repaired.
+//! 5. What is inherited is kept for the files that changed only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,9 +19,11 @@ use crate::checks::PrChange;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::{Rule, Rules};
 use crate::database::catalog::{Catalog, Place, Role, TableFile};
-use crate::database::diff::{Diff, State, Status, TableDiff};
+use crate::database::diff::{Diff, Side, State, Status, TableDiff};
 use crate::database::selection::Selection;
-use crate::findings::{BaseFindings, Finding, Novelty, RowChange};
+use crate::findings::{
+    BaseFindings, Compared, Finding, Novelty, Reads, Repaired, RowChange, Successor,
+};
 use crate::jobs::validate::Job;
 
 /// Two states of a database and what changed between them.
@@ -63,37 +67,82 @@ impl<'a> TableIdentity<'a> {
     }
 }
 
+/// What judging a pull request leaves.
+pub struct JudgedChange {
+    /// Findings of the head, in no order.
+    pub findings: Vec<Finding>,
+    /// Findings of the base that the head no longer has.
+    pub repaired: Vec<Repaired>,
+}
+
 /// The base's table that each table of the head was, by the head's path.
 type Predecessors<'a> = BTreeMap<&'a str, &'a TableFile>;
 
 impl News<'_> {
-    /// Findings on what changed and on what that is served with, each new or not.
+    /// Findings on what changed and on what that is served with, each new or not, and those of the base
+    /// that are gone.
     ///
     /// # Errors
     ///
     /// When a rule fails. Whatever is wrong with the data is a finding.
-    pub fn findings(&self, progress: &dyn Progress) -> Result<Vec<Finding>> {
+    pub fn judge(&self, progress: &dyn Progress) -> Result<JudgedChange> {
         let predecessors = self.predecessors();
         let mut head = self.job(self.head)?;
         let alone = head.judged_tables();
         let against = self.against(&alone);
-        let change = self.change(&alone, &predecessors);
+        let (base, sketches) = self.judge_base(&against, &predecessors)?;
+        let sketches = self.kept(sketches, &predecessors);
+        let change = self.change(&alone, &predecessors, &base);
+        let base = BaseFindings::new(base, self.successors(&predecessors));
         head.pr = Some(&change);
-        let judged = head.run(&alone, &against, Sketches::default(), progress)?;
-
-        let (mut unsplit, mut findings): (Vec<_>, Vec<_>) =
-            judged.findings.into_iter().partition(|f| f.novelty == Novelty::Unjudged);
-        if !unsplit.is_empty() {
-            let sketches = self.kept(judged.sketches, &predecessors);
-            let base = self.base_findings(&unsplit, &against, &predecessors, sketches, progress)?;
-            for finding in &mut unsplit {
-                finding.novelty = base.novelty(finding);
-            }
+        let mut findings = head.run(&alone, &against, sketches, progress)?.findings;
+        for finding in &mut findings {
+            finding.novelty = self.novelty(finding, &base, &change);
         }
-        findings.append(&mut unsplit);
+        let catalog = self.head.catalog;
+        let beside: BTreeSet<&str> = catalog.beside.iter().map(|(e, _)| e.path.as_str()).collect();
+        let is_gone = |path: &str| !catalog.dirs.contains_key(path) && !beside.contains(path);
+        base.mark_moved(&mut findings, is_gone);
+        let unread: BTreeSet<&str> = self.unread(Side::Head).collect();
+        let untouched = RowChange::Untouched;
+        let repaired = base.repaired(&findings, |path| {
+            (!unread.contains(path)).then(|| change.rows.get(path).unwrap_or(&untouched))
+        });
         let changed: BTreeSet<&str> = self.diff.tables.iter().map(|t| t.path.as_str()).collect();
         findings.retain(|f| f.is_new() || f.table.is_none() || changed.contains(f.path.as_str()));
-        Ok(findings)
+        Ok(JudgedChange { findings, repaired })
+    }
+
+    /// Whether a finding of the head is new.
+    fn novelty(&self, finding: &Finding, base: &BaseFindings, change: &PrChange) -> Novelty {
+        // What a pointer stands for may have it, too: the run says that it was not compared.
+        if self.unread(Side::Base).any(|path| path == finding.path) {
+            return Novelty::Inherited;
+        }
+        match finding.novelty {
+            Novelty::Unjudged => base.novelty(finding),
+            Novelty::New => Novelty::New,
+            old => {
+                let rows = change.rows.get(&finding.path);
+                let touched = rows.is_some_and(|rows| self.touches(finding, rows));
+                if touched && base.is_milder_than(finding) { Novelty::New } else { old }
+            }
+        }
+    }
+
+    /// Whether one of the rows of a finding changed in what its rule reads.
+    fn touches(&self, finding: &Finding, rows: &RowChange) -> bool {
+        let rule = self.rules.iter().find(|rule| rule.id == finding.rule);
+        let spec = finding.table.as_ref().and_then(|table| self.head.specs.tables.get(table));
+        let reads = rule.zip(spec).map(|(rule, spec)| rule.check.judge().reads(spec));
+        rows.touches(&finding.named_rows, &reads.unwrap_or(Reads::All))
+    }
+
+    /// Paths of the tables of which a side is not at hand.
+    fn unread(&self, side: Side) -> impl Iterator<Item = &str> {
+        let tables = self.diff.tables.iter();
+        let unread = tables.filter(move |t| t.rows.is_none() && t.lacks(side));
+        unread.map(|table| table.path.as_str())
     }
 
     /// A job that judges what changed of a state.
@@ -165,15 +214,31 @@ impl News<'_> {
         places.map(|place| (place.system.clone(), place.backend.clone())).collect()
     }
 
-    /// What the pull request changes of the tables that are judged by themselves.
-    fn change(&self, judged: &[usize], predecessors: &Predecessors<'_>) -> PrChange {
+    /// What the pull request changes of the tables that are judged by themselves, and what `base` found
+    /// in them.
+    fn change(
+        &self,
+        judged: &[usize],
+        predecessors: &Predecessors<'_>,
+        base: &[Finding],
+    ) -> PrChange {
         let mut change = PrChange { backends: self.backends(), ..PrChange::default() };
         let diffs: BTreeMap<&str, &TableDiff> =
             self.diff.tables.iter().map(|t| (t.path.as_str(), t)).collect();
+        let mut found: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+        for finding in base {
+            found.entry(&finding.path).or_default().push(finding);
+        }
         for file in judged.iter().map(|i| &self.head.catalog.tables[*i]) {
             let path = file.entry.path.as_str();
             let diff = diffs.get(path).copied();
-            let rows = self.row_change(file, diff, predecessors.get(path).copied());
+            let before = predecessors.get(path).copied();
+            let mut rows = self.row_change(file, diff, before);
+            let known = before.and_then(|b| found.get(b.entry.path.as_str()));
+            if let RowChange::Compared(rows) = &mut rows {
+                let known = known.into_iter().flatten();
+                known.for_each(|finding| rows.knows(&finding.rule, &finding.named_rows));
+            }
             if diff.is_some() && rows.any() {
                 change.tables.insert(path.to_owned());
             }
@@ -189,13 +254,25 @@ impl News<'_> {
         diff: Option<&TableDiff>,
         before: Option<&TableFile>,
     ) -> RowChange {
-        // Of another machine or version, rows are other rows.
-        let is_same = before.is_some_and(|b| TableIdentity::of(b) == TableIdentity::of(file));
-        match diff {
-            Some(_) if !is_same => RowChange::All,
-            _ if self.system_changed(file) || self.known_otherwise(file) => RowChange::Unknown,
-            Some(diff) => added_or_changed(diff),
-            None => RowChange::Untouched,
+        let rejudged = self.system_changed(file) || self.known_otherwise(file);
+        let Some(diff) = diff else {
+            return if rejudged {
+                RowChange::Compared(Compared { rejudged, ..Compared::default() })
+            } else {
+                RowChange::Untouched
+            };
+        };
+        let same_bytes = diff.only_moved() && diff.base_rows.is_none();
+        match before {
+            // Of another machine or version, rows are other rows, unless the base has the same finding.
+            Some(before) if same_bytes || diff.matched.is_some() => RowChange::Compared(Compared {
+                matched: diff.matched.clone(),
+                rejudged: rejudged || TableIdentity::of(before) != TableIdentity::of(file),
+                moved: diff.old_path.is_some(),
+                ..Compared::default()
+            }),
+            _ if diff.rows.is_none() => RowChange::Untouched,
+            _ => RowChange::All,
         }
     }
 
@@ -211,43 +288,57 @@ impl News<'_> {
         !self.base.specs.know_alike(self.head.specs, &file.table)
     }
 
-    /// What the base has of the subjects of some findings of the head, for which tables were judged
-    /// `against` others.
-    fn base_findings(
+    /// Judges the base: what the pull request changes or takes away of it, by itself and against others,
+    /// and the tables that were those of the head that are judged `against` others.
+    fn judge_base(
         &self,
-        findings: &[Finding],
         against: &[usize],
         predecessors: &Predecessors<'_>,
-        sketches: Sketches,
-        progress: &dyn Progress,
-    ) -> Result<BaseFindings> {
-        let path_before = |path: &str| Some(predecessors.get(path)?.entry.path.as_str());
-        let about = findings.iter().filter(|f| f.table.is_some());
-        let about: BTreeSet<&str> = about.filter_map(|f| path_before(&f.path)).collect();
-        // Findings on several tables together need all of those tables as they were.
-        let all = findings.iter().any(|f| f.table.is_none());
-        let against: BTreeSet<&str> = against
+    ) -> Result<(Vec<Finding>, Sketches)> {
+        let mut base = self.job(self.base)?;
+        let alone = base.judged_tables();
+        let path = |index: &usize| self.head.catalog.tables[*index].entry.path.as_str();
+        let before: BTreeSet<&str> = against
             .iter()
-            .filter_map(|i| path_before(&self.head.catalog.tables[*i].entry.path))
-            .filter(|path| all || about.contains(path))
+            .filter_map(|index| Some(predecessors.get(path(index))?.entry.path.as_str()))
             .collect();
-        let changed = self.diff.tables.iter().filter_map(|t| path_before(&t.path));
+        let mut against = indices(self.base.catalog, &before);
+        against.extend(&alone);
+        against.sort_unstable();
+        against.dedup();
+        let tables = &self.base.catalog.tables;
         // Rows of the base are all alike: none is new.
+        let judged = against.iter().map(|index| tables[*index].entry.path.clone());
         let change = PrChange {
-            rows: about.iter().map(|path| ((*path).to_owned(), RowChange::Unknown)).collect(),
-            tables: changed.map(str::to_owned).collect(),
+            rows: judged.map(|path| (path, RowChange::Unknown)).collect(),
+            tables: alone.iter().map(|index| tables[*index].entry.path.clone()).collect(),
             backends: self.backends(),
         };
-        let rules: BTreeSet<&str> = findings.iter().map(|f| f.rule.as_str()).collect();
-        let mut base = self.job(self.base)?;
         base.pr = Some(&change);
-        base.rules.retain(|r| rules.contains(r.id.as_str()));
-        let about = indices(self.base.catalog, &about);
-        let against = indices(self.base.catalog, &against);
-        Ok(base.run(&about, &against, sketches, progress)?.findings.into_iter().collect())
+        let judged = base.run(&alone, &against, Sketches::default(), &())?;
+        Ok((judged.findings, judged.sketches))
     }
 
-    /// The sketches of the head that are the base's, too, by the base's paths: those of tables of which
+    /// Where tables of the base lie in the head.
+    fn successors<'a>(
+        &'a self,
+        predecessors: &Predecessors<'a>,
+    ) -> impl Fn(&str) -> Option<Successor<'a>> + use<'a> {
+        let head = by_path(self.head.catalog);
+        let successors: BTreeMap<&str, &TableFile> = predecessors
+            .iter()
+            .filter_map(|(path, before)| Some((before.entry.path.as_str(), *head.get(path)?)))
+            .collect();
+        move |path| {
+            successors.get(path).map(|file| Successor {
+                path: &file.entry.path,
+                place: &file.place,
+                table: &file.table,
+            })
+        }
+    }
+
+    /// The sketches of the base that are the head's, too, by the head's paths: those of tables of which
     /// nothing changed but the path.
     fn kept(&self, sketches: Sketches, predecessors: &Predecessors<'_>) -> Sketches {
         let read = self.diff.tables.iter().filter(|t| t.base_rows.is_some() || t.fault.is_some());
@@ -259,10 +350,10 @@ impl News<'_> {
             let is_same = TableIdentity::of(before) == TableIdentity::of(file);
             let judged_alike = !self.system_changed(file) && !self.known_otherwise(file);
             if is_same && !read.contains(path) && judged_alike {
-                kept.insert(path, &before.entry.path);
+                kept.insert(&before.entry.path, path);
             }
         }
-        sketches.of_state(|path| kept.get(path).map(|before| (*before).to_owned()))
+        sketches.of_state(|path| kept.get(path).map(|after| (*after).to_owned()))
     }
 }
 
@@ -275,13 +366,4 @@ fn by_path(catalog: &Catalog) -> BTreeMap<&str, &TableFile> {
 fn indices(catalog: &Catalog, paths: &BTreeSet<&str>) -> Vec<usize> {
     let tables = catalog.tables.iter().enumerate();
     tables.filter(|(_, t)| paths.contains(t.entry.path.as_str())).map(|(index, _)| index).collect()
-}
-
-/// The rows of the head that are not the base's; unknown where rows could not be compared.
-fn added_or_changed(diff: &TableDiff) -> RowChange {
-    let Some(rows) = &diff.rows else { return RowChange::Unknown };
-    let new = || rows.added.iter().chain(rows.changed.iter().map(|(_, head)| head));
-    let mut marked = vec![false; new().max().map_or(0, |last| *last as usize + 1)];
-    new().for_each(|row| marked[*row as usize] = true);
-    RowChange::Rows(marked)
 }

@@ -175,6 +175,8 @@ pub(crate) fn judged<R>(
         findings,
         counts,
         diff: None,
+        states: Default::default(),
+        repaired: Vec::new(),
         remeasured: None,
         elapsed: start.elapsed(),
         drawn: None,

@@ -114,6 +114,7 @@ mod tests {
             class: None,
             served: None,
             columns_changed: Vec::new(),
+            matched: None,
             fault: None,
         };
         let file = FileDiff {
@@ -141,6 +142,8 @@ mod tests {
             findings,
             counts,
             diff: Some(diff),
+            states: Default::default(),
+            repaired: Vec::new(),
             remeasured: None,
             elapsed: Default::default(),
             drawn: None,

@@ -138,7 +138,7 @@ impl<'a> TableView<'a> {
                 .map(|r| format!("{:.3} ({:.3} … {:.3})", r.median, r.low, r.high))
                 .unwrap_or_default(),
             trend: ratios.map(|r| sparkline(&r.trend)).unwrap_or_default(),
-            fault: table.fault.as_deref().map(clean),
+            fault: table.fault.as_ref().map(|fault| clean(&fault.to_string())),
             worst: ratios.map(|r| ExamplesView::new(&r.worst)).unwrap_or_default(),
         }
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::base::escape::clean;
 use crate::base::words::count;
-use crate::findings::{Example, Finding, Novelty};
+use crate::findings::{ComparedStates, Example, Finding, Novelty};
 use crate::report::below_data;
 
 /// A finding. Its texts are escaped.
@@ -70,7 +70,7 @@ pub struct ExamplesView {
 
 impl<'a> FindingView<'a> {
     /// Escapes a finding.
-    pub fn new(finding: &'a Finding) -> Self {
+    pub fn new(finding: &'a Finding, states: &ComparedStates) -> Self {
         let place = finding.place.as_ref();
         let named = |(name, value): (&String, &Value)| (clean(name), clean(&plain(value)));
         let slice: Vec<String> =
@@ -96,7 +96,7 @@ impl<'a> FindingView<'a> {
             slice_line: clean(&slice.join(" ")),
             evidence: finding.evidence.json().iter().map(named).collect(),
             examples: ExamplesView::new(&finding.examples),
-            command: clean(&finding.command()),
+            command: clean(&finding.command(states)),
         }
     }
 }
@@ -106,6 +106,7 @@ fn state(finding: &Finding) -> &'static str {
     match (&finding.waived_by, finding.novelty) {
         (Some(_), _) => "waived",
         (None, Novelty::Inherited) => "known",
+        (None, Novelty::Moved) => "moved",
         (None, Novelty::New) => "new",
         (None, Novelty::Unjudged) => "open",
     }

@@ -106,7 +106,7 @@ impl<'a> ReportView<'a> {
             drawn,
             old,
             rules: report.rules.iter().map(|rule| RuleView::new(rule)).collect(),
-            findings: report.findings.iter().map(FindingView::new).collect(),
+            findings: report.findings.iter().map(|f| FindingView::new(f, &report.states)).collect(),
             causes: triage::at_a_glance(report),
             changes: report.diff.as_ref().map(ChangesView::new),
             measured: report.remeasured.as_ref().map(MeasuredView::new),

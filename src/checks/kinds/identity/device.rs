@@ -5,11 +5,17 @@ use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::RowContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
+use crate::findings::Reads;
+use crate::specs::TableSpec;
 
 /// Rows name a GPU that is not the system's.
 pub struct DeviceNames;
 
 impl Judge for DeviceNames {
+    fn reads(&self, _: &TableSpec) -> Reads {
+        Reads::columns(["device"])
+    }
+
     fn needs(&self) -> CheckInputs {
         origin()
     }

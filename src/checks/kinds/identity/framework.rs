@@ -10,6 +10,8 @@ use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::RowContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
+use crate::findings::Reads;
+use crate::specs::TableSpec;
 
 /// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
 /// listed goes by its own name.
@@ -20,6 +22,10 @@ pub struct FrameworkNames {
 }
 
 impl Judge for FrameworkNames {
+    fn reads(&self, _: &TableSpec) -> Reads {
+        Reads::columns(["framework"])
+    }
+
     fn needs(&self) -> CheckInputs {
         origin()
     }

@@ -74,7 +74,8 @@ impl<'a> Named<'a> {
             let found = self.rows_by_name(&part);
             let message = say(&names(found.keys().copied()), part.len());
             let examples = rows.examples(&part[..part.len().min(EXAMPLES)], &[column]);
-            let finding = rows.finding_as(severity, message).rows(part.len()).examples(examples);
+            let finding =
+                rows.finding_as(severity, message).rows(part.len()).examples(examples).naming(part);
             let found = serde_json::to_value(found).unwrap_or_default();
             findings.push(finding.half(&half, all.len()).evidence("found", found));
         }

@@ -13,7 +13,8 @@ use crate::base::glob::{Of, matcher};
 use crate::base::words::plural;
 use crate::checks::RowContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::findings::{Finding, Severity};
+use crate::findings::{Finding, Reads, Severity};
+use crate::specs::TableSpec;
 
 /// How rows may spell a version.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -73,6 +74,10 @@ impl VersionNames {
 }
 
 impl Judge for VersionNames {
+    fn reads(&self, _: &TableSpec) -> Reads {
+        Reads::columns(["version"])
+    }
+
     fn needs(&self) -> CheckInputs {
         origin()
     }

@@ -8,6 +8,8 @@ use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
+use crate::findings::Reads;
+use crate::specs::TableSpec;
 
 /// How far a row's limit may differ from the machine's rating.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -18,6 +20,10 @@ pub struct LimitTolerance {
 }
 
 impl Judge for LimitTolerance {
+    fn reads(&self, _: &TableSpec) -> Reads {
+        Reads::columns(["power_limit"])
+    }
+
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let rating = rows.at.system.and_then(|s| s.figure("gpu.power"));
         let (Some(limit), Some(rating)) = (rows.table.column("power_limit"), rating) else {

@@ -22,7 +22,7 @@ fn findings(
             continue;
         }
         let examples = rows.examples(&part[..part.len().min(EXAMPLES)], columns);
-        let finding = rows.finding(message(&part)).rows(part.len()).examples(examples);
+        let finding = rows.finding(message(&part)).rows(part.len()).examples(examples).naming(part);
         findings.push(finding.half(&half, bad.len()));
     }
     findings

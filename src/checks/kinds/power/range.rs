@@ -8,6 +8,8 @@ use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
+use crate::findings::Reads;
+use crate::specs::TableSpec;
 
 /// How far a reading may stand above its limit.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -19,6 +21,10 @@ pub struct PowerMeter {
 }
 
 impl Judge for PowerMeter {
+    fn reads(&self, _: &TableSpec) -> Reads {
+        Reads::columns(["power", "power_limit"])
+    }
+
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let Some(power) = rows.table.column("power") else {
             return Ok(Found::new());

@@ -18,8 +18,8 @@ use crate::base::words::plural;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::{Column, Keys};
-use crate::findings::{EXAMPLES, Finding, Half};
-use crate::specs::Doubt;
+use crate::findings::{EXAMPLES, Finding, Half, Reads};
+use crate::specs::{Doubt, TableSpec};
 
 /// What gives made-up rows away.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -62,6 +62,10 @@ impl Sign {
 }
 
 impl Judge for Signs {
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        Reads::columns(spec.loaded_columns())
+    }
+
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let mut findings = self.findings(rows);
         for doubt in &rows.at.spec.doubts {
@@ -121,7 +125,7 @@ impl Signs {
             shown.truncate(EXAMPLES);
             let examples = rows.examples(&shown, &[name, "kernel_source"]);
             let finding = rows.finding(said.join("; ")).rows(found.len()).examples(examples);
-            findings.push(finding.half(&half, all.len()));
+            findings.push(finding.half(&half, all.len()).naming(found));
         }
         findings
     }

@@ -10,8 +10,8 @@ use crate::base::expr::{Expr, ExprError, Scope};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::Column;
-use crate::findings::Severity;
-use crate::specs::{ColumnKind, ColumnSpec, Guard};
+use crate::findings::{Reads, Severity};
+use crate::specs::{ColumnKind, ColumnSpec, Guard, TableSpec};
 
 /// Which whole-number columns may be zero.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -23,6 +23,11 @@ pub struct KeyRange {
 }
 
 impl Judge for KeyRange {
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        let is_key = |c: &&ColumnSpec| !matches!(c.kind, ColumnKind::Measure(_));
+        Reads::columns(spec.columns.iter().filter(is_key).map(|c| c.name.as_str()))
+    }
+
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let spec = rows.at.spec;
         let (mut wrong, mut unsettled) = (Wrong::default(), Wrong::default());

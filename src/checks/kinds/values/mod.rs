@@ -66,6 +66,6 @@ impl Wrong {
             .rows(bad.len())
             .half(half, all.len())
             .examples(rows.examples(&bad[..bad.len().min(EXAMPLES)], &columns));
-        Some(finding.evidence("rows_by_kind", evidence))
+        Some(finding.evidence("rows_by_kind", evidence).naming(bad))
     }
 }

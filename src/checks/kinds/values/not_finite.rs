@@ -5,6 +5,8 @@ use crate::base::expr::ExprError;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::Column;
+use crate::findings::Reads;
+use crate::specs::TableSpec;
 
 /// NaN, infinities and nulls among the measurements.
 pub struct NotFinite;
@@ -12,6 +14,11 @@ pub struct NotFinite;
 impl Judge for NotFinite {
     fn judges_unknown_tables(&self) -> bool {
         true
+    }
+
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        let measures = spec.measures().map(|(name, _)| name);
+        Reads::columns(measures.chain(spec.loaded_columns()))
     }
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {

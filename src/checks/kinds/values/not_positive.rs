@@ -5,7 +5,8 @@ use crate::base::expr::ExprError;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::Column;
-use crate::findings::Severity;
+use crate::findings::{Reads, Severity};
+use crate::specs::TableSpec;
 
 /// Measurements of zero where no zero rule allows it, or below zero.
 pub struct NotPositive;
@@ -13,6 +14,11 @@ pub struct NotPositive;
 impl Judge for NotPositive {
     fn judges_unknown_tables(&self) -> bool {
         true
+    }
+
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        let measures = spec.measures().map(|(name, _)| name);
+        Reads::columns(measures.chain(spec.loaded_columns()))
     }
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {

@@ -1,0 +1,223 @@
+//! What was served before a pull request and is served no more.
+//!
+//! A key that a table loses may still be served: the loader fills a table's gaps from earlier versions
+//! and donors, and another version that has the key can be queried for it. So the keys that all changed
+//! tables of a system's backend lose together are held against all versions that the head has of the
+//! table. What no version has is lost, by slice; so is a measurement of a key that stays, power most of
+//! all.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::base::expr::ExprError;
+use crate::base::threads;
+use crate::base::words::{count, plural};
+use crate::checks::ChangeContext;
+use crate::checks::judge::{CheckInputs, Found, Judge};
+use crate::checks::rule::Rule;
+use crate::database::catalog::{Place, TableFile};
+use crate::database::diff::{SliceName, TableDiff, served_keys};
+use crate::database::served::Shelf;
+use crate::findings::{Domain, Finding, Novelty, Severity, SliceEvidence};
+use crate::specs::{TableSpec, measured_unit};
+
+/// Slices that a message names.
+const NAMED: usize = 3;
+
+/// Slices that the evidence lists.
+const LISTED: usize = 20;
+
+/// Keys and measurements that are served no more.
+pub struct NoLongerServed;
+
+impl Judge for NoLongerServed {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { changes: true, ..CheckInputs::default() }
+    }
+
+    fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
+        let groups: Vec<LosingTable<'_>> = losing_tables(at);
+        let order: Vec<usize> = (0..groups.len()).collect();
+        let found = threads::map(&groups, &order, at.threads, |group| group.judge(rule, at));
+        let found: Vec<Option<Finding>> = found.into_iter().collect::<Result<_, _>>()?;
+        Ok(found.into_iter().flatten().collect())
+    }
+}
+
+/// A table of a backend on a system, in all versions, that loses something.
+struct LosingTable<'a> {
+    system: &'a str,
+    backend: &'a str,
+    table: &'a str,
+    /// What changed of it in versions that lose keys or measurements.
+    changes: Vec<&'a TableDiff>,
+}
+
+/// A slice of which keys are lost.
+#[derive(Default)]
+struct LostSlice {
+    keys: u64,
+    /// Versions that served them.
+    versions: BTreeSet<String>,
+}
+
+fn losing_tables<'a>(at: &ChangeContext<'a>) -> Vec<LosingTable<'a>> {
+    let mut groups: BTreeMap<(&str, &str, &str), Vec<&TableDiff>> = BTreeMap::new();
+    for diff in &at.diff.tables {
+        let Some(served) = &diff.served else { continue };
+        if served.lost > 0 || !served.unmeasured.is_empty() {
+            let Place { system, backend, .. } = &diff.place;
+            groups.entry((system, backend, &diff.table)).or_default().push(diff);
+        }
+    }
+    let group =
+        |((system, backend, table), changes)| LosingTable { system, backend, table, changes };
+    groups.into_iter().map(group).collect()
+}
+
+impl LosingTable<'_> {
+    fn judge(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Option<Finding>, ExprError> {
+        let Some(first) = self.changes.first() else { return Ok(None) };
+        let Some(spec) = at.specs.tables.get(self.table) else { return Ok(None) };
+        let mut lost: HashMap<u64, (&SliceName, &str)> = HashMap::new();
+        for diff in &self.changes {
+            let Some(served) = &diff.served else { continue };
+            for key in &served.lost_keys {
+                let slice = &served.lost_slices[key.slice as usize];
+                lost.insert(key.hash, (slice, &diff.place.version));
+            }
+        }
+        let kept = self.kept_slices(at, spec, &mut lost)?;
+        let mut slices: BTreeMap<&SliceName, LostSlice> = BTreeMap::new();
+        for (slice, version) in lost.values() {
+            let slice = slices.entry(slice).or_default();
+            slice.keys += 1;
+            slice.versions.insert((*version).to_owned());
+        }
+        let mut unmeasured: BTreeMap<&str, u64> = BTreeMap::new();
+        for served in self.changes.iter().filter_map(|diff| diff.served.as_ref()) {
+            for (column, keys) in &served.unmeasured {
+                *unmeasured.entry(column).or_default() += keys;
+            }
+        }
+        if lost.is_empty() && unmeasured.is_empty() {
+            return Ok(None);
+        }
+        let whole = slices.keys().filter(|slice| !kept.contains(**slice)).count();
+        let severity =
+            if whole > 0 && self.is_needed(at) { Severity::Error } else { rule.severity };
+        let mut finding = Finding::on_path(
+            &rule.id,
+            severity,
+            &first.path,
+            self.message(&slices, whole, &unmeasured),
+        );
+        finding.place = Some(first.place.clone());
+        finding.table = Some(self.table.to_owned());
+        finding.novelty = Novelty::New;
+        finding.domain = Domain::Change;
+        finding.rows = lost.len() as u64;
+        finding.parts = slices.keys().map(|slice| slice_text(slice)).collect();
+        let listed = slices.iter().take(LISTED).map(|(slice, lost)| SliceEvidence {
+            slice: slice.iter().cloned().collect(),
+            figure: ("keys", lost.keys.into()),
+        });
+        Ok(Some(
+            finding
+                .slices(listed)
+                .evidence("whole_slices", whole)
+                .evidence("unmeasured", serde_json::json!(unmeasured)),
+        ))
+    }
+
+    /// Takes out of `lost` what a version of the head serves; the slices that the head has.
+    fn kept_slices(
+        &self,
+        at: &ChangeContext<'_>,
+        spec: &TableSpec,
+        lost: &mut HashMap<u64, (&SliceName, &str)>,
+    ) -> Result<BTreeSet<SliceName>, ExprError> {
+        let mut kept = BTreeSet::new();
+        if lost.is_empty() {
+            return Ok(kept);
+        }
+        let is_of_group = |file: &&TableFile| {
+            (file.place.system.as_str(), file.place.backend.as_str(), file.table.as_str())
+                == (self.system, self.backend, self.table)
+        };
+        for file in at.head.catalog.tables.iter().filter(is_of_group) {
+            // What cannot be read is a finding of its own, and serves nothing.
+            let Ok(table) = at.head.table(file, at.specs) else { continue };
+            let served = served_keys(&table, file, spec, &at.specs.lookups)?;
+            for hash in served.hashes {
+                lost.remove(&hash);
+            }
+            kept.extend(served.slices);
+        }
+        Ok(kept)
+    }
+
+    /// Whether default models look the table up, in the version of the base that counts.
+    fn is_needed(&self, at: &ChangeContext<'_>) -> bool {
+        if !at.specs.workflows.looks_up(self.table) {
+            return false;
+        }
+        let reuse = BTreeMap::new();
+        let shelf = Shelf::new(at.base.catalog, &reuse, at.base.specs);
+        let editions = shelf.editions_of(self.table, self.backend, self.system);
+        let current = editions.and_then(|e| shelf.current(self.system, e)).map(|e| e.version);
+        self.changes.iter().any(|diff| {
+            let served = diff.served.as_ref().is_some_and(|s| s.lost > 0);
+            served && Some(diff.place.version.as_str()) == current
+        })
+    }
+
+    fn message(
+        &self,
+        slices: &BTreeMap<&SliceName, LostSlice>,
+        whole: usize,
+        unmeasured: &BTreeMap<&str, u64>,
+    ) -> String {
+        let mut said = Vec::new();
+        let keys: u64 = slices.values().map(|slice| slice.keys).sum();
+        if keys > 0 {
+            let versions: BTreeSet<&str> =
+                slices.values().flat_map(|s| &s.versions).map(String::as_str).collect();
+            let versions: Vec<&str> = versions.into_iter().collect();
+            let verb = if keys == 1 { "was" } else { "were" };
+            let mut text = format!(
+                "{} of {} on {} that {} served {verb} removed, and no other version has {}",
+                plural(keys as usize, "key"),
+                self.backend,
+                self.system,
+                versions.join(", "),
+                if keys == 1 { "it" } else { "them" },
+            );
+            let mut by_keys: Vec<(&&SliceName, &LostSlice)> = slices.iter().collect();
+            by_keys.sort_by(|a, b| b.1.keys.cmp(&a.1.keys).then(a.0.cmp(b.0)));
+            let named = by_keys.iter().filter(|(slice, _)| !slice.is_empty()).take(NAMED);
+            let named: Vec<String> = named
+                .map(|(slice, lost)| {
+                    format!("{} ({})", slice_text(slice), count(lost.keys as usize))
+                })
+                .collect();
+            if !named.is_empty() {
+                let more = if slices.len() > NAMED { ", …" } else { "" };
+                text += &format!(": {}{more}", named.join("; "));
+            }
+            if whole > 0 {
+                text += &format!("; {} as a whole", plural(whole, "slice"));
+            }
+            said.push(text);
+        }
+        for (column, keys) in unmeasured {
+            let unit = if measured_unit(column).is_some() { "measured " } else { "" };
+            said.push(format!("{} lost {unit}{column}", plural(*keys as usize, "key that stays")));
+        }
+        said.join("; ")
+    }
+}
+
+fn slice_text(slice: &SliceName) -> String {
+    let texts: Vec<&str> = slice.iter().map(|(_, value)| value.as_str()).collect();
+    texts.join(" ")
+}

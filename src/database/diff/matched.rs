@@ -1,0 +1,243 @@
+//! Which row of the base each row of the head was, by the loader's key, and which of its columns hold
+//! something else.
+//!
+//! The row diff tells rows apart by every column that is no measurement. Here two rows belong together
+//! where the loader looks them up by the same key, whatever device or version they name: that is how a
+//! finding on a row of the head finds the row that was there before.
+
+use super::cells::{ColumnPair, SharedColumns};
+use crate::database::table::{Table, mix};
+
+/// Columns that have a bit of their own; the others share the one after.
+const OWN_BITS: usize = 62;
+
+/// The bits of all columns, and of a row that was added.
+const ALL: u64 = u64::MAX;
+
+/// Rows of one key that are held against each other cell by cell, base times head at most; of more,
+/// rows become each other in file order.
+const MOST_COMPARED: usize = 4096;
+
+/// How the rows of a table of the head are rows of the base.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RowMatch {
+    /// Names of the columns, by bit; those from [`OWN_BITS`] on share a bit.
+    columns: Vec<String>,
+    /// The columns that hold something else, of each row of the head.
+    changed: Vec<u64>,
+    /// Whether the row was added, of each row of the head.
+    added: Vec<bool>,
+    /// A hash of the key of each row of the base.
+    base_keys: Vec<u64>,
+    /// A hash of the key of each row of the head.
+    head_keys: Vec<u64>,
+}
+
+impl RowMatch {
+    /// Matches rows of equal key hashes: those that are equal in all columns that both tables have
+    /// first, the rest in file order.
+    pub(super) fn new(
+        common: &SharedColumns,
+        (base, base_keys): (&Table, Vec<u64>),
+        (head, head_keys): (&Table, Vec<u64>),
+    ) -> Self {
+        let all: Vec<&ColumnPair> = common.all().collect();
+        let pairs = pairs(&all, &base_keys, &head_keys);
+        let mut columns: Vec<String> = Vec::new();
+        let mut changed = vec![0; head.rows];
+        let mut added = vec![true; head.rows];
+        for (_, row) in &pairs {
+            added[*row as usize] = false;
+        }
+        for column in all {
+            let bit = bit_of(&mut columns, &column.name);
+            for (b, h) in &pairs {
+                let differs = column.base[*b as usize] != column.head[*h as usize];
+                changed[*h as usize] |= if differs { bit } else { 0 };
+            }
+        }
+        for name in &common.one_sided {
+            let bit = bit_of(&mut columns, name);
+            for (b, h) in &pairs {
+                let held = base.column(name).is_some_and(|c| !c.is_null(*b as usize));
+                let holds = head.column(name).is_some_and(|c| !c.is_null(*h as usize));
+                changed[*h as usize] |= if held || holds { bit } else { 0 };
+            }
+        }
+        changed.iter_mut().zip(&added).filter(|(_, added)| **added).for_each(|(c, _)| *c = ALL);
+        Self { columns, changed, added, base_keys, head_keys }
+    }
+
+    /// Matches rows by every column that is no measurement, where no loader's key is known.
+    pub(super) fn by_identity(common: &SharedColumns, base: &Table, head: &Table) -> Self {
+        let hash = |rows: usize, side: fn(&ColumnPair) -> &[u64]| -> Vec<u64> {
+            let mut keys = vec![0; rows];
+            for column in &common.keys {
+                keys.iter_mut().zip(side(column)).for_each(|(key, cell)| *key = mix(*key, *cell));
+            }
+            keys
+        };
+        let keys = (hash(base.rows, |c| &c.base), hash(head.rows, |c| &c.head));
+        Self::new(common, (base, keys.0), (head, keys.1))
+    }
+
+    /// The bits of some columns.
+    pub fn bits<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> u64 {
+        let bit = |name: &str| self.columns.iter().position(|c| c == name).map_or(0, bit);
+        names.into_iter().map(bit).fold(0, |bits, bit| bits | bit)
+    }
+
+    /// Whether a row of the head was added, or is beyond the table.
+    pub fn is_added(&self, row: usize) -> bool {
+        self.added.get(row).copied().unwrap_or(true)
+    }
+
+    /// Whether a row of the head was added, or one of the columns of `bits` holds something else.
+    pub fn changes(&self, row: usize, bits: u64) -> bool {
+        self.changed.get(row).is_none_or(|changed| changed & bits != 0)
+    }
+
+    /// A hash of the key of a row of the base.
+    pub fn base_key(&self, row: usize) -> Option<u64> {
+        self.base_keys.get(row).copied()
+    }
+
+    /// A hash of the key of a row of the head.
+    pub fn head_key(&self, row: usize) -> Option<u64> {
+        self.head_keys.get(row).copied()
+    }
+}
+
+fn bit(position: usize) -> u64 {
+    1 << position.min(OWN_BITS)
+}
+
+/// The bit of a column, which gets one where it has none.
+fn bit_of(columns: &mut Vec<String>, name: &str) -> u64 {
+    let position = columns.iter().position(|c| c == name).unwrap_or_else(|| {
+        columns.push(name.to_owned());
+        columns.len() - 1
+    });
+    bit(position)
+}
+
+/// Rows of the base and of the head that belong together.
+fn pairs(all: &[&ColumnPair], base_keys: &[u64], head_keys: &[u64]) -> Vec<(u32, u32)> {
+    let alike = |b: usize, h: usize| all.iter().all(|c| c.base[b] == c.head[h]);
+    // Most rows of most changes stand where they stood: equal ones, and those of a key that no other
+    // row at the place of either side has.
+    if base_keys == head_keys {
+        let order = |(row, _): (usize, &u64)| (row as u32, row as u32);
+        let places: Vec<(u32, u32)> = head_keys.iter().enumerate().map(order).collect();
+        if places.iter().all(|(b, h)| alike(*b as usize, *h as usize)) || is_unique(head_keys) {
+            return places;
+        }
+    }
+    let (base, head) = (sorted(base_keys), sorted(head_keys));
+    let (mut base, mut head) = (&base[..], &head[..]);
+    let mut pairs = Vec::with_capacity(head.len());
+    while let (Some((b, _)), Some((h, _))) = (base.first(), head.first()) {
+        let least = *b.min(h);
+        let (old, rest_of_base) = base.split_at(run(base, least));
+        let (new, rest_of_head) = head.split_at(run(head, least));
+        pair_run(old, new, &alike, &mut pairs);
+        (base, head) = (rest_of_base, rest_of_head);
+    }
+    pairs
+}
+
+fn is_unique(keys: &[u64]) -> bool {
+    let mut keys = keys.to_vec();
+    keys.sort_unstable();
+    keys.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+/// Rows with their keys, sorted by them.
+fn sorted(keys: &[u64]) -> Vec<(u64, u32)> {
+    let mut rows: Vec<(u64, u32)> =
+        keys.iter().enumerate().map(|(row, key)| (*key, row as u32)).collect();
+    rows.sort_unstable();
+    rows
+}
+
+/// How many of the first rows have the key.
+fn run(rows: &[(u64, u32)], key: u64) -> usize {
+    rows.iter().take_while(|(k, _)| *k == key).count()
+}
+
+/// Pairs the rows of one key.
+fn pair_run(
+    old: &[(u64, u32)],
+    new: &[(u64, u32)],
+    alike: &impl Fn(usize, usize) -> bool,
+    pairs: &mut Vec<(u32, u32)>,
+) {
+    if let ([(_, b)], [(_, h)]) = (old, new) {
+        pairs.push((*b, *h));
+        return;
+    }
+    let mut old: Vec<u32> = old.iter().map(|(_, row)| *row).collect();
+    let mut rest = Vec::new();
+    let compare = old.len().saturating_mul(new.len()) <= MOST_COMPARED;
+    for (_, h) in new {
+        let equal = |b: &u32| alike(*b as usize, *h as usize);
+        match old.iter().position(equal).filter(|_| compare) {
+            Some(place) => pairs.push((old.remove(place), *h)),
+            None => rest.push(*h),
+        }
+    }
+    pairs.extend(old.into_iter().zip(rest));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::catalog::Format;
+
+    /// Keys are the first column.
+    fn matched(base: &str, head: &str) -> RowMatch {
+        let table = |text: &str| Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
+        let (base, head) = (table(base), table(head));
+        let keys = |table: &Table| {
+            let column = table.column("m").unwrap();
+            (0..table.rows).map(|row| column.number(row) as u64).collect()
+        };
+        let common = SharedColumns::of(&base, &head);
+        RowMatch::new(&common, (&base, keys(&base)), (&head, keys(&head)))
+    }
+
+    fn changes(matched: &RowMatch, rows: usize, names: &[&str]) -> Vec<bool> {
+        let bits = matched.bits(names.iter().copied());
+        (0..rows).map(|row| matched.changes(row, bits)).collect()
+    }
+
+    #[test]
+    fn a_row_changed_where_a_column_holds_something_else() {
+        let base = "m,latency,power\n1,0.5,9\n2,0.7,9\n3,0.9,9\n";
+        let found = matched(base, "m,latency,power\n3,0.9,8\n1,0.6,9\n4,1.0,9\n");
+        assert_eq!(changes(&found, 3, &["latency"]), [false, true, true]);
+        assert_eq!(changes(&found, 3, &["power"]), [true, false, true]);
+        assert_eq!(changes(&found, 3, &["no_such"]), [false; 3]);
+        assert_eq!(
+            (0..4).map(|r| found.is_added(r)).collect::<Vec<_>>(),
+            [false, false, true, true]
+        );
+    }
+
+    #[test]
+    fn copies_of_a_key_are_matched_by_their_cells_first() {
+        let base = "m,latency\n1,0.5\n1,0.7\n1,0.9\n";
+        let found = matched(base, "m,latency\n1,0.9\n1,0.8\n1,0.5\n1,0.1\n");
+        assert_eq!(changes(&found, 4, &["latency"]), [false, true, false, true]);
+        assert!(found.is_added(3) && !found.is_added(1));
+    }
+
+    #[test]
+    fn a_column_that_comes_or_goes_changed_where_it_holds_something() {
+        let found = matched("m,latency\n1,0.5\n2,0.7\n", "m,latency,power\n1,0.5,9\n2,0.7,\n");
+        assert_eq!(changes(&found, 2, &["power"]), [true, false]);
+        assert_eq!(changes(&found, 2, &["latency"]), [false, false]);
+        let found = matched("m,latency,power\n1,0.5,9\n", "m,latency\n1,0.5\n");
+        assert_eq!(changes(&found, 1, &["power"]), [true]);
+    }
+}
