@@ -146,6 +146,20 @@ impl TreeFacts {
     }
 }
 
+/// Where the facts of several roots are from, the main one's first; what other roots do not state themselves
+/// is left out.
+pub fn origins<'a>(roots: impl IntoIterator<Item = &'a [Fact]>) -> Vec<Fact> {
+    let mut all: Vec<Fact> = Vec::new();
+    for (number, facts) in roots.into_iter().enumerate() {
+        for fact in facts {
+            if number == 0 || fact.path.is_some() && !all.contains(fact) {
+                all.push(fact.clone());
+            }
+        }
+    }
+    all
+}
+
 impl Fact {
     /// Where it is from, for people.
     pub fn said(&self) -> String {

@@ -2,6 +2,7 @@
 
 mod news;
 pub mod overview;
+mod roots;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -16,15 +17,15 @@ use crate::checks::ChangeContext;
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, Role, no_database};
-use crate::database::decoded::Decoded;
-use crate::database::diff::{Comparison, Details, State};
-use crate::database::facts::TreeFacts;
-use crate::database::source::{self, Commit};
+use crate::database::diff::{Comparison, Details, Diff};
+use crate::database::facts::origins;
+use crate::database::source::{self, Commit, Source};
 use crate::findings::{ComparedStates, Sink};
 use crate::report::Report;
 use crate::report::chart::{Figure, Gallery};
 use crate::traces::{self, TraceSpecs};
 use news::News;
+use roots::Root;
 
 /// What to compare.
 #[derive(Debug, Default, Clone)]
@@ -56,9 +57,6 @@ fn unjudged(rule: &Rule, why: ExprError) -> Error {
     Error::caused(format!("cannot judge by {}", rule.id), hint, why)
 }
 
-/// Bytes of decoded tables that are kept of each side, from the comparison until charts are chosen.
-const KEPT: usize = 16 << 20;
-
 /// Compares a head with its merge base, judges what changed and picks charts of it.
 ///
 /// # Errors
@@ -75,52 +73,43 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let settings = Settings::read(&tip, options.rules.as_deref(), None)?;
     let rules = settings.rules.choose(&options.only, &options.skip, &|_| true)?;
     let specs = &settings.specs;
-    let (before, after) = (Catalog::walk(&base, specs)?, Catalog::walk(head.as_ref(), specs)?);
-    // Each state is judged by what it says of itself.
-    let base_facts = &TreeFacts::read(&base, &before, specs);
-    let head_facts = &TreeFacts::read(head.as_ref(), &after, specs).since(base_facts);
-    let (base_specs, specs) = (&base_facts.over(specs), &head_facts.over(specs));
+    let (before, after) =
+        (Catalog::walk_all(&base, specs)?, Catalog::walk_all(head.as_ref(), specs)?);
+    let (base, head): (&dyn Source, &dyn Source) = (&base, head.as_ref());
+    let roots = Root::all(base, before, head, after, specs);
     let threads = threads::threads(options.threads);
-    let (base, head) = (
-        State {
-            source: &base,
-            catalog: &before,
-            decoded: &Decoded::new(KEPT),
-            facts: base_facts,
-            specs: base_specs,
-        },
-        State {
-            source: head.as_ref(),
-            catalog: &after,
-            decoded: &Decoded::new(KEPT),
-            facts: head_facts,
-            specs,
-        },
-    );
-    let traces = traces::changed(base, head, &TraceSpecs::read(specs)?, &rules, options.charts)?;
-    if before.systems.is_empty() && after.systems.is_empty() && traces.files.is_empty() {
+    let traces = &TraceSpecs::read(specs)?;
+    let (before, after) = roots[0].states(base, head);
+    let traces = traces::changed(before, after, traces, &rules, options.charts)?;
+    if roots.iter().all(Root::is_empty) && traces.files.is_empty() {
         return Err(no_database());
     }
     let states = ComparedStates {
-        base: base.source.commit().unwrap_or_else(|| options.base.clone()),
-        head: head.source.commit(),
+        base: base.commit().unwrap_or_else(|| options.base.clone()),
+        head: head.commit(),
     };
     let details = options.detail_dir.as_deref().map(Details::new).transpose()?;
-    let comparison = Comparison { base, head, specs, details: details.as_ref() };
-    let mut diff = comparison.run(threads, progress)?;
-    debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
-    let news = News { base, head, diff: &diff, rules: &rules, all_rules: &settings.rules, threads };
     let mut sink = Sink::default();
-    let judged = news.judge(progress)?;
-    sink.extend(judged.findings);
-    let change = ChangeContext { base, head, diff: &diff, specs, threads };
-    for rule in &rules {
-        let found = rule.check.judge().change(rule, &change);
-        sink.extend(found.map_err(|e| unjudged(rule, e))?);
+    let (mut diffs, mut repaired) = (Vec::new(), traces.repaired);
+    for root in &roots {
+        let (base, head) = root.states(base, head);
+        let specs = root.specs();
+        let diff =
+            Comparison { base, head, specs, details: details.as_ref() }.run(threads, progress)?;
+        debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
+        let news =
+            News { base, head, diff: &diff, rules: &rules, all_rules: &settings.rules, threads };
+        let judged = news.judge(progress)?;
+        sink.extend(judged.findings);
+        repaired.extend(judged.repaired);
+        let change = ChangeContext { base, head, diff: &diff, specs, threads };
+        for rule in &rules {
+            let found = rule.check.judge().change(rule, &change);
+            sink.extend(found.map_err(|e| unjudged(rule, e))?);
+        }
+        diffs.push(diff);
     }
     sink.extend(traces.findings);
-    let mut repaired = judged.repaired;
-    repaired.extend(traces.repaired);
     repaired.sort_by(|a, b| a.finding.order().cmp(&b.finding.order()));
     settings.waive(&mut sink)?;
     if let Some(baseline) = &settings.baseline {
@@ -128,14 +117,20 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     }
     let (findings, counts) = sink.finish();
     debug!(findings = findings.len(), took = ?start.elapsed(), "judged");
-    let gallery = Gallery { base, head, diff: &diff, findings: &findings, specs, threads };
-    let mut figures = gallery.figures(options.charts)?;
+    let mut figures = Vec::new();
+    for (root, diff) in roots.iter().zip(&diffs) {
+        let (base, head) = root.states(base, head);
+        let specs = root.specs();
+        let gallery = Gallery { base, head, diff, findings: &findings, specs, threads };
+        figures.extend(gallery.figures(options.charts - options.charts.min(figures.len()))?);
+    }
     debug!(charts = figures.len(), took = ?start.elapsed(), "chose charts");
     figures.extend(traces.figures);
     figures.truncate(options.charts);
+    let mut diff = Diff::of_roots(diffs);
     diff.files.extend(traces.files);
     diff.files.sort_by(|a, b| a.path.cmp(&b.path));
-    head.source.steady()?;
+    head.steady()?;
     if let Some(details) = details {
         details.finish(&diff)?;
     }
@@ -143,8 +138,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         command: "sanity",
         rules,
         overlays: settings.overlays,
-        facts: head_facts.origins.clone(),
-        outside: Vec::new(),
+        facts: origins(roots.iter().map(Root::facts)),
+        outside: roots[0].outside(base, head),
         strict: false,
         tables: diff.tables.len() as u64,
         files: diff.files.iter().filter(|f| f.role != Role::Other).count() as u64,

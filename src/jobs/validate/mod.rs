@@ -17,7 +17,7 @@ use crate::base::threads;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::settings::Settings;
 use crate::database::catalog::Catalog;
-use crate::database::facts::{Fact, TreeFacts};
+use crate::database::facts::{TreeFacts, origins};
 use crate::database::ledger::Ledger;
 use crate::database::selection::{Selected, Selection};
 use crate::database::source::{self, Commit, Source};
@@ -166,7 +166,7 @@ pub(crate) fn judged<R>(
         command: "validate",
         rules,
         overlays: settings.overlays.clone(),
-        facts: origins(&facts),
+        facts: origins(facts.iter().map(|facts| &facts.origins[..])),
         outside,
         strict: options.strict,
         tables,
@@ -214,17 +214,4 @@ fn outside(main: &Catalog, options: &Options, changed: Option<&[String]>) -> Vec
     }
     let paths = main.outside().map(|entry| entry.path.clone());
     paths.filter(|path| changed.is_none_or(|changed| changed.contains(path))).collect()
-}
-
-/// Where the facts of all roots are from; what other roots do not say themselves is left out.
-fn origins(facts: &[TreeFacts]) -> Vec<Fact> {
-    let mut all: Vec<Fact> = Vec::new();
-    for (number, fact) in
-        facts.iter().enumerate().flat_map(|(n, f)| f.origins.iter().map(move |o| (n, o)))
-    {
-        if number == 0 || fact.path.is_some() && !all.contains(fact) {
-            all.push(fact.clone());
-        }
-    }
-    all
 }
