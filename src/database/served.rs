@@ -351,13 +351,17 @@ mod tests {
 
     #[test]
     fn versions_are_ordered_as_the_loader_orders_them() {
-        let files = ["0.9.0", "0.10.0", "0.10.0rc1", "odd"].map(|v| file("s", v));
+        let files = ["0.9.0", "0.10.0", "0.10.0rc1", "dev-1aa0e962"].map(|v| file("s", v));
         let mut editions = Editions::default();
         files.iter().for_each(|f| editions.add(f));
         editions.0.sort_by_cached_key(|e| (e.parsed.clone(), e.version));
         let order: Vec<&str> = editions.iter().map(|e| e.version).collect();
-        assert_eq!(order, ["odd", "0.9.0", "0.10.0rc1", "0.10.0"]);
+        assert_eq!(order, ["dev-1aa0e962", "0.9.0", "0.10.0rc1", "0.10.0"]);
         let before: Vec<&str> = editions.before("0.10.0").map(|e| e.version).collect();
         assert_eq!(before, ["0.9.0", "0.10.0rc1"], "one that cannot be ordered is passed over");
+        assert_eq!(editions.before("dev-1aa0e962").count(), 0, "nor is anything before it");
+        // A local version is one of its release, later than it.
+        let local = "0.10.0+nvinternal.rubin.0.8full.66997102";
+        assert_eq!(editions.before(local).count(), 3);
     }
 }

@@ -71,8 +71,10 @@ impl<'a> Gatherer<'a> {
             let entry = meta.tables.get(&file.table);
             status.provenance.kind = meta.provenance.clone();
             status.provenance.status = entry.map(|t| t.status.clone());
-            status.provenance.collected_at = entry.and_then(|t| t.collected_at.clone());
-            status.provenance.collector_ref = entry.and_then(|t| t.collector_ref.clone());
+            status.provenance.collected_at =
+                entry.and_then(|t| t.collected_at()).map(str::to_owned);
+            status.provenance.collector_ref =
+                entry.and_then(|t| t.collector_ref()).map(str::to_owned);
             status.notes.extend(entry.into_iter().flat_map(TableMeta::notes));
         }
         let found = self.looked.findings.iter().filter(|f| f.counts());

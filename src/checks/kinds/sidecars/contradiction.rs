@@ -12,7 +12,7 @@ use crate::checks::kinds::identity::same_version;
 use crate::checks::rule::Rule;
 use crate::checks::{DirContext, RowContext};
 use crate::database::sidecar::Meta;
-use crate::findings::Finding;
+use crate::findings::{Finding, Severity};
 
 /// What a run may call itself in a backend's directory, beside the backend's own name.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -64,6 +64,15 @@ impl Frameworks {
             |table: &String| at.dir.tables.iter().any(|i| &at.catalog.tables[*i].table == table);
         let absent: Vec<&str> =
             meta.tables.keys().filter(|t| !has(t)).map(String::as_str).collect();
+        for (table, entry) in &meta.tables {
+            // A later event may replace rows of an earlier one, but no row is of none.
+            if let (Some(rows), Some(events)) = (entry.rows, entry.event_rows())
+                && events < rows
+            {
+                wrong
+                    .push(format!("it says {rows} rows of {table}, its collections have {events}"));
+            }
+        }
         if !absent.is_empty() {
             wrong.push(format!("it describes {}, of which there is no file", absent.join(", ")));
         }
@@ -73,10 +82,16 @@ impl Frameworks {
 
 /// A table that has not the rows that its sidecar says.
 fn row_count(rows: &RowContext<'_>) -> Option<Finding> {
-    let stated = rows.at.meta?.tables.get(&rows.at.file.table)?.rows?;
+    let meta = rows.at.meta?;
+    let table = rows.at.file.table.as_str();
+    let stated = meta.tables.get(table)?.rows?;
     let found = rows.table.rows as u64;
+    // Rows of a run stay the run's where others are added to the table.
+    let explained = meta.explains(table, found);
+    let severity = if explained { Severity::Info } else { rows.rule.severity };
+    let why = if explained { ", which what it says of its runs explains" } else { "" };
     (stated != found).then(|| {
-        rows.finding(format!("its sidecar says {stated} rows, it has {found}"))
+        rows.finding_as(severity, format!("its sidecar says {stated} rows, it has {found}{why}"))
             .rows(rows.table.rows)
             .parts([format!("{stated} {found}")])
             .evidence("stated", stated)
