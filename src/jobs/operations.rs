@@ -14,8 +14,8 @@ use crate::checks::settings::Settings;
 use crate::database::catalog::Catalog;
 use crate::database::facts::{Fact, TreeFacts};
 use crate::database::source;
-use crate::specs::Specs;
 use crate::specs::facts::Operations;
+use crate::specs::{Specs, TableSpec};
 
 /// What the two know of each other.
 #[derive(Debug)]
@@ -92,7 +92,10 @@ impl CatalogComparison {
         for table in unknown.filter(|t| !listed.contains_key(**t)) {
             differ("in the database, without a spec", (*table).to_owned());
         }
-        for (table, spec) in specs.tables.iter().filter(|_| found.is_some()) {
+        // What belongs in no family is in no catalog.
+        let listable = |spec: &&TableSpec| found.is_some() && !spec.family.is_empty();
+        for spec in specs.tables.values().map(|spec| &**spec).filter(listable) {
+            let table = &spec.name;
             if !listed.contains_key(table.as_str()) {
                 let line = format!("{table} ({}): {}", spec.family, has(table));
                 differ("with a spec, not in the catalog", line);

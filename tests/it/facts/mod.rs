@@ -1,5 +1,8 @@
 //! What a tree says of itself beside its tables, on small trees of synthetic rows.
 
+mod roots;
+mod sidecars;
+mod suggest;
 mod unknown;
 
 use crate::common::snapshot::message;

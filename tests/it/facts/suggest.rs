@@ -1,0 +1,63 @@
+//! `perfdb-gate suggest`, on small trees of synthetic rows.
+
+use crate::common::{Run, Tree, run};
+
+/// All-to-all of two phases in µs, with an id and a constant.
+fn table(last: &str) -> String {
+    let mut text =
+        "framework,version,device,op_name,kernel_source,phase,comm_dtype,lane,tokens,run_id,\
+                    transmit_us,notify_us,latency\n"
+            .to_owned();
+    for (number, phase) in ["dispatch", "combine"].iter().enumerate() {
+        for tokens in [1u32, 2, 4, 8, 16, 32, 64, 128] {
+            let time = 20 + 3 * tokens;
+            text += &format!(
+                "VLLM,0.24.0,NVIDIA H200,a2a,deepep,{phase},default,1,{tokens},r{number}-{tokens},{time},0,{time}\n"
+            );
+        }
+    }
+    text + last
+}
+
+fn suggest(tree: &Tree, args: &[&str]) -> Run {
+    let root = tree.path().display().to_string();
+    run(&[&["suggest", "--root", &root], args].concat())
+}
+
+#[test]
+fn a_spec_is_learned_from_rows_and_accepted() {
+    let tree = Tree::new();
+    let path = "systems/data/h200_sxm/comm/vllm/0.24.0/warp_perf.txt";
+    tree.file(path, table(""));
+    let printed = suggest(&tree, &["warp"]);
+    assert_eq!(printed.code(), 0, "{}", printed.err());
+    insta::assert_snapshot!(printed.shown(), @"");
+    // What is printed is what --rules takes, and by it the table is known.
+    let rules = tree.file("rules/tables/comm.yaml", printed.out());
+    let rules = rules.ancestors().nth(2).unwrap().display().to_string();
+    let known =
+        tree.validate(&["--rules", &rules, "--format", "json", "--skip", "sidecar-missing"]);
+    assert_eq!(known.findings(), [""; 0], "{}", known.err());
+}
+
+#[test]
+fn what_cannot_be_learned_from_is_said() {
+    let tree = Tree::new();
+    tree.file("systems/data/h200_sxm/vllm/0.24.0/warp_perf.txt", "expert,share\n1,0.5\n");
+    let unlike = suggest(&tree, &["warp"]);
+    assert_eq!(unlike.code(), 2);
+    insta::assert_snapshot!(unlike.err(), @"");
+    assert_eq!(suggest(&tree, &["weft"]).code(), 2);
+}
+
+#[test]
+fn names_of_columns_act_nowhere() {
+    let tree = Tree::new();
+    let header =
+        "framework,version,device,op_name,kernel_source,\"a: [b\",\"no\",\"# x\",latency\n";
+    let rows = "VLLM,0.24.0,NVIDIA H200,w,k,1,2,3,0.5\nVLLM,0.24.0,NVIDIA H200,w,k,2,2,3,0.6\n";
+    tree.file("systems/data/h200_sxm/vllm/0.24.0/warp_perf.txt", format!("{header}{rows}"));
+    let printed = suggest(&tree, &["warp"]);
+    assert_eq!(printed.code(), 0, "{}", printed.err());
+    assert!(printed.out().contains("\"a: [b\": int"), "{}", printed.out());
+}
