@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
 use crate::base::reason::Reason;
 
 /// `attention_lane_defaults.yaml`: by backend, then by the version from which it holds, then by the GPU's
@@ -24,14 +22,8 @@ pub struct Lanes {
 /// A lane that stands for the framework's own choice, and pins nothing.
 const DEFAULT: &str = "default";
 
-#[derive(Deserialize)]
-struct Document {
-    /// Read for its form alone.
-    #[serde(rename = "architectures", default)]
-    _architectures: serde_json::Value,
-    #[serde(flatten)]
-    backends: BTreeMap<String, BTreeMap<String, BTreeMap<String, String>>>,
-}
+/// What is said of single architectures: of models, not of rows.
+const ARCHITECTURES: &str = "architectures";
 
 impl AttentionLanes {
     /// Parses the file.
@@ -40,9 +32,14 @@ impl AttentionLanes {
     ///
     /// One line, when it is not such YAML.
     pub fn parse(text: &str) -> Result<Self, Reason> {
-        let document: Document = crate::base::yaml::parse(text)?;
+        let document: BTreeMap<String, serde_json::Value> = crate::base::yaml::parse(text)?;
         let mut lanes: BTreeMap<String, BTreeMap<String, BTreeMap<i64, String>>> = BTreeMap::new();
-        for (backend, versions) in document.backends {
+        for (backend, versions) in document {
+            if backend == ARCHITECTURES {
+                continue;
+            }
+            let versions: BTreeMap<String, BTreeMap<String, String>> =
+                serde_json::from_value(versions).map_err(|why| format!("{backend}: {why}"))?;
             for (version, kernels) in versions {
                 for (capability, lane) in kernels {
                     let number = capability.parse().map_err(|_| {

@@ -112,7 +112,7 @@ fn a_model_that_the_loader_learns_with_its_rows_is_known() {
     let table = format!("{MODULE}/mla_generation_module_perf.txt");
     tree.file(&table, module(&[("deepseek-ai/DeepSeek-V3", 8, 1, 0.1)]));
     tree.commit();
-    let only = ["--base-ref", "main", "--only", "key-out-of-range,duplicate-key"];
+    let only = ["--base-ref", "main", "--only", "key-out-of-range", "--only", "duplicate-key"];
     let rows = [("deepseek-ai/DeepSeek-V3", 8, 1, 0.1), ("acme/K3", 8, 1, 0.9)];
     tree.file(&table, module(&rows));
     let refused = format!("+key-out-of-range error {table}");
