@@ -17,6 +17,9 @@ use perfdb_gate::specs::Specs;
 use perfdb_gate::specs::system::System;
 
 pub mod beside;
+pub mod forge;
+#[path = "../../tests/it/common/layout.rs"]
+pub mod layout;
 pub mod memory;
 pub mod seeds;
 

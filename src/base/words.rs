@@ -1,7 +1,7 @@
 //! Counts and names in a sentence.
 
 /// Names for a sentence: the first few, each in quotes where it is empty, cut where it is no name.
-pub(crate) fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn names<'a>(mut all: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 5;
     const LONGEST: usize = 200;
     let name = |name: &'a str| match name.char_indices().nth(LONGEST) {
@@ -9,10 +9,10 @@ pub(crate) fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
         None => name.to_owned(),
         Some((at, _)) => format!("{}…", &name[..at]),
     };
-    let all: Vec<String> = all.map(name).collect();
-    match all.len() {
-        0..=SHOWN => all.join(", "),
-        n => format!("{} and {} more", all[..SHOWN].join(", "), n - SHOWN),
+    let shown: Vec<String> = all.by_ref().take(SHOWN).map(name).collect();
+    match all.count() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::base::reason::Reason;
-use crate::checks::compare::relative_latency::{RelativeLatencies, relative_latencies};
+use crate::checks::compare::relative_latency::{PeerTerms, RelativeLatencies, relative_latencies};
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
@@ -118,8 +118,8 @@ pub struct CrossContext<'a> {
     pub age: &'a (dyn Fn(&TableFile, &TableFile) -> Option<Ordering> + Sync),
     /// Threads that a rule may use.
     pub threads: usize,
-    /// Relative latencies by the points that they take, for the rules that share them.
-    pub relative: Mutex<BTreeMap<usize, Arc<BTreeMap<String, RelativeLatencies>>>>,
+    /// Relative latencies by what they are taken of, for the rules that share them.
+    pub relative: Mutex<BTreeMap<PeerTerms, Arc<BTreeMap<String, RelativeLatencies>>>>,
     /// What is known of tables and models, and how far honest reruns differ.
     pub specs: &'a Specs,
     /// What a pull request changes, where one is judged.
@@ -163,14 +163,16 @@ impl CrossContext<'_> {
         self.judged.contains(file.entry.path.as_str())
     }
 
-    /// The latency of each table's slices over their peers', from `points` shared points up.
+    /// The latency of each table's slices over their peers'.
     pub(super) fn relative_latencies(
         &self,
-        points: usize,
+        terms: PeerTerms,
     ) -> Arc<BTreeMap<String, RelativeLatencies>> {
         let mut known = self.relative.lock().unwrap_or_else(PoisonError::into_inner);
-        let compute = || Arc::new(relative_latencies(self.catalog, self.sketches, points));
-        known.entry(points).or_insert_with(compute).clone()
+        let compute = || Arc::new(relative_latencies(self.catalog, self.sketches, &terms));
+        let found = known.get(&terms).cloned().unwrap_or_else(compute);
+        known.insert(terms, found.clone());
+        found
     }
 
     /// What a table's sidecar says of it.

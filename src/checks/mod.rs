@@ -62,6 +62,8 @@ pub enum Check {
     PowerRange(power::PowerMeter),
     /// A power limit that is not the system's.
     PowerLimit(power::LimitTolerance),
+    /// Power columns in which some rows have no reading.
+    PowerCoverage,
     /// The loader's key, more than once.
     DuplicateKey(duplicates::Conflict),
     /// Measurements shorter than physics allows.
@@ -132,6 +134,7 @@ impl Check {
             Self::KeyRange(range) => range,
             Self::PowerRange(meter) => meter,
             Self::PowerLimit(tolerance) => tolerance,
+            Self::PowerCoverage => &power::PowerCoverage,
             Self::DuplicateKey(conflict) => conflict,
             Self::SpeedOfLight(margins) => margins,
             Self::Copied(copies) => copies,

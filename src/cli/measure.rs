@@ -164,7 +164,7 @@ impl Remeasure {
         }
         outputs.report(&report.view(outcome), &drawings, &self.output, terminal)?;
         outputs.write()?;
-        Ok(outcome.verdict.exit())
+        Ok(self.output.inconclusive.exit(outcome.verdict))
     }
 }
 

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use perfdb_gate::base::exit::Exit;
 use perfdb_gate::findings::Severity;
+use perfdb_gate::report::RunVerdict;
 
 /// What comes out, and how.
 #[derive(Debug, Args)]
@@ -20,6 +22,9 @@ pub struct OutputArgs {
     /// Write the report as a page that opens in a browser, from disk too: one file, no network.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
+    /// Whether a run that could not read or compare everything fails.
+    #[arg(long, value_enum, default_value_t = Inconclusive::Fail, help_heading = "Output")]
+    pub inconclusive: Inconclusive,
     /// Threads to use; 0 for as many as there are cores.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     pub threads: usize,
@@ -57,6 +62,25 @@ pub enum FormatName {
     Junit,
     /// For a step's summary.
     Markdown,
+}
+
+/// How an inconclusive run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Inconclusive {
+    /// With exit code 3.
+    Fail,
+    /// With exit code 0; the report still says that it is inconclusive.
+    Pass,
+}
+
+impl Inconclusive {
+    /// The exit code of a run.
+    pub fn exit(self, verdict: RunVerdict) -> Exit {
+        match (self, verdict) {
+            (Self::Pass, RunVerdict::Inconclusive) => Exit::Clean,
+            _ => verdict.exit(),
+        }
+    }
 }
 
 /// Severities that fail a run.

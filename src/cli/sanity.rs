@@ -136,7 +136,7 @@ impl Sanity {
         }
         outputs.report(&view, &drawings, &self.output, terminal)?;
         outputs.write()?;
-        Ok(outcome.verdict.exit())
+        Ok(self.output.inconclusive.exit(outcome.verdict))
     }
 
     /// Without a base: charts of the tables that a database holds.

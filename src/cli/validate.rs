@@ -121,6 +121,6 @@ impl Validate {
         }
         outputs.report(&report.view(outcome), &[], &self.output, terminal)?;
         outputs.write()?;
-        Ok(outcome.verdict.exit())
+        Ok(self.output.inconclusive.exit(outcome.verdict))
     }
 }

@@ -14,6 +14,10 @@ use crate::database::sidecar::Reuse;
 use crate::specs::facts::{QueryVersions, Slots};
 use crate::specs::{Specs, TableSpec};
 
+/// References that a table is compared with. Every table with every other takes the square of their number,
+/// and what eight agree on, more would not tell better; tables of the public database have up to four.
+const MOST_NEAR: usize = 8;
+
 /// A version of a table: its files, one unless it lies in two layouts.
 #[derive(Debug)]
 pub struct Edition<'a> {
@@ -212,7 +216,7 @@ impl<'a> Shelf<'a> {
 
     /// The nearest other systems that have a table: those of the same generation, each with the
     /// version that counts there; where none has it, all others that have its very version, since
-    /// collectors of one version have one plan.
+    /// collectors of one version have one plan. At most [`MOST_NEAR`] of them, by name.
     pub fn near<'s>(&'s self, file: &TableFile) -> (Nearness, Vec<Near<'s, 'a>>) {
         self.near_of(&file.table, &file.place)
     }
@@ -225,12 +229,25 @@ impl<'a> Shelf<'a> {
         let others = || systems.into_iter().flatten().filter(|(s, _)| **s != place.system);
         let alike = others().filter(|(s, _)| own.is_some() && self.generations.get(*s) == own);
         let current = |(s, e): (&&'a str, &'s Editions<'a>)| Some((*s, e, self.current(s, e)?));
-        let near: Vec<_> = alike.filter_map(current).collect();
+        let near: Vec<_> = alike.filter_map(current).take(MOST_NEAR).collect();
         if !near.is_empty() {
             return (Nearness::Generation, near);
         }
         let same = |(s, e): (&&'a str, &'s Editions<'a>)| Some((*s, e, e.get(&place.version)?));
-        (Nearness::SameVersion, others().filter_map(same).collect())
+        (Nearness::SameVersion, others().filter_map(same).take(MOST_NEAR).collect())
+    }
+
+    /// Other versions of a table than `current`, which it is compared with where versions share nothing: the
+    /// newest, at most [`MOST_NEAR`].
+    pub fn other_versions<'s>(
+        &self,
+        editions: &'s Editions<'a>,
+        current: &str,
+    ) -> Vec<&'s Edition<'a>> {
+        let others = editions.iter().rev().filter(|edition| edition.version != current);
+        let mut others: Vec<_> = others.take(MOST_NEAR).collect();
+        others.reverse();
+        others
     }
 
     /// Paths of the tables that others are compared with key by key.
@@ -244,7 +261,8 @@ impl<'a> Shelf<'a> {
                     files.extend(self.served(spec, editions, edition).fresh());
                 }
                 if !spec.shared {
-                    files.extend(editions.iter().flat_map(|e| &e.files));
+                    let others = self.other_versions(editions, current.version);
+                    files.extend(others.into_iter().flat_map(|edition| &edition.files));
                 }
             }
         }

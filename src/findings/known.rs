@@ -165,11 +165,13 @@ impl BaseFindings {
         precedent.is_none_or(|precedent| precedent.is_milder_than(finding))
     }
 
-    /// Marks findings on directories and their sidecars as moved that the base has of a family that
-    /// lies elsewhere now. `is_gone` says whether the head lacks a path.
-    pub(crate) fn mark_moved(&self, head: &mut [Finding], is_gone: impl Fn(&str) -> bool) {
-        let gone = self.findings.iter().map(|b| &b.finding);
-        let gone = gone.filter(|f| f.table.is_none() && f.place.is_some() && is_gone(&f.path));
+    /// Marks findings on directories and their sidecars as moved that the base has of another family,
+    /// where the head no longer has them.
+    pub(crate) fn mark_moved(&self, head: &mut [Finding]) {
+        let still: BTreeSet<Subject> = head.iter().map(Subject::of).collect();
+        let gone = self.findings.iter().filter(|base| !still.contains(&base.subject));
+        let gone = gone.map(|base| &base.finding);
+        let gone = gone.filter(|f| f.table.is_none() && f.place.is_some());
         let mut precedents: BTreeMap<Subject, Precedent> = BTreeMap::new();
         for finding in gone {
             precedents.entry(Subject::in_any_family(finding)).or_default().add(finding, true);
@@ -288,15 +290,14 @@ mod tests {
             let finding = Finding::on_path("r", Severity::Error, &path, "m");
             Finding { novelty: Novelty::New, ..finding.at(&place(Some(family))) }
         };
-        let state = |is_gone: bool| {
-            let mut head = [at("megamoe")];
-            base(vec![at("moe")]).mark_moved(&mut head, |_| is_gone);
+        let state = |mut head: Vec<Finding>| {
+            base(vec![at("moe")]).mark_moved(&mut head);
             head[0].novelty
         };
-        assert_eq!(state(true), Novelty::Moved);
-        assert_eq!(state(false), Novelty::New, "the base's sidecar is still there");
+        assert_eq!(state(vec![at("megamoe")]), Novelty::Moved);
+        assert_eq!(state(vec![at("megamoe"), at("moe")]), Novelty::New, "it is still there, too");
         let mut head = [at("megamoe")];
-        base(vec![at("moe")]).mark_moved(&mut head, |_| true);
+        base(vec![at("moe")]).mark_moved(&mut head);
         assert!(base(vec![at("moe")]).repaired(&head, |_| None).is_empty());
     }
 

@@ -33,7 +33,11 @@ pub(super) fn headline(report: &Report) -> String {
     match &report.diff {
         Some(diff) => {
             let state = if checked { "" } else { "nothing was compared: " };
-            format!("{state}{found}; {}", diff.headline())
+            let repaired = match report.repaired.len() {
+                0 => String::new(),
+                n => format!("{} repaired; ", count(n)),
+            };
+            format!("{state}{found}; {repaired}{}", diff.headline())
         }
         None => {
             let state = if checked { "" } else { "nothing was checked: " };

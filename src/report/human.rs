@@ -36,6 +36,9 @@ fn coloured(view: &ReportView<'_>) -> String {
     }
     if let Some(changes) = &view.changes {
         write_changes(&mut out, changes);
+        for line in &view.summary {
+            let _ = writeln!(out, "{line}");
+        }
     }
     match &view.drawn {
         Some(how) => out += &format!("{how}\n\n"),

@@ -104,6 +104,7 @@ struct JsonRepaired<'a> {
     rule: &'a str,
     #[schemars(with = "Severity")]
     severity: &'static str,
+    fingerprint: String,
     path: &'a str,
     system: Option<&'a str>,
     backend: Option<&'a str>,
@@ -284,6 +285,7 @@ fn repaired(repaired: &Repaired) -> JsonRepaired<'_> {
     JsonRepaired {
         rule: &finding.rule,
         severity: finding.severity.name(),
+        fingerprint: finding.fingerprint(),
         path: &finding.path,
         system: place.map(|p| p.system.as_str()),
         backend: place.map(|p| p.backend.as_str()),

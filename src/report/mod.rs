@@ -138,7 +138,10 @@ impl Report {
         let outcome = RunOutcome { verdict: RunVerdict::Failed, fail_on };
         let verdict = if self.findings.iter().any(|f| outcome.fails(f)) {
             RunVerdict::Failed
-        } else if self.tables + self.files == 0 || self.strict && !self.outside.is_empty() {
+        } else if self.tables + self.files == 0
+            || self.strict && !self.outside.is_empty()
+            || self.diff.as_ref().is_some_and(|d| d.not_compared() > 0)
+        {
             RunVerdict::Inconclusive
         } else {
             RunVerdict::Clean

@@ -32,16 +32,23 @@ fn rendered(
     env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     env.add_filter("code", |text: String| code(&text));
     env.add_filter("inert", |text: String| inert(&text));
-    env.add_filter("cut", |text: String| cut(&text));
+    env.add_filter("cut", |text: String| cut(&text, SENTENCE));
+    env.add_filter("brief", |text: String| cut(&text, LINE));
+    env.add_filter("tame", |text: String| tame(&text));
     env.add_filter("fenced", |text: String| clean(&text).replace('`', "'"));
     env.add_template(name, template)?;
     env.get_template(name)?.render(Value::from(Serde(view)))
 }
 
-/// A sentence that may list much, cut to what is read.
-fn cut(text: &str) -> String {
-    const LENGTH: usize = 400;
-    match text.char_indices().nth(LENGTH) {
+/// Characters of a sentence that may list much.
+const SENTENCE: usize = 400;
+
+/// Characters of a line that is one of many.
+const LINE: usize = 160;
+
+/// A text, cut to what is read.
+fn cut(text: &str, length: usize) -> String {
+    match text.char_indices().nth(length) {
         Some((end, _)) => format!("{} …", &text[..end]),
         None => text.to_owned(),
     }
@@ -50,6 +57,13 @@ fn cut(text: &str) -> String {
 /// Text from data as code, in which a site looks for no markup, mentions or links.
 pub(crate) fn code(text: &str) -> String {
     format!("`{}`", clean(text).replace('`', "'").replace('|', "\\|"))
+}
+
+/// A name from data inside HTML, where neither code spans nor escapes keep a site from reading markup,
+/// mentions or links into it: one that holds more than backends and versions do is left out.
+fn tame(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-+._: ".contains(c);
+    if text.chars().all(is_plain) { text.to_owned() } else { "…".to_owned() }
 }
 
 /// Text that may hold words from data: what the site would read more into stands as code.
@@ -69,5 +83,5 @@ fn inert_word(word: &str) -> String {
 
 /// Whether a site reads nothing into a character.
 fn is_harmless(c: char) -> bool {
-    c.is_alphanumeric() || "-+=.,;:%()×…'\" ".contains(c)
+    c.is_alphanumeric() || "-+=.,;:%()×→…'\" ".contains(c)
 }

@@ -190,6 +190,9 @@ pub struct TableSpec {
     pub guard: Option<Guard>,
     /// Which row of a repeated key is served.
     pub serves: Serves,
+    /// Columns by whose values copies of a key are measured on purpose: sweeps that meet in a key that
+    /// does not hold them.
+    pub coexist: Vec<String>,
     /// What a lookup returns, in ms, by name: a formula over the measured columns.
     pub latency: Vec<KeyPart>,
     /// Where a measured column may be zero, by column.
@@ -300,6 +303,7 @@ impl TableSpec {
             require: None,
             guard: None,
             serves: Serves::First,
+            coexist: Vec::new(),
             latency: Vec::new(),
             zero: BTreeMap::new(),
             sweep: Vec::new(),

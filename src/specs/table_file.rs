@@ -50,6 +50,9 @@ struct Table {
     guard: Option<Guard>,
     /// Which row of a repeated key the loader serves.
     serves: Serves,
+    /// Columns by whose values copies of a key are measured on purpose.
+    #[serde(default)]
+    coexist: Vec<String>,
     /// What a lookup returns in ms, where it is no ms column.
     #[serde(default)]
     latency: Option<OrderedMap<Expr>>,
@@ -174,6 +177,7 @@ impl Table {
             require: self.require,
             guard: self.guard,
             serves: self.serves,
+            coexist: self.coexist,
             latency,
             zero: self.zero,
             sweep: self.sweep,
@@ -193,7 +197,8 @@ impl Table {
             formula.eval(&Types(&spec)).map_err(|e| bad(e.to_string().into()))?;
         }
         let named = spec.formulas().flat_map(Expr::columns);
-        let plain = spec.sweep.iter().chain(spec.zero.keys()).map(String::as_str);
+        let plain =
+            spec.sweep.iter().chain(&spec.coexist).chain(spec.zero.keys()).map(String::as_str);
         if let Some(unknown) = named.chain(plain).find(|c| !spec.knows(c)) {
             return Err(bad(format!("a formula reads {unknown}, which is no column of it").into()));
         }

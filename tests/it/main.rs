@@ -41,3 +41,4 @@ mod terminal;
 mod traces;
 mod validate;
 mod wheel;
+mod writers;

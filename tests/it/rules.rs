@@ -144,6 +144,8 @@ fn rule_ids_are_the_contract() {
     latency-spike
     legacy-marker
     lfs-pointer
+    no-longer-served
+    power-coverage
     power-limit-mismatch
     power-out-of-range
     reuse-forbidden

@@ -113,3 +113,16 @@ fn a_pull_request_that_adds_a_version_is_told_that_it_has_no_line() {
     assert_eq!(finding["new"], true, "{finding}");
     insta::assert_snapshot!(message(&finding), @"no line for vllm 0.24.0, 0.25.0, of which there is data");
 }
+
+#[test]
+fn a_version_without_a_line_is_an_info_and_one_that_declares_reuse_has_data() {
+    let tree = tree();
+    tree.file(MATRIX, HEAD.to_owned() + &line("A", "vllm", "0.22.0", "FAIL", ""));
+    let run = || tree.validate(&["--only", "support-matrix", "--format", "json"]);
+    assert_eq!(run().finding("support-matrix")["severity"], "info");
+    let reused = line("A", "vllm", "0.26.0", "PASS", "silicon");
+    tree.file(MATRIX, HEAD.to_owned() + &line("A", "vllm", "0.24.0", "FAIL", "") + &reused);
+    assert_eq!(run().finding("support-matrix")["severity"], "warning", "no data at 0.26.0");
+    tree.file("systems/data/h200_sxm/vllm/0.26.0/SHARED_LAYER_REUSE.txt", "of 0.24.0\n");
+    assert_eq!(run().findings(), [""; 0]);
+}

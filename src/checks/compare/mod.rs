@@ -10,5 +10,6 @@ pub mod relative_latency;
 pub mod series;
 mod served_keys;
 pub mod sketch;
+mod stubs;
 pub mod support;
 pub mod workflows;

@@ -62,7 +62,10 @@ struct LostSlice {
 
 fn losing_tables<'a>(at: &ChangeContext<'a>) -> Vec<LosingTable<'a>> {
     let mut groups: BTreeMap<(&str, &str, &str), Vec<&TableDiff>> = BTreeMap::new();
-    for diff in &at.diff.tables {
+    // That all of a system is gone is data-deleted's to say.
+    let left: BTreeSet<&str> =
+        at.head.catalog.tables.iter().map(|t| t.place.system.as_str()).collect();
+    for diff in at.diff.tables.iter().filter(|d| left.contains(d.place.system.as_str())) {
         let Some(served) = &diff.served else { continue };
         if served.lost > 0 || !served.unmeasured.is_empty() {
             let Place { system, backend, .. } = &diff.place;

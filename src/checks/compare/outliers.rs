@@ -119,12 +119,50 @@ impl OutlierLimits {
                     let places = by_key.get(&(file.table.as_str(), o.hash, spike));
                     recurs(places, file, &o.outlier)
                 });
-                let outliers = TableOutliers { file, slices: &sketch.slices, recurring, alone };
+                let (alone, unsupported) =
+                    alone.into_iter().partition(|o| self.supported(at, file, &all, o));
+                let outliers =
+                    TableOutliers { file, slices: &sketch.slices, recurring, unsupported, alone };
                 let finding = outliers.finding(rule, at);
                 found.extend(finding.map(|finding| finding.half(&half, all.len())));
             }
         }
         found
+    }
+
+    /// Whether something beside its neighbours speaks for an outlier. A drop at the end of every axis has
+    /// neighbours on one side only, and a cache or an idle expert makes a first point fast: it needs a
+    /// second one of its slice, or a peer on the machine that is as slow as the neighbours say.
+    fn supported(
+        &self,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+        all: &[&SketchOutlier],
+        one: &SketchOutlier,
+    ) -> bool {
+        if one.outlier.spike() || one.outlier.inner {
+            return true;
+        }
+        let is_second = |o: &&&SketchOutlier| o.slice == one.slice && o.hash != one.hash;
+        all.iter().any(|o| is_second(&o)) || self.peers_are_slower(at, file, one)
+    }
+
+    /// Whether other tables of the machine that have the key take so much longer, and none does not.
+    fn peers_are_slower(
+        &self,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+        one: &SketchOutlier,
+    ) -> bool {
+        let is_peer = |f: &&TableFile| {
+            f.table == file.table && f.place.system == file.place.system && f.place != file.place
+        };
+        let peers = at.catalog.tables.iter().filter(is_peer);
+        let mut latencies = peers
+            .filter_map(|f| at.sketches.by_path.get(&f.entry.path)?.latency(one.hash))
+            .peekable();
+        latencies.peek().is_some()
+            && latencies.all(|latency| latency >= self.factor * one.outlier.latency)
     }
 
     fn is_outlier(&self, file: &TableFile, point: &Outlier, at: &CrossContext<'_>) -> bool {
@@ -143,14 +181,17 @@ struct TableOutliers<'a> {
     slices: &'a [Slice],
     /// Those that are outliers elsewhere, too: a kernel's steps.
     recurring: Vec<&'a SketchOutlier>,
-    /// Those that are not.
+    /// Those that nothing but a neighbour speaks for.
+    unsupported: Vec<&'a SketchOutlier>,
+    /// Those that are neither.
     alone: Vec<&'a SketchOutlier>,
 }
 
 impl<'a> TableOutliers<'a> {
-    /// Those that a finding shows: recurring ones only where there are no others.
+    /// Those that a finding shows: unsupported ones, then recurring ones, only where there are no others.
     fn shown(&self) -> &[&'a SketchOutlier] {
-        if self.alone.is_empty() { &self.recurring } else { &self.alone }
+        let order = [&self.alone, &self.unsupported];
+        order.into_iter().find(|some| !some.is_empty()).unwrap_or(&self.recurring)
     }
 
     fn finding(&self, rule: &Rule, at: &CrossContext<'_>) -> Option<Finding> {
@@ -169,7 +210,10 @@ impl<'a> TableOutliers<'a> {
             worst.factor(),
         );
         let mut severity = rule.severity;
-        if self.alone.is_empty() {
+        if self.alone.is_empty() && !self.unsupported.is_empty() {
+            severity = severity.at_most(Severity::Info);
+            message += "; at the end of every axis, with no second point and no peer, a cache or an idle expert explains it";
+        } else if self.alone.is_empty() {
             severity = severity.at_most(Severity::Info);
             message += "; other places show the same, so it is the kernel's step";
         } else if !self.recurring.is_empty() {

@@ -10,6 +10,7 @@ use crate::base::words::{count, plural};
 use crate::checks::CrossContext;
 use crate::checks::compare::served_keys::{keys, points_by_slice};
 use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
+use crate::checks::compare::stubs::StubSize;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
@@ -26,6 +27,8 @@ pub struct Shares {
     stub: f64,
     /// Points of a sketch that a reference must have of a slice for the slice to be judged.
     points: usize,
+    /// How small what is a table's own must be, whatever is served beside it.
+    own: StubSize,
 }
 
 /// A table and the tables it is compared with: their names, and what is served there.
@@ -48,7 +51,10 @@ impl Judge for Shares {
     /// One finding for each table that has far less than every reference, as a whole or of slices.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let judged = at.catalog.tables.iter().filter(|f| at.judged(f));
-        Ok(judged.filter_map(|file| self.finding(rule, at, file)).collect())
+        let of_table = |file: &TableFile| {
+            self.finding(rule, at, file).or_else(|| self.own.finding(rule, at, file))
+        };
+        Ok(judged.filter_map(|file| of_table(file)).collect())
     }
 }
 

@@ -1,13 +1,13 @@
 //! What cross-table checks need to know of a table, without its rows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use crate::base::expr::{ExprError, Scope};
 use crate::checks::compare::series::{self, Outlier};
 use crate::database::coverage::Coverage;
-use crate::database::table::{Keys, TableScope, lane_ranks};
+use crate::database::table::{Column, Keys, TableScope, lane_ranks};
 
 /// Points a sketch keeps, about. Those with the smallest key hashes are kept, so that sketches of
 /// two tables hold the same points of the keys that both have.
@@ -29,8 +29,9 @@ pub fn slice_id(slice: &Slice) -> String {
     serde_json::to_string(slice).unwrap_or_default()
 }
 
-/// A point of a table.
+/// A point of a table. Packed, since all tables of a database keep theirs at once.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C, packed(4))]
 pub struct SketchPoint {
     /// Hash of its key.
     pub hash: u64,
@@ -66,10 +67,15 @@ pub struct Sketch {
     pub points: Vec<SketchPoint>,
     /// The slices its points are of: the texts of the key (dtypes, kernels, phases).
     pub slices: Vec<Slice>,
+    /// The kernels that the points of each slice name, in the order of `slices`; empty of a table that
+    /// names none.
+    pub kernels: Vec<BTreeSet<String>>,
     /// Greatest hash that the sketch would hold.
     pub end: u64,
     /// Outliers, by row.
     pub outliers: Vec<SketchOutlier>,
+    /// The values of its points along each axis of the sweep, by column.
+    pub axes: BTreeMap<String, BTreeSet<i64>>,
     /// What the points are, of a table that others are compared with key by key.
     pub coverage: Coverage,
 }
@@ -117,6 +123,8 @@ impl Sketch {
             SketchPoint { hash: *hash, latency: latency.get(row), slice: slices.number(keys, row) }
         };
         let points: Vec<SketchPoint> = order.iter().map(point).collect();
+        let kernels = kernels(scope, &order, &points, slices.all.len());
+        let axes = axes(scope, &order);
         let mut outliers = Vec::new();
         if let Some(least) = outliers_from {
             let is_loaded = |row: usize| loaded.as_ref().is_none_or(|l| l.get(row));
@@ -134,7 +142,28 @@ impl Sketch {
         } else {
             Coverage::default()
         };
-        Ok(Self { rows, keys: count, points, slices: slices.all, end, outliers, coverage })
+        Ok(Self {
+            rows,
+            keys: count,
+            points,
+            slices: slices.all,
+            kernels,
+            end,
+            outliers,
+            axes,
+            coverage,
+        })
+    }
+
+    /// The kernels that a slice names; none where that is not known.
+    pub fn kernels_of(&self, slice: &Slice) -> Option<&BTreeSet<String>> {
+        self.kernels.get(self.slices.iter().position(|s| s == slice)?)
+    }
+
+    /// The latency at a key, where the sketch holds it.
+    pub fn latency(&self, hash: u64) -> Option<f64> {
+        let at = self.points.binary_search_by_key(&hash, |p| p.hash).ok()?;
+        Some(self.points[at].latency)
     }
 
     /// Pairs of latencies at the keys that both sketches would hold if both tables had them.
@@ -143,6 +172,38 @@ impl Sketch {
         let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.hash <= end)];
         SharedPoints { a: within(self), b: within(other) }
     }
+}
+
+/// The values of points along the axes of the sweep.
+fn axes(scope: &TableScope<'_>, order: &[(u64, u32)]) -> BTreeMap<String, BTreeSet<i64>> {
+    let mut axes = BTreeMap::new();
+    for name in &scope.spec.sweep {
+        if let Some(Column::Int { values, nulls: None }) = scope.table.column(name) {
+            let of_points = order.iter().map(|(_, row)| values[*row as usize]);
+            axes.insert(name.clone(), of_points.collect());
+        }
+    }
+    axes
+}
+
+/// The kernels that the points of each slice name.
+fn kernels(
+    scope: &TableScope<'_>,
+    order: &[(u64, u32)],
+    points: &[SketchPoint],
+    slices: usize,
+) -> Vec<BTreeSet<String>> {
+    let Some(column) = scope.table.column("kernel_source") else { return Vec::new() };
+    let mut named = vec![BTreeSet::new(); slices];
+    for ((_, row), point) in order.iter().zip(points) {
+        let kernels = &mut named[point.slice as usize];
+        if let Some(kernel) = column.text(*row as usize)
+            && !kernels.contains(kernel)
+        {
+            kernels.insert(kernel.to_owned());
+        }
+    }
+    named
 }
 
 /// The slices of a table in the order in which they are met.
@@ -192,7 +253,7 @@ impl Iterator for SharedPoints<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let (a, b) = (*self.a.first()?, *self.b.first()?);
-            match a.hash.cmp(&b.hash) {
+            match { a.hash }.cmp(&{ b.hash }) {
                 std::cmp::Ordering::Less => self.a = &self.a[1..],
                 std::cmp::Ordering::Greater => self.b = &self.b[1..],
                 std::cmp::Ordering::Equal => {

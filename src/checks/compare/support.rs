@@ -12,10 +12,13 @@ use crate::base::words::{names, plural};
 use crate::checks::CrossContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
-use crate::database::catalog::{Place, SystemFile, TableFile};
+use crate::database::catalog::{Place, SystemFile, TableFile, VersionDir};
 use crate::database::support::{Claim, Matrix};
-use crate::findings::Finding;
+use crate::findings::{Finding, Severity};
 use crate::specs::Machine;
+
+/// The file that declared reuse before reuse.yaml did.
+const REUSE_MARKER: &str = "/SHARED_LAYER_REUSE.txt";
 
 /// Contradictions that a sentence tells; all are among the evidence.
 const SHOWN: usize = 10;
@@ -81,20 +84,36 @@ impl Judge for SupportNeeds {
             let case = MatrixCase::new(at, system, matrix);
             let mut contradictions = case.without_data();
             contradictions.extend(self.without_tables(&case)?);
-            contradictions.extend(case.without_entry());
-            if contradictions.is_empty() {
-                continue;
-            }
-            let messages: Vec<&str> = contradictions.iter().map(|c| c.message.as_str()).collect();
-            let mut message = messages[..messages.len().min(SHOWN)].join("; ");
-            if messages.len() > SHOWN {
-                message += &format!("; {} more", messages.len() - SHOWN);
-            }
-            let finding = finding(message).parts(contradictions.iter().flat_map(|c| &c.parts));
-            found.push(finding.evidence("contradictions", messages));
+            found.extend(told(rule.severity, &rule.id, &entry.path, &contradictions));
+            // The matrix is run after the data has come: what it does not list yet is no fault of it.
+            let info = rule.severity.at_most(Severity::Info);
+            let unlisted = told(info, &rule.id, &entry.path, &case.without_entry());
+            found.extend(unlisted.map(|mut finding| {
+                finding.slice.insert("about".into(), "versions without a line".into());
+                finding
+            }));
         }
         Ok(found)
     }
+}
+
+/// One finding of some contradictions; none where there are none.
+fn told(
+    severity: Severity,
+    rule: &str,
+    path: &str,
+    contradictions: &[Contradiction],
+) -> Option<Finding> {
+    let messages: Vec<&str> = contradictions.iter().map(|c| c.message.as_str()).collect();
+    let mut message = messages[..messages.len().min(SHOWN)].join("; ");
+    if messages.len() > SHOWN {
+        message += &format!("; {} more", messages.len() - SHOWN);
+    }
+    let finding = Finding::on_path(rule, severity, path, message)
+        .parts(contradictions.iter().flat_map(|c| &c.parts));
+    // The same on another system has the same cause.
+    let finding = finding.evidence("cause", messages.join("; "));
+    (!messages.is_empty()).then(|| finding.evidence("contradictions", messages))
 }
 
 impl SupportNeeds {
@@ -193,10 +212,13 @@ fn release(claim: &Claim) -> Release<'_> {
 impl<'a> MatrixCase<'a> {
     fn new(at: &'a CrossContext<'a>, system: &'a SystemFile, matrix: &'a Matrix) -> Self {
         let dirs = at.catalog.dirs.values();
-        // A version that declares reuse alone is there: its loader reads its donors.
+        // A version that declares reuse alone is there, be it by a marker: its loader reads its donors.
+        let reuses = |d: &VersionDir| {
+            d.reuse.is_some() || d.markers.iter().any(|m| m.path.ends_with(REUSE_MARKER))
+        };
         let there = dirs
             .filter(|d| d.place.system == system.name)
-            .filter(|d| !d.tables.is_empty() || d.reuse.is_some());
+            .filter(|d| !d.tables.is_empty() || reuses(d));
         let there = there.map(|d| (d.place.backend.as_str(), d.place.version.as_str())).collect();
         Self { at, system, matrix, there }
     }

@@ -11,7 +11,7 @@ use crate::checks::CrossContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Place, TableFile};
-use crate::findings::Finding;
+use crate::findings::{Finding, Severity};
 use crate::specs::system::System;
 use crate::specs::{Machine, Model, Need, Shape};
 
@@ -121,7 +121,16 @@ impl<'a> Newest<'a> {
             .map(|(name, lacks)| (name.as_str(), lacks.iter().map(|l| said(l)).collect()))
             .collect();
         let (place, path) = self.home();
-        let finding = Finding::on_path(&rule.id, rule.severity, &path, message);
+        // What never could be planned here, and a version that is only being brought, wait for more.
+        let could_be = judged.iter().any(|(_, lacks)| lacks.iter().any(|l| self.was_served(l)));
+        let severity = match could_be && !self.is_brought() {
+            true => rule.severity,
+            false => rule.severity.at_most(Severity::Info),
+        };
+        let (backend, version) = (&self.place.backend, &self.place.version);
+        let causes: Vec<&str> = firsts.iter().map(|(_, said, _)| said.as_str()).collect();
+        let cause = format!("{backend} {version} without {}", causes.join("; "));
+        let finding = Finding::on_path(&rule.id, severity, &path, message).evidence("cause", cause);
         let parts =
             all.iter().flat_map(|(model, lacks)| lacks.iter().map(move |l| format!("{model} {l}")));
         Some(finding.at(&place).parts(parts).evidence("lacks", serde_json::json!(all)))
@@ -168,6 +177,21 @@ impl<'a> Newest<'a> {
     fn sources(&self, table: &str) -> impl Iterator<Item = &'a TableFile> + use<'a> {
         let shared = self.at.specs.tables.get(table).is_none_or(|s| s.shared);
         self.at.shelf.sources(self.place, table, shared).files()
+    }
+
+    /// Whether some version of the backend has what is lacking, in a table that versions do not share.
+    fn was_served(&self, lack: &Lack<'_>) -> bool {
+        lack.iter().any(|shape| {
+            let holds = |t: &TableFile| self.holds(t, shape) == Some(true);
+            self.tables(&shape.table).any(|t| self.is_alike(&t.place) && holds(t))
+        })
+    }
+
+    /// Whether a pull request brings every table of the version.
+    fn is_brought(&self) -> bool {
+        let own = |t: &&TableFile| self.is_alike(&t.place) && t.place.version == self.place.version;
+        let mut tables = self.at.catalog.tables.iter().filter(own);
+        self.at.pr.is_some() && tables.all(|t| self.at.later(t))
     }
 
     fn is_alike(&self, place: &Place) -> bool {

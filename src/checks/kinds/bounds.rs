@@ -1,6 +1,8 @@
 //! Measurements shorter than physics allows: the arithmetic at the machine's peak, the bytes at its
 //! bandwidth.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -9,9 +11,9 @@ use crate::base::words::plural;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::number_json;
-use crate::findings::{EXAMPLES, Finding, Half, Reads, Severity};
-use crate::specs::TableSpec;
+use crate::findings::{EXAMPLES, Example, Finding, Half, Reads, Severity};
 use crate::specs::system::L2_CACHE;
+use crate::specs::{Bound, TableSpec};
 
 /// How far below a bound a measurement must be.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -22,14 +24,25 @@ pub struct BoundMargins {
     reached: f64,
     /// Caches a working set must exceed, for bounds that a cache can beat.
     caches: f64,
+    /// Measured over what is left of such a bound when a whole cache has kept its share: below it no
+    /// cache explains the time.
+    past_cache: f64,
 }
 
-/// Rows below a bound.
-struct Below {
-    name: String,
-    strict: bool,
-    /// Measured over bound, lowest first, and the row.
-    points: Vec<(f64, usize)>,
+/// A row below a bound.
+#[derive(Clone, Copy)]
+struct BelowRow {
+    /// Measured over bound.
+    ratio: f64,
+    row: usize,
+    /// Whether nothing but an error explains it.
+    certain: bool,
+}
+
+/// Rows below a bound, the lowest first.
+struct Below<'a> {
+    bound: &'a Bound,
+    rows: Vec<BelowRow>,
 }
 
 impl Judge for BoundMargins {
@@ -39,103 +52,153 @@ impl Judge for BoundMargins {
         Reads::columns(spec.loaded_columns().into_iter().chain(bounds))
     }
 
-    /// Rows below one of the table's bounds; an error where the bound is certain.
+    /// Rows below one of the table's bounds; an error where some are so for certain.
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let mut below = Vec::new();
         for bound in &rows.at.spec.bounds {
             below.extend(self.below(rows, bound)?);
         }
-        // The certain bound speaks first; the others are told beside it.
-        below.sort_by_key(|b| !b.strict);
         let mut findings = Found::new();
         for half in rows.halves() {
-            let part: Vec<Below> = below.iter().filter_map(|b| b.half(&half)).collect();
-            let Some(first) = part.first() else { continue };
-            let all = below.iter().find(|b| b.name == first.name).map_or(0, |b| b.points.len());
-            findings.extend(finding(rows, &part).map(|finding| finding.half(&half, all)));
+            let mut part: Vec<Below<'_>> = below.iter().filter_map(|b| b.half(&half)).collect();
+            // What is certain speaks first; the rest is told beside it.
+            part.sort_by_key(|b| !b.certain());
+            let certain = part.first().is_some_and(Below::certain);
+            let all = told_rows(&below, certain).len();
+            findings.extend(finding(rows, &part, certain).map(|finding| finding.half(&half, all)));
         }
         Ok(findings)
     }
 }
 
 impl BoundMargins {
-    fn below(
+    fn below<'a>(
         &self,
         rows: &RowContext<'_>,
-        bound: &crate::specs::Bound,
-    ) -> Result<Option<Below>, ExprError> {
+        bound: &'a Bound,
+    ) -> Result<Option<Below<'a>>, ExprError> {
         let Some(latency) = rows.at.spec.latency.first() else { return Ok(None) };
         let cache = rows.at.system.and_then(|s| s.figure(L2_CACHE));
-        let least = match (&bound.working_set, cache) {
+        let cache = match (&bound.working_set, cache) {
             (None, _) => 0.0,
-            (Some(_), Some(cache)) => self.caches * cache,
+            (Some(_), Some(cache)) => cache,
             // Without the cache's size nothing is known to be beyond it.
             (Some(_), None) => return Ok(None),
         };
-        let mut found: Vec<(f64, usize)> = Vec::new();
+        let mut found: Vec<BelowRow> = Vec::new();
         for (start, part) in rows.scope().parts() {
             let seconds = bound.seconds.numbers(&part)?;
             let measured = latency.value.numbers(&part)?;
             let set = bound.working_set.as_ref().map(|s| s.numbers(&part)).transpose()?;
             found.extend((0..part.rows()).filter_map(|i| {
-                let (bound, measured) = (seconds.get(i) * 1e3, measured.get(i));
+                let (bounding, measured) = (seconds.get(i) * 1e3, measured.get(i));
                 // Zero and less are latency-not-positive's; a bound that is not known is NaN.
-                let ratio = measured / bound;
+                let ratio = measured / bounding;
                 let short = measured > 0.0 && ratio < self.reached;
-                let counts = short && set.as_ref().is_none_or(|s| s.get(i) > least);
-                counts.then_some((ratio, start + i))
+                let least = self.caches * cache;
+                if !short || !set.as_ref().is_none_or(|s| s.get(i) > least) {
+                    return None;
+                }
+                // All that the cache holds may have been there already.
+                let past = |set: f64| ratio < self.past_cache * (1.0 - cache / set);
+                let certain = bound.strict && set.as_ref().is_none_or(|s| past(s.get(i)));
+                Some(BelowRow { ratio, row: start + i, certain })
             }));
         }
         if found.is_empty() {
             return Ok(None);
         }
-        found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        Ok(Some(Below { name: bound.name.clone(), strict: bound.strict, points: found }))
+        found.sort_by(|a, b| a.ratio.total_cmp(&b.ratio).then(a.row.cmp(&b.row)));
+        Ok(Some(Below { bound, rows: found }))
     }
+}
+
+/// The rows of the bounds that decide a finding's severity.
+fn told_rows(below: &[Below<'_>], certain: bool) -> BTreeSet<usize> {
+    let told = below.iter().filter(|b| b.certain() == certain);
+    told.flat_map(|b| &b.rows).map(|r| r.row).collect()
 }
 
 /// One finding with the rows below each bound, the first of which decides.
-fn finding(rows: &RowContext<'_>, below: &[Below]) -> Option<Finding> {
-    let first = below.first()?;
-    let severity = if first.strict {
-        rows.rule.severity
-    } else {
-        rows.rule.severity.at_most(Severity::Warning)
-    };
-    let told: Vec<String> = below.iter().map(Below::say).collect();
-    let shown: Vec<usize> = first.points.iter().map(|p| p.1).take(EXAMPLES).collect();
-    let mut examples = rows.examples(&shown, &["latency", "kernel_source"]);
-    for (example, (ratio, _)) in examples.iter_mut().zip(&first.points) {
-        example.values.push(("reached".into(), number_json(*ratio)));
+fn finding(rows: &RowContext<'_>, below: &[Below<'_>], certain: bool) -> Option<Finding> {
+    if below.is_empty() {
+        return None;
     }
-    let finding = rows.finding_as(severity, told.join("; ")).rows(first.points.len());
-    let evidence = |b: &Below| {
-        (b.name.clone(), serde_json::json!({"rows": b.points.len(), "lowest": b.points[0].0}))
-    };
-    let by_bound: serde_json::Map<_, _> = below.iter().map(evidence).collect();
-    let named = first.points.iter().map(|(_, row)| *row);
-    Some(finding.examples(examples).evidence("bounds", by_bound).naming(named))
+    let severity =
+        if certain { rows.rule.severity } else { rows.rule.severity.at_most(Severity::Warning) };
+    let told: Vec<String> = below.iter().map(|b| b.say(rows)).collect();
+    let deciding: Vec<&Below<'_>> = below.iter().filter(|b| b.certain() == certain).collect();
+    let each = EXAMPLES.div_ceil(deciding.len().max(1));
+    let examples = deciding.iter().flat_map(|b| b.examples(rows, each)).take(EXAMPLES).collect();
+    let named = told_rows(below, certain);
+    let finding = rows.finding_as(severity, told.join("; ")).rows(named.len()).naming(named);
+    let by_bound: serde_json::Map<_, _> = below.iter().map(Below::evidence).collect();
+    Some(finding.examples(examples).evidence("bounds", by_bound))
 }
 
-impl Below {
+impl<'a> Below<'a> {
     /// What of it is of a half, if anything is.
     fn half(&self, half: &Half<'_>) -> Option<Self> {
-        let points: Vec<_> = self.points.iter().copied().filter(|p| half.has(p.1)).collect();
-        if points.is_empty() {
+        let rows: Vec<_> = self.rows.iter().copied().filter(|r| half.has(r.row)).collect();
+        if rows.is_empty() {
             return None;
         }
-        Some(Self { name: self.name.clone(), strict: self.strict, points })
+        Some(Self { bound: self.bound, rows })
     }
 
-    fn say(&self) -> String {
-        let sure = if self.strict { "" } else { ", a bound that holds beyond caches" };
-        let what = match self.name.as_str() {
+    fn certain(&self) -> bool {
+        self.rows.iter().any(|r| r.certain)
+    }
+
+    fn lowest(&self) -> f64 {
+        self.rows.first().map_or(1.0, |r| r.ratio)
+    }
+
+    fn examples(&self, rows: &RowContext<'_>, most: usize) -> Vec<Example> {
+        let shown: Vec<usize> = self.rows.iter().map(|r| r.row).take(most).collect();
+        let mut examples = rows.examples(&shown, &["latency", "kernel_source"]);
+        for (example, row) in examples.iter_mut().zip(&self.rows) {
+            example.values.push(("reached".into(), number_json(row.ratio)));
+        }
+        examples
+    }
+
+    fn evidence(&self) -> (String, serde_json::Value) {
+        let certain = self.rows.iter().filter(|r| r.certain).count();
+        let figures = serde_json::json!({
+            "rows": self.rows.len(), "certain": certain, "lowest": self.lowest(),
+        });
+        (self.bound.name.clone(), figures)
+    }
+
+    fn say(&self, rows: &RowContext<'_>) -> String {
+        let cache = self.bound.working_set.is_some();
+        let sure = match (cache, self.certain()) {
+            (true, true) => ", which no cache explains",
+            (true, false) => ", a bound that holds beyond caches",
+            (false, _) => "",
+        };
+        let what = match self.bound.name.as_str() {
             "math" => "the arithmetic alone takes at the peak rate",
+            "math-in-attn-dtype" => {
+                "the arithmetic alone takes at the peak rate of attn_dtype, which a kernel that computes in the cache's fp8 may exceed"
+            }
             "memory" => "reading its data takes at the memory bandwidth",
             "link" => "moving its data takes at the link's bandwidth",
             other => other,
         };
-        let (n, lowest) = (plural(self.points.len(), "row"), self.points[0].0 * 100.0);
-        format!("{n} take less time than {what}{sure}, down to {lowest:.1} % of it")
+        let (n, lowest) = (plural(self.rows.len(), "row"), self.lowest());
+        let takes = if self.rows.len() == 1 { "takes" } else { "take" };
+        let mut said = format!(
+            "{n} {takes} less time than {what}{sure}, down to {:.1} % of it",
+            lowest * 100.0
+        );
+        let rated = rows.at.system.and_then(|s| s.figure("gpu.mem_bw"));
+        if let (true, "memory", Some(rated)) = (cache, self.bound.name.as_str(), rated) {
+            // Terabytes a second, as data sheets give them.
+            let (needed, rated) = (rated / lowest / 1e12, rated / 1e12);
+            said += &format!(" ({needed:.1} TB/s on a GPU of {rated:.1} TB/s)");
+        }
+        said
     }
 }

@@ -191,7 +191,12 @@ impl Comparison<'_> {
             return Ok(diff);
         }
         let (mut base, head) = (self.read(self.base, pair.base), self.read(self.head, pair.head));
-        let fault = head.fault(Side::Head).or(base.fault(Side::Base));
+        let fault = match (&base, &head) {
+            (TableSide::Pointer, TableSide::Pointer) => {
+                Some(ReadFault { side: Side::Both, why: None })
+            }
+            _ => head.fault(Side::Head).or(base.fault(Side::Base)),
+        };
         // A pointer that went from another path says nothing of the table that came: all of it is new.
         let pointer_gone =
             matches!(base, TableSide::Pointer) && pair.head.is_some() && old_path.is_some();

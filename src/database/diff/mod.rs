@@ -91,19 +91,21 @@ pub struct TableDiff {
     pub fault: Option<ReadFault>,
 }
 
-/// A side of a comparison.
+/// A side of a comparison, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// Before.
     Base,
     /// After.
     Head,
+    /// Before and after.
+    Both,
 }
 
 /// Why a side of a table cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadFault {
-    /// Which side; the head, where both cannot.
+    /// Which side; of two that are damaged, the head.
     pub side: Side,
     /// What is wrong with it; none where it is a git-LFS pointer whose object is not at hand.
     pub why: Option<String>,
@@ -114,6 +116,9 @@ impl fmt::Display for ReadFault {
         let side = match self.side {
             Side::Base => "base",
             Side::Head => "head",
+            Side::Both => {
+                return write!(f, "both sides are git-LFS pointers, their objects are not here");
+            }
         };
         match &self.why {
             None => write!(f, "the {side} is a git-LFS pointer, its object is not here"),
@@ -194,6 +199,10 @@ impl Diff {
                 count(totals.removed as usize),
                 count(totals.changed as usize),
             ));
+            let median = self.served().median_ratio();
+            if let Some(median) = median.filter(|median| (median - 1.0).abs() > FAR) {
+                parts.push(format!("latency × {median:.3} in the median"));
+            }
             if totals.unread > 0 {
                 parts.push(format!("{} cannot be read", plural(totals.unread, "table")));
             }
@@ -207,9 +216,16 @@ impl Diff {
 }
 
 impl Diff {
+    /// Tables that were not compared though they are there, since the base of them is not at hand.
+    pub fn not_compared(&self) -> usize {
+        let absent = |t: &&TableDiff| t.is_absent(Side::Base) || t.is_absent(Side::Both);
+        self.tables.iter().filter(absent).count()
+    }
+
     /// What kind of change all of it is.
     pub fn class(&self) -> Class {
-        Class::of_all(self.tables.iter().filter_map(|table| table.class))
+        // What was not compared may be anything.
+        Class::of_all(self.tables.iter().map(|table| table.class.unwrap_or(Class::Mixed)))
     }
 
     /// Columns that changed in any table, sorted.
@@ -230,6 +246,12 @@ impl Diff {
 }
 
 impl TableDiff {
+    /// Whether it was not compared since that side, and no other, is a git-LFS pointer whose object is
+    /// not at hand.
+    pub fn is_absent(&self, side: Side) -> bool {
+        self.lacks(side) && self.fault.as_ref().is_some_and(|fault| fault.why.is_none())
+    }
+
     /// Whether it was not compared since that side cannot be read.
     pub fn lacks(&self, side: Side) -> bool {
         self.rows.is_none() && self.fault.as_ref().is_some_and(|fault| fault.side == side)

@@ -277,7 +277,7 @@ impl PairedTables<'_> {
         served.ratios.sort_by(f64::total_cmp);
         if let (Some(base), Some(head)) = (base, head) {
             served.changed = changed_keys(base, head, &joined.common);
-            served.unmeasured = unmeasured(base, head, &joined.common);
+            served.unmeasured = unmeasured(self.spec, base, head, &joined.common);
             served.attributes = attributes(self.spec, base, head, &joined.common);
         }
         served.slices = slices(
@@ -380,14 +380,21 @@ fn lost_keys(keys: &Keys<'_>, rows: &[(u64, u32)]) -> (Vec<LostKey>, Vec<SliceNa
     (lost, slices)
 }
 
-/// Common keys whose row had a measurement that it has no more, by column. Zero is none: a meter that was
-/// not read leaves it.
-fn unmeasured(base: &Table, head: &Table, common: &[(u32, u32)]) -> BTreeMap<String, u64> {
+/// Common keys whose row had a measurement beside the latency that it has no more, by column. Zero is none:
+/// a meter that was not read leaves it.
+fn unmeasured(
+    spec: &TableSpec,
+    base: &Table,
+    head: &Table,
+    common: &[(u32, u32)],
+) -> BTreeMap<String, u64> {
+    let loaded = spec.loaded_columns();
+    let is_beside = |name: &str| measured_unit(name).is_some() && !loaded.contains(name);
     let holds = |column: &Column, row: u32| {
         !column.is_null(row as usize) && column.number(row as usize) > 0.0
     };
     let mut lost = BTreeMap::new();
-    for (name, before) in base.columns().filter(|(name, _)| measured_unit(name).is_some()) {
+    for (name, before) in base.columns().filter(|(name, _)| is_beside(name)) {
         let after = head.column(name);
         let is_lost = |(b, h): &&(u32, u32)| {
             holds(before, *b) && !after.is_some_and(|after| holds(after, *h))

@@ -33,6 +33,9 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
     }
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
     let header = reader.byte_headers().map_err(|e| TableFault::Unreadable(e.to_string()))?.clone();
+    if let Some(why) = header.iter().find_map(not_text) {
+        return Err(TableFault::Unreadable(format!("in its header, {why}")));
+    }
     let names: Vec<String> =
         header.iter().map(|n| String::from_utf8_lossy(n).into_owned()).collect();
     if names.is_empty() || names.iter().all(|n| n.trim().is_empty()) {
@@ -280,6 +283,8 @@ mod tests {
         };
         assert_eq!(torn(b"a").rows, 0);
         assert!(torn(b"a\xffb").first[0].1.contains("not UTF-8"));
+        let header = decode(b"o\xff,latency\na,0.5\n", &|_| false).unwrap_err();
+        assert_eq!(header.to_string(), "cannot be read: in its header, a cell is not UTF-8 text");
         assert_eq!(torn(b"a\0b").first, [(1002, "a cell holds a NUL byte".to_owned())]);
     }
 

@@ -6,11 +6,9 @@ mod fault;
 mod key;
 mod known;
 mod lanes;
-mod pages;
 mod parquet;
 mod scope;
 mod take;
-mod text;
 mod write;
 
 use std::borrow::Cow;
@@ -264,8 +262,9 @@ impl Column {
     fn value(&self, range: Range<usize>, step: usize) -> Value<'_> {
         match self {
             Self::Text { codes, dict, .. } if step > 1 => {
-                let codes = codes[range].iter().step_by(step).copied().collect();
-                Value::Text(Vals::Rows(Cow::Owned(codes)), Cow::Borrowed(dict))
+                let codes: Vec<u32> = codes[range].iter().step_by(step).copied().collect();
+                let (codes, names) = own_names(&codes, dict);
+                Value::Text(Vals::Rows(Cow::Owned(codes)), Cow::Owned(names))
             }
             Self::Bool { values, .. } if step > 1 => {
                 let flags = values[range].iter().step_by(step).copied().collect();
@@ -290,12 +289,27 @@ impl Column {
             Self::Text { dict, nulls: 0, .. } if dict.len() == 1 => {
                 Value::Text(Vals::One(0), Cow::Borrowed(dict))
             }
+            // Formulas look at each name once: at those that these rows have, where there are many more.
+            Self::Text { codes, dict, .. } if dict.len() > range.len() => {
+                let (codes, names) = own_names(&codes[range], dict);
+                Value::Text(Vals::Rows(Cow::Owned(codes)), Cow::Owned(names))
+            }
             Self::Text { codes, dict, .. } => {
                 Value::Text(Vals::Rows(Cow::Borrowed(&codes[range])), Cow::Borrowed(dict))
             }
             Self::Other(_) => Value::Number(Vals::One(f64::NAN)),
         }
     }
+}
+
+/// Codes into the names that they stand for alone, and these names.
+pub(crate) fn own_names(codes: &[u32], dict: &[Arc<str>]) -> (Vec<u32>, Vec<Arc<str>>) {
+    let mut used: Vec<u32> = codes.iter().copied().filter(|code| *code != NULL_CODE).collect();
+    used.sort_unstable();
+    used.dedup();
+    let own = |code: &u32| used.binary_search(code).map_or(NULL_CODE, |at| at as u32);
+    let names = used.iter().map(|code| dict[*code as usize].clone()).collect();
+    (codes.iter().map(own).collect(), names)
 }
 
 /// A text as JSON, cut where it is no name any more: a cell may hold megabytes.

@@ -84,3 +84,37 @@ impl Scope for TableScope<'_> {
         self.lookups.get(function, text, self.system)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::expr::NULL_CODE;
+    use crate::database::table::Column;
+    use crate::specs::Specs;
+
+    /// A name costs the same however many others there are.
+    #[test]
+    fn a_part_s_formulas_see_the_names_of_its_rows_alone() {
+        let name = |row: usize| (row % 3 > 0).then(|| format!("name {}", row / 2));
+        let column = Column::texts((0..50_000).map(name));
+        let table = Table::of(50_000, vec![("kernel_source".to_owned(), column)]);
+        let of = |text: &str| text.to_owned();
+        let place = Place { system: of("x"), family: None, backend: of("y"), version: of("1") };
+        let specs = Specs::embedded().unwrap();
+        let scope =
+            TableScope::new(&table, &specs.tables["gemm_perf"], &place, None, &specs.lookups);
+        let (mut rows, mut names) = (0, 0);
+        for (start, part) in scope.parts() {
+            let Some(Value::Text(codes, dict)) = part.column("kernel_source") else {
+                panic!("a column of text")
+            };
+            for row in 0..part.rows() {
+                let code = codes.get(row);
+                let shown = (code != NULL_CODE).then(|| dict[code as usize].to_string());
+                assert_eq!(shown, name(start + row));
+            }
+            (rows, names) = (rows + part.rows(), names + dict.len());
+        }
+        assert!(rows == 50_000 && names <= 25_010, "{names} names are looked at");
+    }
+}

@@ -99,11 +99,11 @@ impl News<'_> {
         for finding in &mut findings {
             finding.novelty = self.novelty(finding, &base, &change);
         }
-        let catalog = self.head.catalog;
-        let beside: BTreeSet<&str> = catalog.beside.iter().map(|(e, _)| e.path.as_str()).collect();
-        let is_gone = |path: &str| !catalog.dirs.contains_key(path) && !beside.contains(path);
-        base.mark_moved(&mut findings, is_gone);
-        let unread: BTreeSet<&str> = self.unread(Side::Head).collect();
+        base.mark_moved(&mut findings);
+        // That neither side is at hand is said once, by the verdict.
+        let absent: BTreeSet<&str> = self.lacking(Side::Both).collect();
+        findings.retain(|f| f.table.is_none() || !absent.contains(f.path.as_str()));
+        let unread: BTreeSet<&str> = self.lacking(Side::Head).chain(absent).collect();
         let untouched = RowChange::Untouched;
         let repaired = base.repaired(&findings, |path| {
             (!unread.contains(path)).then(|| change.rows.get(path).unwrap_or(&untouched))
@@ -116,7 +116,7 @@ impl News<'_> {
     /// Whether a finding of the head is new.
     fn novelty(&self, finding: &Finding, base: &BaseFindings, change: &PrChange) -> Novelty {
         // What a pointer stands for may have it, too: the run says that it was not compared.
-        if self.unread(Side::Base).any(|path| path == finding.path) {
+        if self.lacking(Side::Base).any(|path| path == finding.path) {
             return Novelty::Inherited;
         }
         match finding.novelty {
@@ -138,11 +138,10 @@ impl News<'_> {
         rows.touches(&finding.named_rows, &reads.unwrap_or(Reads::All))
     }
 
-    /// Paths of the tables of which a side is not at hand.
-    fn unread(&self, side: Side) -> impl Iterator<Item = &str> {
-        let tables = self.diff.tables.iter();
-        let unread = tables.filter(move |t| t.rows.is_none() && t.lacks(side));
-        unread.map(|table| table.path.as_str())
+    /// Paths of the tables that were not compared since a side of them cannot be read.
+    fn lacking(&self, side: Side) -> impl Iterator<Item = &str> {
+        let lacking = self.diff.tables.iter().filter(move |table| table.lacks(side));
+        lacking.map(|table| table.path.as_str())
     }
 
     /// A job that judges what changed of a state.

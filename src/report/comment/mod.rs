@@ -1,26 +1,45 @@
 //! The comment on a pull request: sections of a report, rendered by `charts/comment.md.j2` and cut to
 //! what a site takes.
 
+mod causes;
 mod sections;
 mod smoke;
 
 use std::path::Path;
 
-use self::sections::Sections;
+use self::sections::{Sections, Size};
 pub use smoke::Smoke;
 
 use crate::base::error::Result;
-use crate::base::words::plural;
 use crate::report::chart::Figure;
 use crate::report::template::fill;
 use crate::report::view::ReportView;
 
 const TEMPLATE: &str = include_str!("../../../charts/comment.md.j2");
 
-/// What a site takes as a comment, in characters; counted in bytes, which are no fewer.
-const LONGEST: usize = 65_536;
+/// What a reviewer reads, in characters; counted in bytes, which are no fewer. Most comments fit.
+const READ: usize = 8_000;
+
+/// What no comment exceeds. A site takes 65,536.
+const LONGEST: usize = 20_000;
+
 /// Charts drawn in the comment itself.
 pub const SKETCHES: usize = 3;
+
+/// Sizes of a comment, the largest first. Up to the first of [`FORCED`] a comment is cut to what a
+/// reviewer reads, and from there to what none exceeds. No cause goes before the second path of another.
+const SIZES: [Size; 7] = [
+    Size { paths: 20, rows: 5, blocks: 100, listed: 40, sketches: SKETCHES, output: 100 },
+    Size { paths: 10, rows: 3, blocks: 100, listed: 15, sketches: 2, output: 40 },
+    Size { paths: 5, rows: 2, blocks: 100, listed: 6, sketches: 1, output: 20 },
+    Size { paths: 5, rows: 0, blocks: 100, listed: 3, sketches: 0, output: 10 },
+    Size { paths: 1, rows: 0, blocks: 30, listed: 0, sketches: 0, output: 10 },
+    Size { paths: 1, rows: 0, blocks: 10, listed: 0, sketches: 0, output: 5 },
+    Size { paths: 1, rows: 0, blocks: 0, listed: 0, sketches: 0, output: 0 },
+];
+
+/// The first size that is taken for its length alone.
+const FORCED: usize = 4;
 
 /// What a comment holds beside its report.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,54 +52,25 @@ pub struct Extras<'a> {
     pub smoke: Option<&'a Smoke>,
 }
 
-/// Renders the comment of a report, cut to what a site takes: the longest sections become a line
-/// first that says what was left out and where it is.
+/// Renders the comment of a report: the first screen says what changed, what is served, what is repaired
+/// and the causes of what is new; what does not fit becomes a line that says where it is.
 ///
 /// # Errors
 ///
 /// When the template fails, which is a fault of this program.
 pub fn render(view: &ReportView<'_>, extras: Extras<'_>) -> Result<String> {
-    let cuts: [fn(&mut Sections<'_>); 11] = [
-        |_| {},
-        |v| leave_out(&mut v.tables, "table", "the JSON report (`--format json`)", &mut v.left_out),
-        |v| leave_out(&mut v.files, "file", "the JSON report", &mut v.left_out),
-        |v| v.sketches.clear(),
-        |v| {
-            let folder = v.folder.as_deref().unwrap_or_default();
-            leave_out(&mut v.charts, "chart", folder, &mut v.left_out);
-        },
-        |v| {
-            if let Some(tried) = &mut v.smoke {
-                tried.output.clear();
-            }
-        },
-        |v| {
-            v.with_rows = false;
-            v.left_out.push("Rows of the findings in the JSON report.".to_owned());
-        },
-        |v| leave_out(&mut v.faults, "unreadable table", "the JSON report", &mut v.left_out),
-        |v| leave_out(&mut v.versions, "version", "the JSON report", &mut v.left_out),
-        |v| leave_out(&mut v.more, "more finding", "the JSON report", &mut v.left_out),
-        |v| leave_out(&mut v.findings, "finding", "the JSON report", &mut v.left_out),
-    ];
-    let mut sections = Sections::new(view, extras);
     let mut text = String::new();
-    for cut in cuts {
-        cut(&mut sections);
-        text = fill("comment.md.j2", TEMPLATE, &sections)?;
-        if text.len() <= LONGEST {
+    for (number, size) in SIZES.iter().enumerate() {
+        if number == FORCED && text.len() <= LONGEST {
+            break;
+        }
+        text = fill("comment.md.j2", TEMPLATE, &Sections::new(view, extras, *size))?;
+        let most = if number < FORCED { READ } else { LONGEST };
+        if text.len() <= most {
             break;
         }
     }
     Ok(text)
-}
-
-/// Clears a section, with a line that says how much of what is where instead.
-fn leave_out<T>(section: &mut Vec<T>, what: &str, place: &str, left_out: &mut Vec<String>) {
-    if !section.is_empty() {
-        left_out.push(format!("{} in {place}.", plural(section.len(), what)));
-    }
-    section.clear();
 }
 
 #[cfg(test)]

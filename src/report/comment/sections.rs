@@ -1,24 +1,34 @@
-//! The sections of the comment, filled from the report's view and cut where they do not fit.
-
-use std::collections::BTreeMap;
+//! The sections of the comment, filled from the report's view to a size.
 
 use serde::Serialize;
 
-use super::{Extras, SKETCHES, Smoke};
+use super::causes::{CauseSection, causes};
+use super::{Extras, Smoke};
 use crate::base::words::plural;
-use crate::findings::Severity;
 use crate::report::RunVerdict;
 use crate::report::chart::mermaid;
 use crate::report::view::ReportView;
 use crate::report::view::changes::{FileView, TableView, VersionView};
-use crate::report::view::finding::FindingView;
 
-/// Findings shown in full, with rows and the command; a reviewer has half a minute.
-const FULL: usize = 8;
-/// Versions listed in the open.
-const GLANCE: usize = 12;
-/// Findings listed, one line each, of those that are left.
-const LINES: usize = 50;
+/// How much of each section is shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size {
+    /// Paths of a cause.
+    pub paths: usize,
+    /// Rows of a cause's worst finding.
+    pub rows: usize,
+    /// Causes with a block of their own.
+    pub blocks: usize,
+    /// Versions, tables and files, each listed only where all fit.
+    pub listed: usize,
+    /// Charts that the site draws from text.
+    pub sketches: usize,
+    /// Lines of what a smoke command printed.
+    pub output: usize,
+}
+
+/// Causes in the first screen.
+const GLANCE: usize = 10;
 
 /// The parts of a report, and of what comes with it, that the template shows.
 #[derive(Serialize)]
@@ -26,94 +36,108 @@ pub(super) struct Sections<'a> {
     verdict: String,
     /// What a reader should know of how it was judged.
     notes: Option<String>,
-    headline: &'a str,
-    pub findings: Vec<&'a FindingView<'a>>,
-    /// Whether their rows are shown.
-    pub with_rows: bool,
-    /// What to do, by rule.
-    instead: BTreeMap<&'a str, &'a str>,
-    /// Findings that are not shown in full.
-    pub more: Vec<&'a FindingView<'a>>,
+    /// What the pull request does, a line each.
+    summary: &'a [String],
+    /// The causes of the first screen.
+    glance: usize,
+    causes: Vec<CauseSection<'a>>,
+    /// How many causes have a line and no block.
+    lines_only: usize,
+    /// Causes that have a block.
+    blocks: usize,
     old: Option<&'a str>,
-    pub versions: Vec<&'a VersionView>,
-    /// Whether they are more than are read at a glance.
-    folded: bool,
+    versions: Vec<&'a VersionView>,
     total: Option<&'a VersionView>,
-    pub tables: Vec<&'a TableView<'a>>,
+    tables: Vec<&'a TableView<'a>>,
     /// Tables that only lie elsewhere, in one line.
     moved: Option<&'a str>,
-    /// Whether a count of the tables' rows is not known.
-    unknown: bool,
     /// Tables of which a side cannot be read.
-    pub faults: Vec<&'a TableView<'a>>,
-    pub files: Vec<&'a FileView>,
+    faults: Vec<&'a TableView<'a>>,
+    files: Vec<&'a FileView>,
     /// Charts that the site draws from text.
-    pub sketches: Vec<String>,
+    sketches: Vec<String>,
     /// The charts, by name, and where they are.
-    pub charts: Vec<&'a str>,
-    pub folder: Option<String>,
-    pub smoke: Option<SmokeSection<'a>>,
+    charts: Vec<&'a str>,
+    folder: Option<String>,
+    smoke: Option<SmokeSection<'a>>,
     /// A line for each section that did not fit.
-    pub left_out: Vec<String>,
+    left_out: Vec<String>,
 }
 
 /// The command that tries the database.
 #[derive(Serialize)]
-pub(super) struct SmokeSection<'a> {
+struct SmokeSection<'a> {
     mark: &'static str,
     command: &'a str,
     ended: &'a str,
-    pub output: Vec<&'a str>,
+    output: Vec<&'a str>,
 }
 
 impl<'a> Sections<'a> {
-    /// All sections, nothing of them cut.
-    pub fn new(view: &'a ReportView<'a>, extras: Extras<'a>) -> Self {
-        let mut findings = view.worst_first();
-        findings.retain(|f| f.raw.severity != Severity::Info);
-        let mut more = findings.split_off(findings.len().min(FULL));
-        let rest = more.split_off(more.len().min(LINES)).len();
+    /// The sections of a report, each cut to a size.
+    pub fn new(view: &'a ReportView<'a>, extras: Extras<'a>, size: Size) -> Self {
         let changes = view.changes.as_ref();
         let all: Vec<&TableView<'a>> = changes.iter().flat_map(|c| &c.tables).collect();
-        let versions: Vec<&VersionView> = changes.iter().flat_map(|c| &c.versions).collect();
+        let mut left_out = LeftOut::default();
+        let mut causes = causes(view);
+        for cause in &mut causes {
+            cause.limit(size.paths);
+            cause.lines.truncate(size.rows);
+        }
+        let blocks = causes.len().min(size.blocks);
         let tables: Vec<_> = all.iter().copied().filter(|t| !t.raw.only_moved()).collect();
+        let versions = changes.iter().flat_map(|c| &c.versions).collect();
+        let files = changes.iter().flat_map(|c| &c.files).collect();
+        let faults = all.into_iter().filter(|t| t.fault.is_some()).collect();
         let Extras { figures, folder, smoke } = extras;
+        let charts = figures.iter().filter(|_| folder.is_some()).map(|f| f.name.as_str()).collect();
+        let lines_only = causes.len().saturating_sub(blocks);
+        left_out.count(lines_only.saturating_sub(GLANCE.saturating_sub(blocks)), "more cause");
+        left_out.count(view.raw.counts.infos as usize, "new info");
+        left_out.count(view.raw.counts.waived as usize, "waived finding");
         Self {
             verdict: verdict(view),
             notes: view.changed_rules(),
-            headline: changes.map_or("nothing changed", |c| &c.headline),
-            instead: instead(view, &findings),
-            findings,
-            with_rows: true,
-            more,
+            summary: &view.summary,
+            glance: GLANCE,
+            lines_only,
+            blocks,
             old: view.old.as_deref(),
-            folded: versions.len() > GLANCE,
-            versions,
+            versions: left_out.keep(versions, size.listed, "version"),
             total: changes.map(|c| &c.total),
-            unknown: tables.iter().any(|t| t.raw.base_rows.and(t.raw.head_rows).is_none()),
-            tables,
+            tables: left_out.keep(tables, size.listed, "table"),
             moved: changes.and_then(|c| c.moved.as_deref()),
-            faults: all.into_iter().filter(|t| t.fault.is_some()).collect(),
-            files: changes.iter().flat_map(|c| &c.files).collect(),
-            sketches: figures.iter().filter_map(mermaid).take(SKETCHES).collect(),
-            charts: figures.iter().filter(|_| folder.is_some()).map(|f| f.name.as_str()).collect(),
+            faults: left_out.keep(faults, size.listed, "unreadable table"),
+            files: left_out.keep(files, size.listed, "file"),
+            sketches: figures.iter().filter_map(mermaid).take(size.sketches).collect(),
+            charts: left_out.keep(charts, size.listed, "chart"),
             folder: folder.map(|f| f.display().to_string()),
-            smoke: smoke.map(SmokeSection::new),
-            left_out: elsewhere(view, rest),
+            smoke: smoke.map(|smoke| SmokeSection::new(smoke, size.output)),
+            left_out: left_out.0,
+            causes,
         }
     }
 }
 
 /// What the comment leaves to the JSON report, a line each.
-fn elsewhere(view: &ReportView<'_>, more: usize) -> Vec<String> {
-    let counts = view.raw.counts;
-    let kinds = [
-        (more, "more finding"),
-        (counts.infos as usize, "new info"),
-        (counts.waived as usize, "waived finding"),
-    ];
-    let some = kinds.iter().filter(|(n, _)| *n > 0);
-    some.map(|(n, what)| format!("{} in the JSON report.", plural(*n, what))).collect()
+#[derive(Default)]
+struct LeftOut(Vec<String>);
+
+impl LeftOut {
+    fn count(&mut self, n: usize, what: &str) {
+        if n > 0 {
+            self.0.push(format!("{} in the JSON report.", plural(n, what)));
+        }
+    }
+
+    /// All of a section, or none of it where it is longer than what fits.
+    fn keep<T>(&mut self, all: Vec<T>, most: usize, what: &str) -> Vec<T> {
+        if all.len() <= most {
+            return all;
+        }
+        self.count(all.len(), what);
+        Vec::new()
+    }
 }
 
 /// The verdict, in a few words.
@@ -127,35 +151,22 @@ fn verdict(view: &ReportView<'_>) -> String {
         _ => format!("{}, {}", plural(errors, "new error"), plural(warnings, "new warning")),
     };
     match view.outcome.verdict {
-        RunVerdict::Inconclusive => "nothing was compared".to_owned(),
+        RunVerdict::Inconclusive => format!("❔ inconclusive, {found}"),
         RunVerdict::Failed => format!("❌ {found}"),
         RunVerdict::Clean if errors + warnings > 0 => format!("⚠️ {found}"),
         RunVerdict::Clean => format!("✅ {found}"),
     }
 }
 
-/// What to do, by the rules of findings.
-fn instead<'a>(
-    view: &'a ReportView<'a>,
-    findings: &[&'a FindingView<'a>],
-) -> BTreeMap<&'a str, &'a str> {
-    let mut instead: BTreeMap<&str, &str> =
-        findings.iter().map(|f| (f.rule.as_str(), "")).collect();
-    for rule in &view.rules {
-        if let Some(text) = instead.get_mut(rule.id.as_str()) {
-            *text = &rule.instead;
-        }
-    }
-    instead
-}
-
 impl<'a> SmokeSection<'a> {
-    fn new(smoke: &'a Smoke) -> Self {
+    fn new(smoke: &'a Smoke, lines: usize) -> Self {
+        let output: Vec<&str> = smoke.output.lines().collect();
         Self {
             mark: if smoke.passed { "✅" } else { "❌" },
             command: &smoke.command,
             ended: &smoke.ended,
-            output: smoke.output.lines().collect(),
+            // What a program says last tells how it ended.
+            output: output[output.len().saturating_sub(lines)..].to_vec(),
         }
     }
 }

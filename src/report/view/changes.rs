@@ -7,13 +7,11 @@ use serde::Serialize;
 use super::finding::ExamplesView;
 use crate::base::escape::clean;
 use crate::base::words::{count, plural};
-use crate::database::diff::{Diff, FileDiff, Status, TableDiff, Totals};
+use crate::database::diff::{Class, Diff, FileDiff, ServedDiff, Status, TableDiff, Totals};
 use crate::report::below_data;
 
 /// What changed. Its texts are escaped.
 pub struct ChangesView<'a> {
-    /// One line.
-    pub headline: String,
     /// Tables, by path.
     pub tables: Vec<TableView<'a>>,
     /// Files beside the tables, by path.
@@ -41,6 +39,10 @@ pub struct TableView<'a> {
     pub old_short_path: Option<String>,
     /// What happened to it.
     pub status: &'static str,
+    /// What kind of change it is; a dash where a side cannot be read.
+    pub class: &'static str,
+    /// Keys of the loader by what happened to them.
+    pub keys: KeysView,
     /// Rows before, after, and by what happened to them; a dash where that is not known.
     pub before: String,
     pub after: String,
@@ -53,6 +55,28 @@ pub struct TableView<'a> {
     pub fault: Option<String>,
     /// The rows whose latency changed most.
     pub worst: ExamplesView,
+}
+
+/// Keys of the loader by what happened to them, and the median latency ratio of those that stay; dashes
+/// where nothing was compared.
+#[derive(Serialize)]
+pub struct KeysView {
+    stay: String,
+    lost: String,
+    gained: String,
+    ratio: String,
+}
+
+impl KeysView {
+    fn new(served: Option<&ServedDiff>) -> Self {
+        let ratio = served.and_then(ServedDiff::median_ratio);
+        Self {
+            stay: known(served.map(|s| s.common)),
+            lost: known(served.map(|s| s.lost)),
+            gained: known(served.map(|s| s.gained)),
+            ratio: ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}")),
+        }
+    }
 }
 
 /// A file beside the tables.
@@ -95,7 +119,6 @@ impl<'a> ChangesView<'a> {
         }
         let version = |(place, tables): (_, Vec<&TableDiff>)| VersionView::new(place, &tables);
         Self {
-            headline: diff.headline(),
             tables: diff.tables.iter().map(TableView::new).collect(),
             files: diff.files.iter().map(FileView::new).collect(),
             moved: moved(&diff.tables),
@@ -127,6 +150,8 @@ impl<'a> TableView<'a> {
             short_path: clean(below_data(&table.path)),
             old_short_path: old_path.map(below_data).map(clean),
             status: table.status.name(),
+            class: table.class.map_or("–", Class::name),
+            keys: KeysView::new(table.served.as_ref()),
             before: known(table.base_rows),
             after: known(table.head_rows),
             rows: RowsView {

@@ -5,6 +5,7 @@
 
 pub mod changes;
 pub mod finding;
+mod summary;
 
 use serde::Serialize;
 
@@ -44,6 +45,8 @@ pub struct ReportView<'a> {
     pub(crate) findings: Vec<FindingView<'a>>,
     /// The causes behind them; none where these can be read at a glance.
     pub(crate) causes: Vec<Cause>,
+    /// What a pull request does, a line each; none where nothing was compared.
+    pub(crate) summary: Vec<String>,
     /// What changed, where two states were compared.
     pub(crate) changes: Option<ChangesView<'a>>,
     /// What was measured again.
@@ -108,6 +111,7 @@ impl<'a> ReportView<'a> {
             rules: report.rules.iter().map(|rule| RuleView::new(rule)).collect(),
             findings: report.findings.iter().map(|f| FindingView::new(f, &report.states)).collect(),
             causes: triage::at_a_glance(report),
+            summary: summary::lines(report),
             changes: report.diff.as_ref().map(ChangesView::new),
             measured: report.remeasured.as_ref().map(MeasuredView::new),
         }

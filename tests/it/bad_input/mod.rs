@@ -1,5 +1,6 @@
 //! Damaged and hostile input: each gives a finding or one clear line; nothing panics or hangs.
 
+mod forged;
 mod parquet;
 
 use crate::common::snapshot::{message, shown};

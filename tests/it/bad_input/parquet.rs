@@ -121,10 +121,10 @@ fn a_page_that_claims_more_than_a_table_has_is_refused() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.parquet", &bytes);
     let found = tree.validate(&["--format", "json"]).finding("table-unreadable");
-    insta::assert_snapshot!(message(&found), @"cannot be read: its pages claim over 128 MiB once decompressed, more than a table has");
+    insta::assert_snapshot!(message(&found), @"cannot be read: column kernel_source and those before it claim over 128 MiB once decompressed, more than a table has");
     // A text that is no name is not told in full, nor is it kept.
     let bytes = file("x".repeat(1 << 20));
     tree.gemm("gemm_perf.parquet", &bytes);
     let found = tree.validate(&["--format", "json"]).finding("table-unreadable");
-    insta::assert_snapshot!(message(&found), @"cannot be read: a cell of kernel_source holds 1048576 bytes of text, no name is as long");
+    insta::assert_snapshot!(message(&found), @"cannot be read: column kernel_source has a cell of 1048576 bytes of text, a name has at most 65536");
 }

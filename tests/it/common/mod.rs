@@ -1,9 +1,9 @@
 //! Small trees of files, and the binary run on them.
 
 pub mod json_schema;
-pub mod snapshot;
-
+pub mod layout;
 pub mod parquet;
+pub mod snapshot;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

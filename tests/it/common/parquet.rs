@@ -51,3 +51,9 @@ pub fn written(columns: &[(&str, ArrayRef)], group: usize, text: ArrowDataType) 
     file.end(Some(vec![schema_to_metadata_key(&named)])).expect("a footer");
     bytes
 }
+
+/// A file of another writer, as `fixtures/parquet/make.py` writes it.
+pub fn fixture(name: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures/parquet");
+    std::fs::read(format!("{folder}/{name}.parquet")).expect("a fixture")
+}

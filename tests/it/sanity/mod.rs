@@ -3,6 +3,7 @@
 mod findings;
 mod outputs;
 mod rows;
+mod states;
 
 use crate::common::snapshot::shown;
 use crate::common::{self, Run, SHIPPED, Tree, gemm, run};

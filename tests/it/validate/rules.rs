@@ -12,7 +12,7 @@ fn rules_lists_and_explain_tells() {
     insta::assert_snapshot!(unknown.shown(), @"
     $ perfdb-gate explain duplicate
     2> perfdb-gate: no rule matches 'duplicate'
-    2> hint: did you mean duplicate-key? there is below-speed-of-light, copied-table, coverage-hole, data-deleted, device-mismatch, duplicate-key, framework-mismatch, header-mismatch, key-out-of-range, latency-drop, latency-not-finite, latency-not-positive, latency-spike, legacy-marker, lfs-pointer, power-limit-mismatch, power-out-of-range, reuse-forbidden, reuse-invalid, row-count-parity, … (47 in all)
+    2> hint: did you mean duplicate-key? there is below-speed-of-light, copied-table, coverage-hole, data-deleted, device-mismatch, duplicate-key, framework-mismatch, header-mismatch, key-out-of-range, latency-drop, latency-not-finite, latency-not-positive, latency-spike, legacy-marker, lfs-pointer, no-longer-served, power-coverage, power-limit-mismatch, power-out-of-range, reuse-forbidden, … (49 in all)
     (exit 2)
     ");
 }
@@ -157,7 +157,7 @@ fn a_slice_that_its_sidecar_declares_measured_otherwise_is_an_info() {
     tree.file(&at("vllm", "0.24.0", "collection_meta.yaml"), meta);
     let (severity, message) = run();
     assert_eq!(severity, "info");
-    insta::assert_snapshot!(message, @r#"1 slice apart from its siblings, as its sidecar says it is (dispatch: "with launch overhead"): gemm_dtype=bfloat16 stands at 4.95× sglang, 5.05× trtllm (median)"#);
+    insta::assert_snapshot!(message, @r#"1 slice apart from its siblings: at gemm_dtype=bfloat16 vllm is 5.05× slower than trtllm, 4.95× slower than sglang; its sidecar says so (dispatch: "with launch overhead")"#);
 }
 
 #[test]

@@ -32,6 +32,9 @@ impl Extent {
     }
 }
 
+/// What the table's own versions are called.
+const OTHER_VERSION: &str = "other version";
+
 /// Who has a block, of the systems or of the versions that are compared with.
 #[derive(Debug)]
 struct HavingShare {
@@ -97,6 +100,12 @@ impl Hole {
         shares.any(|share| self.extent != Extent::Inside || share.same_version)
     }
 
+    /// Whether it is a whole slice that only other systems have: what a generation runs is its own choice.
+    pub fn is_choice(&self) -> bool {
+        let versions = self.had_by.iter().any(|s| s.what == OTHER_VERSION && s.is_half());
+        self.extent == Extent::Slice && !versions
+    }
+
     /// `2 of 2 nearest systems and 1 of 3 other versions`.
     pub fn shares(&self) -> String {
         self.had_by.iter().map(HavingShare::words).collect::<Vec<_>>().join(" and ")
@@ -118,7 +127,7 @@ impl Hole {
 fn had_by(case: &CoverageCase<'_>, block: &MissingBlock) -> Vec<HavingShare> {
     let (systems, versions): (Vec<_>, Vec<_>) =
         case.references.iter().enumerate().partition(|(_, r)| r.system.is_some());
-    let shares = [("nearest system", systems), ("other version", versions)];
+    let shares = [("nearest system", systems), (OTHER_VERSION, versions)];
     let compared = shares.into_iter().filter(|(_, references)| !references.is_empty());
     compared.map(|(what, references)| having_share(case, block, what, &references)).collect()
 }

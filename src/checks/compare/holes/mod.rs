@@ -30,6 +30,7 @@
 //! 6. `CoverageCase::finding` makes one finding of the holes of a table. Where a sample stands for more
 //!    keys than it holds, the counts are estimates and say so.
 
+mod axes;
 mod blocks;
 mod explain;
 mod hole;
@@ -40,6 +41,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use self::axes::AxisShift;
 use self::blocks::{PointState, Search};
 use self::explain::MissingReason;
 use self::hole::Hole;
@@ -67,6 +69,8 @@ pub struct HoleSize {
     points: usize,
     /// Share of a block that is missing.
     purity: f64,
+    /// When an axis is shifted against every other backend's.
+    axes: AxisShift,
 }
 
 /// A table, the references that it is compared with, and the references' points.
@@ -76,6 +80,8 @@ struct CoverageCase<'a> {
     file: &'a TableFile,
     references: Vec<Reference<'a>>,
     found: ReferencePoints<'a>,
+    /// Whether the other systems are of other generations.
+    distant: bool,
     /// Why what is missing may be right as a whole.
     caveat: Option<String>,
 }
@@ -97,7 +103,9 @@ impl Judge for HoleSize {
         let judged: Vec<&TableFile> = at.catalog.tables.iter().filter(|f| at.judged(f)).collect();
         let order: Vec<usize> = (0..judged.len()).collect();
         let found = threads::map(&judged, &order, at.threads, |file| self.of_table(rule, at, file));
-        Ok(found.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        let shifted = judged.iter().flat_map(|file| self.axes.findings(rule, at, file));
+        let holes = found.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(holes.into_iter().flatten().chain(shifted).collect())
     }
 }
 
@@ -142,14 +150,16 @@ impl<'a> CoverageCase<'a> {
             references.push(Reference { system: Some(system), version, sketches });
         }
         if !spec.shared {
-            for other in editions.iter().filter(|e| e.version != current.version) {
+            for other in at.shelf.other_versions(editions, current.version) {
                 let (version, sketches) = (other.version, sketches(at, &other.files));
                 references.push(Reference { system: None, version, sketches });
             }
         }
         references.retain(|r| r.sketches.iter().any(|s| !s.points.is_empty()));
         let mut found = ReferencePoints::new(&own, &references);
-        if nearness == Nearness::SameVersion {
+        found.of_other_kernels(spec, &own, &references);
+        let distant = nearness == Nearness::SameVersion;
+        if distant {
             found.shared_by_systems(&references);
             found.of_kernels(spec, &own);
         }
@@ -159,7 +169,7 @@ impl<'a> CoverageCase<'a> {
         } else {
             unread.map(|f| format!("{} cannot be read", f.entry.path))
         };
-        Some(Self { at, spec, file, references, found, caveat })
+        Some(Self { at, spec, file, references, found, distant, caveat })
     }
 
     /// The holes of the table, and what explains keys that are in none.
@@ -213,17 +223,23 @@ impl<'a> CoverageCase<'a> {
             return None;
         }
         let reference = self.found.keys(self.found.len());
+        let caveat = self.caveat.as_ref().map(|c| format!("; {c}")).unwrap_or_default();
         let mut said: Vec<String> = Vec::new();
-        if !holes.is_empty() {
-            let all: Vec<String> = holes.iter().map(|hole| self.words(hole)).collect();
-            let caveat = self.caveat.as_ref().map(|c| format!("; {c}")).unwrap_or_default();
+        let (chosen, lacked): (Vec<&Hole>, Vec<&Hole>) =
+            holes.iter().copied().partition(|hole| self.distant && hole.is_choice());
+        if !lacked.is_empty() {
+            let all: Vec<String> = lacked.iter().map(|hole| self.words(hole)).collect();
             said.push(format!("it would not serve {}{caveat}", all.join("; ")));
+        }
+        if !chosen.is_empty() {
+            let all: Vec<String> = chosen.iter().map(|hole| self.words(hole)).collect();
+            said.push(format!("of what other generations run it has not {}", all.join("; ")));
         }
         for explained in &lacking.explained {
             let keys = self.about(explained.keys);
             said.push(format!("{keys} keys are missing by {}", explained.by));
         }
-        let severity = match (&self.caveat, holes.is_empty()) {
+        let severity = match (&self.caveat, lacked.is_empty()) {
             (None, false) => rule.severity,
             _ => Severity::Info,
         };

@@ -110,23 +110,50 @@ impl<'a> ReferencePoints<'a> {
         self.count();
     }
 
+    /// Drops points of kernels for which the table has another one: where it serves, in a slice that is
+    /// the same but for the kernel, one that no reference has there, its machine runs that instead.
+    pub fn of_other_kernels(
+        &mut self,
+        spec: &TableSpec,
+        own: &[&'a Sketch],
+        references: &[Reference<'a>],
+    ) {
+        let parts = kernel_parts(spec);
+        if parts.is_empty() {
+            return;
+        }
+        let own = kernels_by_rest(own.iter().copied(), &parts);
+        let known = kernels_by_rest(references.iter().flat_map(|r| &r.sketches).copied(), &parts);
+        let none = BTreeSet::new();
+        let replaced = |slice: &'a Slice| {
+            let (rest, kernel) = without(slice, &parts);
+            let has = own.get(&rest).unwrap_or(&none);
+            !has.contains(&kernel) && !has.is_subset(known.get(&rest).unwrap_or(&none))
+        };
+        self.retain_slices(|slice| !replaced(slice));
+    }
+
+    /// Keeps the points of the slices that `keep` holds for. Slices are few and points many, so that
+    /// each slice is looked at once.
+    fn retain_slices(&mut self, keep: impl Fn(&'a Slice) -> bool) {
+        let mut kept: BTreeMap<*const Slice, bool> = BTreeMap::new();
+        self.points.retain(|point| {
+            let slice = point.slice();
+            *kept.entry(slice).or_insert_with(|| keep(slice))
+        });
+        self.count();
+    }
+
     /// Keeps the points of kernels that the table has itself: another machine's kernels are its own.
     pub fn of_kernels(&mut self, spec: &TableSpec, own: &[&'a Sketch]) {
-        let reads = |part: &&KeyPart| part.value.columns().contains(&"kernel_source");
-        let parts: Vec<&str> = spec.key.iter().filter(reads).map(|p| p.name.as_str()).collect();
+        let parts = kernel_parts(spec);
         if parts.is_empty() {
             return;
         }
         let kernels = |slice: &'a Slice| parts.iter().map(|p| slice.get(*p)).collect::<Vec<_>>();
         let known: BTreeSet<Vec<Option<&String>>> =
             own.iter().flat_map(|s| &s.slices).map(kernels).collect();
-        // Slices are few and points many, so that each slice is looked up once.
-        let mut is_known: BTreeMap<*const Slice, bool> = BTreeMap::new();
-        self.points.retain(|point| {
-            let slice = point.slice();
-            *is_known.entry(slice).or_insert_with(|| known.contains(&kernels(slice)))
-        });
-        self.count();
+        self.retain_slices(|slice| known.contains(&kernels(slice)));
     }
 
     fn count(&mut self) {
@@ -169,6 +196,39 @@ impl<'a> ReferencePoints<'a> {
         let points: Vec<_> = self.points.iter().map(|m| (&m.sketch.coverage, m.point)).collect();
         Points::new(spec, &points)
     }
+}
+
+/// The parts of a table's key that name a kernel.
+fn kernel_parts(spec: &TableSpec) -> Vec<&str> {
+    let reads = |part: &&KeyPart| part.value.columns().contains(&"kernel_source");
+    spec.key.iter().filter(reads).map(|p| p.name.as_str()).collect()
+}
+
+/// The names of a slice but its kernels, and these.
+type KernelSlice<'a> = (Vec<(&'a str, &'a str)>, Vec<&'a str>);
+
+/// Takes a slice's kernels apart from the rest of it.
+fn without<'a>(slice: &'a Slice, parts: &[&str]) -> KernelSlice<'a> {
+    let is_kernel = |name: &str| parts.contains(&name);
+    let rest = slice.iter().filter(|(name, _)| !is_kernel(name));
+    let kernels = slice.iter().filter(|(name, _)| is_kernel(name));
+    (
+        rest.map(|(name, text)| (name.as_str(), text.as_str())).collect(),
+        kernels.map(|(_, text)| text.as_str()).collect(),
+    )
+}
+
+/// The kernels that tables have, by the rest of their slices.
+fn kernels_by_rest<'a>(
+    sketches: impl Iterator<Item = &'a Sketch>,
+    parts: &[&str],
+) -> BTreeMap<Vec<(&'a str, &'a str)>, BTreeSet<Vec<&'a str>>> {
+    let mut found: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for slice in sketches.flat_map(|s| &s.slices) {
+        let (rest, kernels) = without(slice, parts);
+        found.entry(rest).or_default().insert(kernels);
+    }
+    found
 }
 
 #[cfg(test)]

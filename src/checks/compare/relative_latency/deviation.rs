@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::peers::{NEARBY, RelativeLatencies};
-use super::{chosen, finding};
+use super::culprit::{References, Verdict};
+use super::finding;
+use super::peers::{NEARBY, OTHER_KERNELS, PeerTerms, RelativeLatencies};
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::checks::CrossContext;
@@ -34,32 +35,51 @@ pub struct DeviationBand {
     agrees: f64,
     /// Independent references that a slice must stand apart from.
     references: usize,
+    /// Texts of `kernel_source` that do not say which kernel ran.
+    unnamed: Vec<String>,
 }
 
 impl Judge for DeviationBand {
-    /// One finding for each table with slices that deviate from their peers: a warning, or
-    /// an info where another backend agrees with the slice or its sidecar declares a deviation.
+    /// One finding for each table with slices that deviate from their peers: a warning where the table
+    /// is the culprit, else an info that says what speaks for it.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut found = Vec::new();
-        let relative = at.relative_latencies(self.points);
+        let terms = PeerTerms { points: self.points, unnamed: Some(self.unnamed.clone()) };
+        let relative = at.relative_latencies(terms);
         for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
             let backend = &file.place.backend;
             let Some(own) = relative.get(&file.entry.path) else { continue };
-            let slices = chosen(own, |slice, refs| self.deviates(backend, own, slice, refs));
-            if let Some(said) = at.declared(file) {
-                let peers = format!("its siblings, as its sidecar says it is ({said})");
-                found.extend(finding(rule, Severity::Info, at, file, slices, &peers));
-                continue;
+            let mut by_verdict: BTreeMap<Verdict, RelativeLatencies> = BTreeMap::new();
+            for (slice, refs) in own {
+                if let Some(verdict) = self.verdict(backend, own, slice, refs) {
+                    let slices = by_verdict.entry(verdict).or_default();
+                    slices.insert(slice.clone(), refs.clone());
+                }
             }
-            let agreed = |refs: &BTreeMap<String, f64>| self.agreed(backend, refs);
-            let (split, alone): (RelativeLatencies, RelativeLatencies) =
-                slices.into_iter().partition(|(_, refs)| agreed(refs));
-            // One finding a table: what no reference agrees with says more.
-            if alone.is_empty() {
-                let peers = "some siblings, while another backend agrees with it";
-                found.extend(finding(rule, Severity::Info, at, file, split, peers));
-            } else {
-                found.extend(finding(rule, rule.severity, at, file, alone, "its siblings"));
+            if let Some(said) = at.declared(file) {
+                let slices = by_verdict.into_values().flatten().collect();
+                let why = format!("; its sidecar says so ({said})");
+                found.extend(finding(rule, Severity::Info, at, file, slices, &why));
+            } else if let Some((verdict, slices)) = by_verdict.pop_first() {
+                // One finding a table: what nothing speaks for says more.
+                let (severity, why) = match verdict {
+                    Verdict::Culprit => (rule.severity, ""),
+                    Verdict::Split => {
+                        (Severity::Info, "; the references split, so none is to blame")
+                    }
+                    Verdict::Victim => (
+                        Severity::Info,
+                        "; it is nearer to the other backends than those are, so they are to blame",
+                    ),
+                    Verdict::Fastest => {
+                        (Severity::Info, "; the fastest is not to blame for the others")
+                    }
+                    Verdict::Kernel => (
+                        Severity::Info,
+                        "; kernel_source shows that the framework chose another kernel",
+                    ),
+                };
+                found.extend(finding(rule, severity, at, file, slices, why));
             }
         }
         Ok(found)
@@ -67,22 +87,29 @@ impl Judge for DeviationBand {
 }
 
 impl DeviationBand {
-    /// Whether a slice leaves the band of enough references, and of all of those on one side.
-    fn deviates(
+    /// What is to be said of a slice; none where it leaves the band of too few references, or not of all
+    /// of those on one side.
+    fn verdict(
         &self,
         backend: &str,
         own: &RelativeLatencies,
         slice: &Slice,
         refs: &BTreeMap<String, f64>,
-    ) -> bool {
+    ) -> Option<Verdict> {
         let is_out = |(reference, ratio): &(&String, &f64)| match reference.as_str() {
             NEARBY => off(**ratio) > self.systems,
+            OTHER_KERNELS => off(**ratio) > self.versions,
             same if same == backend => off(**ratio) > self.versions,
             other => self.deviates_from_backend(other, **ratio, own, slice),
         };
-        let far: Vec<f64> = refs.iter().filter(is_out).map(|(_, r)| *r).collect();
-        let one_way = far.iter().all(|r| *r > 1.0) || far.iter().all(|r| *r < 1.0);
-        far.len() >= self.references && one_way
+        let far: Vec<(&String, &f64)> = refs.iter().filter(is_out).collect();
+        let one_way = far.iter().all(|(_, r)| **r > 1.0) || far.iter().all(|(_, r)| **r < 1.0);
+        if far.len() < self.references || !one_way {
+            return None;
+        }
+        let far = far.into_iter().map(|(name, _)| name.as_str()).collect();
+        let (agrees, least) = (self.agrees, self.references);
+        Some(References { backend, all: refs, far, agrees, least }.verdict())
     }
 
     /// Whether a slice leaves the band of another backend. Where the rest of the table agrees with that
@@ -106,13 +133,6 @@ impl DeviationBand {
         let rest = upper_median(&mut others);
         off(rest) <= self.agrees && off(ratio / rest) > self.slices
     }
-
-    /// Whether another backend's collector measured the same.
-    fn agreed(&self, backend: &str, refs: &BTreeMap<String, f64>) -> bool {
-        refs.iter()
-            .filter(|(name, _)| *name != NEARBY && *name != backend)
-            .any(|(_, r)| off(*r) <= self.agrees)
-    }
 }
 
 /// How many times a ratio is off, up or down.
@@ -133,6 +153,7 @@ mod tests {
             slices: 2.4,
             agrees: 1.3,
             references: 2,
+            unnamed: Vec::new(),
         }
     }
 
@@ -145,7 +166,7 @@ mod tests {
     }
 
     fn deviates(all: &[(&str, f64)]) -> bool {
-        band().deviates("vllm", &RelativeLatencies::new(), &slice("fp8"), &refs(all))
+        band().verdict("vllm", &RelativeLatencies::new(), &slice("fp8"), &refs(all)).is_some()
     }
 
     #[test]
@@ -164,17 +185,12 @@ mod tests {
             let rest = refs(&[("trtllm", bf16), ("sglang", bf16)]);
             RelativeLatencies::from([(slice("fp8"), fp8.clone()), (slice("bf16"), rest)])
         };
-        assert!(band().deviates("vllm", &with(1.1), &slice("fp8"), &fp8));
-        assert!(!band().deviates("vllm", &with(1.4), &slice("fp8"), &fp8), "the table is slower");
+        let verdict = |own: &RelativeLatencies, dtype: &str, refs: &BTreeMap<String, f64>| {
+            band().verdict("vllm", own, &slice(dtype), refs)
+        };
+        assert_eq!(verdict(&with(1.1), "fp8", &fp8), Some(Verdict::Culprit));
+        assert_eq!(verdict(&with(1.4), "fp8", &fp8), None, "the table is slower");
         let own = with(1.1);
-        assert!(!band().deviates("vllm", &own, &slice("bf16"), &own[&slice("bf16")]));
-    }
-
-    #[test]
-    fn a_backend_that_agrees_leaves_the_culprit_open() {
-        let split = refs(&[("trtllm", 1.1), ("vllm", 0.5), (NEARBY, 0.6)]);
-        assert!(band().deviates("vllm", &RelativeLatencies::new(), &slice("fp8"), &split));
-        assert!(band().agreed("vllm", &split));
-        assert!(!band().agreed("vllm", &refs(&[("vllm", 1.0), (NEARBY, 1.0), ("trtllm", 4.0)])));
+        assert_eq!(verdict(&own, "bf16", &own[&slice("bf16")]), None);
     }
 }

@@ -2,8 +2,10 @@
 //! versions on the same machine, and of the same version on the other systems of the generation.
 //!
 //! [`peers`] takes the ratios; two kinds of check judge them: slices that deviate from their peers, and
-//! slices that are off by the factor of a unit.
+//! slices that are off by the factor of a unit. [`culprit`] says which of the two sides a deviation is the
+//! fault of.
 
+mod culprit;
 mod deviation;
 mod peers;
 mod unit_shift;
@@ -11,7 +13,8 @@ mod unit_shift;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::deviation::DeviationBand;
-pub use self::peers::{RelativeLatencies, relative_latencies};
+use self::peers::{NEARBY, OTHER_KERNELS};
+pub use self::peers::{PeerTerms, RelativeLatencies, relative_latencies};
 pub use self::unit_shift::UnitFactors;
 use crate::base::words::plural;
 use crate::checks::CrossContext;
@@ -31,13 +34,14 @@ fn chosen(
         .collect()
 }
 
+/// A finding on slices and their references; `why` is what there is to say of them.
 fn finding(
     rule: &Rule,
     severity: Severity,
     at: &CrossContext<'_>,
     file: &TableFile,
     slices: RelativeLatencies,
-    peers: &str,
+    why: &str,
 ) -> Option<Finding> {
     let far =
         |refs: &BTreeMap<String, f64>| refs.values().map(|r| r.ln().abs()).fold(0.0, f64::max);
@@ -49,12 +53,12 @@ fn finding(
         sketch.points.iter().filter(|p| chosen.contains(&sketch.slices[p.slice as usize])).count();
     let rows =
         (within as f64 / sketch.points.len().max(1) as f64 * sketch.rows as f64).round() as usize;
-    let ratios: Vec<String> = refs.iter().map(|(name, r)| format!("{r:.2}× {name}")).collect();
     let worst = if worst.is_empty() { "the table".to_owned() } else { slice_words(worst) };
+    let backend = &file.place.backend;
     let message = format!(
-        "{} apart from {peers}: {worst} stands at {} (median)",
+        "{} apart from its siblings: at {worst} {backend} {}{why}",
         plural(slices.len(), "slice"),
-        ratios.join(", ")
+        sides(backend, refs),
     );
     let parts: Vec<String> = slices.keys().map(slice_id).collect();
     let evidence = slices.iter().map(|(slice, ratios)| SliceEvidence {
@@ -63,4 +67,39 @@ fn finding(
     });
     let finding = Finding::on_table(&rule.id, severity, file, message);
     Some(finding.rows(rows).parts(parts).slices(evidence))
+}
+
+/// `is 11.55× slower than trtllm and 5.25× slower than its other versions, level with other systems`: the
+/// references farthest off first.
+fn sides(backend: &str, refs: &BTreeMap<String, f64>) -> String {
+    /// Ratios that read as none.
+    const LEVEL: f64 = 1.05;
+    let named = |name: &str| match name {
+        NEARBY => "this version on other systems".to_owned(),
+        OTHER_KERNELS => "its versions with another kernel".to_owned(),
+        same if same == backend => "its other versions".to_owned(),
+        other => other.to_owned(),
+    };
+    let side = |keep: &dyn Fn(f64) -> bool| {
+        let mut side: Vec<(f64, String)> = refs
+            .iter()
+            .filter(|(_, ratio)| keep(**ratio))
+            .map(|(name, ratio)| (ratio.max(1.0 / ratio), named(name)))
+            .collect();
+        side.sort_by(|a, b| b.0.total_cmp(&a.0));
+        side
+    };
+    let listed = |how: &str, side: Vec<(f64, String)>| {
+        let each = side.iter().map(|(ratio, name)| format!("{ratio:.2}× {how} than {name}"));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let slower = listed("slower", side(&|r| r > LEVEL));
+    let faster = listed("faster", side(&|r| r < 1.0 / LEVEL));
+    let level = side(&|r| (1.0 / LEVEL..=LEVEL).contains(&r));
+    let mut said: Vec<String> = [slower, faster].into_iter().filter(|s| !s.is_empty()).collect();
+    if !level.is_empty() {
+        let names: Vec<String> = level.into_iter().map(|(_, name)| name).collect();
+        said.push(format!("level with {}", names.join(" and ")));
+    }
+    format!("is {}", said.join(", "))
 }

@@ -1,6 +1,6 @@
 //! How many times as long as its peers a table takes, by slice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::stats::upper_median;
 use crate::checks::compare::sketch::{Sketch, Sketches, Slice};
@@ -12,6 +12,31 @@ pub type RelativeLatencies = BTreeMap<Slice, BTreeMap<String, f64>>;
 
 /// The name of the systems nearby, as a reference beside the backends.
 pub const NEARBY: &str = "other systems";
+
+/// The name of the versions of the table's own backend that name other kernels for a slice.
+pub const OTHER_KERNELS: &str = "versions with another kernel";
+
+/// What peers are taken for comparison.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PeerTerms {
+    /// Points that a slice and its peer must share.
+    pub points: usize,
+    /// Kernels that say nothing of which ran. None where versions are compared whatever they ran.
+    pub unnamed: Option<Vec<String>>,
+}
+
+impl PeerTerms {
+    /// Whether two tables name kernels for a slice, and not one that both do.
+    fn other_kernels(&self, a: &Sketch, b: &Sketch, slice: &Slice) -> bool {
+        let Some(unnamed) = &self.unnamed else { return false };
+        let named = |sketch: &Sketch| -> BTreeSet<String> {
+            let kernels = sketch.kernels_of(slice).into_iter().flatten();
+            kernels.filter(|k| !unnamed.contains(k)).cloned().collect()
+        };
+        let (a, b) = (named(a), named(b));
+        !a.is_empty() && !b.is_empty() && a.is_disjoint(&b)
+    }
+}
 
 /// Ratios by table, slice and reference, before their median.
 #[derive(Default)]
@@ -34,13 +59,13 @@ impl<'a> PeerRatios<'a> {
     }
 }
 
-/// The relative latencies of each table's slices, by the table's path, where a slice and its peer share
-/// `points` points or more.
+/// The relative latencies of each table's slices, by the table's path.
 pub fn relative_latencies(
     catalog: &Catalog,
     sketches: &Sketches,
-    points: usize,
+    terms: &PeerTerms,
 ) -> BTreeMap<String, RelativeLatencies> {
+    let points = terms.points;
     let mut all = PeerRatios::default();
     let mut peers: BTreeMap<(&str, &str), Vec<Sketched<'_>>> = BTreeMap::new();
     // What has fewer points than a slice must share has no median, and there may be many such.
@@ -49,18 +74,25 @@ pub fn relative_latencies(
     }
     for (a, b, slices) in peers.values().flat_map(|files| pairs(files, points)) {
         for (slice, ratio) in slices {
-            all.add(a, slice, &b.place.backend, ratio);
-            all.add(b, slice, &a.place.backend, 1.0 / ratio);
+            let same = a.0.place.backend == b.0.place.backend;
+            let other = same && terms.other_kernels(a.1, b.1, slice);
+            all.add(a.0, slice, reference(b.0, other), ratio);
+            all.add(b.0, slice, reference(a.0, other), 1.0 / ratio);
         }
     }
     nearby(catalog, sketches, points, &mut all);
     all.medians()
 }
 
+/// What a table is, as a reference of another.
+fn reference(file: &TableFile, other_kernels: bool) -> &str {
+    if other_kernels { OTHER_KERNELS } else { &file.place.backend }
+}
+
 /// A table and what is known of its rows.
 type Sketched<'a> = (&'a TableFile, &'a Sketch);
 /// Two tables, and the latency of the first over the second by slice.
-type TablePair<'a> = (&'a TableFile, &'a TableFile, Vec<(&'a Slice, f64)>);
+type TablePair<'a> = (Sketched<'a>, Sketched<'a>, Vec<(&'a Slice, f64)>);
 
 fn sketched<'a>(
     catalog: &'a Catalog,
@@ -71,9 +103,9 @@ fn sketched<'a>(
 
 fn pairs<'a>(files: &[Sketched<'a>], points: usize) -> Vec<TablePair<'a>> {
     let mut found = Vec::new();
-    for (i, (a, of_a)) in files.iter().enumerate() {
-        for (b, of_b) in &files[i + 1..] {
-            found.push((*a, *b, medians(of_a, of_b, points)));
+    for (i, a) in files.iter().enumerate() {
+        for b in &files[i + 1..] {
+            found.push((*a, *b, medians(a.1, b.1, points)));
         }
     }
     found
@@ -100,7 +132,7 @@ fn nearby<'a>(
     for tables in runs.into_values() {
         let mut machines: BTreeMap<(&str, &str), Vec<TablePair<'a>>> = BTreeMap::new();
         for pair in tables.values().flat_map(|files| pairs(files, points)) {
-            let systems = (pair.0.place.system.as_str(), pair.1.place.system.as_str());
+            let systems = (pair.0.0.place.system.as_str(), pair.1.0.place.system.as_str());
             machines.entry(systems).or_default().push(pair);
         }
         for tables in machines.into_values() {
@@ -116,8 +148,8 @@ fn nearby<'a>(
             let machine = upper_median(&mut ratios);
             for (a, b, slices) in tables {
                 for (slice, ratio) in slices {
-                    all.add(a, slice, NEARBY, ratio / machine);
-                    all.add(b, slice, NEARBY, machine / ratio);
+                    all.add(a.0, slice, NEARBY, ratio / machine);
+                    all.add(b.0, slice, NEARBY, machine / ratio);
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::peers::NEARBY;
+use super::peers::{NEARBY, PeerTerms};
 use super::{chosen, finding};
 use crate::base::expr::ExprError;
 use crate::checks::CrossContext;
@@ -29,12 +29,12 @@ impl Judge for UnitFactors {
     /// One finding for each table with slices in another unit than all their peers.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut found = Found::new();
-        let relative = at.relative_latencies(self.points);
+        let relative = at.relative_latencies(PeerTerms { points: self.points, unnamed: None });
         for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
             let Some(own) = relative.get(&file.entry.path) else { continue };
             let slices = chosen(own, |_, ratios| self.shifted(ratios));
-            let peers = "every sibling, which is a unit's factor";
-            found.extend(finding(rule, rule.severity, at, file, slices, peers));
+            let why = "; that is a unit's factor, off every one of them";
+            found.extend(finding(rule, rule.severity, at, file, slices, why));
         }
         Ok(found)
     }

@@ -26,11 +26,12 @@ impl Judge for DeviceNames {
             return Ok(Found::new());
         };
         let wanted = system.devices.join(" or ");
+        let devices = system.device_names();
         Ok(named.findings(
             rows,
             "device",
             rows.rule.severity,
-            |name| !system.is_device(name),
+            |name| !devices.iter().any(|device| device.is_match(name)),
             |names, n| format!("{} measured on {names}, the system is {wanted}", plural(n, "row")),
         ))
     }

@@ -17,6 +17,9 @@ use crate::checks::judge::CheckInputs;
 use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Finding, Severity};
 
+/// Names that a finding's evidence counts the rows of; a damaged column may hold another in each row.
+const MOST_NAMES: usize = 1000;
+
 /// What the checks here look at.
 fn origin() -> CheckInputs {
     CheckInputs { origin: true, ..CheckInputs::default() }
@@ -71,11 +74,15 @@ impl<'a> Named<'a> {
             if part.is_empty() {
                 continue;
             }
-            let found = self.rows_by_name(&part);
+            let mut found = self.rows_by_name(&part);
             let message = say(&names(found.keys().copied()), part.len());
+            while found.len() > MOST_NAMES {
+                found.pop_last();
+            }
             let examples = rows.examples(&part[..part.len().min(EXAMPLES)], &[column]);
-            let finding =
-                rows.finding_as(severity, message).rows(part.len()).examples(examples).naming(part);
+            let cause = format!("{column} {}", names(found.keys().copied()));
+            let finding = rows.finding_as(severity, message).rows(part.len()).examples(examples);
+            let finding = finding.evidence("cause", cause).naming(part);
             let found = serde_json::to_value(found).unwrap_or_default();
             findings.push(finding.half(&half, all.len()).evidence("found", found));
         }

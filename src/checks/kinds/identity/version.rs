@@ -1,5 +1,6 @@
 //! Rows of another version than the directory's.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use globset::GlobMatcher;
@@ -46,8 +47,9 @@ impl VersionNames {
         released.sort();
         released.dedup();
         // A candidate of a release that is there too is that release, earlier.
-        let finals: Vec<Version> = released.iter().filter(|v| v.pre().is_none()).cloned().collect();
-        released.retain(|v| v.pre().is_none() || finals.iter().all(|f| f.release() != v.release()));
+        let finals: BTreeSet<Vec<u64>> =
+            released.iter().filter(|v| v.pre().is_none()).map(|v| v.release().to_vec()).collect();
+        released.retain(|v| v.pre().is_none() || !finals.contains(&*v.release()));
         let others = named.names.iter().filter(|(n, _)| !fits(n) && !lost(n)).count();
         let own = named.names.iter().any(|(n, _)| fits(n));
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::findings;
+use super::{Readings, findings};
 use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::RowContext;
@@ -21,7 +21,7 @@ pub struct LimitTolerance {
 
 impl Judge for LimitTolerance {
     fn reads(&self, _: &TableSpec) -> Reads {
-        Reads::columns(["power_limit"])
+        Reads::columns(["power", "power_limit"])
     }
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
@@ -29,9 +29,12 @@ impl Judge for LimitTolerance {
         let (Some(limit), Some(rating)) = (rows.table.column("power_limit"), rating) else {
             return Ok(Found::new());
         };
+        let readings = Readings::of(rows.table);
         let wrong = |i: usize| {
             let away = (limit.number(i) / rating - 1.0).abs();
-            !limit.is_null(i) && (away > self.tolerance || away.is_nan())
+            !limit.is_null(i)
+                && readings.as_ref().is_none_or(|r| r.measured(i))
+                && (away > self.tolerance || away.is_nan())
         };
         let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
         let message = |bad: &[usize]| {
@@ -41,6 +44,6 @@ impl Judge for LimitTolerance {
                 limit.number(bad[0])
             )
         };
-        Ok(findings(rows, &bad, &["power_limit"], message))
+        Ok(findings(rows, rows.rule.severity, &bad, &["power_limit"], message))
     }
 }

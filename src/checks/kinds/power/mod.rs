@@ -1,16 +1,40 @@
-//! Power readings against their limit, and the limit against the machine.
+//! Power readings against their limit, the limit against the machine, and which rows have any.
 
+mod coverage;
 mod limit;
 mod range;
 
+pub use self::coverage::PowerCoverage;
 pub use self::limit::LimitTolerance;
 pub use self::range::PowerMeter;
 use crate::checks::RowContext;
-use crate::findings::{EXAMPLES, Finding};
+use crate::database::table::{Column, Table};
+use crate::findings::{EXAMPLES, Finding, Severity};
+
+/// The power columns of a table.
+struct Readings<'a> {
+    power: &'a Column,
+    limit: Option<&'a Column>,
+}
+
+impl<'a> Readings<'a> {
+    /// None of a table without power.
+    fn of(table: &'a Table) -> Option<Self> {
+        Some(Self { power: table.column("power")?, limit: table.column("power_limit") })
+    }
+
+    /// Whether a row has a reading. A null has none, nor has zero under a limit of zero: collectors
+    /// without a meter write that pair.
+    fn measured(&self, row: usize) -> bool {
+        let is_zero = |column: &Column| !column.is_null(row) && column.number(row) == 0.0;
+        !self.power.is_null(row) && !(is_zero(self.power) && self.limit.is_some_and(is_zero))
+    }
+}
 
 /// The findings on rows, with the columns that show what is wrong.
 fn findings(
     rows: &RowContext<'_>,
+    severity: Severity,
     bad: &[usize],
     columns: &[&str],
     message: impl Fn(&[usize]) -> String,
@@ -22,7 +46,8 @@ fn findings(
             continue;
         }
         let examples = rows.examples(&part[..part.len().min(EXAMPLES)], columns);
-        let finding = rows.finding(message(&part)).rows(part.len()).examples(examples).naming(part);
+        let finding = rows.finding_as(severity, message(&part)).rows(part.len());
+        let finding = finding.examples(examples).naming(part);
         findings.push(finding.half(&half, bad.len()));
     }
     findings

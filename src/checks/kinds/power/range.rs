@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::findings;
+use super::{Readings, findings};
 use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
-use crate::findings::Reads;
+use crate::findings::{Reads, Severity};
 use crate::specs::TableSpec;
 
 /// How far a reading may stand above its limit.
@@ -21,26 +21,46 @@ pub struct PowerMeter {
 }
 
 impl Judge for PowerMeter {
-    fn reads(&self, _: &TableSpec) -> Reads {
-        Reads::columns(["power", "power_limit"])
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        let power = ["power", "power_limit"];
+        Reads::columns(spec.loaded_columns().into_iter().chain(power))
     }
 
+    /// Readings that are no power, or beyond the limit; an info where they are zero because the time is.
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        let Some(power) = rows.table.column("power") else {
+        let Some(readings) = Readings::of(rows.table) else {
             return Ok(Found::new());
         };
-        let limit = rows.table.column("power_limit");
         let rating = rows.at.system.and_then(|s| s.figure("gpu.power"));
-        // A null is a row without a power reading, which is fine; NaN and infinity are none.
+        // A row without a reading is fine; NaN and infinity are none.
         let wrong = |i: usize| {
-            let read = power.number(i);
-            let limit = limit.map(|l| l.number(i)).filter(|l| l.is_finite()).or(rating);
-            !power.is_null(i)
+            let read = readings.power.number(i);
+            let limit = readings
+                .limit
+                .map(|l| l.number(i))
+                .filter(|l| l.is_finite() && *l > 0.0)
+                .or(rating);
+            readings.measured(i)
                 && (!read.is_finite()
                     || read <= 0.0
                     || limit.is_some_and(|l| read > l * (1.0 + self.error)))
         };
         let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
+        if bad.is_empty() {
+            return Ok(Found::new());
+        }
+        let (clamped, bad) = self.clamped(rows, &readings, bad)?;
+        let columns = ["power", "power_limit"];
+        if bad.is_empty() {
+            let message = |rows: &[usize]| {
+                format!(
+                    "{} with a power of zero, as their time is: a difference of two times, clamped",
+                    plural(rows.len(), "row")
+                )
+            };
+            let info = rows.rule.severity.at_most(Severity::Info);
+            return Ok(findings(rows, info, &clamped, &columns, message));
+        }
         let percent = self.error * 100.0;
         let message = |bad: &[usize]| {
             format!(
@@ -48,6 +68,22 @@ impl Judge for PowerMeter {
                 plural(bad.len(), "row")
             )
         };
-        Ok(findings(rows, &bad, &["power", "power_limit"], message))
+        Ok(findings(rows, rows.rule.severity, &bad, &columns, message))
+    }
+}
+
+impl PowerMeter {
+    /// Splits off rows whose power is zero where their time is.
+    fn clamped(
+        &self,
+        rows: &RowContext<'_>,
+        readings: &Readings<'_>,
+        bad: Vec<usize>,
+    ) -> Result<(Vec<usize>, Vec<usize>), ExprError> {
+        let Some(latency) = rows.at.spec.latency.first() else { return Ok((Vec::new(), bad)) };
+        let scope = rows.scope();
+        let times = latency.value.numbers(&scope)?;
+        let is_clamped = |i: &usize| readings.power.number(*i) == 0.0 && times.get(*i) == 0.0;
+        Ok(bad.into_iter().partition(is_clamped))
     }
 }

@@ -1,20 +1,26 @@
 //! The loader's key, more than once in a table.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod cause;
+mod rivals;
+mod whole_rows;
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use self::cause::Cause;
+use self::rivals::range;
+pub(crate) use self::rivals::{CopySpread, copies, repeats};
+use self::whole_rows::whole_rows;
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{count, plural};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
-use crate::database::table::{Keys, TableScope, number_json};
+use crate::database::table::{Keys, number_json};
 use crate::findings::{EXAMPLES, Example, Finding, Half, Novelty, Reads, Severity};
-use crate::specs::{ColumnKind, ColumnSpec, KeyPart, Serves, TableSpec};
+use crate::specs::{ColumnKind, ColumnSpec, Serves, TableSpec};
 
 /// When copies of a key contradict each other, as opposed to being measured twice.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -24,8 +30,10 @@ pub struct Conflict {
     spread: f64,
     /// Latency in ms below which the timer's resolution explains a spread.
     floor_ms: f64,
-    /// Keys in conflict that make an error of a warning.
+    /// Keys in conflict, more than reruns explain, that make an error of a warning.
     keys: usize,
+    /// Share of the keys of sweeps that meet by design which may be in such conflict.
+    coexist: f64,
 }
 
 /// A key of a bucket with all its rows, in file order.
@@ -36,6 +44,15 @@ struct KeyCopies {
     conflict: bool,
     /// Whether the copies differ by more than 99 of 100 honest reruns do.
     beyond_noise: bool,
+    /// Whether each copy is of another sweep that meets the others by design.
+    by_design: bool,
+}
+
+impl KeyCopies {
+    /// Whether the copies contradict each other by more than reruns do.
+    fn matters(&self) -> bool {
+        self.conflict && self.beyond_noise
+    }
 }
 
 impl Judge for Conflict {
@@ -52,7 +69,7 @@ impl Judge for Conflict {
         let spec = rows.at.spec;
         let scope = rows.scope();
         if spec.inferred {
-            return whole_rows(rows, &scope);
+            return whole_rows(rows);
         }
         // Where the loader keeps kernels apart, rows of two are no copies.
         let (row_key, apart);
@@ -109,7 +126,29 @@ impl Conflict {
             let differ = least <= 0.0 || most.is_finite() && most / least - 1.0 > self.spread;
             differ && most >= self.floor_ms
         });
-        KeyCopies { rows: copies, spread: ratio, conflict, beyond_noise }
+        let by_design = coexist(rows, &copies);
+        KeyCopies { rows: copies, spread: ratio, conflict, beyond_noise, by_design }
+    }
+
+    /// How bad copies are: those that meet by design only where many of them contradict each other.
+    fn severity(&self, rows: &RowContext<'_>, groups: &[KeyCopies]) -> Severity {
+        let spec = rows.at.spec;
+        let warning = rows.rule.severity.at_most(Severity::Warning);
+        if spec.serves == Serves::Error {
+            return rows.rule.severity;
+        }
+        let (designed, others): (Vec<_>, Vec<_>) = groups.iter().partition(|g| g.by_design);
+        let matter = |groups: &[&KeyCopies]| groups.iter().filter(|g| g.matters()).count();
+        let meeting = matter(&designed);
+        let contradict = meeting as f64 > self.coexist * designed.len() as f64;
+        let conflicts = matter(&others) + if contradict { meeting } else { 0 };
+        if others.is_empty() && !contradict {
+            Severity::Info
+        } else if conflicts >= self.keys {
+            rows.rule.severity
+        } else {
+            warning
+        }
     }
 
     fn finding(
@@ -127,12 +166,7 @@ impl Conflict {
         let median = groups.get(groups.len() / 2).map_or(1.0, |g| g.spread);
         let differs = differing_columns(rows, &groups);
 
-        let refused = spec.serves == Serves::Error;
-        let severity = if refused || conflicts >= self.keys {
-            rows.rule.severity
-        } else {
-            rows.rule.severity.at_most(Severity::Warning)
-        };
+        let severity = self.severity(rows, &groups);
         let served = match spec.serves {
             Serves::First => "the loader serves the first and drops the rest",
             Serves::Last => "the loader serves the last and drops the rest",
@@ -152,9 +186,8 @@ impl Conflict {
                 message += &format!(", {} of them no more than reruns may", count(reruns));
             }
         }
-        if !differs.is_empty() {
-            message += &format!("; they differ in {}", differs.join(", "));
-        }
+        let cause = Cause::of(rows, &groups, &differs);
+        message += &cause.say(&differs);
         let examples =
             groups.iter().take(EXAMPLES).map(|g| example(g, keys, latency, spec.serves)).collect();
         rows.finding_as(severity, message)
@@ -174,72 +207,15 @@ impl Conflict {
                 },
             )
             .evidence("differs_in", differs)
+            .evidence("cause", cause.name())
     }
 }
 
-/// Rows of a table without a spec that repeat an earlier one in every column.
-fn whole_rows(rows: &RowContext<'_>, scope: &TableScope<'_>) -> Result<Found, ExprError> {
-    let parts: Vec<KeyPart> =
-        rows.table.columns().filter_map(|(name, _)| KeyPart::column(name)).collect();
-    // A column whose name no formula can hold could tell them apart.
-    if parts.len() < rows.table.columns().count() || parts.is_empty() {
-        return Ok(Found::new());
-    }
-    let keys = Keys::new(&parts, scope)?;
-    let copies = repeats(keys.hashes(), |_| true, |a, b| keys.equal(a, b));
-    let all: Vec<usize> = copies.into_iter().map(|(row, _)| row).collect();
-    let mut findings = Found::new();
-    for half in rows.halves() {
-        let own = half.of(&all);
-        if own.is_empty() {
-            continue;
-        }
-        let verb = if own.len() == 1 { "repeats" } else { "repeat" };
-        let message = format!("{} {verb} an earlier row in every column", plural(own.len(), "row"));
-        let severity = rows.rule.severity.at_most(Severity::Warning);
-        let shown = &own[..own.len().min(EXAMPLES)];
-        let examples = shown.iter().map(|row| Example {
-            row: *row as u64,
-            key: keys.show(*row),
-            values: Vec::new(),
-        });
-        let finding = rows.finding_as(severity, message).rows(own.len());
-        findings.push(finding.examples(examples.collect()).half(&half, all.len()));
-    }
-    Ok(findings)
-}
-
-/// How far copies of a row differ.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct CopySpread {
-    /// Slowest over fastest copy, of the latency that differs most.
-    pub ratio: f64,
-    /// Whether that is more than `tail` allows at the slowest copy's latency.
-    pub beyond_noise: bool,
-}
-
-impl CopySpread {
-    /// Of some rows, by their latencies in ms. A time of zero or less beside one of another is
-    /// beyond all noise and has no ratio.
-    pub fn of(rows: &[usize], latencies: &[&Vals<'_, f64>], tail: impl Fn(f64) -> f64) -> Self {
-        let mut spread = Self { ratio: 1.0, beyond_noise: false };
-        for values in latencies {
-            let (least, most) = range(rows, values);
-            if least > 0.0 && most.is_finite() {
-                spread.ratio = spread.ratio.max(most / least);
-                spread.beyond_noise |= most / least > tail(most);
-            } else {
-                spread.beyond_noise |= least < most;
-            }
-        }
-        spread
-    }
-}
-
-/// The fastest and the slowest of some rows; what is no number is passed over.
-fn range(rows: &[usize], values: &Vals<'_, f64>) -> (f64, f64) {
-    let times = || rows.iter().map(|row| values.get(*row));
-    (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max))
+/// Whether rows differ from each other, each from each, in the columns whose sweeps meet by design.
+fn coexist(rows: &RowContext<'_>, copies: &[usize]) -> bool {
+    let columns = || rows.at.spec.coexist.iter().filter_map(|c| rows.table.column(c));
+    let differ = |a: usize, b: usize| columns().any(|c| !c.equal(a, b));
+    copies.iter().enumerate().all(|(i, a)| copies[..i].iter().all(|b| differ(*a, *b)))
 }
 
 /// The groups that a half has rows of, and those of its rows that repeat a key: rows that a pull request
@@ -259,64 +235,6 @@ fn of_half(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, 
         }
     }
     (found, repeated)
-}
-
-/// Rows that compete for a key of the loader's, in file order: those that it reads, in each of the
-/// maps that it puts them into. None where the table lacks what the key is made of.
-///
-/// # Errors
-///
-/// When a formula of the spec does not fit the table's columns.
-pub(crate) fn copies(
-    scope: &TableScope<'_>,
-    keys: &Keys<'_>,
-) -> Result<BTreeSet<Vec<usize>>, ExprError> {
-    let spec = scope.spec;
-    if !spec.key.iter().all(|p| has_columns(scope, p)) {
-        return Ok(BTreeSet::new());
-    }
-    let loaded = spec.filter.as_ref().map(|f| f.mask(scope)).transpose()?;
-    // Copies compete within a bucket; a row that goes into two may have rivals in both.
-    let mut groups: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
-    let buckets: Vec<Vals<bool>> = if spec.buckets.is_empty() {
-        vec![Vals::One(true)]
-    } else {
-        spec.buckets.iter().map(|b| b.rows.mask(scope)).collect::<Result<_, _>>()?
-    };
-    for (number, bucket) in buckets.iter().enumerate() {
-        let goes = |i: usize| bucket.get(i) && loaded.as_ref().is_none_or(|l| l.get(i));
-        for (row, first) in repeats(keys.hashes(), goes, |a, b| keys.equal(a, b)) {
-            groups.entry((number, first)).or_insert_with(|| vec![first]).push(row);
-        }
-    }
-    Ok(groups.into_values().collect())
-}
-
-/// Whether the table has what a key part reads; without it every row would be a copy of every other.
-fn has_columns(scope: &TableScope<'_>, part: &KeyPart) -> bool {
-    let optional = |c: &str| scope.spec.column(c).is_some_and(|c| c.optional);
-    part.value.columns().iter().all(|c| scope.table.column(c).is_some() || optional(c))
-}
-
-/// Rows whose key an earlier row has, each with the first row of that key.
-pub(crate) fn repeats(
-    hashes: &[u64],
-    goes: impl Fn(usize) -> bool,
-    equal: impl Fn(usize, usize) -> bool,
-) -> Vec<(usize, usize)> {
-    let mut firsts: HashTable<u32> = HashTable::with_capacity(hashes.len());
-    let mut found = Vec::new();
-    for (row, &hash) in hashes.iter().enumerate().filter(|(row, _)| goes(*row)) {
-        let same_key = |first: &u32| {
-            let first = *first as usize;
-            hashes[first] == hash && equal(first, row)
-        };
-        match firsts.entry(hash, same_key, |first| hashes[*first as usize]) {
-            Entry::Occupied(first) => found.push((row, *first.get() as usize)),
-            Entry::Vacant(free) => drop(free.insert(row as u32)),
-        }
-    }
-    found
 }
 
 /// Columns outside the key and the measurements in which copies of a key differ: they tell why it repeats.
@@ -361,15 +279,8 @@ fn example(
 
 #[cfg(test)]
 mod tests {
-    use super::{of_half, repeats};
+    use super::of_half;
     use crate::findings::{Half, Reads, RowChange};
-
-    #[test]
-    fn equal_hashes_of_unequal_keys_are_no_repeats() {
-        let keys = [1, 2, 1, 2, 3];
-        let found = repeats(&[7; 5], |_| true, |a, b| keys[a] == keys[b]);
-        assert_eq!(found, [(2, 0), (3, 1)]);
-    }
 
     #[test]
     fn rows_that_are_brought_repeat_those_that_were_there() {
@@ -384,11 +295,5 @@ mod tests {
         assert_eq!(told[1], (vec![vec![1, 2]], [2].into()));
         let all = Half::both(RowChange::Unknown.seen_by("r", &Reads::All)).next().unwrap();
         assert_eq!(of_half(&groups, &all).1.len(), 4);
-    }
-
-    #[test]
-    fn rows_that_are_not_loaded_do_not_count() {
-        let found = repeats(&[7; 3], |i| i != 0, |_, _| true);
-        assert_eq!(found, [(2, 1)]);
     }
 }

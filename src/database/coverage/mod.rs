@@ -3,12 +3,14 @@
 //! Hashes tell that a key is missing; this tells which one it is, so that what is missing can be
 //! said in words.
 
+mod column;
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::base::expr::{NULL_CODE, Vals, Value};
+use self::column::PartColumn;
 use crate::database::table::{Keys, number_json, text_json};
 use crate::specs::{KeyPart, TableSpec};
 
@@ -82,20 +84,6 @@ impl PartialEq for Cell {
 
 impl Eq for Cell {}
 
-/// The values of one key part, a point each.
-#[derive(Debug, Clone)]
-enum PartColumn {
-    One(Cell),
-    /// Whole numbers of this size are most of all, and half as large.
-    Narrow(Vec<f32>),
-    Wide(Vec<f64>),
-    Flags(Vec<bool>),
-    Text {
-        codes: Vec<u32>,
-        dict: Vec<Arc<str>>,
-    },
-}
-
 /// The values of the key parts of a sketch's points.
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
@@ -106,7 +94,7 @@ pub struct Coverage {
 impl Coverage {
     /// Takes the values of some rows, in the order of the sketch's points.
     pub fn of(keys: &Keys<'_>, rows: Vec<u32>) -> Self {
-        let parts = keys.values().map(|value| gather(value, &rows)).collect();
+        let parts = keys.values().map(|value| PartColumn::of(value, &rows)).collect();
         Self { rows, parts }
     }
 
@@ -122,71 +110,9 @@ impl Coverage {
 
     /// A point's number of a part; none where it is a name or null.
     fn number(&self, part: usize, point: u32) -> Option<f64> {
-        let number = match &self.parts[part] {
-            PartColumn::One(Cell::Number(n)) => *n,
-            PartColumn::Narrow(values) => f64::from(values[point as usize]),
-            PartColumn::Wide(values) => values[point as usize],
-            PartColumn::One(_) | PartColumn::Flags(_) | PartColumn::Text { .. } => return None,
-        };
+        let number = self.parts[part].number(point as usize)?;
         // One zero.
         (!number.is_nan()).then_some(number + 0.0)
-    }
-}
-
-impl PartColumn {
-    /// What a point's value can be where it is no number.
-    fn names(&self) -> Vec<Cell> {
-        match self {
-            Self::One(cell) => vec![cell.clone()],
-            Self::Narrow(_) | Self::Wide(_) => vec![Cell::Null],
-            Self::Flags(_) => vec![flag(false), flag(true)],
-            Self::Text { dict, .. } => {
-                let names = dict.iter().map(|t| Cell::Text(t.clone()));
-                names.chain([Cell::Null]).collect()
-            }
-        }
-    }
-
-    /// Which of [`PartColumn::names`] a point's value is.
-    fn name(&self, point: usize) -> usize {
-        match self {
-            Self::One(_) | Self::Narrow(_) | Self::Wide(_) => 0,
-            Self::Flags(values) => usize::from(values[point]),
-            Self::Text { codes, dict } => (codes[point] as usize).min(dict.len()),
-        }
-    }
-}
-
-fn flag(value: bool) -> Cell {
-    Cell::Text(if value { "true" } else { "false" }.into())
-}
-
-fn text(dict: &[Arc<str>], code: u32) -> Cell {
-    dict.get(code as usize).map_or(Cell::Null, |t| Cell::Text(t.clone()))
-}
-
-fn gather(value: &Value<'_>, rows: &[u32]) -> PartColumn {
-    let row = |row: &u32| *row as usize;
-    match value {
-        Value::Number(Vals::One(n)) if n.is_nan() => PartColumn::One(Cell::Null),
-        Value::Number(Vals::One(n)) => PartColumn::One(Cell::Number(*n)),
-        Value::Number(Vals::Rows(values)) => {
-            let narrow = |v: f64| v.is_nan() || f64::from(v as f32) == v;
-            if rows.iter().all(|r| narrow(values[row(r)])) {
-                PartColumn::Narrow(rows.iter().map(|r| values[row(r)] as f32).collect())
-            } else {
-                PartColumn::Wide(rows.iter().map(|r| values[row(r)]).collect())
-            }
-        }
-        Value::Bool(Vals::One(b)) => PartColumn::One(flag(*b)),
-        Value::Bool(Vals::Rows(values)) => {
-            PartColumn::Flags(rows.iter().map(|r| values[row(r)]).collect())
-        }
-        Value::Text(Vals::One(code), dict) => PartColumn::One(text(dict, *code)),
-        Value::Text(Vals::Rows(codes), dict) => PartColumn::Text {
-            codes: rows.iter().map(|r| codes.get(row(r)).copied().unwrap_or(NULL_CODE)).collect(),
-            dict: dict.to_vec(),
-        },
     }
 }
 
@@ -333,6 +259,7 @@ fn without_unused(cells: Vec<Cell>, mut codes: Vec<u32>) -> (Vec<Cell>, Vec<u32>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::expr::{NULL_CODE, Vals, Value};
 
     #[test]
     fn cells_are_ordered_and_shown() {
@@ -352,18 +279,19 @@ mod tests {
     #[test]
     fn values_of_several_tables_are_ranked_together() {
         let of = |parts: Vec<PartColumn>| Coverage { rows: vec![0, 1, 2], parts };
-        let dict = |names: &[&str]| names.iter().map(|n| Arc::from(*n)).collect::<Vec<_>>();
+        let texts = |codes: &[u32], names: &[&str]| {
+            let names: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
+            let codes = Vals::Rows(codes.to_vec().into());
+            PartColumn::of(&Value::Text(codes, names.into()), &[0, 1, 2])
+        };
+        let numbers = |values: &[f64]| {
+            PartColumn::of(&Value::Number(Vals::Rows(values.to_vec().into())), &[0, 1, 2])
+        };
         let a = of(vec![
-            PartColumn::Text {
-                codes: vec![1, NULL_CODE, 0],
-                dict: dict(&["fp8", "bf16", "unmet"]),
-            },
-            PartColumn::Narrow(vec![8.0, f32::NAN, 0.0]),
+            texts(&[1, NULL_CODE, 0], &["fp8", "bf16", "unmet"]),
+            numbers(&[8.0, f64::NAN, 0.0]),
         ]);
-        let b = of(vec![
-            PartColumn::One(Cell::Text("fp4".into())),
-            PartColumn::Wide(vec![-0.0, 0.1, 8.0]),
-        ]);
+        let b = of(vec![PartColumn::One(Cell::Text("fp4".into())), numbers(&[-0.0, 0.1, 8.0])]);
         let points = [(&a, 0), (&b, 1), (&a, 1), (&a, 2), (&b, 0)];
         for (part, shown) in [(0, "null bf16 fp4 fp8"), (1, "null 0 0.1 8")] {
             let (values, codes) = distinct(part, &points);

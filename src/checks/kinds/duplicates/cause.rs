@@ -1,0 +1,70 @@
+//! Why keys repeat.
+
+use std::collections::BTreeSet;
+
+use super::KeyCopies;
+use crate::base::words::names;
+use crate::checks::RowContext;
+
+/// Why keys repeat, as far as the columns in which copies differ tell.
+pub(super) enum Cause {
+    /// Nothing tells: the rows of a run, twice.
+    Rerun,
+    /// Sweeps that meet in a key by design.
+    Design,
+    /// Models of one geometry, each with a sweep of its own.
+    Aliases(Vec<String>),
+    /// Kernels that the key does not tell apart.
+    Kernels,
+    /// Something else that copies differ in.
+    Other,
+}
+
+impl Cause {
+    pub(super) fn of(rows: &RowContext<'_>, groups: &[KeyCopies], differs: &[String]) -> Self {
+        let has = |name: &str| differs.iter().any(|d| d == name);
+        if groups.iter().all(|g| g.by_design) {
+            Self::Design
+        } else if differs.is_empty() {
+            Self::Rerun
+        } else if has("kernel_source") {
+            Self::Kernels
+        } else if has("model") {
+            Self::Aliases(models(rows, groups))
+        } else {
+            Self::Other
+        }
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Rerun => "rerun",
+            Self::Design => "by-design",
+            Self::Aliases(_) => "model-aliases",
+            Self::Kernels => "kernels",
+            Self::Other => "other",
+        }
+    }
+
+    pub(super) fn say(&self, differs: &[String]) -> String {
+        let columns = differs.join(", ");
+        match self {
+            Self::Rerun => String::new(),
+            Self::Design => format!("; they differ in {columns}, whose sweeps meet by design"),
+            Self::Aliases(models) => {
+                format!(
+                    "; they differ in {columns}: one key for {}",
+                    names(models.iter().map(String::as_str))
+                )
+            }
+            Self::Kernels | Self::Other => format!("; they differ in {columns}"),
+        }
+    }
+}
+
+/// The models whose rows share keys, sorted.
+fn models(rows: &RowContext<'_>, groups: &[KeyCopies]) -> Vec<String> {
+    let Some(column) = rows.table.column("model") else { return Vec::new() };
+    let named = groups.iter().take(1000).flat_map(|g| &g.rows).filter_map(|r| column.text(*r));
+    named.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+}

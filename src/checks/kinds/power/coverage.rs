@@ -1,0 +1,85 @@
+//! Which rows of a table with power have a reading.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::Readings;
+use crate::base::expr::ExprError;
+use crate::base::words::{count, plural};
+use crate::checks::RowContext;
+use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
+use crate::checks::judge::{Found, Judge};
+use crate::findings::SliceEvidence;
+
+/// Tables that have power for a part of their rows.
+pub struct PowerCoverage;
+
+/// Rows of a slice.
+#[derive(Default)]
+struct SliceRows {
+    /// One of them, to name the slice by.
+    first: usize,
+    rows: usize,
+    measured: usize,
+}
+
+impl Judge for PowerCoverage {
+    /// One finding for a table with power columns of which some rows have no reading.
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        let (Some(readings), Some(keys)) = (Readings::of(rows.table), rows.at.keys) else {
+            return Ok(Found::new());
+        };
+        let mut slices: BTreeMap<u64, SliceRows> = BTreeMap::new();
+        for row in 0..rows.table.rows {
+            let slice = slices.entry(keys.text_code(row)).or_default();
+            if slice.rows == 0 {
+                slice.first = row;
+            }
+            slice.rows += 1;
+            slice.measured += usize::from(readings.measured(row));
+        }
+        let measured: usize = slices.values().map(|s| s.measured).sum();
+        let lacking = rows.table.rows - measured;
+        if lacking == 0 {
+            return Ok(Found::new());
+        }
+        let mut short: Vec<(Slice, &SliceRows)> = slices
+            .values()
+            .filter(|s| s.measured < s.rows)
+            .map(|s| (keys.texts(s.first).into_iter().collect(), s))
+            .collect();
+        short.sort_by(|(a, s), (b, t)| {
+            let lacks = |s: &SliceRows| Reverse(s.rows - s.measured);
+            lacks(s).cmp(&lacks(t)).then_with(|| a.cmp(b))
+        });
+        let message = said(&short, slices.len(), measured, rows.table.rows);
+        let evidence = short.iter().map(|(slice, s)| SliceEvidence {
+            slice: slice.clone(),
+            figure: ("measured", serde_json::json!([s.measured, s.rows])),
+        });
+        let finding = rows.finding(message).rows(lacking);
+        let finding = finding.evidence("measured", measured).slices(evidence);
+        Ok(vec![finding.parts(short.iter().map(|(slice, _)| slice_id(slice)))])
+    }
+}
+
+/// How many rows have power, and the slices that lack most of it.
+fn said(short: &[(Slice, &SliceRows)], slices: usize, measured: usize, rows: usize) -> String {
+    const SHOWN: usize = 3;
+    if measured == 0 {
+        return format!("none of {} has a power reading", plural(rows, "row"));
+    }
+    let mut said = format!("{} of {} have a power reading", count(measured), plural(rows, "row"));
+    if slices < 2 {
+        return said;
+    }
+    let told = short.iter().take(SHOWN).map(|(slice, s)| {
+        let have = if s.measured == 0 { "none".to_owned() } else { count(s.measured) };
+        format!("{have} of {} in {}", count(s.rows), slice_words(slice))
+    });
+    said += &format!(": {}", told.collect::<Vec<_>>().join(", "));
+    if short.len() > SHOWN {
+        said += &format!(" and {} more", plural(short.len() - SHOWN, "slice"));
+    }
+    said
+}

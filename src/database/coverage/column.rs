@@ -1,0 +1,157 @@
+//! The values of a part of a key, in as few bytes as they take: a database's tables keep theirs all at once.
+
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+
+use super::Cell;
+use crate::base::expr::{Vals, Value};
+use crate::database::table::{mix, own_names};
+
+/// The values of one key part, a point each.
+#[derive(Debug, Clone)]
+pub(super) enum PartColumn {
+    One(Cell),
+    /// NaN where null.
+    Numbers {
+        codes: Codes,
+        values: Vec<f64>,
+    },
+    Flags(Vec<bool>),
+    /// The code after the last name is null.
+    Text {
+        codes: Codes,
+        names: Vec<Arc<str>>,
+    },
+}
+
+/// Indices into a few values: a sweep has few, whatever its number of points.
+#[derive(Debug, Clone)]
+pub(super) enum Codes {
+    Byte(Vec<u8>),
+    Short(Vec<u16>),
+    Long(Vec<u32>),
+}
+
+impl Codes {
+    /// Indices that are all below `count`.
+    fn of(codes: &[u32], count: usize) -> Self {
+        match count {
+            0..=0x100 => Self::Byte(codes.iter().map(|code| *code as u8).collect()),
+            0x101..=0x1_0000 => Self::Short(codes.iter().map(|code| *code as u16).collect()),
+            _ => Self::Long(codes.to_vec()),
+        }
+    }
+
+    fn get(&self, point: usize) -> usize {
+        match self {
+            Self::Byte(codes) => usize::from(codes[point]),
+            Self::Short(codes) => usize::from(codes[point]),
+            Self::Long(codes) => codes[point] as usize,
+        }
+    }
+}
+
+impl PartColumn {
+    /// The values of some rows.
+    pub(super) fn of(value: &Value<'_>, rows: &[u32]) -> Self {
+        let row = |row: &u32| *row as usize;
+        match value {
+            Value::Number(Vals::One(n)) if n.is_nan() => Self::One(Cell::Null),
+            Value::Number(Vals::One(n)) => Self::One(Cell::Number(*n)),
+            Value::Number(Vals::Rows(values)) => numbers(rows.iter().map(|r| values[row(r)])),
+            Value::Bool(Vals::One(b)) => Self::One(flag(*b)),
+            Value::Bool(Vals::Rows(values)) => {
+                Self::Flags(rows.iter().map(|r| values[row(r)]).collect())
+            }
+            Value::Text(Vals::One(code), dict) => Self::One(text(dict, *code)),
+            Value::Text(Vals::Rows(codes), dict) => {
+                let codes: Vec<u32> = rows.iter().map(|r| codes[row(r)]).collect();
+                let (mut codes, names) = own_names(&codes, dict);
+                let null = names.len() as u32;
+                codes.iter_mut().for_each(|code| *code = null.min(*code));
+                Self::Text { codes: Codes::of(&codes, names.len() + 1), names }
+            }
+        }
+    }
+
+    /// A point's number, NaN where it is null; none where it is a name.
+    pub(super) fn number(&self, point: usize) -> Option<f64> {
+        match self {
+            Self::One(Cell::Number(n)) => Some(*n),
+            Self::Numbers { codes, values } => Some(values[codes.get(point)]),
+            Self::One(_) | Self::Flags(_) | Self::Text { .. } => None,
+        }
+    }
+
+    /// What a point's value can be where it is no number.
+    pub(super) fn names(&self) -> Vec<Cell> {
+        match self {
+            Self::One(cell) => vec![cell.clone()],
+            Self::Numbers { .. } => vec![Cell::Null],
+            Self::Flags(_) => vec![flag(false), flag(true)],
+            Self::Text { names, .. } => {
+                names.iter().map(|name| Cell::Text(name.clone())).chain([Cell::Null]).collect()
+            }
+        }
+    }
+
+    /// Which of [`PartColumn::names`] a point's value is.
+    pub(super) fn name(&self, point: usize) -> usize {
+        match self {
+            Self::One(_) | Self::Numbers { .. } => 0,
+            Self::Flags(values) => usize::from(values[point]),
+            Self::Text { codes, .. } => codes.get(point),
+        }
+    }
+}
+
+/// Numbers as codes into the distinct ones.
+fn numbers(all: impl Iterator<Item = f64>) -> PartColumn {
+    let mut values: Vec<f64> = Vec::new();
+    let mut known: HashTable<u32> = HashTable::new();
+    let hash = |value: f64| mix(0, value.to_bits());
+    let mut codes = Vec::new();
+    for value in all {
+        let is_same = |code: &u32| values[*code as usize].to_bits() == value.to_bits();
+        let code = known.find(hash(value), is_same).copied().unwrap_or_else(|| {
+            let code = values.len() as u32;
+            values.push(value);
+            known.insert_unique(hash(value), code, |code| hash(values[*code as usize]));
+            code
+        });
+        codes.push(code);
+    }
+    PartColumn::Numbers { codes: Codes::of(&codes, values.len()), values }
+}
+
+fn flag(value: bool) -> Cell {
+    Cell::Text(if value { "true" } else { "false" }.into())
+}
+
+fn text(dict: &[Arc<str>], code: u32) -> Cell {
+    dict.get(code as usize).map_or(Cell::Null, |t| Cell::Text(t.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_keep_their_codes_however_many_there_are() {
+        for (count, bytes) in [(2, 1), (256, 1), (257, 2), (65_536, 2), (65_537, 4)] {
+            let column = numbers((0..70_000).map(|i| f64::from(i % count) / 3.0));
+            let PartColumn::Numbers { codes, values } = &column else { panic!("numbers") };
+            let width = match codes {
+                Codes::Byte(_) => 1,
+                Codes::Short(_) => 2,
+                Codes::Long(_) => 4,
+            };
+            assert_eq!((values.len(), width), (count as usize, bytes));
+            for point in 0..70_000 {
+                let value = (point % count as usize) as f64 / 3.0;
+                assert_eq!(column.number(point), Some(value));
+            }
+        }
+    }
+}

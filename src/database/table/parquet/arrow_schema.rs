@@ -1,0 +1,104 @@
+//! The Arrow schema that a file carries, before it is read: a tree that may share its branches, so that a
+//! kilobyte unfolds to more fields than memory holds.
+
+use base64::Engine as _;
+use polars_arrow::io::ipc::format::ipc;
+use polars_arrow::io::ipc::format::ipc::planus::{self, ReadAsRoot as _};
+
+use super::MOST_COLUMNS;
+use super::errors::{FileError, one_line};
+
+/// Bytes of all names and notes, once unfolded; pandas notes a kilobyte for ten columns.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Fields in fields, at most.
+const DEEPEST: usize = 16;
+
+/// Refuses an Arrow schema that unfolds to more than that of a table, or is damaged.
+pub(super) fn check(encoded: &str) -> Result<(), FileError> {
+    let damaged = |e: &dyn std::fmt::Display| FileError::ArrowSchema(one_line(e));
+    if encoded.len() > MOST_BYTES {
+        return Err(damaged(&"it is too long"));
+    }
+    let bytes =
+        base64::engine::general_purpose::STANDARD.decode(encoded).map_err(|e| damaged(&e))?;
+    // Since Arrow 0.15 a mark and a length stand before the message.
+    let message = match bytes.strip_prefix(&[0xff; 4]) {
+        Some(rest) => rest.get(4..).unwrap_or_default(),
+        None => &bytes,
+    };
+    let mut left = Left { fields: MOST_COLUMNS, bytes: MOST_BYTES };
+    match left.message(message) {
+        Ok(Some(())) => Ok(()),
+        Ok(None) => Err(damaged(&"it holds more than the schema of a table")),
+        Err(e) => Err(damaged(&e)),
+    }
+}
+
+/// What a schema may still unfold to. Every step gives none once it is used up.
+struct Left {
+    fields: usize,
+    bytes: usize,
+}
+
+type Step = Result<Option<()>, planus::Error>;
+
+impl Left {
+    fn message(&mut self, bytes: &[u8]) -> Step {
+        let message = ipc::MessageRef::read_as_root(bytes)?;
+        let Some(ipc::MessageHeaderRef::Schema(schema)) = message.header()? else {
+            return Ok(None);
+        };
+        if self.notes(schema.custom_metadata()?)?.is_none() {
+            return Ok(None);
+        }
+        for field in schema.fields()?.into_iter().flatten() {
+            if self.field(field?, DEEPEST)?.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(()))
+    }
+
+    fn field(&mut self, field: ipc::FieldRef<'_>, depth: usize) -> Step {
+        let (Some(fields), Some(depth)) = (self.fields.checked_sub(1), depth.checked_sub(1)) else {
+            return Ok(None);
+        };
+        self.fields = fields;
+        let of_type = match field.type_()? {
+            Some(ipc::TypeRef::Timestamp(time)) => time.timezone()?.map_or(0, str::len),
+            Some(ipc::TypeRef::Union(union)) => union.type_ids()?.map_or(0, |ids| 4 * ids.len()),
+            _ => 0,
+        };
+        let named = field.name()?.map_or(0, str::len).saturating_add(of_type);
+        if self.text(named).is_none() || self.notes(field.custom_metadata()?)?.is_none() {
+            return Ok(None);
+        }
+        for child in field.children()?.into_iter().flatten() {
+            if self.field(child?, depth)?.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(()))
+    }
+
+    fn notes(&mut self, notes: Option<Notes<'_>>) -> Step {
+        for note in notes.into_iter().flatten() {
+            let note = note?;
+            let length = note.key()?.map_or(0, str::len) + note.value()?.map_or(0, str::len);
+            // Each takes a place in a map, too.
+            if self.text(length + 64).is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(()))
+    }
+
+    fn text(&mut self, bytes: usize) -> Option<()> {
+        self.bytes = self.bytes.checked_sub(bytes)?;
+        Some(())
+    }
+}
+
+/// Keys and values beside a field or a schema.
+type Notes<'a> = planus::Vector<'a, planus::Result<ipc::KeyValueRef<'a>>>;

@@ -1,0 +1,98 @@
+//! Decompression of pages: into as many bytes as a page claims, or not at all.
+//!
+//! A shorter result would leave zeros that pass for values, a longer one is a page that other readers see
+//! otherwise. The decoder's own decompression looks for neither, and takes a window of up to 128 MiB for zstd.
+
+use std::io::Read;
+
+use super::errors::ColumnError;
+
+/// How a column is compressed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Codec {
+    None,
+    Snappy,
+    Gzip,
+    Brotli,
+    Zstd,
+    Lz4Raw,
+}
+
+impl Codec {
+    /// The codec of a number in the footer.
+    ///
+    /// pyarrow, DuckDB, Spark and fastparquet write snappy by default, polars zstd. LZ4 (5) is deprecated,
+    /// for its frames differ between writers; LZO (3) has no reader of note.
+    pub(super) fn of(number: i32) -> Result<Self, ColumnError> {
+        Ok(match number {
+            0 => Self::None,
+            1 => Self::Snappy,
+            2 => Self::Gzip,
+            4 => Self::Brotli,
+            6 => Self::Zstd,
+            7 => Self::Lz4Raw,
+            3 => return Err(ColumnError::Codec("LZO".into())),
+            5 => return Err(ColumnError::Codec("deprecated LZ4".into())),
+            other => return Err(ColumnError::Codec(format!("codec {other}"))),
+        })
+    }
+}
+
+/// Decompresses pages, with the state that is worth keeping between them.
+#[derive(Default)]
+pub(super) struct Decompressor {
+    zstd: Option<zstd::bulk::Decompressor<'static>>,
+}
+
+impl Decompressor {
+    /// Fills `to` with what `from` decompresses to.
+    ///
+    /// # Errors
+    ///
+    /// [`ColumnError::Decompress`] where that is not exactly as long, or `from` is damaged.
+    pub(super) fn fill(
+        &mut self,
+        codec: Codec,
+        from: &[u8],
+        to: &mut [u8],
+    ) -> Result<(), ColumnError> {
+        let written = match codec {
+            Codec::None => {
+                return if from.len() == to.len() {
+                    to.copy_from_slice(from);
+                    Ok(())
+                } else {
+                    Err(ColumnError::Sizes)
+                };
+            }
+            Codec::Snappy => snappy(from, to),
+            Codec::Zstd => self.zstd(from, to),
+            Codec::Lz4Raw => lz4_flex::block::decompress_into(from, to).ok(),
+            Codec::Gzip => stream(flate2::read::GzDecoder::new(from), to),
+            Codec::Brotli => stream(brotli_decompressor::Decompressor::new(from, 4096), to),
+        };
+        if written == Some(to.len()) { Ok(()) } else { Err(ColumnError::Decompress) }
+    }
+
+    /// In one step: the window is `to` itself.
+    fn zstd(&mut self, from: &[u8], to: &mut [u8]) -> Option<usize> {
+        if self.zstd.is_none() {
+            self.zstd = zstd::bulk::Decompressor::new().ok();
+        }
+        self.zstd.as_mut()?.decompress_to_buffer(from, to).ok()
+    }
+}
+
+fn snappy(from: &[u8], to: &mut [u8]) -> Option<usize> {
+    let claimed = snap::raw::decompress_len(from).ok()?;
+    if claimed != to.len() {
+        return None;
+    }
+    snap::raw::Decoder::new().decompress(from, to).ok()
+}
+
+/// The length of a stream that ends where `to` does.
+fn stream(mut from: impl Read, to: &mut [u8]) -> Option<usize> {
+    from.read_exact(to).ok()?;
+    (from.read(&mut [0]).ok()? == 0).then_some(to.len())
+}

@@ -1,0 +1,138 @@
+//! Columns of all row groups, from their checked pages.
+
+use std::io::Cursor;
+use std::ops::Range;
+
+use polars_arrow::array::{Array, ArrayRef, BooleanArray, PrimitiveArray};
+use polars_arrow::datatypes::{ArrowDataType, DTYPE_CATEGORICAL_NEW, Field, IntegerType, Metadata};
+use polars_arrow::types::NativeType;
+use polars_parquet::parquet::compression::Compression;
+use polars_parquet::parquet::metadata::Descriptor;
+use polars_parquet::parquet::read::PageMetaData;
+use polars_parquet::read::{
+    BasicDecompressor, Filter, PageReader, PhysicalType, column_iter_to_arrays,
+};
+
+use super::errors::{ColumnError, one_line};
+use super::footer::{Footer, Group};
+use super::pages::Reader;
+use super::text;
+use crate::database::table::Column;
+
+/// The column of a type whose leaves in the Parquet schema these are.
+pub(super) fn read(
+    pages: &mut Reader<'_>,
+    footer: &Footer,
+    leaves: Range<usize>,
+    dtype: &ArrowDataType,
+) -> Result<Column, ColumnError> {
+    // A flat column is one leaf, which is never repeated nor inside another.
+    let leaf = match &footer.schema.schema().columns()[leaves.clone()] {
+        [leaf] if leaf.path_in_schema.len() == 1 => &leaf.descriptor,
+        _ => return Err(ColumnError::Nested),
+    };
+    if leaf.max_rep_level > 0 || leaf.max_def_level > 1 {
+        return Err(ColumnError::Nested);
+    }
+    let dtype = match dtype {
+        ArrowDataType::Dictionary(..) | ArrowDataType::Utf8 | ArrowDataType::LargeUtf8 => {
+            ArrowDataType::Utf8View
+        }
+        other => other.clone(),
+    };
+    let mut arrays = Vec::new();
+    for group in &footer.groups {
+        arrays.extend(decode(pages, group, leaves.start, leaf, &dtype)?);
+    }
+    cells(&dtype, &arrays)
+}
+
+/// The arrays of a column in a row group.
+fn decode(
+    pages: &mut Reader<'_>,
+    group: &Group,
+    at: usize,
+    leaf: &Descriptor,
+    dtype: &ArrowDataType,
+) -> Result<Vec<ArrayRef>, ColumnError> {
+    let pages = pages.pages(&group.chunks[at], leaf, group.rows)?;
+    let texts = leaf.primitive_type.physical_type == PhysicalType::ByteArray;
+    let field = if texts && pages.indices && *dtype == ArrowDataType::Utf8View {
+        indices()
+    } else {
+        Field::new("".into(), dtype.clone(), true)
+    };
+    let claims = PageMetaData::new(0, group.rows as i64, Compression::Uncompressed, leaf.clone());
+    let bytes = Cursor::new(pages.bytes.into());
+    let reader = PageReader::new_with_page_meta(bytes, claims, Vec::new(), usize::MAX);
+    let reader = BasicDecompressor::new(reader, Vec::new());
+    let rows = Filter::new_ranged(0, group.rows);
+    let (arrays, _) =
+        column_iter_to_arrays(vec![reader], vec![&leaf.primitive_type], field, Some(rows))
+            .map_err(|e| ColumnError::Decoder(one_line(e)))?;
+    let held = arrays.iter().map(|array| array.len()).sum();
+    if held != group.rows {
+        return Err(ColumnError::Rows { stated: group.rows, held });
+    }
+    Ok(arrays)
+}
+
+/// The type of a column of text as indices into its dictionary: polars' categories are read so, and that is
+/// a third of the time that it takes to read each cell as a text.
+fn indices() -> Field {
+    let dtype =
+        ArrowDataType::Dictionary(IntegerType::UInt32, Box::new(ArrowDataType::Utf8View), false);
+    let category = Metadata::from([(DTYPE_CATEGORICAL_NEW.into(), "".into())]);
+    Field { metadata: Some(category.into()), ..Field::new("".into(), dtype, true) }
+}
+
+/// The cells of a column's arrays.
+fn cells(dtype: &ArrowDataType, arrays: &[ArrayRef]) -> Result<Column, ColumnError> {
+    use ArrowDataType as T;
+    match dtype {
+        T::Utf8View => text::column(arrays),
+        T::Boolean => {
+            let bits = cast::<BooleanArray>(arrays)?.into_iter().flatten();
+            let values = bits.map(|bit| bit.unwrap_or(false)).collect();
+            Ok(Column::Bool { values, nulls: nulls(arrays) })
+        }
+        T::Float32 => floats::<f32>(arrays),
+        T::Float64 => floats::<f64>(arrays),
+        T::Int8 => ints::<i8>(arrays),
+        T::Int16 => ints::<i16>(arrays),
+        T::Int32 => ints::<i32>(arrays),
+        T::Int64 => ints::<i64>(arrays),
+        T::UInt8 => ints::<u8>(arrays),
+        T::UInt16 => ints::<u16>(arrays),
+        T::UInt32 => ints::<u32>(arrays),
+        T::UInt64 => ints::<u64>(arrays),
+        _ => Err(ColumnError::Arrays),
+    }
+}
+
+/// Arrays as those of a type.
+fn cast<T: Array>(arrays: &[ArrayRef]) -> Result<Vec<&T>, ColumnError> {
+    let arrays = arrays.iter().map(|array| array.as_any().downcast_ref::<T>());
+    arrays.collect::<Option<_>>().ok_or(ColumnError::Arrays)
+}
+
+fn ints<T: NativeType + TryInto<i64>>(arrays: &[ArrayRef]) -> Result<Column, ColumnError> {
+    let numbers = cast::<PrimitiveArray<T>>(arrays)?.into_iter().flatten();
+    let ints = numbers.map(|n| n.map_or(Ok(0), |n| (*n).try_into()));
+    Ok(match ints.collect::<Result<_, _>>() {
+        Ok(values) => Column::Int { values, nulls: nulls(arrays) },
+        Err(_) => Column::Other("a 64-bit number beyond range".into()),
+    })
+}
+
+fn floats<T: NativeType + Into<f64>>(arrays: &[ArrayRef]) -> Result<Column, ColumnError> {
+    let numbers = cast::<PrimitiveArray<T>>(arrays)?.into_iter().flatten();
+    let values = numbers.map(|n| n.map_or(f64::NAN, |n| (*n).into())).collect();
+    Ok(Column::Float { values, nulls: nulls(arrays) })
+}
+
+/// Which rows are null; none where no row is.
+fn nulls(arrays: &[ArrayRef]) -> Option<Vec<bool>> {
+    let any = arrays.iter().any(|array| array.null_count() > 0);
+    any.then(|| arrays.iter().flat_map(|a| (0..a.len()).map(|row| a.is_null(row))).collect())
+}

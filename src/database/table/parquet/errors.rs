@@ -1,0 +1,101 @@
+//! Why a Parquet file, a column or a page of it is not decoded.
+
+use std::fmt::Display;
+
+use super::{LONGEST_TEXT, MOST_BYTES, MOST_CELLS, MOST_COLUMNS};
+
+/// Why a file is not decoded, in words that follow "cannot be read:".
+#[derive(Debug, thiserror::Error)]
+pub(in crate::database::table) enum FileError {
+    #[error("it does not begin as a parquet file does")]
+    Beginning,
+    #[error("it does not end as a parquet file does; it is cut off or damaged")]
+    End,
+    #[error("its footer is damaged: {0}")]
+    Footer(String),
+    #[error("it is encrypted")]
+    Encrypted,
+    #[error("it has over {MOST_COLUMNS} columns, more than a table has")]
+    Columns,
+    #[error("it claims {rows} rows of {width} columns, more than a table has (at most {} M cells)", MOST_CELLS / 1_000_000)]
+    Cells { rows: usize, width: usize },
+    #[error("its footer states {stated} rows, its row groups hold {held}")]
+    Rows { stated: usize, held: usize },
+    #[error("two of its columns share bytes of the file")]
+    Overlap,
+    #[error("its Arrow schema is damaged: {0}")]
+    ArrowSchema(String),
+    #[error("its Arrow schema and its Parquet schema do not name the same columns")]
+    Schemas,
+    #[error("column {column} {why}")]
+    Column { column: String, why: ColumnError },
+    #[error("the decoder gave up on damaged bytes")]
+    Panic,
+    #[error("{0}")]
+    Decoder(String),
+}
+
+/// What is wrong with a column or a page of it, in words that follow the column's name.
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub(in crate::database::table) enum ColumnError {
+    #[error("has a page whose header is damaged or too long")]
+    Header,
+    #[error("has a page that claims more bytes than the column has")]
+    BeyondColumn,
+    #[error("does not lie between the file's beginning and its footer")]
+    BeyondFile,
+    #[error("lies in another file")]
+    OtherFile,
+    #[error("is named otherwise, or has another type, in a row group than in the schema")]
+    Chunk,
+    #[error("has one type in the Arrow schema and another in the Parquet schema")]
+    Nested,
+    #[error("has a page of a kind that tables do not have")]
+    PageKind,
+    #[error("and those before it claim over {} MiB once decompressed, more than a table has", MOST_BYTES >> 20)]
+    Bytes,
+    #[error("has a page whose sizes contradict each other")]
+    Sizes,
+    #[error(
+        "is compressed with {0}, which is not supported: use zstd, snappy, gzip, brotli or lz4_raw"
+    )]
+    Codec(String),
+    #[error("has a page that does not decompress to the size that it claims")]
+    Decompress,
+    #[error(
+        "uses the encoding {0}, which is not supported: write it plain or with a dictionary, as pyarrow, polars, DuckDB and Spark do by default"
+    )]
+    Encoding(String),
+    #[error("has levels in the encoding {0}, which is not supported: only RLE is")]
+    Levels(String),
+    #[error("has a page whose levels are damaged")]
+    DamagedLevels,
+    #[error("has a page that does not hold the values that it claims")]
+    Values,
+    #[error("has a page that refers to a dictionary that the column lacks")]
+    NoDictionary,
+    #[error("states {stated} rows, its pages hold {held}")]
+    Rows { stated: usize, held: usize },
+    #[error("has arrays of different types")]
+    Arrays,
+    #[error("has a cell of {0} bytes of text, a name has at most {LONGEST_TEXT}")]
+    LongText(usize),
+    #[error("has a cell of text with a NUL byte")]
+    Nul,
+    #[error("cannot be decoded: {0}")]
+    Decoder(String),
+}
+
+impl ColumnError {
+    /// The fault of a column, by its name.
+    pub(super) fn of(self, column: &str) -> FileError {
+        FileError::Column { column: column.to_owned(), why: self }
+    }
+}
+
+/// An error of the decoder in one line, however long it is.
+pub(in crate::database::table) fn one_line(error: impl Display) -> String {
+    let text = error.to_string();
+    let words: Vec<&str> = text.split_whitespace().take(40).collect();
+    words.join(" ")
+}

@@ -1,0 +1,227 @@
+//! The footer: what it claims is checked here, and the decoder reads only what has been checked.
+//!
+//! The decoder would believe a footer: lists of billions, schemas as deep as the stack, chunks outside the
+//! file. So its schema is written anew for the decoder, and where chunks lie is handed on from here. Survey of
+//! the public database (772 files, all branches): at most 15 kB of footer, 29 columns, one row group.
+
+use std::ops::Range;
+
+use polars_parquet::parquet::read::deserialize_metadata;
+use polars_parquet::read::FileMetadata;
+use polars_parquet_format::thrift::protocol::{TCompactInputProtocol, TCompactOutputProtocol};
+use polars_parquet_format::{ColumnChunk, ColumnMetaData, FileMetaData, KeyValue, SchemaElement};
+
+use super::codec::Codec;
+use super::errors::{ColumnError, FileError, one_line};
+use super::{LONGEST_NAME, MOST_CELLS, MOST_COLUMNS};
+
+/// Bytes of texts in a footer, and eight for each element of its lists, which takes up to a kilobyte once it is
+/// read: a quarter of a gigabyte at worst. A footer of 100 columns has some 20 kB.
+const MOST_FOOTER: usize = 2 << 20;
+
+/// Columns inside columns, at most.
+const DEEPEST: usize = 16;
+
+/// The Arrow schema of a file is the value of this key.
+const ARROW_SCHEMA: &str = "ARROW:schema";
+
+/// What a footer says of a file.
+#[derive(Debug)]
+pub(super) struct Footer {
+    pub(super) rows: usize,
+    /// The schema, without row groups.
+    pub(super) schema: FileMetadata,
+    /// The Arrow schema as the file holds it.
+    pub(super) arrow: Option<String>,
+    pub(super) groups: Vec<Group>,
+}
+
+/// A row group.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) rows: usize,
+    /// One for each leaf of the schema, in its order.
+    pub(super) chunks: Vec<Chunk>,
+}
+
+/// A column's pages in a row group.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    /// Where they lie in the file.
+    pub(super) range: Range<usize>,
+    /// Values that they claim to hold.
+    pub(super) values: usize,
+    pub(super) codec: Codec,
+}
+
+/// Reads the footer of a file.
+///
+/// # Errors
+///
+/// [`FileError`] where it is damaged, claims more than a table has, or its chunks lie outside the file or in
+/// each other.
+pub(super) fn read(bytes: &[u8]) -> Result<Footer, FileError> {
+    let (start, footer) = find(bytes)?;
+    let mut protocol = TCompactInputProtocol::new(footer, MOST_FOOTER);
+    let footer = FileMetaData::read_from_in_protocol(&mut protocol)
+        .map_err(|e| FileError::Footer(one_line(e)))?;
+    if footer.encryption_algorithm.is_some() || footer.footer_signing_key_metadata.is_some() {
+        return Err(FileError::Encrypted);
+    }
+    let leaves = leaves(&footer.schema)?;
+    let rows = count(footer.num_rows)?;
+    let mut groups = Vec::with_capacity(footer.row_groups.len());
+    for group in footer.row_groups {
+        if group.columns.len() != leaves.len() {
+            return Err(FileError::Footer("a row group has other columns than the schema".into()));
+        }
+        let chunks = group.columns.iter().zip(&leaves);
+        let chunks = chunks.map(|(c, leaf)| chunk(c, leaf, start).map_err(|e| e.of(leaf.name())));
+        groups.push(Group {
+            rows: count(group.num_rows)?,
+            chunks: chunks.collect::<Result<_, _>>()?,
+        });
+    }
+    let held = groups.iter().fold(0, |rows: usize, group| rows.saturating_add(group.rows));
+    if held != rows {
+        return Err(FileError::Rows { stated: rows, held });
+    }
+    let width = leaves.len();
+    if rows.saturating_mul(width.max(1)) > MOST_CELLS {
+        return Err(FileError::Cells { rows, width });
+    }
+    apart(&groups)?;
+    let arrow = footer.key_value_metadata.into_iter().flatten();
+    let arrow = arrow.filter(|pair| pair.key == ARROW_SCHEMA).last().and_then(|pair| pair.value);
+    let schema = schema(footer.schema, arrow.clone())?;
+    Ok(Footer { rows, schema, arrow, groups })
+}
+
+/// Where the footer begins, and its bytes.
+fn find(bytes: &[u8]) -> Result<(usize, &[u8]), FileError> {
+    if bytes.len() < 12 || !bytes.starts_with(b"PAR1") {
+        return Err(FileError::Beginning);
+    }
+    if bytes.ends_with(b"PARE") {
+        return Err(FileError::Encrypted);
+    }
+    let Some((rest, [a, b, c, d, b'P', b'A', b'R', b'1'])) = bytes.split_last_chunk() else {
+        return Err(FileError::End);
+    };
+    let length = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
+    let start = rest.len().checked_sub(length).filter(|start| *start >= 4);
+    let start = start.ok_or_else(|| FileError::Footer("it is longer than the file".into()))?;
+    Ok((start, &rest[start..]))
+}
+
+fn count(claimed: i64) -> Result<usize, FileError> {
+    usize::try_from(claimed).map_err(|_| FileError::Footer("a number of rows is negative".into()))
+}
+
+/// A leaf of the schema: a column, or a part of one that holds others.
+struct Leaf<'a> {
+    path: Vec<&'a str>,
+    element: &'a SchemaElement,
+}
+
+impl Leaf<'_> {
+    /// The column that it is, or is a part of.
+    fn name(&self) -> &str {
+        self.path.first().copied().unwrap_or_default()
+    }
+}
+
+/// The leaves of a schema, whose elements lie in the order of their tree, each before its children.
+fn leaves(schema: &[SchemaElement]) -> Result<Vec<Leaf<'_>>, FileError> {
+    if schema.len() > MOST_COLUMNS {
+        return Err(FileError::Columns);
+    }
+    let damaged = || FileError::Footer("its schema is not a tree of columns".into());
+    let children = |element: &SchemaElement| element.num_children.unwrap_or(0);
+    let (root, elements) = schema.split_first().ok_or_else(damaged)?;
+    let mut leaves = Vec::new();
+    // The groups around an element, and how many children each of them has left.
+    let mut around: Vec<(&str, i32)> = vec![("", children(root))];
+    for element in elements {
+        while around.last().is_some_and(|(_, left)| *left == 0) {
+            around.pop();
+        }
+        let (_, left) = around.last_mut().filter(|(_, left)| *left > 0).ok_or_else(damaged)?;
+        *left -= 1;
+        if element.name.len() > LONGEST_NAME {
+            return Err(FileError::Footer(format!("a name is longer than {LONGEST_NAME} bytes")));
+        }
+        if children(element) == 0 {
+            let path = around.iter().skip(1).map(|(name, _)| *name).chain([element.name.as_str()]);
+            leaves.push(Leaf { path: path.collect(), element });
+        } else if children(element) < 0 || around.len() == DEEPEST {
+            return Err(damaged());
+        } else {
+            around.push((&element.name, children(element)));
+        }
+    }
+    if around.iter().any(|(_, left)| *left != 0) {
+        return Err(damaged());
+    }
+    Ok(leaves)
+}
+
+/// A column's chunk, which must lie before the footer at `end`.
+fn chunk(chunk: &ColumnChunk, leaf: &Leaf<'_>, end: usize) -> Result<Chunk, ColumnError> {
+    if chunk.file_path.as_ref().is_some_and(|path| !path.is_empty()) {
+        return Err(ColumnError::OtherFile);
+    }
+    let meta = chunk.meta_data.as_ref().ok_or(ColumnError::Chunk)?;
+    if Some(meta.type_) != leaf.element.type_ || meta.path_in_schema != leaf.path {
+        return Err(ColumnError::Chunk);
+    }
+    let values = usize::try_from(meta.num_values).map_err(|_| ColumnError::Sizes)?;
+    Ok(Chunk { range: range(meta, end)?, values, codec: Codec::of(meta.codec.0)? })
+}
+
+fn range(meta: &ColumnMetaData, end: usize) -> Result<Range<usize>, ColumnError> {
+    let position = |at: i64| usize::try_from(at).ok();
+    let data = position(meta.data_page_offset).ok_or(ColumnError::BeyondFile)?;
+    // Some writers give the offset 0 for a dictionary that is not there, pyarrow for the data of no rows.
+    let dictionary = meta.dictionary_page_offset.and_then(position);
+    let first = dictionary.filter(|at| *at >= 4 && (data == 0 || *at < data));
+    let start = first.unwrap_or(data);
+    let length = position(meta.total_compressed_size).ok_or(ColumnError::BeyondFile)?;
+    let stop = start.checked_add(length).ok_or(ColumnError::BeyondFile)?;
+    if length > 0 && (start < 4 || stop > end) {
+        return Err(ColumnError::BeyondFile);
+    }
+    Ok(start..stop)
+}
+
+/// Refuses chunks that overlap: a few bytes could stand for thousands of columns.
+fn apart(groups: &[Group]) -> Result<(), FileError> {
+    let chunks = groups.iter().flat_map(|group| &group.chunks).filter(|c| !c.range.is_empty());
+    let mut ranges: Vec<(usize, usize)> = chunks.map(|c| (c.range.start, c.range.end)).collect();
+    ranges.sort_unstable();
+    if ranges.windows(2).any(|pair| pair[0].1 > pair[1].0) {
+        return Err(FileError::Overlap);
+    }
+    Ok(())
+}
+
+/// The schema as the decoder reads it: of a footer that holds nothing else.
+fn schema(schema: Vec<SchemaElement>, arrow: Option<String>) -> Result<FileMetadata, FileError> {
+    let pair = arrow.map(|value| KeyValue { key: ARROW_SCHEMA.to_owned(), value: Some(value) });
+    let footer = FileMetaData {
+        version: 1,
+        schema,
+        num_rows: 0,
+        row_groups: Vec::new(),
+        key_value_metadata: pair.map(|pair| vec![pair]),
+        created_by: None,
+        column_orders: None,
+        encryption_algorithm: None,
+        footer_signing_key_metadata: None,
+    };
+    let mut bytes = Vec::new();
+    footer
+        .write_to_out_protocol(&mut TCompactOutputProtocol::new(&mut bytes))
+        .map_err(|e| FileError::Footer(one_line(e)))?;
+    deserialize_metadata(bytes.into()).map_err(|e| FileError::Footer(one_line(e)))
+}

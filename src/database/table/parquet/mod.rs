@@ -1,0 +1,107 @@
+//! Parquet through polars' decoder, one file a thread.
+//!
+//! The decoder trusts a file. So it is checked as a whole before (`footer`, `pages`), and the decoder gets what
+//! has been checked, written anew: no byte that it takes a length from is the file's own.
+
+mod arrow_schema;
+mod codec;
+mod columns;
+mod errors;
+mod footer;
+mod pages;
+mod runs;
+mod text;
+mod values;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use polars_arrow::datatypes::{ArrowDataType, ArrowSchema};
+use polars_parquet::read::infer_schema;
+
+use self::errors::FileError;
+pub(super) use self::errors::one_line;
+use self::footer::Footer;
+use super::csv::MOST_COLUMNS;
+use super::{Column, Table, TableFault, Torn};
+
+/// The largest table known has 3.3 million cells; what claims far more is refused before it is
+/// decoded, since a few bytes can claim any number.
+pub(super) const MOST_CELLS: usize = 12_000_000;
+
+/// Bytes of all pages of a file, decompressed. The public database's largest table has 2.4 MB.
+const MOST_BYTES: usize = 128 << 20;
+
+/// Bytes of a name; a longer text is none, and would be told in full.
+const LONGEST_TEXT: usize = 1 << 16;
+
+/// Bytes of a column's name.
+const LONGEST_NAME: usize = 1024;
+
+pub(super) fn decode(bytes: &[u8]) -> Result<Table, TableFault> {
+    // The decoder panics on some damaged files instead of returning an error.
+    let read = || catch_unwind(AssertUnwindSafe(|| read(bytes)));
+    let table = crate::base::panics::quiet_panics(read).unwrap_or(Err(FileError::Panic));
+    table.map_err(|refused| TableFault::Unreadable(refused.to_string()))
+}
+
+fn read(bytes: &[u8]) -> Result<Table, FileError> {
+    let footer = footer::read(bytes)?;
+    if let Some(schema) = &footer.arrow {
+        arrow_schema::check(schema)?;
+    }
+    let schema = infer_schema(&footer.schema).map_err(|e| FileError::Decoder(one_line(e)))?;
+    let leaves = leaves(&footer, &schema)?;
+    let mut pages = pages::Reader::new(bytes);
+    // A column of a type that no table has is named, not decoded; the others are judged.
+    let (mut known, mut others) = (Vec::new(), Vec::new());
+    for (field, leaves) in schema.iter_values().zip(leaves) {
+        let name = field.name.to_string();
+        if decodes(&field.dtype) {
+            let column = columns::read(&mut pages, &footer, leaves, &field.dtype);
+            known.push((name, column.map_err(|fault| fault.of(&field.name))?));
+        } else {
+            let mut chunks = footer.groups.iter().flat_map(|group| &group.chunks[leaves.clone()]);
+            chunks.try_for_each(|chunk| pages.skip(chunk)).map_err(|f| f.of(&field.name))?;
+            others.push((name, Column::Other(type_name(&field.dtype))));
+        }
+    }
+    known.append(&mut others);
+    Ok(Table { rows: footer.rows, columns: known, torn: Torn::default() })
+}
+
+/// The leaves that each field of the schema consists of.
+fn leaves(footer: &Footer, schema: &ArrowSchema) -> Result<Vec<std::ops::Range<usize>>, FileError> {
+    let columns = footer.schema.schema();
+    let names = columns.fields().iter().map(|field| field.name());
+    // The Arrow schema may be the file's own, and readers differ in which of the two they follow.
+    if !schema.iter_names().map(|name| name.as_str()).eq(names) {
+        return Err(FileError::Schemas);
+    }
+    let mut start = 0;
+    let mut leaves = Vec::with_capacity(schema.len());
+    for name in schema.iter_names() {
+        let rest = columns.columns().iter().skip(start);
+        let count = rest.take_while(|leaf| leaf.path_in_schema.first() == Some(name)).count();
+        leaves.push(start..start + count);
+        start += count;
+    }
+    Ok(leaves)
+}
+
+/// Whether a column of this type is decoded: the types that tables have, in whatever width.
+fn decodes(dtype: &ArrowDataType) -> bool {
+    use ArrowDataType as T;
+    match dtype {
+        T::Boolean | T::Int8 | T::Int16 | T::Int32 | T::Int64 => true,
+        T::UInt8 | T::UInt16 | T::UInt32 | T::UInt64 | T::Float32 | T::Float64 => true,
+        T::Utf8 | T::LargeUtf8 | T::Utf8View => true,
+        T::Dictionary(_, values, _) => matches!(**values, T::Utf8 | T::LargeUtf8 | T::Utf8View),
+        _ => false,
+    }
+}
+
+/// A type's name, for people.
+fn type_name(dtype: &ArrowDataType) -> String {
+    let name = format!("{dtype:?}").to_lowercase();
+    name.split(['(', ' ']).next().unwrap_or("unknown").to_owned()
+}

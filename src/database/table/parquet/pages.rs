@@ -1,0 +1,311 @@
+//! The pages of a column, checked and decompressed before the decoder sees them.
+//!
+//! A kilobyte can claim a gigabyte: by sizes, by numbers of values, by lengths inside an encoding. The decoder
+//! believes all of them, and a process that is refused memory ends. So every page is walked, decompressed and
+//! counted here, and the decoder gets pages with headers of our own, which claim what has been counted.
+
+use polars_parquet::parquet::metadata::Descriptor;
+use polars_parquet::read::PhysicalType;
+use polars_parquet_format::thrift::protocol::{TCompactInputProtocol, TCompactOutputProtocol};
+use polars_parquet_format::{
+    DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, PageHeader, PageType,
+};
+
+use super::codec::{Codec, Decompressor};
+use super::errors::ColumnError;
+use super::footer::Chunk;
+use super::runs::{ones, take};
+use super::{LONGEST_TEXT, MOST_BYTES, values};
+
+/// Bytes of texts in a page's header: its statistics hold a smallest and a largest one, each under two names.
+const LONGEST_HEADER: usize = 4 * LONGEST_TEXT + 4096;
+
+/// Reads the pages of a file's columns.
+pub(super) struct Reader<'a> {
+    bytes: &'a [u8],
+    /// Bytes that pages may still decompress to.
+    left: usize,
+    decompressor: Decompressor,
+}
+
+/// The pages of a column in a row group: decompressed, with headers that claim what they hold.
+pub(super) struct Pages {
+    pub(super) bytes: Vec<u8>,
+    /// Whether all values are indices into a dictionary.
+    pub(super) indices: bool,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, left: MOST_BYTES, decompressor: Decompressor::default() }
+    }
+
+    /// The pages of a flat column that has `rows` rows in this group.
+    ///
+    /// # Errors
+    ///
+    /// [`ColumnError`] where a page does not hold what it claims, or all of them do not hold the rows.
+    pub(super) fn pages(
+        &mut self,
+        chunk: &Chunk,
+        leaf: &Descriptor,
+        rows: usize,
+    ) -> Result<Pages, ColumnError> {
+        let mut column =
+            Column { leaf, dictionary: None, values: 0, indices: true, out: Vec::new() };
+        for page in self.walk(chunk) {
+            let page = self.afford(page?)?;
+            match page.header.type_ {
+                PageType::DICTIONARY_PAGE => {
+                    column.dictionary(&page, chunk.codec, &mut self.decompressor)?;
+                }
+                PageType::DATA_PAGE => column.data(&page, chunk.codec, &mut self.decompressor)?,
+                PageType::DATA_PAGE_V2 => {
+                    column.data_v2(&page, chunk.codec, &mut self.decompressor)?;
+                }
+                _ => return Err(ColumnError::PageKind),
+            }
+        }
+        if column.values != rows || chunk.values != rows {
+            return Err(ColumnError::Rows { stated: rows, held: column.values });
+        }
+        let indices = column.indices && column.dictionary.is_some();
+        Ok(Pages { bytes: column.out, indices })
+    }
+
+    /// Walks the pages of a column that is not decoded.
+    ///
+    /// # Errors
+    ///
+    /// [`ColumnError`] where they do not fill the column, or not hold the values that it claims.
+    pub(super) fn skip(&mut self, chunk: &Chunk) -> Result<(), ColumnError> {
+        let mut values = 0;
+        for page in self.walk(chunk) {
+            let header = self.afford(page?)?.header;
+            let v1 = header.data_page_header.map(|h| h.num_values);
+            let v2 = header.data_page_header_v2.map(|h| h.num_values);
+            values += size(v1.or(v2).unwrap_or(0))?;
+        }
+        if values == chunk.values { Ok(()) } else { Err(ColumnError::Values) }
+    }
+
+    fn walk(&self, chunk: &Chunk) -> Walk<'a> {
+        Walk { rest: self.bytes.get(chunk.range.clone()).unwrap_or_default() }
+    }
+
+    /// Takes what a page decompresses to from what the file may take.
+    fn afford<'p>(&mut self, page: Page<'p>) -> Result<Page<'p>, ColumnError> {
+        self.left = self.left.checked_sub(page.size).ok_or(ColumnError::Bytes)?;
+        Ok(page)
+    }
+}
+
+/// A page as it lies in the file.
+struct Page<'a> {
+    header: PageHeader,
+    body: &'a [u8],
+    /// Bytes that it claims to decompress to.
+    size: usize,
+}
+
+/// The pages of a chunk, which they must fill.
+struct Walk<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = Result<Page<'a>, ColumnError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let page = next_page(&mut self.rest);
+        if page.is_err() {
+            self.rest = &[];
+        }
+        Some(page)
+    }
+}
+
+fn next_page<'a>(rest: &mut &'a [u8]) -> Result<Page<'a>, ColumnError> {
+    let mut protocol = TCompactInputProtocol::new(&mut *rest, LONGEST_HEADER);
+    let header =
+        PageHeader::read_from_in_protocol(&mut protocol).map_err(|_| ColumnError::Header)?;
+    let body = take(rest, size(header.compressed_page_size)?).ok_or(ColumnError::BeyondColumn)?;
+    let size = size(header.uncompressed_page_size)?;
+    Ok(Page { header, body, size })
+}
+
+fn size(claimed: i32) -> Result<usize, ColumnError> {
+    usize::try_from(claimed).map_err(|_| ColumnError::Sizes)
+}
+
+/// A column while its pages are read.
+struct Column<'a> {
+    leaf: &'a Descriptor,
+    /// Entries of its dictionary.
+    dictionary: Option<usize>,
+    values: usize,
+    indices: bool,
+    out: Vec<u8>,
+}
+
+impl Column<'_> {
+    fn physical(&self) -> PhysicalType {
+        self.leaf.primitive_type.physical_type
+    }
+
+    /// Whether its values have levels, which tell the null ones.
+    fn nullable(&self) -> bool {
+        self.leaf.max_def_level > 0
+    }
+
+    fn dictionary(
+        &mut self,
+        page: &Page,
+        codec: Codec,
+        with: &mut Decompressor,
+    ) -> Result<(), ColumnError> {
+        let Some(header) = &page.header.dictionary_page_header else {
+            return Err(ColumnError::Header);
+        };
+        if !self.out.is_empty() {
+            return Err(ColumnError::PageKind);
+        }
+        let entries = size(header.num_values)?;
+        if !matches!(header.encoding, Encoding::PLAIN | Encoding::PLAIN_DICTIONARY) {
+            return Err(ColumnError::Encoding(values::name(header.encoding)));
+        }
+        let checked = DictionaryPageHeader {
+            num_values: header.num_values,
+            encoding: Encoding::PLAIN,
+            is_sorted: None,
+        };
+        let physical = self.physical();
+        let body = self.push(page.size, PageType::DICTIONARY_PAGE, |h| {
+            h.dictionary_page_header = Some(checked);
+        })?;
+        with.fill(codec, page.body, body)?;
+        values::plain(body, physical, entries)?;
+        self.dictionary = Some(entries);
+        Ok(())
+    }
+
+    /// A page whose levels are compressed with its values.
+    fn data(
+        &mut self,
+        page: &Page,
+        codec: Codec,
+        with: &mut Decompressor,
+    ) -> Result<(), ColumnError> {
+        let Some(header) = &page.header.data_page_header else { return Err(ColumnError::Header) };
+        let count = size(header.num_values)?;
+        let levels = header.definition_level_encoding;
+        let nullable = self.nullable();
+        // Where there are no levels, writers name any encoding.
+        if nullable && levels != Encoding::RLE {
+            return Err(ColumnError::Levels(values::name(levels)));
+        }
+        let checked = DataPageHeader {
+            num_values: header.num_values,
+            encoding: header.encoding,
+            definition_level_encoding: Encoding::RLE,
+            repetition_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        let (physical, dictionary) = (self.physical(), self.dictionary);
+        let body = self.push(page.size, PageType::DATA_PAGE, |h| {
+            h.data_page_header = Some(checked);
+        })?;
+        with.fill(codec, page.body, body)?;
+        let mut rest = &*body;
+        let mut present = count;
+        if nullable {
+            let length = take(&mut rest, 4).and_then(|l| l.try_into().ok()).map(u32::from_le_bytes);
+            let levels = length.and_then(|length| take(&mut rest, length as usize));
+            present = levels.and_then(|l| ones(l, count)).ok_or(ColumnError::DamagedLevels)?;
+        }
+        values::check(rest, physical, header.encoding, present, dictionary)?;
+        self.count(count, header.encoding)
+    }
+
+    /// A page whose levels stand before its values, which alone are compressed.
+    fn data_v2(
+        &mut self,
+        page: &Page,
+        codec: Codec,
+        with: &mut Decompressor,
+    ) -> Result<(), ColumnError> {
+        let Some(header) = &page.header.data_page_header_v2 else {
+            return Err(ColumnError::Header);
+        };
+        let count = size(header.num_values)?;
+        let levels = size(header.definition_levels_byte_length)?;
+        let repeated = size(header.repetition_levels_byte_length)?;
+        let nullable = self.nullable();
+        // A flat column repeats nothing, and one that is never null has no levels.
+        if repeated != 0 || (levels != 0 && !nullable) || size(header.num_rows)? != count {
+            return Err(ColumnError::Sizes);
+        }
+        let compressed = header.is_compressed.unwrap_or(true);
+        let codec = if compressed { codec } else { Codec::None };
+        let checked =
+            DataPageHeaderV2 { statistics: None, is_compressed: Some(false), ..header.clone() };
+        let (physical, dictionary) = (self.physical(), self.dictionary);
+        let body = self.push(page.size, PageType::DATA_PAGE_V2, |h| {
+            h.data_page_header_v2 = Some(checked);
+        })?;
+        let (Some((from_levels, from)), Some((to_levels, to))) =
+            (page.body.split_at_checked(levels), body.split_at_mut_checked(levels))
+        else {
+            return Err(ColumnError::Sizes);
+        };
+        to_levels.copy_from_slice(from_levels);
+        // Where all values are null, some writers compress nothing.
+        if !(from.is_empty() && to.is_empty()) {
+            with.fill(codec, from, to)?;
+        }
+        let present = if nullable { ones(to_levels, count) } else { Some(count) };
+        let present = present.ok_or(ColumnError::DamagedLevels)?;
+        if count - present != size(header.num_nulls)? {
+            return Err(ColumnError::DamagedLevels);
+        }
+        values::check(to, physical, header.encoding, present, dictionary)?;
+        self.count(count, header.encoding)
+    }
+
+    fn count(&mut self, values: usize, encoding: Encoding) -> Result<(), ColumnError> {
+        let indices = matches!(encoding, Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY);
+        self.indices &= indices;
+        self.values = self.values.checked_add(values).ok_or(ColumnError::Sizes)?;
+        Ok(())
+    }
+
+    /// Appends a page's header, and room for its body.
+    fn push(
+        &mut self,
+        length: usize,
+        kind: PageType,
+        claims: impl FnOnce(&mut PageHeader),
+    ) -> Result<&mut [u8], ColumnError> {
+        let size = i32::try_from(length).map_err(|_| ColumnError::Sizes)?;
+        let mut header = PageHeader {
+            type_: kind,
+            uncompressed_page_size: size,
+            compressed_page_size: size,
+            crc: None,
+            data_page_header: None,
+            index_page_header: None,
+            dictionary_page_header: None,
+            data_page_header_v2: None,
+        };
+        claims(&mut header);
+        header
+            .write_to_out_protocol(&mut TCompactOutputProtocol::new(&mut self.out))
+            .map_err(|_| ColumnError::Header)?;
+        let start = self.out.len();
+        self.out.resize(start + length, 0);
+        Ok(&mut self.out[start..])
+    }
+}

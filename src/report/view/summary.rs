@@ -1,0 +1,158 @@
+//! What a pull request does, in a few lines: what a reviewer reads first.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::base::escape::clean;
+use crate::base::words::{count, names, plural};
+use crate::database::diff::{Diff, FAR, ServedDiff, Side, TableDiff};
+use crate::findings::{Repaired, Severity};
+use crate::report::{Report, below_data};
+
+/// Tables named whose latencies moved.
+const MOVED: usize = 3;
+
+/// The lines, escaped; none where nothing was compared.
+pub(super) fn lines(report: &Report) -> Vec<String> {
+    let Some(diff) = &report.diff else { return Vec::new() };
+    if diff.tables.is_empty() {
+        return Vec::new();
+    }
+    let lines = [
+        Some(changes(diff)),
+        attributes(diff),
+        served(&diff.served()),
+        moved(diff),
+        repaired(&report.repaired),
+        unread(diff),
+    ];
+    lines.into_iter().flatten().map(|line| clean(&line)).collect()
+}
+
+/// Its class, what happened to tables and files, and the columns that changed.
+fn changes(diff: &Diff) -> String {
+    let mut line = format!("Change: {}; {}", diff.class().name(), diff.headline());
+    let columns = diff.columns_changed();
+    if !columns.is_empty() {
+        line += &format!("; columns changed: {}", names(columns.into_iter()));
+    }
+    line
+}
+
+/// Attributes that changed: `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC in 6 tables`.
+fn attributes(diff: &Diff) -> Option<String> {
+    let mut changes: BTreeMap<(&str, String, String), usize> = BTreeMap::new();
+    let served = diff.tables.iter().filter_map(|t| t.served.as_ref());
+    for change in served.flat_map(|served| &served.attributes) {
+        let side = |values: &[String]| names(values.iter().map(String::as_str));
+        let change = (change.column.as_str(), side(&change.before), side(&change.after));
+        *changes.entry(change).or_default() += 1;
+    }
+    let mut changes: Vec<_> = changes.into_iter().collect();
+    changes.sort_by_key(|(change, tables)| (Reverse(*tables), change.clone()));
+    let rest = changes.len().saturating_sub(MOVED);
+    let said: Vec<String> = changes
+        .into_iter()
+        .take(MOVED)
+        .map(|((column, was, is), tables)| {
+            format!("{column}: {was} → {is} in {}", plural(tables, "table"))
+        })
+        .collect();
+    let more = if rest > 0 { format!("; {rest} more") } else { String::new() };
+    (!said.is_empty()).then(|| format!("Measured elsewhere: {}{more}", said.join("; ")))
+}
+
+/// What is served before and after.
+fn served(served: &ServedDiff) -> Option<String> {
+    if served.common + served.lost + served.gained == 0 {
+        return None;
+    }
+    let keys = |n: u64| count(n as usize);
+    let mut parts = Vec::new();
+    if served.common > 0 {
+        let latency = match served.median_ratio() {
+            _ if served.same_latencies() => "every latency as it was".to_owned(),
+            None => "no latency to compare".to_owned(),
+            Some(median) => {
+                let far = served.ratios.iter().filter(|r| (*r - 1.0).abs() > FAR).count();
+                format!(
+                    "latency × {median:.3} in the median, {} off by over {:.0} %, {} over 2× slower, {} over 2× faster",
+                    count(far),
+                    FAR * 100.0,
+                    keys(served.slower_2x()),
+                    keys(served.faster_2x())
+                )
+            }
+        };
+        parts.push(format!("{} stay: {latency}", plural(served.common as usize, "key")));
+    }
+    parts.push(format!("{} lost", keys(served.lost)));
+    parts.push(format!("{} gained", keys(served.gained)));
+    Some(format!("Served: {}", parts.join("; ")))
+}
+
+/// The tables whose latencies moved most.
+fn moved(diff: &Diff) -> Option<String> {
+    let ratio = |table: &TableDiff| table.served.as_ref().and_then(ServedDiff::median_ratio);
+    let mut moved: Vec<(f64, &TableDiff)> =
+        diff.tables.iter().filter_map(|table| Some((ratio(table)?, table))).collect();
+    moved.retain(|(ratio, _)| (ratio - 1.0).abs() > FAR);
+    moved.sort_by(|a, b| {
+        b.0.ln().abs().total_cmp(&a.0.ln().abs()).then_with(|| a.1.path.cmp(&b.1.path))
+    });
+    let rest = moved.len().saturating_sub(MOVED);
+    let said: Vec<String> = moved
+        .iter()
+        .take(MOVED)
+        .map(|(ratio, table)| format!("{} × {ratio:.3}", below_data(&table.path)))
+        .collect();
+    let more = if rest > 0 { format!("; {} more", plural(rest, "table")) } else { String::new() };
+    (!said.is_empty()).then(|| format!("Moved most: {}{more}", said.join("; ")))
+}
+
+/// Findings of the base that the head no longer has.
+fn repaired(repaired: &[Repaired]) -> Option<String> {
+    let mut rules: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut with_tables = 0;
+    for one in repaired.iter().filter(|r| r.finding.severity != Severity::Info) {
+        if one.with_table {
+            with_tables += 1;
+        } else {
+            *rules.entry(&one.finding.rule).or_default() += 1;
+        }
+    }
+    let all: usize = rules.values().sum();
+    let mut rules: Vec<(&str, usize)> = rules.into_iter().collect();
+    rules.sort_by_key(|(rule, n)| (Reverse(*n), *rule));
+    let rules: Vec<String> =
+        rules.iter().map(|(rule, n)| format!("{} {rule}", count(*n))).collect();
+    let mut parts = Vec::new();
+    if all > 0 {
+        parts.push(format!("{} ({})", plural(all, "finding"), rules.join(", ")));
+    }
+    if with_tables > 0 {
+        parts.push(format!("{} gone with their tables", plural(with_tables, "finding")));
+    }
+    (!parts.is_empty()).then(|| format!("Repaired: {}", parts.join("; ")))
+}
+
+/// Tables that were not compared since a side of them is not at hand.
+fn unread(diff: &Diff) -> Option<String> {
+    let absent = |side: Side| {
+        let tables = diff.tables.iter().filter(move |t| t.is_absent(side));
+        tables.map(|t| t.path.as_str()).collect::<BTreeSet<_>>().len()
+    };
+    let sides = [(Side::Base, "before"), (Side::Head, "after"), (Side::Both, "before and after")];
+    let said: Vec<String> = sides
+        .into_iter()
+        .map(|(side, when)| (absent(side), when))
+        .filter(|(tables, _)| *tables > 0)
+        .map(|(tables, when)| format!("{} as it was {when}", plural(tables, "table")))
+        .collect();
+    (!said.is_empty()).then(|| {
+        format!(
+            "Not compared: {}: git-LFS pointers whose objects are not here; run git lfs fetch --all",
+            said.join(", ")
+        )
+    })
+}

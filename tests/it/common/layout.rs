@@ -1,0 +1,112 @@
+//! A Parquet file taken apart into its footer and the pages of every column, to be put together otherwise.
+//! The fuzzer takes files apart with it, too.
+
+use polars_parquet_format::thrift::protocol::{TCompactInputProtocol, TCompactOutputProtocol};
+use polars_parquet_format::{ColumnMetaData, FileMetaData, PageHeader, Statistics};
+
+/// A page, as it lies in the file.
+#[derive(Debug, Clone)]
+pub struct Page {
+    pub header: PageHeader,
+    pub body: Vec<u8>,
+}
+
+impl Page {
+    /// Another body, which is not compressed; the header states its size.
+    pub fn set(&mut self, body: Vec<u8>) {
+        self.header.compressed_page_size = body.len() as i32;
+        self.header.uncompressed_page_size = body.len() as i32;
+        self.body = body;
+    }
+}
+
+/// A file: what its footer says, and the pages of every chunk, one row group after another.
+#[derive(Debug, Clone)]
+pub struct File {
+    pub footer: FileMetaData,
+    pub chunks: Vec<Vec<Page>>,
+}
+
+impl File {
+    /// Takes a file apart; none if it is damaged.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let end = bytes.len().checked_sub(8)?;
+        let length = u32::from_le_bytes(bytes[end..end + 4].try_into().ok()?) as usize;
+        let mut protocol =
+            TCompactInputProtocol::new(bytes.get(end.checked_sub(length)?..end)?, 1 << 20);
+        let footer = FileMetaData::read_from_in_protocol(&mut protocol).ok()?;
+        let columns = footer.row_groups.iter().flat_map(|group| &group.columns);
+        let chunks = columns.map(|column| pages(bytes, column.meta_data.as_ref()?));
+        Some(Self { chunks: chunks.collect::<Option<_>>()?, footer })
+    }
+
+    /// Puts the file together. Headers are written as they are, however wrong.
+    pub fn write(&self) -> Vec<u8> {
+        self.write_with(|_| ())
+    }
+
+    /// The same, with a change to the footer after it has learned where the chunks lie.
+    pub fn write_with(&self, change: impl FnOnce(&mut FileMetaData)) -> Vec<u8> {
+        let mut footer = self.footer.clone();
+        let mut bytes = b"PAR1".to_vec();
+        let columns = footer.row_groups.iter_mut().flat_map(|group| &mut group.columns);
+        for (column, pages) in columns.zip(&self.chunks) {
+            let Some(meta) = &mut column.meta_data else { continue };
+            let start = bytes.len();
+            meta.data_page_offset = start as i64;
+            let dictionary =
+                pages.first().is_some_and(|p| p.header.dictionary_page_header.is_some());
+            meta.dictionary_page_offset = dictionary.then_some(start as i64);
+            for (at, page) in pages.iter().enumerate() {
+                if at == 1 && dictionary {
+                    meta.data_page_offset = bytes.len() as i64;
+                }
+                let mut protocol = TCompactOutputProtocol::new(&mut bytes);
+                page.header.write_to_out_protocol(&mut protocol).expect("a header");
+                bytes.extend(&page.body);
+            }
+            meta.total_compressed_size = (bytes.len() - start) as i64;
+        }
+        change(&mut footer);
+        let start = bytes.len();
+        let mut protocol = TCompactOutputProtocol::new(&mut bytes);
+        footer.write_to_out_protocol(&mut protocol).expect("a footer");
+        bytes.extend(((bytes.len() - start) as u32).to_le_bytes());
+        bytes.extend(b"PAR1");
+        bytes
+    }
+
+    /// The number of a column, in a file of one row group.
+    pub fn column(&self, name: &str) -> usize {
+        let leaves = self.footer.schema.iter().filter(|e| e.num_children.unwrap_or(0) == 0);
+        leaves.map(|e| e.name.as_str()).position(|n| n == name).expect("a column")
+    }
+}
+
+fn pages(bytes: &[u8], meta: &ColumnMetaData) -> Option<Vec<Page>> {
+    let start = meta.dictionary_page_offset.unwrap_or(meta.data_page_offset) as usize;
+    let mut rest = bytes.get(start..start.checked_add(meta.total_compressed_size as usize)?)?;
+    let mut pages = Vec::new();
+    while !rest.is_empty() {
+        let mut protocol = TCompactInputProtocol::new(&mut rest, 1 << 20);
+        let header = PageHeader::read_from_in_protocol(&mut protocol).ok()?;
+        let (body, after) = rest.split_at_checked(header.compressed_page_size as usize)?;
+        pages.push(Page { header, body: body.to_vec() });
+        rest = after;
+    }
+    Some(pages)
+}
+
+/// Statistics of a page with this largest value.
+pub fn statistics(max_value: Vec<u8>) -> Statistics {
+    Statistics {
+        max: None,
+        min: None,
+        null_count: None,
+        distinct_count: None,
+        max_value: Some(max_value),
+        min_value: None,
+        is_max_value_exact: None,
+        is_min_value_exact: None,
+    }
+}
