@@ -11,6 +11,7 @@ pub mod seal;
 pub mod selection;
 pub mod served;
 pub mod sidecar;
+mod slots;
 pub mod source;
 pub mod support;
 pub mod table;

@@ -11,7 +11,8 @@ use pep440_rs::Version;
 use crate::base::reason::Reason;
 use crate::database::catalog::{Catalog, Place, TableFile};
 use crate::database::sidecar::Reuse;
-use crate::specs::facts::{QueryVersions, Slots};
+use crate::database::slots::slots;
+use crate::specs::facts::Slots;
 use crate::specs::{Specs, TableSpec};
 
 /// References that a table is compared with. Every table with every other takes the square of their number,
@@ -268,28 +269,6 @@ impl<'a> Shelf<'a> {
         }
         files.into_iter().map(|f| f.entry.path.as_str()).collect()
     }
-}
-
-/// The versions that a query can reach of each backend that a system has tables of.
-fn slots<'a>(
-    catalog: &'a Catalog,
-    versions: &'a QueryVersions,
-) -> BTreeMap<&'a str, BTreeMap<&'a str, Slots<'a>>> {
-    let mut fleet: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    let mut there = BTreeSet::new();
-    for Place { system, backend, version, .. } in catalog.tables.iter().map(|t| &t.place) {
-        there.insert((system.as_str(), backend.as_str()));
-        if !versions.is_frozen(system, backend) {
-            fleet.entry(backend).or_default().insert(version);
-        }
-    }
-    let mut slots: BTreeMap<&str, BTreeMap<&str, Slots<'_>>> = BTreeMap::new();
-    for (system, backend) in there {
-        let fleet = fleet.get(backend).into_iter().flatten().copied();
-        let own = versions.slots(system, backend, fleet).map(|slots| (backend, slots));
-        slots.entry(system).or_default().extend(own);
-    }
-    slots
 }
 
 /// What the nearest systems are near by.

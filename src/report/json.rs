@@ -7,13 +7,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use super::facts::{self, JsonFact};
 use super::measured::json::{JsonMeasurement, JsonRemeasure, measurements, remeasure};
 use super::view::ReportView;
 use crate::base::escape::inert_json;
 use crate::database::diff::{
     AttributeChange, Class, Diff, FileDiff, ServedDiff, SliceDiff, TableDiff,
 };
-use crate::database::facts::Fact;
 use crate::findings::{Finding, Repaired, Severity};
 
 #[derive(Serialize, JsonSchema)]
@@ -48,18 +48,6 @@ struct JsonReport<'a> {
 struct Tool {
     name: &'static str,
     version: &'static str,
-}
-
-/// A fact about the database: its families, for one.
-#[derive(Serialize, JsonSchema)]
-struct JsonFact<'a> {
-    name: &'a str,
-    /// `tree`, the judged commit or folder; or `rules`, this program's own and its overlays.
-    from: &'static str,
-    path: Option<&'a str>,
-    /// Why the file at `path` is not read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<&'a str>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -217,7 +205,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
             baselined: report.counts.baselined,
             elapsed_ms: report.elapsed.as_millis() as u64,
         },
-        facts: facts(&report.facts),
+        facts: facts::json(&report.facts),
         findings: report.findings.iter().map(finding).collect(),
         unjudged: &report.outside,
         repaired: report.repaired.iter().map(repaired).collect(),
@@ -232,24 +220,6 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     let mut text = inert_json(&serde_json::to_string_pretty(&document).unwrap_or_default());
     text.push('\n');
     text
-}
-
-impl<'a> JsonFact<'a> {
-    fn of(fact: &'a Fact) -> Self {
-        Self {
-            name: &fact.name,
-            from: fact.from.name(),
-            path: fact.path.as_deref(),
-            problem: fact.problem.as_deref(),
-        }
-    }
-}
-
-fn facts(all: &[Fact]) -> Vec<JsonFact<'_>> {
-    if all.iter().all(|fact| fact.path.is_none()) {
-        return Vec::new();
-    }
-    all.iter().map(JsonFact::of).collect()
 }
 
 fn finding(finding: &Finding) -> JsonFinding<'_> {

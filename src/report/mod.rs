@@ -2,6 +2,7 @@
 
 pub mod chart;
 pub mod comment;
+mod facts;
 mod github;
 mod headline;
 mod html;

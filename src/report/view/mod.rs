@@ -9,14 +9,13 @@ mod summary;
 
 use serde::Serialize;
 
+use super::facts::{facts, outside, unread};
 use super::headline::{headline, old_debt};
 use super::measured::view::MeasuredView;
 use super::triage::{self, Cause};
 use super::{Report, RunOutcome, urgency};
 use crate::base::escape::clean;
-use crate::base::words::{names, plural};
 use crate::checks::rule::Rule;
-use crate::database::facts::{Fact, FactOrigin};
 use crate::findings::Severity;
 use changes::ChangesView;
 use finding::FindingView;
@@ -133,44 +132,6 @@ impl<'a> ReportView<'a> {
     pub(crate) fn changed_rules(&self) -> Option<String> {
         self.overlays.as_deref().map(changed_rules)
     }
-}
-
-/// Which tables lie below no root, so that nothing judges them.
-fn outside(paths: &[String]) -> Option<String> {
-    let verb = match paths.len() {
-        0 => return None,
-        1 => "belongs",
-        _ => "belong",
-    };
-    let named = names(paths.iter().map(String::as_str));
-    Some(clean(&format!(
-        "{} {verb} to no root: not judged ({named})",
-        plural(paths.len(), "table")
-    )))
-}
-
-/// Which facts the tree states and which `rules/` does; none where the tree has no such file.
-fn facts(all: &[Fact]) -> Option<String> {
-    all.iter().find(|f| f.path.is_some())?;
-    let from = |origin: FactOrigin| {
-        let names = all.iter().filter(|f| f.from == origin).map(|f| f.name.as_str());
-        names.collect::<Vec<_>>().join(", ")
-    };
-    let mut said = match (from(FactOrigin::Tree), from(FactOrigin::Rules)) {
-        (tree, rules) if rules.is_empty() => format!("{tree} from the judged tree"),
-        (tree, rules) if tree.is_empty() => format!("{rules} from rules/"),
-        (tree, rules) => format!("{tree} from the judged tree; {rules} from rules/"),
-    };
-    for why in all.iter().filter_map(unread) {
-        said += &format!("; {why}");
-    }
-    Some(said)
-}
-
-/// Why a file of facts is passed over, where one is.
-fn unread(fact: &Fact) -> Option<String> {
-    let (path, why) = fact.path.as_ref().zip(fact.problem.as_ref())?;
-    Some(clean(&format!("{path} is not read, {why}, and rules/ stands in")))
 }
 
 fn changed_rules(overlays: &str) -> String {
