@@ -73,5 +73,5 @@ pub(super) fn facts(all: &[Fact]) -> Option<String> {
 /// Why a file of facts is passed over, where one is.
 pub(super) fn unread(fact: &Fact) -> Option<String> {
     let (path, why) = fact.path.as_ref().zip(fact.problem.as_ref())?;
-    Some(clean(&format!("{path} is not read, {why}, and rules/ stands in")))
+    Some(clean(&format!("{path} cannot be read ({why}), so rules/ stands in")))
 }

@@ -77,9 +77,48 @@ fn facts_that_cannot_be_read_are_told() {
     tree.file("systems/query_versions.yaml", "schema_version: 1\n");
     let human = tree.validate(&["--only", "table-misplaced"]);
     assert_eq!(human.code(), 0, "rules/ stand in: {}", human.out());
-    insta::assert_snapshot!(human.shown(), @"");
+    insta::assert_snapshot!(human.shown(), @"
+    $ perfdb-gate validate --root [tmp] --only table-misplaced
+    facts: query-versions from the judged tree; operation-catalog, reuse-manifest, attention-lanes, native_heads, support-matrix from rules/; collector/op_backend_catalog.yaml cannot be read (expected sequence start at line 1, column 11), so rules/ stands in
+    0 errors, 0 warnings, 0 infos; 1 table, 1 row judged in [seconds] s
+    (exit 0)
+    ");
     let json = tree.validate(&["--only", "table-misplaced", "--format", "json"]).json();
-    insta::assert_snapshot!(serde_json::to_string_pretty(&json["facts"]).unwrap(), @"");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&json["facts"]).unwrap(), @r#"
+    [
+      {
+        "from": "rules",
+        "name": "operation-catalog",
+        "path": "collector/op_backend_catalog.yaml",
+        "problem": "expected sequence start at line 1, column 11"
+      },
+      {
+        "from": "rules",
+        "name": "reuse-manifest",
+        "path": null
+      },
+      {
+        "from": "tree",
+        "name": "query-versions",
+        "path": "systems/query_versions.yaml"
+      },
+      {
+        "from": "rules",
+        "name": "attention-lanes",
+        "path": null
+      },
+      {
+        "from": "rules",
+        "name": "native_heads",
+        "path": null
+      },
+      {
+        "from": "rules",
+        "name": "support-matrix",
+        "path": null
+      }
+    ]
+    "#);
 }
 
 /// Rows of the MLA module, each a model, its rank's heads, its share of the heads and a latency.
@@ -128,7 +167,7 @@ fn a_model_that_the_loader_learns_with_its_rows_is_known() {
     let rewritten = tree.sanity(&only);
     let found = news(&rewritten);
     assert_eq!(found, [format!("+key-out-of-range info {table}")]);
-    insta::assert_snapshot!(message(&rewritten.finding("key-out-of-range")), @"");
+    insta::assert_snapshot!(message(&rewritten.finding("key-out-of-range")), @"1 row has values that rules/facts.yaml does not know, and the loader's code changes with them");
 }
 
 /// Decode attention at one key by several kernels.
@@ -188,10 +227,10 @@ fn a_version_that_no_query_reaches_needs_no_line() {
         "HuggingFaceID,Architecture,System,Backend,Version,Mode,Status,ErrMsg,Command,Source\n";
     tree.file("systems/support_matrix/h200_sxm.csv", format!("{head}{line}"));
     let only = ["--only", "support-matrix", "--format", "json"];
-    insta::assert_snapshot!(message(&tree.validate(&only).finding("support-matrix")), @"");
+    insta::assert_snapshot!(message(&tree.validate(&only).finding("support-matrix")), @"no line for vllm 0.23.0, 0.24.0, 0.25.0, of which there is data");
     let slots = "schema_version: 1\ndefaults:\n  vllm: {current: 0.24.0, previous: null}\n";
     tree.file("systems/query_versions.yaml", slots);
-    insta::assert_snapshot!(message(&tree.validate(&only).finding("support-matrix")), @"");
+    insta::assert_snapshot!(message(&tree.validate(&only).finding("support-matrix")), @"no line for vllm 0.24.0, 0.25.0, of which there is data");
     let frozen = "overrides:\n  h200_sxm:\n    vllm: {current: 0.22.0}\n";
     tree.file("systems/query_versions.yaml", format!("{slots}{frozen}"));
     assert_eq!(tree.validate(&only).findings(), [""; 0]);

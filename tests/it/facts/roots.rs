@@ -63,7 +63,12 @@ fn tables_below_no_root_are_named() {
     }
     let run = tree.validate(&[]);
     assert_eq!(run.code(), 0);
-    insta::assert_snapshot!(run.shown(), @"");
+    insta::assert_snapshot!(run.shown(), @"
+    $ perfdb-gate validate --root [tmp]
+    2 tables belong to no root: not judged (docs/validation/a.parquet, docs/validation/b.parquet)
+    0 errors, 0 warnings, 0 infos; 1 table, 1 row judged in [seconds] s
+    (exit 0)
+    ");
     assert_eq!(tree.validate(&["--strict"]).code(), 3);
     let json = tree.validate(&["--format", "json"]).json();
     assert_eq!(json["unjudged"].as_array().unwrap().len(), 2);

@@ -31,7 +31,43 @@ fn a_spec_is_learned_from_rows_and_accepted() {
     tree.file(path, table(""));
     let printed = suggest(&tree, &["warp"]);
     assert_eq!(printed.code(), 0, "{}", printed.err());
-    insta::assert_snapshot!(printed.shown(), @"");
+    insta::assert_snapshot!(printed.shown(), @r#"
+    $ perfdb-gate suggest --root [tmp] warp
+    # Learned from 16 rows of 1 file: check each line against the table's loader.
+    # Save it as tables/<family>.yaml in a folder for --rules, or in .perfdb-gate/rules/.
+    family: comm
+    tables:
+      warp_perf:
+        about: "To be written: what it holds."
+        columns:
+          phase: text
+          comm_dtype: text
+          lane: int
+          tokens: int
+          run_id: text
+          transmit_us: us
+          notify_us: us
+          latency: us
+        key:
+          - phase
+          - comm_dtype # always "default"
+          - lane # always 1
+          - tokens
+        # Not in the key: run_id.
+        # Which row of a repeated key its loader serves: first, last or error.
+        serves: first
+        # In ms.
+        latency:
+          latency: latency / 1000
+        # Some rows hold zero: say for which rows that is right.
+        zero:
+          notify_us: true
+        # Along tokens, 0 of 14 pairs fall by over 5 %.
+        sweep: [tokens]
+        # No known table of its family takes rows of other versions.
+        shared: false
+    (exit 0)
+    "#);
     // What is printed is what --rules takes, and by it the table is known.
     let rules = tree.file("rules/tables/comm.yaml", printed.out());
     let rules = rules.ancestors().nth(2).unwrap().display().to_string();
@@ -47,7 +83,10 @@ fn what_cannot_be_learned_from_is_said() {
     tree.file("systems/data/h200_sxm/vllm/0.24.0/warp_perf.txt", "expert,share\n1,0.5\n");
     let unlike = suggest(&tree, &["warp"]);
     assert_eq!(unlike.code(), 2);
-    insta::assert_snapshot!(unlike.err(), @"");
+    insta::assert_snapshot!(unlike.err(), @"
+    perfdb-gate: no column of warp_perf has the name of a latency
+    hint: latency, *_ms and *_us are such names
+    ");
     assert_eq!(suggest(&tree, &["weft"]).code(), 2);
 }
 

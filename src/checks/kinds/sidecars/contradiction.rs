@@ -89,7 +89,7 @@ fn row_count(rows: &RowContext<'_>) -> Option<Finding> {
     // Rows of a run stay the run's where others are added to the table.
     let explained = meta.explains(table, found);
     let severity = if explained { Severity::Info } else { rows.rule.severity };
-    let why = if explained { ", which what it says of its runs explains" } else { "" };
+    let why = if explained { "; its runs or comments explain the difference" } else { "" };
     (stated != found).then(|| {
         rows.finding_as(severity, format!("its sidecar says {stated} rows, it has {found}{why}"))
             .rows(rows.table.rows)

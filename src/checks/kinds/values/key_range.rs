@@ -11,7 +11,7 @@ use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::Column;
 use crate::findings::{Reads, Severity};
-use crate::specs::{ColumnKind, ColumnSpec, Guard, TableSpec};
+use crate::specs::{ColumnKind, ColumnSpec, Guard, PLACE, TableSpec};
 
 /// Which whole-number columns may be zero.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -45,7 +45,7 @@ impl Judge for KeyRange {
             }
         }
         if let Some(require) = &spec.require
-            && require.columns().iter().all(|c| rows.table.column(c).is_some())
+            && require.columns().iter().all(|c| PLACE.contains(c) || rows.table.column(c).is_some())
         {
             let scope = rows.scope();
             let accepted = require.mask(&scope)?;
