@@ -45,7 +45,7 @@ fn catalog(files: &Memory) -> Catalog {
 }
 
 fn gemm() -> &'static TableSpec {
-    &SPECS.tables["gemm_perf"]
+    SPECS.tables.get("gemm_perf").expect("a known table")
 }
 
 /// What is said of a file that cannot be read.

@@ -67,18 +67,9 @@ fn can_create_in(folder: &Path) -> std::io::Result<()> {
 /// Removes what runs that were killed left in a folder: files and folders with the name of what has
 /// none yet, that no process has locked.
 pub(crate) fn sweep(folder: &Path) {
-    let abandoned = |path: &Path| {
-        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let drawn = name.strip_prefix(STAGED);
-        let ours =
-            drawn.is_some_and(|d| d.len() == 6 && d.bytes().all(|b| b.is_ascii_alphanumeric()));
-        let plain = || std::fs::symlink_metadata(path).is_ok_and(|m| m.is_file() || m.is_dir());
-        // Where a disk knows no locks nothing is removed.
-        ours && plain() && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
-    };
     for item in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = item.path();
-        if abandoned(&path) {
+        if is_abandoned(&path) {
             let removed = if path.is_dir() {
                 std::fs::remove_dir_all(&path)
             } else {
@@ -88,6 +79,16 @@ pub(crate) fn sweep(folder: &Path) {
             drop(removed);
         }
     }
+}
+
+/// Whether a file or folder has the name of what has none yet, and no process has locked it.
+fn is_abandoned(path: &Path) -> bool {
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let drawn = name.strip_prefix(STAGED);
+    let ours = drawn.is_some_and(|d| d.len() == 6 && d.bytes().all(|b| b.is_ascii_alphanumeric()));
+    let plain = || std::fs::symlink_metadata(path).is_ok_and(|m| m.is_file() || m.is_dir());
+    // Where a disk knows no locks nothing is removed.
+    ours && plain() && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// Marks a file or folder that has no name yet as one that is being written. False where a sweep has

@@ -7,14 +7,16 @@ use crate::base::reason::Reason;
 /// Parses YAML; the error is one line with the place and what is wrong there.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Reason> {
     let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
-    serde_yaml::from_str_with_options(text, options).map_err(|e| {
-        // One line, without the library's advice to its programmers: `…, set X in Options …`.
-        let message = e.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-        let place = message.rfind(" at line ").map_or("", |at| &message[at..]);
-        let advice = [", set ", "; use ", ", use "].iter().filter_map(|a| message.find(a)).min();
-        match advice {
-            Some(at) => format!("{}{place}", &message[..at]).into(),
-            None => message.into(),
-        }
-    })
+    serde_yaml::from_str_with_options(text, options).map_err(|e| in_one_line(&e))
+}
+
+/// An error in one line, without the library's advice to its programmers: `…, set X in Options …`.
+fn in_one_line(error: &serde_yaml::Error) -> Reason {
+    let message = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    let place = message.rfind(" at line ").map_or("", |at| &message[at..]);
+    let advice = [", set ", "; use ", ", use "].iter().filter_map(|a| message.find(a)).min();
+    match advice {
+        Some(at) => format!("{}{place}", &message[..at]).into(),
+        None => message.into(),
+    }
 }

@@ -12,9 +12,9 @@ use crate::database::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir
 use crate::database::diff::{Diff, State};
 use crate::database::ledger::Ledger;
 use crate::database::seal::SealFile;
-use crate::database::served::Shelf;
+use crate::database::served::{ReuseManifest, Shelf};
 use crate::database::sidecar::{Meta, Reuse, TableMeta};
-use crate::database::support::{Matrices, Sharing};
+use crate::database::support::Matrices;
 use crate::database::table::{Keys, Table, TableFault, TableScope};
 use crate::findings::{Example, Finding, Half, Reads, RowChange, Severity};
 use crate::specs::system::System;
@@ -105,7 +105,7 @@ pub struct CrossContext<'a> {
     /// The support matrices of the systems.
     pub support: &'a Matrices,
     /// What backends take from each other; none where nothing says.
-    pub sharing: Option<&'a Sharing>,
+    pub sharing: Option<&'a ReuseManifest>,
     /// What a collector could not measure, where that is known.
     pub ledger: Option<&'a Ledger>,
     /// Paths of the tables under judgement; the others are there to compare with.
@@ -238,15 +238,15 @@ impl<'a> RowContext<'a> {
 
     /// Shows rows with their keys and the columns named.
     pub fn examples(&self, rows: &[usize], columns: &[&str]) -> Vec<Example> {
-        rows.iter()
-            .map(|&row| Example {
-                row: row as u64,
-                key: self.at.keys.map(|k| k.show(row)).unwrap_or_default(),
-                values: columns
-                    .iter()
-                    .filter_map(|c| Some(((*c).to_owned(), self.table.column(c)?.json(row))))
-                    .collect(),
-            })
-            .collect()
+        rows.iter().map(|row| self.example(*row, columns)).collect()
+    }
+
+    fn example(&self, row: usize, columns: &[&str]) -> Example {
+        let value = |c: &&str| Some(((*c).to_owned(), self.table.column(c)?.json(row)));
+        Example {
+            row: row as u64,
+            key: self.at.keys.map(|k| k.show(row)).unwrap_or_default(),
+            values: columns.iter().filter_map(value).collect(),
+        }
     }
 }

@@ -105,6 +105,8 @@ pub struct CheckInputs {
     pub traces: bool,
     /// Two states of a database, and nothing of one state.
     pub changes: bool,
+    /// What a pull request does to predicted step times.
+    pub predictions: bool,
     /// Where rows say that they were measured: device, framework, version.
     pub origin: bool,
     /// Support matrices.
@@ -126,6 +128,7 @@ impl CheckInputs {
             waivers: self.waivers || other.waivers,
             traces: self.traces || other.traces,
             changes: self.changes || other.changes,
+            predictions: self.predictions || other.predictions,
             origin: self.origin || other.origin,
             support_matrices: self.support_matrices || other.support_matrices,
             plans: self.plans || other.plans,

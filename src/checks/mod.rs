@@ -24,8 +24,8 @@ pub use self::context::{
 pub use self::judge::{CheckInputs, Found, Judge};
 use self::kinds::traces::TraceCheck;
 use self::kinds::{
-    bounds, decoding, deleted, duplicates, header, identity, placement, power, reuse, sidecars,
-    synthetic, systems, values, waivers,
+    bounds, decoding, deleted, duplicates, header, identity, placement, power, predictions, reuse,
+    sidecars, synthetic, systems, values, waivers,
 };
 use crate::base::expr::ExprError;
 use crate::checks::rule::Rule;
@@ -112,6 +112,10 @@ pub enum Check {
     Deleted,
     /// Keys and measurements that a pull request takes away.
     NoLongerServed,
+    /// Predicted step times that become errors.
+    PredictionLost,
+    /// Predicted step times that move.
+    PredictionMoved(predictions::MovedPredictions),
     /// Something about traces: cards, configs, metric files.
     Trace(TraceCheck),
 }
@@ -134,7 +138,7 @@ impl Check {
             Self::KeyRange(range) => range,
             Self::PowerRange(meter) => meter,
             Self::PowerLimit(tolerance) => tolerance,
-            Self::PowerCoverage => &power::PowerCoverage,
+            Self::PowerCoverage => &power::PartialPower,
             Self::DuplicateKey(conflict) => conflict,
             Self::SpeedOfLight(margins) => margins,
             Self::Copied(copies) => copies,
@@ -159,6 +163,8 @@ impl Check {
             Self::SystemSuspicious(plausible) => plausible,
             Self::Deleted => &deleted::Deleted,
             Self::NoLongerServed => &no_longer_served::NoLongerServed,
+            Self::PredictionLost => &predictions::LostPredictions,
+            Self::PredictionMoved(moved) => moved,
             Self::Trace(trace) => trace,
         }
     }

@@ -7,9 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::error::{Error, Result, unknown};
+use crate::base::yaml;
 use crate::checks::Check;
 use crate::findings::Severity;
-use crate::specs::{Library, read_all};
+use crate::specs::{Library, SpecFile, read_all};
 
 /// What is looked for, why it matters, what to do, and how it is checked.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -29,9 +30,9 @@ pub struct Rule {
     pub instead: String,
     /// The check that finds it, with its parameters.
     pub check: Check,
-    /// A tree in which it fires.
+    /// A tree in which it fires; empty where rules are read without examples.
     pub bad: ExampleTree,
-    /// A tree in which it does not.
+    /// A tree in which it does not; empty where rules are read without examples.
     pub good: ExampleTree,
 }
 
@@ -53,6 +54,22 @@ pub struct ExampleTree {
     pub rows: Option<u64>,
 }
 
+/// Parses a rule up to its examples, which are the last that its file says.
+fn without_examples(file: &SpecFile) -> Result<Rule> {
+    let end = file.text.find("\nbad:\n").map_or(file.text.len(), |newline| newline + 1);
+    let text = format!("{}bad: {{files: {{}}}}\ngood: {{files: {{}}}}\n", &file.text[..end]);
+    yaml::parse(&text).map_err(|why| file.malformed(why))
+}
+
+/// A rule with its id, which its file is named after.
+fn by_id(rule: Rule, file: &SpecFile) -> Result<(String, Arc<Rule>)> {
+    if rule.id != file.stem() {
+        let why = format!("its id is {}, its file is {}", rule.id, file.stem());
+        return Err(file.malformed(&why));
+    }
+    Ok((rule.id.clone(), Arc::new(rule)))
+}
+
 /// All rules, by id.
 #[derive(Debug, Default)]
 pub struct Rules(BTreeMap<String, Arc<Rule>>);
@@ -69,27 +86,40 @@ impl Rules {
         "charts",
     ];
     /// Files in `rules/` that are not rules.
-    const OTHERS: [&str; 7] =
-        ["dtypes", "facts", "faults", "limits", "noise", "recipes", "workflows"];
+    const OTHERS: [&str; 8] =
+        ["collectors", "dtypes", "facts", "faults", "limits", "noise", "recipes", "workflows"];
 
-    /// Reads the rules among the files; one of the same id is replaced.
+    /// Reads the rules among the files; one of the same id is replaced. The examples of embedded rules,
+    /// half of their text, are left out: a run has no use for them.
     ///
     /// # Errors
     ///
     /// At the first file that is not a rule, lies where nothing is read from, or whose id is not its name.
     pub fn read(library: &Library) -> Result<Self> {
+        Self::read_each(
+            library,
+            |file| if file.shipped { without_examples(file) } else { file.parse() },
+        )
+    }
+
+    /// Reads the rules with their examples.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Rules::read`].
+    pub fn with_examples(library: &Library) -> Result<Self> {
+        Self::read_each(library, SpecFile::parse)
+    }
+
+    fn read_each(
+        library: &Library,
+        parse: impl Fn(&SpecFile) -> Result<Rule> + Sync,
+    ) -> Result<Self> {
         if let Some(file) = library.unread(&Self::FOLDERS).next() {
             return Err(file.malformed("no file is read from this folder"));
         }
         let files = library.folder("rules").filter(|f| !Self::OTHERS.contains(&f.stem()));
-        let rules = read_all(files, |file| {
-            let rule: Rule = file.parse()?;
-            if rule.id != file.stem() {
-                let why = format!("its id is {}, its file is {}", rule.id, file.stem());
-                return Err(file.malformed(&why));
-            }
-            Ok((rule.id.clone(), Arc::new(rule)))
-        })?;
+        let rules = read_all(files, |file| by_id(parse(file)?, file))?;
         Ok(Self(rules.into_iter().collect()))
     }
 

@@ -38,12 +38,20 @@ pub struct SchemaArgs {
 pub enum SchemaName {
     /// A report, `--format json`.
     Report,
+    /// An impact, `impact --format json`.
+    Impact,
+    /// What queries reach, `reach --format json`.
+    Reach,
     /// `rules/<rule>.yaml`.
     Rule,
     /// `rules/tables/<family>.yaml`.
     Tables,
     /// `.perfdb-gate/waivers.yaml`.
     Waivers,
+    /// A rerun list, as `plan` writes it.
+    Rerun,
+    /// A comparison, `compare --format json`.
+    Compare,
 }
 
 impl From<ShellName> for Shell {
@@ -70,9 +78,13 @@ impl SchemaArgs {
     pub fn run(&self) -> Result<Exit> {
         report::print(&match self.file {
             SchemaName::Report => schema::report(),
+            SchemaName::Impact => schema::impact(),
+            SchemaName::Reach => schema::reach(),
             SchemaName::Rule => schema::rule(),
             SchemaName::Tables => schema::tables(),
             SchemaName::Waivers => schema::waivers(),
+            SchemaName::Rerun => schema::rerun(),
+            SchemaName::Compare => schema::compare(),
         })?;
         Ok(Exit::Clean)
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::impact;
+use perfdb_gate::jobs::{DocumentFormat, impact};
 
 use super::TerminalArgs;
 use super::outputs::{self, write_text};
@@ -62,11 +62,11 @@ pub enum ImpactFormat {
 
 impl ImpactFormat {
     /// How it is rendered; people may ask for the summary alone.
-    fn format(self, terminal: TerminalArgs) -> impact::Format {
+    fn format(self, terminal: TerminalArgs) -> DocumentFormat {
         match self {
-            Self::Human => impact::Format::Human { brief: terminal.quiet },
-            Self::Markdown => impact::Format::Markdown,
-            Self::Json => impact::Format::Json,
+            Self::Human => DocumentFormat::Human { brief: terminal.quiet },
+            Self::Markdown => DocumentFormat::Markdown,
+            Self::Json => DocumentFormat::Json,
         }
     }
 }

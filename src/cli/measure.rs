@@ -8,7 +8,6 @@ use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::gpu::cuda::Cuda;
 use perfdb_gate::gpu::device::Device;
-use perfdb_gate::gpu::plan::Plan;
 use perfdb_gate::gpu::process::{PYTORCH, Process};
 use perfdb_gate::jobs::{measure, remeasure};
 use perfdb_gate::report::{self, chart};
@@ -34,6 +33,9 @@ pub struct Remeasure {
     /// Only these rows: "gemm_dtype = 'bfloat16' AND m <= 256", or an exact key.
     #[arg(long = "where", value_name = "EXPR", help_heading = "What to measure")]
     pub filter: Option<String>,
+    /// The points of a rerun list, instead of a draw; `plan` writes one.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sample", "seed"], help_heading = "What to measure")]
+    pub points: Option<PathBuf>,
     /// Points of each table, drawn from strata of slice and latency.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), help_heading = "What to measure")]
     pub sample: u32,
@@ -64,7 +66,8 @@ pub struct Remeasure {
 /// `perfdb-gate measure`.
 #[derive(Debug, Args)]
 pub struct Measure {
-    /// A plan by its name, as rules/plans/ has it (gemm, mla_bmm, nccl), or a file of one's own, PLAN.yaml.
+    /// A plan by its name, as rules/plans/ has it (gemm, mla_bmm, nccl), a file of one's own, PLAN.yaml, or
+    /// a rerun list.
     #[arg(long, value_name = "PLAN")]
     pub plan: String,
     /// The folder of a database's data: the table is DIR/<system>/<family>/<backend>/<version>/<table>.parquet,
@@ -130,6 +133,7 @@ impl From<&Remeasure> for remeasure::Options {
             reference: args.reference.clone(),
             selection: args.selection.clone().into(),
             filter: args.filter.clone(),
+            points: args.points.clone(),
             sample: args.sample as usize,
             seed: args.seed,
             rules: args.rules_dir.clone(),
@@ -183,12 +187,12 @@ impl Measure {
         let specs = Specs::overlaid(self.rules_dir.as_deref())?;
         let options: measure::Options = self.into();
         // A wrong name is reported before a GPU is looked for.
-        Plan::find(&specs.library, &options.plan)?;
+        let plan = measure::PlannedPoints::find(&specs.library, &options.plan)?;
         let mut device = self.device.open()?;
         let bar = Bar::of("points", terminal);
-        let collected = measure::run(&specs, &options, device.as_mut(), &bar)?;
+        let collected = measure::run(&specs, &plan, &options, device.as_mut(), &bar)?;
         drop(bar);
-        report::print(&collected.told())?;
-        Ok(collected.exit())
+        collected.iter().try_for_each(|table| report::print(&table.told()))?;
+        Ok(collected.iter().map(measure::Collected::exit).max().unwrap_or(Exit::Inconclusive))
     }
 }

@@ -1,11 +1,15 @@
 //! The command line: structs, and what they mean to the library; a file a job.
 
 pub mod bar;
+pub mod compare;
 pub mod generate;
 pub mod impact;
 pub mod measure;
+pub mod merge;
 pub mod output;
 pub mod outputs;
+pub mod plan;
+pub mod reach;
 pub mod repair;
 pub mod rules;
 pub mod sanity;
@@ -13,12 +17,17 @@ pub mod selection;
 pub mod selftest;
 pub mod status;
 pub mod validate;
+pub mod watch;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use self::compare::CompareArgs;
 use self::generate::{Completions, SchemaArgs};
 use self::impact::ImpactArgs;
 use self::measure::{Measure, Remeasure};
+use self::merge::MergeArgs;
+use self::plan::PlanArgs;
+use self::reach::ReachArgs;
 use self::repair::{ConvertArgs, DedupeArgs};
 use self::rules::{Explain, NoiseArgs, RulesArgs, SuggestArgs};
 use self::sanity::Sanity;
@@ -72,12 +81,20 @@ pub enum Command {
     Sanity(Box<Sanity>),
     /// Predict step times of default models before and after a change, with the rows behind each move.
     Impact(Box<ImpactArgs>),
+    /// Which rows answer queries, and where the lookups of default models find their answers.
+    Reach(Box<ReachArgs>),
     /// Measure a sample of rows again: does the GPU still say what the table says?
     Remeasure(Box<Remeasure>),
     /// Measure a plan's grid into a table; goes on where it was stopped.
     Measure(Measure),
+    /// Compare two collections key by key: same, faster, slower or mixed?
+    Compare(Box<CompareArgs>),
     /// What there is of a system's tables: the table that a collection run keeps.
     Status(Box<StatusArgs>),
+    /// List what to measure again: from a report, holes, predictions or coverage.
+    Plan(Box<PlanArgs>),
+    /// Put a run's rows into a table key by key; a dry run unless told otherwise.
+    Merge(Box<MergeArgs>),
     /// Remove repeated measurements from tables on disk; a dry run unless told otherwise.
     Dedupe(Box<DedupeArgs>),
     /// Convert text tables on disk to parquet, cell for cell; a dry run unless told otherwise.

@@ -64,7 +64,7 @@ pub struct DedupeArgs {
 }
 
 /// A file, where standard output will not do.
-fn file_name(text: &str) -> Result<PathBuf, String> {
+pub fn file_name(text: &str) -> Result<PathBuf, String> {
     match text {
         "" | "-" => Err("it needs the name of a file: what is removed is kept there".to_owned()),
         name => Ok(PathBuf::from(name)),

@@ -75,14 +75,14 @@ impl RulesArgs {
             report::print(&clean_lines(&compared.text()))?;
             return Ok(compared.exit());
         }
-        report::print(&explain::list(&rules(overlay)?))?;
+        report::print(&explain::list(&Rules::read(&library(overlay)?)?))?;
         Ok(Exit::Clean)
     }
 }
 
 impl Explain {
     pub fn run(&self) -> Result<Exit> {
-        let rules = rules(self.rules_dir.as_deref())?;
+        let rules = Rules::with_examples(&library(self.rules_dir.as_deref())?)?;
         report::print(&explain::story(rules.get(&self.rule)?))?;
         Ok(Exit::Clean)
     }
@@ -109,11 +109,11 @@ impl NoiseArgs {
     }
 }
 
-/// The rules of this program, with those of a folder over them.
-fn rules(overlay: Option<&Path>) -> Result<Rules> {
+/// The files of this program, with those of a folder over them.
+fn library(overlay: Option<&Path>) -> Result<Library> {
     let mut library = Library::embedded();
     if let Some(folder) = overlay {
         library.overlay(folder)?;
     }
-    Rules::read(&library)
+    Ok(library)
 }

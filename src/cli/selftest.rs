@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::selftest;
+use perfdb_gate::jobs::{DocumentFormat, selftest};
 
 use super::TerminalArgs;
 use super::bar::Bar;
@@ -69,11 +69,11 @@ impl From<&Selftest> for selftest::Options {
 }
 
 impl SelftestFormat {
-    fn format(self, terminal: TerminalArgs) -> selftest::Format {
+    fn format(self, terminal: TerminalArgs) -> DocumentFormat {
         match self {
-            Self::Human => selftest::Format::Human { brief: terminal.quiet },
-            Self::Json => selftest::Format::Json,
-            Self::Markdown => selftest::Format::Markdown,
+            Self::Human => DocumentFormat::Human { brief: terminal.quiet },
+            Self::Json => DocumentFormat::Json,
+            Self::Markdown => DocumentFormat::Markdown,
         }
     }
 }

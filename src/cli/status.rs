@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::status;
+use perfdb_gate::jobs::{DocumentFormat, status};
 
 use super::TerminalArgs;
 use super::bar::Bar;
@@ -73,11 +73,11 @@ impl From<&StatusArgs> for status::Options {
 }
 
 impl StatusFormat {
-    fn format(self, terminal: TerminalArgs) -> status::Format {
+    fn format(self, terminal: TerminalArgs) -> DocumentFormat {
         match self {
-            Self::Human => status::Format::Human { brief: terminal.quiet },
-            Self::Markdown => status::Format::Markdown,
-            Self::Json => status::Format::Json,
+            Self::Human => DocumentFormat::Human { brief: terminal.quiet },
+            Self::Markdown => DocumentFormat::Markdown,
+            Self::Json => DocumentFormat::Json,
         }
     }
 }

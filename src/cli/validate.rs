@@ -15,6 +15,7 @@ use super::bar::Bar;
 use super::output::{FailOn, OutputArgs};
 use super::outputs::{self, Outputs};
 use super::selection::{RuleArgs, SelectionArgs};
+use super::watch::WatchArgs;
 
 /// `perfdb-gate validate`.
 #[derive(Debug, Args)]
@@ -38,6 +39,8 @@ pub struct Validate {
     /// A collector's log directory: what it classified as failed is missing for a reason.
     #[arg(long, value_name = "DIR", help_heading = "What to judge")]
     pub ledger: Option<PathBuf>,
+    #[command(flatten)]
+    pub watch: WatchArgs,
     #[command(flatten)]
     pub rules: RuleArgs,
     #[command(flatten)]
@@ -91,9 +94,10 @@ impl From<&Validate> for validate::Options {
 impl Validate {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         outputs::check(self.output.files().chain(&self.gate.write_baseline), [])?;
-        let report = match &self.traces {
-            Some(root) => traces::run(&self.trace_options(root))?,
-            None => validate::run(&self.into(), &Bar::of("tables", terminal))?,
+        let report = match (&self.traces, &self.watch.watch) {
+            (Some(root), _) => traces::run(&self.trace_options(root))?,
+            (None, Some(folder)) => self.watch.run(folder, self.into())?,
+            (None, None) => validate::run(&self.into(), &Bar::of("tables", terminal))?,
         };
         self.finish(report, terminal)
     }

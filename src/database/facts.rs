@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use crate::base::reason::Reason;
 use crate::database::catalog::Catalog;
+use crate::database::served::ReuseManifest;
 use crate::database::source::{Entry, Source};
-use crate::database::support::Sharing;
 use crate::specs::facts::{AttentionLanes, FactFile, Operations, Pins, QueryVersions, pins_of};
 use crate::specs::{Specs, StatedFacts};
 
@@ -52,7 +52,7 @@ impl FactOrigin {
 pub struct TreeFacts {
     tree: StatedFacts,
     /// What backends take from each other; none where nothing says.
-    pub sharing: Option<Sharing>,
+    pub sharing: Option<ReuseManifest>,
     /// Where each fact is from, by name.
     pub origins: Vec<Fact>,
     /// The files of code that hold pins, by list, with their ids.
@@ -69,7 +69,9 @@ impl TreeFacts {
         facts.tree.operations = facts.add(OPERATIONS, &files.operation_catalog, &reader, |text| {
             Operations::parse(text.as_bytes())
         });
-        facts.sharing = facts.add("reuse-manifest", &files.reuse_manifest, &reader, Sharing::parse);
+        facts.sharing = facts.add("reuse-manifest", &files.reuse_manifest, &reader, |text| {
+            ReuseManifest::parse(text.as_bytes())
+        });
         facts.tree.query_versions =
             facts.add("query-versions", &files.query_versions, &reader, QueryVersions::parse);
         facts.tree.lanes = facts.add(

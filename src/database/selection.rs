@@ -63,6 +63,14 @@ impl Selection {
             .all(|globs| globs.is_empty())
     }
 
+    /// Whether it selects tables of that name, in whatever place; a glob that is not one selects none.
+    pub fn names(&self, table: &str) -> bool {
+        let is_match = |glob: &String| {
+            matcher(glob, Of::Names).is_ok_and(|g| g.is_match(table) || g.is_match(short(table)))
+        };
+        self.tables.is_empty() || self.tables.iter().any(is_match)
+    }
+
     /// Compiles the globs and makes sure that each matches something, each within what the ones
     /// before it select.
     pub fn resolve(&self, catalog: &Catalog, changed: Option<Vec<String>>) -> Result<Selected> {
@@ -132,8 +140,10 @@ impl Selected {
 
     /// Whether anything below a folder changed, deleted files included, or all is judged.
     pub fn touched(&self, folder: &str) -> bool {
-        let inside =
-            |path: &String| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-        self.changed.as_ref().is_none_or(|c| c.iter().any(inside))
+        let below = format!("{folder}/");
+        self.changed.as_ref().is_none_or(|changed| {
+            let first = changed.range(below.clone()..).next();
+            first.is_some_and(|path| path.starts_with(&below))
+        })
     }
 }

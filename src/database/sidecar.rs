@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::base::reason::Reason;
 
 /// `collection_meta.yaml` of a version directory. Fields that are not known are ignored.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Meta {
     /// 1, or 2 where tables list the events that their rows are from.
     pub schema_version: i64,
@@ -24,7 +24,7 @@ pub struct Meta {
 }
 
 /// The framework of a collection run.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Runtime {
     /// Its name; wide expert parallelism has names of its own.
     pub framework: String,
@@ -33,7 +33,7 @@ pub struct Runtime {
 }
 
 /// What is said of a table.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct TableMeta {
     /// `complete` or `partial`.
     pub status: String,
@@ -64,7 +64,7 @@ pub struct TableMeta {
 }
 
 /// A collection run that rows of a table are from. Its other fields are its own runtime's.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct CollectionEvent {
     /// `complete` or `partial`.
     pub status: String,
@@ -245,6 +245,11 @@ pub struct Donor {
 }
 
 impl Reuse {
+    /// What it declares, as table and version, in its order.
+    pub fn donors(&self) -> Vec<(String, String)> {
+        self.reuse.iter().map(|d| (d.table.clone(), d.from_version.clone())).collect()
+    }
+
     /// Parses and checks that nothing is left empty.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let reuse: Self = crate::base::yaml::parse(text)?;

@@ -6,7 +6,7 @@
 //! systems/perf_data_reuse_manifest.yaml     kernels whose rows several backends read
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
@@ -90,42 +90,6 @@ impl Matrix {
     }
 }
 
-/// Which backends read each other's rows, by table.
-#[derive(Debug, Default)]
-pub struct Sharing(BTreeMap<String, Vec<BTreeSet<String>>>);
-
-#[derive(Deserialize)]
-struct Manifest {
-    groups: Vec<SharingGroup>,
-}
-
-#[derive(Deserialize)]
-struct SharingGroup {
-    op_file: String,
-    tier: String,
-    frameworks: BTreeSet<String>,
-}
-
-impl Sharing {
-    /// Parses a manifest.
-    pub fn parse(text: &str) -> Result<Self, Reason> {
-        let manifest: Manifest = crate::base::yaml::parse(text)?;
-        let mut sharing = Self::default();
-        // Of the third tier nothing is read: it documents what must stay absent.
-        for group in manifest.groups.into_iter().filter(|g| g.tier != "absence_load_bearing") {
-            let table = group.op_file.split('.').next().unwrap_or_default().to_owned();
-            sharing.0.entry(table).or_default().push(group.frameworks);
-        }
-        Ok(sharing)
-    }
-
-    /// Whether a backend reads another's rows of a table, of some kernel at least.
-    pub fn lends(&self, table: &str, from: &str, to: &str) -> bool {
-        let groups = self.0.get(table).into_iter().flatten();
-        groups.into_iter().any(|g| g.contains(from) && g.contains(to))
-    }
-}
-
 /// Reads the support matrices of a database.
 pub fn read(source: &dyn Source, catalog: &Catalog) -> Matrices {
     let matrix = |(system, entry): (&String, &Entry)| {
@@ -171,18 +135,5 @@ mod tests {
             let why = of(&format!("{HEAD}\na,b,{system},vllm,1,agg,PASS,,x\n"));
             assert!(why.len() < 300 && why.lines().count() == 1, "{why}");
         }
-    }
-
-    #[test]
-    fn backends_lend_each_other_what_the_manifest_lists() {
-        let text = "groups:\n\
-            - {op_file: a_perf.parquet, kernel_source: k, tier: shared, frameworks: [vllm, sglang]}\n\
-            - {op_file: b_perf.parquet, kernel_source: k, tier: absence_load_bearing, frameworks: [vllm, sglang]}\n";
-        let sharing = Sharing::parse(text).unwrap();
-        assert!(sharing.lends("a_perf", "vllm", "sglang"));
-        assert!(
-            !sharing.lends("a_perf", "trtllm", "sglang")
-                && !sharing.lends("b_perf", "vllm", "sglang")
-        );
     }
 }

@@ -17,7 +17,20 @@ pub struct Evidence {
     pub slices: Vec<SliceEvidence>,
     /// Missing keys that something explains.
     pub explained: Vec<Explained>,
+    /// What default models have to do with it, where they were predicted.
+    pub models: Option<ModelReach>,
     figures: BTreeMap<String, Value>,
+}
+
+/// What a finding on a table means for predictions of default models.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ModelReach {
+    /// Whether a step reads one of the rows; none where not all of them are told.
+    pub reads: Option<bool>,
+    /// How far the rows, or without rows the table, move a step at most, ms.
+    pub moves_ms: f64,
+    /// Steps that lose their answer for want of rows of the table.
+    pub loses: usize,
 }
 
 /// A slice of a table, with the figure that shows what is wrong with it.
@@ -84,6 +97,12 @@ impl SliceEvidence {
     }
 }
 
+impl ModelReach {
+    fn json(&self) -> Value {
+        json!({"read": self.reads, "moves_ms": self.moves_ms, "loses": self.loses})
+    }
+}
+
 impl Evidence {
     /// Adds a figure that reports show.
     pub fn insert(&mut self, name: String, value: Value) {
@@ -112,6 +131,7 @@ impl Evidence {
             ("line", self.line.map(Value::from)),
             ("slices", list(&self.slices, SliceEvidence::json)),
             ("explained", list(&self.explained, Explained::json)),
+            ("predictions", self.models.as_ref().map(ModelReach::json)),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-pub use self::evidence::{Evidence, Explained, Explanation, SliceEvidence};
+pub use self::evidence::{Evidence, Explained, Explanation, ModelReach, SliceEvidence};
 pub use self::known::Repaired;
 pub(crate) use self::known::{BaseFindings, Successor};
 pub use self::novelty::{Compared, Half, Novelty, Reads, RowChange, RowsSeen};

@@ -37,6 +37,11 @@ impl Sink {
         self.findings.extend(findings);
     }
 
+    /// Says of each finding what it means for predictions.
+    pub fn each(&mut self, say: impl FnMut(&mut Finding)) {
+        self.findings.iter_mut().for_each(say);
+    }
+
     /// Applies waivers; what is to be said of them comes back.
     pub fn waive(&mut self, waivers: &Waivers, today: Date) -> Result<Applied, ExprError> {
         waivers.apply(&mut self.findings, today)

@@ -162,7 +162,8 @@ pub struct About {
 
 /// The card at a moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-pub struct State {
+#[schemars(rename = "State")]
+pub struct CardState {
     /// SM clock in MHz.
     pub sm_mhz: Option<u32>,
     /// Memory clock in MHz.
@@ -238,7 +239,7 @@ pub trait Device {
     }
 
     /// The card now, where that can be read.
-    fn state(&mut self) -> Option<State> {
+    fn state(&mut self) -> Option<CardState> {
         None
     }
 }

@@ -10,4 +10,5 @@ pub mod points;
 pub mod process;
 pub mod recipe;
 pub mod record;
+pub mod rerun;
 pub mod sample;

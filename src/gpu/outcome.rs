@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::database::catalog::TableFile;
 use crate::findings::{EXAMPLES, Example, Finding, Severity};
-use crate::gpu::device::{About, State};
+use crate::gpu::device::{About, CardState};
 use crate::gpu::judge::power::Power;
 use crate::gpu::judge::{Measured, Outcome, Standing, Verdict};
 
@@ -14,7 +14,7 @@ pub struct Remeasured {
     /// The device.
     pub about: About,
     /// The card before and after, where it can be read.
-    pub states: Vec<(&'static str, State)>,
+    pub states: Vec<(&'static str, CardState)>,
     /// By table.
     pub samples: Vec<Sample>,
     /// Paths of the selected tables that nothing was drawn from: no recipe tells how their rows were

@@ -11,7 +11,7 @@ use crate::gpu::sample::Stratum;
 use crate::specs::measured_unit;
 
 /// The rows that the loader serves and a filter leaves, with the recipe of each.
-pub struct Points<'a> {
+pub struct MeasurablePoints<'a> {
     path: &'a str,
     table: &'a Table,
     latency: Vals<'a, f64>,
@@ -31,7 +31,7 @@ struct Cooked<'a> {
     proxies: Option<Vals<'a, bool>>,
 }
 
-impl<'a> Points<'a> {
+impl<'a> MeasurablePoints<'a> {
     /// Evaluates filter and recipes over a table.
     pub fn of(
         file: &'a TableFile,
@@ -153,15 +153,17 @@ impl<'a> Points<'a> {
 
     /// The texts that set a row's slice apart.
     pub fn slice(&self, row: usize) -> String {
-        let text = |(name, column): (&str, &Column)| match column {
-            Column::Text { dict, .. }
-                if !["framework", "version", "device"].contains(&name) && !dict.is_empty() =>
+        let mut texts = Vec::new();
+        for (name, column) in self.table.columns() {
+            let is_place = ["framework", "version", "device"].contains(&name);
+            if let Column::Text { dict, .. } = column
+                && !is_place
+                && !dict.is_empty()
             {
-                column.json(row).as_str().map(str::to_owned)
+                texts.extend(column.json(row).as_str().map(str::to_owned));
             }
-            _ => None,
-        };
-        self.table.columns().filter_map(text).collect::<Vec<_>>().join(" ")
+        }
+        texts.join(" ")
     }
 
     /// A row that has no latency yet, as a point.

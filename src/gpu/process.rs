@@ -17,7 +17,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 #[cfg(unix)]
@@ -123,14 +123,7 @@ impl Process {
         let lines = child.stdout.take();
         // One answer waits at most: a command that talks on waits until it is asked.
         let (send, answers) = sync_channel(1);
-        std::thread::spawn(move || {
-            let mut lines = lines.map(BufReader::new);
-            while let Some(line) = lines.as_mut().and_then(next_line) {
-                if send.send(line).is_err() {
-                    break;
-                }
-            }
-        });
+        std::thread::spawn(move || pass_on(lines, &send));
         let mut process =
             Self { child, requests, answers, about: About::default(), next: 0, patience };
         let line = process.ask(&json!({"hello": "perfdb-gate/measure/v1"})).map_err(&failed)?;
@@ -235,6 +228,16 @@ impl Drop for Process {
         if ended.is_none() {
             let _ = self.child.kill();
             let _ = self.child.wait();
+        }
+    }
+}
+
+/// Passes on a command's lines as they come, until nobody waits for them.
+fn pass_on(lines: Option<ChildStdout>, to: &SyncSender<std::io::Result<String>>) {
+    let mut lines = lines.map(BufReader::new);
+    while let Some(line) = lines.as_mut().and_then(next_line) {
+        if to.send(line).is_err() {
+            break;
         }
     }
 }

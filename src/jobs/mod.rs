@@ -1,10 +1,13 @@
 //! The commands, each from its options to its report.
 
+pub mod compare;
 pub mod explain;
 pub mod impact;
 pub mod measure;
 pub mod noise;
 pub mod operations;
+pub mod plan;
+pub mod reach;
 pub mod remeasure;
 pub mod repair;
 pub mod sanity;
@@ -14,3 +17,33 @@ pub mod smoke;
 pub mod status;
 pub mod suggest;
 pub mod validate;
+pub mod watch;
+
+/// The formats of what is not a report: an impact, a selftest's scores, a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DocumentFormat {
+    /// For people.
+    Human {
+        /// Whether it is only the line that sums it up.
+        brief: bool,
+    },
+    /// For a pull request or a page.
+    Markdown,
+    /// For programs; `docs/` has the schema of each.
+    Json,
+}
+
+/// The program that wrote a document.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub(crate) struct ToolName {
+    /// Its name.
+    name: &'static str,
+    /// Its version.
+    version: &'static str,
+}
+
+impl ToolName {
+    fn own() -> Self {
+        Self { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") }
+    }
+}

@@ -14,7 +14,7 @@ use crate::base::expr::ExprError;
 use crate::base::stats::{nearest_rank, upper_median};
 use crate::base::threads;
 use crate::database::catalog::{Catalog, TableFile};
-use crate::database::source;
+use crate::database::source::{self, Source};
 use crate::database::table::{Keys, Table, TableScope};
 use crate::specs::{KeyPart, Noise, NoiseBand, Specs, TableSpec, measured_unit};
 
@@ -39,14 +39,8 @@ pub fn run(root: &Path, reference: Option<&str>) -> Result<Noise> {
     let files: Vec<&TableFile> = catalog.tables.iter().collect();
     let order: Vec<usize> = (0..files.len()).collect();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let repeats = threads::map(&files, &order, threads, |file| {
-        let bytes = source.read(&file.entry).ok()?;
-        // What cannot be read is validate's to tell.
-        let table = file.decode(&specs, &bytes).ok()?;
-        let spec = file.spec(&specs, Some(&table));
-        let scope = TableScope::new(&table, &spec, &file.place, None, &specs.lookups);
-        Some(Repeats::of(file, &spec, &table, &scope))
-    });
+    let repeats =
+        threads::map(&files, &order, threads, |file| repeats(source.as_ref(), file, &specs));
     let repeats: Vec<Repeats> =
         repeats.into_iter().flatten().collect::<Result<_, _>>().map_err(|e: ExprError| {
             Error::new(e.to_string(), "the formula is in rules/tables").because(e)
@@ -59,6 +53,19 @@ pub fn run(root: &Path, reference: Option<&str>) -> Result<Noise> {
         ));
     }
     Ok(Noise::learn(repeats))
+}
+
+/// What a table repeats; none of what cannot be read, which is validate's to tell.
+fn repeats(
+    source: &dyn Source,
+    file: &TableFile,
+    specs: &Specs,
+) -> Option<Result<Repeats, ExprError>> {
+    let bytes = source.read(&file.entry).ok()?;
+    let table = file.decode(specs, &bytes).ok()?;
+    let spec = file.spec(specs, Some(&table));
+    let scope = TableScope::new(&table, &spec, &file.place, None, &specs.lookups);
+    Some(Repeats::of(file, &spec, &table, &scope))
 }
 
 impl Noise {

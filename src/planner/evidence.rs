@@ -2,12 +2,13 @@
 //!
 //! Totals are computed without it; it is collected for the values that moved.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::index::{RowOrigin, RowRef, TableIndex};
 
 /// How rows became an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
     /// The row of that very key.
@@ -106,18 +107,75 @@ pub struct TableLookup {
     pub rows: Vec<Weighed>,
 }
 
-/// Lookups of an operation; collects nothing when off.
+/// What is collected while operations are evaluated: lookups with their rows, how much of the time
+/// stands on rows whose power was measured, or nothing.
 #[derive(Debug, Default)]
 pub struct Provenance {
-    on: bool,
+    lookups_on: bool,
+    power_on: bool,
     op: Arc<str>,
     lookups: Vec<TableLookup>,
+    /// Of the lookups of the operation under way.
+    looked_up: PoweredTime,
+    /// The last of them.
+    last: PoweredTime,
+    /// Time of finished operations that stands on rows with power, ms over all layers.
+    powered_ms: f64,
+    /// Rows of these files that answered.
+    rows: Option<RowsRead>,
+}
+
+/// Rows that lookups read, by the path of their file; only of files that were asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RowsRead(BTreeMap<String, BTreeSet<u32>>);
+
+impl RowsRead {
+    /// None yet, of files by their paths.
+    pub fn of<'p>(paths: impl IntoIterator<Item = &'p str>) -> Self {
+        Self(paths.into_iter().map(|path| (path.to_owned(), BTreeSet::new())).collect())
+    }
+
+    /// The rows of a file; none where it was not asked for.
+    pub fn of_file(&self, path: &str) -> Option<&BTreeSet<u32>> {
+        self.0.get(path)
+    }
+
+    /// Takes in others.
+    pub fn merge(&mut self, others: Self) {
+        for (path, rows) in others.0 {
+            self.0.entry(path).or_default().extend(rows);
+        }
+    }
+}
+
+/// A time, and the part of it that stands on rows whose power was measured.
+#[derive(Debug, Default, Clone, Copy)]
+struct PoweredTime {
+    ms: f64,
+    powered_ms: f64,
+}
+
+/// A moment of a collection, to go back to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    lookups: usize,
+    powered_ms: f64,
 }
 
 impl Provenance {
-    /// Collects lookups.
+    /// Collects lookups with their rows.
     pub fn on() -> Self {
-        Self { on: true, ..Self::default() }
+        Self { lookups_on: true, ..Self::default() }
+    }
+
+    /// Collects how much of the time stands on rows with power.
+    pub fn power() -> Self {
+        Self { power_on: true, ..Self::default() }
+    }
+
+    /// Collects the same, and which rows of some files answer.
+    pub fn power_and_rows(rows: RowsRead) -> Self {
+        Self { rows: Some(rows), ..Self::power() }
     }
 
     /// Collects nothing.
@@ -127,17 +185,27 @@ impl Provenance {
 
     /// The lookups that follow are those of an operation.
     pub(super) fn enter(&mut self, op: &str) {
-        if self.on {
+        if self.lookups_on {
             self.op = op.into();
+        }
+        self.looked_up = PoweredTime::default();
+    }
+
+    /// An operation that reads tables itself took `ms` over all layers: as much of it stands on rows
+    /// with power as of its lookups.
+    pub(super) fn leave(&mut self, ms: f64) {
+        let PoweredTime { ms: looked_up, powered_ms } = std::mem::take(&mut self.looked_up);
+        if looked_up > 0.0 {
+            self.powered_ms += ms * (powered_ms / looked_up);
         }
     }
 
-    /// Weights for an interpolator, on when this is.
+    /// Weights for an interpolator, on when they are read here.
     pub(super) fn weights(&self) -> Weights {
-        Weights::new(self.on)
+        Weights::new(self.lookups_on || self.power_on)
     }
 
-    /// Adds a lookup of `index`; `key` is only called when this is on.
+    /// Adds a lookup of `index`; `key` is only called when lookups are collected.
     pub(super) fn add(
         &mut self,
         index: &TableIndex,
@@ -146,7 +214,21 @@ impl Provenance {
         weights: Weights,
         key: impl FnOnce() -> String,
     ) {
-        if !self.on {
+        if self.power_on {
+            let powered = weights.rows.iter().filter(|(row, _)| row.powered);
+            let share: f64 = powered.map(|(_, weight)| weight).sum();
+            self.last = PoweredTime { ms, powered_ms: ms * share };
+            self.looked_up.ms += ms;
+            self.looked_up.powered_ms += self.last.powered_ms;
+        }
+        if let Some(rows) = &mut self.rows {
+            for (row, _) in &weights.rows {
+                let path = index.origins().get(usize::from(row.source)).map(|o| o.path.as_str());
+                let known = path.and_then(|path| rows.0.get_mut(path));
+                known.map(|known| known.insert(row.row));
+            }
+        }
+        if !self.lookups_on {
             return;
         }
         let weighed = |(row, weight): (RowRef, f64)| {
@@ -166,19 +248,45 @@ impl Provenance {
 
     /// Notes that the last lookup's answer was scaled to `ms` by link bandwidths.
     pub(super) fn bandwidth_scaled(&mut self, ms: f64) {
+        if self.last.ms > 0.0 {
+            let more = ms / self.last.ms - 1.0;
+            self.looked_up.ms += self.last.ms * more;
+            self.looked_up.powered_ms += self.last.powered_ms * more;
+        }
         if let Some(last) = self.lookups.last_mut() {
             (last.bandwidth_scaled, last.ms) = (true, ms);
         }
     }
 
-    /// The number of lookups so far.
-    pub(super) fn mark(&self) -> usize {
-        self.lookups.len()
+    /// This moment, for [`Self::back_to`].
+    pub(super) fn moment(&self) -> Moment {
+        Moment { lookups: self.lookups.len(), powered_ms: self.powered_ms }
     }
 
-    /// Forgets the lookups since a mark, of an alternative that failed.
-    pub(super) fn drop_since(&mut self, mark: usize) {
-        self.lookups.truncate(mark);
+    /// Forgets what came since a moment, of an alternative that failed.
+    pub(super) fn back_to(&mut self, moment: Moment) {
+        self.lookups.truncate(moment.lookups);
+        self.powered_ms = moment.powered_ms;
+    }
+
+    /// Of two groups that overlap, the first between the moments and the second since the later one,
+    /// the power of the one that counts is kept.
+    pub(super) fn keep_one(&mut self, [before, between]: [Moment; 2], first: bool) {
+        self.powered_ms = if first {
+            between.powered_ms
+        } else {
+            before.powered_ms + (self.powered_ms - between.powered_ms)
+        };
+    }
+
+    /// Time that stands on rows whose power was measured, ms over all layers.
+    pub fn powered_ms(&self) -> f64 {
+        self.powered_ms
+    }
+
+    /// The rows that answered, where they were asked for.
+    pub fn into_rows(self) -> RowsRead {
+        self.rows.unwrap_or_default()
     }
 
     /// The lookups.

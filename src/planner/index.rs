@@ -122,31 +122,35 @@ impl TableIndex {
         names: &NameCodes,
         file: impl Fn(usize, &Content) -> SharedSlices,
     ) -> Result<(), Refusal> {
-        let load = || {
-            let mut files = Vec::with_capacity(self.contents.len());
-            for (i, (content, origin)) in self.contents.iter().zip(&self.origins).enumerate() {
-                let kernels = origin.kernels.as_ref();
-                let kernels = kernels.map(|k| k.iter().map(|name| names.code(name)).collect());
-                let file = SourceRows { rows: file(i, content), kernels };
-                let fault = match file.rows.as_ref() {
-                    Ok(rows) => rows.fault(|kernel| file.admits(kernel)).map(str::to_owned),
-                    Err(why) => Some(why.to_string()),
-                };
-                if let Some(why) = fault {
-                    return Err(Refusal::Missing(format!("{}: {why}", origin.path)));
-                }
-                files.push(file);
+        let loaded = self.loaded.get_or_init(|| self.loaded_by(names, file));
+        loaded.as_ref().map(drop).map_err(Clone::clone)
+    }
+
+    fn loaded_by(
+        &self,
+        names: &NameCodes,
+        file: impl Fn(usize, &Content) -> SharedSlices,
+    ) -> Result<Loaded, Refusal> {
+        let mut files = Vec::with_capacity(self.contents.len());
+        for (i, (content, origin)) in self.contents.iter().zip(&self.origins).enumerate() {
+            let kernels = origin.kernels.as_ref();
+            let kernels = kernels.map(|k| k.iter().map(|name| names.code(name)).collect());
+            let file = SourceRows { rows: file(i, content), kernels };
+            let fault = match file.rows.as_ref() {
+                Ok(rows) => rows.fault(|kernel| file.admits(kernel)).map(str::to_owned),
+                Err(why) => Some(why.to_string()),
+            };
+            if let Some(why) = fault {
+                return Err(Refusal::Missing(format!("{}: {why}", origin.path)));
             }
-            let keys = keys(&files);
-            if keys.is_empty() {
-                return Err(Refusal::Missing(format!(
-                    "no rows of {} are served",
-                    self.table.stem()
-                )));
-            }
-            Ok(Loaded { files, keys })
-        };
-        self.loaded.get_or_init(load).as_ref().map(drop).map_err(Clone::clone)
+            files.push(file);
+        }
+        let keys = keys(&files);
+        if keys.is_empty() {
+            let why = format!("no rows of {} are served", self.table.stem());
+            return Err(Refusal::Missing(why));
+        }
+        Ok(Loaded { files, keys })
     }
 
     fn files(&self) -> &[SourceRows] {
@@ -171,7 +175,8 @@ impl TableIndex {
             let start = rows.len();
             for row in keys.iter().flat_map(|key| slices.rows(key)) {
                 if file.admits(row.kernel) {
-                    let place = RowRef { source: source as u16, row: row.row };
+                    let powered = slices.is_powered(row.row);
+                    let place = RowRef { source: source as u16, row: row.row, powered };
                     rows.push(Leaf { at: row.at, ms: row.ms, row: place, seq: 0 });
                 }
             }

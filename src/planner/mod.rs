@@ -8,7 +8,6 @@
 //! ```text
 //! Snapshot (a state of a database)
 //!   └─ PlannerSession (one system, backend and version)
-//!        ├─ sources        which files stand behind a table, in the loader's order
 //!        ├─ slices         rows of a file, grouped by the key parts that must match exactly
 //!        ├─ interpolate    between, beyond and beside the rows of a slice
 //!        └─ operations     one file per kind of operation: key, coordinates, speed of light
@@ -20,6 +19,8 @@
 //! that results agree to the last bits. References such as `gemm.rs 80` in this room name files and
 //! lines of aiconfigurator at commit 095f58a.
 
+#[cfg(test)]
+mod agreement;
 mod dtypes;
 mod evidence;
 mod index;
@@ -31,19 +32,17 @@ mod operations;
 mod refusal;
 mod session;
 mod slices;
-mod sources;
 mod steps;
 mod store;
 
-pub use evidence::{How, Provenance, TableLookup, Weighed};
+pub use evidence::{How, Provenance, RowsRead, TableLookup, Weighed};
 pub use index::{RowOrigin, TableIndex};
 pub use machine::MachineFigures;
 pub use models::{BackendPlan, Layout, ModelList, Models, OpList, PlannedLayout, Quant, Resolved};
 pub use operations::{Op, Query, TableName};
 pub use refusal::Refusal;
 pub use session::{PlannerSession, Snapshot, SystemView};
-pub use sources::{Channel, ReuseManifest};
-pub use steps::{POINTS, Phase, Step, StepPart, StepPoint};
+pub use steps::{POINTS, POWER_COVERAGE, Phase, Step, StepPart, StepPoint, StepTime};
 pub use store::Store;
 
 // All that this room takes from others, in one place.
@@ -51,9 +50,10 @@ use crate::base::error::{Error, Result};
 use crate::base::expr::NULL_CODE;
 use crate::base::reason::Reason;
 use crate::base::yaml;
-use crate::database::catalog::{Catalog, Format, SystemFile, TableFile};
+use crate::database::catalog::{Catalog, SystemFile, TableFile, VersionDir};
+use crate::database::served::{Channel, ReuseManifest, ServedFormats, SystemShelf, TableSource};
 use crate::database::sidecar::Reuse;
-use crate::database::source::{Entry, ReadError, Source};
+use crate::database::source::Source;
 use crate::database::table::{Column, Table, TableFault};
 use crate::specs::system::System;
-use crate::specs::{Library, SpecFile};
+use crate::specs::{Library, SpecFile, Specs};

@@ -73,7 +73,17 @@ pub struct PlannedLayout {
 
 /// How a model is spread over GPUs.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, serde::Serialize,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Deserialize,
+    serde::Serialize,
+    schemars::JsonSchema,
 )]
 #[serde(deny_unknown_fields)]
 pub struct Layout {
@@ -97,7 +107,9 @@ pub struct OpList {
 }
 
 /// Quantisation by part, as it is planned on a system.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema,
+)]
 pub struct Quant {
     /// Weights of dense layers.
     pub gemm: String,

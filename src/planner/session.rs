@@ -1,32 +1,42 @@
 //! What a planner sees: a state of a database, and in it one version of a backend on one system.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::index::{RowOrigin, TableIndex};
 use super::operations::TableName;
-use super::sources::{Channel, ReuseManifest, SystemShelf, TableSource};
 use super::store::{Content, Store};
 use super::{
-    Catalog, Entry, Error, MachineFigures, Reason, Refusal, Result, Reuse, Source, SystemFile,
-    TableFile,
+    Catalog, Channel, Error, MachineFigures, Reason, Refusal, Result, Reuse, ReuseManifest,
+    ServedFormats, Source, Specs, SystemFile, SystemShelf, Table, TableFault, TableFile,
+    TableSource, VersionDir,
 };
 
 /// A state of a database.
 pub struct Snapshot<'a> {
     source: &'a dyn Source,
     catalog: &'a Catalog,
+    specs: &'a Specs,
+    formats: ServedFormats,
     store: &'a Store,
-    manifest: Arc<ReuseManifest>,
+    manifest: ReuseManifest,
+    /// What the loader finds, by system.
+    shelves: Mutex<BTreeMap<String, Arc<SystemShelf<'a>>>>,
 }
 
 impl<'a> Snapshot<'a> {
-    /// A state; what it reads is kept in `store`.
+    /// A state, of which files of some `formats` count; what it reads is kept in `store`.
     ///
     /// # Errors
     ///
     /// Where the reuse manifest cannot be read: then nothing says what backends take from each other.
-    pub fn new(source: &'a dyn Source, catalog: &'a Catalog, store: &'a Store) -> Result<Self> {
+    pub fn new(
+        source: &'a dyn Source,
+        catalog: &'a Catalog,
+        specs: &'a Specs,
+        formats: ServedFormats,
+        store: &'a Store,
+    ) -> Result<Self> {
         let manifest = match &catalog.manifest {
             None => ReuseManifest::default(),
             Some(entry) => {
@@ -37,7 +47,7 @@ impl<'a> Snapshot<'a> {
                 ReuseManifest::parse(&bytes).map_err(bad)?
             }
         };
-        Ok(Self { source, catalog, store, manifest: Arc::new(manifest) })
+        Ok(Self { source, catalog, specs, formats, store, manifest, shelves: Mutex::default() })
     }
 
     /// Where its bytes come from.
@@ -53,11 +63,26 @@ impl<'a> Snapshot<'a> {
     /// A system of it; `None` where there is none of that name.
     pub fn system(&self, name: &str) -> Option<SystemView<'_, 'a>> {
         let file = self.catalog.systems.get(name)?;
-        Some(SystemView {
-            snapshot: self,
-            shelf: SystemShelf::new(self.catalog, name),
-            machine: self.machine(file),
-        })
+        Some(SystemView { snapshot: self, shelf: self.shelf(name), machine: self.machine(file) })
+    }
+
+    /// Takes over a file's rows that were decoded for another purpose.
+    pub fn offer(&self, table: TableName, file: &TableFile, decoded: &Table) {
+        self.store.offer(table, &Content::of(self.source, file), decoded);
+    }
+
+    fn decode(&self, file: &TableFile) -> std::result::Result<Table, TableFault> {
+        file.decode(self.specs, &self.source.read(&file.entry)?)
+    }
+
+    /// What is known of tables.
+    pub fn specs(&self) -> &'a Specs {
+        self.specs
+    }
+
+    /// What backends take from each other.
+    pub fn manifest(&self) -> &ReuseManifest {
+        &self.manifest
     }
 
     fn machine(&self, file: &SystemFile) -> Result<Arc<MachineFigures>, Refusal> {
@@ -66,33 +91,26 @@ impl<'a> Snapshot<'a> {
         MachineFigures::new(system).map(|machine| self.store.machine(machine))
     }
 
-    /// The donors that a version's directories declare. One that cannot be read declares none, as
-    /// for the loader.
-    fn reuse(&self, system: &str, backend: &str, version: &str) -> BTreeMap<String, Reuse> {
-        let mut found = BTreeMap::new();
-        for (path, dir) in &self.catalog.dirs {
-            let place = &dir.place;
-            let names = (place.system.as_str(), place.backend.as_str(), place.version.as_str());
-            let Some(entry) = dir.reuse.as_ref().filter(|_| names == (system, backend, version))
-            else {
-                continue;
-            };
-            if let Some(reuse) = self.text(entry).and_then(|text| Reuse::parse(&text).ok()) {
-                found.insert(path.clone(), reuse);
-            }
+    /// What the loader finds of a system. A `reuse.yaml` that cannot be read declares no donor, as for
+    /// the loader.
+    pub fn shelf(&self, system: &str) -> Arc<SystemShelf<'a>> {
+        let mut known = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shelf) = known.get(system) {
+            return shelf.clone();
         }
-        found
-    }
-
-    fn text(&self, entry: &Entry) -> Option<String> {
-        String::from_utf8(self.source.read(entry).ok()?).ok()
+        let declared = |dir: &VersionDir| {
+            let text = self.source.text(dir.reuse.as_ref()?).ok()?;
+            Some(Reuse::parse(&text).ok()?.donors())
+        };
+        let shelf = SystemShelf::new(self.catalog, system, self.formats, declared);
+        known.entry(system.to_owned()).or_insert(Arc::new(shelf)).clone()
     }
 }
 
 /// A system of a state: its machine and its tables.
 pub struct SystemView<'s, 'a> {
     snapshot: &'s Snapshot<'a>,
-    shelf: SystemShelf<'a>,
+    shelf: Arc<SystemShelf<'a>>,
     machine: Result<Arc<MachineFigures>, Refusal>,
 }
 
@@ -113,12 +131,15 @@ impl<'s, 'a> SystemView<'s, 'a> {
         if !self.shelf.has(backend, version) {
             return Err(Refusal::Missing(format!("{system} has no data of {backend} {version}")));
         }
-        let reuse = self.snapshot.reuse(&system, backend, version);
         let of = |table: TableName| match table.library() {
-            None => self.shelf.sources(backend, version, table, &self.snapshot.manifest, &reuse),
+            None => {
+                let filling = self.snapshot.specs.filling(table.stem());
+                let manifest = &self.snapshot.manifest;
+                self.shelf.sources(backend, version, table.stem(), filling, manifest)
+            }
             Some(library) => {
                 let version = machine.text(&format!("misc.{library}_version"));
-                let file = version.and_then(|v| self.shelf.library(library, v, table.stem()));
+                let file = version.and_then(|v| self.shelf.own(library, v, table.stem()));
                 let own = |file| TableSource { file, channel: Channel::Own, kernels: None };
                 file.map(own).into_iter().collect()
             }
@@ -195,8 +216,7 @@ impl PlannerSession<'_, '_> {
     pub fn read(&self, table: TableName, file: usize) {
         let slot = &self.tables[table as usize];
         if let Some((content, source)) = slot.index.content(file).zip(slot.files.get(file)) {
-            let read = || self.snapshot.source.read(&source.entry);
-            self.snapshot.store.file(table, content, read);
+            self.snapshot.store.file(table, content, || self.snapshot.decode(source));
         }
     }
 
@@ -211,8 +231,7 @@ impl PlannerSession<'_, '_> {
             let store = self.snapshot.store;
             slot.index.load(&store.names, |i, content| {
                 // Sources and files are of one length.
-                let read = || self.snapshot.source.read(&slot.files[i].entry);
-                store.file(table, content, read)
+                store.file(table, content, || self.snapshot.decode(slot.files[i]))
             })
         };
         slot.loaded.get_or_init(load).clone()?;

@@ -20,6 +20,8 @@ pub struct RowRef {
     pub source: u16,
     /// Index in its file.
     pub row: u32,
+    /// Whether its power was measured too.
+    pub powered: bool,
 }
 
 /// A row as interpolators see it.
@@ -51,6 +53,8 @@ pub struct FileSlices {
     slices: HashMap<SliceKey, Vec<FileRow>>,
     /// Rows that the loader refuses to load, each with its kernel_source: one of them fails the table.
     faults: Vec<(u32, String)>,
+    /// Rows whose power was measured; empty where none was.
+    powered: Vec<bool>,
 }
 
 /// Where a row belongs.
@@ -199,7 +203,12 @@ impl FileSlices {
                 Err(why) => grouping.fault(kernel, row, &why),
             }
         }
-        Ok(grouping.finish())
+        Ok(FileSlices { powered: powered(table), ..grouping.finish() })
+    }
+
+    /// Whether the power of a row was measured.
+    pub(super) fn is_powered(&self, row: u32) -> bool {
+        self.powered.get(row as usize).copied().unwrap_or(false)
     }
 
     /// The keys of its slices, with their rows.
@@ -216,6 +225,13 @@ impl FileSlices {
     pub fn fault(&self, admits: impl Fn(u32) -> bool) -> Option<&str> {
         self.faults.iter().find(|(kernel, _)| admits(*kernel)).map(|(_, why)| why.as_str())
     }
+}
+
+/// Rows with a power; the loader reads an absent one, a null and zero alike.
+fn powered(table: &Table) -> Vec<bool> {
+    let Some(power) = table.column("power") else { return Vec::new() };
+    let rows: Vec<bool> = (0..table.rows).map(|row| power.number(row) > 0.0).collect();
+    if rows.contains(&true) { rows } else { Vec::new() }
 }
 
 fn wrong_column(name: &str, found: Option<&Column>, wanted: &str) -> Reason {
@@ -274,6 +290,10 @@ impl Grouping {
     }
 
     fn finish(self) -> FileSlices {
-        FileSlices { slices: self.slices.into_iter().collect(), faults: self.faults }
+        FileSlices {
+            slices: self.slices.into_iter().collect(),
+            faults: self.faults,
+            powered: Vec::new(),
+        }
     }
 }

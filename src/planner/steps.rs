@@ -4,7 +4,9 @@ use super::models::OpList;
 use super::{Op, PlannerSession, Provenance, Query, Refusal, TableLookup};
 
 /// A phase of inference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// All tokens of the requests at once.
@@ -73,8 +75,29 @@ impl StepPoint {
     }
 }
 
-/// A step's time, ms, or why there is none.
-pub type Step = Result<f64, Refusal>;
+/// The share of a step's time that must stand on rows with power, or the planner calls the step's power
+/// unavailable.
+pub const POWER_COVERAGE: f64 = 0.9;
+
+/// A step's time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepTime {
+    /// ms.
+    pub ms: f64,
+    /// The share of it that stands on rows whose power was measured. Operations that a formula answers
+    /// have none.
+    pub measured_power: f64,
+}
+
+impl StepTime {
+    /// Whether the planner can say what power the step takes.
+    pub fn has_power(self) -> bool {
+        self.measured_power >= POWER_COVERAGE
+    }
+}
+
+/// A step's time, or why there is none.
+pub type Step = Result<StepTime, Refusal>;
 
 /// An operation's share of a step.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,23 +111,33 @@ pub struct StepPart {
 }
 
 impl OpList {
-    fn ops(&self, phase: Phase) -> &[Op] {
+    /// The operations of a phase.
+    pub fn ops(&self, phase: Phase) -> &[Op] {
         match phase {
             Phase::Prefill => &self.prefill,
             Phase::Decode => &self.decode,
         }
     }
 
-    /// The time of a step, ms: the plain sum of its operations.
+    /// The time of a step: the plain sum of its operations. How much of it stands on rows with power is
+    /// known where `evidence` collects that.
     ///
     /// # Errors
     ///
     /// The first refusal of an operation; the step has no time then.
-    pub fn step(&self, session: &PlannerSession<'_, '_>, point: StepPoint) -> Step {
+    pub fn step(
+        &self,
+        session: &PlannerSession<'_, '_>,
+        point: StepPoint,
+        evidence: &mut Provenance,
+    ) -> Step {
         let query = point.query();
-        let mut evidence = Provenance::off();
+        let powered = evidence.powered_ms();
         let ops = self.ops(point.phase).iter();
-        ops.map(|op| op.ms(session, query, &mut evidence)).sum()
+        let ms: f64 = ops.map(|op| op.ms(session, query, evidence)).sum::<Result<_, _>>()?;
+        let powered = evidence.powered_ms() - powered;
+        let measured_power = if ms > 0.0 { (powered / ms).min(1.0) } else { 0.0 };
+        Ok(StepTime { ms, measured_power })
     }
 
     /// The same, operation by operation, with the rows behind each.

@@ -9,7 +9,7 @@ use super::index::{RowOrigin, TableIndex};
 use super::names::NameCodes;
 use super::operations::TableName;
 use super::slices::FileSlices;
-use super::{Format, MachineFigures, ReadError, Reason, Source, Table, TableFault, TableFile};
+use super::{MachineFigures, Reason, Source, Table, TableFault, TableFile};
 
 /// The content of a file: its blob, or its path where there is no id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -80,19 +80,24 @@ impl Store {
         &self,
         table: TableName,
         content: &Content,
-        read: impl FnOnce() -> Result<Vec<u8>, ReadError>,
+        read: impl FnOnce() -> Result<Table, TableFault>,
     ) -> SharedSlices {
         let cell = lock(&self.files).entry((table, content.clone())).or_default().clone();
         cell.get_or_init(|| Arc::new(self.group(table, read))).clone()
     }
 
+    /// The rows of a file that somebody decoded already.
+    pub(super) fn offer(&self, table: TableName, content: &Content, decoded: &Table) {
+        let cell = lock(&self.files).entry((table, content.clone())).or_default().clone();
+        cell.get_or_init(|| Arc::new(FileSlices::group(decoded, table, &self.names)));
+    }
+
     fn group(
         &self,
         table: TableName,
-        read: impl FnOnce() -> Result<Vec<u8>, ReadError>,
+        read: impl FnOnce() -> Result<Table, TableFault>,
     ) -> Result<FileSlices, Reason> {
-        let bytes = read()?;
-        match Table::decode(&bytes, Format::Parquet, &|_| false) {
+        match read() {
             Ok(decoded) => FileSlices::group(&decoded, table, &self.names),
             // A file without rows serves none, and fails nothing.
             Err(TableFault::Empty) => Ok(FileSlices::default()),

@@ -143,6 +143,7 @@ mod tests {
             diff: None,
             states: Default::default(),
             repaired: Vec::new(),
+            predictions: None,
             remeasured: None,
             elapsed: Default::default(),
             drawn: None,

@@ -9,6 +9,7 @@ use super::triage::Cause;
 use super::view::ReportView;
 use super::view::changes::{ChangesView, TableView};
 use super::view::finding::FindingView;
+use crate::base::escape::clean;
 use crate::base::words::{count, plural};
 use crate::database::diff::{FAR, Ratios};
 use crate::findings::{EXAMPLES, Severity};
@@ -39,6 +40,13 @@ fn coloured(view: &ReportView<'_>) -> String {
         for line in &view.summary {
             let _ = writeln!(out, "{line}");
         }
+    }
+    if let Some(predictions) = &view.raw.predictions {
+        out += "\npredictions\n";
+        for line in predictions.lines() {
+            let _ = writeln!(out, "    {}", clean(&line.text()));
+        }
+        out += "\n";
     }
     match &view.drawn {
         Some(how) => out += &format!("{how}\n\n"),

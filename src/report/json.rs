@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use super::Predictions;
 use super::facts::{self, JsonFact};
 use super::measured::json::{JsonMeasurement, JsonRemeasure, measurements, remeasure};
 use super::view::ReportView;
@@ -38,6 +39,9 @@ struct JsonReport<'a> {
     files: Vec<JsonFile<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<JsonChange<'a>>,
+    /// What it does to predicted step times; none where no such rule ran, or nothing was answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predictions: Option<&'a Predictions>,
     measurements: Vec<JsonMeasurement<'a>>,
     verdict: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -212,6 +216,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
         diff: report.diff.iter().flat_map(|d| &d.tables).map(table).collect(),
         files: report.diff.iter().flat_map(|d| &d.files).map(file).collect(),
         change: report.diff.as_ref().map(change),
+        predictions: report.predictions.as_ref(),
         measurements: report.remeasured.iter().flat_map(measurements).collect(),
         verdict: report.remeasured.as_ref().map(|r| r.outcome().name()),
         remeasure: report.remeasured.as_ref().map(remeasure),

@@ -11,6 +11,7 @@ mod json;
 mod junit;
 mod markdown;
 mod measured;
+pub mod predictions;
 mod sarif;
 mod style;
 pub mod template;
@@ -19,6 +20,7 @@ mod view;
 mod xml;
 
 pub(crate) use json::schema;
+pub use predictions::Predictions;
 pub use view::ReportView;
 
 use std::cmp::Reverse;
@@ -70,6 +72,8 @@ pub struct Report {
     pub states: ComparedStates,
     /// Findings of the base that the head no longer has, where two states were compared.
     pub repaired: Vec<Repaired>,
+    /// What it does to predictions, where that was asked.
+    pub predictions: Option<Predictions>,
     /// What was measured again.
     pub remeasured: Option<Remeasured>,
     /// Wall time.
@@ -126,7 +130,8 @@ impl RunOutcome {
 }
 
 impl Report {
-    /// How the run ended when findings of `fail_on` and worse fail it; `None` fails none.
+    /// How the run ended when findings of `fail_on` and worse fail it; `None` fails none. Measuring
+    /// again fails by its verdict alone, and what a failed verdict finds is an error.
     pub fn outcome(&self, fail_on: Option<Severity>) -> RunOutcome {
         if let Some(remeasured) = &self.remeasured {
             let verdict = match remeasured.outcome() {
@@ -134,7 +139,7 @@ impl Report {
                 judge::Outcome::Fail => RunVerdict::Failed,
                 judge::Outcome::Inconclusive => RunVerdict::Inconclusive,
             };
-            return RunOutcome { verdict, fail_on };
+            return RunOutcome { verdict, fail_on: Some(Severity::Error) };
         }
         let outcome = RunOutcome { verdict: RunVerdict::Failed, fail_on };
         let verdict = if self.findings.iter().any(|f| outcome.fails(f)) {
@@ -236,9 +241,15 @@ fn below_data(path: &str) -> &str {
     path.rsplit_once("systems/data/").map_or(path, |(_, below)| below)
 }
 
-/// What is read first is least: what is worst, then what concerns most rows.
+/// What is read first is least: what is worst, then what costs predictions their answer or moves them
+/// most, then what concerns most rows.
 fn urgency(finding: &Finding) -> impl Ord {
-    (finding.severity, Reverse(finding.rows), &finding.path, &finding.rule)
+    let models = finding.evidence.models;
+    let loses = models.map_or(0, |m| m.loses);
+    // Bits of numbers that are not negative are in their order.
+    let moves = models.map_or(0, |m| m.moves_ms.max(0.0).to_bits());
+    let most = (Reverse(loses), Reverse(moves), Reverse(finding.rows));
+    (finding.severity, most, &finding.path, &finding.rule)
 }
 
 /// Writes to standard output; a reader that left early is no failure.

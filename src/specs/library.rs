@@ -127,6 +127,12 @@ impl Library {
         self.documents.push(SpecFile { role, shown: shown.to_owned(), text, shipped: false });
     }
 
+    /// Whether no file is an overlay's. Tests read and check all of these files, so a run need not
+    /// check again what is right whatever it judges.
+    pub fn is_embedded(&self) -> bool {
+        self.documents.iter().all(|d| d.shipped)
+    }
+
     /// Every file of a folder, subfolders left out, in the order in which later ones replace earlier ones.
     pub fn folder<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a SpecFile> {
         self.documents.iter().filter(move |d| {

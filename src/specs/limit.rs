@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
-use globset::GlobMatcher;
+use globset::{Glob, GlobMatcher};
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
 use super::{SpecFile, Specs, TableSpec};
 use crate::base::expr::{Expr, Lookup, Scope, Vals, Value};
-use crate::base::glob::{Of, matcher};
+use crate::base::glob::{self, Of};
 use crate::base::reason::Reason;
 
 /// A limit, by its id in [`Limits`].
@@ -17,7 +18,9 @@ use crate::base::reason::Reason;
 pub struct Limit {
     /// Whether it is this program's own, whatever tables an overlay brings.
     shipped: bool,
-    tables: Vec<GlobMatcher>,
+    tables: Vec<Glob>,
+    /// Those, compiled when the first table is looked up.
+    compiled: OnceLock<Vec<GlobMatcher>>,
     /// Keys that it keeps from being measured.
     pub holds: Expr,
     /// Why that is so, and who says it.
@@ -65,9 +68,11 @@ pub(super) fn parse(document: &SpecFile) -> Result<Limits, Reason> {
             )
             .into());
         }
-        let glob = |glob: &String| matcher(glob, Of::Names).map_err(|e| format!("limit {id}: {e}"));
+        let tables: Result<Vec<Glob>, Reason> =
+            entry.tables.iter().map(|table| glob::parse(table, Of::Names)).collect();
         let limit = Limit {
-            tables: entry.tables.iter().map(glob).collect::<Result<_, _>>()?,
+            tables: tables.map_err(|e| format!("limit {id}: {e}"))?,
+            compiled: OnceLock::new(),
             shipped: document.shipped,
             place: format!("{}: {}", document.shown, at(entry.holds.referenced.line())),
             holds: entry.holds.value,
@@ -83,7 +88,9 @@ pub(super) fn parse(document: &SpecFile) -> Result<Limits, Reason> {
 impl Limit {
     /// Whether it is about a table.
     pub fn concerns(&self, table: &str) -> bool {
-        self.tables.iter().any(|t| t.is_match(table) || t.is_match(table.trim_end_matches("_perf")))
+        let compile = || self.tables.iter().map(Glob::compile_matcher).collect();
+        let tables = self.compiled.get_or_init(compile);
+        tables.iter().any(|t| t.is_match(table) || t.is_match(table.trim_end_matches("_perf")))
     }
 
     /// Tries the predicate on the types of the tables that it is about, so that what it misspells
@@ -91,7 +98,8 @@ impl Limit {
     pub(super) fn check(&self, specs: &Specs) -> Result<(), Reason> {
         let mut known: BTreeSet<&str> = FACTS.into();
         if self.shipped {
-            known.extend(specs.known_parts.iter().map(String::as_str));
+            let parts = specs.tables.shipped().flat_map(|spec| &spec.key);
+            known.extend(parts.map(|part| part.name.as_str()));
         }
         for spec in specs.tables.values().filter(|t| self.concerns(&t.name)) {
             known.extend(spec.key.iter().map(|p| p.name.as_str()));

@@ -7,6 +7,7 @@
 //! `report`, traces by `traces`, faults by the selftest.
 
 pub mod facts;
+mod known;
 mod library;
 mod limit;
 mod noise;
@@ -20,12 +21,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use facts::{FactFiles, StatedFacts};
+pub use known::{KnownSystems, TableSpecs};
 pub use library::{Library, SpecFile, read_all};
 pub use limit::{Limit, Limits, NEAREST};
 pub use noise::{Noise, NoiseBand};
 pub use table::{
-    Bound, Bucket, ColumnKind, ColumnSpec, Doubt, Guard, IDENTITY, KeyPart, PLACE, Seal, SealPlace,
-    Serves, TableSpec, Unit, measured_unit,
+    Bound, Bucket, ColumnKind, ColumnSpec, Doubt, Filling, Guard, IDENTITY, KeyPart, PLACE, Seal,
+    SealPlace, Serves, TableSpec, Unit, measured_unit,
 };
 pub use workflow::{Alternative, Machine, Model, Need, Shape, Workflows};
 
@@ -40,15 +42,13 @@ pub struct Specs {
     /// The files that all of this is read from, and those that other rooms read.
     pub library: Arc<Library>,
     /// Table specs by file stem.
-    pub tables: BTreeMap<String, Arc<TableSpec>>,
+    pub tables: TableSpecs,
     /// Facts about known systems by name.
-    pub systems: BTreeMap<String, System>,
+    pub systems: KnownSystems,
     /// What names in the tables stand for: for each name of a kind of fact, a value by text.
     pub lookups: Lookups,
     /// How far honest reruns differ.
     pub noise: Noise,
-    /// Names of the key parts of this program's own tables: an overlay may lack what a limit reads.
-    known_parts: BTreeSet<String>,
     /// Default models and the rows that planning one asks for.
     pub workflows: Arc<Workflows>,
     /// What keeps a machine from running a case, by id.
@@ -110,6 +110,12 @@ struct DtypeFacts {
 }
 
 impl Specs {
+    /// Whether other files fill in what a version's own table lacks; of a table that no spec is written
+    /// for they do.
+    pub fn filling(&self, table: &str) -> Filling {
+        self.tables.get(table).map_or(Filling::Always, |spec| spec.filling)
+    }
+
     /// What is part of the binary.
     ///
     /// # Errors
@@ -130,22 +136,22 @@ impl Specs {
         Self::read(library)
     }
 
-    /// Reads what this room knows from the files.
+    /// Reads what this room knows from the files; what formulas of overlays say, and what overlays
+    /// make of embedded ones, is tried on the types of the tables.
     ///
     /// # Errors
     ///
     /// At the first file that is malformed; it names file and line.
     pub fn read(library: Library) -> Result<Self> {
+        let tried = !library.is_embedded();
+        Self::read_and_try(library, tried)
+    }
+
+    /// Reads the files, and tries what formulas say where that is asked for.
+    fn read_and_try(library: Library, tried: bool) -> Result<Self> {
         let mut specs = Self::default();
-        specs.systems.extend(read_all(library.folder("systems"), system)?);
-        for (shipped, tables) in read_all(library.folder("rules/tables"), tables)? {
-            for spec in tables {
-                if shipped {
-                    specs.known_parts.extend(spec.key.iter().map(|p| p.name.clone()));
-                }
-                specs.tables.insert(spec.name.clone(), Arc::new(spec));
-            }
-        }
+        specs.systems = KnownSystems::read(library.folder("systems"), tried)?;
+        specs.tables = TableSpecs::read(library.folder("rules/tables"), tried)?;
         for file in library.file("rules/dtypes.yaml") {
             for (name, dtype) in file.parse::<BTreeMap<String, DtypeFacts>>()? {
                 specs.lookups.bytes.insert(name.clone(), dtype.bytes);
@@ -158,17 +164,19 @@ impl Specs {
         specs.facts = FactFiles::read(library.file("rules/facts.yaml"))?;
         let pins = specs.facts.pins.iter().map(|(list, pin)| (list.clone(), pin.values.clone()));
         specs.lookups.pins = pins.collect();
-        specs.check_pins()?;
+        if tried {
+            specs.check_pins()?;
+        }
         let mut workflows = Workflows::default();
         for file in library.file("rules/workflows.yaml") {
-            workflows.add(&file.text, &specs.tables).map_err(|e| file.malformed(e))?;
+            workflows.add(&file.text, &specs.tables, tried).map_err(|e| file.malformed(e))?;
         }
         specs.workflows = Arc::new(workflows);
         let mut limits = Limits::default();
         for file in library.file("rules/limits.yaml") {
             limits.extend(limit::parse(file).map_err(|e| file.malformed(e))?);
         }
-        for limit in limits.values() {
+        for limit in limits.values().filter(|_| tried) {
             limit
                 .check(&specs)
                 .map_err(|why| Error::new(why, "CONTRIBUTING.md says what a limit can read"))?;
@@ -194,21 +202,6 @@ impl Specs {
     }
 }
 
-/// A system's name and facts.
-fn system(file: &SpecFile) -> Result<(String, System)> {
-    let system = System::parse(file.stem(), &file.text).map_err(|e| file.malformed(e))?;
-    if let Some(unknown) = system.unknown_field() {
-        return Err(file.malformed(format!("a system has no field {unknown}")));
-    }
-    Ok((file.stem().to_owned(), system))
-}
-
-/// The tables of a family, and whether this program shipped them.
-fn tables(file: &SpecFile) -> Result<(bool, Vec<TableSpec>)> {
-    let family: table_file::Family = file.parse()?;
-    Ok((file.shipped, family.into_specs().map_err(|e| file.malformed(e))?))
-}
-
 /// Checks the text of a `rules/tables/<family>.yaml`.
 ///
 /// # Errors
@@ -217,7 +210,7 @@ fn tables(file: &SpecFile) -> Result<(bool, Vec<TableSpec>)> {
 pub fn check_tables(text: &str) -> Result<()> {
     let (role, shown) = ("rules/tables/suggested.yaml".to_owned(), "the suggested spec".to_owned());
     let file = SpecFile { role, shown, text: text.to_owned().into(), shipped: false };
-    tables(&file).map(drop)
+    known::tables(&file, true).map(drop)
 }
 
 /// The schema of `rules/tables/<family>.yaml`.

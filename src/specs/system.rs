@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use globset::GlobMatcher;
 
-use crate::base::glob::{Of, matcher};
+use crate::base::glob::{self, Of};
 use crate::base::reason::Reason;
 
 /// A machine: peaks, power, links, and the names its GPU goes by.
@@ -36,7 +36,7 @@ impl System {
         }
         system.flatten("", &value)?;
         for name in &system.devices {
-            matcher(name, Of::Names).map_err(|e| format!("devices: {e}"))?;
+            glob::parse(name, Of::Names).map_err(|e| format!("devices: {e}"))?;
         }
         Ok(system)
     }
@@ -48,7 +48,7 @@ impl System {
 
     /// What its GPU calls itself: `devices` as globs, which were checked when it was parsed.
     pub fn device_names(&self) -> Vec<GlobMatcher> {
-        self.devices.iter().filter_map(|glob| matcher(glob, Of::Names).ok()).collect()
+        self.devices.iter().filter_map(|glob| glob::matcher(glob, Of::Names).ok()).collect()
     }
 
     fn flatten(&mut self, path: &str, value: &serde_json::Value) -> Result<(), Reason> {

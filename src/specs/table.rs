@@ -77,6 +77,19 @@ pub enum Serves {
     Error,
 }
 
+/// Whether other files fill in what a version's own table lacks: donors that it declares, earlier
+/// versions, other backends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Filling {
+    /// Key by key.
+    #[default]
+    Always,
+    /// Only where the version has no file of the table at all.
+    WhereAbsent,
+    /// Never.
+    Never,
+}
+
 /// Rows that the loader puts into one map; a row may go into several.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -202,7 +215,7 @@ pub struct TableSpec {
     /// Times that no measurement can be shorter than; empty where none is known to be sound.
     pub bounds: Vec<Bound>,
     /// Whether rows of reuse donors and earlier versions fill what this table lacks.
-    pub shared: bool,
+    pub filling: Filling,
     /// Rows that are not what they seem.
     pub doubts: Vec<Doubt>,
     /// The file beside it that seals it.
@@ -308,7 +321,7 @@ impl TableSpec {
             zero: BTreeMap::new(),
             sweep: Vec::new(),
             bounds: Vec::new(),
-            shared: true,
+            filling: Filling::Always,
             doubts: Vec::new(),
             seal: None,
             lanes: None,

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
 use super::table::{
-    Bound, Bucket, ColumnKind, ColumnSpec, Doubt, Guard, IDENTITY, KeyPart, Seal, Serves,
+    Bound, Bucket, ColumnKind, ColumnSpec, Doubt, Filling, Guard, IDENTITY, KeyPart, Seal, Serves,
     TableSpec, Unit,
 };
 use crate::base::expr::{Expr, Lookup, Scope, Vals, Value};
@@ -20,12 +20,13 @@ pub(super) struct Family {
     /// The family's directory.
     family: String,
     /// Tables by file stem.
-    tables: BTreeMap<String, Table>,
+    tables: BTreeMap<String, TableEntry>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Table {
+#[schemars(rename = "Table")]
+struct TableEntry {
     /// What it holds; read by people only.
     #[allow(dead_code, reason = "people read it in the YAML")]
     about: String,
@@ -74,13 +75,37 @@ struct Table {
     /// The file beside it that seals it.
     #[serde(default)]
     seal: Option<Seal>,
-    /// Whether donors and earlier versions fill in.
-    #[serde(default = "yes")]
-    shared: bool,
+    /// Whether donors and earlier versions fill in: key by key, where the version has no such file, or
+    /// never.
+    #[serde(default)]
+    shared: Option<SharedValue>,
 }
 
-fn yes() -> bool {
-    true
+/// What `shared` says.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum SharedValue {
+    /// Key by key, or never.
+    Flag(bool),
+    /// In some cases.
+    Case(SharedCase),
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum SharedCase {
+    /// Only where the version has no file of the table at all.
+    WhereAbsent,
+}
+
+impl SharedValue {
+    fn filling(self) -> Filling {
+        match self {
+            Self::Flag(true) => Filling::Always,
+            Self::Flag(false) => Filling::Never,
+            Self::Case(SharedCase::WhereAbsent) => Filling::WhereAbsent,
+        }
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -132,15 +157,16 @@ impl<T: JsonSchema> JsonSchema for OrderedMap<T> {
 }
 
 impl Family {
-    /// Checks what the YAML's types cannot: names that formulas use exist.
-    pub(super) fn into_specs(self) -> Result<Vec<TableSpec>, Reason> {
-        let family = self.family;
-        self.tables.into_iter().map(|(name, table)| table.into_spec(name, &family)).collect()
+    /// The specs of its tables. Where it is `tried`, what the YAML's types cannot check is: names that
+    /// formulas use exist.
+    pub(super) fn into_specs(self, tried: bool) -> Result<Vec<TableSpec>, Reason> {
+        let (family, tables) = (self.family, self.tables.into_iter());
+        tables.map(|(name, table)| table.into_spec(name, &family, tried)).collect()
     }
 }
 
-impl Table {
-    fn into_spec(self, name: String, family: &str) -> Result<TableSpec, Reason> {
+impl TableEntry {
+    fn into_spec(self, name: String, family: &str, tried: bool) -> Result<TableSpec, Reason> {
         let bad = |why: Reason| Reason::from(format!("table {name}: {why}"));
         let columns = self
             .columns
@@ -182,7 +208,7 @@ impl Table {
             zero: self.zero,
             sweep: self.sweep,
             bounds: self.bounds,
-            shared: self.shared,
+            filling: self.shared.map_or(Filling::Always, SharedValue::filling),
             identity: self.identity.unwrap_or_else(|| IDENTITY.map(str::to_owned).to_vec()),
             doubts: self.doubts,
             seal: self.seal,
@@ -192,17 +218,24 @@ impl Table {
         if spec.key.is_empty() || spec.latency.is_empty() {
             return Err(bad("it needs a key and a measured column".into()));
         }
-        // Types are the spec's, so a formula that mixes them is found here and not by some table.
-        for formula in spec.formulas() {
-            formula.eval(&Types(&spec)).map_err(|e| bad(e.to_string().into()))?;
-        }
-        let named = spec.formulas().flat_map(Expr::columns);
-        let plain =
-            spec.sweep.iter().chain(&spec.coexist).chain(spec.zero.keys()).map(String::as_str);
-        if let Some(unknown) = named.chain(plain).find(|c| !spec.knows(c)) {
-            return Err(bad(format!("a formula reads {unknown}, which is no column of it").into()));
+        if tried {
+            try_formulas(&spec).map_err(bad)?;
         }
         Ok(spec)
+    }
+}
+
+/// Tries a spec's formulas on its own types, so that one that mixes them is found here and not by some
+/// table.
+fn try_formulas(spec: &TableSpec) -> Result<(), Reason> {
+    for formula in spec.formulas() {
+        formula.eval(&Types(spec)).map_err(|e| e.to_string())?;
+    }
+    let named = spec.formulas().flat_map(Expr::columns);
+    let plain = spec.sweep.iter().chain(&spec.coexist).chain(spec.zero.keys()).map(String::as_str);
+    match named.chain(plain).find(|c| !spec.knows(c)) {
+        Some(unknown) => Err(format!("a formula reads {unknown}, which is no column of it").into()),
+        None => Ok(()),
     }
 }
 

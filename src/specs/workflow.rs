@@ -2,18 +2,16 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
-use super::TableSpec;
 use super::table_file::Types;
+use super::{TableSpec, TableSpecs};
 use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
 use crate::base::reason::Reason;
 use crate::specs::system::System;
-
-type Tables = BTreeMap<String, Arc<TableSpec>>;
 
 /// Default models by name, and what they ask of each table.
 #[derive(Debug, Default)]
@@ -21,7 +19,17 @@ pub struct Workflows {
     /// Models by name.
     pub models: BTreeMap<String, Model>,
     /// By table, the predicates over its rows that [`Shape::predicate`] points to.
-    predicates: BTreeMap<String, Vec<Expr>>,
+    predicates: BTreeMap<String, Vec<Predicate>>,
+    /// Whether formulas are tried when they are read.
+    tried: bool,
+}
+
+/// A condition on a table's rows, parsed when the first such table is judged.
+#[derive(Debug)]
+struct Predicate {
+    /// As it is written, without what the loader's filter adds.
+    rows: String,
+    parsed: OnceLock<Expr>,
 }
 
 impl Workflows {
@@ -162,8 +170,15 @@ impl Machine<'_> {
 }
 
 impl Workflows {
-    /// Adds the models of a file; one of the same name is replaced. The error is one line.
-    pub(super) fn add(&mut self, text: &str, tables: &Tables) -> Result<(), Reason> {
+    /// Adds the models of a file; one of the same name is replaced. What their formulas read is tried
+    /// on the types of `tables` where that is asked for. The error is one line.
+    pub(super) fn add(
+        &mut self,
+        text: &str,
+        tables: &TableSpecs,
+        tried: bool,
+    ) -> Result<(), Reason> {
+        self.tried = tried;
         let models: BTreeMap<String, ModelFile> = crate::base::yaml::parse(text)?;
         for (name, file) in models {
             let model = self.model(file, tables).map_err(|e| format!("{name}: {e}"))?;
@@ -172,10 +187,10 @@ impl Workflows {
         Ok(())
     }
 
-    fn model(&mut self, file: ModelFile, tables: &Tables) -> Result<Model, Reason> {
+    fn model(&mut self, file: ModelFile, tables: &TableSpecs) -> Result<Model, Reason> {
         Ok(Model {
-            when: file.when.map(|when| condition(when, tables)).transpose()?,
-            claims: condition(file.claims, tables)?,
+            when: file.when.map(|when| self.condition(when, tables)).transpose()?,
+            claims: self.condition(file.claims, tables)?,
             needs: file
                 .needs
                 .into_iter()
@@ -184,10 +199,10 @@ impl Workflows {
         })
     }
 
-    fn need(&mut self, need: Spanned<NeedFile>, tables: &Tables) -> Result<Need, Reason> {
+    fn need(&mut self, need: Spanned<NeedFile>, tables: &TableSpecs) -> Result<Need, Reason> {
         let place = at(&need);
         let NeedFile { when, any, table, shape, rows, each, from } = need.value;
-        let when = when.map(|when| condition(when, tables)).transpose()?;
+        let when = when.map(|when| self.condition(when, tables)).transpose()?;
         if !any.is_empty() {
             if table.is_some() || rows.is_some() || shape.is_some() || from.is_some() {
                 return Err(format!("`any` stands alone or with `when`{place}").into());
@@ -206,7 +221,7 @@ impl Workflows {
                     }
                     shapes.append(&mut one.shapes);
                 }
-                let when = file.when.map(|when| condition(when, tables)).transpose()?;
+                let when = file.when.map(|when| self.condition(when, tables)).transpose()?;
                 alternatives.push(Alternative { when, shapes });
             }
             return Ok(Need { when, any: alternatives });
@@ -214,39 +229,72 @@ impl Workflows {
         let (Some(table), Some(shape), Some(rows)) = (table, shape, rows) else {
             return Err(format!("a need has `table`, `shape` and `rows`, or `any`{place}").into());
         };
-        let spec = tables.get(&table).ok_or_else(|| format!("{table} is no known table{place}"))?;
+        if !tables.contains_key(&table) {
+            return Err(format!("{table} is no known table{place}").into());
+        }
         let from = from.map(|f| (f.backend, f.version));
         let mut shapes = Vec::new();
-        for (suffix, predicate) in expanded(&rows, &each) {
-            let predicate = self.predicate(spec, &predicate).map_err(|e| format!("{e}{place}"))?;
+        for (suffix, rows) in expanded(&rows, &each) {
+            let predicate = self.predicate(&table, rows);
+            if let Some(spec) = tables.get(&table).filter(|_| self.tried) {
+                let tried = self.predicates[&table][predicate].fits(spec);
+                tried.map_err(|e| format!("{e}{place}"))?;
+            }
             let name = format!("{shape}{suffix}");
             shapes.push(Shape { table: table.clone(), name, from: from.clone(), predicate });
         }
         Ok(Need { when, any: vec![Alternative { when: None, shapes }] })
     }
 
-    /// The number of a predicate among its table's, tried on the table's types.
-    fn predicate(&mut self, spec: &TableSpec, rows: &str) -> Result<usize, Reason> {
-        // What the loader passes over serves nobody.
-        let text = match &spec.filter {
-            Some(filter) => format!("({filter}) AND ({rows})"),
-            None => rows.to_owned(),
+    /// The number of a predicate among its table's.
+    fn predicate(&mut self, table: &str, rows: String) -> usize {
+        let known = self.predicates.entry(table.to_owned()).or_default();
+        known.iter().position(|p| p.rows == rows).unwrap_or_else(|| {
+            known.push(Predicate { rows, parsed: OnceLock::new() });
+            known.len() - 1
+        })
+    }
+
+    /// The conditions on a table's rows that some model asks for, by predicate.
+    ///
+    /// # Errors
+    ///
+    /// When one is no formula, which is found earlier of those of overlays and by a test of the others.
+    pub fn predicates(&self, spec: &TableSpec) -> Result<Vec<&Expr>, ExprError> {
+        let predicates = self.predicates.get(&spec.name).into_iter().flatten();
+        predicates.map(|predicate| predicate.expr(spec)).collect()
+    }
+
+    /// A condition on machine and backend.
+    fn condition(&self, when: Spanned<Expr>, tables: &TableSpecs) -> Result<Expr, Reason> {
+        if self.tried {
+            try_on_nothing(&when, tables)?;
+        }
+        Ok(when.value)
+    }
+}
+
+impl Predicate {
+    /// The condition with the loader's filter: what the loader passes over serves nobody.
+    fn expr(&self, spec: &TableSpec) -> Result<&Expr, ExprError> {
+        if let Some(parsed) = self.parsed.get() {
+            return Ok(parsed);
+        }
+        let parsed = match &spec.filter {
+            Some(filter) => format!("({filter}) AND ({})", self.rows).parse()?,
+            None => self.rows.parse()?,
         };
-        let expr: Expr = text.parse().map_err(|e: ExprError| e.to_string())?;
+        Ok(self.parsed.get_or_init(|| parsed))
+    }
+
+    /// Tries it on the types of its table.
+    fn fits(&self, spec: &TableSpec) -> Result<(), Reason> {
+        let expr = self.expr(spec).map_err(|e| e.to_string())?;
         if let Some(unknown) = expr.columns().into_iter().find(|c| !spec.knows(c)) {
             return Err(format!("{} has no column {unknown}", spec.name).into());
         }
         expr.mask(&Types(spec)).map_err(|e| e.to_string())?;
-        let known = self.predicates.entry(spec.name.clone()).or_default();
-        Ok(known.iter().position(|e| e.to_string() == text).unwrap_or_else(|| {
-            known.push(expr);
-            known.len() - 1
-        }))
-    }
-
-    /// By table, the conditions on its rows that some model asks for, by predicate.
-    pub fn predicates(&self, table: &str) -> &[Expr] {
-        self.predicates.get(table).map_or(&[], Vec::as_slice)
+        Ok(())
     }
 }
 
@@ -275,18 +323,18 @@ fn literal(value: &str) -> String {
     }
 }
 
-/// A condition on machine and backend, tried on none.
-fn condition(when: Spanned<Expr>, tables: &Tables) -> Result<Expr, Reason> {
+/// Tries a condition on machine and backend on none.
+fn try_on_nothing(when: &Spanned<Expr>, tables: &TableSpecs) -> Result<(), Reason> {
     let serves = |table: &str| tables.contains_key(table).then_some(false);
     let machine = Machine { system: None, backend: "", serves: &serves };
     let known = |c: &&str| machine.column(c).is_some();
     if let Some(unknown) = when.value.columns().into_iter().find(|c| !known(c)) {
         return Err(
-            format!("{unknown} is neither a table, nor backend or system{}", at(&when)).into()
+            format!("{unknown} is neither a table, nor backend or system{}", at(when)).into()
         );
     }
-    when.value.mask(&machine).map_err(|e| format!("{e}{}", at(&when)))?;
-    Ok(when.value)
+    when.value.mask(&machine).map_err(|e| format!("{e}{}", at(when)))?;
+    Ok(())
 }
 
 fn at<T>(spanned: &Spanned<T>) -> String {

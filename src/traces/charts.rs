@@ -84,7 +84,15 @@ fn draw(
     }
     let name = split(path).2.replace('.', "_");
     let (title, x) = (chart.title.clone(), chart.x.clone());
-    (!panels.is_empty()).then(|| Figure { name, title, subtitle: path.to_owned(), x, panels })
+    (!panels.is_empty()).then(|| Figure {
+        name,
+        path: path.to_owned(),
+        title,
+        subtitle: path.to_owned(),
+        x,
+        rings: Vec::new(),
+        panels,
+    })
 }
 
 /// Points of each series, by x; what is zero or unmeasured has none.
@@ -104,7 +112,7 @@ fn points(
                 let parts = [name.clone(), series.join(", ")];
                 let parts: Vec<&str> =
                     parts.iter().map(String::as_str).filter(|p| !p.is_empty()).collect();
-                all.entry(parts.join(", ")).or_default().push(ChartPoint { x, y, marked: false });
+                all.entry(parts.join(", ")).or_default().push(ChartPoint::plain(x, y));
             }
         }
     }

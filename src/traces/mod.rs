@@ -72,6 +72,16 @@ pub struct Options {
     pub baseline: Option<PathBuf>,
 }
 
+/// An error that names the flag which a run on traces has.
+fn of_traces(error: Error) -> Error {
+    let hint = if error.hint.starts_with("--root") {
+        "--traces takes a folder with cards, configs or metric files".to_owned()
+    } else {
+        error.hint
+    };
+    Error::new(error.message, hint)
+}
+
 /// Judges the traces below a folder.
 ///
 /// # Errors
@@ -80,14 +90,7 @@ pub struct Options {
 /// a finding in the report.
 pub fn run(options: &Options) -> Result<Report> {
     let start = Instant::now();
-    let source = source::open(&options.root, options.reference.as_deref()).map_err(|e| {
-        let hint = if e.hint.starts_with("--root") {
-            "--traces takes a folder with cards, configs or metric files".to_owned()
-        } else {
-            e.hint
-        };
-        Error::new(e.message, hint)
-    })?;
+    let source = source::open(&options.root, options.reference.as_deref()).map_err(of_traces)?;
     let settings =
         Settings::read(source.as_ref(), options.rules.as_deref(), options.baseline.as_deref())?;
     let runs = |c: &Check| c.needs().traces || c.needs().waivers;
@@ -126,6 +129,7 @@ pub fn run(options: &Options) -> Result<Report> {
         diff: None,
         states: Default::default(),
         repaired: Vec::new(),
+        predictions: None,
         remeasured: None,
         elapsed: start.elapsed(),
         drawn: None,

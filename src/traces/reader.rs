@@ -62,21 +62,25 @@ pub fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<MetricRows, Rea
     if name.ends_with(".json") { json(text, spec) } else { csv(text, spec) }
 }
 
+/// Why no rows can be had, as it is said of a metric file.
+fn unreadable(fault: TableFault) -> Reason {
+    match fault {
+        TableFault::Unreadable(why) => why.into(),
+        TableFault::LfsPointer(_) => "a git-LFS pointer, not the file".into(),
+        TableFault::Torn(torn) => match torn.first.first() {
+            Some((line, why)) => format!("no row is whole: line {line} has {why}").into(),
+            None => "no row is whole".into(),
+        },
+        TableFault::Empty => "it has a header and no rows".into(),
+    }
+}
+
 fn csv(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     // Tables of measurements are cut where a writer dies; these are written at once, and a last
     // line without an end is whole.
     let whole = format!("{}\n", text.trim_end_matches(['\n', '\r']));
     let is_text = |name: &str| spec.columns.get(name).is_some_and(|c| c.kind == FieldType::Text);
-    let table =
-        Table::decode(whole.as_bytes(), Format::Csv, &is_text).map_err(|fault| match fault {
-            TableFault::Unreadable(why) => why,
-            TableFault::LfsPointer(_) => "a git-LFS pointer, not the file".into(),
-            TableFault::Torn(torn) => match torn.first.first() {
-                Some((line, why)) => format!("no row is whole: line {line} has {why}"),
-                None => "no row is whole".into(),
-            },
-            TableFault::Empty => "it has a header and no rows".into(),
-        })?;
+    let table = Table::decode(whole.as_bytes(), Format::Csv, &is_text).map_err(unreadable)?;
     guard(table.rows, table.columns().count())?;
     let mut rows = MetricRows {
         rows: table.rows,

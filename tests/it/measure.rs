@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use crate::common::snapshot::{redact, shown, without_days};
 use crate::common::{Tree, run};
+use perfdb_gate::database::catalog::Format;
+use perfdb_gate::database::table::{Column, Table, encode};
 use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point, Unmeasured, Work};
-use perfdb_gate::jobs::measure::{self, Collected, Options};
+use perfdb_gate::jobs::measure::{self, Collected, Options, PlannedPoints};
 use perfdb_gate::specs::Specs;
 
 const TABLE: &str = "h200_sxm/mla_bmm/cublas/13.1.0/mla_bmm_perf.parquet";
@@ -62,8 +64,21 @@ impl Device for Mock {
 }
 
 fn measure(folder: &Path, mock: &mut Mock) -> Result<Collected, perfdb_gate::base::error::Error> {
-    let options = Options { plan: "mla_bmm".into(), folder: folder.to_owned(), until: None };
-    measure::run(&Specs::embedded().unwrap(), &options, mock, &())
+    measure_planned("mla_bmm", folder, mock)
+}
+
+/// Measures a plan or a rerun list of one table.
+fn measure_planned(
+    plan: &str,
+    folder: &Path,
+    mock: &mut Mock,
+) -> Result<Collected, perfdb_gate::base::error::Error> {
+    let specs = Specs::embedded().unwrap();
+    let options = Options { plan: plan.into(), folder: folder.to_owned(), until: None };
+    let points = PlannedPoints::find(&specs.library, plan)?;
+    let mut tables = measure::run(&specs, &points, &options, mock, &())?;
+    assert_eq!(tables.len(), 1);
+    Ok(tables.remove(0))
 }
 
 /// What the sidecar beside the table says of it.
@@ -170,7 +185,9 @@ fn a_run_that_has_no_time_begins_no_point() {
     let mut mock = Mock::new(usize::MAX);
     // No clock is so coarse that nothing passes before the first point.
     std::thread::sleep(Duration::from_millis(1));
-    let done = measure::run(&Specs::embedded().unwrap(), &options, &mut mock, &());
+    let specs = Specs::embedded().unwrap();
+    let points = PlannedPoints::find(&specs.library, &options.plan).unwrap();
+    let done = measure::run(&specs, &points, &options, &mut mock, &());
     insta::assert_snapshot!(done.unwrap_err().message, @"the time was over before a point was measured");
     assert_eq!(mock.measured.len(), 0);
 }
@@ -211,4 +228,54 @@ fn a_table_without_its_log_and_a_log_in_use_are_left_alone() {
     ");
     drop(held);
     assert!(measure(&other, &mut Mock::new(usize::MAX)).is_ok());
+}
+
+/// A measured table with the latency of some rows five times as long.
+fn spiked(path: &Path, rows: &[usize]) -> Vec<u8> {
+    let table = Table::decode(&std::fs::read(path).unwrap(), Format::Parquet, &|_| false).unwrap();
+    let mut columns = table.into_columns();
+    for (name, column) in &mut columns {
+        if let (true, Column::Float { values, .. }) = (name == "latency", column) {
+            rows.iter().for_each(|row| values[*row] *= 5.0);
+        }
+    }
+    encode(&columns).unwrap()
+}
+
+#[test]
+fn planted_spikes_are_planned_measured_again_and_merged() {
+    let tree = Tree::new();
+    let data = tree.path().join("systems/data");
+    measure(&data, &mut Mock::new(usize::MAX)).unwrap();
+    let table = data.join(TABLE);
+    let honest = std::fs::read(&table).unwrap();
+    tree.file("honest/mla_bmm_perf.parquet", &honest);
+    let rows: Vec<usize> = (0..10).map(|i| 7 + 61 * i).collect();
+    std::fs::write(&table, spiked(&table, &rows)).unwrap();
+
+    let path = |name: &str| tree.path().join(name).display().to_string();
+    let (report, list) = (path("compare.json"), path("rerun.yaml"));
+    let of = table.display().to_string();
+    let compared = run(&["compare", &path("honest"), &of, "--format", "json", "--output", &report]);
+    assert_eq!(compared.code(), 0, "{}{}", compared.out(), compared.err());
+    let planned = run(&["plan", "--from", &report, "--output", &list]);
+    assert_eq!(planned.code(), 0, "{}{}", planned.out(), planned.err());
+    insta::assert_snapshot!(planned.shown());
+    let mut mock = Mock::new(usize::MAX);
+    let done = measure_planned(&list, &tree.path().join("again"), &mut mock).unwrap();
+    assert_eq!((done.planned, done.missing(), mock.measured.len()), (10, 0, 10));
+    let (again, ledger) = (path("again"), path("merged.jsonl"));
+    let merge = ["merge", &of, "--with", &again, "--only", &list, "--ledger", &ledger, "--write"];
+    let merged = run(&merge);
+    assert_eq!(merged.code(), 0, "{}{}", merged.out(), merged.err());
+    assert!(
+        merged.out().contains("10 keys replaced, 0 added, 0 others touched"),
+        "{}",
+        merged.out()
+    );
+    let after = run(&["compare", &path("honest"), &of, "--format", "json"]);
+    let json = after.json();
+    let table = &json["tables"][0];
+    // Samples are drawn in their order: what was measured again is the same to the last digit.
+    assert!(json["identical"] == 1 || table["whole"]["beyond"] == 0.0, "{json}");
 }

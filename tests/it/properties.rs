@@ -142,7 +142,7 @@ proptest! {
     ) {
         prop_assume!(typed(&rows));
         let specs = Specs::embedded().unwrap();
-        let spec = &specs.tables["gemm_perf"];
+        let spec = specs.tables.get("gemm_perf").unwrap();
         let place = Place {
             system: "h200_sxm".into(), family: None, backend: "vllm".into(), version: "1".into(),
         };

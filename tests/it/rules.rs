@@ -5,7 +5,7 @@ use crate::common::snapshot::{message, shown};
 use std::collections::{BTreeMap, BTreeSet};
 
 use perfdb_gate::base::error::Result;
-use perfdb_gate::checks::rule::{ExampleTree, Rules};
+use perfdb_gate::checks::rule::{ExampleTree, Rule, Rules};
 use perfdb_gate::database::selection::Selection;
 use perfdb_gate::findings::{Finding, Severity};
 use perfdb_gate::jobs::explain;
@@ -15,7 +15,23 @@ use perfdb_gate::specs::Library;
 use perfdb_gate::traces;
 
 fn shipped() -> Rules {
-    Rules::read(&Library::embedded()).unwrap()
+    Rules::with_examples(&Library::embedded()).unwrap()
+}
+
+#[test]
+fn a_run_reads_all_of_a_rule_but_its_examples() {
+    let read = Rules::read(&Library::embedded()).unwrap();
+    let whole = shipped();
+    assert!(read.ids().eq(whole.ids()));
+    for (read, whole) in read.all().zip(whole.all()) {
+        let texts = |rule: &Rule| {
+            let Rule { id, severity, summary, what, why, instead, check, .. } = rule;
+            format!("{id} {severity:?} {summary} {what} {why} {instead} {check:?}")
+        };
+        assert_eq!(texts(read), texts(whole));
+        assert!(read.bad.files.is_empty() && read.good.files.is_empty(), "{}", read.id);
+        assert!(whole.bad.base.is_some() || !whole.bad.files.is_empty(), "{}", whole.id);
+    }
 }
 
 /// A tree of an example's files; systems that it does not give come from the embedded facts.
@@ -148,6 +164,8 @@ fn rule_ids_are_the_contract() {
     power-coverage
     power-limit-mismatch
     power-out-of-range
+    prediction-lost
+    prediction-moved
     reuse-forbidden
     reuse-invalid
     row-count-parity

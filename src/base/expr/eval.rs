@@ -19,14 +19,15 @@ impl Node {
             Self::Neg(a) => Value::Number(a.numbers(scope)?.map(|v| -v)),
             Self::Not(a) => Value::Bool(a.bools(scope)?.map(|v| !v)),
             Self::Math(op, a, b) => {
-                let f: fn(f64, f64) -> f64 = match op {
-                    Math::Add => |a, b| a + b,
-                    Math::Sub => |a, b| a - b,
-                    Math::Mul => |a, b| a * b,
-                    Math::Div => |a, b| a / b,
-                    Math::Rem => |a, b| a % b,
-                };
-                Value::Number(a.numbers(scope)?.zip(&b.numbers(scope)?, rows, f))
+                let (a, b) = (a.numbers(scope)?, b.numbers(scope)?);
+                // A loop of its own for each: a function that is called by pointer is not inlined.
+                Value::Number(match op {
+                    Math::Add => a.zip(&b, rows, |a, b| a + b),
+                    Math::Sub => a.zip(&b, rows, |a, b| a - b),
+                    Math::Mul => a.zip(&b, rows, |a, b| a * b),
+                    Math::Div => a.zip(&b, rows, |a, b| a / b),
+                    Math::Rem => a.zip(&b, rows, |a, b| a % b),
+                })
             }
             Self::Compare(op, a, b) => {
                 Value::Bool(compare(*op, a.eval(scope)?, b.eval(scope)?, rows)?)
@@ -38,8 +39,12 @@ impl Node {
                 if rows > 0 && (0..rows).all(|row| left.get(row) != *and) {
                     return Ok(Value::Bool(Vals::One(!*and)));
                 }
-                let f: fn(bool, bool) -> bool = if *and { |a, b| a && b } else { |a, b| a || b };
-                Value::Bool(left.zip(&sides.1.bools(scope)?, rows, f))
+                let right = sides.1.bools(scope)?;
+                Value::Bool(if *and {
+                    left.zip(&right, rows, |a, b| a & b)
+                } else {
+                    left.zip(&right, rows, |a, b| a | b)
+                })
             }
             Self::Like(a, pattern) => match a.eval(scope)? {
                 Value::Text(codes, dict) => {
@@ -174,14 +179,15 @@ fn case<'a>(
                 _ => return Err("CASE mixes text with something else".into()),
             }
         }
-        let codes = (0..rows).map(|i| {
+        let mut picked = Vec::with_capacity(rows);
+        for i in 0..rows {
             let (c, offset) = &codes[pick(i)];
-            match c.get(i) {
+            picked.push(match c.get(i) {
                 NULL_CODE => NULL_CODE,
                 c => c + offset,
-            }
-        });
-        return Ok(Value::Text(Vals::Rows(codes.collect()), Cow::Owned(dict)));
+            });
+        }
+        return Ok(Value::Text(Vals::Rows(picked.into()), Cow::Owned(dict)));
     }
     if thens.iter().all(|t| matches!(t, Value::Bool(_))) {
         let get = |i: usize| match &thens[pick(i)] {
@@ -228,22 +234,25 @@ fn call<'a>(
             return first_text(&values, rows);
         }
     }
-    let fold: fn(f64, f64) -> f64 = match function {
-        Function::Abs => return one(&args[0], scope, f64::abs),
-        Function::Ceil => return one(&args[0], scope, f64::ceil),
-        Function::Floor => return one(&args[0], scope, f64::floor),
-        Function::Log2 => return one(&args[0], scope, f64::log2),
-        Function::Sqrt => return one(&args[0], scope, f64::sqrt),
-        Function::Coalesce => |a, b| if a.is_nan() { b } else { a },
-        Function::Greatest => f64::max,
-        Function::Least => f64::min,
-        Function::Power => f64::powf,
-    };
     let mut acc = args[0].numbers(scope)?;
     for arg in &args[1..] {
-        acc = acc.zip(&arg.numbers(scope)?, rows, fold);
+        let arg = arg.numbers(scope)?;
+        acc = match function {
+            Function::Coalesce => acc.zip(&arg, rows, |a, b| if a.is_nan() { b } else { a }),
+            Function::Greatest => acc.zip(&arg, rows, f64::max),
+            Function::Least => acc.zip(&arg, rows, f64::min),
+            Function::Power => acc.zip(&arg, rows, f64::powf),
+            _ => acc,
+        };
     }
-    Ok(Value::Number(acc))
+    Ok(Value::Number(match function {
+        Function::Abs => acc.map(f64::abs),
+        Function::Ceil => acc.map(f64::ceil),
+        Function::Floor => acc.map(f64::floor),
+        Function::Log2 => acc.map(f64::log2),
+        Function::Sqrt => acc.map(f64::sqrt),
+        _ => acc,
+    }))
 }
 
 /// The first text that is there, a row at a time; a null number is a column that the table lacks.
@@ -265,10 +274,6 @@ fn first_text(values: &[Value<'_>], rows: usize) -> Result<Value<'static>, Strin
         there.map_or(NULL_CODE, |(codes, offset)| codes.get(i) + offset)
     };
     Ok(Value::Text(Vals::Rows((0..rows).map(code).collect()), Cow::Owned(dict)))
-}
-
-fn one<'a>(arg: &'a Node, scope: &'a dyn Scope, f: fn(f64) -> f64) -> Result<Value<'a>, String> {
-    Ok(Value::Number(arg.numbers(scope)?.map(f)))
 }
 
 /// SQL's LIKE: `%` stands for any run of characters; `_` is literal here, since names are full of it.

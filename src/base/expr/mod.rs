@@ -31,6 +31,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use sqlparser::dialect::GenericDialect;
+use sqlparser::keywords::ALL_KEYWORDS;
 use sqlparser::parser::Parser;
 
 use self::node::Node;
@@ -87,17 +88,36 @@ impl FromStr for Expr {
             let why = format!("{} bytes, a formula has at most {LONGEST},", text.len());
             return Err(ExprError { text: shown, why });
         }
-        let refuse = |why: String| ExprError { text: text.to_owned(), why };
-        let mut parser = Parser::new(&GenericDialect {})
-            .try_with_sql(text)
-            .map_err(|e| refuse(e.to_string()))?;
-        let parsed = parser.parse_expr().map_err(|e| refuse(e.to_string()))?;
-        let rest = parser.peek_token();
-        if rest.token != sqlparser::tokenizer::Token::EOF {
-            return Err(refuse(format!("unexpected `{rest}` after the expression")));
+        let text = text.to_owned();
+        if is_plain_name(&text) {
+            return Ok(Self { node: Node::Column(text.clone()), text });
         }
-        Ok(Self { text: text.to_owned(), node: parse::node(&parsed).map_err(refuse)? })
+        match parsed(&text) {
+            Ok(node) => Ok(Self { text, node }),
+            Err(why) => Err(ExprError { text, why }),
+        }
     }
+}
+
+/// What sqlparser makes of a formula.
+fn parsed(text: &str) -> Result<Node, String> {
+    let parser = Parser::new(&GenericDialect {}).try_with_sql(text);
+    let mut parser = parser.map_err(|e| e.to_string())?;
+    let parsed = parser.parse_expr().map_err(|e| e.to_string())?;
+    let rest = parser.peek_token();
+    if rest.token != sqlparser::tokenizer::Token::EOF {
+        return Err(format!("unexpected `{rest}` after the expression"));
+    }
+    parse::node(&parsed)
+}
+
+/// Whether a formula is a column's name and nothing else, as most are: the parser, which every start
+/// of the program waits for, has nothing to add. A word of SQL is left to it.
+fn is_plain_name(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_lowercase())
+        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+        && ALL_KEYWORDS.binary_search(&text.to_ascii_uppercase().as_str()).is_err()
 }
 
 impl schemars::JsonSchema for Expr {
@@ -237,6 +257,19 @@ mod tests {
         let e: Expr = text.parse().unwrap();
         let v = e.mask(&Synthetic).unwrap();
         (0..3).map(|i| v.get(i)).collect()
+    }
+
+    #[test]
+    fn a_plain_name_is_what_the_parser_makes_of_it() {
+        for name in ["m", "latency", "num_key_value_heads", "head_dim2", "gemm_dtype"] {
+            assert!(is_plain_name(name), "{name}");
+        }
+        let words = ALL_KEYWORDS.iter().map(|word| word.to_lowercase());
+        for name in words.chain(["", "_m", "2m", "M", "a b", "a.b", "größe"].map(str::to_owned)) {
+            assert!(!is_plain_name(&name), "{name}");
+        }
+        let node = format!("{:?}", "latency".parse::<Expr>().unwrap().node);
+        assert_eq!(node, format!("{:?}", parsed("latency").unwrap()));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::base::expr::ExprError;
 use crate::base::words::{count, names, plural};
 use crate::checks::CrossContext;
-use crate::checks::compare::groups::{Candidate, excused, groups};
+use crate::checks::compare::groups::{SketchedTable, excused, groups};
 use crate::checks::compare::sketch::Sketch;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
@@ -47,12 +47,12 @@ impl Judge for Copies {
     /// One finding for each group of tables that hold the same measurements, on the one that names
     /// another device, framework or version than its place, else on the one that came last.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
-        let mut by_table: BTreeMap<&str, Vec<Candidate<'_>>> = BTreeMap::new();
+        let mut by_table: BTreeMap<&str, Vec<SketchedTable<'_>>> = BTreeMap::new();
         for file in &at.catalog.tables {
             // What has fewer points than a copy must share is none, and there may be many such.
             let sketch = at.sketches.by_path.get(&file.entry.path);
             if let Some(sketch) = sketch.filter(|s| s.points.len() >= self.points) {
-                by_table.entry(&file.table).or_default().push(Candidate { file, sketch });
+                by_table.entry(&file.table).or_default().push(SketchedTable { file, sketch });
             }
         }
         let alike = |a: &Sketch, b: &Sketch| self.is_copy(&likeness(a, b));
@@ -83,7 +83,7 @@ impl Copies {
         &self,
         rule: &Rule,
         at: &CrossContext<'_>,
-        tables: &[Candidate<'_>],
+        tables: &[SketchedTable<'_>],
         group: &[usize],
     ) -> Option<Finding> {
         let key = |i: &usize| ((at.foreign)(tables[*i].file), at.later(tables[*i].file));

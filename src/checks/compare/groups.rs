@@ -12,15 +12,15 @@ use crate::checks::compare::sketch::Sketch;
 use crate::database::catalog::TableFile;
 
 /// A table that may be like others.
-pub(super) struct Candidate<'a> {
+pub(super) struct SketchedTable<'a> {
     pub file: &'a TableFile,
     pub sketch: &'a Sketch,
 }
 
 /// Sets of tables, joined one pair at a time.
-struct Joined(Vec<usize>);
+struct DisjointSets(Vec<usize>);
 
-impl Joined {
+impl DisjointSets {
     /// The first table of a table's set.
     fn first(&mut self, table: usize) -> usize {
         let mut at = table;
@@ -53,11 +53,11 @@ pub(super) fn excused(at: &CrossContext<'_>, a: &TableFile, b: &TableFile) -> bo
 /// them; each in the order of the tables.
 pub(super) fn groups(
     at: &CrossContext<'_>,
-    tables: &[Candidate<'_>],
+    tables: &[SketchedTable<'_>],
     alike: &(dyn Fn(&Sketch, &Sketch) -> bool + Sync),
 ) -> Vec<Vec<usize>> {
     let classes = classes(tables);
-    let mut joined = Joined((0..tables.len()).collect());
+    let mut joined = DisjointSets((0..tables.len()).collect());
     for class in &classes {
         // One that is like no other is not like itself either: its points may all be zero.
         let same = class.len() > 1 && alike(tables[class[0]].sketch, tables[class[1]].sketch);
@@ -71,18 +71,11 @@ pub(super) fn groups(
     let mut next: Vec<usize> = reached.iter().copied().collect();
     let mut compared: BTreeSet<usize> = BTreeSet::new();
     while !next.is_empty() {
-        let among: BTreeSet<usize> = next.iter().copied().collect();
         let order: Vec<usize> = (0..next.len()).collect();
-        let sketch = |class: usize| tables[classes[class][0]].sketch;
-        let found = threads::map(&next, &order, at.threads, |class| {
-            let new = |other: &usize| {
-                *other != *class
-                    && !compared.contains(other)
-                    && (!among.contains(other) || other > class)
-            };
-            let others = (0..classes.len()).filter(new);
-            others.filter(|other| alike(sketch(*class), sketch(*other))).collect::<Vec<usize>>()
-        });
+        let among = next.iter().copied().collect();
+        let comparison =
+            ClassComparison { tables, classes: &classes, compared: &compared, among, alike };
+        let found = threads::map(&next, &order, at.threads, |class| comparison.like(*class));
         compared.extend(&next);
         let mut after = Vec::new();
         for (class, others) in next.iter().zip(found) {
@@ -103,20 +96,51 @@ pub(super) fn groups(
     groups.into_values().filter(|group| group.len() > 1 && judged(group)).collect()
 }
 
+/// Classes that are compared with all others at once.
+struct ClassComparison<'r, 'a> {
+    tables: &'r [SketchedTable<'a>],
+    classes: &'r [Vec<usize>],
+    /// Those that were compared before.
+    compared: &'r BTreeSet<usize>,
+    /// Those that are compared now.
+    among: BTreeSet<usize>,
+    alike: &'r (dyn Fn(&Sketch, &Sketch) -> bool + Sync),
+}
+
+impl<'a> ClassComparison<'_, 'a> {
+    fn sketch(&self, class: usize) -> &'a Sketch {
+        self.tables[self.classes[class][0]].sketch
+    }
+
+    /// The classes that are like one, where no other comparison finds it.
+    fn like(&self, class: usize) -> Vec<usize> {
+        let others = (0..self.classes.len()).filter(|other| self.is_new(class, *other));
+        others.filter(|other| (self.alike)(self.sketch(class), self.sketch(*other))).collect()
+    }
+
+    fn is_new(&self, class: usize, other: usize) -> bool {
+        other != class
+            && !self.compared.contains(&other)
+            && (!self.among.contains(&other) || other > class)
+    }
+}
+
+/// Whether two sketches hold the same points.
+fn same_points(a: &Sketch, b: &Sketch) -> bool {
+    a.end == b.end
+        && a.points.len() == b.points.len()
+        && a.common(b).all(|(a, b)| a.latency.to_bits() == b.latency.to_bits())
+}
+
 /// The tables by their points: those of a class have the same.
-fn classes(tables: &[Candidate<'_>]) -> Vec<Vec<usize>> {
+fn classes(tables: &[SketchedTable<'_>]) -> Vec<Vec<usize>> {
     let mut by_digest: BTreeMap<u64, Vec<Vec<usize>>> = BTreeMap::new();
     for (i, table) in tables.iter().enumerate() {
         let mut digest = DefaultHasher::new();
         for point in &table.sketch.points {
             (point.hash, point.latency.to_bits()).hash(&mut digest);
         }
-        let same = |class: &&mut Vec<usize>| {
-            let (a, b) = (&tables[class[0]].sketch, &table.sketch);
-            a.end == b.end
-                && a.points.len() == b.points.len()
-                && a.common(b).all(|(a, b)| a.latency.to_bits() == b.latency.to_bits())
-        };
+        let same = |class: &&mut Vec<usize>| same_points(tables[class[0]].sketch, table.sketch);
         let classes = by_digest.entry(digest.finish()).or_default();
         match classes.iter_mut().find(same) {
             Some(class) => class.push(i),
@@ -131,8 +155,8 @@ fn classes(tables: &[Candidate<'_>]) -> Vec<Vec<usize>> {
 /// Joins each table of one class with those of another (or of the same) that no excuse keeps apart.
 fn join_all(
     at: &CrossContext<'_>,
-    tables: &[Candidate<'_>],
-    joined: &mut Joined,
+    tables: &[SketchedTable<'_>],
+    joined: &mut DisjointSets,
     of: &[usize],
     with: &[usize],
 ) {

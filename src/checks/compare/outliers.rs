@@ -18,6 +18,9 @@ use crate::database::table::number_json;
 use crate::findings::{EXAMPLES, Example, Finding, Reads, Severity, SliceEvidence};
 use crate::specs::TableSpec;
 
+/// Rows that a finding lists, at most.
+const LISTED: usize = 1000;
+
 /// When a point stands out.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -91,11 +94,8 @@ fn outliers_by_key<'a>(at: &CrossContext<'a>, spike: bool) -> OutliersByKey<'a> 
 /// Whether an outlier of a table is one elsewhere, too, by its places. The same figure is the same
 /// measurement, in a copy or a later version.
 fn recurs(places: Option<&Vec<(&TableFile, f64)>>, file: &TableFile, outlier: &Outlier) -> bool {
-    places.is_some_and(|places| {
-        places
-            .iter()
-            .any(|(other, latency)| other.place != file.place && *latency != outlier.latency)
-    })
+    let mut places = places.into_iter().flatten();
+    places.any(|(other, latency)| other.place != file.place && *latency != outlier.latency)
 }
 
 impl OutlierLimits {
@@ -221,6 +221,8 @@ impl<'a> TableOutliers<'a> {
             message += &format!("; {recurring} more recur elsewhere, a kernel's step");
         }
         let examples = order.iter().take(EXAMPLES).map(|o| example(o)).collect();
+        // All of them, the worst first: `plan` measures them again.
+        let rows: Vec<u32> = order.iter().take(LISTED).map(|o| o.outlier.row).collect();
         let finding = Finding::on_table(&rule.id, severity, self.file, message)
             .rows(order.len())
             .naming(order.iter().map(|o| o.outlier.row as usize))
@@ -228,6 +230,7 @@ impl<'a> TableOutliers<'a> {
             .evidence("worst", number_json(worst.factor()))
             .evidence("axes", serde_json::json!(axes))
             .evidence("recurring", self.recurring.len())
+            .evidence("point_rows", rows)
             .slices(self.points_by_slice());
         Some(finding)
     }

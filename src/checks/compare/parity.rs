@@ -16,6 +16,7 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
 use crate::findings::{Finding, Severity, SliceEvidence};
+use crate::specs::Filling;
 
 /// Shares of the reference's keys.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -140,7 +141,7 @@ impl<'a> ParityCase<'a> {
             files.iter().filter_map(|f| at.sketches.by_path.get(&f.entry.path)).collect()
         };
         let edition = editions.get(&file.place.version)?;
-        let served: Vec<_> = at.shelf.served(spec, editions, edition).files().collect();
+        let served: Vec<_> = at.shelf.served(spec, edition).files().collect();
         let own = at.sketches.keys(&file.entry.path);
         if own == 0 {
             return None;
@@ -152,7 +153,7 @@ impl<'a> ParityCase<'a> {
             references.push((system, sketches(&edition.files)));
         }
         references.retain(|(_, sketches)| keys(sketches) > 0);
-        if references.is_empty() && !spec.shared {
+        if references.is_empty() && spec.filling != Filling::Always {
             let others = editions.iter().filter(|e| e.version != edition.version);
             references.extend(others.map(|e| (e.version, sketches(&e.files))));
             references.retain(|(_, sketches)| keys(sketches) > 0);

@@ -1,5 +1,6 @@
 //! What cross-table checks need to know of a table, without its rows.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -216,11 +217,16 @@ struct SliceNumbers {
 impl SliceNumbers {
     /// The number of a row's slice; a new one gets the next.
     fn number(&mut self, keys: &Keys<'_>, row: usize) -> u32 {
-        *self.by_code.entry(keys.text_code(row)).or_insert_with(|| {
-            let texts = keys.show(row).into_iter();
-            self.all.push(texts.filter_map(|(k, v)| Some((k, v.as_str()?.to_owned()))).collect());
-            self.all.len() as u32 - 1
-        })
+        match self.by_code.entry(keys.text_code(row)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(slot) => {
+                let number = self.all.len() as u32;
+                let texts = keys.show(row).into_iter();
+                let slice = texts.filter_map(|(k, v)| Some((k, v.as_str()?.to_owned())));
+                self.all.push(slice.collect());
+                *slot.insert(number)
+            }
+        }
     }
 }
 

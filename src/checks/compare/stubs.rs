@@ -16,6 +16,7 @@ use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, Severity, SliceEvidence};
+use crate::specs::Filling;
 
 /// How small a table must be beside the others of its name and backend.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -153,12 +154,10 @@ impl StubSize {
         own: &Sketch,
         slice: Option<&Slice>,
     ) -> bool {
-        let Some(editions) = at.shelf.editions(file) else { return false };
-        let earlier: Vec<&Sketch> = editions
-            .before(&file.place.version)
-            .flat_map(|e| &e.files)
-            .filter_map(|f| at.sketches.by_path.get(&f.entry.path))
-            .collect();
+        // A table that versions do not share is compared with those of earlier versions all the same.
+        let served = at.shelf.sources(&file.place, &file.table, Filling::Always);
+        let earlier: Vec<&Sketch> =
+            served.earlier.iter().filter_map(|f| at.sketches.by_path.get(&f.entry.path)).collect();
         let end = earlier.iter().map(|s| s.end).fold(own.end, u64::min);
         let known: BTreeSet<u64> =
             earlier.iter().flat_map(|s| s.points.iter().map(|p| p.hash)).collect();

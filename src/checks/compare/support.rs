@@ -15,6 +15,7 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::{Place, SystemFile, TableFile, VersionDir};
 use crate::database::support::{Claim, Matrix};
 use crate::findings::{Finding, Severity};
+use crate::specs::Filling;
 use crate::specs::Machine;
 
 /// The file that declared reuse before reuse.yaml did.
@@ -248,21 +249,16 @@ impl<'a> MatrixCase<'a> {
         let tables = self.at.catalog.tables.iter().filter(|t| t.place.system == self.system.name);
         let with_tables: BTreeSet<Release<'_>> =
             tables.map(|t| (t.place.backend.as_str(), t.place.version.as_str())).collect();
-        let missing = |(backend, version): &&Release<'_>| match listed.get(backend) {
-            None => !self.is_library(backend),
-            Some(versions) if versions.contains(version) => false,
-            Some(versions) => {
-                let oldest = versions.iter().filter_map(|v| Version::from_str(v).ok()).min();
-                Version::from_str(version).is_ok_and(|v| oldest.is_some_and(|oldest| v > oldest))
-            }
-        };
         let mut gaps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        // What no query can name fills other versions, and needs no line.
-        let reached = |(backend, version): &&Release<'_>| {
-            self.at.shelf.is_reached(&self.system.name, backend, version)
-        };
-        for (backend, version) in with_tables.iter().filter(missing).filter(reached) {
-            gaps.entry(backend).or_default().push(version);
+        for (backend, version) in with_tables {
+            let is_gap = match listed.get(backend) {
+                None => !self.is_library(backend),
+                Some(versions) => !versions.contains(version) && is_after_oldest(version, versions),
+            };
+            // What no query can name fills other versions, and needs no line.
+            if is_gap && self.at.shelf.is_reached(&self.system.name, backend, version) {
+                gaps.entry(backend).or_default().push(version);
+            }
         }
         let gaps = gaps.iter();
         gaps.map(|(backend, versions)| Contradiction::without_lines(backend, versions)).collect()
@@ -278,22 +274,32 @@ impl<'a> MatrixCase<'a> {
     /// Whether the loader finds rows of a table for a version: of its own backend, or of one that
     /// lends them.
     fn serves(&self, (backend, version): Release<'_>, table: &str) -> bool {
-        let shared = self.at.specs.tables.get(table).is_none_or(|s| s.shared);
+        let filling = self.at.specs.filling(table);
         let place = Place {
             system: self.system.name.clone(),
             family: None,
             backend: backend.to_owned(),
             version: version.to_owned(),
         };
-        // Without a manifest that can be read, nothing says what is not lent.
-        let lends = |from: &str| self.at.sharing.is_none_or(|s| s.lends(table, from, backend));
-        let lent = |file: &TableFile| {
-            file.table == table
-                && file.place.system == self.system.name
-                && file.place.backend != backend
-                && lends(&file.place.backend)
-        };
-        self.at.shelf.sources(&place, table, shared).files().next().is_some()
-            || shared && self.at.catalog.tables.iter().any(lent)
+        let tables = &self.at.catalog.tables;
+        self.at.shelf.sources(&place, table, filling).files().next().is_some()
+            || filling == Filling::Always
+                && tables.iter().any(|file| self.is_lent(file, table, backend))
     }
+
+    /// Whether another backend's file is one that a backend reads as its own table.
+    fn is_lent(&self, file: &TableFile, table: &str, backend: &str) -> bool {
+        let from = &file.place.backend;
+        file.table == table
+            && file.place.system == self.system.name
+            && from != backend
+            // Without a manifest that can be read, nothing says what is not lent.
+            && self.at.sharing.is_none_or(|s| s.lends(table, from, backend))
+    }
+}
+
+/// Whether a version is later than the oldest of some.
+fn is_after_oldest(version: &str, versions: &BTreeSet<&str>) -> bool {
+    let oldest = versions.iter().filter_map(|v| Version::from_str(v).ok()).min();
+    Version::from_str(version).is_ok_and(|v| oldest.is_some_and(|oldest| v > oldest))
 }

@@ -175,8 +175,8 @@ impl<'a> Newest<'a> {
 
     /// What the loader reads for a table: the version's own, declared donors, earlier versions.
     fn sources(&self, table: &str) -> impl Iterator<Item = &'a TableFile> + use<'a> {
-        let shared = self.at.specs.tables.get(table).is_none_or(|s| s.shared);
-        self.at.shelf.sources(self.place, table, shared).files()
+        let filling = self.at.specs.filling(table);
+        self.at.shelf.sources(self.place, table, filling).files()
     }
 
     /// Whether some version of the backend has what is lacking, in a table that versions do not share.

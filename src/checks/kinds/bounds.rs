@@ -90,20 +90,20 @@ impl BoundMargins {
             let seconds = bound.seconds.numbers(&part)?;
             let measured = latency.value.numbers(&part)?;
             let set = bound.working_set.as_ref().map(|s| s.numbers(&part)).transpose()?;
-            found.extend((0..part.rows()).filter_map(|i| {
+            for i in 0..part.rows() {
                 let (bounding, measured) = (seconds.get(i) * 1e3, measured.get(i));
                 // Zero and less are latency-not-positive's; a bound that is not known is NaN.
                 let ratio = measured / bounding;
                 let short = measured > 0.0 && ratio < self.reached;
                 let least = self.caches * cache;
                 if !short || !set.as_ref().is_none_or(|s| s.get(i) > least) {
-                    return None;
+                    continue;
                 }
                 // All that the cache holds may have been there already.
                 let past = |set: f64| ratio < self.past_cache * (1.0 - cache / set);
                 let certain = bound.strict && set.as_ref().is_none_or(|s| past(s.get(i)));
-                Some(BelowRow { ratio, row: start + i, certain })
-            }));
+                found.push(BelowRow { ratio, row: start + i, certain });
+            }
         }
         if found.is_empty() {
             return Ok(None);

@@ -8,6 +8,7 @@ pub mod header;
 pub mod identity;
 pub mod placement;
 pub mod power;
+pub mod predictions;
 pub mod reuse;
 pub mod sidecars;
 pub mod synthetic;

@@ -12,12 +12,16 @@
 //!
 //! A source may hold several such roots; [`roots`] finds them.
 
+mod by_path;
+mod places;
 mod roots;
 mod walk;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-pub(crate) use walk::is_misspelt;
+
+pub use by_path::place_of;
+pub(crate) use places::is_misspelt;
 
 use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
@@ -77,6 +81,15 @@ pub struct VersionDir {
     pub tables: Vec<usize>,
 }
 
+impl VersionDir {
+    /// Whether the loader passes it over: it is marked incomplete in the old way, and no
+    /// collection_meta.yaml says more.
+    pub fn is_vetoed(&self) -> bool {
+        let incomplete = |entry: &Entry| entry.path.ends_with("/INCOMPLETE.txt");
+        self.meta.is_none() && self.markers.iter().any(incomplete)
+    }
+}
+
 /// A system of the root: its YAML, and what could be read of it.
 #[derive(Debug, Clone)]
 pub struct SystemFile {
@@ -102,7 +115,7 @@ impl SystemFile {
 
     /// Where its support matrix is or would be.
     pub fn matrix(&self) -> String {
-        walk::join(self.folder(), &format!("support_matrix/{}.csv", self.name))
+        places::join(self.folder(), &format!("support_matrix/{}.csv", self.name))
     }
 }
 

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::walk::{Places, format_of};
+use super::places::{Places, format_of};
 use super::{Catalog, no_database};
 use crate::base::error::Result;
 use crate::database::source::{Entry, Source};

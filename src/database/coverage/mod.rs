@@ -3,15 +3,17 @@
 //! Hashes tell that a key is missing; this tells which one it is, so that what is missing can be
 //! said in words.
 
+mod cell;
 mod column;
+mod ranking;
 
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+
+pub use self::cell::Cell;
+use self::ranking::distinct;
 
 use self::column::PartColumn;
-use crate::database::table::{Keys, number_json, text_json};
+use crate::database::table::Keys;
 use crate::specs::{KeyPart, TableSpec};
 
 /// What a part of a key is to a sweep.
@@ -24,65 +26,6 @@ pub enum Kind {
     /// A number along an axis of the sweep; between its values a lookup interpolates.
     Grid,
 }
-
-/// A value of a key part.
-#[derive(Debug, Clone)]
-pub enum Cell {
-    /// Null, the least.
-    Null,
-    /// A number.
-    Number(f64),
-    /// A name, or a flag by its name.
-    Text(Arc<str>),
-}
-
-impl Cell {
-    /// For reports.
-    pub fn json(&self) -> serde_json::Value {
-        match self {
-            Self::Null => serde_json::Value::Null,
-            Self::Number(n) => number_json(*n),
-            Self::Text(t) => text_json(t),
-        }
-    }
-}
-
-impl fmt::Display for Cell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.json() {
-            serde_json::Value::Null => f.write_str("null"),
-            serde_json::Value::String(text) if text.is_empty() => f.write_str("''"),
-            serde_json::Value::String(text) => f.write_str(&text),
-            other => write!(f, "{other}"),
-        }
-    }
-}
-
-impl Ord for Cell {
-    fn cmp(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (Self::Null, Self::Null) => Ordering::Equal,
-            (Self::Null, _) | (Self::Number(_), Self::Text(_)) => Ordering::Less,
-            (_, Self::Null) | (Self::Text(_), Self::Number(_)) => Ordering::Greater,
-            (Self::Number(a), Self::Number(b)) => (a + 0.0).total_cmp(&(b + 0.0)),
-            (Self::Text(a), Self::Text(b)) => a.cmp(b),
-        }
-    }
-}
-
-impl PartialOrd for Cell {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Cell {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Cell {}
 
 /// The values of the key parts of a sketch's points.
 #[derive(Debug, Clone, Default)]
@@ -187,77 +130,10 @@ fn kind(spec: &TableSpec, part: &KeyPart) -> Kind {
     }
 }
 
-/// The distinct values of a part, ascending, and each point's index into them.
-fn distinct(part: usize, points: &[(&Coverage, u32)]) -> (Vec<Cell>, Vec<u32>) {
-    let ranking = Ranking::new(part, points);
-    let codes = points.iter().map(|(coverage, point)| ranking.rank(coverage, *point)).collect();
-    without_unused(ranking.cells, codes)
-}
-
-/// The values that a part has in several tables, in order. Numbers are many and cheap to compare, so
-/// each is searched for; names are few and dear, so each is ranked once per table.
-struct Ranking<'a> {
-    part: usize,
-    /// All values, ascending: null, numbers, names.
-    cells: Vec<Cell>,
-    /// The numbers among them, ascending.
-    numbers: Vec<f64>,
-    /// Where in `cells` the numbers begin.
-    first_number: usize,
-    /// Each table with the ranks of its names.
-    tables: Vec<(&'a Coverage, Vec<u32>)>,
-}
-
-impl<'a> Ranking<'a> {
-    fn new(part: usize, points: &[(&'a Coverage, u32)]) -> Self {
-        let mut numbers: Vec<f64> = points.iter().filter_map(|(c, p)| c.number(part, *p)).collect();
-        numbers.sort_unstable_by(f64::total_cmp);
-        numbers.dedup();
-        let mut tables: Vec<&Coverage> = Vec::new();
-        for (coverage, _) in points {
-            if !tables.iter().any(|known| std::ptr::eq(*known, *coverage)) {
-                tables.push(coverage);
-            }
-        }
-        let mut cells: BTreeSet<Cell> = numbers.iter().map(|n| Cell::Number(*n)).collect();
-        cells.extend(tables.iter().flat_map(|table| table.parts[part].names()));
-        let cells: Vec<Cell> = cells.into_iter().collect();
-        let rank = |name: &Cell| cells.binary_search(name).unwrap_or(0) as u32;
-        let tables = tables
-            .into_iter()
-            .map(|table| (table, table.parts[part].names().iter().map(rank).collect()))
-            .collect();
-        let first_number = cells.iter().position(|c| matches!(c, Cell::Number(_))).unwrap_or(0);
-        Self { part, cells, numbers, first_number, tables }
-    }
-
-    /// Where in `cells` a point's value is.
-    fn rank(&self, coverage: &Coverage, point: u32) -> u32 {
-        if let Some(number) = coverage.number(self.part, point) {
-            let smaller = self.numbers.partition_point(|n| n.total_cmp(&number).is_lt());
-            return (self.first_number + smaller) as u32;
-        }
-        let table = self.tables.iter().find(|(table, _)| std::ptr::eq(*table, coverage));
-        table.map_or(0, |(table, ranks)| ranks[table.parts[self.part].name(point as usize)])
-    }
-}
-
-/// Leaves out values that no code refers to: names of a table that none of its points has.
-fn without_unused(cells: Vec<Cell>, mut codes: Vec<u32>) -> (Vec<Cell>, Vec<u32>) {
-    let mut used = vec![false; cells.len()];
-    codes.iter().for_each(|code| used[*code as usize] = true);
-    let mut new_codes = vec![0; cells.len()];
-    let mut kept = Vec::new();
-    for (code, cell) in cells.into_iter().enumerate().filter(|(code, _)| used[*code]) {
-        new_codes[code] = kept.len() as u32;
-        kept.push(cell);
-    }
-    codes.iter_mut().for_each(|code| *code = new_codes[*code as usize]);
-    (kept, codes)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::base::expr::{NULL_CODE, Vals, Value};
 

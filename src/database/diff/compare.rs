@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::cells::SharedColumns;
 use super::class::{Class, Facts};
 use super::matched::RowMatch;
-use super::pairs::{TablePair, pairs};
+use super::pairs::{FilePair, pairs};
 use super::ratios::PairedTables;
 use super::{Details, Diff, FileDiff, ReadFault, RowDiff, Side, Status, TableDiff};
 use crate::base::error::{Error, Result};
@@ -148,7 +148,7 @@ impl Comparison<'_> {
         files
     }
 
-    fn guarded(&self, pair: &TablePair<'_>) -> Result<TableDiff> {
+    fn guarded(&self, pair: &FilePair<'_>) -> Result<TableDiff> {
         // A fault of ours must not pass for what the data says.
         catch_unwind(AssertUnwindSafe(|| self.compare(pair))).unwrap_or_else(|_| {
             Err(Error::new(
@@ -168,7 +168,7 @@ impl Comparison<'_> {
         }
     }
 
-    fn compare(&self, pair: &TablePair<'_>) -> Result<TableDiff> {
+    fn compare(&self, pair: &FilePair<'_>) -> Result<TableDiff> {
         let shown = pair.shown;
         let old_path = pair.old_path();
         let diff = TableDiff {
@@ -268,7 +268,7 @@ impl Comparison<'_> {
 }
 
 /// What happened to the table of a pair that was read.
-fn status(pair: &TablePair<'_>, pointer_gone: bool, rows: Option<&RowDiff>) -> Status {
+fn status(pair: &FilePair<'_>, pointer_gone: bool, rows: Option<&RowDiff>) -> Status {
     match (pair.base, pair.head) {
         (Some(_), None) => Status::Deleted,
         (None, _) => Status::Added,

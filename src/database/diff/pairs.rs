@@ -8,7 +8,7 @@ use super::State;
 use crate::database::catalog::{Format, TableFile};
 
 /// A table of the base, the one of the head that it became, or both.
-pub(super) struct TablePair<'a> {
+pub(super) struct FilePair<'a> {
     pub base: Option<&'a TableFile>,
     pub head: Option<&'a TableFile>,
     /// The file that the pair is named after: the head's, or the base's where it is gone.
@@ -24,16 +24,16 @@ struct Loose<'a> {
 }
 
 /// What a table is, wherever it lies: system, backend, version and name.
-type TableIdentity<'a> = (&'a str, &'a str, &'a str, &'a str);
+type FileIdentity<'a> = (&'a str, &'a str, &'a str, &'a str);
 
 impl<'a> Loose<'a> {
-    fn identity(&self) -> TableIdentity<'a> {
+    fn identity(&self) -> FileIdentity<'a> {
         let place = &self.file.place;
         (&place.system, &place.backend, &place.version, &self.file.table)
     }
 }
 
-impl<'a> TablePair<'a> {
+impl<'a> FilePair<'a> {
     fn of(old: &'a TableFile, new: &'a TableFile, same_bytes: bool) -> Self {
         Self { base: Some(old), head: Some(new), shown: new, same_bytes }
     }
@@ -61,7 +61,7 @@ impl<'a> TablePair<'a> {
 
 /// Pairs up what differs: by path, then by bytes, then by what the tables are. Tables whose path
 /// and bytes are the same are left out.
-pub(super) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<TablePair<'a>> {
+pub(super) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<FilePair<'a>> {
     let mut pairs = Vec::new();
     let before: BTreeMap<&str, &TableFile> =
         base.catalog.tables.iter().map(|t| (t.entry.path.as_str(), t)).collect();
@@ -72,7 +72,7 @@ pub(super) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<TablePair<'a>> 
         match gone.remove(file.entry.path.as_str()) {
             None => come.push(Loose { file, id }),
             Some(old) if base.source.id(&old.entry) == id => {}
-            Some(old) => pairs.push(TablePair::of(old, file, false)),
+            Some(old) => pairs.push(FilePair::of(old, file, false)),
         }
     }
     let mut gone: Vec<Loose<'_>> =
@@ -84,14 +84,14 @@ pub(super) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<TablePair<'a>> 
     let mut moved = take(&mut gone, &mut come, |t| Some((t.id?, t.identity())));
     moved.extend(take(&mut gone, &mut come, |t| Some((t.id?, t.file.table.as_str()))));
     moved.extend(take(&mut gone, &mut come, |t| t.id));
-    pairs.extend(moved.into_iter().map(|(old, new)| TablePair::of(old.file, new.file, true)));
+    pairs.extend(moved.into_iter().map(|(old, new)| FilePair::of(old.file, new.file, true)));
     let of_format = |t: &Loose<'a>| Some((t.identity(), t.file.format == Format::Csv));
     let mut changed = take(&mut gone, &mut come, of_format);
     changed.extend(take(&mut gone, &mut come, |t| Some(t.identity())));
-    pairs.extend(changed.into_iter().map(|(old, new)| TablePair::of(old.file, new.file, false)));
+    pairs.extend(changed.into_iter().map(|(old, new)| FilePair::of(old.file, new.file, false)));
 
-    pairs.extend(gone.iter().map(|t| TablePair::gone(t.file)));
-    pairs.extend(come.iter().map(|t| TablePair::come(t.file)));
+    pairs.extend(gone.iter().map(|t| FilePair::gone(t.file)));
+    pairs.extend(come.iter().map(|t| FilePair::come(t.file)));
     pairs
 }
 

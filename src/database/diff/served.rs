@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::RowDiff;
 use super::ratios::{LatencyChange, PairedTables};
-use crate::base::expr::{ExprError, Vals};
+use crate::base::expr::ExprError;
 use crate::base::stats::quantile;
 use crate::database::catalog::TableFile;
-use crate::database::table::lane_ranks;
+use crate::database::served::rows::{has_key, served_rows};
 use crate::database::table::{Column, Keys, Table, TableScope};
-use crate::specs::{IDENTITY, Lookups, Serves, TableSpec, measured_unit};
+use crate::specs::{IDENTITY, Lookups, TableSpec, measured_unit};
 
 /// A latency this many times longer or shorter is counted by itself: reviewers ask for these keys.
 const FAR_FACTOR: f64 = 2.0;
@@ -130,46 +130,6 @@ impl ServedDiff {
     }
 }
 
-/// The rows that the loader serves of a table, sorted by a hash of their key.
-///
-/// # Errors
-///
-/// When a formula of the spec does not fit the table's columns.
-pub(super) fn served_rows(
-    scope: &TableScope<'_>,
-    keys: &Keys<'_>,
-) -> Result<Vec<(u64, u32)>, ExprError> {
-    let spec = scope.spec;
-    let loaded = spec.filter.as_ref().map(|f| f.mask(scope)).transpose()?;
-    let buckets: Vec<Vals<'_, bool>> = if spec.buckets.is_empty() {
-        vec![Vals::One(true)]
-    } else {
-        spec.buckets.iter().map(|b| b.rows.mask(scope)).collect::<Result<_, _>>()?
-    };
-    let mut rows = Vec::with_capacity(keys.hashes().len());
-    for (number, bucket) in buckets.iter().enumerate() {
-        for (row, hash) in keys.hashes().iter().enumerate() {
-            if bucket.get(row) && loaded.as_ref().is_none_or(|l| l.get(row)) {
-                // A row may go into several of the loader's maps, and is a key of each.
-                rows.push((hash.wrapping_add(number as u64), row as u32));
-            }
-        }
-    }
-    match lane_ranks(scope) {
-        Some(ranks) => rows.sort_unstable_by_key(|(hash, row)| (*hash, ranks[*row as usize], *row)),
-        None => rows.sort_unstable(),
-    }
-    match spec.serves {
-        Serves::First | Serves::Error => rows.dedup_by_key(|(hash, _)| *hash),
-        Serves::Last => {
-            rows.reverse();
-            rows.dedup_by_key(|(hash, _)| *hash);
-            rows.reverse();
-        }
-    }
-    Ok(rows)
-}
-
 /// The keys that a table serves.
 pub struct ServedKeys {
     /// A hash of each: equal keys hash alike in every table.
@@ -190,10 +150,10 @@ pub fn served_keys(
     lookups: &Lookups,
 ) -> Result<ServedKeys, ExprError> {
     let mut served = ServedKeys { hashes: Vec::new(), slices: BTreeSet::new() };
-    if spec.inferred || spec.key.is_empty() || !has_key(spec, table) {
+    let scope = TableScope::new(table, spec, &file.place, None, lookups);
+    if spec.inferred || spec.key.is_empty() || !has_key(&scope) {
         return Ok(served);
     }
-    let scope = TableScope::new(table, spec, &file.place, None, lookups);
     let keys = Keys::new(&spec.key, &scope)?;
     let mut codes: BTreeSet<u64> = BTreeSet::new();
     for (hash, row) in served_rows(&scope, &keys)? {
@@ -207,14 +167,14 @@ pub fn served_keys(
 
 /// Keys of both sides: rows of the common ones, of those lost and of those gained.
 #[derive(Default)]
-struct Joined {
-    common: Vec<(u32, u32)>,
+pub(super) struct Joined {
+    pub common: Vec<(u32, u32)>,
     /// With the hash of their key.
-    lost: Vec<(u64, u32)>,
-    gained: Vec<u32>,
+    pub lost: Vec<(u64, u32)>,
+    pub gained: Vec<u32>,
 }
 
-fn join(base: &[(u64, u32)], head: &[(u64, u32)]) -> Joined {
+pub(super) fn join(base: &[(u64, u32)], head: &[(u64, u32)]) -> Joined {
     let mut joined = Joined::default();
     let (mut b, mut h) = (0, 0);
     while b < base.len() || h < head.len() {
@@ -256,11 +216,11 @@ impl PairedTables<'_> {
             return Ok(None);
         }
         let (base, head) = self.tables;
-        if [base, head].into_iter().flatten().any(|table| !has_key(self.spec, table)) {
-            return Ok(None);
-        }
         let base_scope = base.map(|table| self.scope(self.files.0, table));
         let head_scope = head.map(|table| self.scope(self.files.1, table));
+        if [&base_scope, &head_scope].into_iter().flatten().any(|scope| !has_key(scope)) {
+            return Ok(None);
+        }
         let base_keys = self.keys(base_scope.as_ref())?;
         let head_keys = self.keys(head_scope.as_ref())?;
         let before = rows_of(base_scope.as_ref(), base_keys.as_ref())?;
@@ -321,7 +281,7 @@ impl PairedTables<'_> {
     }
 }
 
-fn rows_of(
+pub(super) fn rows_of(
     scope: Option<&TableScope<'_>>,
     keys: Option<&Keys<'_>>,
 ) -> Result<Vec<(u64, u32)>, ExprError> {
@@ -329,13 +289,6 @@ fn rows_of(
         (Some(scope), Some(keys)) => served_rows(scope, keys),
         _ => Ok(Vec::new()),
     }
-}
-
-/// Whether a table has the columns that the loader's key reads; without one all rows would be one key.
-fn has_key(spec: &TableSpec, table: &Table) -> bool {
-    let optional = |name: &str| spec.column(name).is_some_and(|column| column.optional);
-    let columns = spec.key.iter().flat_map(|part| part.value.columns());
-    columns.into_iter().all(|name| table.column(name).is_some() || optional(name))
 }
 
 /// The columns that are there on one side only, or hold something else in one of the row pairs.

@@ -20,14 +20,14 @@ pub(super) struct Failure {
 
 impl Failure {
     /// The failed case of a record; `None` where the record does not say which case it was.
-    pub fn new(record: Record) -> Option<Self> {
-        let module = record.module.filter(|m| !m.is_empty())?;
+    pub fn new(record: &Record) -> Option<Self> {
+        let module = record.module.as_deref().filter(|m| !m.is_empty())?;
         let (backend, operation) = module.split_once('.')?;
-        let group = record.group.unwrap_or_default();
-        let (model, dtypes) = group.split_once('|').unwrap_or(("", &group));
+        let group = record.group.as_deref().unwrap_or_default();
+        let (model, dtypes) = group.split_once('|').unwrap_or(("", group));
         let dtypes: Vec<String> =
             dtypes.split(',').map(str::trim).filter(|d| !d.is_empty()).map(str::to_owned).collect();
-        let class = record.classification.unwrap_or_default();
+        let class = record.classification.as_deref().unwrap_or_default();
         let case = match Case::parse(&record.task_params) {
             Some(case) => case,
             None if model.is_empty() && !dtypes.is_empty() => Case::Group,
@@ -39,7 +39,7 @@ impl Failure {
             operation: words(operation),
             dtypes,
             case,
-            error: record.error_type.unwrap_or(class),
+            error: record.error_type.as_deref().unwrap_or(class).to_owned(),
         })
     }
 

@@ -30,13 +30,13 @@ mod failure;
 mod params;
 mod record;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use serde::Deserialize;
 
 use self::failure::Failure;
-use self::record::{Record, Recorded, table_of};
+use self::record::{CaseIdentity, Record, Recorded, table_of};
 use crate::base::error::{Error, Result};
 use crate::database::coverage::Points;
 use crate::specs::TableSpec;
@@ -132,31 +132,19 @@ impl Ledger {
 
     fn add(&mut self, records: Vec<Record>) {
         // A summary repeats what the modules' files hold: one failure of one run is one record.
-        let mut seen = BTreeSet::new();
-        let mut memory: BTreeMap<String, usize> = BTreeMap::new();
-        let mut kept = Vec::new();
-        for record in records {
-            let run = format!(
-                "{:?} {} {} {}",
-                record.module, record.task_id, record.device_id, record.timestamp
-            );
-            let case = format!("{:?} {} {}", record.module, record.task_id, record.task_params);
-            if seen.insert((run, case.clone())) {
-                if record.out_of_memory() {
-                    *memory.entry(case.clone()).or_default() += 1;
-                }
-                kept.push((case, record));
-            }
+        let mut seen = HashSet::new();
+        let kept: Vec<&Record> = records.iter().filter(|r| seen.insert(r.identity())).collect();
+        let mut out_of_memory: HashMap<CaseIdentity<'_>, usize> = HashMap::new();
+        for record in kept.iter().filter(|r| r.out_of_memory()) {
+            *out_of_memory.entry(record.case()).or_default() += 1;
         }
-        self.recorded.extend(kept.iter().filter_map(|(_, record)| Recorded::new(record)));
-        let classified = |(case, record): &(String, Record)| {
-            let class = record.classification.as_deref().unwrap_or_default().trim();
-            let named = !matches!(class, "" | "unclassified" | "unresolved_from_checkpoint");
-            let believed = || memory.get(case).is_some_and(|times| *times > 1);
-            named && (!record.out_of_memory() || believed())
+        self.recorded.extend(kept.iter().filter_map(|record| Recorded::new(record)));
+        // Running out of memory once may be another process's doing.
+        let is_believed = |record: &Record| {
+            !record.out_of_memory() || out_of_memory.get(&record.case()).is_some_and(|n| *n > 1)
         };
-        let kept = kept.into_iter().filter(classified);
-        self.failures.extend(kept.filter_map(|(_, record)| Failure::new(record)));
+        let classified = kept.iter().filter(|r| r.is_classified() && is_believed(r));
+        self.failures.extend(classified.filter_map(|record| Failure::new(record)));
     }
 
     /// How many failures were recorded of a table, by their classification and error, either `-`

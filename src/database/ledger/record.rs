@@ -28,7 +28,44 @@ pub(super) struct Record {
     pub timestamp: Json,
 }
 
+/// The case that a failure is of, as the collector names it.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct CaseIdentity<'a> {
+    module: Option<&'a str>,
+    task_id: &'a Json,
+    task_params: &'a Json,
+}
+
+/// One failure of one case in one run.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct FailureIdentity<'a> {
+    case: CaseIdentity<'a>,
+    device_id: &'a Json,
+    timestamp: &'a Json,
+}
+
 impl Record {
+    /// The case that failed.
+    pub fn case(&self) -> CaseIdentity<'_> {
+        CaseIdentity {
+            module: self.module.as_deref(),
+            task_id: &self.task_id,
+            task_params: &self.task_params,
+        }
+    }
+
+    /// Equal for two records of one failure.
+    pub fn identity(&self) -> FailureIdentity<'_> {
+        let Self { device_id, timestamp, .. } = self;
+        FailureIdentity { case: self.case(), device_id, timestamp }
+    }
+
+    /// Whether the collector knows what failed.
+    pub fn is_classified(&self) -> bool {
+        let class = self.classification.as_deref().unwrap_or_default().trim();
+        !matches!(class, "" | "unclassified" | "unresolved_from_checkpoint")
+    }
+
     /// Whether the GPU's memory ran out.
     pub fn out_of_memory(&self) -> bool {
         let said = |text: &Option<String>, what: &str| {

@@ -30,28 +30,23 @@ pub(super) fn resolve<'r>(repo: &'r Repository, reference: &str) -> Result<git2:
         .or_else(|e| {
             repo.revparse_single(&format!("refs/remotes/origin/{reference}")).map_err(|_| e)
         })
-        .map_err(|_| {
-            if let Some(damaged) = unreadable(repo, reference) {
-                return damaged;
-            }
-            let unborn = repo.head().is_err_and(|e| e.code() == git2::ErrorCode::UnbornBranch);
-            let hint = if unborn {
-                "the repository has no commit yet".to_owned()
-            } else if repo.is_shallow() {
-                "this clone is shallow: fetch the whole history (fetch-depth: 0)".to_owned()
-            } else {
-                let names: Vec<String> = repo
-                    .branches(None)
-                    .into_iter()
-                    .flatten()
-                    .flatten()
-                    .filter_map(|(b, _)| b.name().ok().flatten().map(str::to_owned))
-                    .collect();
-                crate::base::error::unknown("branch", reference, names.iter().map(String::as_str))
-                    .hint
-            };
-            Error::new(format!("no commit is named {reference}"), hint)
-        })
+        .map_err(|_| unreadable(repo, reference).unwrap_or_else(|| unnamed(repo, reference)))
+}
+
+/// The error of a name that no branch, tag or commit has.
+fn unnamed(repo: &Repository, reference: &str) -> Error {
+    let unborn = repo.head().is_err_and(|e| e.code() == git2::ErrorCode::UnbornBranch);
+    let hint = if unborn {
+        "the repository has no commit yet".to_owned()
+    } else if repo.is_shallow() {
+        "this clone is shallow: fetch the whole history (fetch-depth: 0)".to_owned()
+    } else {
+        let branches = repo.branches(None).into_iter().flatten().flatten();
+        let names: Vec<String> =
+            branches.filter_map(|(b, _)| b.name().ok().flatten().map(str::to_owned)).collect();
+        crate::base::error::unknown("branch", reference, names.iter().map(String::as_str)).hint
+    };
+    Error::new(format!("no commit is named {reference}"), hint)
 }
 
 /// The error of a branch or tag that is there and whose commit cannot be read: none where there is no
@@ -121,6 +116,26 @@ impl Commit {
         done
     }
 
+    /// The tree of the root; none where this commit has no such folder.
+    fn folder(&self, repo: &Repository) -> Result<Option<git2::Oid>, git2::Error> {
+        let top = repo.find_tree(self.tree)?;
+        if self.prefix.is_empty() {
+            return Ok(Some(top.id()));
+        }
+        match top.get_path(Path::new(&self.prefix)) {
+            Ok(folder) => Ok(Some(folder.to_object(repo)?.peel_to_tree()?.id())),
+            Err(e) if e.code() == git2::ErrorCode::NotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The tree of the settings at the repository's top; a file of that name holds none.
+    fn settings_folder(&self, repo: &Repository) -> Result<Option<git2::Oid>, git2::Error> {
+        let top = repo.find_tree(self.tree)?;
+        let Some(folder) = top.get_name(SETTINGS) else { return Ok(None) };
+        Ok(folder.to_object(repo)?.peel_to_tree().ok().map(|tree| tree.id()))
+    }
+
     /// The files below a tree of the repository.
     fn list(&self, tree: git2::Oid, prefix: &str, hidden: bool) -> Result<Vec<Entry>> {
         self.with_repository(|repo| Ok(listing::list(repo, tree, prefix, hidden)))
@@ -130,18 +145,7 @@ impl Commit {
 
 impl Source for Commit {
     fn files(&self) -> Result<Vec<Entry>> {
-        let top = self.with_repository(|repo| {
-            let top = repo.find_tree(self.tree)?;
-            if self.prefix.is_empty() {
-                return Ok(Some(top.id()));
-            }
-            match top.get_path(Path::new(&self.prefix)) {
-                Ok(folder) => Ok(Some(folder.to_object(repo)?.peel_to_tree()?.id())),
-                // A folder that this commit lacks holds nothing.
-                Err(e) if e.code() == git2::ErrorCode::NotFound => Ok(None),
-                Err(e) => Err(e),
-            }
-        });
+        let top = self.with_repository(|repo| self.folder(repo));
         match top.map_err(git_error("cannot read the tree"))? {
             Some(tree) => self.list(tree, &self.prefix, false),
             None => Ok(Vec::new()),
@@ -149,12 +153,7 @@ impl Source for Commit {
     }
 
     fn settings(&self) -> Result<Vec<Entry>> {
-        let folder = self.with_repository(|repo| {
-            let top = repo.find_tree(self.tree)?;
-            let Some(folder) = top.get_name(SETTINGS) else { return Ok(None) };
-            // A file of that name holds no settings.
-            Ok(folder.to_object(repo)?.peel_to_tree().ok().map(|tree| tree.id()))
-        });
+        let folder = self.with_repository(|repo| self.settings_folder(repo));
         let Some(folder) = folder.map_err(git_error("cannot read the tree"))? else {
             return Ok(Vec::new());
         };

@@ -81,17 +81,15 @@ impl Index {
     /// Submodules below `prefix` of which nothing is checked out at `root`.
     pub(super) fn empty_submodules(&self, root: &Path, prefix: &str) -> Vec<Entry> {
         let is_submodule = |e: &&IndexEntry| e.mode == 0o160_000;
-        let entry = |e: &IndexEntry| {
-            let path = String::from_utf8_lossy(&e.path).into_owned();
-            let place = root.join(path.strip_prefix(prefix)?);
-            let empty = match std::fs::symlink_metadata(&place) {
-                Err(_) => true,
-                Ok(found) if !found.is_dir() => false,
-                Ok(_) => std::fs::read_dir(place).is_ok_and(|mut items| items.next().is_none()),
-            };
-            empty.then_some(Entry { path, kind: EntryKind::Submodule(e.id), size: 0 })
-        };
-        self.files.values().filter(is_submodule).filter_map(entry).collect()
+        let mut empty = Vec::new();
+        for entry in self.files.values().filter(is_submodule) {
+            let path = String::from_utf8_lossy(&entry.path).into_owned();
+            let place = path.strip_prefix(prefix).map(|inside| root.join(inside));
+            if place.is_some_and(|place| holds_nothing(&place)) {
+                empty.push(Entry { path, kind: EntryKind::Submodule(entry.id), size: 0 });
+            }
+        }
+        empty
     }
 
     /// Whether every tracked file of a database below `prefix` is there at `root`, but for those that
@@ -108,13 +106,7 @@ impl Index {
                            is not known";
             return Err(Error::new(message, hint));
         }
-        let left_out = |e: &&IndexEntry| {
-            let path = String::from_utf8_lossy(&e.path);
-            let place = path.strip_prefix(prefix).map(|inside| root.join(inside));
-            e.flags_extended & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0
-                && of_database(&path)
-                && place.is_some_and(|place| std::fs::symlink_metadata(place).is_err())
-        };
+        let left_out = |e: &&IndexEntry| is_left_out(e, root, prefix);
         let count = self.files.values().filter(left_out).count();
         match self.files.values().find(left_out) {
             None => Ok(()),
@@ -171,4 +163,22 @@ fn same_inode(entry: &IndexEntry, now: &Metadata) -> bool {
 #[cfg(not(unix))]
 fn same_inode(_: &IndexEntry, _: &Metadata) -> bool {
     true
+}
+
+/// Whether a folder is not there, or empty.
+fn holds_nothing(place: &Path) -> bool {
+    match std::fs::symlink_metadata(place) {
+        Err(_) => true,
+        Ok(found) if !found.is_dir() => false,
+        Ok(_) => std::fs::read_dir(place).is_ok_and(|mut items| items.next().is_none()),
+    }
+}
+
+/// Whether a sparse checkout at `root` leaves out a file of a database.
+fn is_left_out(entry: &IndexEntry, root: &Path, prefix: &str) -> bool {
+    let path = String::from_utf8_lossy(&entry.path);
+    let place = path.strip_prefix(prefix).map(|inside| root.join(inside));
+    entry.flags_extended & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0
+        && of_database(&path)
+        && place.is_some_and(|place| std::fs::symlink_metadata(place).is_err())
 }

@@ -7,6 +7,7 @@ mod history;
 mod index;
 mod lfs;
 mod listing;
+mod loose;
 mod read;
 mod stamps;
 mod worktree;
@@ -16,6 +17,7 @@ use std::path::Path;
 
 pub use commit::Commit;
 pub use lfs::{Pointer, pointer};
+pub use loose::LooseFiles;
 pub use read::ReadError;
 use read::guard_size;
 pub use worktree::WorkTree;
@@ -211,14 +213,13 @@ fn merge_base(repo: &git2::Repository, reference: &str, head: git2::Oid) -> Resu
         .peel_to_commit()
         .map_err(|e| Error::new(format!("{reference} is no commit: {}", e.message()), ""))?
         .id();
-    repo.merge_base(base, head).map_err(|e| {
-        let hint = if repo.is_shallow() {
-            "this clone is shallow: fetch the whole history (fetch-depth: 0)"
-        } else {
-            "the two have no common history"
-        };
-        Error::new(format!("no merge base with {reference}: {}", e.message()), hint)
-    })
+    let hint = if repo.is_shallow() {
+        "this clone is shallow: fetch the whole history (fetch-depth: 0)"
+    } else {
+        "the two have no common history"
+    };
+    let error = |why: &str| Error::new(format!("no merge base with {reference}: {why}"), hint);
+    repo.merge_base(base, head).map_err(|e| error(e.message()))
 }
 
 /// Paths that a diff touches, old and new names, sorted.

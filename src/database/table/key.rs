@@ -51,14 +51,15 @@ impl<'a> Keys<'a> {
 
     /// A number for a row's texts: alike for two rows of one table exactly when the texts are.
     pub fn text_code(&self, row: usize) -> u64 {
-        self.parts.iter().fold(0, |code, (_, value)| match value {
-            // A digit to the base of the dictionary, null among them.
-            Value::Text(codes, dict) => {
+        let mut code = 0;
+        for (_, value) in &self.parts {
+            if let Value::Text(codes, dict) = value {
+                // A digit to the base of the dictionary, null among them.
                 let digit = codes.get(row).wrapping_add(1);
-                code * (dict.len() as u64 + 1) + u64::from(digit)
+                code = code * (dict.len() as u64 + 1) + u64::from(digit);
             }
-            _ => code,
-        })
+        }
+        code
     }
 
     /// A row's texts by the names of their parts: the slice that it belongs to.
@@ -102,20 +103,26 @@ impl<'a> Keys<'a> {
     }
 
     /// Whether two rows have the same key.
+    #[inline]
     pub fn equal(&self, a: usize, b: usize) -> bool {
-        self.parts.iter().all(|(_, value)| match value {
-            Value::Number(v) => number_bits(v.get(a)) == number_bits(v.get(b)),
-            Value::Bool(v) => v.get(a) == v.get(b),
-            Value::Text(codes, dict) => {
-                let (a, b) = (codes.get(a), codes.get(b));
-                a == b || (a != NULL_CODE && b != NULL_CODE && dict[a as usize] == dict[b as usize])
-            }
-        })
+        self.parts.iter().all(|(_, value)| equal(value, a, b))
     }
 
     /// A row's key, for people.
     pub fn show(&self, row: usize) -> Vec<(String, serde_json::Value)> {
         self.parts.iter().map(|(name, value)| ((*name).to_owned(), json(value, row))).collect()
+    }
+}
+
+/// Whether two rows have the same value.
+fn equal(value: &Value<'_>, a: usize, b: usize) -> bool {
+    match value {
+        Value::Number(v) => number_bits(v.get(a)) == number_bits(v.get(b)),
+        Value::Bool(v) => v.get(a) == v.get(b),
+        Value::Text(codes, dict) => {
+            let (a, b) = (codes.get(a), codes.get(b));
+            a == b || (a != NULL_CODE && b != NULL_CODE && dict[a as usize] == dict[b as usize])
+        }
     }
 }
 

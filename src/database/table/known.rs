@@ -54,14 +54,10 @@ pub(super) fn fits(spec: &TableSpec, name: &str, found: &Column) -> bool {
 /// # Errors
 ///
 /// When a predicate does not fit the table's columns.
-pub fn rows_held(
-    workflows: &Workflows,
-    table: &str,
-    scope: &TableScope<'_>,
-) -> Result<Vec<bool>, ExprError> {
+pub fn rows_held(workflows: &Workflows, scope: &TableScope<'_>) -> Result<Vec<bool>, ExprError> {
     // Evenly spaced rows settle nearly all of it; the rest is looked for in every row.
     const SAMPLE: usize = 512;
-    let predicates = workflows.predicates(table);
+    let predicates = workflows.predicates(scope.spec)?;
     let mut held = vec![false; predicates.len()];
     let parts = scope.parts().map(|(_, part)| part);
     for part in std::iter::once(scope.spaced(SAMPLE)).chain(parts) {

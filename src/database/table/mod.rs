@@ -1,5 +1,6 @@
 //! Bytes of a table → typed columns, and the loader's key of every row.
 
+mod build;
 mod csv;
 mod example;
 mod fault;
@@ -198,6 +199,7 @@ impl Column {
     }
 
     /// Whether the row is null.
+    #[inline]
     pub fn is_null(&self, row: usize) -> bool {
         match self {
             Self::Int { nulls, .. } | Self::Float { nulls, .. } | Self::Bool { nulls, .. } => {
@@ -209,6 +211,7 @@ impl Column {
     }
 
     /// Whether two rows hold the same, null or not.
+    #[inline]
     pub fn equal(&self, a: usize, b: usize) -> bool {
         if self.is_null(a) || self.is_null(b) {
             return self.is_null(a) && self.is_null(b);
@@ -236,6 +239,7 @@ impl Column {
     }
 
     /// The row as a number, NaN where it is null or no number.
+    #[inline]
     pub fn number(&self, row: usize) -> f64 {
         match self {
             _ if self.is_null(row) => f64::NAN,

@@ -101,8 +101,13 @@ mod tests {
         let of = |text: &str| text.to_owned();
         let place = Place { system: of("x"), family: None, backend: of("y"), version: of("1") };
         let specs = Specs::embedded().unwrap();
-        let scope =
-            TableScope::new(&table, &specs.tables["gemm_perf"], &place, None, &specs.lookups);
+        let scope = TableScope::new(
+            &table,
+            specs.tables.get("gemm_perf").unwrap(),
+            &place,
+            None,
+            &specs.lookups,
+        );
         let (mut rows, mut names) = (0, 0);
         for (start, part) in scope.parts() {
             let Some(Value::Text(codes, dict)) = part.column("kernel_source") else {

@@ -127,13 +127,15 @@ fn difference(columns: &[(String, Column)], table: &Table) -> Option<String> {
     if !names().eq(table.columns().map(|(n, _)| n)) {
         return Some("its columns are others".into());
     }
-    columns.iter().zip(table.columns()).find_map(|((name, a), (_, b))| {
+    for ((name, a), (_, b)) in columns.iter().zip(table.columns()) {
         if a.len() != b.len() {
             return Some(format!("{name} has {} rows, not {}", b.len(), a.len()));
         }
-        let row = (0..a.len()).find(|row| !same(a, b, *row))?;
-        Some(format!("{name} of row {row} is {}, not {}", b.json(row), a.json(row)))
-    })
+        if let Some(row) = (0..a.len()).find(|row| !same(a, b, *row)) {
+            return Some(format!("{name} of row {row} is {}, not {}", b.json(row), a.json(row)));
+        }
+    }
+    None
 }
 
 fn same(a: &Column, b: &Column, row: usize) -> bool {

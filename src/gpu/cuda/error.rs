@@ -1,5 +1,6 @@
 //! What can go wrong between this program and CUDA, cuBLAS, NCCL or NVML.
 
+use std::fmt::Debug;
 use std::panic::catch_unwind;
 
 use cudarc::cublas::result::CublasError;
@@ -21,16 +22,16 @@ pub enum CudaError {
     #[error("{}", in_words(.0))]
     Driver(#[from] DriverError),
     /// cuBLAS, when it is opened.
-    #[error("{:?}", .0.0)]
+    #[error("{}", constant(.0.0))]
     Cublas(#[source] CublasError),
     /// cuBLAS, on a product.
-    #[error("cuBLAS refuses the product: {:?}", .0.0)]
+    #[error("cuBLAS refuses the product: {}", constant(.0.0))]
     Product(#[source] CublasError),
     /// cuBLASLt, on a product in fp8.
-    #[error("cuBLASLt has no such product in fp8: {:?}", .0.0)]
+    #[error("cuBLASLt has no such product in fp8: {}", constant(.0.0))]
     ScaledProduct(#[from] CublasLtError),
     /// NCCL, on a collective operation. Its error type has no `Error`, so it is no source.
-    #[error("NCCL: {:?}", .0.0)]
+    #[error("NCCL: {}", constant(.0.0))]
     Nccl(NcclError),
     /// NVML, when it is opened.
     #[error("NVML does not start: {0}")]
@@ -74,12 +75,18 @@ impl From<NcclError> for CudaError {
     }
 }
 
+/// A status by the name of its constant. cudarc's statuses have no `Display`; their derived `Debug` is
+/// that name, and asking a library for it needs a library that may be the one that is missing.
+fn constant(status: impl Debug) -> String {
+    format!("{status:?}")
+}
+
 /// Why the driver failed, in its own words, or else by the name of its constant: asking for the words
 /// calls the driver, which may lack the function.
 fn in_words(error: &DriverError) -> String {
     let words = catch_unwind(|| error.error_string().map(|s| s.to_string_lossy().into_owned()));
     match words {
         Ok(Ok(words)) => words,
-        _ => format!("{:?}", error.0),
+        _ => constant(error.0),
     }
 }

@@ -16,7 +16,9 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
 
-use super::device::{About, Answer, Device, MeasureError, Point, SAMPLES, State, Unmeasured, Work};
+use super::device::{
+    About, Answer, CardState, Device, MeasureError, Point, SAMPLES, Unmeasured, Work,
+};
 use crate::base::error::{Error, Result};
 use crate::gpu::recipe::{Dtype, Fill};
 use error::CudaError;
@@ -188,7 +190,7 @@ impl Device for Cuda {
         Ok(Answer { proxy: work.proxy.clone(), ..answer })
     }
 
-    fn state(&mut self) -> Option<State> {
+    fn state(&mut self) -> Option<CardState> {
         self.meter.as_ref().map(CardMeter::state)
     }
 }

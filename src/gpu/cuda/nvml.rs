@@ -7,7 +7,7 @@ use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use nvml_wrapper::{Device, Nvml};
 
 use super::error::{CudaError, Result};
-use crate::gpu::device::{About, State};
+use crate::gpu::device::{About, CardState};
 
 /// How often the card is read.
 const EVERY: Duration = Duration::from_millis(25);
@@ -103,7 +103,7 @@ impl CardMeter {
     }
 
     /// The card now.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> CardState {
         self.card().map(|card| state(&card)).unwrap_or_default()
     }
 
@@ -144,7 +144,7 @@ fn card<'a>(nvml: &'a Nvml, bus: &str) -> Result<Device<'a>> {
     nvml.device_by_pci_bus_id(bus).map_err(|source| CudaError::Card { bus: bus.to_owned(), source })
 }
 
-fn state(card: &Device<'_>) -> State {
+fn state(card: &Device<'_>) -> CardState {
     use nvml_wrapper::bitmasks::device::ThrottleReasons;
     // What holds the clocks down without anything being wrong with the card.
     let usual = ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING;
@@ -152,7 +152,7 @@ fn state(card: &Device<'_>) -> State {
         .current_throttle_reasons()
         .map(|r| r - usual)
         .unwrap_or_else(|_| ThrottleReasons::NONE);
-    State {
+    CardState {
         sm_mhz: card.clock_info(Clock::SM).ok(),
         memory_mhz: card.clock_info(Clock::Memory).ok(),
         power_w: card.power_usage().ok().map(|mw| f64::from(mw) / 1000.0),

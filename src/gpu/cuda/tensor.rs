@@ -137,24 +137,24 @@ impl<'a> Tensor<'a> {
 fn values(dtype: Dtype, fill: Fill) -> &'static [u8] {
     static NORMAL: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
     static CONSTANT: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
-    let narrow = |values: &mut dyn FnMut() -> f32| {
-        let mut wide = Vec::with_capacity(2 * DRAWN);
-        let mut small = Vec::with_capacity(DRAWN);
-        for _ in 0..DRAWN {
-            let value = values();
-            wide.extend(bf16::from_f32(value).to_le_bytes());
-            small.push(e4m3(value));
-        }
-        [wide, small]
-    };
+    let mut random = Random::new(0);
     let both = match fill {
-        Fill::Normal => NORMAL.get_or_init(|| {
-            let mut random = Random::new(0);
-            narrow(&mut || random.normal())
-        }),
-        Fill::Constant | Fill::Zeros => CONSTANT.get_or_init(|| narrow(&mut || 0.01)),
+        Fill::Normal => NORMAL.get_or_init(|| in_both_types(|| random.normal())),
+        Fill::Constant | Fill::Zeros => CONSTANT.get_or_init(|| in_both_types(|| 0.01)),
     };
     &both[usize::from(dtype == Dtype::Fp8)]
+}
+
+/// [`DRAWN`] values in bfloat16, and in float8.
+fn in_both_types(mut value: impl FnMut() -> f32) -> [Vec<u8>; 2] {
+    let mut wide = Vec::with_capacity(2 * DRAWN);
+    let mut small = Vec::with_capacity(DRAWN);
+    for _ in 0..DRAWN {
+        let value = value();
+        wide.extend(bf16::from_f32(value).to_le_bytes());
+        small.push(e4m3(value));
+    }
+    [wide, small]
 }
 
 /// The nearest float8 e4m3 of moderate values: 3 bits of fraction, exponents from -6, at most 448.

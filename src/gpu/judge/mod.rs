@@ -193,17 +193,19 @@ pub fn judge(
 }
 
 /// A sample's median, and what follows from its error and from how far collections differ.
-struct Middle {
-    bias: f64,
+pub(crate) struct Middle {
+    /// The median log ratio.
+    pub bias: f64,
     error: f64,
-    allowed: f64,
+    /// A log ratio that the medians of most honest samples as wide are within, either way.
+    pub allowed: f64,
     excluded: f64,
 }
 
 impl Middle {
     /// By the points' log ratios. Few points lie close together by chance: their middle half is
     /// taken to be no narrower than `least`. Of no points the bias is NaN.
-    fn of(logs: &[f64], least: f64, limits: &Margins) -> Self {
+    pub fn of(logs: &[f64], least: f64, limits: &Margins) -> Self {
         let bias = median(logs);
         let error = match logs.len() {
             0 => 0.0,
@@ -218,7 +220,8 @@ impl Middle {
         }
     }
 
-    fn interval(&self, confidence: f64) -> Interval {
+    /// Where the median is with that confidence.
+    pub fn interval(&self, confidence: f64) -> Interval {
         let side = normal_within(confidence) * self.error;
         Interval { low: self.bias - side, high: self.bias + side, confidence }
     }
@@ -305,14 +308,14 @@ impl Verdict {
     /// Why the sample is too wide to pass.
     fn vague(&self, limits: &Margins) -> Option<String> {
         // Of no points nothing is excluded.
-        let excluded = self.excluded <= limits.excludes.ln_1p();
-        (!excluded).then(|| {
-            format!(
-                "the median differs by {}, as in honest samples, but a table that is off by {:.1} % is not excluded: take more points",
-                percent(self.bias),
-                limits.excludes * 100.0
-            )
-        })
+        if self.excluded <= limits.excludes.ln_1p() {
+            return None;
+        }
+        Some(format!(
+            "the median differs by {}, as in honest samples, but a table that is off by {:.1} % is not excluded: take more points",
+            percent(self.bias),
+            limits.excludes * 100.0
+        ))
     }
 }
 

@@ -70,22 +70,9 @@ fn floats(cells: impl Iterator<Item = Option<f64>>) -> Column {
 
 /// A column of one type; a row may lack it.
 fn column(name: &str, cells: &[&Value]) -> Result<Column> {
-    let all = |is: fn(&Value) -> bool| cells.iter().all(|c| c.is_null() || is(c));
-    let absent: Vec<bool> = cells.iter().map(|c| c.is_null()).collect();
-    let nulls = absent.contains(&true).then_some(absent);
-    if all(Value::is_i64) {
-        let values = cells.iter().map(|c| c.as_i64().unwrap_or(0)).collect();
-        Ok(Column::Int { values, nulls })
-    } else if all(Value::is_number) {
-        Ok(floats(cells.iter().map(|c| c.as_f64())))
-    } else if all(Value::is_boolean) {
-        let values = cells.iter().map(|c| c.as_bool().unwrap_or(false)).collect();
-        Ok(Column::Bool { values, nulls })
-    } else if all(Value::is_string) {
-        Ok(Column::texts(cells.iter().map(|c| c.as_str())))
-    } else {
-        Err(Error::new(format!("{name} holds names and numbers"), "its log mixes two tables"))
-    }
+    Column::from_json(cells).map_err(|_| {
+        Error::new(format!("{name} holds names and numbers"), "its log mixes two tables")
+    })
 }
 
 fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {

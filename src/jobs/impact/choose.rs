@@ -2,15 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
-
 use super::{Options, States};
 use crate::base::error::{Error, Result, unknown};
 use crate::base::glob::{Of, matcher};
-use crate::base::reason::Reason;
-use crate::base::yaml;
-use crate::database::catalog::{Catalog, VersionDir};
-use crate::database::source::Source;
+use crate::database::catalog::VersionDir;
+use crate::database::served::QueryVersions;
 use crate::planner::{Models, PlannerSession, Refusal, Snapshot};
 
 /// A version of a backend on a system.
@@ -38,16 +34,16 @@ impl PlannedVersion {
 }
 
 /// Globs over names; empty for all.
-pub(super) struct NameFilter(Vec<globset::GlobMatcher>);
+pub(crate) struct NameFilter(Vec<globset::GlobMatcher>);
 
 impl NameFilter {
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|glob| glob.is_match(name))
     }
 }
 
 /// Compiles globs, each of which must match one of `known`.
-pub(super) fn names(globs: &[String], what: &str, known: Vec<&str>) -> Result<NameFilter> {
+pub(crate) fn names(globs: &[String], what: &str, known: Vec<&str>) -> Result<NameFilter> {
     let mut compiled = Vec::new();
     for glob in globs {
         let matcher = matcher(glob, Of::Names)
@@ -60,83 +56,47 @@ pub(super) fn names(globs: &[String], what: &str, known: Vec<&str>) -> Result<Na
     Ok(NameFilter(compiled))
 }
 
-/// `query_versions.yaml`: the versions that a planner answers for.
-#[derive(Debug, Default, Deserialize)]
-struct QueryVersions {
-    #[serde(default)]
-    defaults: BTreeMap<String, VersionSlot>,
-    #[serde(default)]
-    overrides: BTreeMap<String, BTreeMap<String, VersionSlot>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct VersionSlot {
-    #[serde(default)]
-    current: Option<String>,
-}
-
-impl QueryVersions {
-    /// Reads it from a state; without the file nothing is said.
-    fn read(source: &dyn Source, catalog: &Catalog) -> Result<Option<Self>> {
-        let is_it = |path: &str| path.rsplit('/').next() == Some("query_versions.yaml");
-        let Some(entry) = catalog.others.iter().find(|e| is_it(&e.path)) else { return Ok(None) };
-        let bad = |why: Reason| {
-            Error::new(format!("{}: {why}", entry.path), "it names each backend's current version")
-        };
-        let bytes = source.read(entry).map_err(|e| bad(e.into()))?;
-        yaml::parse(&String::from_utf8_lossy(&bytes)).map(Some).map_err(bad)
-    }
-
-    fn current(&self, system: &str, backend: &str) -> Option<&str> {
-        let own = self.overrides.get(system).and_then(|s| s.get(backend));
-        own.or(self.defaults.get(backend))?.current.as_deref()
-    }
-}
-
 /// What versions are chosen by.
-pub(super) struct Choice<'c, 's, 'a> {
+pub(super) struct Choice<'c, 'a> {
     pub options: &'c Options,
     pub models: &'c Models,
-    pub states: &'c States<'s, 'a>,
+    pub states: &'c States<'a>,
 }
 
-impl Choice<'_, '_, '_> {
-    /// The versions to predict, sorted.
-    pub(super) fn versions(&self) -> Result<Vec<PlannedVersion>> {
-        let states: Vec<&Snapshot<'_>> =
-            self.states.before.into_iter().chain([self.states.after]).collect();
+impl Choice<'_, '_> {
+    /// The versions to predict, sorted, each with whether it is the current one of its backend.
+    pub(super) fn versions(&self) -> Result<Vec<(PlannedVersion, bool)>> {
+        let states: Vec<&Snapshot<'_>> = self.states.all().collect();
         let systems: BTreeSet<&str> =
             states.iter().flat_map(|s| s.catalog().systems.keys().map(String::as_str)).collect();
         let wanted = names(&self.options.systems, "system", systems.iter().copied().collect())?;
         let known = self.known(&states, |system| wanted.has(system));
         let backends: BTreeSet<&str> = known.keys().map(|(_, backend)| backend.as_str()).collect();
         let wanted = names(&self.options.backends, "backend", backends.into_iter().collect())?;
-        let mut found = BTreeSet::new();
+        let mut found = Vec::new();
         let changed = self.changed();
-        let slots = QueryVersions::read(self.states.after.source(), self.states.after.catalog())?;
-        for ((system, backend), versions) in &known {
-            if !wanted.has(backend) {
-                continue;
-            }
-            let mut add = |version: &str| {
-                found.insert(PlannedVersion {
-                    system: system.clone(),
-                    backend: backend.clone(),
-                    version: version.to_owned(),
-                });
-            };
-            if !self.options.versions.is_empty() {
-                self.options.versions.iter().for_each(|version| add(version));
-                continue;
-            }
+        let after = &self.states.after;
+        let slots = QueryVersions::read(after.source(), after.catalog())?;
+        for ((system, backend), versions) in known.iter().filter(|((_, b), _)| wanted.has(b)) {
             let slot = slots.as_ref().and_then(|s| s.current(system, backend));
-            slot.or(versions.last().map(String::as_str)).into_iter().for_each(&mut add);
-            let place =
-                |v: &&String| changed.contains(&(system.clone(), backend.clone(), (*v).clone()));
-            versions.iter().filter(place).for_each(|version| add(version));
+            let current = slot.or(versions.last().map(String::as_str));
+            let of = |version: &str| PlannedVersion {
+                system: system.clone(),
+                backend: backend.clone(),
+                version: version.to_owned(),
+            };
+            let asked = &self.options.versions;
+            let mut chosen: BTreeSet<&str> = asked.iter().map(String::as_str).collect();
+            if asked.is_empty() {
+                chosen.extend(current);
+                let names = versions.iter().map(String::as_str);
+                chosen.extend(names.filter(|version| changed.contains(&of(version))));
+            }
+            found.extend(chosen.iter().map(|v| (of(v), Some(*v) == current)));
         }
         self.check_versions(&known)?;
-        Ok(found.into_iter().collect())
+        found.sort();
+        Ok(found)
     }
 
     /// Versions of a system's backends in either state, oldest first, of backends that a model is
@@ -174,10 +134,10 @@ impl Choice<'_, '_, '_> {
     }
 
     /// Versions whose directories changed between the states.
-    fn changed(&self) -> BTreeSet<(String, String, String)> {
+    fn changed(&self) -> BTreeSet<PlannedVersion> {
         let mut changed = BTreeSet::new();
-        let Some(before) = self.states.before else { return changed };
-        let after = self.states.after;
+        let Some(before) = &self.states.before else { return changed };
+        let after = &self.states.after;
         let paths = before.catalog().dirs.keys().chain(after.catalog().dirs.keys());
         for path in paths.collect::<BTreeSet<_>>() {
             let dirs = [before, after].map(|state| (state, state.catalog().dirs.get(path)));
@@ -186,7 +146,7 @@ impl Choice<'_, '_, '_> {
             if let Some(place) = place.filter(|_| old != new) {
                 let names = [&place.system, &place.backend, &place.version];
                 let [system, backend, version] = names.map(Clone::clone);
-                changed.insert((system, backend, version));
+                changed.insert(PlannedVersion { system, backend, version });
             }
         }
         changed

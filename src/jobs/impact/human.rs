@@ -66,7 +66,7 @@ fn times(impact: &Impact) -> String {
                 .map(|cell| clean(&cell))
                 .into();
         let time = |p: &super::PointImpact| match &p.after {
-            Ok(ms) => format!("{ms:.2}"),
+            Ok(time) => format!("{:.2}", time.ms),
             Err(_) => "-".to_owned(),
         };
         row.extend(case.points.iter().map(time));

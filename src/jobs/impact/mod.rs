@@ -4,13 +4,17 @@
 //! It is an estimate of static steps: [`LEFT_OUT`] names what it does not model.
 
 mod attribution;
-mod choose;
+pub(crate) mod choose;
 mod document;
+mod findings;
 mod human;
 mod markdown;
+mod power;
+pub(crate) mod predict;
+pub(crate) mod predictions;
+mod states;
 mod summary;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -19,18 +23,14 @@ use tracing::debug;
 use crate::base::error::Result;
 use crate::base::exit::Exit;
 use crate::base::threads;
-use crate::checks::settings::Settings;
-use crate::database::catalog::{Catalog, no_database};
-use crate::database::source::{self, Source};
-use crate::planner::{
-    BackendPlan, Layout, ModelList, Models, POINTS, PlannerSession, Quant, Refusal, Resolved,
-    Snapshot, Step, StepPoint, Store, TableName,
-};
+use crate::jobs::DocumentFormat;
+use crate::planner::{Layout, POINTS, Quant, RowsRead, Step, StepPoint, Store};
 
 pub use attribution::OpMove;
 pub use choose::PlannedVersion;
-
-use choose::Choice;
+pub use document::schema;
+pub use power::PowerCoverage;
+pub(crate) use states::{Opened, States};
 
 /// What a prediction of a step leaves out.
 pub const LEFT_OUT: [&str; 5] = [
@@ -65,7 +65,7 @@ pub struct Options {
 }
 
 /// Predictions before and after.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Impact {
     /// Whether there are two states.
     pub compared: bool,
@@ -92,6 +92,8 @@ pub struct ImpactCase {
     pub quant_before: Option<Quant>,
     /// Its steps.
     pub points: Vec<PointImpact>,
+    /// Rows that its steps read after the change, of the files that were asked for.
+    pub rows_read: RowsRead,
 }
 
 /// A step before and after.
@@ -126,7 +128,7 @@ impl PointImpact {
     /// What became of it.
     pub fn fate(&self) -> Fate {
         match (&self.before, &self.after) {
-            (Some(Ok(before)), Ok(after)) if before != after => Fate::Moved,
+            (Some(Ok(before)), Ok(after)) if before.ms != after.ms => Fate::Moved,
             (Some(Ok(_)), Err(_)) => Fate::Lost,
             (Some(Err(_)), Ok(_)) => Fate::Gained,
             (_, Err(_)) => Fate::Missing,
@@ -137,7 +139,7 @@ impl PointImpact {
     /// The change of its time, as a share of the time before; none where it has not both.
     pub fn change(&self) -> Option<f64> {
         let (before, after) = (self.before.as_ref()?.as_ref().ok()?, self.after.as_ref().ok()?);
-        (*before > 0.0).then(|| after / before - 1.0)
+        (before.ms > 0.0).then(|| after.ms / before.ms - 1.0)
     }
 }
 
@@ -166,46 +168,21 @@ impl Impact {
 /// that is not written right. What the data does not answer is part of the result.
 pub fn run(options: &Options) -> Result<Impact> {
     let start = Instant::now();
-    let head = source::open(&options.root, options.head.as_deref())?;
-    let base = options.base.as_deref().map(|base| head.base(base)).transpose()?;
-    let judged = base.as_ref().map_or(head.as_ref(), |base| base as &dyn Source);
-    // A change must not alter how it is judged.
-    let settings = Settings::read(judged, options.rules.as_deref(), None)?;
-    let specs = &settings.specs;
-    let wanted = choose::names(&options.models, "model", Models::names(&specs.library))?;
-    let models = Models::read(&specs.library, |name| wanted.has(name))?;
-    debug!(models = models.lists.len(), took = ?start.elapsed(), "parsed");
-
-    let after = Catalog::walk(head.as_ref(), specs)?;
-    let before = base.as_ref().map(|base| Catalog::walk(base, specs)).transpose()?;
-    if after.systems.is_empty() && before.as_ref().is_none_or(|b| b.systems.is_empty()) {
-        return Err(no_database());
-    }
-    debug!(took = ?start.elapsed(), "listed");
-    let store = Store::default();
-    let after = Snapshot::new(head.as_ref(), &after, &store)?;
-    let before = base.as_ref().zip(before.as_ref());
-    let before = before.map(|(base, catalog)| Snapshot::new(base, catalog, &store)).transpose()?;
-    let states = States { before: before.as_ref(), after: &after };
-    let versions = Choice { options, models: &models, states: &states }.versions()?;
+    let opened = Opened::read(options)?;
+    debug!(models = opened.models.lists.len(), took = ?start.elapsed(), "read lists and listed files");
     let threads = threads::threads(options.threads);
-    let cases = predict(&states, &models, &versions, threads);
-    debug!(cases = cases.len(), took = ?start.elapsed(), "predicted");
-    Ok(Impact { compared: before.is_some(), versions, cases, elapsed: start.elapsed() })
-}
-
-/// How an impact is rendered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// For people; brief, the line that sums it up.
-    Human {
-        /// Whether it is one line.
-        brief: bool,
-    },
-    /// For a pull request.
-    Markdown,
-    /// For programs: schema `perfdb-gate/impact/v1`.
-    Json,
+    let mut impact = Impact { compared: options.base.is_some(), ..Impact::default() };
+    let versions = opened.versions(options)?;
+    for of_system in versions.chunk_by(|a, b| a.system == b.system) {
+        // What was read of a system is dropped before the next one is.
+        let store = Store::default();
+        let states = opened.states(&store)?;
+        impact.cases.extend(predict::cases(&states, &opened.models, of_system, threads));
+    }
+    impact.versions = versions;
+    impact.elapsed = start.elapsed();
+    debug!(cases = impact.cases.len(), took = ?impact.elapsed, "predicted");
+    Ok(impact)
 }
 
 /// Renders an impact.
@@ -213,139 +190,11 @@ pub enum Format {
 /// # Errors
 ///
 /// When a template fails, which is a fault of this program.
-pub fn render(impact: &Impact, format: Format) -> Result<String> {
+pub fn render(impact: &Impact, format: DocumentFormat) -> Result<String> {
     Ok(match format {
-        Format::Human { brief: true } => human::brief(impact),
-        Format::Human { brief: false } => human::text(impact),
-        Format::Markdown => markdown::text(impact)?,
-        Format::Json => document::json(impact),
+        DocumentFormat::Human { brief: true } => human::brief(impact),
+        DocumentFormat::Human { brief: false } => human::text(impact),
+        DocumentFormat::Markdown => markdown::text(impact)?,
+        DocumentFormat::Json => document::json(impact),
     })
-}
-
-/// The states of a comparison, or one.
-struct States<'s, 'a> {
-    before: Option<&'s Snapshot<'a>>,
-    after: &'s Snapshot<'a>,
-}
-
-/// A version on both sides, or why there is none.
-struct VersionSides<'s, 'a> {
-    version: &'s PlannedVersion,
-    before: Option<Result<PlannerSession<'s, 'a>, Refusal>>,
-    after: Result<PlannerSession<'s, 'a>, Refusal>,
-}
-
-impl<'s, 'a> VersionSides<'s, 'a> {
-    fn of(states: &States<'s, 'a>, version: &'s PlannedVersion) -> Self {
-        let side = |snapshot: &'s Snapshot<'a>| version.session(snapshot);
-        Self { version, before: states.before.map(side), after: side(states.after) }
-    }
-
-    /// The sessions that there are.
-    fn sessions(&self) -> impl Iterator<Item = &PlannerSession<'s, 'a>> {
-        let before = self.before.iter().filter_map(|side| side.as_ref().ok());
-        before.chain(self.after.as_ref().ok())
-    }
-
-    /// Whether both sides answer alike, so that one needs no evaluation.
-    fn is_same(&self) -> bool {
-        match (&self.before, &self.after) {
-            (Some(Ok(before)), Ok(after)) => before.answers_as(after),
-            _ => false,
-        }
-    }
-}
-
-fn predict(
-    states: &States<'_, '_>,
-    models: &Models,
-    versions: &[PlannedVersion],
-    threads: usize,
-) -> Vec<ImpactCase> {
-    let sides: Vec<VersionSides<'_, '_>> =
-        versions.iter().map(|v| VersionSides::of(states, v)).collect();
-    read_ahead(&sides, models, threads);
-    let mut work: Vec<(&VersionSides<'_, '_>, &ModelList, &BackendPlan, usize)> = Vec::new();
-    for side in &sides {
-        for list in &models.lists {
-            let Some(plan) = list.plan(&side.version.backend) else { continue };
-            work.extend((0..plan.layouts.len()).map(|layout| (side, list, plan, layout)));
-        }
-    }
-    let order: Vec<usize> = (0..work.len()).collect();
-    threads::map(&work, &order, threads, |(side, list, plan, layout)| {
-        case(side, list, plan, *layout)
-    })
-}
-
-/// Decodes the tables that will be asked for, the largest first, by all threads.
-fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models, threads: usize) {
-    let mut files: BTreeMap<(TableName, String, bool), (u64, &PlannerSession<'_, '_>, usize)> =
-        BTreeMap::new();
-    for side in sides {
-        let mut tables = BTreeSet::new();
-        models.lists.iter().for_each(|list| list.tables(&side.version.backend, &mut tables));
-        for (second, session) in side.sessions().enumerate() {
-            for table in &tables {
-                for (i, file) in session.files(*table).enumerate() {
-                    let key = (*table, file.entry.path.clone(), second > 0);
-                    files.entry(key).or_insert((file.entry.size, session, i));
-                }
-            }
-        }
-    }
-    let files: Vec<(TableName, u64, &PlannerSession<'_, '_>, usize)> = files
-        .into_iter()
-        .map(|((table, ..), (size, session, i))| (table, size, session, i))
-        .collect();
-    let mut order: Vec<usize> = (0..files.len()).collect();
-    order.sort_by_key(|i| std::cmp::Reverse(files[*i].1));
-    threads::map(&files, &order, threads, |(table, _, session, i)| session.read(*table, *i));
-}
-
-fn case(
-    side: &VersionSides<'_, '_>,
-    list: &ModelList,
-    plan: &BackendPlan,
-    layout: usize,
-) -> ImpactCase {
-    let planned = &plan.layouts[layout];
-    let resolve = |session: &PlannerSession<'_, '_>| list.resolve(plan, planned, session);
-    let after = side.after.as_ref().map(|session| (session, resolve(session)));
-    let before = match &side.before {
-        None => None,
-        Some(_) if side.is_same() => Some(after.clone()),
-        Some(before) => Some(before.as_ref().map(|session| (session, resolve(session)))),
-    };
-    let step = |state: &Result<(&PlannerSession<'_, '_>, Resolved), &Refusal>, point| match state {
-        Ok((session, list)) => list.ops.step(session, point),
-        Err(why) => Err((*why).clone()),
-    };
-    let point = |point: StepPoint| {
-        let now = step(&after, point);
-        let then = match &before {
-            Some(_) if side.is_same() => Some(now.clone()),
-            before => before.as_ref().map(|before| step(before, point)),
-        };
-        let mut impact = PointImpact { point, before: then, after: now, ops: Vec::new() };
-        if let (Fate::Moved, Some(Ok(before)), Ok(after)) = (impact.fate(), &before, &after) {
-            let parts = |(session, list): &(&PlannerSession<'_, '_>, Resolved)| {
-                list.ops.parts(session, point)
-            };
-            impact.ops = attribution::moves(parts(before), parts(after));
-        }
-        impact
-    };
-    let points = POINTS.into_iter().map(point).collect();
-    let quants = [before.as_ref().and_then(|b| b.as_ref().ok()), after.as_ref().ok()];
-    let [quant_before, quant] = quants.map(|side| side.map(|(_, list)| list.quant.clone()));
-    let differs = quant.is_some() && quant_before != quant;
-    ImpactCase {
-        version: side.version.clone(),
-        model: list.model.clone(),
-        parallel: planned.parallel,
-        quant: quant.or(quant_before.clone()).unwrap_or_else(|| list.stated(plan)),
-        quant_before: quant_before.filter(|_| differs),
-        points,
-    }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Fate, Impact, ImpactCase, OpMove, PlannedVersion, PointImpact};
+use super::{Fate, Impact, ImpactCase, OpMove, PlannedVersion, PointImpact, PowerCoverage};
 use crate::base::words::{count, plural};
 use crate::planner::{StepPoint, TableLookup};
+use crate::report::predictions::{PredictedMove, percent};
 
 /// Worst movers that are shown.
 const WORST: usize = 10;
@@ -55,9 +56,20 @@ impl ImpactSummary {
         let version = |(version, cases): (&PlannedVersion, Vec<&ImpactCase>)| {
             let points = || cases.iter().flat_map(|c| &c.points);
             let moved = points().filter(|p| p.fate() == Fate::Moved).count();
-            let title =
+            let mut title =
                 format!("{}: {} of {} move", name(version), count(moved), count(points().count()));
-            let lines = cases.iter().filter(|c| c.points.iter().any(is_news)).map(|c| line(c));
+            let all: Vec<&PointImpact> = points().collect();
+            match PowerCoverage::both(all.iter().copied()) {
+                [Some(before), Some(after)] if before != after => {
+                    title += &format!("; {} before, {} after", before.words(), after.words());
+                }
+                [_, Some(after)] => title += &format!("; {}", after.words()),
+                _ => {}
+            }
+            let news = |c: &&&ImpactCase| {
+                c.points.iter().any(is_news) || c.power_changes() || c.quant_before.is_some()
+            };
+            let lines = cases.iter().filter(news).map(|c| line(c));
             (title, lines.collect())
         };
         Self {
@@ -98,14 +110,6 @@ pub(super) fn headline(impact: &Impact) -> String {
         count(impact.count(Fate::Lost)),
         count(impact.count(Fate::Gained)),
     )
-}
-
-/// A share as people read it.
-fn percent(change: f64) -> String {
-    let sign = if change < 0.0 { "−" } else { "+" };
-    let size = change.abs() * 100.0;
-    // A move too small for one decimal is not shown as none.
-    if size < 0.05 { format!("{sign}{size:.1e} %") } else { format!("{sign}{size:.1} %") }
 }
 
 fn range(changes: &[f64]) -> Option<String> {
@@ -155,6 +159,10 @@ fn line(case: &ImpactCase) -> CaseLine {
             notes.push(format!("{n} {words}"));
         }
     }
+    if let ([Some(before), Some(after)], true) = (case.power(), case.power_changes()) {
+        let share = |power: PowerCoverage| format!("{:.0} %", 100.0 * power.mean);
+        notes.push(format!("measured power {} → {} of the time", share(before), share(after)));
+    }
     CaseLine {
         model: case.model.clone(),
         layout: layout(case),
@@ -164,16 +172,42 @@ fn line(case: &ImpactCase) -> CaseLine {
     }
 }
 
-fn step(point: StepPoint) -> String {
+/// `decode 64 × 1024`
+pub(super) fn step(point: StepPoint) -> String {
     format!("{} {} × {}", point.phase.word(), point.batch, point.isl)
 }
 
 fn title(case: &ImpactCase, point: StepPoint) -> String {
-    format!("{}, {} {}, {}", name(&case.version), case.model, layout(case), step(point))
+    format!("{}, {}, {}", name(&case.version), subject(case), step(point))
 }
 
-/// The worst point of the cases that moved most.
-fn movers(impact: &Impact) -> Vec<Mover> {
+/// The model and its layout.
+pub(super) fn subject(case: &ImpactCase) -> String {
+    format!("{} {}", case.model, layout(case))
+}
+
+/// A case with its worst point, the change, and other versions that move alike.
+type Worst<'a> = (&'a ImpactCase, &'a PointImpact, f64, Vec<String>);
+
+/// Versions of a backend that take their rows from one donor move alike: they are one mover.
+fn alike<'a>(worst: Vec<(&'a ImpactCase, &'a PointImpact, f64)>) -> Vec<Worst<'a>> {
+    let mut found: Vec<Worst<'a>> = Vec::new();
+    for (case, point, change) in worst {
+        let same = found.iter_mut().find(|(other, p, ..)| {
+            (&other.model, other.parallel, &other.quant)
+                == (&case.model, case.parallel, &case.quant)
+                && (p.point, &p.before, &p.after) == (point.point, &point.before, &point.after)
+        });
+        match same {
+            Some((.., others)) => others.push(name(&case.version)),
+            None => found.push((case, point, change, Vec::new())),
+        }
+    }
+    found
+}
+
+/// The worst point of each case that moved, most first.
+fn worst(impact: &Impact) -> Vec<Worst<'_>> {
     let mut worst: Vec<(&ImpactCase, &PointImpact, f64)> = Vec::new();
     for case in &impact.cases {
         let moved = case.points.iter().filter(|p| p.fate() == Fate::Moved);
@@ -182,9 +216,38 @@ fn movers(impact: &Impact) -> Vec<Mover> {
         worst.extend(most.map(|(point, change)| (case, point, change)));
     }
     worst.sort_by(|a, b| b.2.abs().total_cmp(&a.2.abs()));
-    let mover = |(case, point, change): (&ImpactCase, &PointImpact, f64)| {
+    alike(worst)
+}
+
+/// The steps that moved most, one of each case, for a report.
+pub(super) fn moves(impact: &Impact, most: usize) -> Vec<PredictedMove> {
+    let time =
+        |step: Option<&super::Step>| step.and_then(|s| s.as_ref().ok()).map_or(0.0, |t| t.ms);
+    let of = |(case, point, change, others): Worst<'_>| {
+        let also =
+            if others.is_empty() { String::new() } else { format!(" (and {})", others.join(", ")) };
+        PredictedMove {
+            step: title(case, point.point) + &also,
+            before_ms: time(point.before.as_ref()),
+            after_ms: time(Some(&point.after)),
+            change: percent(change),
+            because: point.ops.first().and_then(because),
+        }
+    };
+    worst(impact).into_iter().take(most).map(of).collect()
+}
+
+/// The operation, the table, what was looked up and how it was answered.
+pub(super) fn because(op: &OpMove) -> Option<String> {
+    let (_, lookup) = most_moved(op)?;
+    Some(format!("{}: {}, {}, {}", op.name, lookup.table, lookup.key, lookup.how.word()))
+}
+
+/// The worst movers.
+fn movers(impact: &Impact) -> Vec<Mover> {
+    let mover = |(case, point, change, others): Worst<'_>| {
         let time = |step: Option<&super::Step>| match step {
-            Some(Ok(ms)) => format!("{ms:.3}"),
+            Some(Ok(time)) => format!("{:.3}", time.ms),
             _ => "?".to_owned(),
         };
         let (before, after) = (time(point.before.as_ref()), time(Some(&point.after)));
@@ -192,34 +255,51 @@ fn movers(impact: &Impact) -> Vec<Mover> {
         if point.ops.len() > OPS {
             reasons.push(format!("and {} more", plural(point.ops.len() - OPS, "operation")));
         }
+        if !others.is_empty() {
+            reasons.push(format!("the same on {}", others.join(", ")));
+        }
         Mover {
             title: title(case, point.point),
             change: format!("{before} → {after} ms, {}", percent(change)),
             reasons,
         }
     };
-    worst.into_iter().take(WORST).map(mover).collect()
+    worst(impact).into_iter().take(WORST).map(mover).collect()
 }
 
 /// An operation's move, and the lookup that moved it most.
 fn reasons(op: &OpMove) -> Vec<String> {
     let sign = if op.delta() < 0.0 { "−" } else { "+" };
     let moved = format!("{} {sign}{:.3} ms", op.name, op.delta().abs());
-    let heaviest =
-        |lookups: &[TableLookup]| lookups.iter().max_by(|a, b| a.ms.total_cmp(&b.ms)).cloned();
-    let (before, after) = (heaviest(&op.lookups_before), heaviest(&op.lookups_after));
-    let Some(shown) = after.as_ref().or(before.as_ref()) else { return vec![moved] };
-    let mut lines = vec![format!("{moved}: {}, {}, {}", shown.table, shown.key, shown.how.word())];
-    let source = |l: &TableLookup| l.rows.iter().map(|r| r.origin.path.clone()).collect::<Vec<_>>();
-    if let (Some(before), Some(after)) = (&before, &after)
-        && (before.table != after.table
-            || before.how != after.how
-            || source(before) != source(after))
-    {
-        lines.push(format!("before: {}, {}, {}", before.table, before.how.word(), rows(before)));
+    let Some((before, shown)) = most_moved(op) else { return vec![moved] };
+    let part = if *shown.op == *op.name { String::new() } else { format!("{}, ", shown.op) };
+    let how = shown.how.word();
+    let mut lines = vec![format!("{moved}: {part}{}, {}, {how}", shown.table, shown.key)];
+    let places = |l: &TableLookup| -> Vec<(String, u32)> {
+        l.rows.iter().map(|r| (r.origin.path.clone(), r.row)).collect()
+    };
+    // Rows that stay where they are need no second line: only their latency changed.
+    if let Some(before) = before.filter(|b| b.how != shown.how || places(b) != places(shown)) {
+        lines.push(format!("before: {}, {}", before.how.word(), rows(before)));
     }
     lines.push(rows(shown));
     lines
+}
+
+/// The lookup that moved most, with the one before of the same key; a lookup without one moved by
+/// its whole time.
+fn most_moved(op: &OpMove) -> Option<(Option<&TableLookup>, &TableLookup)> {
+    let same =
+        |a: &TableLookup, b: &TableLookup| a.op == b.op && a.table == b.table && a.key == b.key;
+    let paired = op.lookups_after.iter().map(|after| {
+        let before = op.lookups_before.iter().find(|before| same(before, after));
+        (before, after)
+    });
+    let moved = |(before, after): &(Option<&TableLookup>, &TableLookup)| {
+        (after.ms - before.map_or(0.0, |b| b.ms)).abs()
+    };
+    let most = paired.max_by(|a, b| moved(a).total_cmp(&moved(b)));
+    most.or_else(|| op.lookups_before.first().map(|gone| (None, gone)))
 }
 
 /// The heaviest rows of a lookup by file, with their weights.
@@ -244,7 +324,7 @@ fn rows(lookup: &TableLookup) -> String {
 }
 
 /// Answers that became errors, by case and reason.
-fn lost(impact: &Impact) -> Vec<String> {
+pub(super) fn lost(impact: &Impact) -> Vec<String> {
     let mut reasons: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, p)| p.fate() == Fate::Lost) {
         let Err(why) = &point.after else { continue };

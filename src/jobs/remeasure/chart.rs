@@ -1,8 +1,9 @@
 //! Measured over recorded against what is recorded: a chart a table.
 
 use super::{Remeasured, Sample};
+use crate::findings::Severity;
 use crate::gpu::judge::{Measured, Standing};
-use crate::report::chart::{ChartLine, ChartPoint, Figure, LineKind, Panel};
+use crate::report::chart::{ChartLine, ChartPoint, Figure, LineKind, Panel, Ring};
 
 /// The charts of a run; a table of which nothing was measured has none.
 pub fn figures(remeasured: &Remeasured) -> Vec<Figure> {
@@ -13,28 +14,33 @@ pub fn figures(remeasured: &Remeasured) -> Vec<Figure> {
 fn figure(sample: &Sample, number: usize) -> Option<Figure> {
     let judged = |p: &Measured| matches!(p.standing(), Standing::Within | Standing::Beyond);
     let proxy = |p: &Measured| p.standing() == Standing::Proxy;
-    let line = |series: &str, colour, points| ChartLine {
-        series: series.to_owned(),
-        colour,
-        kind: LineKind::Points,
-        points,
-    };
     let lines =
         [line("judged", 0, points(sample, &judged)), line("proxies", 1, points(sample, &proxy))];
     let lines: Vec<ChartLine> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
+    if lines.is_empty() {
+        return None;
+    }
     let place = &sample.file.place;
-    (!lines.is_empty()).then(|| Figure {
+    let beyond = sample.points.iter().filter(|p| p.standing() == Standing::Beyond).count();
+    let ring = Ring { name: "beyond reruns".into(), severity: Severity::Error, rows: beyond };
+    Some(Figure {
         name: format!("{}-{}-{number}", sample.file.table, place.backend),
+        path: sample.file.entry.path.clone(),
         title: format!("{} of {} {}", sample.file.table, place.backend, place.version),
         subtitle: format!(
-            "{}: {} points, seed {}; beyond reruns are ringed",
+            "{}: {} points, seed {}",
             sample.verdict.outcome.name(),
             sample.points.len(),
             sample.seed
         ),
         x: "recorded, ms".into(),
+        rings: if beyond == 0 { Vec::new() } else { vec![ring] },
         panels: vec![Panel { y: "measured / recorded".into(), limit: Some(1.0), lines }],
     })
+}
+
+fn line(series: &str, colour: usize, points: Vec<ChartPoint>) -> ChartLine {
+    ChartLine { series: series.to_owned(), colour, kind: LineKind::Points, points }
 }
 
 fn points(sample: &Sample, is: &dyn Fn(&Measured) -> bool) -> Vec<ChartPoint> {
@@ -43,8 +49,9 @@ fn points(sample: &Sample, is: &dyn Fn(&Measured) -> bool) -> Vec<ChartPoint> {
         .iter()
         .filter(|p| is(p))
         .filter_map(|p| {
-            let marked = p.standing() == Standing::Beyond;
-            Some(ChartPoint { x: p.point.recorded_ms, y: p.ratio()?, marked })
+            let beyond = p.standing() == Standing::Beyond;
+            let point = ChartPoint::plain(p.point.recorded_ms, p.ratio()?);
+            Some(ChartPoint { rings: beyond.then_some(0).into_iter().collect(), ..point })
         })
         .collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));

@@ -4,8 +4,9 @@ use super::Remeasurement;
 use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::{Expr, ExprError};
 use crate::database::catalog::TableFile;
+use crate::database::table::Keys;
 use crate::gpu::device::{About, Device, Point};
-use crate::gpu::points::Points;
+use crate::gpu::points::MeasurablePoints;
 use crate::gpu::sample;
 use crate::specs::NoiseBand;
 use crate::specs::system::System;
@@ -27,6 +28,15 @@ impl<'a> Remeasurement<'a> {
         let selected = self.options.selection.resolve(self.catalog, None)?;
         let mut files: Vec<&'a TableFile> =
             self.catalog.tables.iter().filter(|t| selected.table(&t.place, &t.table)).collect();
+        if let Some(list) = &self.list {
+            files.retain(|t| list.of(&t.place, &t.table).is_some());
+            if files.is_empty() {
+                return Err(Error::new(
+                    "no table that is selected has a point in the list",
+                    "--root names the database that the list was made of",
+                ));
+            }
+        }
         let named: Vec<String> = files.iter().map(|t| t.place.system.clone()).collect();
         files.retain(|t| self.system(&t.place.system).is_some_and(|s| s.is_device(&about.name)));
         match (files.first(), named.first()) {
@@ -82,10 +92,16 @@ impl<'a> Remeasurement<'a> {
         }
         let bad =
             |e: ExprError| Error::caused(path.as_str(), "the formula is in rules/ or --where", e);
-        let points = Points::of(file, &scope, filter, &self.recipes).map_err(bad)?;
+        let points = MeasurablePoints::of(file, &scope, filter, &self.recipes).map_err(bad)?;
         let takes = |row: &usize| device.takes(points.work(*row).as_ref());
-        let (rows, left): (Vec<usize>, Vec<usize>) =
-            points.rows().into_iter().partition(|row| takes(row));
+        let mut asked = points.rows();
+        let operation = self.list.as_ref().and_then(|l| l.of(&file.place, &file.table));
+        if let Some(operation) = operation {
+            let listed = operation.keys(&spec, self.specs).map_err(bad)?;
+            let keys = Keys::new(&spec.key, &scope).map_err(bad)?;
+            asked.retain(|row| listed.contains(&keys.hashes()[*row]));
+        }
+        let (rows, left): (Vec<usize>, Vec<usize>) = asked.into_iter().partition(|row| takes(row));
         if rows.is_empty() {
             return Ok(None);
         }
@@ -100,7 +116,9 @@ impl<'a> Remeasurement<'a> {
             let needed = points.work(row).map_or(0, |w| w.bytes());
             memory.is_none_or(|memory| needed <= memory)
         };
-        let draw = sample::draw(&strata, self.options.sample, self.options.seed, fits);
+        // What a list names is measured as a whole.
+        let count = if operation.is_some() { rows.len() } else { self.options.sample };
+        let draw = sample::draw(&strata, count, self.options.seed, fits);
         let noise =
             |latency| self.specs.noise.at(&file.table, &file.place.backend, latency).cloned();
         let point = |(stratum, row): &(usize, usize)| {

@@ -23,6 +23,7 @@ use crate::gpu::judge::power::power;
 use crate::gpu::judge::{Measured, judge};
 use crate::gpu::recipe::Recipes;
 use crate::gpu::record::{Log, Origin};
+use crate::gpu::rerun::RerunList;
 use crate::report::Report;
 use crate::specs::NoiseBand;
 use crate::specs::Specs;
@@ -39,6 +40,8 @@ pub struct Options {
     pub selection: Selection,
     /// Which rows, as an expression in SQL's syntax.
     pub filter: Option<String>,
+    /// A rerun list: its points instead of a draw.
+    pub points: Option<PathBuf>,
     /// Points of each table.
     pub sample: usize,
     /// Seed of the draw.
@@ -73,6 +76,7 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
         recipes: Recipes::read(&settings.specs.library)?,
         catalog: &catalog,
         options,
+        list: options.points.as_deref().map(RerunList::read).transpose()?,
     };
     let files = job.tables(device.about())?;
     let filter = job.filter()?;
@@ -125,6 +129,7 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
         diff: None,
         states: Default::default(),
         repaired: Vec::new(),
+        predictions: None,
         remeasured: Some(Remeasured { about: device.about().clone(), states, samples, unmeasured }),
         elapsed: start.elapsed(),
         drawn: None,
@@ -137,6 +142,8 @@ struct Remeasurement<'a> {
     recipes: Recipes,
     catalog: &'a Catalog,
     options: &'a Options,
+    /// The points that are asked for; a draw where absent.
+    list: Option<RerunList>,
 }
 
 impl Remeasurement<'_> {
@@ -203,24 +210,16 @@ impl Remeasurement<'_> {
         let power = power(&bands, limits);
         let controls = controls(&drawn.points);
         let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
-        let mut pass = |device: &mut dyn Device| -> Result<()> {
-            for (point, times) in controls.iter().zip(&mut passes) {
-                if let Ok(answer) = MeasureError::of_point(device.measure(point))? {
-                    times.push(stats::median(&answer.samples_ms));
-                }
-            }
-            Ok(())
-        };
         let middle = drawn.points.len() / 2;
         let mut points = Vec::new();
         // A card at rest runs at other clocks: once over the controls wakes it, and does not count.
         for point in &controls {
             let _ = MeasureError::of_point(device.measure(point))?;
         }
-        pass(device)?;
+        pass(device, &controls, &mut passes)?;
         for (index, (point, band)) in drawn.points.into_iter().enumerate() {
             if index == middle && index > 0 {
-                pass(device)?;
+                pass(device, &controls, &mut passes)?;
             }
             let answer = MeasureError::of_point(device.measure(&point))?;
             // A proxy's time is not that of the kernel that its row names.
@@ -230,7 +229,7 @@ impl Remeasurement<'_> {
             points.push(Measured { point, answer, band });
             progress(points.len());
         }
-        pass(device)?;
+        pass(device, &controls, &mut passes)?;
         // One that could not be measured each time says nothing of the time between.
         let most = passes.iter().map(Vec::len).max().unwrap_or(0);
         passes.retain(|times| times.len() == most && most > 1);
@@ -294,4 +293,14 @@ fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
         reasons.push(format!("the card was throttled in {} points: {why}", throttled.len()));
     }
     reasons
+}
+
+/// Measures the controls once more: the median of each that can be measured joins its times.
+fn pass(device: &mut dyn Device, controls: &[Point], times: &mut [Vec<f64>]) -> Result<()> {
+    for (point, times) in controls.iter().zip(times) {
+        if let Ok(answer) = MeasureError::of_point(device.measure(point))? {
+            times.push(stats::median(&answer.samples_ms));
+        }
+    }
+    Ok(())
 }

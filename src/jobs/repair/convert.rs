@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{DiskChange, Options, Refusal, Refused, Site, disk, restate::Now};
+use super::{DiskChange, Options, Refused, RepairError, Site, disk, restate::Now};
 use crate::base::error::Result;
 use crate::base::exit::Exit;
 use crate::base::reason::Reason;
@@ -61,7 +61,7 @@ pub fn run(options: &Options) -> Result<Converted> {
         match made {
             Err(why) => refused.push(why),
             Ok(done) if change.files.iter().any(|(path, _)| *path == done.target) => {
-                let why = Refusal::SameTarget(done.told.name);
+                let why = RepairError::SameTarget(done.told.name);
                 refused.push(Refused { path: done.told.path, why });
             }
             Ok(done) => match change.restate(&done.target, &done.now()) {
@@ -92,7 +92,7 @@ impl Done {
     }
 }
 
-fn convert(site: &Site, file: &TableFile) -> Result<Done, Refusal> {
+fn convert(site: &Site, file: &TableFile) -> Result<Done, RepairError> {
     let (text, table) = site.read(file)?;
     let path = disk(file)?.to_owned();
     let target = path.with_extension("parquet");
@@ -118,55 +118,70 @@ fn convert(site: &Site, file: &TableFile) -> Result<Done, Refusal> {
 /// The columns with the types that collectors give them: what is measured is a number with a
 /// fraction even where every cell is whole.
 fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, Column)> {
-    let fractional = |name: &str| {
+    let mut columns = table.into_columns();
+    for (name, column) in &mut columns {
         let kind = spec.and_then(|s| s.column(name)).map(|c| c.kind);
-        matches!(kind, Some(ColumnKind::Measure(_) | ColumnKind::Number))
-    };
-    let typed = |(name, column): (String, Column)| match column {
-        Column::Int { values, nulls } if fractional(&name) => {
+        if matches!(kind, Some(ColumnKind::Measure(_) | ColumnKind::Number))
+            && let Column::Int { values, nulls } = column
+        {
             let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls[row]);
             let number = |(row, v): (usize, &i64)| if is_null(row) { f64::NAN } else { *v as f64 };
             let values = values.iter().enumerate().map(number).collect();
-            (name, Column::Float { values, nulls })
+            *column = Column::Float { values, nulls: nulls.take() };
         }
-        column => (name, column),
-    };
-    table.into_columns().into_iter().map(typed).collect()
+    }
+    columns
 }
 
 /// The bytes of a parquet file that stands beside the text, where it holds the same cells.
-fn standing(target: &Path, columns: &[(String, Column)], text: &[u8]) -> Result<Vec<u8>, Refusal> {
+fn standing(
+    target: &Path,
+    columns: &[(String, Column)],
+    text: &[u8],
+) -> Result<Vec<u8>, RepairError> {
     let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let bytes = match std::fs::read(target) {
         Ok(bytes) => bytes,
-        Err(source) => return Err(Refusal::Target { name, source }),
+        Err(source) => return Err(RepairError::Target { name, source }),
     };
     let beside = match Table::decode(&bytes, Format::Parquet, &|_| false) {
         Ok(table) => table.into_columns(),
-        Err(fault) => return Err(Refusal::BrokenTarget { name, fault }),
+        Err(fault) => return Err(RepairError::BrokenTarget { name, fault }),
     };
     let named = columns.iter().map(|(n, _)| n).eq(beside.iter().map(|(n, _)| n));
     if !named || same_cells(&beside, text).is_err() {
-        return Err(Refusal::OtherTarget(name));
+        return Err(RepairError::OtherTarget(name));
     }
     Ok(bytes)
 }
 
 /// Compares columns with the cells of a text, row by row; how many rows there are.
 fn same_cells(columns: &[(String, Column)], text: &[u8]) -> Result<usize, Reason> {
-    let other = |rows: usize| Reason::from(format!("its rows would become {rows} others"));
     let rows = columns.first().map_or(0, |(_, c)| c.len());
-    let found = each_row(text, |row, cells| {
-        if row >= rows || cells.len() != columns.len() {
-            return Err(other(rows));
-        }
-        let differs = columns.iter().zip(cells).find(|((_, c), cell)| !same_cell(c, row, cell));
-        differs.map_or(Ok(()), |((name, column), cell)| {
-            let now = column.json(row);
-            Err(format!("its cell {cell:?} in column {name}, row {row}, would become {now}").into())
-        })
-    })?;
-    if found == rows { Ok(rows) } else { Err(other(rows)) }
+    let found = each_row(text, |row, cells| same_row(columns, rows, row, cells))?;
+    if found == rows { Ok(rows) } else { Err(other_rows(rows)) }
+}
+
+fn other_rows(rows: usize) -> Reason {
+    format!("its rows would become {rows} others").into()
+}
+
+/// Compares one of `rows` rows with the cells of a text.
+fn same_row(
+    columns: &[(String, Column)],
+    rows: usize,
+    row: usize,
+    cells: &[&str],
+) -> Result<(), Reason> {
+    if row >= rows || cells.len() != columns.len() {
+        return Err(other_rows(rows));
+    }
+    let mut both = columns.iter().zip(cells);
+    let Some(((name, column), cell)) = both.find(|((_, c), cell)| !same_cell(c, row, cell)) else {
+        return Ok(());
+    };
+    let (before, now) = (serde_json::Value::from(*cell), column.json(row));
+    Err(format!("its cell {before} in column {name}, row {row}, would become {now}").into())
 }
 
 fn same_cell(column: &Column, row: usize, cell: &str) -> bool {

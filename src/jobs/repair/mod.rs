@@ -5,13 +5,14 @@
 
 pub mod convert;
 pub mod dedupe;
-mod refusal;
+mod error;
+pub mod merge;
 mod restate;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use self::refusal::{Refusal, SidecarError};
+pub use self::error::{RepairError, SidecarError};
 use self::restate::{Now, restated};
 use crate::base::error::Result;
 use crate::base::files::{unwritten, write_all};
@@ -41,7 +42,7 @@ pub struct Refused {
     /// Its path.
     pub path: String,
     /// Why.
-    pub why: Refusal,
+    pub why: RepairError,
 }
 
 /// Files to write and files to remove, once all of the first are there.
@@ -115,20 +116,20 @@ impl Site {
     }
 
     /// A table's bytes and rows, where all of it can be read.
-    fn read(&self, file: &TableFile) -> Result<(Vec<u8>, Table), Refusal> {
+    fn read(&self, file: &TableFile) -> Result<(Vec<u8>, Table), RepairError> {
         let bytes = self.source.read(&file.entry)?;
         let table = file.decode(&self.settings.specs, &bytes)?;
         if table.torn.rows > 0 {
-            return Err(Refusal::Torn(table.torn));
+            return Err(RepairError::Torn(table.torn));
         }
         Ok((bytes, table))
     }
 }
 
 /// Where a table lies on the disk.
-fn disk(file: &TableFile) -> Result<&Path, Refusal> {
+fn disk(file: &TableFile) -> Result<&Path, RepairError> {
     match &file.entry.kind {
         EntryKind::Path(path) => Ok(path),
-        _ => Err(Refusal::NotOnDisk),
+        _ => Err(RepairError::NotOnDisk),
     }
 }

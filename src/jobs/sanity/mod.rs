@@ -5,6 +5,7 @@ pub mod overview;
 mod roots;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use tracing::debug;
@@ -17,12 +18,15 @@ use crate::checks::ChangeContext;
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, Role, no_database};
-use crate::database::diff::{Comparison, Details, Diff};
+use crate::database::diff::{Comparison, Details, Diff, State};
 use crate::database::facts::origins;
 use crate::database::source::{self, Commit, Source};
 use crate::findings::{ComparedStates, Sink};
+use crate::jobs::impact;
+use crate::jobs::impact::predictions::PredictedChange;
 use crate::report::Report;
 use crate::report::chart::{Figure, Gallery};
+use crate::specs::Specs;
 use crate::traces::{self, TraceSpecs};
 use news::News;
 use roots::Root;
@@ -55,6 +59,19 @@ pub struct Options {
 fn unjudged(rule: &Rule, why: ExprError) -> Error {
     let hint = "the formula is in rules/tables; `perfdb-gate rules` lists the rules";
     Error::caused(format!("cannot judge by {}", rule.id), hint, why)
+}
+
+/// What the change does to predictions, where a rule asks for it.
+fn predictions(
+    base: State<'_>,
+    head: State<'_>,
+    diff: &Diff,
+    rules: &[Arc<Rule>],
+    specs: &Specs,
+    threads: usize,
+) -> Option<Result<PredictedChange>> {
+    let asked = rules.iter().any(|rule| rule.check.needs().predictions);
+    asked.then(|| PredictedChange::of(base, head, diff, specs, threads))
 }
 
 /// Compares a head with its merge base, judges what changed and picks charts of it.
@@ -109,6 +126,13 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         }
         diffs.push(diff);
     }
+    // Default models are planned with the main root.
+    let predicted = predictions(before, after, &diffs[0], &rules, roots[0].specs(), threads);
+    if let Some(Ok(predicted)) = &predicted {
+        sink.extend(predicted.findings(&rules, after));
+        sink.each(|finding| predicted.weigh(finding));
+    }
+    debug!(took = ?start.elapsed(), "predicted");
     sink.extend(traces.findings);
     repaired.sort_by(|a, b| a.finding.order().cmp(&b.finding.order()));
     settings.waive(&mut sink)?;
@@ -122,7 +146,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         let (base, head) = root.states(base, head);
         let specs = root.specs();
         let gallery = Gallery { base, head, diff, findings: &findings, specs, threads };
-        figures.extend(gallery.figures(options.charts - options.charts.min(figures.len()))?);
+        figures.extend(gallery.charts(options.charts - options.charts.min(figures.len()))?.figures);
     }
     debug!(charts = figures.len(), took = ?start.elapsed(), "chose charts");
     figures.extend(traces.figures);
@@ -149,6 +173,11 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         diff: Some(diff),
         states,
         repaired,
+        predictions: match predicted {
+            Some(Ok(predicted)) => predicted.predictions,
+            Some(Err(why)) => Some(impact::predictions::failed(&why)),
+            None => None,
+        },
         remeasured: None,
         elapsed: start.elapsed(),
         drawn: None,

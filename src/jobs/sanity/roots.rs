@@ -10,7 +10,7 @@ use crate::database::source::Source;
 use crate::specs::Specs;
 
 /// Bytes of decoded tables that are kept of each side, from the comparison until charts are chosen.
-const KEPT: usize = 16 << 20;
+const KEPT: usize = 8 << 20;
 
 /// A root before and after, each with what it says of itself.
 pub(super) struct Root {

@@ -1,10 +1,8 @@
 //! Faults as data: `faults.yaml` beside this file.
 
-use std::str::FromStr;
-
 use serde::Deserialize;
-use serde::de::{self, Deserializer};
 
+use super::amount::Amount;
 use crate::base::error::{Error, Result};
 use crate::base::expr::Expr;
 use crate::base::yaml;
@@ -41,7 +39,7 @@ impl Faults {
 /// Whether a fault can always be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Class {
+pub enum FaultClass {
     /// It is wrong by itself: one that is missed is a defect of the gate.
     Structural,
     /// It stands out from other data, more or less.
@@ -50,7 +48,7 @@ pub enum Class {
     Control,
 }
 
-impl Class {
+impl FaultClass {
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -68,7 +66,7 @@ pub struct Fault {
     /// Kebab-case, unique.
     pub id: String,
     /// Whether it can always be found.
-    pub class: Class,
+    pub class: FaultClass,
     /// Rules that find it; one of them will do. None of a control.
     #[serde(default)]
     pub finds: Vec<String>,
@@ -239,65 +237,6 @@ pub struct Edit {
     pub to: Option<String>,
 }
 
-/// How many rows.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Amount {
-    /// So many.
-    Rows(usize),
-    /// A share of them.
-    Share(f64),
-    /// Those of one slice: of the same texts in the key.
-    Slice,
-    /// So many one after the other.
-    Run(usize),
-    /// All.
-    All,
-}
-
-/// A text that is not an [`Amount`].
-#[derive(Debug, thiserror::Error)]
-#[error("'{0}' is no number of rows: 5, 1 %, run 20, slice or all")]
-pub struct BadAmount(String);
-
-impl FromStr for Amount {
-    type Err = BadAmount;
-
-    fn from_str(text: &str) -> Result<Self, BadAmount> {
-        let bad = || BadAmount(text.to_owned());
-        let number = |text: &str| text.trim().parse::<usize>().map_err(|_| bad());
-        Ok(match text {
-            "all" => Self::All,
-            "slice" => Self::Slice,
-            _ => match (text.strip_prefix("run "), text.strip_suffix('%')) {
-                (Some(rows), _) => Self::Run(number(rows)?),
-                (None, Some(share)) => {
-                    Self::Share(share.trim().parse::<f64>().map_err(|_| bad())? / 100.0)
-                }
-                (None, None) => Self::Rows(number(text)?),
-            },
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for Amount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
-
-impl std::fmt::Display for Amount {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Rows(1) => f.write_str("1 row"),
-            Self::Rows(n) => write!(f, "{n} rows"),
-            Self::Share(share) => write!(f, "{} % of rows", share * 100.0),
-            Self::Slice => f.write_str("a slice"),
-            Self::Run(n) => write!(f, "{n} rows in a run"),
-            Self::All => f.write_str("all rows"),
-        }
-    }
-}
-
 /// A size of a fault.
 #[derive(Debug, Clone, Copy)]
 pub struct Variant<'a> {
@@ -334,24 +273,5 @@ impl Variant<'_> {
         }
         said.extend(self.by.map(|by| format!("by {by}")));
         said.join(", ")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Amount;
-
-    #[test]
-    fn amounts_read_as_they_are_written() {
-        for (text, amount) in [
-            ("5", Amount::Rows(5)),
-            ("1 %", Amount::Share(0.01)),
-            ("run 20", Amount::Run(20)),
-            ("slice", Amount::Slice),
-            ("all", Amount::All),
-        ] {
-            assert_eq!(text.parse::<Amount>().unwrap(), amount);
-        }
-        assert!("many".parse::<Amount>().unwrap_err().to_string().contains("many"));
     }
 }

@@ -5,17 +5,19 @@
 //! run judges as many faults as there are names ([`rounds`]); of tables without a fault the clean
 //! state's sketches serve. A finding counts as [`score`] says.
 
+mod amount;
 mod draft;
 mod fault;
 mod overlay;
+mod owner;
 mod plant;
 mod render;
 mod rounds;
 mod score;
 mod target;
 
-pub use fault::{Class, Fault, Faults};
-pub use render::{Format, render};
+pub use fault::{Fault, FaultClass, Faults};
+pub use render::render;
 pub use score::Scores;
 
 use std::collections::BTreeSet;

@@ -34,16 +34,17 @@ impl Source for Overlay<'_> {
     fn files(&self) -> Result<Vec<Entry>> {
         let mut files = self.below.files()?;
         files.retain(|f| !self.changes.contains_key(&f.path));
-        files.extend(self.changes.iter().filter_map(|(path, change)| {
-            let kind = match change {
-                FileChange::Gone => return None,
-                FileChange::Link(to) => EntryKind::Link(to.clone()),
+        for (path, change) in &self.changes {
+            let (kind, size) = match change {
+                FileChange::Gone => continue,
+                FileChange::Link(to) => (EntryKind::Link(to.clone()), 0),
                 // Never opened: its bytes are here.
-                FileChange::Bytes(_) => EntryKind::Broken("planted".into()),
+                FileChange::Bytes(bytes) => {
+                    (EntryKind::Broken("planted".into()), bytes.len() as u64)
+                }
             };
-            let size = if let FileChange::Bytes(bytes) = change { bytes.len() as u64 } else { 0 };
-            Some(Entry { path: path.clone(), kind, size })
-        }));
+            files.push(Entry { path: path.clone(), kind, size });
+        }
         files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(files)
     }

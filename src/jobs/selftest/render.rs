@@ -4,31 +4,23 @@ use std::fmt::Write;
 
 use serde_json::json;
 
-use super::fault::Class;
-use super::score::{RuleScore, Scores};
+use super::fault::FaultClass;
+use super::score::{FaultScore, RuleScore, Scores};
 use crate::base::escape::clean;
-
-/// How the scores are rendered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// For people; brief, the line that sums it up.
-    Human { brief: bool },
-    /// JSON, schema `perfdb-gate/selftest/v1`.
-    Json,
-    /// Tables in Markdown.
-    Markdown,
-}
+use crate::jobs::DocumentFormat;
 
 /// False alarms and missed faults that people are shown; JSON has all.
 const SHOWN: usize = 20;
 
 /// Renders the scores.
-pub fn render(scores: &Scores, format: Format) -> String {
+pub fn render(scores: &Scores, format: DocumentFormat) -> String {
     match format {
-        Format::Json => serde_json::to_string_pretty(&json(scores)).unwrap_or_default() + "\n",
-        Format::Human { brief: true } => headline(scores) + "\n",
-        Format::Human { brief: false } => text(scores, &aligned),
-        Format::Markdown => text(scores, &markdown),
+        DocumentFormat::Json => {
+            serde_json::to_string_pretty(&json(scores)).unwrap_or_default() + "\n"
+        }
+        DocumentFormat::Human { brief: true } => headline(scores) + "\n",
+        DocumentFormat::Human { brief: false } => text(scores, &aligned),
+        DocumentFormat::Markdown => text(scores, &markdown),
     }
 }
 
@@ -54,52 +46,17 @@ type Lay = dyn Fn(&[&str], &[Vec<String>]) -> String;
 
 fn text(scores: &Scores, lay: &Lay) -> String {
     let mut out = headline(scores) + "\n\n";
-    let rules: Vec<Vec<String>> = scores
-        .rules
-        .iter()
-        .map(|(id, r)| {
-            let [recall, rows, alarms] = rates(r);
-            vec![
-                id.clone(),
-                r.severity.map_or("", |s| s.name()).to_owned(),
-                r.planted.to_string(),
-                r.found.to_string(),
-                shown(recall),
-                shown(rows),
-                r.alarms.to_string(),
-                r.alarm_errors.to_string(),
-                shown(alarms),
-            ]
-        })
-        .collect();
+    let rules: Vec<Vec<String>> = scores.rules.iter().map(|(id, r)| rule_cells(id, r)).collect();
     let header =
         ["rule", "severity", "faults", "found", "recall", "rows", "false alarms", "errors", "rate"];
     out += &lay(&header, &rules);
-    let faults: Vec<Vec<String>> = scores
-        .faults
-        .iter()
-        .map(|f| {
-            vec![
-                f.id.clone(),
-                f.size.clone(),
-                f.class.name().to_owned(),
-                f.planted.to_string(),
-                f.found.to_string(),
-                if f.class == Class::Control {
-                    "-".to_owned()
-                } else {
-                    shown(share(f.found as u64, f.planted as u64))
-                },
-                f.finds.join(", "),
-            ]
-        })
-        .collect();
+    let faults: Vec<Vec<String>> = scores.faults.iter().map(fault_cells).collect();
     out += "\n";
     out += &lay(&["fault", "size", "class", "planted", "found", "recall", "by"], &faults);
     let structural: Vec<String> = scores
         .missed
         .iter()
-        .filter(|m| m.class == Class::Structural)
+        .filter(|m| m.class == FaultClass::Structural)
         .map(|m| format!("{} {} in {}", m.fault, m.size, m.path))
         .collect();
     list(&mut out, "Structural faults missed", &structural);
@@ -115,8 +72,39 @@ fn text(scores: &Scores, lay: &Lay) -> String {
     out
 }
 
+fn rule_cells(id: &str, rule: &RuleScore) -> Vec<String> {
+    let [recall, rows, alarms] = rates(rule);
+    vec![
+        id.to_owned(),
+        rule.severity.map_or("", |s| s.name()).to_owned(),
+        rule.planted.to_string(),
+        rule.found.to_string(),
+        shown(recall),
+        shown(rows),
+        rule.alarms.to_string(),
+        rule.alarm_errors.to_string(),
+        shown(alarms),
+    ]
+}
+
+fn fault_cells(fault: &FaultScore) -> Vec<String> {
+    let recall = match fault.class {
+        FaultClass::Control => "-".to_owned(),
+        _ => shown(share(fault.found as u64, fault.planted as u64)),
+    };
+    vec![
+        fault.id.clone(),
+        fault.size.clone(),
+        fault.class.name().to_owned(),
+        fault.planted.to_string(),
+        fault.found.to_string(),
+        recall,
+        fault.finds.join(", "),
+    ]
+}
+
 /// How many faults of a class were found.
-fn found_of(scores: &Scores, class: Class) -> String {
+fn found_of(scores: &Scores, class: FaultClass) -> String {
     let faults = || scores.faults.iter().filter(|f| f.class == class);
     let found: usize = faults().map(|f| f.found).sum();
     let planted: usize = faults().map(|f| f.planted).sum();
@@ -127,8 +115,8 @@ fn headline(scores: &Scores) -> String {
     let errors: usize = scores.rules.values().map(|r| r.alarm_errors).sum();
     format!(
         "{}, {}; {} false alarms, {errors} of them errors; {} tables, seed {}",
-        found_of(scores, Class::Structural),
-        found_of(scores, Class::Statistical),
+        found_of(scores, FaultClass::Structural),
+        found_of(scores, FaultClass::Statistical),
         scores.alarms.len(),
         scores.tables,
         scores.seed

@@ -207,6 +207,17 @@ fn touched(catalog: &Catalog, file: &TableFile, variant: Variant<'_>) -> Vec<Str
     }
 }
 
+impl Injection<'_> {
+    /// Whether a table is to be judged by itself: the fault may change what is found there.
+    fn touches(&self, catalog: &Catalog, file: &TableFile) -> bool {
+        let own = &self.file.place;
+        let in_system = touches_system(self.variant) && own.system == file.place.system;
+        let in_dir =
+            touched(catalog, self.file, self.variant).contains(&file.table) && file.place == *own;
+        in_system || in_dir || self.paths.contains(&file.entry.path)
+    }
+}
+
 /// Judges a round, and scores what is new against the clean state.
 fn judge(
     clean: &Clean<'_>,
@@ -229,16 +240,11 @@ fn judge(
     let against: Vec<usize> = (0..catalog.tables.len())
         .filter(|i| judged.contains(catalog.tables[*i].entry.path.as_str()))
         .collect();
-    let is_touched = |file: &TableFile| {
-        round.injections.iter().any(|p| {
-            let system = touches_system(p.variant) && p.file.place.system == file.place.system;
-            let dir = touched(clean.catalog, p.file, p.variant).contains(&file.table)
-                && file.place == p.file.place;
-            system || dir || p.paths.contains(&file.entry.path)
-        })
+    let is_touched = |i: &usize| {
+        let file = &catalog.tables[*i];
+        round.injections.iter().any(|injection| injection.touches(clean.catalog, file))
     };
-    let alone: Vec<usize> =
-        against.iter().copied().filter(|i| is_touched(&catalog.tables[*i])).collect();
+    let alone: Vec<usize> = against.iter().copied().filter(is_touched).collect();
     // Of what nobody touched the clean state's sketches serve.
     let gone: BTreeSet<&str> =
         alone.iter().map(|i| catalog.tables[*i].entry.path.as_str()).collect();

@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Options;
-use super::fault::{Class, Faults, Variant};
+use super::fault::{FaultClass, Faults, Variant};
+use super::owner::{FindingReach, owner};
 use super::rounds::Injection;
 use crate::base::exit::Exit;
 use crate::checks::rule::Rules;
@@ -22,7 +23,7 @@ pub struct FaultScore {
     /// Its size, for people.
     pub size: String,
     /// Whether it can always be found.
-    pub class: Class,
+    pub class: FaultClass,
     /// Rules that find it.
     pub finds: Vec<String>,
     /// Rules that it may break beside those, in its place.
@@ -68,7 +69,7 @@ pub struct Missed {
     /// Its size.
     pub size: String,
     /// Whether it can always be found.
-    pub class: Class,
+    pub class: FaultClass,
     /// The table that has it.
     pub path: String,
 }
@@ -168,7 +169,7 @@ impl Scores {
             }
             let owner = owner(injections, finding);
             match owner {
-                Some((at, Reach::Place)) if self.finds(&injections[at], finding) => {
+                Some((at, FindingReach::Place)) if self.finds(&injections[at], finding) => {
                     found[at].push(finding);
                 }
                 Some((at, reach)) if self.implies(&injections[at], reach, finding) => {}
@@ -189,14 +190,14 @@ impl Scores {
     }
 
     /// Whether a fault may bring a finding of that rule about, in its place or elsewhere.
-    fn implies(&self, injection: &Injection<'_>, reach: Reach, finding: &Finding) -> bool {
+    fn implies(&self, injection: &Injection<'_>, reach: FindingReach, finding: &Finding) -> bool {
         let fault = &self.faults[injection.number];
         let rule = &finding.rule;
         match reach {
-            Reach::Place => {
+            FindingReach::Place => {
                 names(&fault.finds, rule) || names(&fault.may, rule) || self.always.contains(rule)
             }
-            Reach::Elsewhere => names(&fault.elsewhere, rule),
+            FindingReach::Elsewhere => names(&fault.elsewhere, rule),
         }
     }
 
@@ -237,7 +238,7 @@ impl Scores {
             }
             rule.others += usize::from(!names(&fault.finds, id) && !names(&fault.may, id));
         }
-        if !found && fault.class != Class::Control {
+        if !found && fault.class != FaultClass::Control {
             self.missed.push(Missed {
                 fault: fault.id.clone(),
                 size: fault.size.clone(),
@@ -273,7 +274,7 @@ impl Scores {
     /// How the run ends: inconclusive where nothing was planted, with findings where a fault was
     /// missed that can always be found, or a false alarm is an error.
     pub fn exit(&self) -> Exit {
-        let missed = self.missed.iter().any(|m| m.class == Class::Structural);
+        let missed = self.missed.iter().any(|m| m.class == FaultClass::Structural);
         let alarmed = self.alarms.iter().any(|a| a.severity == Severity::Error);
         if self.planted() == 0 {
             Exit::Inconclusive
@@ -288,98 +289,4 @@ impl Scores {
 /// Whether some rules name one, by its id or as any.
 fn names(rules: &[String], rule: &str) -> bool {
     rules.iter().any(|r| r == rule || r == "*")
-}
-
-/// Where a finding is, seen from an injected fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    /// In the fault's place: its table, directory, system, or what is served from there.
-    Place,
-    /// On another table, which the fault may reach since it serves it or has its name.
-    Elsewhere,
-}
-
-/// Whether an injected fault and a finding are related in some way.
-type Relation<'a> = fn(&Injection<'a>, &Finding) -> bool;
-
-/// The injection that a finding is attributed to: the nearest, the first of several as near.
-fn owner<'a>(injections: &[Injection<'a>], finding: &Finding) -> Option<(usize, Reach)> {
-    let first = |is_related: Relation<'a>| injections.iter().position(|i| is_related(i, finding));
-    // A version that takes rows from a table that is gone says so, and no path is the donor's.
-    if finding.table.is_none()
-        && first(Injection::has_path_of).is_none()
-        && let Some(at) = first(Injection::is_donor_of)
-    {
-        return Some((at, Reach::Elsewhere));
-    }
-    let nearest_first: [Relation<'a>; 5] = [
-        Injection::has_path_of,
-        Injection::is_table_of,
-        Injection::is_twin_of,
-        Injection::is_system_of,
-        Injection::is_backend_of,
-    ];
-    if let Some(at) = nearest_first.into_iter().find_map(first) {
-        return Some((at, Reach::Place));
-    }
-    first(Injection::is_namesake_of).map(|at| (at, Reach::Elsewhere))
-}
-
-/// How an injected fault and a finding are related.
-impl Injection<'_> {
-    /// The finding is on a file that the fault changes, or on what that is found at.
-    fn has_path_of(&self, finding: &Finding) -> bool {
-        self.paths.contains(&finding.path)
-    }
-
-    /// The finding is on the table, whichever file holds it.
-    fn is_table_of(&self, finding: &Finding) -> bool {
-        finding.place.as_ref() == Some(&self.file.place)
-            && finding.table.as_ref() == Some(&self.file.table)
-    }
-
-    /// The finding says that its table is like this one: of two tables that are alike, either may be
-    /// reported.
-    fn is_twin_of(&self, finding: &Finding) -> bool {
-        finding.evidence.other.as_deref().is_some_and(|other| self.paths.contains(other))
-    }
-
-    /// The fault is in the YAML of the finding's system.
-    fn is_system_of(&self, finding: &Finding) -> bool {
-        let system = &self.file.place.system;
-        let yaml = format!("/{system}.yaml");
-        self.planted.changes.keys().any(|path| path.ends_with(&yaml))
-            && finding.place.as_ref().is_some_and(|place| place.system == *system)
-    }
-
-    /// The finding is on a version of the backend as a whole: a model lacks what its version, or one
-    /// that takes rows from it, lacks.
-    fn is_backend_of(&self, finding: &Finding) -> bool {
-        let own = &self.file.place;
-        finding.table.is_none()
-            && finding
-                .place
-                .as_ref()
-                .is_some_and(|f| (&f.system, &f.backend) == (&own.system, &own.backend))
-    }
-
-    /// The finding is on a version that took rows from the table.
-    fn is_donor_of(&self, finding: &Finding) -> bool {
-        let part = format!("{} from {}", self.file.table, self.file.place.version);
-        finding.parts.contains(&part)
-    }
-
-    /// The finding is on a table of the same name.
-    fn is_namesake_of(&self, finding: &Finding) -> bool {
-        finding.table.as_ref() == Some(&self.file.table)
-    }
-
-    /// Whether the finding names the slice that the fault changes, where both name slices.
-    fn is_of_slice(&self, finding: &Finding) -> bool {
-        let named = &finding.evidence.slices;
-        let Some(slice) = self.planted.slice.as_ref().filter(|_| !named.is_empty()) else {
-            return true;
-        };
-        named.iter().any(|named| named.slice == *slice)
-    }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::amount::Amount;
 use super::draft::{Draft, coded, texts};
-use super::fault::{Amount, CellType, Retype, Set};
+use super::fault::{CellType, Retype, Set};
 use crate::base::expr::{ExprError, Lookup, Scope, Vals, Value};
 use crate::base::random::Random;
 use crate::checks::compare::sketch::Slice;

@@ -26,7 +26,7 @@ use crate::findings::{Finding, Severity};
 use crate::gpu::recipe::Recipes;
 use crate::jobs::validate::{self, Looked};
 
-pub use render::{Format, render};
+pub use render::render;
 
 /// What to tell of.
 #[derive(Debug, Default, Clone)]
@@ -51,7 +51,7 @@ pub struct Options {
 
 /// What there is of a system, schema `perfdb-gate/status/v1`.
 #[derive(Debug, Serialize)]
-pub struct Status {
+pub struct SystemStatus {
     schema: &'static str,
     system: String,
     /// Sums over the tables below, by backend and version.
@@ -64,7 +64,7 @@ pub struct Status {
     commands: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct VersionStatus {
     backend: String,
     version: String,
@@ -96,7 +96,7 @@ struct TableStatus {
     infos: usize,
     /// The version of it before this one.
     last_version: Option<String>,
-    provenance: Provenance,
+    provenance: SidecarProvenance,
     notes: Vec<String>,
 }
 
@@ -110,7 +110,7 @@ struct Nearest {
 
 /// What sidecars say, as they say it.
 #[derive(Debug, Default, Serialize)]
-struct Provenance {
+struct SidecarProvenance {
     kind: Option<String>,
     status: Option<String>,
     collected_at: Option<String>,
@@ -144,7 +144,7 @@ struct Beside {
 /// # Errors
 ///
 /// When there is no database, or nothing that the options name; when the system's name fits several.
-pub fn run(options: &Options, progress: &dyn Progress) -> Result<Status> {
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<SystemStatus> {
     let judged = validate::Options {
         root: options.root.clone(),
         reference: options.reference.clone(),
@@ -162,14 +162,14 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Status> {
     validate::judged(&judged, progress, |looked| gather(options, looked)).map(|(_, status)| status)
 }
 
-impl Status {
+impl SystemStatus {
     /// How the run ends: a status judges nothing, so it is clean wherever there is a table.
     pub fn exit(&self) -> Exit {
         if self.tables.iter().any(|t| t.path.is_some()) { Exit::Clean } else { Exit::Inconclusive }
     }
 }
 
-fn gather(options: &Options, looked: &Looked<'_>) -> Result<Status> {
+fn gather(options: &Options, looked: &Looked<'_>) -> Result<SystemStatus> {
     let catalog = looked.job.catalog;
     let names = catalog.systems.keys().filter(|s| looked.job.selected.has_system(s));
     let [system] = names.collect::<Vec<_>>()[..] else {
@@ -211,7 +211,7 @@ fn gather(options: &Options, looked: &Looked<'_>) -> Result<Status> {
         path: f.path.clone(),
         message: f.message.clone(),
     });
-    Ok(Status {
+    Ok(SystemStatus {
         schema: "perfdb-gate/status/v1",
         system: system.clone(),
         versions: sums(&tables),
@@ -233,21 +233,11 @@ fn sums(tables: &[TableStatus]) -> Vec<VersionStatus> {
     for table in tables {
         let at =
             sums.iter().position(|s| (&s.backend, &s.version) == (&table.backend, &table.version));
-        let at = at.unwrap_or_else(|| {
+        if at.is_none() {
             let (backend, version) = (table.backend.clone(), table.version.clone());
-            let (tables, rows, missing, duplicates, errors, warnings) = (0, 0, 0, 0, 0, 0);
-            sums.push(VersionStatus {
-                backend,
-                version,
-                tables,
-                rows,
-                missing,
-                duplicates,
-                errors,
-                warnings,
-            });
-            sums.len() - 1
-        });
+            sums.push(VersionStatus { backend, version, ..VersionStatus::default() });
+        }
+        let at = at.unwrap_or(sums.len() - 1);
         let sum = &mut sums[at];
         match table.path {
             Some(_) => sum.tables += 1,

@@ -1,35 +1,25 @@
 //! A status for people, for a pull request's body, for programs.
 
-use super::{Status, TableStatus, VersionStatus};
+use super::{SystemStatus, TableStatus, VersionStatus};
 use crate::base::error::Result;
 use crate::base::escape::{clean, inert_json};
 use crate::base::words::{count, plural};
+use crate::jobs::DocumentFormat;
 use crate::report::template::fill;
 
 const TEMPLATE: &str = include_str!("../../../charts/status.md.j2");
-
-/// How a status is rendered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// For people; brief, the line that sums it up.
-    Human { brief: bool },
-    /// For a pull request's body.
-    Markdown,
-    /// For programs: schema `perfdb-gate/status/v1`.
-    Json,
-}
 
 /// Renders a status.
 ///
 /// # Errors
 ///
 /// When a template fails, which is a fault of this program.
-pub fn render(status: &Status, format: Format) -> Result<String> {
+pub fn render(status: &SystemStatus, format: DocumentFormat) -> Result<String> {
     Ok(match format {
-        Format::Human { brief: true } => headline(status),
-        Format::Human { brief: false } => human(status),
-        Format::Markdown => fill("status.md.j2", TEMPLATE, &StatusView::of(status))? + "\n",
-        Format::Json => {
+        DocumentFormat::Human { brief: true } => headline(status),
+        DocumentFormat::Human { brief: false } => human(status),
+        DocumentFormat::Markdown => fill("status.md.j2", TEMPLATE, &StatusView::of(status))? + "\n",
+        DocumentFormat::Json => {
             inert_json(&serde_json::to_string_pretty(status).unwrap_or_default()) + "\n"
         }
     })
@@ -47,7 +37,7 @@ struct StatusView<'a> {
 }
 
 impl<'a> StatusView<'a> {
-    fn of(status: &'a Status) -> Self {
+    fn of(status: &'a SystemStatus) -> Self {
         let versions = status.versions.iter().map(|v| {
             let (backend, version) = (v.backend.clone(), v.version.clone());
             let counts = [v.tables, v.rows, v.missing, v.duplicates as usize, v.errors, v.warnings];
@@ -112,7 +102,7 @@ fn provenance(t: &TableStatus) -> Vec<String> {
     (!said.is_empty()).then_some(said).into_iter().chain(reuse).collect()
 }
 
-fn headline(status: &Status) -> String {
+fn headline(status: &SystemStatus) -> String {
     let sum = |of: fn(&VersionStatus) -> usize| status.versions.iter().map(of).sum::<usize>();
     format!(
         "{}: {}, {}, {} missing, {}, {}\n",
@@ -125,7 +115,7 @@ fn headline(status: &Status) -> String {
     )
 }
 
-fn human(status: &Status) -> String {
+fn human(status: &SystemStatus) -> String {
     let view = StatusView::of(status);
     let mut out = format!("{}\n\n", status.system);
     let heads = ["operation", "table", "version", "rows", "nearest", "duplicates", "findings"];

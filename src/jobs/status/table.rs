@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Nearest, Provenance, Skipped, TableStatus};
+use super::{Nearest, SidecarProvenance, Skipped, TableStatus};
 use crate::checks::Check;
 use crate::database::catalog::{Place, TableFile};
 use crate::database::served::{Edition, Nearness, Shelf};
@@ -30,29 +30,32 @@ impl<'a> Gatherer<'a> {
     /// The version that counts of each table of a backend, and what the nearest systems have of the
     /// backend beyond that.
     pub fn current(&self, backend: &str, newest: &str) -> Vec<TableStatus> {
-        let tables = self.shelf.tables(backend);
-        let current = |table: &'a str| {
+        let mut statuses = Vec::new();
+        for table in self.shelf.tables(backend) {
             let editions = self.shelf.editions_of(table, backend, self.system);
             match editions.and_then(|e| self.shelf.current(self.system, e)) {
-                Some(edition) => edition.files.iter().map(|f| self.there(f)).collect(),
-                None => self.missing(table, backend, newest, |_| true),
+                Some(edition) => statuses.extend(edition.files.iter().map(|f| self.there(f))),
+                None => statuses.extend(self.missing(table, backend, newest, |_| true)),
             }
-        };
-        tables.flat_map(current).collect()
+        }
+        statuses
     }
 
     /// The tables of a backend's version, and what the nearest systems have at that version beyond
     /// them.
     pub fn of_version(&self, backend: &str, version: &str) -> Vec<TableStatus> {
-        let tables = self.shelf.tables(backend);
-        let at_version = |table: &'a str| {
+        let mut statuses = Vec::new();
+        for table in self.shelf.tables(backend) {
             let editions = self.shelf.editions_of(table, backend, self.system);
             match editions.and_then(|e| e.get(version)) {
-                Some(edition) => edition.files.iter().map(|f| self.there(f)).collect(),
-                None => self.missing(table, backend, version, |e| e.version == version),
+                Some(edition) => statuses.extend(edition.files.iter().map(|f| self.there(f))),
+                None => {
+                    statuses
+                        .extend(self.missing(table, backend, version, |e| e.version == version));
+                }
             }
-        };
-        tables.flat_map(at_version).collect()
+        }
+        statuses
     }
 
     fn there(&self, file: &TableFile) -> TableStatus {
@@ -111,9 +114,9 @@ impl<'a> Gatherer<'a> {
             return Vec::new();
         }
         let mut status = self.status(table, &place);
-        let shared = self.looked.job.specs.tables.get(table).is_none_or(|s| s.shared);
-        let served = self.shelf.sources(&place, table, shared);
-        let from = served.donors.first().or(served.earlier.last());
+        let filling = self.looked.job.specs.filling(table);
+        let served = self.shelf.sources(&place, table, filling);
+        let from = served.donors.first().or(served.earlier.first());
         status.notes.push(match from {
             Some(file) => format!("not collected; served from {}", file.place.version),
             None => "not collected".into(),
@@ -138,9 +141,9 @@ impl<'a> Gatherer<'a> {
             warnings: 0,
             infos: 0,
             last_version: None,
-            provenance: Provenance {
+            provenance: SidecarProvenance {
                 reuse: self.shelf.declared(place, table).into_iter().map(str::to_owned).collect(),
-                ..Provenance::default()
+                ..SidecarProvenance::default()
             },
             notes: Vec::new(),
         }

@@ -6,7 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::stats::median;
 use crate::database::catalog::TableFile;
 use crate::database::table::{Column, Keys, Table, TableScope};
-use crate::specs::{ColumnKind, IDENTITY, KeyPart, Specs, TableSpec, Unit, measured_unit};
+use crate::specs::{ColumnKind, Filling, IDENTITY, KeyPart, Specs, TableSpec, Unit, measured_unit};
 
 /// Columns that say where a row is from, and are no part of any key.
 const ORIGIN: [&str; 3] = ["framework", "version", "device"];
@@ -150,7 +150,7 @@ impl<'a> Learned<'a> {
             rows: 0,
             repeated: 0,
             columns: Vec::new(),
-            alone: peers.peek().is_some() && peers.all(|s| !s.shared),
+            alone: peers.peek().is_some() && peers.all(|s| s.filling == Filling::Never),
             known_parts: known().flat_map(|s| &s.key).map(|part| part.name.clone()).collect(),
             family,
             specs,

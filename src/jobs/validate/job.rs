@@ -10,6 +10,7 @@ use std::time::Instant;
 use tracing::debug;
 
 use super::surroundings::Sidecars;
+use super::table::JudgedTable;
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::base::threads;
@@ -97,17 +98,10 @@ impl Job<'_> {
         let size = |i: &usize| self.catalog.tables[items[*i].0].entry.size;
         order.sort_by_key(|i| (Reverse(size(i)), *i));
         let judged = threads::map(&items, &order, self.threads, |(index, judge)| {
-            let file = &self.catalog.tables[*index];
-            let rules = if *judge { &self.rules[..] } else { &[] };
-            let named = named.contains(file.entry.path.as_str());
-            let start = Instant::now();
-            let judged = self.table(file, &sidecars, rules, named);
-            let rows = judged.as_ref().ok().and_then(|j| Some(j.sketch.as_ref()?.rows));
-            debug!(path = ?file.entry.path, rows, judge, took = ?start.elapsed(), "read");
-            if !judge {
-                return judged;
+            let judged = self.read_table(&self.catalog.tables[*index], *judge, &sidecars, &named);
+            if *judge {
+                progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, alone.len());
             }
-            progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, alone.len());
             judged
         });
 
@@ -129,6 +123,23 @@ impl Job<'_> {
         let files = self.dirs(&sidecars, &mut findings) + self.systems(&mut findings);
         findings.extend(self.strays());
         Ok(Judgement { findings, files, rows, sketches })
+    }
+
+    /// Reads a table, and judges it by itself where that is asked for.
+    fn read_table(
+        &self,
+        file: &TableFile,
+        judge: bool,
+        sidecars: &Sidecars,
+        named: &BTreeSet<&str>,
+    ) -> Result<JudgedTable> {
+        let rules = if judge { &self.rules[..] } else { &[] };
+        let named = named.contains(file.entry.path.as_str());
+        let start = Instant::now();
+        let judged = self.table(file, sidecars, rules, named);
+        let rows = judged.as_ref().ok().and_then(|j| Some(j.sketch.as_ref()?.rows));
+        debug!(path = ?file.entry.path, rows, judge, took = ?start.elapsed(), "read");
+        judged
     }
 
     /// Holds the tables `judged`, by their paths, against each other and against all that has a sketch.
@@ -178,15 +189,7 @@ impl Job<'_> {
             pr: self.pr,
         };
         let order: Vec<usize> = (0..self.rules.len()).collect();
-        let found = threads::map(&self.rules, &order, self.threads, |rule| {
-            let start = Instant::now();
-            let found = rule.check.judge().cross(rule, &cross);
-            debug!(rule = rule.id, took = ?start.elapsed(), "held tables against each other");
-            found.map_err(|e| {
-                let hint = "the formula is in rules/limits.yaml";
-                Error::caused(format!("cannot judge by {}", rule.id), hint, e)
-            })
-        });
+        let found = threads::map(&self.rules, &order, self.threads, |rule| by_rule(rule, &cross));
         let found: Vec<Vec<Finding>> = found.into_iter().collect::<Result<_>>()?;
         let is_known = |f: &Finding| {
             f.table.as_ref().is_none_or(|table| self.specs.tables.contains_key(table))
@@ -227,4 +230,13 @@ impl Job<'_> {
         let others = (0..self.catalog.tables.len()).filter(|i| !judged.contains(i));
         others.filter(|i| wanted.contains(name(i))).collect()
     }
+}
+
+/// What a rule finds when tables are held against each other.
+fn by_rule(rule: &Rule, cross: &CrossContext<'_>) -> Result<Vec<Finding>> {
+    let start = Instant::now();
+    let found = rule.check.judge().cross(rule, cross);
+    debug!(rule = rule.id, took = ?start.elapsed(), "held tables against each other");
+    let hint = "the formula is in rules/limits.yaml";
+    found.map_err(|e| Error::caused(format!("cannot judge by {}", rule.id), hint, e))
 }

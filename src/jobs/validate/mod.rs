@@ -177,6 +177,7 @@ pub(crate) fn judged<R>(
         diff: None,
         states: Default::default(),
         repaired: Vec::new(),
+        predictions: None,
         remeasured: None,
         elapsed: start.elapsed(),
         drawn: None,

@@ -87,7 +87,7 @@ impl Job<'_> {
             (None, _) => None,
         };
         let held = match &scope {
-            Some(scope) if needs.plans => rows_held(&self.specs.workflows, &file.table, scope)?,
+            Some(scope) if needs.plans => rows_held(&self.specs.workflows, scope)?,
             _ => Vec::new(),
         };
         let context = TableContext {

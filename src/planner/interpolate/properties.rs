@@ -7,7 +7,7 @@ use super::super::slices::{Leaf, RowRef};
 use super::{LatencyCurve, LatencyGrid, Sites};
 
 fn leaf(at: [u64; 3], ms: f64, seq: usize) -> Leaf {
-    Leaf { at, ms, row: RowRef { source: 0, row: seq as u32 }, seq: seq as u32 }
+    Leaf { at, ms, row: RowRef { source: 0, row: seq as u32, powered: false }, seq: seq as u32 }
 }
 
 /// A bound that grows with every coordinate.

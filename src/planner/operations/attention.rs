@@ -154,17 +154,9 @@ impl ContextAttention {
         let [head, window] = [self.head_size, self.window_size].map(|n| n as u32);
         let key: SliceKey = [codes[0], codes[1], kv as u32, head, window, 0, 0, 0, 0];
         let table = session.table(TableName::ContextAttention)?;
-        let words = || {
-            format!(
-                "{}, cache {}, {} heads, {} for keys and values, of {}, window {}",
-                self.fmha_quant_mode,
-                self.kv_cache_dtype,
-                self.n,
-                self.n_kv,
-                self.head_size,
-                self.window_size
-            )
-        };
+        let heads = || heads(self.n, self.n_kv, self.head_size, self.window_size);
+        let words =
+            || format!("{}, cache {}, {}", self.fmha_quant_mode, self.kv_cache_dtype, heads());
         let grid = table.grid(key, 3, Some(1), None).ok_or_else(|| {
             Refusal::missing(format!("context_attention_perf has no rows of {}", words()))
         })?;
@@ -216,12 +208,8 @@ impl GenerationAttention {
         let [head, window] = [self.head_size, self.window_size].map(|n| n as u32);
         let cache = session.code(&self.kv_cache_dtype);
         let key: SliceKey = [cache, kv as u32, head, window, 0, 0, 0, 0, 0];
-        let words = || {
-            format!(
-                "cache {}, {} heads, {} for keys and values, of {}, window {}",
-                self.kv_cache_dtype, self.n, self.n_kv, self.head_size, self.window_size
-            )
-        };
+        let heads = || heads(self.n, self.n_kv, self.head_size, self.window_size);
+        let words = || format!("cache {}, {}", self.kv_cache_dtype, heads());
         // Rows faster than light are raised to it when they are loaded.
         let grid = table.grid(key, 3, None, Some(&sol)).ok_or_else(|| {
             Refusal::missing(format!("generation_attention_perf has no rows of {}", words()))
@@ -237,6 +225,11 @@ impl GenerationAttention {
         }
         Ok(mean.max(0.0) * self.count)
     }
+}
+
+/// The heads of a layer, for people.
+fn heads(queries: u64, keys: u64, size: u64, window: u64) -> String {
+    format!("{queries} heads, {keys} for keys and values, of {size}, window {window}")
 }
 
 /// The five lengths between 0.9 and 1.1 of a sequence whose mean decode attention is.

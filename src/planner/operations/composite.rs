@@ -46,8 +46,11 @@ impl Max {
         evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let [a, b] = &self.of;
+        let before = evidence.moment();
         let a = sum(a, session, query, evidence)?;
+        let between = evidence.moment();
         let b = sum(b, session, query, evidence)?;
+        evidence.keep_one([before, between], a >= b);
         Ok(a.max(b).max(0.0))
     }
 }
@@ -59,10 +62,10 @@ impl First {
         query: Query,
         evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
-        let mark = evidence.mark();
+        let before = evidence.moment();
         match self.attempt.ms(session, query, evidence) {
             Err(Refusal::Missing(_)) => {
-                evidence.drop_since(mark);
+                evidence.back_to(before);
                 Ok(sum(&self.otherwise, session, query, evidence)?.max(0.0))
             }
             // A figure that the machine lacks would be lacking there too.

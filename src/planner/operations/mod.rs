@@ -119,7 +119,7 @@ impl Op {
         evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         evidence.enter(self.name());
-        match self {
+        let ms = match self {
             Self::Gemm(o) => o.ms(session, query, evidence),
             Self::ContextAttention(o) => o.ms(session, query, evidence),
             Self::GenerationAttention(o) => o.ms(session, query, evidence),
@@ -137,7 +137,11 @@ impl Op {
             Self::P2P(o) => Ok(o.ms(session.machine(), query)),
             Self::Max(o) => o.ms(session, query, evidence),
             Self::First(o) => o.ms(session, query, evidence),
+        }?;
+        if !matches!(self, Self::Max(_) | Self::First(_)) {
+            evidence.leave(ms);
         }
+        Ok(ms)
     }
 
     /// The tables that it may read itself.

@@ -89,26 +89,27 @@ impl Moe {
         let few = tokens <= 128 && self.quant_mode == "nvfp4" && self.is_gated;
         let found = few.then(|| self.slice(session, table, 1)).filter(|key| table.has(key));
         let key = found.unwrap_or_else(|| self.slice(session, table, 0));
-        let words = || {
-            let Self { quant_mode, topk, num_experts, hidden_size, inter_size, .. } = self;
-            format!(
-                "{quant_mode}, {}, top {topk} of {num_experts} experts of {hidden_size} × \
-                 {inter_size}, tp {} ep {}",
-                self.workload_distribution, self.moe_tp_size, self.moe_ep_size
-            )
-        };
-        let curve = table.curve(key, None);
-        let curve = curve
-            .ok_or_else(|| Refusal::missing(format!("moe_perf has no rows of {}", words())))?;
+        let none = || Refusal::missing(format!("moe_perf has no rows of {}", self.words()));
+        let curve = table.curve(key, None).ok_or_else(none)?;
         let at = tokens as f64;
         if curve.is_singleton_above(at) {
-            let why = format!("moe_perf has one row, above {tokens} tokens, of {}", words());
+            let why = format!("moe_perf has one row, above {tokens} tokens, of {}", self.words());
             return Err(Refusal::missing(why));
         }
         let mut weights = evidence.weights();
         let (ms, how) = curve.query(at, &sol, &mut weights)?;
-        evidence.add(table, how, ms, weights, || format!("{}, tokens {tokens}", words()));
+        evidence.add(table, how, ms, weights, || format!("{}, tokens {tokens}", self.words()));
         Ok(ms.max(0.0) * self.count)
+    }
+
+    /// Its slice, for people.
+    fn words(&self) -> String {
+        let Self { quant_mode, topk, num_experts, hidden_size, inter_size, .. } = self;
+        format!(
+            "{quant_mode}, {}, top {topk} of {num_experts} experts of {hidden_size} × {inter_size}, \
+             tp {} ep {}",
+            self.workload_distribution, self.moe_tp_size, self.moe_ep_size
+        )
     }
 
     /// The slice of its shape. A distribution that the dtype has no row of is read as `uniform`.

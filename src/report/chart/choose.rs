@@ -2,27 +2,33 @@
 
 use std::collections::BTreeSet;
 
-use super::label::{SeriesNames, slice_words};
-use super::series::{POINTS, SeriesSet};
+use super::axis::{axes, fixed_parts, slice_parts};
+use super::label::{series_names, slice_words};
+use super::line::{Series, latency_name, rate_panel};
+use super::moves::{Moves, TableChange};
+use super::peer::Peer;
+use super::rings::Rings;
+use super::series::SeriesSet;
 use super::spec::ChartSpec;
-use super::{ChartLine, ChartPoint, Figure, LineKind, Panel};
+use super::{Figure, LineKind, Panel};
 use crate::base::escape::file_stem;
 use crate::base::expr::ExprError;
-use crate::database::diff::RowDiff;
-use crate::database::table::{Column, Table, TableScope};
-use crate::specs::{ColumnKind, KeyPart, measured_unit};
+use crate::database::table::{Table, TableScope};
+use crate::specs::KeyPart;
 
-/// What changed in a table.
+/// What a chart of a table shows beside the table itself.
 #[derive(Clone, Copy)]
-pub struct TableChange<'a> {
-    /// The table before.
-    pub base: &'a Table,
-    /// Its rows by what happened to them.
-    pub rows: &'a RowDiff,
+pub struct Beside<'a> {
+    /// What changed.
+    pub change: Option<TableChange<'a>>,
+    /// What findings name.
+    pub rings: &'a Rings,
+    /// What a finding compares it with.
+    pub peer: Option<&'a Peer<'a>>,
 }
 
-/// The chart of a table: the slice that changed most (the largest, where nothing did), and of it a
-/// few series from fast to slow. `marked` are rows that findings show.
+/// The chart of a table: one slice, and of it a few series from fast to slow. The series of the worst row
+/// of each finding are always among them.
 ///
 /// `None` where no sweep has points enough to be a line.
 ///
@@ -32,180 +38,149 @@ pub struct TableChange<'a> {
 pub fn figure(
     chart: &ChartSpec,
     scope: &TableScope<'_>,
-    change: Option<TableChange<'_>>,
-    marked: &BTreeSet<usize>,
+    beside: Beside<'_>,
 ) -> Result<Option<Figure>, ExprError> {
-    let Some(x) = axis(chart, scope) else { return Ok(None) };
-    let fixed = fixed_columns(scope, &x, change);
-    let panel = slice_columns(chart, scope, &fixed);
-    let head = SeriesSet::new(scope, &x, &fixed, &panel, chart)?;
-    let chosen = head.choose(&moved_rows(change), marked);
-    let Some(first) = chosen.first().and_then(|rows| rows.first().copied()) else {
-        return Ok(None);
-    };
-
-    let changed = change.filter(|c| !c.rows.changed.is_empty());
-    let base_scope = changed
-        .map(|c| TableScope::new(c.base, scope.spec, scope.place, scope.system, scope.lookups));
-    let base = base_scope.as_ref().map(|s| SeriesSet::new(s, &x, &fixed, &panel, chart));
-    let base = base.transpose()?;
-
-    let names = SeriesNames::new(&head.keys, &chosen);
-    let mut latency = Panel::named("latency, ms");
-    let mut rate = rate_panel(chart, scope, first)?;
-    for (colour, (rows, name)) in chosen.iter().zip(&names.of_each).enumerate() {
-        let series = Series { name, colour, head: &head, base: base.as_ref(), rows };
-        series.add_to(&mut latency, &mut rate, marked);
-    }
-    let has_bound = latency.lines.iter().any(|l| l.kind == LineKind::Bound);
-    let place = scope.place;
-    let spec = &scope.spec.name;
-    let slice = slice_words(&head.panels.show(first), scope.table);
-    Ok(Some(Figure {
-        name: file_stem(&[&place.system, &place.backend, &place.version, spec], "-"),
-        title: format!("{spec} on {}, {} {}", place.system, place.backend, place.version),
-        subtitle: format!(
-            "{} of {} series{}{}{}{}",
-            chosen.len(),
-            head.count_beside(first),
-            names.columns.map(|columns| format!(" by {columns}")).unwrap_or_default(),
-            if base.is_some() { ", dashed: before" } else { "" },
-            if has_bound { ", thin: the speed-of-light bound" } else { "" },
-            if slice.is_empty() { String::new() } else { format!("; {slice}") }
-        ),
-        x,
-        panels: [latency, rate].into_iter().filter(|p| !p.lines.is_empty()).collect(),
-    }))
-}
-
-/// A series that is drawn.
-struct Series<'a> {
-    name: &'a str,
-    colour: usize,
-    head: &'a SeriesSet<'a>,
-    base: Option<&'a SeriesSet<'a>>,
-    /// Its rows in the head.
-    rows: &'a [usize],
-}
-
-impl Series<'_> {
-    /// Adds its lines: bound, before, after.
-    fn add_to(&self, latency: &mut Panel, rate: &mut Panel, marked: &BTreeSet<usize>) {
-        let Self { head, rows, .. } = self;
-        let unmarked = BTreeSet::new();
-        self.add(latency, LineKind::Bound, head.points(rows, &head.bound, &unmarked));
-        let hash = head.keys.hashes()[rows[0]];
-        if let Some(base) = self.base
-            && let Some(before) = base.series.get(&hash)
-        {
-            self.add(latency, LineKind::Base, base.points(before, &base.latency, &unmarked));
-            self.add(rate, LineKind::Base, base.points(before, &base.rate, &unmarked));
+    let changed = beside.change.filter(|change| !change.pairs().is_empty());
+    let base = changed.map(|c| scope_of(scope, c.base));
+    let mut second_best = None;
+    for x in axes(chart, scope) {
+        let parts = Parts::new(chart, scope, x, beside.change);
+        let sides = parts.sides(scope, base.as_ref(), beside.change)?;
+        if !sides.head.has_lines() {
+            continue;
         }
-        self.add(latency, LineKind::Head, head.points(rows, &head.latency, marked));
-        self.add(rate, LineKind::Head, head.points(rows, &head.rate, marked));
-    }
-
-    fn add(&self, panel: &mut Panel, kind: LineKind, points: Vec<ChartPoint>) {
-        if !points.is_empty() {
-            let (series, colour) = (self.name.to_owned(), self.colour);
-            panel.lines.push(ChartLine { series, colour, kind, points });
+        if sides.head.shows_worst(beside.rings) && sides.head.shows_moves(&sides.moves) {
+            return parts.figure(scope, sides, beside);
         }
+        drop(sides);
+        second_best = second_best.or(Some(parts));
     }
+    let Some(parts) = second_best else { return Ok(None) };
+    parts.figure(scope, parts.sides(scope, base.as_ref(), beside.change)?, beside)
 }
 
-impl Panel {
-    fn named(y: &str) -> Self {
-        Self { y: y.to_owned(), limit: None, lines: Vec::new() }
+/// Another state of a table, as formulas see it.
+fn scope_of<'a>(scope: &TableScope<'a>, table: &'a Table) -> TableScope<'a> {
+    TableScope::new(table, scope.spec, scope.place, scope.system, scope.lookups)
+}
+
+/// Both states of a table along an axis, and what moved between them.
+struct Sides<'a> {
+    head: SeriesSet<'a>,
+    base: Option<SeriesSet<'a>>,
+    moves: Moves,
+}
+
+/// What of a table is drawn along an axis.
+struct Parts<'a> {
+    chart: &'a ChartSpec,
+    x: String,
+    /// What is fixed along a series.
+    fixed: Vec<KeyPart>,
+    /// What the chart shows one value of.
+    panel: Vec<KeyPart>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(
+        chart: &'a ChartSpec,
+        scope: &TableScope<'_>,
+        x: String,
+        change: Option<TableChange<'_>>,
+    ) -> Self {
+        let fixed = fixed_parts(scope, &x, change.map(|change| change.base));
+        let panel = slice_parts(chart, scope, &fixed);
+        Self { chart, x, fixed, panel }
     }
-}
 
-/// The second panel, with the limit that the machine has in the row `first`.
-fn rate_panel(chart: &ChartSpec, scope: &TableScope<'_>, first: usize) -> Result<Panel, ExprError> {
-    let Some(rate) = &chart.rate else {
-        return Ok(Panel::named("part of the speed-of-light bound reached"));
-    };
-    let limit = rate.limit.as_ref().map(|limit| limit.numbers(scope)).transpose()?;
-    let limit = limit.map(|values| values.get(first)).filter(|limit| *limit > 0.0);
-    Ok(Panel { limit, ..Panel::named(&rate.name) })
-}
-
-/// Columns that are fixed along a series: all but the axis and what is measured. Of a comparison only
-/// those that both sides have, since a series before and after is found by them.
-fn fixed_columns(scope: &TableScope<'_>, x: &str, change: Option<TableChange<'_>>) -> Vec<KeyPart> {
-    const PLACE: [&str; 3] = ["framework", "version", "device"];
-    let names = scope.table.columns().map(|(name, _)| name);
-    names
-        .filter(|name| *name != x && measured_unit(name).is_none() && !PLACE.contains(name))
-        .filter(|name| change.is_none_or(|c| c.base.column(name).is_some()))
-        .filter_map(KeyPart::column)
-        .collect()
-}
-
-/// Columns of which a chart shows one value each.
-fn slice_columns(chart: &ChartSpec, scope: &TableScope<'_>, fixed: &[KeyPart]) -> Vec<KeyPart> {
-    match &chart.panel {
-        Some(columns) => columns.iter().filter_map(|c| KeyPart::column(c)).collect(),
-        None => fixed.iter().filter(|part| is_text(scope.table, &part.name)).cloned().collect(),
+    fn series<'s>(&'s self, scope: &'s TableScope<'s>) -> Result<SeriesSet<'s>, ExprError> {
+        SeriesSet::new(scope, &self.x, &self.fixed, &self.panel, self.chart)
     }
-}
 
-fn is_text(table: &Table, column: &str) -> bool {
-    matches!(table.column(column), Some(Column::Text { .. }))
-}
-
-/// Rows of the head that changed; those added where none did.
-fn moved_rows(change: Option<TableChange<'_>>) -> Vec<usize> {
-    let Some(TableChange { rows, .. }) = change else { return Vec::new() };
-    if rows.changed.is_empty() {
-        rows.added.iter().map(|row| *row as usize).collect()
-    } else {
-        rows.changed.iter().map(|(_, row)| *row as usize).collect()
+    fn sides<'s>(
+        &'s self,
+        scope: &'s TableScope<'s>,
+        base: Option<&'s TableScope<'s>>,
+        change: Option<TableChange<'_>>,
+    ) -> Result<Sides<'s>, ExprError> {
+        let head = self.series(scope)?;
+        let base = base.map(|scope| self.series(scope)).transpose()?;
+        let moves = change.map(|change| Moves::new(change, base.as_ref(), &head));
+        Ok(Sides { moves: moves.unwrap_or_default(), head, base })
     }
-}
 
-/// The column along the axis: the chart's, else the first of the sweep with points enough, else the
-/// integer column with most values, of a table that has no spec.
-fn axis(chart: &ChartSpec, scope: &TableScope<'_>) -> Option<String> {
-    let table = scope.table;
-    if let Some(x) = &chart.x {
-        return is_sweep(table, x).then(|| x.clone());
-    }
-    if let Some(x) = scope.spec.sweep.iter().find(|name| is_sweep(table, name)) {
-        return Some(x.clone());
-    }
-    let numbers = scope.spec.columns.iter().filter(|c| c.kind == ColumnKind::Int);
-    let numbers = numbers.map(|c| &c.name).filter(|name| is_sweep(table, name));
-    numbers.max_by_key(|name| distinct(table, name)).cloned()
-}
+    fn figure(
+        &self,
+        scope: &TableScope<'_>,
+        sides: Sides<'_>,
+        beside: Beside<'_>,
+    ) -> Result<Option<Figure>, ExprError> {
+        let Sides { head, base, moves } = sides;
+        let Beside { rings, peer, .. } = beside;
+        let chosen = head.choose(&moves, rings);
+        let Some(first) = chosen.first().and_then(|rows| rows.first().copied()) else {
+            return Ok(None);
+        };
+        let base = base.filter(|_| moves.shows_base());
+        let peer_scope = peer.map(|peer| peer.scope(scope));
+        let peer_set = peer_scope.as_ref().map(|scope| self.series(scope)).transpose()?;
 
-/// Whether a column takes values enough for a line.
-fn is_sweep(table: &Table, column: &str) -> bool {
-    distinct(table, column).is_some_and(|n| n >= POINTS)
-}
-
-/// How many values an integer column takes, as far as it matters; `None` of other columns.
-fn distinct(table: &Table, column: &str) -> Option<usize> {
-    const ENOUGH: usize = 1000;
-    let Column::Int { values, .. } = table.column(column)? else { return None };
-    let mut seen = BTreeSet::new();
-    for value in values {
-        seen.insert(value);
-        if seen.len() == ENOUGH {
-            break;
+        let mut latency = Panel::named(&latency_name(scope));
+        let mut rate = rate_panel(self.chart, scope, first)?;
+        let names = series_names(scope.table, &self.fixed, &chosen);
+        for (colour, (rows, name)) in chosen.iter().zip(&names).enumerate() {
+            let (base, peer) = (base.as_ref(), peer_set.as_ref().zip(peer));
+            let series = Series { name, colour, head: &head, base, peer, rings, rows };
+            series.add_to(&mut latency, &mut rate);
         }
+        let place = scope.place;
+        let spec = &scope.spec.name;
+        let lines = &latency.lines;
+        let has = |kind| lines.iter().any(|line| line.kind == kind);
+        let peer = peer.filter(|_| has(LineKind::Peer));
+        let mut said = vec![self.shown(&head, &chosen)];
+        said.extend(has(LineKind::Base).then(|| "dashed: before".to_owned()));
+        said.extend(has(LineKind::Bound).then(|| "thin: the speed-of-light bound".to_owned()));
+        said.extend(peer.map(|peer| format!("wide and pale: {}", peer.name)));
+        said.extend(has(LineKind::Copies).then(|| "hollow: rows that are not served".to_owned()));
+        let slice = slice_words(scope.table, &self.panel, &chosen);
+        let slice = if slice.is_empty() { slice } else { format!("; {slice}") };
+        Ok(Some(Figure {
+            name: file_stem(&[&place.system, &place.backend, &place.version, spec], "-"),
+            path: String::new(),
+            title: format!("{spec} on {}, {} {}", place.system, place.backend, place.version),
+            subtitle: format!("{}{slice}", said.join(", ")),
+            x: self.x.clone(),
+            rings: rings.rules.clone(),
+            panels: [latency, rate].into_iter().filter(|p| !p.lines.is_empty()).collect(),
+        }))
     }
-    Some(seen.len())
+
+    /// How many series of how many are shown.
+    fn shown(&self, head: &SeriesSet<'_>, chosen: &[Vec<usize>]) -> String {
+        let slices: BTreeSet<u64> =
+            chosen.iter().map(|rows| head.panels.hashes()[rows[0]]).collect();
+        let shown = chosen.len();
+        if slices.len() > 1 {
+            return format!("{shown} series of {} slices", slices.len());
+        }
+        let all = head.count_beside(chosen[0][0]).max(shown);
+        format!("{shown} of {all} series")
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::pick::SERIES;
+    use super::super::{ChartLine, ChartPoint};
     use super::*;
     use crate::database::catalog::{Format, Place};
-    use crate::report::chart::series::SERIES;
+    use crate::database::diff::{RowDiff, ServedDiff};
+    use crate::findings::{Finding, Severity};
     use crate::specs::Specs;
 
     /// Synthetic rows: three dtypes, ten shapes, ten sizes.
-    fn gemm(factor: impl Fn(&str, u64, u64) -> f64) -> Table {
+    fn gemm(factor: impl Fn(&str, u64, u64) -> f64) -> String {
         let mut text = "gemm_dtype,m,n,k,latency\n".to_owned();
         for dtype in ["bfloat16", "fp8", "nvfp4"] {
             for n in (1..=10).map(|n| n * 512) {
@@ -215,7 +190,7 @@ mod tests {
                 }
             }
         }
-        Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap()
+        text
     }
 
     fn place() -> Place {
@@ -227,27 +202,55 @@ mod tests {
         }
     }
 
-    fn drawn(base: Option<&Table>, head: &Table, marked: &[usize]) -> Figure {
+    fn table(text: &str) -> Table {
+        Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap()
+    }
+
+    fn named(rule: &str, severity: Severity, rows: &[usize]) -> Finding {
+        Finding::on_path(rule, severity, "t", "m").naming(rows.iter().copied())
+    }
+
+    fn drawn(base: Option<&str>, head: &str, findings: &[Finding]) -> Option<Figure> {
         let specs = Specs::embedded().unwrap();
         let place = place();
-        let (spec, system) = (&specs.tables["gemm_perf"], specs.systems.get("h200_sxm"));
-        let scope = TableScope::new(head, spec, &place, system, &specs.lookups);
-        let rows = base.map(|base| RowDiff::between(base, head));
-        let change = base.zip(rows.as_ref()).map(|(base, rows)| TableChange { base, rows });
-        let marked = marked.iter().copied().collect();
-        figure(&ChartSpec::default(), &scope, change, &marked).unwrap().expect("a chart")
+        let (head, base) = (table(head), base.map(table));
+        let (spec, system) =
+            (specs.tables.get("gemm_perf").unwrap(), specs.systems.get("h200_sxm"));
+        let scope = TableScope::new(&head, spec, &place, system, &specs.lookups);
+        let rows = base.as_ref().map(|base| RowDiff::between(base, &head));
+        // Synthetic rows are in one order, so that each serves the key that stood at its place.
+        let pairs = 0..base.as_ref().map_or(0, |base| base.rows.min(head.rows)) as u32;
+        let mut served = ServedDiff::default();
+        served.pairs = pairs.map(|row| (row, row)).collect();
+        let change = base.as_ref().zip(rows.as_ref());
+        let change = change.map(|(base, rows)| TableChange { base, rows, served: Some(&served) });
+        let rings = Rings::new(findings, head.rows);
+        let beside = Beside { change, rings: &rings, peer: None };
+        figure(&ChartSpec::default(), &scope, beside).unwrap()
+    }
+
+    fn points(figure: &Figure, kind: LineKind) -> Vec<(&str, &ChartPoint)> {
+        let lines = figure.panels[0].lines.iter().filter(|line| line.kind == kind);
+        lines.flat_map(|line| line.points.iter().map(|p| (line.series.as_str(), p))).collect()
+    }
+
+    /// The rows that are ringed, with their series.
+    fn ringed(figure: &Figure) -> Vec<(&str, usize)> {
+        let all = [LineKind::Head, LineKind::Copies].into_iter();
+        let all = all.flat_map(|kind| points(figure, kind));
+        all.filter_map(|(series, point)| Some((series, point.row?))).collect()
     }
 
     #[test]
     fn a_new_table_shows_a_slice_from_fast_to_slow_with_its_bound() {
-        let figure = drawn(None, &gemm(|_, _, _| 1.0), &[]);
+        let figure = drawn(None, &gemm(|_, _, _| 1.0), &[]).unwrap();
         assert_eq!(figure.x, "m");
         assert!(figure.subtitle.contains("6 of 10 series"), "{}", figure.subtitle);
         let latency = &figure.panels[0];
         let heads: Vec<&ChartLine> =
             latency.lines.iter().filter(|l| l.kind == LineKind::Head).collect();
         assert_eq!(heads.len(), SERIES);
-        assert_eq!((heads[0].series.as_str(), heads[5].series.as_str()), ("n=512", "n=5120"));
+        assert_eq!((heads[0].series.as_str(), heads[5].series.as_str()), ("n 512", "n 5120"));
         assert!(latency.lines.iter().any(|l| l.kind == LineKind::Bound));
         assert!(latency.lines.iter().all(|l| l.kind != LineKind::Base));
     }
@@ -256,37 +259,92 @@ mod tests {
     fn what_changed_is_shown_before_and_after() {
         let slower =
             |dtype: &str, n: u64, _: u64| if dtype == "fp8" && n == 1024 { 2.0 } else { 1.0 };
-        let figure = drawn(Some(&gemm(|_, _, _| 1.0)), &gemm(slower), &[]);
+        let figure = drawn(Some(&gemm(|_, _, _| 1.0)), &gemm(slower), &[]).unwrap();
         assert!(
             figure.subtitle.starts_with("1 of 10 series, dashed")
-                && figure.subtitle.ends_with("gemm_dtype=fp8"),
+                && figure.subtitle.ends_with("gemm_dtype fp8"),
             "{}",
             figure.subtitle
         );
-        let line = |kind| figure.panels[0].lines.iter().find(|l| l.kind == kind).unwrap();
-        let (base, head) = (line(LineKind::Base), line(LineKind::Head));
-        assert_eq!(base.points.len(), 10);
-        assert_eq!(head.points[3].y / base.points[3].y, 2.0);
+        let (base, head) = (points(&figure, LineKind::Base), points(&figure, LineKind::Head));
+        assert_eq!(base.len(), 10);
+        assert_eq!(head[3].1.y / base[3].1.y, 2.0);
     }
 
     #[test]
-    fn the_series_of_a_finding_is_shown_and_its_point_marked() {
+    fn what_another_device_measured_is_before_and_after_by_the_key_that_it_serves() {
+        let on = |device: &str, factor: f64| {
+            let rows = gemm(|_, _, _| factor).replace('\n', &format!(",{device}\n"));
+            rows.replacen(&format!("latency,{device}"), "latency,device", 1)
+        };
+        let figure = drawn(Some(&on("GB300", 1.0)), &on("B300", 3.0), &[]).unwrap();
+        let (base, head) = (points(&figure, LineKind::Base), points(&figure, LineKind::Head));
+        assert_eq!(base.len(), head.len());
+        assert!(base.iter().zip(&head).all(|(b, h)| (h.1.y / b.1.y - 3.0).abs() < 1e-9));
+    }
+
+    #[test]
+    fn a_line_before_that_says_nothing_is_left_out() {
+        let rows = gemm(|_, _, _| 1.0);
+        let powered = rows.replace('\n', ",9\n").replacen("latency,9", "latency,power", 1);
+        let figure = drawn(Some(&rows), &powered, &[]).unwrap();
+        assert!(points(&figure, LineKind::Base).is_empty(), "{}", figure.subtitle);
+    }
+
+    #[test]
+    fn the_series_of_a_finding_is_shown_and_its_point_ringed() {
         // nvfp4, n = 1536, m = 8.
         let row = 200 + 20 + 3;
-        let figure = drawn(None, &gemm(|_, _, _| 1.0), &[row]);
-        assert!(figure.subtitle.ends_with("gemm_dtype=nvfp4"), "{}", figure.subtitle);
-        let latency = figure.panels[0].lines.iter().flat_map(|l| &l.points);
-        assert_eq!(latency.filter(|p| p.marked).count(), 1);
+        let spike = named("latency-spike", Severity::Warning, &[row]);
+        let figure = drawn(None, &gemm(|_, _, _| 1.0), &[spike]).unwrap();
+        assert!(figure.subtitle.ends_with("gemm_dtype nvfp4"), "{}", figure.subtitle);
+        assert_eq!(ringed(&figure), [("n 1536", row)]);
+        assert_eq!(figure.rings[0].name, "latency-spike");
+    }
+
+    #[test]
+    fn the_worst_row_of_each_finding_is_ringed_whatever_slice_it_is_in() {
+        // Every row of bfloat16 is a copy; the spike is one row of nvfp4.
+        let copies: Vec<usize> = (0..100).collect();
+        let findings = [
+            named("duplicate-key", Severity::Error, &copies),
+            named("latency-spike", Severity::Warning, &[299]),
+        ];
+        let figure = drawn(None, &gemm(|_, _, _| 1.0), &findings).unwrap();
+        let ringed = ringed(&figure);
+        assert!(ringed.contains(&("gemm_dtype nvfp4, n 5120", 299)), "{ringed:?}");
+        assert!(figure.subtitle.starts_with("6 series of 2 slices"), "{}", figure.subtitle);
+        assert!(ringed.iter().all(|(_, row)| *row < 100 || *row == 299));
+    }
+
+    #[test]
+    fn the_axis_is_one_along_which_the_worst_row_is_on_a_line() {
+        let mut rows = gemm(|_, _, _| 1.0);
+        // Two sizes of a shape that has seven k: no line along m, and one along k.
+        for k in 1..8 {
+            rows += &format!("fp8,1,64,{k},0.01\nfp8,2,64,{k},0.02\n");
+        }
+        let spike = named("latency-spike", Severity::Warning, &[300]);
+        let figure = drawn(None, &rows, &[spike]).unwrap();
+        assert_eq!((figure.x.as_str(), ringed(&figure).len()), ("k", 1));
+    }
+
+    #[test]
+    fn both_copies_of_a_duplicate_are_drawn() {
+        let rows = gemm(|_, _, _| 1.0) + "fp8,4,512,128,0.5\n";
+        let found = named("duplicate-key", Severity::Error, &[300]);
+        let figure = drawn(None, &rows, &[found]).unwrap();
+        let at = |kind| -> Vec<f64> {
+            points(&figure, kind).into_iter().filter(|p| p.1.x == 4.0).map(|p| p.1.y).collect()
+        };
+        assert_eq!(at(LineKind::Head), [(512.0 * 128.0 + 4.0 * 512.0) * 1e-6], "served");
+        assert_eq!(at(LineKind::Copies), [0.5], "dropped");
+        assert_eq!(ringed(&figure).len(), 1);
+        assert!(figure.subtitle.contains("hollow: rows that are not served"));
     }
 
     #[test]
     fn a_table_without_a_sweep_has_no_chart() {
-        let text = "gemm_dtype,m,n,k,latency\nfp8,1,128,128,0.1\n";
-        let table = Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
-        let specs = Specs::embedded().unwrap();
-        let place = place();
-        let spec = &specs.tables["gemm_perf"];
-        let scope = TableScope::new(&table, spec, &place, None, &specs.lookups);
-        assert!(figure(&ChartSpec::default(), &scope, None, &BTreeSet::new()).unwrap().is_none());
+        assert!(drawn(None, "gemm_dtype,m,n,k,latency\nfp8,1,128,128,0.1\n", &[]).is_none());
     }
 }

@@ -1,25 +1,34 @@
 //! A figure → SVG, through plotters, with the font of the binary.
 
-use std::collections::BTreeMap;
 use std::sync::Once;
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 
+use super::ends::{End, draw_ends};
 use super::hover::{describe, hover};
+use super::legend::{draw_legend, draw_ring};
 use super::scale::{span, ticks};
-use super::{Figure, LineKind, Panel, short};
+use super::text::{broken, cut};
+use super::{ChartLine, Figure, LineKind, Panel, Ring, short};
 use crate::base::error::{Error, Result};
 use crate::report::xml::xml;
 
 /// Size in pixels; text stays readable where a page shows it 600 wide.
-const WIDTH: u32 = 760;
+pub(super) const WIDTH: u32 = 800;
 const LATENCY: u32 = 360;
 const RATE: u32 = 230;
-const HEAD: u32 = 56;
+/// Above the panels, without the subtitle's lines.
+const HEAD: u32 = 40;
+/// A line of text below the title.
+const LINE: u32 = 18;
+/// Characters in one.
+const LINE_CHARS: usize = 116;
+/// Lines of the subtitle, at most.
+const SUBTITLE: usize = 3;
 /// Room for the names at the lines' ends.
-const NAMES: u32 = 170;
+pub(super) const NAMES: u32 = 226;
 /// plotters draws at whole pixels; drawn this much larger, lines are smooth.
 pub(super) const FINE: u32 = 4;
 
@@ -34,10 +43,9 @@ const COLOURS: [RGBColor; 6] = [
 ];
 const INK: RGBColor = RGBColor(34, 34, 34);
 const GRID: RGBColor = RGBColor(228, 228, 228);
-const MARK: RGBColor = RGBColor(200, 0, 0);
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Failed<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(super) type Failed<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 
 /// Draws a figure, whose texts are escaped first. Points show their values where a page shows it inline.
 ///
@@ -53,9 +61,13 @@ pub fn svg(figure: &Figure) -> Result<String> {
     let figure = &figure.escaped();
     let heights: Vec<u32> =
         (0..figure.panels.len()).map(|i| if i == 0 { LATENCY } else { RATE }).collect();
-    let height = HEAD + heights.iter().sum::<u32>();
+    let said = broken(&figure.subtitle, LINE_CHARS, SUBTITLE);
+    let lines = said.len() + usize::from(!figure.rings.is_empty());
+    let head = HEAD + LINE * lines as u32;
+    let height = head + heights.iter().sum::<u32>();
     let (mut drawn, mut hovers) = (String::new(), String::new());
-    paint(figure, &heights, (WIDTH, height), &mut drawn, &mut hovers)
+    let frame = Frame { figure, said, heights, head, height };
+    paint(&frame, &mut drawn, &mut hovers)
         .map_err(|e| Error::new(format!("cannot draw a chart: {e}"), ""))?;
     // The picture has its own size and scales with the page.
     let (fine_w, fine_h) = (WIDTH * FINE, height * FINE);
@@ -68,35 +80,60 @@ pub fn svg(figure: &Figure) -> Result<String> {
     Ok(drawn.replacen(&plain, &sized, 1).replacen("</svg>", &end, 1))
 }
 
+/// What a picture is made of, and how high its parts are.
+struct Frame<'f> {
+    figure: &'f Figure,
+    /// The subtitle's lines.
+    said: Vec<String>,
+    /// Of each panel.
+    heights: Vec<u32>,
+    head: u32,
+    height: u32,
+}
+
 fn paint<'a>(
-    figure: &Figure,
-    heights: &[u32],
-    (width, height): (u32, u32),
+    frame: &Frame<'_>,
     drawn: &'a mut String,
     hovers: &mut String,
 ) -> std::result::Result<(), Failed<'a>> {
-    let root = SVGBackend::with_string(drawn, (width * FINE, height * FINE)).into_drawing_area();
+    let Frame { figure, said, heights, head, height } = frame;
+    let root = SVGBackend::with_string(drawn, (WIDTH * FINE, height * FINE)).into_drawing_area();
     root.fill(&WHITE)?;
-    let pixel = |x: u32, y: u32| ((x * FINE) as i32, (y * FINE) as i32);
     root.draw_text(&cut(&figure.title, 90), &font(17, INK), pixel(12, 8))?;
-    root.draw_text(&cut(&figure.subtitle, 110), &font(13, INK), pixel(12, 32))?;
+    for (line, text) in said.iter().enumerate() {
+        root.draw_text(text, &font(13, INK), pixel(12, 32 + LINE * line as u32))?;
+    }
+    draw_legend(&root, figure, 32 + LINE * said.len() as u32)?;
     let span =
         span(figure.panels.iter().flat_map(|p| &p.lines).flat_map(|l| &l.points).map(|p| p.x));
-    let mut top = HEAD;
+    let mut top = *head;
     for (i, (panel, height)) in figure.panels.iter().zip(heights).enumerate() {
-        let area = root.clone().shrink(pixel(0, top), (width * FINE, height * FINE));
+        let area = root.clone().shrink(pixel(0, top), (WIDTH * FINE, height * FINE));
         let last = i + 1 == figure.panels.len();
-        draw_panel(&area, &root, panel, span, last.then_some(figure.x.as_str()), hovers)?;
+        let shown = PanelShown { panel, rings: &figure.rings, x: span };
+        draw_panel(&area, &root, shown, last.then_some(figure.x.as_str()), hovers)?;
         top += height;
     }
     root.present()
 }
 
+/// Where pixels of the picture are drawn.
+pub(super) fn pixel(x: u32, y: u32) -> (i32, i32) {
+    ((x * FINE) as i32, (y * FINE) as i32)
+}
+
+/// A panel, with what its points are ringed for and the span of the axis.
+#[derive(Clone, Copy)]
+struct PanelShown<'f> {
+    panel: &'f Panel,
+    rings: &'f [Ring],
+    x: (f64, f64),
+}
+
 fn draw_panel<'a>(
     area: &Area<'a>,
     root: &Area<'a>,
-    panel: &Panel,
-    x: (f64, f64),
+    PanelShown { panel, rings, x }: PanelShown<'_>,
     x_name: Option<&str>,
     hovers: &mut String,
 ) -> std::result::Result<(), Failed<'a>> {
@@ -132,7 +169,7 @@ fn draw_panel<'a>(
         let ends = [(x.0 / 1.1, limit), (x.1 * 1.1, limit)];
         chart.draw_series(LineSeries::new(ends, INK.stroke_width(2 * FINE)))?;
     }
-    let mut ends: BTreeMap<usize, (i32, i32)> = BTreeMap::new();
+    let mut ends: Vec<End<'_>> = Vec::new();
     for line in &panel.lines {
         let colour = COLOURS[line.colour % COLOURS.len()];
         let points = || line.points.iter().map(|p| (p.x, p.y));
@@ -145,7 +182,11 @@ fn draw_panel<'a>(
                 let (dash, gap) = (px(7) as i32, px(5) as i32);
                 chart.draw_series(DashedLineSeries::new(points(), dash, gap, style))?;
             }
-            LineKind::Points => {}
+            LineKind::Peer => {
+                chart
+                    .draw_series(LineSeries::new(points(), colour.mix(0.3).stroke_width(px(6))))?;
+            }
+            LineKind::Points | LineKind::Copies => {}
             LineKind::Bound => {
                 let style = colour.mix(0.55).stroke_width(FINE);
                 let seen = points().filter(|p| (y.0..=y.1).contains(&p.1));
@@ -157,52 +198,33 @@ fn draw_panel<'a>(
         }
         for point in &line.points {
             let at = chart.backend_coord(&(point.x, point.y));
-            if matches!(line.kind, LineKind::Head | LineKind::Points) {
-                let size = if line.kind == LineKind::Head { 2 } else { 3 };
-                root.draw(&Circle::new(at, px(size), colour.filled()))?;
-                ends.insert(line.colour, at);
-            }
-            if point.marked {
-                root.draw(&Circle::new(at, px(6), MARK.stroke_width(2 * FINE)))?;
-            }
-            hover(hovers, at, &describe(line, panel, *point));
+            draw_point(root, line, at, colour)?;
+            draw_ring(root, rings, point, at)?;
+            hover(hovers, at, &describe(line, panel, rings, point));
+        }
+        if let (LineKind::Head | LineKind::Points, Some(last)) = (line.kind, line.points.last()) {
+            let at = chart.backend_coord(&(last.x, last.y));
+            ends.retain(|end: &End<'_>| end.colour != line.colour);
+            ends.push(End { name: &line.series, colour: line.colour, ink: darker(colour), at });
         }
     }
-    draw_names(root, panel, ends, chart.plotting_area().get_pixel_range().1)
+    draw_ends(root, ends, chart.plotting_area().get_pixel_range().1)
 }
 
-/// Writes each series' name at its line's end, moved apart where lines end close together.
-fn draw_names<'a>(
+/// A point of a line, by what the line is.
+fn draw_point<'a>(
     root: &Area<'a>,
-    panel: &Panel,
-    ends: BTreeMap<usize, (i32, i32)>,
-    rows: std::ops::Range<i32>,
+    line: &ChartLine,
+    at: (i32, i32),
+    colour: RGBColor,
 ) -> std::result::Result<(), Failed<'a>> {
-    let apart = (15 * FINE) as i32;
-    let mut names: Vec<(usize, (i32, i32))> = ends.into_iter().collect();
-    names.sort_by_key(|(colour, at)| (at.1, *colour));
-    let mut free = rows.start;
-    let mut placed: Vec<i32> = Vec::new();
-    for (_, at) in &names {
-        placed.push(at.1.max(free));
-        free = placed[placed.len() - 1] + apart;
-    }
-    // What was pushed off the foot goes back up, and takes those above along.
-    let mut most = rows.end;
-    for y in placed.iter_mut().rev() {
-        *y = (*y).min(most);
-        most = *y - apart;
-    }
-    let left = ((WIDTH - NAMES + 12) * FINE) as i32;
-    for ((colour, at), y) in names.iter().zip(placed) {
-        let ink = COLOURS[colour % COLOURS.len()];
-        let name = panel.lines.iter().find(|l| l.colour == *colour).map_or("", |l| &l.series);
-        let leader = [(at.0 + 3 * FINE as i32, at.1), (left - 3 * FINE as i32, y)];
-        root.draw(&PathElement::new(leader, ink.mix(0.5).stroke_width(FINE)))?;
-        let middle = y - 8 * FINE as i32;
-        root.draw_text(&cut(name, 26), &font(13, darker(ink)), (left, middle))?;
-    }
-    Ok(())
+    let (size, style) = match line.kind {
+        LineKind::Head => (2, colour.filled()),
+        LineKind::Points => (3, colour.filled()),
+        LineKind::Copies => (3, colour.stroke_width(FINE)),
+        LineKind::Base | LineKind::Peer | LineKind::Bound => return Ok(()),
+    };
+    root.draw(&Circle::new(at, size * FINE, style))
 }
 
 /// Text needs more contrast than lines.
@@ -211,21 +233,15 @@ fn darker(RGBColor(r, g, b): RGBColor) -> RGBColor {
     RGBColor(less(r), less(g), less(b))
 }
 
-fn font(size: u32, colour: RGBColor) -> TextStyle<'static> {
+pub(super) fn font(size: u32, colour: RGBColor) -> TextStyle<'static> {
     ("sans-serif", size * FINE).into_font().color(&colour)
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        None => text.to_owned(),
-        Some((at, _)) => format!("{}…", &text[..at]),
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ChartLine, ChartPoint};
+    use super::super::ChartPoint;
     use super::*;
+    use crate::findings::Severity;
 
     const SVG: &str = "http://www.w3.org/2000/svg";
 
@@ -236,17 +252,23 @@ mod tests {
             kind,
             points: (0..8)
                 .map(|i| ChartPoint {
-                    x: f64::from(1 << i),
-                    y: factor * f64::from(1 + i),
-                    marked: i == 3,
+                    rings: (i == 3).then_some(0).into_iter().collect(),
+                    row: (i == 3).then_some(3),
+                    ..ChartPoint::plain(f64::from(1 << i), factor * f64::from(1 + i))
                 })
                 .collect(),
         };
         Figure {
             name: "f".into(),
+            path: "t".into(),
             title: format!("gemm_perf {series}"),
             subtitle: "synthetic".into(),
             x: "m".into(),
+            rings: vec![Ring {
+                name: "latency-spike".into(),
+                severity: Severity::Warning,
+                rows: 7,
+            }],
             panels: vec![Panel {
                 y: "latency, ms".into(),
                 limit: None,
@@ -271,9 +293,17 @@ mod tests {
         assert!(count((SVG, "polyline")) >= 2, "lines are drawn: {drawn}");
         let texts = page.descendants().filter(|n| n.has_tag_name((SVG, "text")));
         let texts: Vec<&str> = texts.filter_map(|n| n.text()).map(str::trim).collect();
-        for text in ["gemm_perf n=128", "synthetic", "latency, ms", "n=128"] {
+        let ringed = "latency-spike, 3 of 7 rows here";
+        for text in ["gemm_perf n=128", "synthetic", "latency, ms", "n=128", ringed] {
             assert!(texts.contains(&text), "{text} is drawn: {texts:?}");
         }
+    }
+
+    #[test]
+    fn a_ring_names_its_rule_and_row() {
+        let drawn = svg(&figure("n=128")).unwrap();
+        let named = "n=128, at 8: 4 latency, ms; row 3: latency-spike</title>";
+        assert_eq!(drawn.matches(named).count(), 2, "{drawn}");
     }
 
     #[test]

@@ -1,15 +1,19 @@
 //! Which tables of a pull request are drawn: those with new findings, then those that changed most.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{ChartSpec, Figure, TableChange, choose, draw};
+use super::axis::candidates;
+use super::choose::Beside;
+use super::peer::find;
+use super::spec::ChartSpecs;
+use super::{ChartSpec, Figure, NoChart, Peer, Rings, TableChange, Undrawn, choose, draw};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 use crate::base::threads;
 use crate::database::catalog::TableFile;
-use crate::database::diff::{Diff, State, TableDiff};
+use crate::database::diff::{Diff, ServedDiff, State, TableDiff};
 use crate::database::table::{Table, TableScope};
 use crate::findings::{Finding, Severity};
 use crate::specs::Specs;
@@ -41,61 +45,99 @@ pub struct Drawing {
     pub svg: String,
 }
 
+/// Charts of what changed, and why some tables have none: each table that changed is in one of both.
+#[derive(Debug, Default)]
+pub struct Charts {
+    /// The charts, those that tell most first.
+    pub figures: Vec<Figure>,
+    /// Tables without a chart, by path.
+    pub without: Vec<Undrawn>,
+}
+
 impl Gallery<'_> {
     /// Charts of the tables that changed, at most `most`: first those with new findings, then those
-    /// of which most rows changed, then those that gained most.
+    /// of which most of what is served changed, then those that gained most.
     ///
     /// # Errors
     ///
     /// When a formula of `charts/` does not fit a table.
-    pub fn figures(&self, most: usize) -> Result<Vec<Figure>> {
-        let mut tables: Vec<&TableDiff> = self.diff.tables.iter().filter(|t| gained(t)).collect();
+    pub fn charts(&self, most: usize) -> Result<Charts> {
+        let mut charts = Charts::default();
+        let mut tables: Vec<&TableDiff> = Vec::new();
+        for table in &self.diff.tables {
+            match NoChart::of(table) {
+                Some(why) => charts.without.push(Undrawn { path: table.path.clone(), why }),
+                None => tables.push(table),
+            }
+        }
         tables.sort_by_key(|t| (self.interest(t), t.path.as_str()));
-        let mut figures = Vec::new();
+        let specs = super::spec::read(&self.specs.library)?;
         // Some have no sweep to draw, and leave their place to the next.
         let mut rest = &tables[..];
-        while figures.len() < most && !rest.is_empty() {
-            let (next, later) = rest.split_at(rest.len().min(most - figures.len()));
+        while charts.figures.len() < most && !rest.is_empty() {
+            let (next, later) = rest.split_at(rest.len().min(most - charts.figures.len()));
             let order: Vec<usize> = (0..next.len()).collect();
-            let drawn = threads::map(next, &order, self.threads, |table| self.figure(table));
-            let drawn: Vec<Option<Figure>> = drawn.into_iter().collect::<Result<_>>()?;
-            figures.extend(drawn.into_iter().flatten());
+            let drawn =
+                threads::map(next, &order, self.threads, |table| self.figure(table, &specs));
+            for (table, drawn) in next.iter().zip(drawn) {
+                match drawn? {
+                    Ok(figure) => charts.figures.push(figure),
+                    Err(why) => charts.without.push(Undrawn { path: table.path.clone(), why }),
+                }
+            }
             rest = later;
         }
-        number(&mut figures);
-        Ok(figures)
+        let beyond = rest.iter().map(|table| table.path.clone());
+        charts.without.extend(beyond.map(|path| Undrawn { path, why: NoChart::Beyond(most) }));
+        charts.without.sort_by(|a, b| a.path.cmp(&b.path));
+        number(&mut charts.figures);
+        Ok(charts)
     }
 
-    fn interest(&self, table: &TableDiff) -> Reverse<(usize, usize, usize, usize)> {
+    fn interest(&self, table: &TableDiff) -> Reverse<(usize, usize, u64, u64, usize)> {
         let rows = table.rows.as_ref();
+        let changed = || rows.map_or(0, |r| r.changed.len() as u64);
+        let moved = |served: &ServedDiff| served.ratios.iter().filter(|r| **r != 1.0).count();
+        let served = table.served.as_ref();
         Reverse((
             self.new_findings(table, Severity::Error),
             self.new_findings(table, Severity::Warning),
-            rows.map_or(0, |r| r.changed.len()),
+            served.map_or_else(changed, |served| moved(served) as u64 + served.lost),
+            served.map_or(0, |served| served.gained),
             rows.map_or(0, |r| r.added.len()),
         ))
     }
 
     fn new_findings(&self, table: &TableDiff, severity: Severity) -> usize {
-        let new = self.findings.iter().filter(|f| f.is_new());
-        new.filter(|f| f.path == table.path && f.severity == severity).count()
+        self.new_on(&table.path).filter(|f| f.severity == severity).count()
     }
 
-    fn figure(&self, change: &TableDiff) -> Result<Option<Figure>> {
-        let Some(file) = find(self.head, &change.path) else { return Ok(None) };
-        let Some(head) = read(self.head, file, self.specs) else { return Ok(None) };
+    /// New findings on the file of a path.
+    fn new_on<'p>(&'p self, path: &'p str) -> impl Iterator<Item = &'p Finding> {
+        self.findings.iter().filter(move |f| f.is_new() && f.path == path)
+    }
+
+    fn figure(
+        &self,
+        change: &TableDiff,
+        charts: &ChartSpecs,
+    ) -> Result<std::result::Result<Figure, NoChart>> {
+        let Some(file) = find(self.head, &change.path) else { return Ok(Err(NoChart::Deleted)) };
+        let head = match self.head.table(file, self.specs) {
+            Ok(head) => head,
+            Err(fault) => return Ok(Err(NoChart::Unread(fault.to_string()))),
+        };
         let before = change.old_path.as_ref().unwrap_or(&change.path);
         let base = change.base_rows.and_then(|_| find(self.base, before));
         let base = base.and_then(|file| read(self.base, file, self.specs));
+        let served = change.served.as_ref();
         let change = base.as_ref().zip(change.rows.as_ref());
-        let change = change.map(|(base, rows)| TableChange { base, rows });
-        draw_table(self.head, self.specs, file, &head, change, &self.marked(&file.entry.path))
-    }
-
-    /// Rows that new findings show.
-    fn marked(&self, path: &str) -> BTreeSet<usize> {
-        let new = self.findings.iter().filter(|f| f.is_new() && f.path == path);
-        new.flat_map(|f| &f.examples).map(|e| e.row as usize).collect()
+        let change = change.map(|(base, rows)| TableChange { base, rows, served });
+        let findings: Vec<&Finding> = self.new_on(&file.entry.path).collect();
+        let rings = Rings::new(findings.iter().copied(), head.rows);
+        let peer = Peer::find(self.head, self.specs, file, &findings);
+        let beside = Beside { change, rings: &rings, peer: peer.as_ref() };
+        Drawer { state: self.head, specs: self.specs, charts }.draw(file, &head, beside)
     }
 }
 
@@ -112,10 +154,12 @@ pub fn overview(
     most: usize,
 ) -> Result<Vec<Figure>> {
     let order: Vec<usize> = (0..files.len()).collect();
+    let drawer = Drawer { state, specs, charts: &super::spec::read(&specs.library)? };
     let drawn = threads::map(files, &order, threads, |file| {
         let Some(table) = read(state, file, specs) else { return Ok(None) };
-        let figure = draw_table(state, specs, file, &table, None, &BTreeSet::new())?;
-        Ok(figure.map(|f| (Reverse(table.rows), f)))
+        let beside = Beside { change: None, rings: &Rings::default(), peer: None };
+        let figure = drawer.draw(file, &table, beside)?;
+        Ok(figure.ok().map(|f| (Reverse(table.rows), f)))
     });
     let drawn: Vec<Option<(Reverse<usize>, Figure)>> = drawn.into_iter().collect::<Result<_>>()?;
     let mut drawn: Vec<(Reverse<usize>, Figure)> = drawn.into_iter().flatten().collect();
@@ -125,37 +169,41 @@ pub fn overview(
     Ok(figures)
 }
 
-fn find<'a>(state: State<'a>, path: &str) -> Option<&'a TableFile> {
-    state.catalog.tables.iter().find(|t| t.entry.path == path)
-}
-
 /// A table; one that cannot be read is not drawn, and a finding elsewhere.
 fn read(state: State<'_>, file: &TableFile, specs: &Specs) -> Option<Arc<Table>> {
     state.table(file, specs).ok()
 }
 
-fn draw_table(
-    state: State<'_>,
-    specs: &Specs,
-    file: &TableFile,
-    table: &Table,
-    change: Option<TableChange<'_>>,
-    marked: &BTreeSet<usize>,
-) -> Result<Option<Figure>> {
-    let system = state.catalog.systems.get(&file.place.system);
-    let spec = file.spec(specs, Some(table));
-    let system = system.and_then(|s| s.system.as_ref().ok());
-    let scope = TableScope::new(table, &spec, &file.place, system, &specs.lookups);
-    let plain = ChartSpec::default();
-    let charts = super::spec::read(&specs.library)?;
-    let chart = charts.get(&file.table).unwrap_or(&plain);
-    choose::figure(chart, &scope, change, marked).map_err(|e| {
-        Error::new(format!("cannot draw {}: {e}", file.table), "the formula is in charts/")
-    })
+/// What tables of a state are drawn by.
+#[derive(Clone, Copy)]
+struct Drawer<'a> {
+    state: State<'a>,
+    specs: &'a Specs,
+    charts: &'a ChartSpecs,
 }
 
-fn gained(table: &TableDiff) -> bool {
-    table.rows.as_ref().is_some_and(|rows| !rows.added.is_empty() || !rows.changed.is_empty())
+impl Drawer<'_> {
+    /// The chart of a table, or why it has none.
+    fn draw(
+        self,
+        file: &TableFile,
+        table: &Table,
+        beside: Beside<'_>,
+    ) -> Result<std::result::Result<Figure, NoChart>> {
+        let Self { state, specs, charts } = self;
+        let system = state.catalog.systems.get(&file.place.system);
+        let spec = file.spec(specs, Some(table));
+        let system = system.and_then(|s| s.system.as_ref().ok());
+        let scope = TableScope::new(table, &spec, &file.place, system, &specs.lookups);
+        let plain = ChartSpec::default();
+        let chart = charts.get(&file.table).unwrap_or(&plain);
+        let drawn = choose::figure(chart, &scope, beside).map_err(|e| {
+            Error::new(format!("cannot draw {}: {e}", file.table), "the formula is in charts/")
+        })?;
+        let path = file.entry.path.clone();
+        let no_sweep = || NoChart::NoSweep(candidates(chart, &spec));
+        Ok(drawn.map(|figure| Figure { path, ..figure }).ok_or_else(no_sweep))
+    }
 }
 
 /// Numbers figures of one name, of a table in two layouts for one.

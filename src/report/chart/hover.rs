@@ -3,14 +3,40 @@
 use std::fmt::Write;
 
 use super::draw::FINE;
-use super::{ChartLine, ChartPoint, LineKind, Panel, short};
+use super::{ChartLine, ChartPoint, LineKind, Panel, Ring, short};
 use crate::report::xml::xml;
 
-/// What is shown of a point under the pointer.
-pub(super) fn describe(line: &ChartLine, panel: &Panel, point: ChartPoint) -> String {
-    let before = if line.kind == LineKind::Base { " before" } else { "" };
-    let name = if line.series.is_empty() { "" } else { ", " };
-    format!("{}{name}at {}: {} {}{before}", line.series, short(point.x), short(point.y), panel.y)
+/// What is shown of a point under the pointer: its values, and what it is ringed for.
+pub(super) fn describe(
+    line: &ChartLine,
+    panel: &Panel,
+    rings: &[Ring],
+    point: &ChartPoint,
+) -> String {
+    let state = match line.kind {
+        LineKind::Base => " before",
+        LineKind::Copies => ", not served",
+        LineKind::Head | LineKind::Peer | LineKind::Bound | LineKind::Points => "",
+    };
+    let comma = if line.series.is_empty() { "" } else { ", " };
+    let mut text = format!(
+        "{}{comma}at {}: {} {}{state}",
+        line.series,
+        short(point.x),
+        short(point.y),
+        panel.y
+    );
+    let names: Vec<&str> = point
+        .rings
+        .iter()
+        .filter_map(|ring| rings.get(*ring))
+        .map(|ring| ring.name.as_str())
+        .collect();
+    if !names.is_empty() {
+        let row = point.row.map(|row| format!("row {row}: ")).unwrap_or_default();
+        let _ = write!(text, "; {row}{}", names.join(", "));
+    }
+    text
 }
 
 /// A place that shows its values under the pointer.

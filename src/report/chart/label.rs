@@ -1,64 +1,144 @@
-//! Names of series and slices, in as few words as tell them apart.
+//! Names of series and slices: columns and values, as few as tell them apart.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
 
-use crate::database::table::{Column, Keys, Table};
+use crate::database::table::{Column, Table};
+use crate::specs::KeyPart;
 
-/// Characters that fit beside a line.
-const ROOM: usize = 22;
+/// Characters that fit beside a line, on all lines that its name is broken into.
+const ROOM: usize = 58;
 
-/// Names of the series in a chart.
-pub(super) struct SeriesNames {
-    /// One per series: `n=512 k=128`, or `512, 128` where that is too long.
-    pub of_each: Vec<String>,
-    /// The columns of these values, where the names do not hold them.
-    pub columns: Option<String>,
+/// Names each series, given by its rows, by the columns in which they differ: `num_heads 8, head_dim
+/// 128`; a series alone by its numbers. Where that is too long, by the columns that tell them apart.
+pub(super) fn series_names(table: &Table, fixed: &[KeyPart], series: &[Vec<usize>]) -> Vec<String> {
+    let columns = columns(table, fixed);
+    let Some((first, rest)) = series.split_first() else { return Vec::new() };
+    let differs =
+        |column: &Column| rest.iter().any(|rows| value(column, rows[0]) != value(column, first[0]));
+    let is_steady = |column: &Column| {
+        series.iter().all(|rows| rows.iter().all(|row| column.equal(*row, rows[0])))
+    };
+    let is_number = |column: &Column| matches!(column, Column::Int { .. } | Column::Float { .. });
+    let of_series = |column: &Column| match rest {
+        [] => is_number(column) && !is_constant(column),
+        _ => differs(column),
+    };
+    let wanted: Vec<(&str, &Column)> =
+        columns.into_iter().filter(|(_, column)| of_series(column)).collect();
+    let mut chosen: Vec<(&str, &Column)> =
+        wanted.iter().copied().filter(|(_, column)| is_steady(column)).collect();
+    if told_apart(&chosen, series) < series.len() {
+        chosen = wanted;
+    }
+    let names = |columns: &[(&str, &Column)]| -> Vec<String> {
+        series.iter().map(|rows| words(columns, rows[0])).collect()
+    };
+    let full = names(&chosen);
+    if series.len() == 1 || full.iter().all(|name| name.chars().count() <= ROOM) {
+        return full;
+    }
+    names(&fewest(&chosen, series))
 }
 
-impl SeriesNames {
-    /// Names each series, given by its rows, by the columns in which they differ; a series alone by
-    /// its numbers.
-    pub fn new(keys: &Keys<'_>, series: &[Vec<usize>]) -> Self {
-        let shown: Vec<Vec<(String, Value)>> =
-            series.iter().map(|rows| keys.show(rows[0])).collect();
-        let parts: Vec<usize> = match &shown[..] {
-            [] => Vec::new(),
-            [alone] => (0..alone.len()).filter(|i| alone[*i].1.is_number()).collect(),
-            [first, rest @ ..] => (0..first.len())
-                .filter(|i| rest.iter().any(|other| other[*i].1 != first[*i].1))
-                .collect(),
+/// The slice that series are of: the columns in which all of them are alike, without those that hold one
+/// value in the whole table.
+pub(super) fn slice_words(table: &Table, panel: &[KeyPart], series: &[Vec<usize>]) -> String {
+    let Some((first, rest)) = series.split_first() else { return String::new() };
+    let alike =
+        |column: &Column| rest.iter().all(|rows| value(column, rows[0]) == value(column, first[0]));
+    let columns = columns(table, panel).into_iter();
+    let columns: Vec<(&str, &Column)> =
+        columns.filter(|(_, column)| alike(column) && !is_constant(column)).collect();
+    words(&columns, first[0])
+}
+
+/// The columns that parts of a key read, each once.
+fn columns<'t>(table: &'t Table, parts: &'t [KeyPart]) -> Vec<(&'t str, &'t Column)> {
+    let mut seen = BTreeSet::new();
+    let names = parts.iter().flat_map(|part| part.value.columns());
+    let names = names.filter(|name| seen.insert(*name));
+    names.filter_map(|name| Some((name, table.column(name)?))).collect()
+}
+
+/// How many of the series some columns tell apart.
+fn told_apart(columns: &[(&str, &Column)], series: &[Vec<usize>]) -> usize {
+    let names = series.iter().map(|rows| words(columns, rows[0]));
+    names.collect::<BTreeSet<String>>().len()
+}
+
+/// The first columns that tell apart as many series as all of them do.
+fn fewest<'t>(
+    columns: &[(&'t str, &'t Column)],
+    series: &[Vec<usize>],
+) -> Vec<(&'t str, &'t Column)> {
+    let most = told_apart(columns, series);
+    let mut left = columns.to_vec();
+    let mut chosen: Vec<(&str, &Column)> = Vec::new();
+    while told_apart(&chosen, series) < most && !left.is_empty() {
+        let with = |column: (&'t str, &'t Column)| {
+            let mut columns = chosen.clone();
+            columns.push(column);
+            told_apart(&columns, series)
         };
-        let full: Vec<String> =
-            shown.iter().map(|key| joined(parts.iter().map(|i| pair(&key[*i])), " ")).collect();
-        if full.iter().all(|name| name.chars().count() <= ROOM) {
-            return Self { of_each: full, columns: None };
-        }
-        let values =
-            |key: &Vec<(String, Value)>| joined(parts.iter().map(|i| text(&key[*i].1)), ", ");
-        Self {
-            of_each: shown.iter().map(values).collect(),
-            columns: shown.first().map(|key| joined(parts.iter().map(|i| key[*i].0.clone()), ", ")),
-        }
+        // Of columns that tell equally many apart, the first of the key.
+        let best = (0..left.len()).rev().max_by_key(|i| with(left[*i])).unwrap_or(0);
+        chosen.push(left.remove(best));
+    }
+    chosen
+}
+
+fn is_constant(column: &Column) -> bool {
+    match column {
+        Column::Text { dict, nulls, .. } => dict.len() == 1 && *nulls == 0,
+        _ => (1..column.len()).all(|row| column.equal(row, 0)),
     }
 }
 
-/// The slice that a chart shows, without the columns that hold one text in the whole table.
-pub(super) fn slice_words(slice: &[(String, Value)], table: &Table) -> String {
-    joined(slice.iter().filter(|(column, _)| !is_constant(table, column)).map(pair), " ")
+fn words(columns: &[(&str, &Column)], row: usize) -> String {
+    let pairs = columns.iter().map(|(name, column)| format!("{name} {}", value(column, row)));
+    pairs.collect::<Vec<_>>().join(", ")
 }
 
-fn is_constant(table: &Table, column: &str) -> bool {
-    matches!(table.column(column), Some(Column::Text { dict, .. }) if dict.len() == 1)
+fn value(column: &Column, row: usize) -> String {
+    match column.json(row) {
+        serde_json::Value::Null => "none".to_owned(),
+        serde_json::Value::String(text) => text,
+        other => other.to_string(),
+    }
 }
 
-fn pair((column, value): &(String, Value)) -> String {
-    format!("{column}={}", text(value))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::catalog::Format;
 
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
+    fn table(text: &str) -> Table {
+        Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap()
+    }
 
-fn joined(parts: impl Iterator<Item = String>, between: &str) -> String {
-    parts.collect::<Vec<_>>().join(between)
+    fn parts(names: &[&str]) -> Vec<KeyPart> {
+        names.iter().filter_map(|name| KeyPart::column(name)).collect()
+    }
+
+    #[test]
+    fn series_carry_the_names_of_their_columns() {
+        let table = table("dtype,num_heads,head_dim,m\nfp8,8,128,1\nfp8,16,128,2\nfp8,8,64,3\n");
+        let fixed = parts(&["dtype", "num_heads", "head_dim"]);
+        let names = series_names(&table, &fixed, &[vec![0], vec![1], vec![2]]);
+        assert_eq!(
+            names,
+            ["num_heads 8, head_dim 128", "num_heads 16, head_dim 128", "num_heads 8, head_dim 64"]
+        );
+        assert_eq!(series_names(&table, &fixed, &[vec![1]]), ["num_heads 16, head_dim 128"]);
+        assert_eq!(slice_words(&table, &parts(&["num_heads", "dtype"]), &[vec![0]]), "num_heads 8");
+    }
+
+    #[test]
+    fn long_names_keep_the_columns_that_tell_them_apart() {
+        let head = "a_column_with_a_long_name,another_column_with_a_long_name,num_experts\n";
+        let table = table(&format!("{head}1,10,8\n2,20,8\n2,30,16\n"));
+        let fixed = parts(&head.trim().split(',').collect::<Vec<_>>());
+        let names = series_names(&table, &fixed, &[vec![0], vec![1], vec![2]]);
+        assert_eq!(names[0], "another_column_with_a_long_name 10");
+    }
 }

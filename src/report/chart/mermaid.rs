@@ -7,12 +7,19 @@ const FEWEST: usize = 3;
 /// Points along the axis; more are thinned out, since its labels would run into each other.
 const POINTS: usize = 16;
 
+/// Texts and axes: grey that is read on a light page as on a dark one.
+const INK: &str = "#768390";
+/// The line, then 1 where it is drawn beside a ratio: vermilion by Okabe and Ito, and the grey.
+const LINES: &str = "#D55E00, #768390";
+
 /// One series as a site draws it.
-struct Sketch<'a> {
+struct TextChart<'a> {
     /// What is shown.
     y: String,
     series: &'a ChartLine,
     points: Vec<(f64, f64)>,
+    /// Whether 1 is as before.
+    is_ratio: bool,
 }
 
 /// A figure's most changed series, after over before; of a table that is new, the part of the bound
@@ -28,19 +35,43 @@ pub fn mermaid(figure: &Figure) -> Option<String> {
     let xs: Vec<String> = shown.iter().map(|(x, _)| format!("\"{}\"", short(*x))).collect();
     let ys: Vec<String> = shown.iter().map(|(_, y)| three_digits(*y)).collect();
     let name = [&figure.title, &sketch.series.series].map(|text| plain(text)).join(": ");
+    let mut lines = format!("    line [{}]\n", ys.join(", "));
+    if sketch.is_ratio {
+        lines += &format!("    line [{}]\n", vec!["1"; ys.len()].join(", "));
+    }
     Some(format!(
-        "xychart-beta\n    title \"{}\"\n    x-axis \"{}\" [{}]\n    y-axis \"{}\" 0 --> {}\n    line [{}]\n",
+        "{}\nxychart-beta\n    title \"{}\"\n    x-axis \"{}\" [{}]\n    y-axis \"{}\" 0 --> {}\n{lines}",
+        theme(),
         name.trim_end_matches([':', ' ']),
         plain(&figure.x),
         xs.join(", "),
         plain(&sketch.y),
         three_digits(most * 1.1),
-        ys.join(", "),
     ))
 }
 
+/// The colours, whatever the page's: without them a site draws dark texts on a dark page.
+fn theme() -> String {
+    let inks = [
+        "titleColor",
+        "xAxisLabelColor",
+        "xAxisTitleColor",
+        "xAxisTickColor",
+        "xAxisLineColor",
+        "yAxisLabelColor",
+        "yAxisTitleColor",
+        "yAxisTickColor",
+        "yAxisLineColor",
+    ];
+    let inks: String = inks.iter().map(|name| format!("\"{name}\": \"{INK}\", ")).collect();
+    format!(
+        "%%{{init: {{\"xyChart\": {{\"titleFontSize\": 14}}, \"themeVariables\": {{\"xyChart\": \
+         {{\"backgroundColor\": \"transparent\", {inks}\"plotColorPalette\": \"{LINES}\"}}}}}}}}%%"
+    )
+}
+
 /// The series whose latency changed most, after over before; `None` where none has a before.
-fn most_changed(figure: &Figure) -> Option<Sketch<'_>> {
+fn most_changed(figure: &Figure) -> Option<TextChart<'_>> {
     let panel = figure.panels.first()?;
     let ratios = panel.lines.iter().filter(|l| l.kind == LineKind::Head).filter_map(|after| {
         let mut lines = panel.lines.iter();
@@ -50,7 +81,7 @@ fn most_changed(figure: &Figure) -> Option<Sketch<'_>> {
     let (series, points) = ratios.max_by(|a, b| change(&a.1).total_cmp(&change(&b.1)))?;
     // The name of what is shown, without its unit.
     let shown = panel.y.split(',').next().unwrap_or_default();
-    Some(Sketch { y: format!("{shown}, after / before"), series, points })
+    Some(TextChart { y: format!("{shown}, after / before"), series, points, is_ratio: true })
 }
 
 /// How far the ratio farthest from 1 is from it, as a log.
@@ -59,13 +90,13 @@ fn change(ratios: &[(f64, f64)]) -> f64 {
 }
 
 /// The part of the bound that the slowest series reaches; `None` where no bound is known.
-fn part_reached(figure: &Figure) -> Option<Sketch<'_>> {
+fn part_reached(figure: &Figure) -> Option<TextChart<'_>> {
     let panel = figure.panels.get(1).filter(|p| p.limit.is_none())?;
     let slowest = panel.lines.iter().rfind(|l| l.kind == LineKind::Head);
     let series =
         slowest.or_else(|| figure.panels[0].lines.iter().rfind(|l| l.kind == LineKind::Head))?;
     let points = series.points.iter().map(|p| (p.x, p.y)).collect();
-    Some(Sketch { y: panel.y.clone(), series, points })
+    Some(TextChart { y: panel.y.clone(), series, points, is_ratio: false })
 }
 
 /// After over before at the places that both have.
@@ -92,17 +123,19 @@ mod tests {
     use super::*;
 
     fn line(kind: LineKind, y: &[f64]) -> ChartLine {
-        let point = |(i, y): (usize, &f64)| ChartPoint { x: (1 << i) as f64, y: *y, marked: false };
+        let point = |(i, y): (usize, &f64)| ChartPoint::plain((1 << i) as f64, *y);
         let points = y.iter().enumerate().map(point).collect();
-        ChartLine { series: "n=1".into(), colour: 0, kind, points }
+        ChartLine { series: "n 1".into(), colour: 0, kind, points }
     }
 
     fn figure(lines: Vec<ChartLine>) -> Figure {
         Figure {
             name: "f".into(),
+            path: "t".into(),
             title: "gemm\"]\n```".into(),
             subtitle: String::new(),
             x: "m".into(),
+            rings: Vec::new(),
             panels: vec![Panel { y: "latency, ms".into(), limit: None, lines }],
         }
     }
@@ -113,13 +146,39 @@ mod tests {
             line(LineKind::Base, &[1.0, 2.0, 4.0]),
             line(LineKind::Head, &[1.0, 3.0, 4.0]),
         ]));
+        let text = text.expect("a sketch");
+        let (theme, chart) = text.split_once('\n').expect("the theme, then the chart");
+        let json = theme.strip_prefix("%%{init: ").and_then(|t| t.strip_suffix("}%%")).unwrap();
+        let theme: serde_json::Value = serde_json::from_str(json).expect("JSON");
+        assert_eq!(theme["themeVariables"]["xyChart"]["titleColor"], INK);
         assert_eq!(
-            text.as_deref(),
-            Some(
-                "xychart-beta\n    title \"gemm______: n=1\"\n    x-axis \"m\" [\"1\", \"2\", \"4\"]\n    \
-                 y-axis \"latency, after / before\" 0 --> 1.65\n    line [1, 1.5, 1]\n"
-            )
+            chart,
+            "xychart-beta\n    title \"gemm______: n 1\"\n    x-axis \"m\" [\"1\", \"2\", \"4\"]\n    \
+             y-axis \"latency, after / before\" 0 --> 1.65\n    line [1, 1.5, 1]\n    line [1, 1, 1]\n"
         );
+    }
+
+    /// Contrast by WCAG 2.2: of graphics and large text 3 is enough.
+    fn contrast(a: &str, b: &str) -> f64 {
+        let luminance = |colour: &str| {
+            let part = |i: usize| u8::from_str_radix(&colour[i..i + 2], 16).unwrap();
+            let linear = |i: usize| {
+                let c = f64::from(part(i)) / 255.0;
+                if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+            };
+            0.2126 * linear(1) + 0.7152 * linear(3) + 0.0722 * linear(5)
+        };
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn a_sketch_shows_on_light_pages_and_on_dark_ones() {
+        for page in ["#ffffff", "#0d1117"] {
+            for colour in LINES.split(", ").chain([INK]) {
+                assert!(contrast(colour, page) >= 3.0, "{colour} on {page}");
+            }
+        }
     }
 
     #[test]

@@ -2,24 +2,40 @@
 //! the machine allows.
 //!
 //! A [`Gallery`] picks the tables of a pull request that changed most, [`figure`] a few series of a
-//! table, by `charts/*.yaml` or by the table's spec. [`svg`] draws a [`Figure`], and
-//! [`mermaid`] writes it as a chart that a site draws from text.
+//! table, by `charts/*.yaml` or by the table's spec: lines are what the loader serves, [`Rings`] what
+//! findings name. [`svg`] draws a [`Figure`], and [`mermaid`] writes it as a chart that a site draws
+//! from text.
 
+mod axis;
 mod choose;
 mod draw;
+mod ends;
 mod gallery;
 mod hover;
 mod label;
+mod legend;
+mod line;
 mod mermaid;
+mod moves;
+
+mod peer;
+mod pick;
+mod rings;
 mod scale;
 mod series;
 mod spec;
+mod text;
+mod undrawn;
 
-pub use choose::{TableChange, figure};
+pub use choose::{Beside, figure};
 pub use draw::svg;
-pub use gallery::{Drawing, Gallery, drawings, overview};
+pub use gallery::{Charts, Drawing, Gallery, drawings, overview};
 pub use mermaid::mermaid;
+pub use moves::TableChange;
+pub use peer::Peer;
+pub use rings::{Ring, Rings};
 pub use spec::ChartSpec;
+pub use undrawn::{NoChart, Undrawn};
 
 use crate::base::escape::clean;
 
@@ -28,12 +44,16 @@ use crate::base::escape::clean;
 pub struct Figure {
     /// A file's name without its ending.
     pub name: String,
+    /// Path of the file that it is drawn from.
+    pub path: String,
     /// The table.
     pub title: String,
     /// Which of its rows.
     pub subtitle: String,
     /// What the axis shows.
     pub x: String,
+    /// What points are ringed for.
+    pub rings: Vec<Ring>,
     /// Latency first.
     pub panels: Vec<Panel>,
 }
@@ -69,6 +89,10 @@ pub enum LineKind {
     Head,
     /// What it held before.
     Base,
+    /// What a peer holds, by its place.
+    Peer,
+    /// Rows that the loader passes over for another row of their key, in no order.
+    Copies,
     /// What physics allows.
     Bound,
     /// Single points, in no order.
@@ -76,14 +100,23 @@ pub enum LineKind {
 }
 
 /// A point; both values are above zero.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ChartPoint {
     /// Place on the sweep.
     pub x: f64,
     /// Value there.
     pub y: f64,
-    /// Whether a finding shows it.
-    pub marked: bool,
+    /// Row of the table that is drawn, of a point that is ringed.
+    pub row: Option<usize>,
+    /// What it is ringed for, as indices of the figure's rings.
+    pub rings: Vec<usize>,
+}
+
+impl ChartPoint {
+    /// A point without a ring.
+    pub fn plain(x: f64, y: f64) -> Self {
+        Self { x, y, row: None, rings: Vec::new() }
+    }
 }
 
 impl Figure {
@@ -91,6 +124,7 @@ impl Figure {
     fn escaped(&self) -> Self {
         let mut figure = self.clone();
         let own = [&mut figure.title, &mut figure.subtitle, &mut figure.x].into_iter();
+        let own = own.chain(figure.rings.iter_mut().map(|ring| &mut ring.name));
         let panels = figure.panels.iter_mut().flat_map(|panel| {
             let series = panel.lines.iter_mut().map(|line| &mut line.series);
             std::iter::once(&mut panel.y).chain(series)

@@ -1,33 +1,34 @@
 //! A table's rows by series, and which few of these a chart shows. A comparison has one such set for
-//! each state.
+//! each state, and one for a peer.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
 
 use super::ChartPoint;
+use super::axis::is_served;
+use super::moves::{Moved, Moves};
+use super::pick::{SeriesCandidate, pick};
+use super::rings::{Rings, SliceTexts};
 use super::spec::ChartSpec;
 use crate::base::expr::{ExprError, Scope, Vals};
+use crate::database::served::rows::served_rows;
 use crate::database::table::{Keys, TableScope};
 use crate::specs::KeyPart;
 
-/// Series in a chart: as many as there are colours that everybody tells apart.
-pub(super) const SERIES: usize = 6;
 /// Points that make a line.
 pub(super) const POINTS: usize = 3;
+/// Rows of a series that are served no more or twice, and are drawn, at most.
+const COPIES: usize = 200;
 
-/// A series that a chart may show.
-struct Candidate<'a> {
-    rows: &'a [usize],
-    /// The median.
-    latency: f64,
-    /// Rows that findings show.
-    marks: usize,
-    /// Rows that changed.
-    moves: usize,
-    /// The first of the preferences that a row of it meets; their number where it meets none.
-    preference: usize,
-    /// Whether other rows of the table meet a later preference or none.
-    is_preferred: bool,
+/// What the loader does with a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RowUse {
+    /// It serves it.
+    Served,
+    /// It serves another row of its key.
+    Copy,
+    /// It does not read it.
+    Unread,
 }
 
 /// A table's rows by series, with what is drawn of them.
@@ -37,6 +38,9 @@ pub(super) struct SeriesSet<'a> {
     pub keys: Keys<'a>,
     /// What one chart shows one value of.
     pub panels: Keys<'a>,
+    /// The loader's key, where it is known.
+    loader: Option<Keys<'a>>,
+    uses: Vec<RowUse>,
     /// Rows by the hash of what is fixed, in file order.
     pub series: HashMap<u64, Vec<usize>>,
     /// In ms.
@@ -49,7 +53,7 @@ pub(super) struct SeriesSet<'a> {
 }
 
 impl<'a> SeriesSet<'a> {
-    /// A table's rows along the column `x`: a series is what is alike in the columns `fixed`, a slice in
+    /// A table's rows along the column `x`: a series is what is alike in the parts `fixed`, a slice in
     /// those of a `panel`.
     pub fn new(
         scope: &'a TableScope<'a>,
@@ -81,39 +85,47 @@ impl<'a> SeriesSet<'a> {
         let mut preferred = vec![chart.prefer.len(); rows];
         for (n, rule) in chart.prefer.iter().enumerate().rev() {
             let mask = rule.mask(scope)?;
-            preferred
-                .iter_mut()
-                .enumerate()
-                .filter(|(r, _)| mask.get(*r))
-                .for_each(|(_, p)| *p = n);
+            let met = preferred.iter_mut().enumerate().filter(|(r, _)| mask.get(*r));
+            met.for_each(|(_, p)| *p = n);
         }
         let column = scope.table.column(x);
-        Ok(Self {
-            x: (0..rows).map(|r| column.map_or(f64::NAN, |c| c.number(r))).collect(),
-            panels: Keys::new(panel, scope)?,
-            keys,
-            series,
-            latency,
-            bound,
-            rate,
-            preferred,
-        })
+        let x: Vec<f64> = (0..rows).map(|r| column.map_or(f64::NAN, |c| c.number(r))).collect();
+        let known = is_served(scope, scope.table);
+        let loader = known.then(|| Keys::new(&scope.spec.key, scope)).transpose()?;
+        let uses = match &loader {
+            Some(loader) => uses(scope, loader)?,
+            None => first_at_each_place(&keys, &x),
+        };
+        let panels = Keys::new(panel, scope)?;
+        Ok(Self { x, panels, keys, loader, uses, series, latency, bound, rate, preferred })
     }
 
-    /// The rows of the series to show, from fast to slow. All are of one slice: the one with most
-    /// `marked` rows, then with most `moved` ones, then with most rows. Of that slice those series are
-    /// candidates that have such rows, or all where none has.
-    pub fn choose(&self, moved: &[usize], marked: &BTreeSet<usize>) -> Vec<Vec<usize>> {
-        let marked: Vec<usize> = marked.iter().copied().filter(|r| *r < self.x.len()).collect();
-        let Some(slice) = self.slice_to_show(moved, &marked) else { return Vec::new() };
-        let (marks, moves) = (tally(self.keys.hashes(), &marked), tally(self.keys.hashes(), moved));
-        let mut candidates: Vec<Candidate<'_>> = self
-            .lines()
-            .filter(|rows| self.slice(rows) == slice)
-            .map(|rows| self.candidate(rows, &marks, &moves))
-            .collect();
-        if candidates.iter().any(|c| c.marks + c.moves > 0) {
-            candidates.retain(|c| c.marks + c.moves > 0);
+    /// The rows of the series to show, from fast to slow. They are of one slice: that of the worst row
+    /// that a finding names, or one that a finding tells of, or the one of which most rows moved, or
+    /// the largest. Of it those series are candidates that have such rows, or all where none has.
+    /// Series of other slices are shown where a finding's worst row is in them.
+    pub fn choose(&self, moves: &Moves, rings: &Rings) -> Vec<Vec<usize>> {
+        let (moved, moved_slices) = moves.tally(self);
+        let marks = tally(self.keys.hashes(), rings.rows());
+        let led = self.led(rings);
+        let told = rings.slices.iter().find_map(|slice| self.of_slice(slice));
+        let slice = led.first().copied().or(told).map(|series| self.slice(&self.series[&series]));
+        let Some(slice) = slice.or_else(|| self.slice_to_show(&moved_slices)) else {
+            return Vec::new();
+        };
+        let place = |series| led.iter().chain(&told).position(|led| *led == series);
+        let mut candidates: Vec<SeriesCandidate<'_>> = Vec::new();
+        for (series, rows) in &self.series {
+            let led = place(*series);
+            if led.is_some() || self.slice(rows) == slice && self.is_line(rows) {
+                let marks = marks.get(series).copied().unwrap_or(0);
+                let moved = moved.get(series).copied().unwrap_or_default();
+                candidates.push(self.candidate(rows, led, marks, moved));
+            }
+        }
+        let tells = |c: &SeriesCandidate<'_>| c.marks + c.moves > 0;
+        if candidates.iter().any(tells) {
+            candidates.retain(|c| c.led.is_some() || tells(c));
         }
         candidates.sort_by(|a, b| {
             a.latency.total_cmp(&b.latency).then_with(|| a.rows[0].cmp(&b.rows[0]))
@@ -121,17 +133,59 @@ impl<'a> SeriesSet<'a> {
         pick(&candidates).into_iter().map(|i| candidates[i].rows.to_vec()).collect()
     }
 
-    /// The slice that a chart shows; none where no series is a line.
-    fn slice_to_show(&self, moved: &[usize], marked: &[usize]) -> Option<u64> {
-        let slices = self.panels.hashes();
-        let (marks, moves) = (tally(slices, marked), tally(slices, moved));
+    /// Whether a chart along this axis shows the worst row that a finding names on a line.
+    pub fn shows_worst(&self, rings: &Rings) -> bool {
+        self.led(rings).first().is_none_or(|series| self.is_line(&self.series[series]))
+    }
+
+    /// Whether the slice of which most rows moved has a line along this axis.
+    pub fn shows_moves(&self, moves: &Moves) -> bool {
+        let (_, slices) = moves.tally(self);
+        // Of slices alike the least hash, so that the order of the map does not count.
+        let most = slices.iter().max_by_key(|(slice, moved)| (moved.rows, Reverse(**slice)));
+        most.is_none_or(|(most, _)| self.lines().any(|rows| self.slice(rows) == *most))
+    }
+
+    /// Whether any series is a line.
+    pub fn has_lines(&self) -> bool {
+        self.lines().next().is_some()
+    }
+
+    /// The series of the rows that a chart has to show, in their order.
+    fn led(&self, rings: &Rings) -> Vec<u64> {
+        let mut led: Vec<u64> = Vec::new();
+        for row in rings.led.iter().filter(|row| self.is_drawn(**row)) {
+            let series = self.keys.hashes()[*row];
+            if !led.contains(&series) {
+                led.push(series);
+            }
+        }
+        led
+    }
+
+    /// The series with most rows of a slice of the loader's key.
+    fn of_slice(&self, slice: &SliceTexts) -> Option<u64> {
+        let loader = self.loader.as_ref()?;
+        let has = |rows: &[usize]| {
+            let texts = loader.texts(rows[0]);
+            let names = |(name, text): (&String, &String)| {
+                texts.iter().any(|(own, value)| own == name && value == text)
+            };
+            slice.iter().all(names)
+        };
+        let largest = self.lines().filter(|rows| has(rows));
+        let largest = largest.max_by_key(|rows| (rows.len(), Reverse(rows[0])));
+        largest.map(|rows| self.keys.hashes()[rows[0]])
+    }
+
+    /// The slice of which most rows moved, or the largest; none where no series is a line.
+    fn slice_to_show(&self, moved: &HashMap<u64, Moved>) -> Option<u64> {
         let mut sizes: HashMap<u64, usize> = HashMap::new();
         self.lines().for_each(|rows| *sizes.entry(self.slice(rows)).or_default() += rows.len());
         // Rows are unique, so the first one settles ties whatever the order of the map.
         let shown = self.lines().max_by_key(|rows| {
             let slice = self.slice(rows);
-            let interest = [&marks, &moves, &sizes].map(|counts| at(counts, slice));
-            (interest, Reverse(rows[0]))
+            (moved.get(&slice).map_or(0, |m| m.rows), sizes[&slice], Reverse(rows[0]))
         });
         shown.map(|rows| self.slice(rows))
     }
@@ -139,16 +193,18 @@ impl<'a> SeriesSet<'a> {
     fn candidate<'s>(
         &self,
         rows: &'s [usize],
-        marks: &HashMap<u64, usize>,
-        moves: &HashMap<u64, usize>,
-    ) -> Candidate<'s> {
-        let series = self.keys.hashes()[rows[0]];
+        led: Option<usize>,
+        marks: usize,
+        moved: Moved,
+    ) -> SeriesCandidate<'s> {
         let preference = rows.iter().map(|r| self.preferred[*r]).min().unwrap_or(usize::MAX);
-        Candidate {
+        SeriesCandidate {
             rows,
             latency: self.median_latency(rows),
-            marks: at(marks, series),
-            moves: at(moves, series),
+            led,
+            marks,
+            moves: moved.rows,
+            far: moved.far,
             preference,
             is_preferred: self.preferred.iter().max().is_some_and(|least| preference < *least),
         }
@@ -165,14 +221,19 @@ impl<'a> SeriesSet<'a> {
     }
 
     fn is_line(&self, rows: &[usize]) -> bool {
-        let mut at: Vec<u64> = rows
-            .iter()
-            .filter(|r| self.x[**r] > 0.0 && self.latency[**r] > 0.0)
-            .map(|r| self.x[*r].to_bits())
-            .collect();
-        at.sort_unstable();
-        at.dedup();
-        at.len() >= POINTS
+        let drawn = rows.iter().filter(|row| self.serves(**row) && self.is_drawn(**row));
+        let places: HashSet<u64> = drawn.map(|row| self.x[*row].to_bits()).collect();
+        places.len() >= POINTS
+    }
+
+    /// Whether the loader serves a row.
+    pub fn serves(&self, row: usize) -> bool {
+        self.uses[row] == RowUse::Served
+    }
+
+    /// Whether logarithmic axes can show a row.
+    fn is_drawn(&self, row: usize) -> bool {
+        is_drawn(self.x[row]) && is_drawn(self.latency[row])
     }
 
     fn median_latency(&self, rows: &[usize]) -> f64 {
@@ -186,27 +247,69 @@ impl<'a> SeriesSet<'a> {
         self.lines().filter(|rows| self.slice(rows) == self.slice(&[row])).count()
     }
 
-    /// Points by x; of several rows at one place the first, as the loader serves them.
-    pub fn points(
+    /// What the loader serves of some rows, by x.
+    pub fn points(&self, rows: &[usize], values: &[f64], rings: &Rings) -> Vec<ChartPoint> {
+        let served = rows.iter().filter(|row| self.serves(**row));
+        self.by_place(served, values, rings)
+    }
+
+    /// The rows of a series that the loader passes over for another of their key, and those that it does
+    /// not read but a finding names: those that findings name first, and not too many.
+    pub fn copies(&self, rows: &[usize], values: &[f64], rings: &Rings) -> Vec<ChartPoint> {
+        let is_named = |row: &usize| !rings.of(*row).is_empty();
+        let mut copies: Vec<usize> =
+            rows.iter().copied().filter(|row| !self.serves(*row)).collect();
+        copies.retain(|row| self.uses[*row] == RowUse::Copy || is_named(row));
+        copies.sort_by_key(|row| !is_named(row));
+        copies.truncate(COPIES);
+        self.by_place(copies.iter(), values, rings)
+    }
+
+    fn by_place<'r>(
         &self,
-        rows: &[usize],
+        rows: impl Iterator<Item = &'r usize>,
         values: &[f64],
-        marked: &BTreeSet<usize>,
+        rings: &Rings,
     ) -> Vec<ChartPoint> {
-        let drawn = |v: f64| v > 0.0 && v.is_finite();
-        let mut points: Vec<ChartPoint> = rows
-            .iter()
-            .filter(|r| drawn(self.x[**r]) && drawn(values[**r]))
-            .map(|r| ChartPoint { x: self.x[*r], y: values[*r], marked: marked.contains(r) })
-            .collect();
+        let drawn = rows.filter(|row| is_drawn(self.x[**row]) && is_drawn(values[**row]));
+        let point = |row: &usize| {
+            let rings = rings.of(*row).to_vec();
+            let named = (!rings.is_empty()).then_some(*row);
+            ChartPoint { x: self.x[*row], y: values[*row], row: named, rings }
+        };
+        let mut points: Vec<ChartPoint> = drawn.map(point).collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        points.dedup_by(|b, a| {
-            let same = a.x == b.x;
-            a.marked |= same && b.marked;
-            same
-        });
         points
     }
+}
+
+/// Whether a logarithmic axis can show a value.
+fn is_drawn(value: f64) -> bool {
+    value > 0.0 && value.is_finite()
+}
+
+/// What the loader does with each row.
+fn uses(scope: &TableScope<'_>, loader: &Keys<'_>) -> Result<Vec<RowUse>, ExprError> {
+    let loaded = scope.spec.filter.as_ref().map(|filter| filter.mask(scope)).transpose()?;
+    let buckets = scope.spec.buckets.iter().map(|bucket| bucket.rows.mask(scope));
+    let buckets: Vec<Vals<'_, bool>> = buckets.collect::<Result<_, _>>()?;
+    let is_read = |row: usize| {
+        let goes = buckets.is_empty() || buckets.iter().any(|bucket| bucket.get(row));
+        goes && loaded.as_ref().is_none_or(|loaded| loaded.get(row))
+    };
+    let rest = |row| if is_read(row) { RowUse::Copy } else { RowUse::Unread };
+    let mut uses: Vec<RowUse> = (0..scope.rows()).map(rest).collect();
+    for (_, row) in served_rows(scope, loader)? {
+        uses[row as usize] = RowUse::Served;
+    }
+    Ok(uses)
+}
+
+/// Where no loader's key is known, the first row at each place of a series stands for it.
+fn first_at_each_place(keys: &Keys<'_>, x: &[f64]) -> Vec<RowUse> {
+    let mut seen = HashSet::new();
+    let places = keys.hashes().iter().zip(x).map(|(series, x)| (*series, x.to_bits()));
+    places.map(|at| if seen.insert(at) { RowUse::Served } else { RowUse::Copy }).collect()
 }
 
 /// The values of all rows.
@@ -215,60 +318,8 @@ fn all(values: &Vals<'_, f64>, rows: usize) -> Vec<f64> {
 }
 
 /// How many of the rows have each hash.
-fn tally(hashes: &[u64], rows: &[usize]) -> HashMap<u64, usize> {
+fn tally(hashes: &[u64], rows: impl Iterator<Item = usize>) -> HashMap<u64, usize> {
     let mut counts: HashMap<u64, usize> = HashMap::new();
-    rows.iter().for_each(|row| *counts.entry(hashes[*row]).or_default() += 1);
+    rows.filter_map(|row| hashes.get(row)).for_each(|hash| *counts.entry(*hash).or_default() += 1);
     counts
-}
-
-fn at(counts: &HashMap<u64, usize>, hash: u64) -> usize {
-    counts.get(&hash).copied().unwrap_or(0)
-}
-
-/// Which candidates are shown, at most [`SERIES`], in their order: first those that findings show or
-/// that the chart prefers, then others, spread evenly from fast to slow.
-fn pick(candidates: &[Candidate<'_>]) -> BTreeSet<usize> {
-    let mut wanted: Vec<usize> = (0..candidates.len())
-        .filter(|i| candidates[*i].marks > 0 || candidates[*i].is_preferred)
-        .collect();
-    wanted.sort_by_key(|i| (Reverse(candidates[*i].marks), candidates[*i].preference));
-    let mut shown: BTreeSet<usize> = wanted.into_iter().take(SERIES).collect();
-    let left: Vec<usize> = (0..candidates.len()).filter(|i| !shown.contains(i)).collect();
-    let free = SERIES.saturating_sub(shown.len()).min(left.len());
-    // The middle of each of as many equal parts, so not the very first and last of many.
-    shown.extend((0..free).map(|n| left[(2 * n + 1) * left.len() / (2 * free)]));
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn candidate(marks: usize, preference: usize) -> Candidate<'static> {
-        let is_preferred = preference < 2;
-        Candidate { rows: &[0], latency: 1.0, marks, moves: 0, preference, is_preferred }
-    }
-
-    fn picked(candidates: &[Candidate<'_>]) -> Vec<usize> {
-        pick(candidates).into_iter().collect()
-    }
-
-    #[test]
-    fn many_series_are_spread_evenly() {
-        let plain: Vec<_> = (0..24).map(|_| candidate(0, 2)).collect();
-        assert_eq!(picked(&plain), [2, 6, 10, 14, 18, 22]);
-        assert_eq!(picked(&plain[..3]), [0, 1, 2]);
-        assert!(picked(&[]).is_empty());
-    }
-
-    #[test]
-    fn series_of_findings_come_first_then_those_that_the_chart_prefers() {
-        let mut all: Vec<_> = (0..20).map(|_| candidate(0, 2)).collect();
-        all[19] = candidate(1, 2);
-        all[18] = candidate(0, 1);
-        assert!([18, 19].iter().all(|i| picked(&all).contains(i)), "{:?}", picked(&all));
-        let mut many: Vec<_> = (0..8).map(|_| candidate(0, 0)).collect();
-        many[7] = candidate(3, 2);
-        assert_eq!(picked(&many), [0, 1, 2, 3, 4, 7]);
-    }
 }

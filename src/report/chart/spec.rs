@@ -54,3 +54,27 @@ pub fn read(library: &Library) -> Result<ChartSpecs> {
     }
     Ok(charts)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::specs::{Specs, TableSpec};
+
+    /// The columns that an entry reads and its table's spec does not know.
+    fn unknown<'a>(chart: &'a ChartSpec, spec: &TableSpec) -> Vec<&'a str> {
+        let rates = chart.rate.iter().flat_map(|rate| rate.limit.iter().chain([&rate.value]));
+        let formulas = chart.prefer.iter().chain(rates).flat_map(Expr::columns);
+        let columns = formulas.chain(chart.x.iter().map(String::as_str));
+        columns.filter(|column| !spec.knows(column)).collect()
+    }
+
+    #[test]
+    fn every_table_with_a_spec_has_an_entry_of_columns_that_it_has() {
+        let specs = Specs::embedded().unwrap();
+        let charts = read(&specs.library).unwrap();
+        assert!(charts.keys().eq(specs.tables.keys()), "charts/ and rules/tables/ differ");
+        for (table, chart) in &charts {
+            assert_eq!(unknown(chart, specs.tables.get(table).unwrap()), [""; 0], "{table}");
+        }
+    }
+}

@@ -134,6 +134,7 @@ mod tests {
             diff: Some(diff),
             states: Default::default(),
             repaired: Vec::new(),
+            predictions: None,
             remeasured: None,
             elapsed: Default::default(),
             drawn: None,

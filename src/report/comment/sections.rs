@@ -7,6 +7,7 @@ use super::{Extras, Smoke};
 use crate::base::words::plural;
 use crate::report::RunVerdict;
 use crate::report::chart::mermaid;
+use crate::report::predictions::PredictionLine;
 use crate::report::view::ReportView;
 use crate::report::view::changes::{FileView, TableView, VersionView};
 
@@ -38,6 +39,8 @@ pub(super) struct Sections<'a> {
     notes: Option<String>,
     /// What the pull request does, a line each.
     summary: &'a [String],
+    /// What it does to predictions.
+    predictions: Vec<PredictionLine>,
     /// The causes of the first screen.
     glance: usize,
     causes: Vec<CauseSection<'a>>,
@@ -99,6 +102,7 @@ impl<'a> Sections<'a> {
             verdict: verdict(view),
             notes: view.changed_rules(),
             summary: &view.summary,
+            predictions: view.raw.predictions.as_ref().map(|p| p.lines()).unwrap_or_default(),
             glance: GLANCE,
             lines_only,
             blocks,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::gpu::device::State;
+use crate::gpu::device::CardState;
 use crate::gpu::judge::Measured;
 use crate::gpu::outcome::{Remeasured, Sample};
 
@@ -41,7 +41,7 @@ pub(in crate::report) struct JsonRemeasure<'a> {
     device: &'a str,
     versions: &'a BTreeMap<String, String>,
     settings: &'a BTreeMap<String, String>,
-    states: BTreeMap<&'static str, &'a State>,
+    states: BTreeMap<&'static str, &'a CardState>,
     tables: Vec<JsonSample<'a>>,
     /// Selected tables that nothing was measured of.
     unmeasured: &'a [String],

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::escape::clean;
-use crate::gpu::device::State;
+use crate::gpu::device::CardState;
 use crate::gpu::device::Unmeasured;
 use crate::gpu::judge::{Measured, Standing};
 use crate::gpu::outcome::{Remeasured, Sample};
@@ -73,7 +73,7 @@ fn list(named: &BTreeMap<String, String>) -> String {
 }
 
 /// The state of a card on one line.
-fn line(state: &State) -> String {
+fn line(state: &CardState) -> String {
     let mut parts: Vec<String> = [
         state.sm_mhz.map(|v| format!("{v} MHz SM")),
         state.memory_mhz.map(|v| format!("{v} MHz memory")),

@@ -115,10 +115,10 @@ impl Specs {
         for (table, families) in facts.operations.iter().flat_map(Operations::tables) {
             let Some(family) = families.first().copied() else { continue };
             specs.families.insert(table.to_owned(), family.to_owned());
-            if let Some(spec) = specs.tables.get_mut(table)
-                && spec.family != family
+            if specs.tables.get(table).is_some_and(|spec| spec.family != family)
+                && let Some(spec) = specs.tables.get_mut(table)
             {
-                Arc::make_mut(spec).family = family.to_owned();
+                spec.family = family.to_owned();
             }
         }
         if let Some(defaults) = &facts.lanes {
@@ -126,7 +126,7 @@ impl Specs {
             let lanes = Arc::new(Lanes { column: column.clone(), defaults: defaults.clone() });
             for table in &self.facts.attention_lanes.tables {
                 if let Some(spec) = specs.tables.get_mut(table) {
-                    Arc::make_mut(spec).lanes = Some(lanes.clone());
+                    spec.lanes = Some(lanes.clone());
                 }
             }
         }

@@ -16,8 +16,8 @@ pub use relation::{Derived, Finds, Relation, Threshold};
 use crate::base::error::Result;
 use crate::base::glob::{Of, matcher};
 use crate::base::reason::Reason;
-use crate::specs::Specs;
 use crate::specs::system::System;
+use crate::specs::{KnownSystems, Specs};
 
 /// Cards, configs, metric files, ranks, and what accelerators are called.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub struct TraceSpecs {
     /// Names of accelerators.
     pub accelerators: Accelerators,
     /// Facts about known systems, which are the accelerators.
-    systems: BTreeMap<String, System>,
+    systems: KnownSystems,
 }
 
 /// How files of a kind are told from others.

@@ -3,6 +3,7 @@
 pub mod json_schema;
 pub mod layout;
 pub mod parquet;
+pub mod planner;
 pub mod snapshot;
 
 use std::path::{Path, PathBuf};

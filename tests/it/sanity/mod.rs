@@ -1,5 +1,6 @@
 //! `sanity` as users run it, on small repositories.
 
+mod charts;
 mod findings;
 mod outputs;
 mod rows;

@@ -111,13 +111,11 @@ pub fn find(points: &Points, states: &[PointState], search: Search) -> Vec<Missi
         let Some(core) = core(points, states, &left, search) else { break };
         let conditions = widen(points, states, &left, core, search.purity);
         let mut block = MissingBlock { conditions, missing: Vec::new() };
-        left.retain(|p| {
-            let inside = block.holds(points, *p);
-            if inside && states[*p] == PointState::Missing {
-                block.missing.push(*p);
-            }
-            !inside
-        });
+        let (inside, outside): (Vec<usize>, Vec<usize>) =
+            left.into_iter().partition(|p| block.holds(points, *p));
+        let missing = inside.into_iter().filter(|p| states[*p] == PointState::Missing);
+        block.missing = missing.collect();
+        left = outside;
         blocks.push(block);
     }
     blocks
@@ -159,37 +157,50 @@ fn best(
     all: Count,
     least: usize,
 ) -> Option<(usize, CodeRange)> {
-    let mut best: Option<(f64, usize, CodeRange)> = None;
+    let mut best = Best { least, all, found: None };
     for (index, part) in points.parts.iter().enumerate() {
         let mut counts = vec![Count::default(); part.values.len()];
         within.iter().for_each(|p| counts[part.codes[*p] as usize].add(states[*p]));
-        let mut consider = |count: Count, range: CodeRange| {
-            if count.missing < least || count.all == all.all {
-                return;
-            }
-            let gain = count.missing as f64 * (count.share() / all.share()).ln();
-            if best.is_none_or(|(most, ..)| gain > most + 1e-9) && gain > 1e-9 {
-                best = Some((gain, index, range));
-            }
-        };
         for (code, count) in (0..).zip(&counts) {
-            consider(*count, CodeRange::At(code));
+            best.consider(*count, index, CodeRange::At(code));
         }
         if part.kind == Kind::Grid {
             // Ends of an axis: a sweep that stopped early, or that began late.
             let mut sum = Count::default();
             for (code, count) in (0..).zip(&counts) {
                 sum = sum.plus(*count);
-                consider(sum, CodeRange::UpTo(code));
+                best.consider(sum, index, CodeRange::UpTo(code));
             }
             let mut sum = Count::default();
             for (code, count) in (0..counts.len() as u32).zip(&counts).rev() {
                 sum = sum.plus(*count);
-                consider(sum, CodeRange::From(code));
+                best.consider(sum, index, CodeRange::From(code));
             }
         }
     }
-    best.map(|(_, part, range)| (part, range))
+    best.found.map(|(_, part, range)| (part, range))
+}
+
+/// The condition that tells most so far: its gain, the part of the key, its values.
+struct Best {
+    /// Missing points that a condition must hold.
+    least: usize,
+    /// What is looked among.
+    all: Count,
+    found: Option<(f64, usize, CodeRange)>,
+}
+
+impl Best {
+    /// Takes a condition that tells more. Its gain is the information that it has of what is missing.
+    fn consider(&mut self, count: Count, part: usize, range: CodeRange) {
+        if count.missing < self.least || count.all == self.all.all {
+            return;
+        }
+        let gain = count.missing as f64 * (count.share() / self.all.share()).ln();
+        if self.found.is_none_or(|(most, ..)| gain > most + 1e-9) && gain > 1e-9 {
+            self.found = Some((gain, part, range));
+        }
+    }
 }
 
 /// Widens each condition to all values for which nearly all is missing; drops one that all meet.

@@ -56,6 +56,7 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
 use crate::findings::{EXAMPLES, Explained, Finding, Severity};
+use crate::specs::Filling;
 use crate::specs::TableSpec;
 
 /// How large a hole has to be.
@@ -136,7 +137,7 @@ impl<'a> CoverageCase<'a> {
         if current.files[0].entry.path != file.entry.path {
             return None;
         }
-        let served: Vec<_> = at.shelf.served(spec, editions, current).files().collect();
+        let served: Vec<_> = at.shelf.served(spec, current).files().collect();
         let own = sketches(at, &served);
         if own.iter().all(|s| s.points.is_empty()) {
             return None;
@@ -144,12 +145,12 @@ impl<'a> CoverageCase<'a> {
 
         let (nearness, near) = at.shelf.near(file);
         let mut references = Vec::new();
-        for (system, editions, edition) in near {
-            let there: Vec<_> = at.shelf.served(spec, editions, edition).fresh().collect();
+        for (system, _, edition) in near {
+            let there: Vec<_> = at.shelf.served(spec, edition).fresh().collect();
             let (version, sketches) = (edition.version, sketches(at, &there));
             references.push(Reference { system: Some(system), version, sketches });
         }
-        if !spec.shared {
+        if spec.filling != Filling::Always {
             for other in at.shelf.other_versions(editions, current.version) {
                 let (version, sketches) = (other.version, sketches(at, &other.files));
                 references.push(Reference { system: None, version, sketches });

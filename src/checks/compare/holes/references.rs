@@ -61,6 +61,17 @@ pub struct ReferencePoints<'a> {
     pub share: f64,
 }
 
+impl ReferencePoint<'_> {
+    /// Takes in who has a point of the same key; whether it is one.
+    fn takes_in(&mut self, other: &Self) -> bool {
+        let same = self.hash == other.hash;
+        if same {
+            self.had_by |= other.had_by;
+        }
+        same
+    }
+}
+
 impl<'a> ReferencePoints<'a> {
     /// Compares what some sketches serve together with what references have.
     pub fn new(served: &[&'a Sketch], references: &[Reference<'a>]) -> Self {
@@ -69,25 +80,16 @@ impl<'a> ReferencePoints<'a> {
         let mut all: Vec<ReferencePoint<'a>> = Vec::new();
         for (i, reference) in references.iter().enumerate() {
             for sketch in &reference.sketches {
-                let points = (0..).zip(sketch.points.iter().take_while(|p| p.hash <= end));
-                all.extend(points.map(|(point, p)| ReferencePoint {
-                    hash: p.hash,
-                    had_by: bit(i),
-                    sketch,
-                    point,
-                    served: false,
-                }));
+                let had_by = bit(i);
+                let points = sketch.points.iter().take_while(|p| p.hash <= end);
+                for (point, hash) in (0..).zip(points.map(|p| p.hash)) {
+                    all.push(ReferencePoint { hash, had_by, sketch, point, served: false });
+                }
             }
         }
         // A few sorted runs, which a stable sort merges.
         all.sort_by_key(|m| m.hash);
-        all.dedup_by(|next, first| {
-            let same = next.hash == first.hash;
-            if same {
-                first.had_by |= next.had_by;
-            }
-            same
-        });
+        all.dedup_by(|next, first| first.takes_in(next));
         for sketch in served {
             let mut own = sketch.points.iter().map(|p| p.hash).peekable();
             for m in &mut all {

@@ -10,7 +10,7 @@ use super::peers::{NEARBY, OTHER_KERNELS};
 
 /// What is to be said of a slice that stands apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Verdict {
+pub(super) enum CulpritVerdict {
     /// The slice is slow, and nothing speaks for it.
     Culprit,
     /// Another backend is at its level: the references split.
@@ -48,26 +48,26 @@ impl References<'_> {
     }
 
     /// Says what the references say together.
-    pub(super) fn verdict(&self) -> Verdict {
+    pub(super) fn verdict(&self) -> CulpritVerdict {
         let others = self.others();
         if others.iter().any(|r| r.abs() <= self.agrees.ln()) {
-            return Verdict::Split;
+            return CulpritVerdict::Split;
         }
         let far = |kin: bool| self.far.iter().filter(move |name| self.is_kin(name) == kin);
         // Each of the other backends by itself, without the kin.
         let alone = far(false).count() >= self.least;
         if !alone && self.is_victim(&others) {
-            return Verdict::Victim;
+            return CulpritVerdict::Victim;
         }
         if far(false).chain(far(true)).filter(|n| **n != OTHER_KERNELS).count() < self.least {
-            return Verdict::Kernel;
+            return CulpritVerdict::Kernel;
         }
         let slow = self.far.iter().all(|name| self.all[*name] > 1.0);
         // A machine that is faster than its like is no better kernel.
         if !slow && !self.far.contains(&NEARBY) {
-            return Verdict::Fastest;
+            return CulpritVerdict::Fastest;
         }
-        Verdict::Culprit
+        CulpritVerdict::Culprit
     }
 
     /// Whether the slice is nearer to the other backends than all kin that it stands apart from.
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     /// The verdict on vllm by its references, of which those in `far` are out of their band.
-    fn verdict(refs: &[(&str, f64)], far: &[&str]) -> Verdict {
+    fn verdict(refs: &[(&str, f64)], far: &[&str]) -> CulpritVerdict {
         let all: BTreeMap<String, f64> =
             refs.iter().map(|(name, ratio)| ((*name).to_owned(), *ratio)).collect();
         let far = far.to_vec();
@@ -104,35 +104,35 @@ mod tests {
     #[test]
     fn a_backend_apart_from_all_others_is_the_culprit_whatever_its_versions_say() {
         let refs = [("sglang", 6.0), ("trtllm", 11.0), ("vllm", 1.0), (NEARBY, 1.0)];
-        assert_eq!(verdict(&refs, &["sglang", "trtllm"]), Verdict::Culprit);
+        assert_eq!(verdict(&refs, &["sglang", "trtllm"]), CulpritVerdict::Culprit);
     }
 
     #[test]
     fn a_fast_backend_beside_a_slow_majority_is_not_blamed() {
         let refs = [("sglang", 0.2), ("trtllm", 0.25), (NEARBY, 1.0)];
-        assert_eq!(verdict(&refs, &["sglang", "trtllm"]), Verdict::Fastest);
+        assert_eq!(verdict(&refs, &["sglang", "trtllm"]), CulpritVerdict::Fastest);
         let here_alone = [("sglang", 0.2), ("trtllm", 0.25), (NEARBY, 0.3)];
-        assert_eq!(verdict(&here_alone, &["sglang", "trtllm", NEARBY]), Verdict::Culprit);
+        assert_eq!(verdict(&here_alone, &["sglang", "trtllm", NEARBY]), CulpritVerdict::Culprit);
     }
 
     #[test]
     fn what_a_repair_made_right_is_not_blamed_for_what_was_not_repaired() {
         // Its other versions and systems are still four times as slow.
         let refs = [("sglang", 1.5), ("vllm", 0.25), (NEARBY, 0.25)];
-        assert_eq!(verdict(&refs, &["vllm", NEARBY]), Verdict::Victim);
+        assert_eq!(verdict(&refs, &["vllm", NEARBY]), CulpritVerdict::Victim);
         let slow = [("sglang", 4.5), ("vllm", 4.0), (NEARBY, 4.0)];
-        assert_eq!(verdict(&slow, &["sglang", "vllm", NEARBY]), Verdict::Culprit);
+        assert_eq!(verdict(&slow, &["sglang", "vllm", NEARBY]), CulpritVerdict::Culprit);
     }
 
     #[test]
     fn references_that_split_blame_nobody() {
         let refs = [("sglang", 1.1), ("vllm", 2.5), ("trtllm", 5.0)];
-        assert_eq!(verdict(&refs, &["vllm", "trtllm"]), Verdict::Split);
+        assert_eq!(verdict(&refs, &["vllm", "trtllm"]), CulpritVerdict::Split);
     }
 
     #[test]
     fn a_kernel_that_the_versions_name_explains_them() {
         let refs = [("trtllm", 3.8), (OTHER_KERNELS, 3.3), (NEARBY, 1.0)];
-        assert_eq!(verdict(&refs, &["trtllm", OTHER_KERNELS]), Verdict::Kernel);
+        assert_eq!(verdict(&refs, &["trtllm", OTHER_KERNELS]), CulpritVerdict::Kernel);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::culprit::{References, Verdict};
+use super::culprit::{CulpritVerdict, References};
 use super::finding;
 use super::peers::{NEARBY, OTHER_KERNELS, PeerTerms, RelativeLatencies};
 use crate::base::expr::ExprError;
@@ -49,7 +49,7 @@ impl Judge for DeviationBand {
         for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
             let backend = &file.place.backend;
             let Some(own) = relative.get(&file.entry.path) else { continue };
-            let mut by_verdict: BTreeMap<Verdict, RelativeLatencies> = BTreeMap::new();
+            let mut by_verdict: BTreeMap<CulpritVerdict, RelativeLatencies> = BTreeMap::new();
             for (slice, refs) in own {
                 if let Some(verdict) = self.verdict(backend, own, slice, refs) {
                     let slices = by_verdict.entry(verdict).or_default();
@@ -63,18 +63,18 @@ impl Judge for DeviationBand {
             } else if let Some((verdict, slices)) = by_verdict.pop_first() {
                 // One finding a table: what nothing speaks for says more.
                 let (severity, why) = match verdict {
-                    Verdict::Culprit => (rule.severity, ""),
-                    Verdict::Split => {
+                    CulpritVerdict::Culprit => (rule.severity, ""),
+                    CulpritVerdict::Split => {
                         (Severity::Info, "; the references split, so none is to blame")
                     }
-                    Verdict::Victim => (
+                    CulpritVerdict::Victim => (
                         Severity::Info,
                         "; it is nearer to the other backends than those are, so they are to blame",
                     ),
-                    Verdict::Fastest => {
+                    CulpritVerdict::Fastest => {
                         (Severity::Info, "; the fastest is not to blame for the others")
                     }
-                    Verdict::Kernel => (
+                    CulpritVerdict::Kernel => (
                         Severity::Info,
                         "; kernel_source shows that the framework chose another kernel",
                     ),
@@ -95,7 +95,7 @@ impl DeviationBand {
         own: &RelativeLatencies,
         slice: &Slice,
         refs: &BTreeMap<String, f64>,
-    ) -> Option<Verdict> {
+    ) -> Option<CulpritVerdict> {
         let is_out = |(reference, ratio): &(&String, &f64)| match reference.as_str() {
             NEARBY => off(**ratio) > self.systems,
             OTHER_KERNELS => off(**ratio) > self.versions,
@@ -188,7 +188,7 @@ mod tests {
         let verdict = |own: &RelativeLatencies, dtype: &str, refs: &BTreeMap<String, f64>| {
             band().verdict("vllm", own, &slice(dtype), refs)
         };
-        assert_eq!(verdict(&with(1.1), "fp8", &fp8), Some(Verdict::Culprit));
+        assert_eq!(verdict(&with(1.1), "fp8", &fp8), Some(CulpritVerdict::Culprit));
         assert_eq!(verdict(&with(1.4), "fp8", &fp8), None, "the table is slower");
         let own = with(1.1);
         assert_eq!(verdict(&own, "bf16", &own[&slice("bf16")]), None);

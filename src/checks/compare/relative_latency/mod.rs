@@ -13,8 +13,8 @@ mod unit_shift;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::deviation::DeviationBand;
-use self::peers::{NEARBY, OTHER_KERNELS};
-pub use self::peers::{PeerTerms, RelativeLatencies, relative_latencies};
+use self::peers::OTHER_KERNELS;
+pub use self::peers::{NEARBY, PeerTerms, RelativeLatencies, relative_latencies};
 pub use self::unit_shift::UnitFactors;
 use crate::base::words::plural;
 use crate::checks::CrossContext;

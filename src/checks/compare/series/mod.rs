@@ -5,8 +5,10 @@
 //! spike and one faster than both a drop. A kernel that does badly at some size does so along that
 //! axis only, a disturbed measurement stands out along all of them.
 
+mod candidate;
 mod group;
 
+use self::candidate::{OutlierCandidate, candidate, is_inner, ratio_over_neighbours};
 use self::group::{Grouped, Members};
 use crate::base::expr::{NULL_CODE, Vals};
 use crate::database::table::{Column, Table, mix, number_bits, text_hash};
@@ -84,7 +86,7 @@ pub fn outliers(
     }
     candidates.retain(|c| c.axes != 0 && c.factor() >= least);
     candidates.sort_unstable_by_key(|c| c.row);
-    candidates.into_iter().map(Candidate::outlier).collect()
+    candidates.into_iter().map(OutlierCandidate::outlier).collect()
 }
 
 /// A hash of everything that is no measurement, so far as it varies; a sum over columns, so that
@@ -182,93 +184,6 @@ impl<'a> Axis<'a> {
     }
 }
 
-/// A point on its way to be an outlier.
-struct Candidate {
-    row: u32,
-    time: f64,
-    spike: bool,
-    ratio: f64,
-    axes: u8,
-    inner: bool,
-}
-
-impl Candidate {
-    /// Takes in what an axis says: the least telling ratio stays.
-    fn judge(&mut self, ratio: Option<f64>, axis: u8, inner: bool) {
-        let Some(ratio) = ratio else { return };
-        let first = self.axes == 0;
-        self.axes |= axis;
-        self.inner |= inner;
-        self.ratio = match self.spike {
-            _ if first => ratio,
-            true => self.ratio.min(ratio),
-            false => self.ratio.max(ratio),
-        };
-    }
-
-    fn factor(&self) -> f64 {
-        if self.spike { self.ratio } else { 1.0 / self.ratio }
-    }
-
-    fn outlier(self) -> Outlier {
-        Outlier {
-            row: self.row,
-            latency: self.time,
-            ratio: self.ratio,
-            axes: self.axes,
-            inner: self.inner,
-        }
-    }
-}
-
-/// Whether a point has a neighbour on either side.
-fn is_inner(points: &[SeriesPoint], i: usize) -> bool {
-    i > 0 && i + 1 < points.len()
-}
-
-/// A point's latency over its neighbours', for a spike or for a drop; `None` in a series too short.
-///
-/// At an end of the series growth in proportion to the axis stands for the neighbour that lacks.
-fn ratio_over_neighbours(points: &[SeriesPoint], i: usize, spike: bool, least: f64) -> Option<f64> {
-    let SeriesPoint { at, time, .. } = points[i];
-    let earlier = |steps: usize| i.checked_sub(steps).map(|b| &points[b]);
-    let later = points.get(i + 1);
-    let beyond = points.get(i + 2);
-    let in_proportion = |other: &SeriesPoint| other.time * at / other.at;
-    if points.len() < 3 {
-        return None;
-    }
-    let (before, after) = match (earlier(1), later) {
-        (Some(before), Some(after)) => (before.time, after.time),
-        (Some(before), None) if spike => (in_proportion(before).max(before.time), before.time),
-        (Some(before), None) => (before.time, before.time),
-        (None, after) if spike => (0.0, after?.time),
-        (None, after) => (f64::INFINITY, in_proportion(after?)),
-    };
-    if spike {
-        return Some(time / before.max(after));
-    }
-    match (earlier(2), later) {
-        // At the level of the point before the last it is the one between that is slow.
-        (Some(level), _) if time * least > level.time => Some(1.0),
-        // So it is where the first point's neighbour is slower than the one beyond it.
-        (None, Some(next)) if beyond.is_some_and(|b| next.time > least * b.time) => Some(1.0),
-        (None, Some(next)) => Some(time / before.min(in_proportion(next))),
-        _ => Some(time / before.min(after)),
-    }
-}
-
-/// A point that stands out along the first axis.
-fn candidate(points: &[SeriesPoint], i: usize, least: f64, axis: u8) -> Option<Candidate> {
-    let SeriesPoint { time, row, .. } = points[i];
-    [true, false].into_iter().find_map(|spike| {
-        let mut candidate = Candidate { row, time, spike, ratio: 1.0, axes: 0, inner: false };
-        let ratio = ratio_over_neighbours(points, i, spike, least);
-        candidate.judge(ratio, axis, is_inner(points, i));
-        (candidate.factor() >= least).then_some(candidate)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,7 +208,7 @@ mod tests {
         let specs = Specs::embedded().unwrap();
         let Some(Column::Float { values, .. }) = table.column("latency") else { panic!() };
         let latency = Vals::Rows(values.into());
-        outliers(table, &specs.tables["gemm_perf"], &latency, |_| true, 1.5)
+        outliers(table, specs.tables.get("gemm_perf").unwrap(), &latency, |_| true, 1.5)
     }
 
     #[test]

@@ -37,12 +37,15 @@ impl Judge for TornRow {
 }
 
 fn with_rows(finding: Finding, torn: &Torn) -> Finding {
-    let example = |(line, why): &(u64, String)| Example {
+    let examples = torn.first.iter().map(|(line, why)| example(*line, why)).collect();
+    finding.rows(torn.rows).parts([torn.rows.to_string()]).examples(examples)
+}
+
+fn example(line: u64, why: &str) -> Example {
+    Example {
         // Line 2 is row 0 of an undamaged table.
         row: line.saturating_sub(2),
-        values: vec![("line".into(), (*line).into()), ("why".into(), why.as_str().into())],
+        values: vec![("line".into(), line.into()), ("why".into(), why.into())],
         ..Example::default()
-    };
-    let examples = torn.first.iter().map(example).collect();
-    finding.rows(torn.rows).parts([torn.rows.to_string()]).examples(examples)
+    }
 }

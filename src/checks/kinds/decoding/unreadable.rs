@@ -45,10 +45,9 @@ fn digest(rows: &RowContext<'_>) -> Option<Finding> {
     let stated = rows.at.meta?.tables.get(&rows.at.file.table)?.sha256.as_deref()?;
     let stated = stated.trim_start_matches("sha256:");
     let found = rows.at.digest?;
-    (!stated.eq_ignore_ascii_case(found)).then(|| {
-        rows.finding("its bytes are not those that its sidecar's sha256 was taken of")
-            .parts([found])
-            .evidence("stated", stated)
-            .evidence("found", found)
-    })
+    if stated.eq_ignore_ascii_case(found) {
+        return None;
+    }
+    let finding = rows.finding("its bytes are not those that its sidecar's sha256 was taken of");
+    Some(finding.parts([found]).evidence("stated", stated).evidence("found", found))
 }

@@ -7,7 +7,7 @@ use crate::base::words::names;
 use crate::checks::RowContext;
 
 /// Why keys repeat, as far as the columns in which copies differ tell.
-pub(super) enum Cause {
+pub(super) enum RepeatCause {
     /// Nothing tells: the rows of a run, twice.
     Rerun,
     /// Sweeps that meet in a key by design.
@@ -20,7 +20,7 @@ pub(super) enum Cause {
     Other,
 }
 
-impl Cause {
+impl RepeatCause {
     pub(super) fn of(rows: &RowContext<'_>, groups: &[KeyCopies], differs: &[String]) -> Self {
         let has = |name: &str| differs.iter().any(|d| d == name);
         if groups.iter().all(|g| g.by_design) {

@@ -10,14 +10,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::cause::Cause;
+use self::cause::RepeatCause;
+pub(crate) use self::rivals::CopySpread;
 use self::rivals::range;
-pub(crate) use self::rivals::{CopySpread, copies, repeats};
 use self::whole_rows::whole_rows;
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{count, plural};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
+use crate::database::served::rows::copies;
 use crate::database::table::{Keys, number_json};
 use crate::findings::{EXAMPLES, Example, Finding, Half, Novelty, Reads, Severity};
 use crate::specs::{ColumnKind, ColumnSpec, Serves, TableSpec};
@@ -120,12 +121,7 @@ impl Conflict {
         };
         let latencies: Vec<&Vals<f64>> = latency.iter().map(|(_, values)| values).collect();
         let CopySpread { ratio, beyond_noise } = CopySpread::of(&copies, &latencies, tail);
-        let conflict = latencies.iter().any(|values| {
-            let (least, most) = range(&copies, values);
-            // A copy of zero beside one of a time is a conflict that no ratio tells.
-            let differ = least <= 0.0 || most.is_finite() && most / least - 1.0 > self.spread;
-            differ && most >= self.floor_ms
-        });
+        let conflict = latencies.iter().any(|values| self.is_conflict(&copies, values));
         let by_design = coexist(rows, &copies);
         KeyCopies { rows: copies, spread: ratio, conflict, beyond_noise, by_design }
     }
@@ -149,6 +145,13 @@ impl Conflict {
         } else {
             warning
         }
+    }
+
+    fn is_conflict(&self, copies: &[usize], values: &Vals<f64>) -> bool {
+        let (least, most) = range(copies, values);
+        // A copy of zero beside one of a time is a conflict that no ratio tells.
+        let differ = least <= 0.0 || most.is_finite() && most / least - 1.0 > self.spread;
+        differ && most >= self.floor_ms
     }
 
     fn finding(
@@ -186,7 +189,7 @@ impl Conflict {
                 message += &format!(", {} of them no more than reruns may", count(reruns));
             }
         }
-        let cause = Cause::of(rows, &groups, &differs);
+        let cause = RepeatCause::of(rows, &groups, &differs);
         message += &cause.say(&differs);
         let examples =
             groups.iter().take(EXAMPLES).map(|g| example(g, keys, latency, spec.serves)).collect();

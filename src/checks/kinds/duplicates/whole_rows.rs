@@ -1,10 +1,10 @@
 //! Rows of a table without a spec that repeat an earlier one in every column.
 
-use super::repeats;
 use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::RowContext;
 use crate::checks::judge::Found;
+use crate::database::served::rows::repeats;
 use crate::database::table::Keys;
 use crate::findings::{EXAMPLES, Example, Severity};
 use crate::specs::KeyPart;

@@ -12,7 +12,7 @@ use crate::checks::judge::{Found, Judge};
 use crate::findings::SliceEvidence;
 
 /// Tables that have power for a part of their rows.
-pub struct PowerCoverage;
+pub struct PartialPower;
 
 /// Rows of a slice.
 #[derive(Default)]
@@ -23,7 +23,7 @@ struct SliceRows {
     measured: usize,
 }
 
-impl Judge for PowerCoverage {
+impl Judge for PartialPower {
     /// One finding for a table with power columns of which some rows have no reading.
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let (Some(readings), Some(keys)) = (Readings::of(rows.table), rows.at.keys) else {

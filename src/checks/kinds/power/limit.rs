@@ -37,13 +37,14 @@ impl Judge for LimitTolerance {
                 && (away > self.tolerance || away.is_nan())
         };
         let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
-        let message = |bad: &[usize]| {
-            format!(
-                "{} measured under a power limit of {} W, the system's is {rating} W",
-                plural(bad.len(), "row"),
-                limit.number(bad[0])
-            )
-        };
+        let message = |bad: &[usize]| message(bad.len(), limit.number(bad[0]), rating);
         Ok(findings(rows, rows.rule.severity, &bad, &["power_limit"], message))
     }
+}
+
+fn message(rows: usize, limit: f64, rating: f64) -> String {
+    format!(
+        "{} measured under a power limit of {limit} W, the system's is {rating} W",
+        plural(rows, "row")
+    )
 }

@@ -4,7 +4,7 @@ mod coverage;
 mod limit;
 mod range;
 
-pub use self::coverage::PowerCoverage;
+pub use self::coverage::PartialPower;
 pub use self::limit::LimitTolerance;
 pub use self::range::PowerMeter;
 use crate::checks::RowContext;

@@ -4,6 +4,7 @@ use crate::checks::DirContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::findings::Finding;
+use crate::specs::Filling;
 
 /// Declared reuse of tables that the loader takes from their own version alone.
 pub struct ReuseForbidden;
@@ -18,8 +19,10 @@ impl Judge for ReuseForbidden {
         // A family in which no table is shared is one of which nothing is, known table or not.
         let family = at.dir.place.family.as_deref().unwrap_or_default();
         let mut of_family = at.specs.tables.values().filter(|t| t.family == family).peekable();
-        let closed = of_family.peek().is_some() && of_family.all(|t| !t.shared);
-        let alone = |table: &str| at.specs.tables.get(table).map_or(closed, |t| !t.shared);
+        let closed = of_family.peek().is_some() && of_family.all(|t| t.filling != Filling::Always);
+        let alone = |table: &str| {
+            at.specs.tables.get(table).map_or(closed, |t| t.filling != Filling::Always)
+        };
         let mut wrong: Vec<&str> =
             reuse.reuse.iter().map(|d| d.table.as_str()).filter(|t| closed || alone(t)).collect();
         wrong.dedup();

@@ -26,15 +26,10 @@ impl Judge for ReuseInvalid {
             Ok(reuse) => reuse,
             Err(why) => return finding(why.to_string(), &[]),
         };
-        let parent = at.dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
         let empty: Vec<String> = reuse
             .reuse
             .iter()
-            .filter(|donor| {
-                let dir = at.catalog.dirs.get(&format!("{parent}/{}", donor.from_version));
-                let holds = |i: &usize| at.catalog.tables[*i].table == donor.table;
-                !dir.is_some_and(|d| d.path != at.dir.path && d.tables.iter().any(holds))
-            })
+            .filter(|donor| !has_table(at, &donor.from_version, &donor.table))
             .map(|donor| format!("{} from {}", donor.table, donor.from_version))
             .collect();
         if empty.is_empty() {
@@ -44,4 +39,12 @@ impl Judge for ReuseInvalid {
         let message = format!("{} without that table: {told}", plural(empty.len(), "donor"));
         finding(message, &empty)
     }
+}
+
+/// Whether another version of the directory's backend has a table of its own.
+fn has_table(at: &DirContext<'_>, version: &str, table: &str) -> bool {
+    let parent = at.dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+    let dir = at.catalog.dirs.get(&format!("{parent}/{version}"));
+    let holds = |i: &usize| at.catalog.tables[*i].table == table;
+    dir.is_some_and(|d| d.path != at.dir.path && d.tables.iter().any(holds))
 }

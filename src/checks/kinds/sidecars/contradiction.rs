@@ -86,15 +86,15 @@ fn row_count(rows: &RowContext<'_>) -> Option<Finding> {
     let table = rows.at.file.table.as_str();
     let stated = meta.tables.get(table)?.rows?;
     let found = rows.table.rows as u64;
+    if stated == found {
+        return None;
+    }
     // Rows of a run stay the run's where others are added to the table.
     let explained = meta.explains(table, found);
     let severity = if explained { Severity::Info } else { rows.rule.severity };
     let why = if explained { "; its runs or comments explain the difference" } else { "" };
-    (stated != found).then(|| {
-        rows.finding_as(severity, format!("its sidecar says {stated} rows, it has {found}{why}"))
-            .rows(rows.table.rows)
-            .parts([format!("{stated} {found}")])
-            .evidence("stated", stated)
-            .evidence("found", found)
-    })
+    let message = format!("its sidecar says {stated} rows, it has {found}{why}");
+    let finding = rows.finding_as(severity, message).rows(rows.table.rows);
+    let finding = finding.parts([format!("{stated} {found}")]);
+    Some(finding.evidence("stated", stated).evidence("found", found))
 }

@@ -30,6 +30,12 @@ pub(super) struct LineSign {
     rounding: f64,
 }
 
+fn words(rows: usize, looked_at: usize, along: &str) -> String {
+    format!(
+        "{rows} of {looked_at} points looked at lie exactly on the line between their neighbours along {along}"
+    )
+}
+
 impl LineSign {
     /// The points on the line, if they are more than chance puts there.
     pub(super) fn check(
@@ -59,12 +65,7 @@ impl LineSign {
         let on: BTreeSet<usize> = judged.iter().filter(|t| t.on_line).map(|t| t.row).collect();
         let looked_at = judged.iter().map(|t| t.row).collect::<BTreeSet<_>>().len();
         let along = names(columns.into_iter());
-        let say = move |rows: &[usize]| {
-            format!(
-                "{} of {looked_at} points looked at lie exactly on the line between their neighbours along {along}",
-                rows.len()
-            )
-        };
+        let say = move |rows: &[usize]| words(rows.len(), looked_at, &along);
         let rows: Vec<usize> = on.into_iter().collect();
         (!rows.is_empty()).then(|| Sign { say: Box::new(say), rows })
     }

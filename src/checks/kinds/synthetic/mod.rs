@@ -144,18 +144,7 @@ impl Signs {
         let value: BTreeMap<usize, f64> =
             found.iter().flat_map(|run| run.clone().map(|row| (row, values[row]))).collect();
         let rows: Vec<usize> = found.into_iter().flatten().collect();
-        let say = move |rows: &[usize]| {
-            let same = |a: &usize, b: &usize| b - a == 1 && value[a] == value[b];
-            let runs = rows.chunk_by(same);
-            let longest = runs.max_by_key(|r| (r.len(), Reverse(r[0]))).unwrap_or(&[0]);
-            format!(
-                "{} at different keys repeat one value, up to {} in a row ({} from row {})",
-                plural(rows.len(), "row"),
-                longest.len(),
-                value.get(&longest[0]).copied().unwrap_or(f64::NAN),
-                longest[0]
-            )
-        };
+        let say = move |rows: &[usize]| repeated_words(rows, &value);
         (!rows.is_empty()).then(|| Sign { say: Box::new(say), rows })
     }
 
@@ -171,12 +160,7 @@ impl Signs {
         let scale = 10f64.powi(least);
         let round = |row: usize| {
             let value = values[row];
-            let typed = || match (digits, digits::digits(value)) {
-                // Some writers give every value so many digits, and few decimals to large ones.
-                (Digits::Decimals(_), Digits::Decimals(d)) => value * 10f64.powi(d) < MOST_DIGITS,
-                _ => true,
-            };
-            value > 0.0 && is_whole(value * scale) && typed()
+            value > 0.0 && is_whole(value * scale) && is_typed(value, digits)
         };
         let found = runs(values.len(), self.rounded, |a, b| round(a) && round(b));
         let rows: Vec<usize> = found.into_iter().flatten().collect();
@@ -184,16 +168,39 @@ impl Signs {
             Digits::Decimals(d) => d.to_string(),
             Digits::All => "all".to_owned(),
         };
-        let say = move |rows: &[usize]| {
-            let longest = longest(rows);
-            format!(
-                "{} have {least} decimals at most where the others have {others}, up to {} in a row (from row {})",
-                plural(rows.len(), "row"),
-                longest.len(),
-                longest.start
-            )
-        };
+        let say = move |rows: &[usize]| rounded_words(rows, least, &others);
         (!rows.is_empty()).then(|| Sign { say: Box::new(say), rows })
+    }
+}
+
+fn repeated_words(rows: &[usize], value: &BTreeMap<usize, f64>) -> String {
+    let runs = rows.chunk_by(|a, b| b - a == 1 && value[a] == value[b]);
+    let longest = runs.max_by_key(|r| (r.len(), Reverse(r[0]))).unwrap_or(&[0]);
+    format!(
+        "{} at different keys repeat one value, up to {} in a row ({} from row {})",
+        plural(rows.len(), "row"),
+        longest.len(),
+        value.get(&longest[0]).copied().unwrap_or(f64::NAN),
+        longest[0]
+    )
+}
+
+fn rounded_words(rows: &[usize], least: i32, others: &str) -> String {
+    let longest = longest(rows);
+    format!(
+        "{} have {least} decimals at most where the others have {others}, up to {} in a row (from row {})",
+        plural(rows.len(), "row"),
+        longest.len(),
+        longest.start
+    )
+}
+
+/// Whether few decimals are not what a writer leaves of large values: some give every value so many
+/// digits.
+fn is_typed(value: f64, digits: Digits) -> bool {
+    match (digits, digits::digits(value)) {
+        (Digits::Decimals(_), Digits::Decimals(d)) => value * 10f64.powi(d) < MOST_DIGITS,
+        _ => true,
     }
 }
 

@@ -1,7 +1,5 @@
 //! Keys that no sweep has, and rows that the loader refuses.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -9,6 +7,7 @@ use super::Wrong;
 use crate::base::expr::{Expr, ExprError, Scope};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
+use crate::database::served::rows::guarded_rows;
 use crate::database::table::Column;
 use crate::findings::{Reads, Severity};
 use crate::specs::{ColumnKind, ColumnSpec, Guard, PLACE, TableSpec};
@@ -39,7 +38,9 @@ impl Judge for KeyRange {
             match column.kind {
                 ColumnKind::Int => self.int(&mut wrong, column, found, rows.table.rows),
                 ColumnKind::Text if !column.optional && found.has_nulls() && spec.reads(name) => {
-                    wrong.add(name, rows.table.rows, |i| found.is_null(i).then_some("null"));
+                    for row in 0..rows.table.rows {
+                        wrong.add(name, row, found.is_null(row).then_some("null"));
+                    }
                 }
                 _ => {}
             }
@@ -51,15 +52,13 @@ impl Judge for KeyRange {
             let accepted = require.mask(&scope)?;
             // What the loader's code knows of a text may come with this very change.
             let unknown = unknown_texts(rows, require);
-            let refused = |i: usize| !accepted.get(i);
             let why = "that the loader refuses";
-            wrong.add("values", scope.rows(), |i| (refused(i) && !unknown.has(i)).then_some(why));
+            for row in 0..scope.rows() {
+                let (refused, unknown) = (!accepted.get(row), unknown.has(row));
+                wrong.add("values", row, (refused && !unknown).then_some(why));
+                unsettled.add("values", row, (refused && unknown).then_some(UNSETTLED));
+            }
             wrong.columns.extend(require.columns().iter().map(|c| (*c).to_owned()));
-            unsettled.add("values", scope.rows(), |i| {
-                (refused(i) && unknown.has(i)).then_some(
-                    "that rules/facts.yaml does not know, and the loader's code changes with them",
-                )
-            });
         }
         if let Some(guard) = &spec.guard {
             refused_groups(&mut wrong, rows, guard);
@@ -87,17 +86,31 @@ impl KeyRange {
         if !matches!(column, Column::Int { .. } | Column::Float { .. }) {
             return;
         }
-        wrong.add(name, rows, |i| match column.number(i) {
+        for row in 0..rows {
             // A column that a table may lack, a row may lack too.
-            _ if column.is_null(i) => (!spec.optional).then_some("null"),
-            v if v.fract() != 0.0 || v.is_nan() => Some("fractional"),
-            v if v < 0.0 => Some("below zero"),
-            v if v < least => Some("zero"),
-            v if v > most => Some("beyond the loader's range"),
-            _ => None,
-        });
+            let why = if column.is_null(row) {
+                (!spec.optional).then_some("null")
+            } else {
+                out_of_range(column.number(row), least, most)
+            };
+            wrong.add(name, row, why);
+        }
     }
 }
+
+fn out_of_range(value: f64, least: f64, most: f64) -> Option<&'static str> {
+    match value {
+        v if v.fract() != 0.0 || v.is_nan() => Some("fractional"),
+        v if v < 0.0 => Some("below zero"),
+        v if v < least => Some("zero"),
+        v if v > most => Some("beyond the loader's range"),
+        _ => None,
+    }
+}
+
+/// What is said of them.
+const UNSETTLED: &str =
+    "that rules/facts.yaml does not know, and the loader's code changes with them";
 
 /// Rows with a text that a list lacks whose code a pull request changes.
 struct UnknownTexts<'a> {
@@ -130,39 +143,16 @@ fn unknown_texts<'a>(rows: &RowContext<'a>, require: &Expr) -> UnknownTexts<'a> 
 
 /// Groups that the loader refuses since two columns do not vary together.
 fn refused_groups(wrong: &mut Wrong, rows: &RowContext<'_>, guard: &Guard) {
-    let column = |name: &String| rows.table.column(name);
-    let by: Option<Vec<&Column>> = guard.by.iter().map(column).collect();
-    let (Some(by), Some(varies), Some(with)) = (by, column(&guard.varies), column(&guard.with))
-    else {
-        return;
-    };
-    let code = |c: &Column, i: usize| match c {
-        Column::Text { codes, .. } => u64::from(codes[i]),
-        other => other.number(i).to_bits(),
-    };
-    let group = |i: usize| by.iter().map(|c| code(c, i)).collect::<Vec<u64>>();
-    let mut seen: BTreeMap<Vec<u64>, BTreeSet<(u64, u64)>> = BTreeMap::new();
-    let mut last = None;
-    for i in 0..rows.table.rows {
-        // Rows come in runs: only a change is looked at.
-        let now = (group(i), (code(varies, i), code(with, i)));
-        if last.as_ref() != Some(&now) {
-            seen.entry(now.0.clone()).or_default().insert(now.1);
-            last = Some(now);
-        }
-    }
-    seen.retain(|_, pairs| {
-        let of_varies: BTreeSet<u64> = pairs.iter().map(|p| p.0).collect();
-        let of_with: BTreeSet<u64> = pairs.iter().map(|p| p.1).collect();
-        of_varies.len() > 1 && of_with.len() == 1
-    });
-    if seen.is_empty() {
+    let refused = guarded_rows(rows.table, guard);
+    if refused.is_empty() {
         return;
     }
     let what = format!(
         "{} that varies while {} does not, which the loader refuses:",
         guard.varies, guard.with
     );
-    wrong.add(&what, rows.table.rows, |i| seen.contains_key(&group(i)).then_some("old meaning"));
+    for row in refused {
+        wrong.add(&what, row, Some("old meaning"));
+    }
     wrong.columns = guard.by.iter().chain([&guard.varies, &guard.with]).cloned().collect();
 }

@@ -21,15 +21,12 @@ struct Wrong {
 }
 
 impl Wrong {
-    /// Adds the rows of `column` for which `why` says something.
-    fn add(&mut self, column: &str, rows: usize, why: impl Fn(usize) -> Option<&'static str>) {
-        for i in 0..rows {
-            if let Some(why) = why(i) {
-                self.kinds.entry(format!("{column} {why}")).or_default().push(i);
-                if self.columns.last().is_none_or(|c| c != column) {
-                    self.columns.push(column.to_owned());
-                }
-            }
+    /// Adds a row where something is wrong with it in that column.
+    fn add(&mut self, column: &str, row: usize, why: Option<&str>) {
+        let Some(why) = why else { return };
+        self.kinds.entry(format!("{column} {why}")).or_default().push(row);
+        if self.columns.last().is_none_or(|c| c != column) {
+            self.columns.push(column.to_owned());
         }
     }
 

@@ -36,19 +36,23 @@ impl Judge for NotFinite {
             if clean {
                 continue;
             }
-            wrong.add(name, rows.table.rows, |i| {
-                let value = column.number(i);
-                if column.is_null(i) {
-                    Some("null")
-                } else if value.is_nan() {
-                    Some("NaN")
-                } else if value.is_infinite() {
-                    Some("infinite")
-                } else {
-                    None
-                }
-            });
+            for row in 0..rows.table.rows {
+                wrong.add(name, row, no_number(column, row));
+            }
         }
         Ok(wrong.findings(rows, rows.rule.severity))
+    }
+}
+
+fn no_number(column: &Column, row: usize) -> Option<&'static str> {
+    let value = column.number(row);
+    if column.is_null(row) {
+        Some("null")
+    } else if value.is_nan() {
+        Some("NaN")
+    } else if value.is_infinite() {
+        Some("infinite")
+    } else {
+        None
     }
 }

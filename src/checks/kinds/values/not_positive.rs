@@ -38,12 +38,17 @@ impl Judge for NotPositive {
                 continue;
             }
             let zero = rows.at.spec.zero.get(name).map(|z| z.mask(&scope)).transpose()?;
-            wrong.add(name, rows.table.rows, |i| match column.number(i) {
-                v if v < 0.0 => Some("below zero"),
-                // Without a spec nothing says that zero is wrong.
-                0.0 if !is_unknown && !zero.as_ref().is_some_and(|z| z.get(i)) => Some("zero"),
-                _ => None,
-            });
+            for row in 0..rows.table.rows {
+                let why = match column.number(row) {
+                    v if v < 0.0 => Some("below zero"),
+                    // Without a spec nothing says that zero is wrong.
+                    0.0 if !is_unknown && !zero.as_ref().is_some_and(|z| z.get(row)) => {
+                        Some("zero")
+                    }
+                    _ => None,
+                };
+                wrong.add(name, row, why);
+            }
         }
         // A column that no lookup reads misleads only people.
         let read = |c: &String| {

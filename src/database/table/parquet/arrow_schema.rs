@@ -41,10 +41,10 @@ struct Left {
     bytes: usize,
 }
 
-type Step = Result<Option<()>, planus::Error>;
+type WalkStep = Result<Option<()>, planus::Error>;
 
 impl Left {
-    fn message(&mut self, bytes: &[u8]) -> Step {
+    fn message(&mut self, bytes: &[u8]) -> WalkStep {
         let message = ipc::MessageRef::read_as_root(bytes)?;
         let Some(ipc::MessageHeaderRef::Schema(schema)) = message.header()? else {
             return Ok(None);
@@ -60,7 +60,7 @@ impl Left {
         Ok(Some(()))
     }
 
-    fn field(&mut self, field: ipc::FieldRef<'_>, depth: usize) -> Step {
+    fn field(&mut self, field: ipc::FieldRef<'_>, depth: usize) -> WalkStep {
         let (Some(fields), Some(depth)) = (self.fields.checked_sub(1), depth.checked_sub(1)) else {
             return Ok(None);
         };
@@ -82,7 +82,7 @@ impl Left {
         Ok(Some(()))
     }
 
-    fn notes(&mut self, notes: Option<Notes<'_>>) -> Step {
+    fn notes(&mut self, notes: Option<Notes<'_>>) -> WalkStep {
         for note in notes.into_iter().flatten() {
             let note = note?;
             let length = note.key()?.map_or(0, str::len) + note.value()?.map_or(0, str::len);

@@ -15,13 +15,13 @@ use polars_parquet::read::{
 
 use super::errors::{ColumnError, one_line};
 use super::footer::{Footer, Group};
-use super::pages::Reader;
+use super::pages::BoundedPages;
 use super::text;
 use crate::database::table::Column;
 
 /// The column of a type whose leaves in the Parquet schema these are.
 pub(super) fn read(
-    pages: &mut Reader<'_>,
+    pages: &mut BoundedPages<'_>,
     footer: &Footer,
     leaves: Range<usize>,
     dtype: &ArrowDataType,
@@ -49,7 +49,7 @@ pub(super) fn read(
 
 /// The arrays of a column in a row group.
 fn decode(
-    pages: &mut Reader<'_>,
+    pages: &mut BoundedPages<'_>,
     group: &Group,
     at: usize,
     leaf: &Descriptor,

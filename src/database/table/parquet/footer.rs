@@ -119,12 +119,12 @@ fn count(claimed: i64) -> Result<usize, FileError> {
 }
 
 /// A leaf of the schema: a column, or a part of one that holds others.
-struct Leaf<'a> {
+struct SchemaLeaf<'a> {
     path: Vec<&'a str>,
     element: &'a SchemaElement,
 }
 
-impl Leaf<'_> {
+impl SchemaLeaf<'_> {
     /// The column that it is, or is a part of.
     fn name(&self) -> &str {
         self.path.first().copied().unwrap_or_default()
@@ -132,7 +132,7 @@ impl Leaf<'_> {
 }
 
 /// The leaves of a schema, whose elements lie in the order of their tree, each before its children.
-fn leaves(schema: &[SchemaElement]) -> Result<Vec<Leaf<'_>>, FileError> {
+fn leaves(schema: &[SchemaElement]) -> Result<Vec<SchemaLeaf<'_>>, FileError> {
     if schema.len() > MOST_COLUMNS {
         return Err(FileError::Columns);
     }
@@ -153,7 +153,7 @@ fn leaves(schema: &[SchemaElement]) -> Result<Vec<Leaf<'_>>, FileError> {
         }
         if children(element) == 0 {
             let path = around.iter().skip(1).map(|(name, _)| *name).chain([element.name.as_str()]);
-            leaves.push(Leaf { path: path.collect(), element });
+            leaves.push(SchemaLeaf { path: path.collect(), element });
         } else if children(element) < 0 || around.len() == DEEPEST {
             return Err(damaged());
         } else {
@@ -167,7 +167,7 @@ fn leaves(schema: &[SchemaElement]) -> Result<Vec<Leaf<'_>>, FileError> {
 }
 
 /// A column's chunk, which must lie before the footer at `end`.
-fn chunk(chunk: &ColumnChunk, leaf: &Leaf<'_>, end: usize) -> Result<Chunk, ColumnError> {
+fn chunk(chunk: &ColumnChunk, leaf: &SchemaLeaf<'_>, end: usize) -> Result<Chunk, ColumnError> {
     if chunk.file_path.as_ref().is_some_and(|path| !path.is_empty()) {
         return Err(ColumnError::OtherFile);
     }

@@ -51,7 +51,7 @@ fn read(bytes: &[u8]) -> Result<Table, FileError> {
     }
     let schema = infer_schema(&footer.schema).map_err(|e| FileError::Decoder(one_line(e)))?;
     let leaves = leaves(&footer, &schema)?;
-    let mut pages = pages::Reader::new(bytes);
+    let mut pages = pages::BoundedPages::new(bytes);
     // A column of a type that no table has is named, not decoded; the others are judged.
     let (mut known, mut others) = (Vec::new(), Vec::new());
     for (field, leaves) in schema.iter_values().zip(leaves) {

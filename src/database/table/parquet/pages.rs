@@ -21,7 +21,7 @@ use super::{LONGEST_TEXT, MOST_BYTES, values};
 const LONGEST_HEADER: usize = 4 * LONGEST_TEXT + 4096;
 
 /// Reads the pages of a file's columns.
-pub(super) struct Reader<'a> {
+pub(super) struct BoundedPages<'a> {
     bytes: &'a [u8],
     /// Bytes that pages may still decompress to.
     left: usize,
@@ -35,7 +35,7 @@ pub(super) struct Pages {
     pub(super) indices: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BoundedPages<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, left: MOST_BYTES, decompressor: Decompressor::default() }
     }
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         rows: usize,
     ) -> Result<Pages, ColumnError> {
         let mut column =
-            Column { leaf, dictionary: None, values: 0, indices: true, out: Vec::new() };
+            ColumnPages { leaf, dictionary: None, values: 0, indices: true, out: Vec::new() };
         for page in self.walk(chunk) {
             let page = self.afford(page?)?;
             match page.header.type_ {
@@ -94,14 +94,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes what a page decompresses to from what the file may take.
-    fn afford<'p>(&mut self, page: Page<'p>) -> Result<Page<'p>, ColumnError> {
+    fn afford<'p>(&mut self, page: RawPage<'p>) -> Result<RawPage<'p>, ColumnError> {
         self.left = self.left.checked_sub(page.size).ok_or(ColumnError::Bytes)?;
         Ok(page)
     }
 }
 
 /// A page as it lies in the file.
-struct Page<'a> {
+struct RawPage<'a> {
     header: PageHeader,
     body: &'a [u8],
     /// Bytes that it claims to decompress to.
@@ -114,7 +114,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Iterator for Walk<'a> {
-    type Item = Result<Page<'a>, ColumnError>;
+    type Item = Result<RawPage<'a>, ColumnError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
@@ -128,13 +128,13 @@ impl<'a> Iterator for Walk<'a> {
     }
 }
 
-fn next_page<'a>(rest: &mut &'a [u8]) -> Result<Page<'a>, ColumnError> {
+fn next_page<'a>(rest: &mut &'a [u8]) -> Result<RawPage<'a>, ColumnError> {
     let mut protocol = TCompactInputProtocol::new(&mut *rest, LONGEST_HEADER);
     let header =
         PageHeader::read_from_in_protocol(&mut protocol).map_err(|_| ColumnError::Header)?;
     let body = take(rest, size(header.compressed_page_size)?).ok_or(ColumnError::BeyondColumn)?;
     let size = size(header.uncompressed_page_size)?;
-    Ok(Page { header, body, size })
+    Ok(RawPage { header, body, size })
 }
 
 fn size(claimed: i32) -> Result<usize, ColumnError> {
@@ -142,7 +142,7 @@ fn size(claimed: i32) -> Result<usize, ColumnError> {
 }
 
 /// A column while its pages are read.
-struct Column<'a> {
+struct ColumnPages<'a> {
     leaf: &'a Descriptor,
     /// Entries of its dictionary.
     dictionary: Option<usize>,
@@ -151,7 +151,7 @@ struct Column<'a> {
     out: Vec<u8>,
 }
 
-impl Column<'_> {
+impl ColumnPages<'_> {
     fn physical(&self) -> PhysicalType {
         self.leaf.primitive_type.physical_type
     }
@@ -163,7 +163,7 @@ impl Column<'_> {
 
     fn dictionary(
         &mut self,
-        page: &Page,
+        page: &RawPage,
         codec: Codec,
         with: &mut Decompressor,
     ) -> Result<(), ColumnError> {
@@ -195,7 +195,7 @@ impl Column<'_> {
     /// A page whose levels are compressed with its values.
     fn data(
         &mut self,
-        page: &Page,
+        page: &RawPage,
         codec: Codec,
         with: &mut Decompressor,
     ) -> Result<(), ColumnError> {
@@ -233,7 +233,7 @@ impl Column<'_> {
     /// A page whose levels stand before its values, which alone are compressed.
     fn data_v2(
         &mut self,
-        page: &Page,
+        page: &RawPage,
         codec: Codec,
         with: &mut Decompressor,
     ) -> Result<(), ColumnError> {

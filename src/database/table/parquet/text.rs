@@ -12,7 +12,7 @@ use crate::database::table::Column;
 
 /// A column of text, from indices into dictionaries or from texts.
 pub(super) fn column(arrays: &[ArrayRef]) -> Result<Column, ColumnError> {
-    let mut names = Names::default();
+    let mut names = DistinctNames::default();
     let mut codes = Vec::with_capacity(arrays.iter().map(|a| a.len()).sum());
     for array in arrays {
         let any = array.as_any();
@@ -28,12 +28,12 @@ pub(super) fn column(arrays: &[ArrayRef]) -> Result<Column, ColumnError> {
 
 /// Distinct names, in the order in which cells first hold them.
 #[derive(Default)]
-struct Names {
+struct DistinctNames {
     dict: Vec<Arc<str>>,
     by_text: HashMap<Arc<str>, u32>,
 }
 
-impl Names {
+impl DistinctNames {
     fn code(&mut self, text: &str) -> Result<u32, ColumnError> {
         if let Some(code) = self.by_text.get(text) {
             return Ok(*code);

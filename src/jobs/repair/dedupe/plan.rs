@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use super::Policy;
 use crate::base::expr::Vals;
-use crate::checks::kinds::duplicates::{CopySpread, copies, repeats};
+use crate::checks::kinds::duplicates::CopySpread;
 use crate::database::catalog::{Format, TableFile};
+use crate::database::served::rows::{copies, repeats};
 use crate::database::table::{Column, Keys, Table, TableScope, encode, keep_lines};
-use crate::jobs::repair::{Refusal, Site, disk};
+use crate::jobs::repair::{RepairError, Site, disk};
 use crate::specs::{Serves, TableSpec, measured_unit};
 
 /// Which copy of a measurement stays.
@@ -119,15 +120,16 @@ impl TablePlan {
 
     /// The record of the rows that are removed, a JSON object a line.
     pub(super) fn ledger(&self, policy: &Policy) -> String {
-        let line = |d: &Dropped| {
+        let mut lines = String::new();
+        for d in &self.dropped {
             let cells: serde_json::Map<String, Value> = d.cells.iter().cloned().collect();
             let line = json!({
                 "path": self.path, "row": d.row, "kept_row": d.kept, "keep": policy.keep.name(),
                 "spread": d.spread, "disagrees": d.disagrees, "cells": cells,
             });
-            format!("{line}\n")
-        };
-        self.dropped.iter().map(line).collect()
+            lines += &format!("{line}\n");
+        }
+        lines
     }
 }
 
@@ -141,7 +143,7 @@ pub(super) fn plan(
     file: &TableFile,
     policy: &Policy,
     seen: &dyn Fn(&Table),
-) -> Result<Option<(TablePlan, Option<Rewrite>)>, Refusal> {
+) -> Result<Option<(TablePlan, Option<Rewrite>)>, RepairError> {
     let (bytes, table) = site.read(file)?;
     seen(&table);
     let specs = &site.settings.specs;
@@ -274,7 +276,7 @@ fn served(loader: Serves, rows: &[usize]) -> Option<usize> {
 }
 
 /// Rows that compete for a key of the loader's.
-fn competing(scope: &TableScope<'_>) -> Result<BTreeSet<Vec<usize>>, Refusal> {
+fn competing(scope: &TableScope<'_>) -> Result<BTreeSet<Vec<usize>>, RepairError> {
     if scope.spec.key.is_empty() {
         return Ok(BTreeSet::new());
     }
@@ -295,15 +297,15 @@ fn measurements(
     table: &Table,
     spec: &TableSpec,
     ignore: &[String],
-) -> Result<Vec<Vec<usize>>, Refusal> {
+) -> Result<Vec<Vec<usize>>, RepairError> {
     if let Some(name) = ignore.iter().find(|name| spec.reads(name)) {
-        return Err(Refusal::Loaded(name.clone()));
+        return Err(RepairError::Loaded(name.clone()));
     }
     if let Some((name, _)) = table.columns().find(|(_, c)| matches!(c, Column::Other(_))) {
-        return Err(Refusal::ColumnType(name.to_owned()));
+        return Err(RepairError::ColumnType(name.to_owned()));
     }
     if table.columns().all(|(name, _)| measured_unit(name).is_none()) {
-        return Err(Refusal::NothingMeasured);
+        return Err(RepairError::NothingMeasured);
     }
     let identity = compared_columns(table, ignore);
     let mut hashes = vec![0; table.rows];
@@ -327,7 +329,7 @@ fn without(
     bytes: &[u8],
     table: &Table,
     keep: &[bool],
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<Vec<u8>, RepairError> {
     let rows: Vec<usize> = (0..table.rows).filter(|row| keep[*row]).collect();
     if file.format == Format::Parquet {
         return Ok(encode(&table.take(&rows))?);
@@ -340,5 +342,5 @@ fn without(
         && table.columns().zip(back.columns()).all(|((_, old), (_, new))| {
             rows.iter().enumerate().all(|(now, was)| old.json(*was) == new.json(now))
         });
-    if same { Ok(text) } else { Err(Refusal::Lines) }
+    if same { Ok(text) } else { Err(RepairError::Lines) }
 }

@@ -1,0 +1,92 @@
+//! `perfdb-gate compare`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use perfdb_gate::base::error::Result;
+use perfdb_gate::base::exit::Exit;
+use perfdb_gate::jobs::{DocumentFormat, compare};
+use perfdb_gate::report::chart;
+
+use super::TerminalArgs;
+use super::bar::Bar;
+use super::outputs::{self, Outputs};
+use super::selection::SelectionArgs;
+
+/// `perfdb-gate compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// A table, a folder (a database, or what a run or `remeasure --record` left), or a commit.
+    #[arg(value_name = "A")]
+    pub a: String,
+    /// The same, compared with A.
+    #[arg(value_name = "B")]
+    pub b: String,
+    /// The repository whose commits are named.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to compare")]
+    pub root: PathBuf,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR", help_heading = "What to compare")]
+    pub rules_dir: Option<PathBuf>,
+    /// For people, for a pull request, for programs.
+    #[arg(long, value_enum, default_value_t = CompareFormat::Human, help_heading = "Output")]
+    pub format: CompareFormat,
+    /// Write it to a file instead of standard output.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Write charts of B over A to a folder, as SVG: against latency, and along B's file.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub output_dir: Option<PathBuf>,
+    /// Threads to use; 0 for as many as there are cores.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
+    pub threads: usize,
+}
+
+/// Formats of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CompareFormat {
+    /// For people.
+    Human,
+    /// For a pull request.
+    Markdown,
+    /// For programs, schema perfdb-gate/compare/v1.
+    Json,
+}
+
+impl From<&CompareArgs> for compare::Options {
+    fn from(args: &CompareArgs) -> Self {
+        Self {
+            a: args.a.clone(),
+            b: args.b.clone(),
+            root: args.root.clone(),
+            selection: args.selection.clone().into(),
+            rules: args.rules_dir.clone(),
+            threads: args.threads,
+        }
+    }
+}
+
+impl CompareArgs {
+    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        outputs::check(&self.output, &self.output_dir)?;
+        let bar = Bar::of("tables", terminal);
+        let report = compare::run(&self.into(), &bar)?;
+        drop(bar);
+        let format = match self.format {
+            CompareFormat::Human => DocumentFormat::Human { brief: terminal.quiet },
+            CompareFormat::Markdown => DocumentFormat::Markdown,
+            CompareFormat::Json => DocumentFormat::Json,
+        };
+        let mut outputs = Outputs::default();
+        if let Some(folder) = &self.output_dir {
+            let drawings = chart::drawings(&compare::figures(&report), self.threads)?;
+            outputs.charts(folder, &drawings);
+        }
+        let target = self.output.clone().unwrap_or_else(|| PathBuf::from("-"));
+        outputs.add(&target, report.render(format)?);
+        outputs.write()?;
+        Ok(report.exit())
+    }
+}

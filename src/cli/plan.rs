@@ -1,0 +1,117 @@
+//! `perfdb-gate plan`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use perfdb_gate::base::error::Result;
+use perfdb_gate::base::escape::clean_lines;
+use perfdb_gate::base::exit::Exit;
+use perfdb_gate::jobs::plan::{self, Occasion};
+use perfdb_gate::report;
+
+use super::TerminalArgs;
+use super::bar::Bar;
+use super::outputs::{self, write_text};
+use super::selection::SelectionArgs;
+
+/// `perfdb-gate plan`.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    pub occasion: OccasionArgs,
+    /// Of a report only these rules; without this, all findings but infos. May be repeated.
+    #[arg(long, value_name = "RULE", requires = "from", help_heading = "What asks for points")]
+    pub only: Vec<String>,
+    /// Repository or folder that holds the database.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Which tables")]
+    pub root: PathBuf,
+    /// Tables of a commit, read without a checkout, instead of the files on disk.
+    #[arg(long = "ref", value_name = "REF", help_heading = "Which tables")]
+    pub reference: Option<String>,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+    /// A collector's log directory: what its failures explain is not a hole.
+    #[arg(long, value_name = "DIR", help_heading = "Which tables")]
+    pub ledger: Option<PathBuf>,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR", help_heading = "Which tables")]
+    pub rules_dir: Option<PathBuf>,
+    /// Write the list to a file, for measure, remeasure and merge; without this, sum it up.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Threads to use; 0 for as many as there are cores.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
+    pub threads: usize,
+}
+
+/// What asks for points: one of these.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct OccasionArgs {
+    /// Rows that a report in JSON names: findings of validate or sanity, points that remeasure found beyond
+    /// reruns, keys that compare found more than 2× apart.
+    #[arg(long, value_name = "FILE", help_heading = "What asks for points")]
+    pub from: Option<PathBuf>,
+    /// Keys that the nearest systems have and a table would not serve.
+    #[arg(long, help_heading = "What asks for points")]
+    pub holes: bool,
+    /// Rows that default models read and a version lacks, or all that they read.
+    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, default_missing_value = "lacking", require_equals = true, help_heading = "What asks for points")]
+    pub predictions: Option<ReadRows>,
+    /// Rows that bring a measured column to a share of each slice's keys: power=90.
+    #[arg(long, value_name = "COLUMN=PERCENT", value_parser = coverage, help_heading = "What asks for points")]
+    pub coverage: Option<(String, f64)>,
+}
+
+/// Rows that default models read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReadRows {
+    /// Those that another version or backend answers, since the version lacks them.
+    Lacking,
+    /// Those of the version's own tables too.
+    All,
+}
+
+fn coverage(text: &str) -> Result<(String, f64), String> {
+    let parts = text.split_once('=').filter(|(column, _)| !column.is_empty());
+    let (column, percent) = parts.ok_or("an example: power=90")?;
+    let percent: f64 = percent.trim_end_matches('%').parse().map_err(|_| "not a percentage")?;
+    let some = percent > 0.0 && percent <= 100.0;
+    some.then(|| (column.to_owned(), percent / 100.0))
+        .ok_or_else(|| "above 0, up to 100".to_owned())
+}
+
+impl From<&PlanArgs> for plan::Options {
+    fn from(args: &PlanArgs) -> Self {
+        let asks = &args.occasion;
+        let occasion = match (&asks.from, &asks.coverage, asks.predictions) {
+            (Some(report), ..) => Occasion::Report(report.clone(), args.only.clone()),
+            (_, Some((column, share)), _) => {
+                Occasion::Coverage { column: column.clone(), share: *share }
+            }
+            (.., Some(rows)) => Occasion::Predictions { own: rows == ReadRows::All },
+            _ => Occasion::Holes,
+        };
+        Self {
+            root: args.root.clone(),
+            reference: args.reference.clone(),
+            selection: args.selection.clone().into(),
+            occasion,
+            ledger: args.ledger.clone(),
+            rules: args.rules_dir.clone(),
+            threads: args.threads,
+        }
+    }
+}
+
+impl PlanArgs {
+    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        outputs::check(&self.output, [])?;
+        let plan = plan::run(&self.into(), &Bar::of("tables", terminal))?;
+        if let Some(file) = self.output.as_deref().filter(|_| plan.list.points() > 0) {
+            write_text(Some(file), plan.list.text())?;
+        }
+        report::print(&clean_lines(&plan.text()))?;
+        Ok(plan.exit())
+    }
+}

@@ -1,0 +1,102 @@
+//! `perfdb-gate reach`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use perfdb_gate::base::error::Result;
+use perfdb_gate::base::exit::Exit;
+use perfdb_gate::jobs::{DocumentFormat, impact, reach};
+
+use super::TerminalArgs;
+use super::outputs::{self, write_text};
+
+/// `perfdb-gate reach`.
+#[derive(Debug, Args)]
+pub struct ReachArgs {
+    /// Repository that holds the database, a bare one too where commits are named; or a folder in it.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to look at")]
+    pub root: PathBuf,
+    /// The branch to merge into; the comparison starts where the head's history left it. Without
+    /// this, one state is looked at.
+    #[arg(long, value_name = "REF", help_heading = "What to look at")]
+    pub base_ref: Option<String>,
+    /// The commit to look at, read without a checkout; the files on disk without this.
+    #[arg(long, value_name = "REF", help_heading = "What to look at")]
+    pub head_ref: Option<String>,
+    /// Only these systems; `*` stands for any characters, may be repeated.
+    #[arg(long, value_name = "NAME", help_heading = "What to look at")]
+    pub system: Vec<String>,
+    /// Only these backends.
+    #[arg(long, value_name = "NAME", help_heading = "What to look at")]
+    pub backend: Vec<String>,
+    /// Rows and lookups of these versions; without this, rows of all, and lookups of those that changed
+    /// and of each backend's current one.
+    #[arg(long, value_name = "VERSION", help_heading = "What to look at")]
+    pub version: Vec<String>,
+    /// Rows of these tables only.
+    #[arg(long, value_name = "NAME", help_heading = "What to look at")]
+    pub table: Vec<String>,
+    /// Lookups of these models only, by their names in rules/models/.
+    #[arg(long, value_name = "NAME", help_heading = "What to look at")]
+    pub model: Vec<String>,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR", help_heading = "What to look at")]
+    pub rules_dir: Option<PathBuf>,
+    /// For people, for a pull request, for programs.
+    #[arg(long, value_enum, default_value_t = ReachFormat::Human, help_heading = "Output")]
+    pub format: ReachFormat,
+    /// Write it to a file instead of standard output.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Threads to use; 0 for as many as there are cores.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
+    pub threads: usize,
+}
+
+/// Formats of a reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReachFormat {
+    /// For people.
+    Human,
+    /// For a pull request.
+    Markdown,
+    /// For programs, schema perfdb-gate/reach/v1.
+    Json,
+}
+
+impl ReachFormat {
+    /// How it is rendered; people may ask for the summary alone.
+    fn format(self, terminal: TerminalArgs) -> DocumentFormat {
+        match self {
+            Self::Human => DocumentFormat::Human { brief: terminal.quiet },
+            Self::Markdown => DocumentFormat::Markdown,
+            Self::Json => DocumentFormat::Json,
+        }
+    }
+}
+
+impl From<&ReachArgs> for reach::Options {
+    fn from(args: &ReachArgs) -> Self {
+        let select = impact::Options {
+            root: args.root.clone(),
+            base: args.base_ref.clone(),
+            head: args.head_ref.clone(),
+            systems: args.system.clone(),
+            backends: args.backend.clone(),
+            versions: args.version.clone(),
+            models: args.model.clone(),
+            rules: args.rules_dir.clone(),
+            threads: args.threads,
+        };
+        Self { select, tables: args.table.clone() }
+    }
+}
+
+impl ReachArgs {
+    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        outputs::check(&self.output, [])?;
+        let reach = reach::run(&self.into())?;
+        write_text(self.output.as_deref(), reach::render(&reach, self.format.format(terminal))?)?;
+        Ok(reach.exit())
+    }
+}

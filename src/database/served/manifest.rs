@@ -1,0 +1,93 @@
+//! What backends take from each other: `perf_data_reuse_manifest.yaml`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use crate::base::reason::Reason;
+use crate::base::yaml;
+
+/// Kernels whose rows several backends read.
+#[derive(Debug, Default, Deserialize)]
+pub struct ReuseManifest {
+    #[serde(default)]
+    groups: Vec<KernelGroup>,
+}
+
+/// Backends that share the rows of a kernel.
+#[derive(Debug, Deserialize)]
+struct KernelGroup {
+    #[serde(default)]
+    op_file: Option<String>,
+    #[serde(default)]
+    kernel_source: Option<String>,
+    #[serde(default)]
+    tier: Option<String>,
+    #[serde(default)]
+    frameworks: Option<Vec<String>>,
+}
+
+impl KernelGroup {
+    /// Its table, where it shares rows: of the third tier, `absence_load_bearing`, nothing is read, it
+    /// documents what must stay absent.
+    fn table(&self) -> Option<&str> {
+        let shares = matches!(self.tier.as_deref(), Some("shared" | "shared_fallback"));
+        let (stem, _) = self.op_file.as_deref()?.rsplit_once('.')?;
+        (shares && self.kernel().is_some()).then_some(stem)
+    }
+
+    fn kernel(&self) -> Option<&str> {
+        self.kernel_source.as_deref().filter(|kernel| !kernel.is_empty())
+    }
+
+    fn backends(&self) -> Vec<String> {
+        self.frameworks.iter().flatten().map(|name| name.to_lowercase()).collect()
+    }
+}
+
+impl ReuseManifest {
+    /// Parses a manifest. The error is one line.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Reason> {
+        yaml::parse(&String::from_utf8_lossy(bytes))
+    }
+
+    /// The kernels of a table that `backend` takes from others, by those, sorted.
+    pub fn shared(&self, table: &str, backend: &str) -> BTreeMap<String, BTreeSet<String>> {
+        let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for group in self.groups.iter().filter(|g| g.table() == Some(table)) {
+            let (backends, Some(kernel)) = (group.backends(), group.kernel()) else { continue };
+            if !backends.iter().any(|b| b == backend) {
+                continue;
+            }
+            for other in backends.into_iter().filter(|b| b != backend) {
+                found.entry(other).or_default().insert(kernel.to_owned());
+            }
+        }
+        found
+    }
+
+    /// Whether a backend reads another's rows of a table, of some kernel at least.
+    pub fn lends(&self, table: &str, from: &str, to: &str) -> bool {
+        self.shared(table, to).contains_key(from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backends_lend_each_other_what_the_manifest_lists() {
+        let text = "groups:\n\
+            - {op_file: moe_perf.parquet, kernel_source: a, tier: shared, frameworks: [sglang, vllm]}\n\
+            - {op_file: moe_perf.parquet, kernel_source: b, tier: absence_load_bearing, frameworks: [trtllm, vllm]}\n";
+        let manifest = ReuseManifest::parse(text.as_bytes()).unwrap();
+        assert!(manifest.lends("moe_perf", "vllm", "sglang"));
+        assert!(!manifest.lends("moe_perf", "vllm", "trtllm"));
+        assert!(!manifest.lends("gemm_perf", "vllm", "sglang"));
+        assert!(!manifest.lends("moe_perf", "vllm", "vllm"), "its own");
+        let kernels = &manifest.shared("moe_perf", "sglang")["vllm"];
+        assert_eq!(kernels.iter().collect::<Vec<_>>(), ["a"]);
+        assert!(ReuseManifest::parse(b"groups: 3\n").is_err());
+    }
+}

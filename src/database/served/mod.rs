@@ -1,0 +1,44 @@
+//! What the loader serves: the one place that says which files stand behind a table ([`sources`]), which
+//! of their rows answer ([`rows`]), and what a table is compared with ([`shelf`]).
+
+mod editions;
+mod manifest;
+mod near;
+mod query_versions;
+pub mod rows;
+mod shelf;
+mod sources;
+mod states;
+
+pub use editions::{Edition, Editions};
+pub use manifest::ReuseManifest;
+pub use near::Nearness;
+pub use query_versions::QueryVersions;
+pub use shelf::{Served, Shelf};
+pub use sources::{Channel, ServedFormats, SystemShelf, TableSource};
+pub use states::{RowFault, RowRun, RowState, RowStates};
+
+#[cfg(test)]
+mod tests {
+    use crate::database::catalog::{Format, Place, TableFile};
+    use crate::database::source::{Entry, EntryKind};
+
+    /// A table of a system, which is not on a disk.
+    pub(super) fn table_file(system: &str, version: &str) -> TableFile {
+        TableFile {
+            entry: Entry {
+                path: format!("{system}/{version}/t.parquet"),
+                size: 0,
+                kind: EntryKind::Link(String::new()),
+            },
+            place: Place {
+                system: system.into(),
+                family: None,
+                backend: "vllm".into(),
+                version: version.into(),
+            },
+            table: "t_perf".into(),
+            format: Format::Parquet,
+        }
+    }
+}

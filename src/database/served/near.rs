@@ -1,0 +1,74 @@
+//! The other systems that a table is compared with.
+
+use std::ops::Bound;
+
+use super::shelf::BySystem;
+use super::{Edition, Editions};
+
+/// Other systems, or other versions, that a table is compared with, at most. Every table with every other
+/// takes the square of their number, and what eight agree on, more would not tell better; tables of the
+/// public database have up to four.
+pub(super) const MOST_NEAR: usize = 8;
+
+/// The systems of which `wanted` has an edition, in the order of their names; of more than
+/// [`MOST_NEAR`] those next to `own` in that order.
+pub(super) fn around<'s, 'a>(
+    systems: &'s BySystem<'a>,
+    own: &str,
+    wanted: impl Fn(&str, &'s Editions<'a>) -> Option<&'s Edition<'a>>,
+) -> Vec<Near<'s, 'a>> {
+    let near = |(system, editions): (&&'a str, &'s Editions<'a>)| {
+        Some((*system, editions, wanted(system, editions)?))
+    };
+    let below = (Bound::Unbounded, Bound::Excluded(own));
+    let above = (Bound::Excluded(own), Bound::Unbounded);
+    let mut before: Vec<_> =
+        systems.range::<str, _>(below).rev().filter_map(near).take(MOST_NEAR).collect();
+    let mut after: Vec<_> =
+        systems.range::<str, _>(above).filter_map(near).take(MOST_NEAR).collect();
+    let half = MOST_NEAR / 2;
+    before.truncate(half.max(MOST_NEAR - after.len()));
+    after.truncate(MOST_NEAR - before.len());
+    before.reverse();
+    before.extend(after);
+    before
+}
+
+/// What the nearest systems are near by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nearness {
+    /// The generation of their GPUs.
+    Generation,
+    /// The version of what was measured, alone.
+    SameVersion,
+}
+
+/// A system with a table's versions there, and the one to compare with.
+pub type Near<'s, 'a> = (&'a str, &'s Editions<'a>, &'s Edition<'a>);
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::table_file;
+    use super::*;
+    use crate::database::catalog::TableFile;
+
+    #[test]
+    fn of_many_systems_those_next_to_it_are_near() {
+        let files: Vec<TableFile> = (10..99).map(|i| table_file(&format!("s{i}"), "1")).collect();
+        let mut systems = BySystem::new();
+        files.iter().for_each(|f| systems.entry(&f.place.system).or_default().add(f));
+        let names_in = |systems: &BySystem<'_>, own: &str| {
+            let near = around(systems, own, |_, editions| editions.get("1"));
+            let names: Vec<&str> = near.iter().map(|(system, ..)| *system).collect();
+            (names.len(), names[0].to_owned(), names[names.len() - 1].to_owned())
+        };
+        let names = |own: &str| names_in(&systems, own);
+        let expected = |first: &str, last: &str| (8, first.to_owned(), last.to_owned());
+        assert_eq!(names("s50"), expected("s46", "s54"));
+        assert_eq!(names("s11"), expected("s10", "s19"));
+        assert_eq!(names("s98"), expected("s90", "s97"));
+        assert_eq!(names("t"), expected("s91", "s98"));
+        systems.retain(|name, _| *name < "s13");
+        assert_eq!(names_in(&systems, "s11"), (2, "s10".to_owned(), "s12".to_owned()));
+    }
+}

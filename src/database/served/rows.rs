@@ -1,0 +1,202 @@
+//! Which rows of a table its loader serves, by the table's spec: its filter, its maps, its key, and which
+//! row of a repeated key it keeps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+use crate::base::expr::{ExprError, Vals};
+use crate::database::table::{Column, Keys, Table, TableScope, lane_ranks};
+use crate::specs::{Guard, Serves};
+
+/// Which rows the loader reads, and into which of its maps each goes.
+pub(super) struct Admission<'a> {
+    loaded: Option<Vals<'a, bool>>,
+    buckets: Vec<Vals<'a, bool>>,
+}
+
+impl<'a> Admission<'a> {
+    pub(super) fn new(scope: &'a TableScope<'_>) -> Result<Self, ExprError> {
+        let spec = scope.spec;
+        let loaded = spec.filter.as_ref().map(|f| f.mask(scope)).transpose()?;
+        let buckets = if spec.buckets.is_empty() {
+            vec![Vals::One(true)]
+        } else {
+            spec.buckets.iter().map(|b| b.rows.mask(scope)).collect::<Result<_, _>>()?
+        };
+        Ok(Self { loaded, buckets })
+    }
+
+    /// How many maps there are.
+    pub(super) fn buckets(&self) -> usize {
+        self.buckets.len()
+    }
+
+    /// Whether a row goes into a map.
+    pub(super) fn goes(&self, bucket: usize, row: usize) -> bool {
+        self.buckets[bucket].get(row) && self.loaded.as_ref().is_none_or(|l| l.get(row))
+    }
+
+    /// Whether a row goes into any map.
+    pub(super) fn reads(&self, row: usize) -> bool {
+        (0..self.buckets()).any(|bucket| self.goes(bucket, row))
+    }
+
+    /// Whether it is known without looking that every row goes into the only map.
+    pub(super) fn reads_all(&self) -> bool {
+        matches!((&self.loaded, &self.buckets[..]), (None, [Vals::One(true)]))
+    }
+}
+
+/// The rows that the loader reads of a table, each under the hash of its key: sorted by that, those of one
+/// key in file order.
+///
+/// # Errors
+///
+/// When a formula of the spec does not fit the table's columns.
+pub fn read_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, u32)>, ExprError> {
+    let admission = Admission::new(scope)?;
+    let mut rows = Vec::with_capacity(keys.hashes().len());
+    for number in 0..admission.buckets() {
+        for (row, hash) in
+            keys.hashes().iter().enumerate().filter(|(row, _)| admission.goes(number, *row))
+        {
+            // A row may go into several of the loader's maps, and is a key of each.
+            rows.push((hash.wrapping_add(number as u64), row as u32));
+        }
+    }
+    rows.sort_unstable();
+    Ok(rows)
+}
+
+/// The rows that the loader serves of a table, sorted by a hash of their key.
+///
+/// # Errors
+///
+/// When a formula of the spec does not fit the table's columns.
+pub fn served_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, u32)>, ExprError> {
+    let mut rows = read_rows(scope, keys)?;
+    if let Some(ranks) = lane_ranks(scope) {
+        rows.sort_unstable_by_key(|(hash, row)| (*hash, ranks[*row as usize], *row));
+    }
+    match scope.spec.serves {
+        Serves::First | Serves::Error => rows.dedup_by_key(|(hash, _)| *hash),
+        Serves::Last => {
+            rows.reverse();
+            rows.dedup_by_key(|(hash, _)| *hash);
+            rows.reverse();
+        }
+    }
+    Ok(rows)
+}
+
+/// Rows that compete for a key of the loader's, in file order: those that it reads, in each of the
+/// maps that it puts them into. None where the table lacks what the key is made of.
+///
+/// # Errors
+///
+/// When a formula of the spec does not fit the table's columns.
+pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<BTreeSet<Vec<usize>>, ExprError> {
+    if !has_key(scope) {
+        return Ok(BTreeSet::new());
+    }
+    let admission = Admission::new(scope)?;
+    // Copies compete within a bucket; a row that goes into two may have rivals in both.
+    let mut groups: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    for number in 0..admission.buckets() {
+        let goes = |i: usize| admission.goes(number, i);
+        for (row, first) in repeats(keys.hashes(), goes, |a, b| keys.equal(a, b)) {
+            groups.entry((number, first)).or_insert_with(|| vec![first]).push(row);
+        }
+    }
+    Ok(groups.into_values().collect())
+}
+
+/// Rows whose key an earlier row has, each with the first row of that key.
+pub fn repeats(
+    hashes: &[u64],
+    goes: impl Fn(usize) -> bool,
+    equal: impl Fn(usize, usize) -> bool,
+) -> Vec<(usize, usize)> {
+    let mut firsts: HashTable<u32> = HashTable::with_capacity(hashes.len());
+    let mut found = Vec::new();
+    for (row, &hash) in hashes.iter().enumerate().filter(|(row, _)| goes(*row)) {
+        let same_key = |first: &u32| {
+            let first = *first as usize;
+            hashes[first] == hash && equal(first, row)
+        };
+        match firsts.entry(hash, same_key, |first| hashes[*first as usize]) {
+            Entry::Occupied(first) => found.push((row, *first.get() as usize)),
+            Entry::Vacant(free) => drop(free.insert(row as u32)),
+        }
+    }
+    found
+}
+
+/// Whether a table has the columns that the loader's key reads; without one all rows would be one key.
+pub fn has_key(scope: &TableScope<'_>) -> bool {
+    missing_column(scope, scope.spec.key.iter().flat_map(|part| part.value.columns())).is_none()
+}
+
+/// The first of some columns that the table lacks though it must not.
+pub(super) fn missing_column<'c>(
+    scope: &TableScope<'_>,
+    mut columns: impl Iterator<Item = &'c str>,
+) -> Option<&'c str> {
+    let optional = |name: &str| scope.spec.column(name).is_some_and(|column| column.optional);
+    let known = |name: &str| name == "system" || scope.table.column(name).is_some();
+    columns.find(|name| !known(name) && !optional(name))
+}
+
+/// Rows of groups that the loader refuses since two columns do not vary together, in order.
+pub fn guarded_rows(table: &Table, guard: &Guard) -> Vec<usize> {
+    let column = |name: &String| table.column(name);
+    let by: Option<Vec<&Column>> = guard.by.iter().map(column).collect();
+    let (Some(by), Some(varies), Some(with)) = (by, column(&guard.varies), column(&guard.with))
+    else {
+        return Vec::new();
+    };
+    let code = |c: &Column, i: usize| match c {
+        Column::Text { codes, .. } => u64::from(codes[i]),
+        other => other.number(i).to_bits(),
+    };
+    let group = |i: usize| by.iter().map(|c| code(c, i)).collect::<Vec<u64>>();
+    let mut seen: BTreeMap<Vec<u64>, BTreeSet<(u64, u64)>> = BTreeMap::new();
+    let mut last = None;
+    for i in 0..table.rows {
+        // Rows come in runs: only a change is looked at.
+        let now = (group(i), (code(varies, i), code(with, i)));
+        if last.as_ref() != Some(&now) {
+            seen.entry(now.0.clone()).or_default().insert(now.1);
+            last = Some(now);
+        }
+    }
+    seen.retain(|_, pairs| {
+        let of_varies: BTreeSet<u64> = pairs.iter().map(|p| p.0).collect();
+        let of_with: BTreeSet<u64> = pairs.iter().map(|p| p.1).collect();
+        of_varies.len() > 1 && of_with.len() == 1
+    });
+    if seen.is_empty() {
+        return Vec::new();
+    }
+    (0..table.rows).filter(|i| seen.contains_key(&group(*i))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_hashes_of_unequal_keys_are_no_repeats() {
+        let keys = [1, 2, 1, 2, 3];
+        let found = repeats(&[7; 5], |_| true, |a, b| keys[a] == keys[b]);
+        assert_eq!(found, [(2, 0), (3, 1)]);
+    }
+
+    #[test]
+    fn rows_that_are_not_loaded_do_not_count() {
+        let found = repeats(&[7; 3], |i| i != 0, |_, _| true);
+        assert_eq!(found, [(2, 1)]);
+    }
+}

@@ -1,0 +1,258 @@
+//! The tables of a database by name, backend, system and version, and which of them a table is compared
+//! with.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::editions::{Edition, Editions};
+use super::near::{MOST_NEAR, Near, Nearness, around};
+use super::{Channel, ReuseManifest, ServedFormats, SystemShelf, TableSource};
+use crate::base::reason::Reason;
+use crate::database::catalog::{Catalog, Place, TableFile, VersionDir};
+use crate::database::sidecar::Reuse;
+use crate::database::slots::slots;
+use crate::specs::facts::Slots;
+use crate::specs::{Filling, Specs, TableSpec};
+
+/// A table of one backend by system.
+pub(super) type BySystem<'a> = BTreeMap<&'a str, Editions<'a>>;
+
+/// Every table of a database: by name, by backend, then by system.
+#[derive(Debug, Default)]
+pub struct Shelf<'a> {
+    tables: BTreeMap<&'a str, BTreeMap<&'a str, BySystem<'a>>>,
+    generations: BTreeMap<&'a str, &'a str>,
+    /// Versions that a system's YAML names, by backend.
+    named: BTreeMap<&'a str, BTreeMap<&'a str, &'a str>>,
+    /// Declared reuse: table and donor by the directory that declares it.
+    reuse: BTreeMap<&'a Place, Vec<(&'a str, &'a str)>>,
+    /// What the loader finds, by system.
+    loaders: BTreeMap<&'a str, SystemShelf<'a>>,
+    /// The versions that a query can reach, by system and backend, where the database says that.
+    slots: BTreeMap<&'a str, BTreeMap<&'a str, Slots<'a>>>,
+}
+
+impl<'a> Shelf<'a> {
+    /// Sorts the tables of a catalog; `reuse` is what its version directories declare, by path, and
+    /// `specs` say what versions a query can reach.
+    pub fn new(
+        catalog: &'a Catalog,
+        reuse: &'a BTreeMap<String, Result<Reuse, Reason>>,
+        specs: &'a Specs,
+    ) -> Self {
+        let mut shelf = Self::default();
+        for (path, dir) in &catalog.dirs {
+            let Some(Ok(declared)) = reuse.get(path) else { continue };
+            let donors = declared.reuse.iter().map(|d| (d.table.as_str(), d.from_version.as_str()));
+            shelf.reuse.entry(&dir.place).or_default().extend(donors);
+        }
+        for file in &catalog.tables {
+            let place = &file.place;
+            let backends = shelf.tables.entry(&file.table).or_default();
+            let systems = backends.entry(&place.backend).or_default();
+            systems.entry(&place.system).or_default().add(file);
+        }
+        let backends = shelf.tables.values_mut().flat_map(BTreeMap::values_mut);
+        for editions in backends.flat_map(BTreeMap::values_mut) {
+            editions.sort();
+        }
+        for system in catalog.dirs.values().map(|dir| dir.place.system.as_str()) {
+            shelf.loaders.entry(system).or_insert_with(|| {
+                let declared =
+                    |dir: &VersionDir| Some(reuse.get(&dir.path)?.as_ref().ok()?.donors());
+                SystemShelf::new(catalog, system, ServedFormats::All, declared)
+            });
+        }
+        if let Some(versions) = &specs.query_versions {
+            shelf.slots = slots(catalog, versions);
+        }
+        for (name, file) in &catalog.systems {
+            let Ok(system) = &file.system else { continue };
+            if let Some(generation) = system.generation() {
+                shelf.generations.insert(name, generation);
+            }
+            for (path, version) in &system.texts {
+                let backend = path.strip_prefix("misc.").and_then(|p| p.strip_suffix("_version"));
+                if let Some(backend) = backend {
+                    shelf.named.entry(name).or_default().insert(backend, version);
+                }
+            }
+        }
+        shelf
+    }
+
+    fn systems<'s>(&'s self, table: &str, backend: &str) -> Option<&'s BySystem<'a>> {
+        self.tables.get(table)?.get(backend)
+    }
+
+    /// Names of the tables that a backend has on any system, in order.
+    pub fn tables(&self, backend: &str) -> impl Iterator<Item = &'a str> {
+        self.tables.iter().filter(move |(_, b)| b.contains_key(backend)).map(|(table, _)| *table)
+    }
+
+    /// The versions of a table on the system where it lies.
+    pub fn editions<'s>(&'s self, file: &TableFile) -> Option<&'s Editions<'a>> {
+        self.editions_of(&file.table, &file.place.backend, &file.place.system)
+    }
+
+    /// The versions of a backend's table on a system.
+    pub fn editions_of<'s>(
+        &'s self,
+        table: &str,
+        backend: &str,
+        system: &str,
+    ) -> Option<&'s Editions<'a>> {
+        self.systems(table, backend)?.get(system)
+    }
+
+    /// Versions that a place declares as donors of a table.
+    pub fn donors(&self, place: &Place, table: &str) -> Vec<&'a str> {
+        let declared = self.reuse.get(place).into_iter().flatten();
+        declared.filter(|(t, _)| *t == table).map(|(_, version)| *version).collect()
+    }
+
+    /// Versions that a version of a backend declares as donors of a table, in whichever family's
+    /// directory it does.
+    pub fn declared(&self, place: &Place, table: &str) -> Vec<&'a str> {
+        let alike = |p: &&&Place| {
+            (&p.system, &p.backend, &p.version) == (&place.system, &place.backend, &place.version)
+        };
+        self.reuse.keys().filter(alike).flat_map(|p| self.donors(p, table)).collect()
+    }
+
+    /// What a version of a system's backend reads of a table, whether or not it has one itself.
+    pub fn sources(&self, place: &Place, table: &str, filling: Filling) -> Served<'a> {
+        let Some(system) = self.loaders.get(place.system.as_str()) else {
+            return Served::default();
+        };
+        let nothing_lent = ReuseManifest::default();
+        Served::of(system.sources(&place.backend, &place.version, table, filling, &nothing_lent))
+    }
+
+    /// What `edition` of a table is loaded from.
+    pub fn served(&self, spec: &TableSpec, edition: &Edition<'a>) -> Served<'a> {
+        self.sources(&edition.files[0].place, &spec.name, spec.filling)
+    }
+
+    /// What versions of a system's backend a query can reach; none where the database does not say.
+    pub fn slots(&self, system: &str, backend: &str) -> Option<&Slots<'a>> {
+        self.slots.get(system)?.get(backend)
+    }
+
+    /// Whether a query can reach a version of a system's backend: all of them, where nothing says.
+    pub fn is_reached(&self, system: &str, backend: &str, version: &str) -> bool {
+        self.slots(system, backend).is_none_or(|slots| slots.versions().any(|v| v == version))
+    }
+
+    /// The version that counts: the one that the system's YAML names for the backend (a library's,
+    /// NCCL's for one), else what the current version of queries reads first, else the newest.
+    pub fn current<'s>(
+        &'s self,
+        system: &str,
+        editions: &'s Editions<'a>,
+    ) -> Option<&'s Edition<'a>> {
+        let newest = editions.newest()?;
+        let file = newest.files.first()?;
+        let named = self.named.get(system).and_then(|n| n.get(file.place.backend.as_str()));
+        let named = named.and_then(|version| editions.get(version));
+        let slots = self.slots(system, &file.place.backend);
+        let reads = |slots: &Slots<'_>| {
+            editions.get(slots.current).or_else(|| editions.before(slots.current).last())
+        };
+        named.or_else(|| slots.and_then(reads)).or(Some(newest))
+    }
+
+    /// The nearest other systems that have a table: those of the same generation, each with the
+    /// version that counts there; where none has it, all others that have its very version, since
+    /// collectors of one version have one plan.
+    pub fn near<'s>(&'s self, file: &TableFile) -> (Nearness, Vec<Near<'s, 'a>>) {
+        self.near_of(&file.table, &file.place)
+    }
+
+    /// The nearest other systems that have a table, as [`near`](Self::near) of it in that place,
+    /// whether or not it is there.
+    pub fn near_of<'s>(&'s self, table: &str, place: &Place) -> (Nearness, Vec<Near<'s, 'a>>) {
+        let Some(systems) = self.systems(table, &place.backend) else {
+            return (Nearness::SameVersion, Vec::new());
+        };
+        if let Some(own) = self.generations.get(place.system.as_str()) {
+            let near = around(systems, &place.system, |system, editions| {
+                let alike = self.generations.get(system) == Some(own);
+                alike.then(|| self.current(system, editions)).flatten()
+            });
+            if !near.is_empty() {
+                return (Nearness::Generation, near);
+            }
+        }
+        let same = |_: &str, editions: &'s Editions<'a>| editions.get(&place.version);
+        (Nearness::SameVersion, around(systems, &place.system, same))
+    }
+
+    /// Other versions of a table than `current`, which it is compared with where versions share nothing: the
+    /// newest, at most [`MOST_NEAR`].
+    pub fn other_versions<'s>(
+        &self,
+        editions: &'s Editions<'a>,
+        current: &str,
+    ) -> Vec<&'s Edition<'a>> {
+        let others = editions.iter().rev().filter(|edition| edition.version != current);
+        let mut others: Vec<_> = others.take(MOST_NEAR).collect();
+        others.reverse();
+        others
+    }
+
+    /// Paths of the tables that others are compared with key by key.
+    pub fn references(&self, specs: &Specs) -> BTreeSet<&'a str> {
+        let mut files: Vec<&'a TableFile> = Vec::new();
+        for (table, backends) in &self.tables {
+            let Some(spec) = specs.tables.get(*table) else { continue };
+            for (system, editions) in backends.values().flatten() {
+                let Some(current) = self.current(system, editions) else { continue };
+                for (_, _, edition) in self.near(current.files[0]).1 {
+                    files.extend(self.served(spec, edition).fresh());
+                }
+                if spec.filling != Filling::Always {
+                    let others = self.other_versions(editions, current.version);
+                    files.extend(others.into_iter().flat_map(|edition| &edition.files));
+                }
+            }
+        }
+        files.into_iter().map(|f| f.entry.path.as_str()).collect()
+    }
+}
+
+/// The files that a version is loaded from, in the loader's order, without those of other backends:
+/// these lend rows of some kernels alone.
+#[derive(Debug, Default)]
+pub struct Served<'a> {
+    /// Its own.
+    pub own: Option<&'a TableFile>,
+    /// Those of the donors that it declares, in file order.
+    pub donors: Vec<&'a TableFile>,
+    /// Those of earlier versions, nearest first.
+    pub earlier: Vec<&'a TableFile>,
+}
+
+impl<'a> Served<'a> {
+    fn of(sources: Vec<TableSource<'a>>) -> Self {
+        let mut this = Self::default();
+        for source in sources {
+            match source.channel {
+                Channel::Own => this.own = Some(source.file),
+                Channel::Declared => this.donors.push(source.file),
+                Channel::Earlier => this.earlier.push(source.file),
+                Channel::OtherBackend => {}
+            }
+        }
+        this
+    }
+
+    /// Its own and its donors': what only earlier versions have, the collector may have given up.
+    pub fn fresh(&self) -> impl Iterator<Item = &'a TableFile> {
+        self.own.iter().chain(&self.donors).copied()
+    }
+
+    /// All of them, in that order.
+    pub fn files(self) -> impl Iterator<Item = &'a TableFile> + use<'a> {
+        self.own.into_iter().chain(self.donors).chain(self.earlier)
+    }
+}

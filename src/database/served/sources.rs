@@ -1,0 +1,218 @@
+//! Which files stand behind a table of a version, in the loader's order (source_resolution.rs).
+//!
+//! 1. the version's own file;
+//! 2. donors that a `reuse.yaml` of the version declares, in file order;
+//! 3. earlier versions of the same backend, nearest first;
+//! 4. other backends, newest version first, only rows of the kernels that the reuse manifest shares.
+//!
+//! The first row of a key wins over all files. The table's spec says of which tables that is so: the
+//! collectives of a library (NCCL, oneCCL) have the first channel alone, and a backend's own collectives
+//! have no other where the version has a file of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+use pep440_rs::Version;
+
+use super::ReuseManifest;
+use crate::database::catalog::{Catalog, Format, TableFile, VersionDir};
+use crate::specs::Filling;
+
+/// How the loader comes to a file.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Channel {
+    /// The version's own.
+    Own,
+    /// Declared in reuse.yaml.
+    Declared,
+    /// An earlier version of the backend.
+    Earlier,
+    /// Another backend, by the reuse manifest.
+    OtherBackend,
+}
+
+impl Channel {
+    /// The words for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Declared => "declared donor",
+            Self::Earlier => "earlier version",
+            Self::OtherBackend => "other backend",
+        }
+    }
+}
+
+/// A file behind a table.
+#[derive(Debug, Clone)]
+pub struct TableSource<'a> {
+    /// The file.
+    pub file: &'a TableFile,
+    /// How the loader comes to it.
+    pub channel: Channel,
+    /// The values of kernel_source that it serves; all without this.
+    pub kernels: Option<BTreeSet<String>>,
+}
+
+/// Which tables count as files of the loader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServedFormats {
+    /// Parquet, which the loader reads.
+    Parquet,
+    /// Text tables too, which collectors write and convert.
+    All,
+}
+
+/// The tables of one system, by backend and version.
+#[derive(Debug, Default)]
+pub struct SystemShelf<'a> {
+    backends: BTreeMap<&'a str, BTreeMap<&'a str, VersionTables<'a>>>,
+}
+
+/// A version of a backend, over all families.
+#[derive(Debug, Default)]
+struct VersionTables<'a> {
+    parsed: Option<Version>,
+    /// Tables by stem; the first family in order wins.
+    tables: BTreeMap<&'a str, &'a TableFile>,
+    /// Donors that its directories declare, as table and version, in file order.
+    donors: Vec<(String, String)>,
+}
+
+impl<'a> SystemShelf<'a> {
+    /// The tables of `system`; `reuse` gives what a directory declares, by its path. A directory with
+    /// the old marker of incomplete data and no collection_meta.yaml is passed over.
+    pub fn new(
+        catalog: &'a Catalog,
+        system: &str,
+        formats: ServedFormats,
+        reuse: impl Fn(&VersionDir) -> Option<Vec<(String, String)>>,
+    ) -> Self {
+        let mut this = Self::default();
+        // By family first, then the flat layout, as the loader looks.
+        let dirs = catalog.dirs.values().filter(|d| d.place.system == system);
+        let (families, flat): (Vec<_>, Vec<_>) = dirs.partition(|d| d.place.family.is_some());
+        for dir in families.into_iter().chain(flat) {
+            let versions = this.backends.entry(&dir.place.backend).or_default();
+            let version = dir.place.version.as_str();
+            let edition = versions.entry(version).or_insert_with(|| VersionTables {
+                parsed: Version::from_str(version).ok(),
+                ..VersionTables::default()
+            });
+            edition.donors.extend(reuse(dir).unwrap_or_default());
+            if dir.is_vetoed() {
+                continue;
+            }
+            for file in dir.tables.iter().filter_map(|i| catalog.tables.get(*i)) {
+                if file.format == Format::Parquet || formats == ServedFormats::All {
+                    edition.tables.entry(&file.table).or_insert(file);
+                }
+            }
+        }
+        this
+    }
+
+    /// Backends with their versions, oldest first, that some family has a directory of.
+    pub fn versions(&self) -> impl Iterator<Item = (&'a str, Vec<&'a str>)> {
+        self.backends.iter().map(|(backend, versions)| {
+            let mut known: Vec<(&Option<Version>, &'a str)> =
+                versions.iter().map(|(v, e)| (&e.parsed, *v)).collect();
+            known.sort();
+            (*backend, known.into_iter().map(|(_, version)| version).collect())
+        })
+    }
+
+    /// Whether any family has a directory of a version.
+    pub fn has(&self, backend: &str, version: &str) -> bool {
+        self.backends.get(backend).is_some_and(|v| v.contains_key(version))
+    }
+
+    /// The file that a version has of a table, the first that the loader finds.
+    pub fn own(&self, backend: &str, version: &str, table: &str) -> Option<&'a TableFile> {
+        self.backends.get(backend)?.get(version)?.tables.get(table).copied()
+    }
+
+    /// The files behind a table of a version; `filling` says whether others fill in what its own lacks.
+    pub fn sources(
+        &self,
+        backend: &str,
+        version: &str,
+        table: &str,
+        filling: Filling,
+        manifest: &ReuseManifest,
+    ) -> Vec<TableSource<'a>> {
+        let plain = |file, channel| TableSource { file, channel, kernels: None };
+        let own = self.own(backend, version, table);
+        let mut found: Vec<TableSource<'a>> =
+            own.map(|file| plain(file, Channel::Own)).into_iter().collect();
+        let alone = match filling {
+            Filling::Always => false,
+            Filling::WhereAbsent => own.is_some(),
+            Filling::Never => true,
+        };
+        if alone {
+            return found;
+        }
+        let declared = self.declared(backend, version, table);
+        found.extend(declared.iter().map(|(_, file)| plain(file, Channel::Declared)));
+        for (other, file) in self.earlier(backend, version, table) {
+            if declared.iter().all(|(donor, _)| *donor != other) {
+                found.push(plain(file, Channel::Earlier));
+            }
+        }
+        for (other, kernels) in manifest.shared(table, backend) {
+            for file in self.newest_first(&other, table) {
+                let kernels = Some(kernels.clone());
+                found.push(TableSource { file, channel: Channel::OtherBackend, kernels });
+            }
+        }
+        found
+    }
+
+    /// Declared donors that have the table, each version once, in file order.
+    fn declared(&self, backend: &str, version: &str, table: &str) -> Vec<(&'a str, &'a TableFile)> {
+        let mut found: Vec<(&'a str, &'a TableFile)> = Vec::new();
+        let Some(versions) = self.backends.get(backend) else { return found };
+        let Some(edition) = versions.get(version) else { return found };
+        for (_, donor) in edition.donors.iter().filter(|(of, _)| of == table) {
+            let Some((name, other)) = versions.get_key_value(donor.as_str()) else { continue };
+            let file = other.tables.get(table).copied().filter(|_| *name != version);
+            if let Some(file) = file.filter(|_| found.iter().all(|(n, _)| n != name)) {
+                found.push((name, file));
+            }
+        }
+        found
+    }
+
+    /// Earlier versions that have the table, nearest first; none where the version has no order.
+    fn earlier(
+        &self,
+        backend: &str,
+        version: &str,
+        table: &str,
+    ) -> impl Iterator<Item = (&'a str, &'a TableFile)> {
+        let asked = Version::from_str(version).ok();
+        let versions = self.backends.get(backend).into_iter().flatten();
+        let mut found: Vec<(&Version, &'a str, &'a TableFile)> = versions
+            .filter_map(|(name, e)| Some((e.parsed.as_ref()?, *name, *e.tables.get(table)?)))
+            .filter(|(parsed, name, _)| {
+                *name != version && asked.as_ref().is_some_and(|a| *parsed < a)
+            })
+            .collect();
+        found.sort_by(|a, b| b.0.cmp(a.0).then(a.1.cmp(b.1)));
+        found.into_iter().map(|(_, name, file)| (name, file))
+    }
+
+    /// Files of a table of a backend, newest version first, versions without an order last.
+    fn newest_first(&self, backend: &str, table: &str) -> Vec<&'a TableFile> {
+        let versions = self.backends.get(backend).into_iter().flatten();
+        let mut found: Vec<(&Option<Version>, &str, &'a TableFile)> = versions
+            .filter_map(|(name, e)| Some((&e.parsed, *name, *e.tables.get(table)?)))
+            .collect();
+        found.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)));
+        found.into_iter().map(|(.., file)| file).collect()
+    }
+}

@@ -1,0 +1,232 @@
+//! What becomes of each row of a file when the loader reads it by itself.
+
+use super::rows::{Admission, guarded_rows, missing_column, repeats};
+use crate::base::expr::{ExprError, Scope};
+use crate::base::words::plural;
+use crate::database::table::{Column, Keys, TableScope};
+use crate::specs::{ColumnKind, Serves};
+
+/// What becomes of a row.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum RowState {
+    /// A query of its key is answered by it.
+    Served,
+    /// Another row of its key is served.
+    Shadowed,
+    /// The loader does not take it into its maps.
+    Filtered,
+    /// The loader refuses the table as a whole.
+    Refused,
+    /// No query asks for its version.
+    NotQueryable,
+}
+
+/// Consecutive rows of one state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+pub struct RowRun {
+    /// The first row, from 0.
+    pub first: u32,
+    /// How many rows.
+    pub rows: u32,
+    /// Their state.
+    pub state: RowState,
+    /// Of shadowed rows, the row that is served instead of the first of them; the next of them is
+    /// shadowed by the row after it, and so on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_row: Option<u32>,
+}
+
+/// Why the loader refuses a table, by the first row that it cannot load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowFault {
+    /// The row; none where it is no single row.
+    pub row: Option<u32>,
+    /// The kernel_source of the row: a donor's rows of other kernels are not read.
+    pub kernel: Option<String>,
+    /// What is wrong.
+    pub why: String,
+}
+
+/// The rows of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RowStates {
+    /// Every row, in order.
+    pub runs: Vec<RowRun>,
+    /// Why a table with these rows is refused: the first fault of each kernel.
+    pub faults: Vec<RowFault>,
+}
+
+impl RowStates {
+    /// The states of a table's rows when it is loaded by itself.
+    ///
+    /// # Errors
+    ///
+    /// When a formula of the spec does not fit the table's columns.
+    pub fn of(scope: &TableScope<'_>) -> Result<Self, ExprError> {
+        let rows = scope.rows() as u32;
+        let faults = faults(scope)?;
+        let read = scope.spec.key.iter().flat_map(|part| part.value.columns());
+        if scope.spec.key.is_empty() || missing_column(scope, read).is_some() {
+            let run = RowRun { first: 0, rows, state: RowState::Served, by_row: None };
+            return Ok(Self { runs: vec![run], faults });
+        }
+        let keys = Keys::new(&scope.spec.key, scope)?;
+        let admission = Admission::new(scope)?;
+        let shadows = shadows(scope.spec.serves, &admission, &keys);
+        let mut this = Self { runs: Vec::new(), faults };
+        if shadows.is_empty() && admission.reads_all() {
+            this.runs.push(RowRun { first: 0, rows, state: RowState::Served, by_row: None });
+            return Ok(this);
+        }
+        let mut shadows = shadows.into_iter().peekable();
+        for row in 0..rows {
+            let by_row = shadows.next_if(|(shadowed, _)| *shadowed == row).map(|(_, by)| by);
+            let state = match by_row {
+                Some(_) => RowState::Shadowed,
+                None if admission.reads(row as usize) => RowState::Served,
+                None => RowState::Filtered,
+            };
+            this.push(row, state, by_row);
+        }
+        Ok(this)
+    }
+
+    fn push(&mut self, row: u32, state: RowState, by_row: Option<u32>) {
+        if let Some(last) = self.runs.last_mut()
+            && last.state == state
+            && last.by_row.map(|by| by + last.rows) == by_row
+        {
+            last.rows += 1;
+            return;
+        }
+        self.runs.push(RowRun { first: row, rows: 1, state, by_row });
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> u64 {
+        self.runs.iter().map(|run| u64::from(run.rows)).sum()
+    }
+
+    /// Why a table is refused that reads the rows of some kernels, or all.
+    pub fn fault(&self, admits: impl Fn(Option<&str>) -> bool) -> Option<&RowFault> {
+        self.faults.iter().find(|f| f.row.is_none() || admits(f.kernel.as_deref()))
+    }
+}
+
+/// Rows that no map serves, each with the row that is served instead, in order.
+fn shadows(serves: Serves, admission: &Admission<'_>, keys: &Keys<'_>) -> Vec<(u32, u32)> {
+    let mut lost: Vec<(u32, u32)> = Vec::new();
+    for bucket in 0..admission.buckets() {
+        let goes = |row: usize| admission.goes(bucket, row);
+        let later = repeats(keys.hashes(), goes, |a, b| keys.equal(a, b));
+        if serves == Serves::Last {
+            let mut copies: Vec<(usize, usize)> =
+                later.iter().map(|(row, first)| (*first, *row)).collect();
+            copies.sort_unstable();
+            for of_key in copies.chunk_by(|a, b| a.0 == b.0) {
+                let Some((first, served)) = of_key.last().copied() else { continue };
+                lost.push((first as u32, served as u32));
+                let middle = &of_key[..of_key.len() - 1];
+                lost.extend(middle.iter().map(|(_, row)| (*row as u32, served as u32)));
+            }
+        } else {
+            lost.extend(later.into_iter().map(|(row, first)| (row as u32, first as u32)));
+        }
+    }
+    lost.sort_unstable();
+    if admission.buckets() > 1 {
+        // A row that goes into several maps is served while one of them serves it.
+        let maps = |row: u32| {
+            (0..admission.buckets()).filter(|b| admission.goes(*b, row as usize)).count()
+        };
+        let everywhere = lost.chunk_by(|a, b| a.0 == b.0).filter(|l| l.len() == maps(l[0].0));
+        return everywhere.map(|l| l[0]).collect();
+    }
+    lost
+}
+
+/// What the loader refuses, the first of each kernel.
+fn faults(scope: &TableScope<'_>) -> Result<Vec<RowFault>, ExprError> {
+    let spec = scope.spec;
+    let whole = |why: String| vec![RowFault { row: None, kernel: None, why }];
+    if spec.inferred {
+        return Ok(Vec::new());
+    }
+    let mut found = RowFaults { kernels: scope.table.column("kernel_source"), faults: Vec::new() };
+    for column in spec.columns.iter().filter(|c| !c.optional && spec.reads(&c.name)) {
+        let Some(cells) = scope.table.column(&column.name) else {
+            return Ok(whole(format!("it has no column {}", column.name)));
+        };
+        let fits = match column.kind {
+            ColumnKind::Text => matches!(cells, Column::Text { .. }),
+            ColumnKind::Bool => matches!(cells, Column::Bool { .. }),
+            ColumnKind::Int => matches!(cells, Column::Int { .. }),
+            ColumnKind::Number | ColumnKind::Measure(_) => {
+                matches!(cells, Column::Int { .. } | Column::Float { .. })
+            }
+        };
+        if !fits {
+            return Ok(whole(format!("{} holds {}", column.name, cells.kind_name())));
+        }
+        if cells.has_nulls() {
+            found.add((0..cells.len()).filter(|row| cells.is_null(*row)), || {
+                format!("{} is null", column.name)
+            });
+        }
+        if let (Column::Int { values, .. }, ColumnKind::Int) = (cells, column.kind)
+            && values.iter().any(|v| *v < 0)
+        {
+            found.add((0..values.len()).filter(|row| values[*row] < 0), || {
+                format!("{} is negative", column.name)
+            });
+        }
+    }
+    let needed = spec.key.iter().flat_map(|part| part.value.columns());
+    if let Some(name) = missing_column(scope, needed) {
+        return Ok(whole(format!("it has no column {name}")));
+    }
+    if let Some(require) = &spec.require {
+        if let Some(name) = missing_column(scope, require.columns().into_iter()) {
+            return Ok(whole(format!("it has no column {name}")));
+        }
+        let accepted = require.mask(scope)?;
+        found.add((0..scope.rows()).filter(|row| !accepted.get(*row)), || {
+            "it is not what the loader accepts of such tables".to_owned()
+        });
+    }
+    if let Some(guard) = &spec.guard {
+        found.add(guarded_rows(scope.table, guard).into_iter(), || {
+            format!("{} varies while {} does not", guard.varies, guard.with)
+        });
+    }
+    if spec.serves == Serves::Error {
+        let keys = Keys::new(&spec.key, scope)?;
+        let admission = Admission::new(scope)?;
+        let goes = |row: usize| admission.reads(row);
+        let copies = repeats(keys.hashes(), goes, |a, b| keys.equal(a, b));
+        let why = || format!("{} repeat a key", plural(copies.len(), "row"));
+        found.add(copies.iter().map(|(row, _)| *row), why);
+    }
+    Ok(found.faults)
+}
+
+/// Collects faults, the first of each kernel.
+struct RowFaults<'a> {
+    kernels: Option<&'a Column>,
+    faults: Vec<RowFault>,
+}
+
+impl RowFaults<'_> {
+    fn add(&mut self, rows: impl Iterator<Item = usize>, why: impl Fn() -> String) {
+        for row in rows {
+            let kernel = self.kernels.and_then(|column| column.text(row));
+            if self.faults.iter().all(|f| f.kernel.as_deref() != kernel) {
+                let kernel = kernel.map(str::to_owned);
+                self.faults.push(RowFault { row: Some(row as u32), kernel, why: why() });
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Columns made of cells or of other columns.
+
+use serde_json::Value;
+
+use super::Column;
+use crate::base::reason::Reason;
+
+impl Column {
+    /// A column of JSON cells, null where a cell is: whole numbers, numbers, flags or names.
+    ///
+    /// # Errors
+    ///
+    /// When the cells are of several types, or of one that no table has.
+    pub fn from_json(cells: &[&Value]) -> Result<Self, Reason> {
+        let all = |is: fn(&Value) -> bool| cells.iter().all(|c| c.is_null() || is(c));
+        let absent: Vec<bool> = cells.iter().map(|c| c.is_null()).collect();
+        let nulls = absent.contains(&true).then_some(absent);
+        if all(Value::is_i64) {
+            let values = cells.iter().map(|c| c.as_i64().unwrap_or(0)).collect();
+            Ok(Self::Int { values, nulls })
+        } else if all(Value::is_number) {
+            let values = cells.iter().map(|c| c.as_f64().unwrap_or(f64::NAN)).collect();
+            Ok(Self::Float { values, nulls })
+        } else if all(Value::is_boolean) {
+            let values = cells.iter().map(|c| c.as_bool().unwrap_or(false)).collect();
+            Ok(Self::Bool { values, nulls })
+        } else if all(Value::is_string) {
+            Ok(Self::texts(cells.iter().map(|c| c.as_str())))
+        } else {
+            Err("its cells are of several types".into())
+        }
+    }
+
+    /// The cells of several columns, one column after the other. Whole numbers become numbers where one
+    /// of the columns has these and every whole number is one of them exactly.
+    ///
+    /// # Errors
+    ///
+    /// When the columns are of different types, or of one that no table has.
+    pub fn joined(parts: &[&Self]) -> Result<Self, Reason> {
+        let has_fractions = parts.iter().any(|c| matches!(c, Self::Float { .. }));
+        let Some(first) = parts.first() else { return Err("there is no column".into()) };
+        let nulls: Vec<bool> =
+            parts.iter().flat_map(|c| (0..c.len()).map(|row| c.is_null(row))).collect();
+        let nulls = nulls.contains(&true).then_some(nulls);
+        let other = || {
+            let kinds: Vec<&str> = parts.iter().map(|c| c.kind_name()).collect();
+            let another = kinds.iter().find(|k| **k != kinds[0]).unwrap_or(&kinds[0]);
+            Reason::from(format!("{} here and {another} there", kinds[0]))
+        };
+        match first {
+            Self::Int { .. } | Self::Float { .. } if has_fractions => {
+                let mut values = Vec::new();
+                for part in parts {
+                    values.extend(part.exact_numbers().ok_or_else(other)?);
+                }
+                Ok(Self::Float { values, nulls })
+            }
+            Self::Int { .. } => {
+                let mut values = Vec::new();
+                for part in parts {
+                    let Self::Int { values: own, .. } = part else { return Err(other()) };
+                    values.extend(own);
+                }
+                Ok(Self::Int { values, nulls })
+            }
+            Self::Bool { .. } => {
+                let mut values = Vec::new();
+                for part in parts {
+                    let Self::Bool { values: own, .. } = part else { return Err(other()) };
+                    values.extend(own);
+                }
+                Ok(Self::Bool { values, nulls })
+            }
+            Self::Text { .. } => {
+                let is_text = |c: &&Self| matches!(c, Self::Text { .. });
+                if !parts.iter().all(|c| is_text(c)) {
+                    return Err(other());
+                }
+                Ok(Self::texts(parts.iter().flat_map(|c| (0..c.len()).map(|row| c.text(row)))))
+            }
+            Self::Float { .. } | Self::Other(_) => Err(other()),
+        }
+    }
+
+    /// A column of numbers that are all null.
+    pub fn null_numbers(rows: usize) -> Self {
+        Self::Float { values: vec![f64::NAN; rows], nulls: Some(vec![true; rows]) }
+    }
+
+    /// The cells as numbers, NaN where null; none where one of them is no number exactly.
+    fn exact_numbers(&self) -> Option<Vec<f64>> {
+        match self {
+            Self::Float { values, .. } => Some(values.clone()),
+            Self::Int { values, nulls } => {
+                const EXACT: u64 = 1 << 53;
+                let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls[row]);
+                let number = |(row, value): (usize, &i64)| {
+                    if is_null(row) {
+                        return Some(f64::NAN);
+                    }
+                    (value.unsigned_abs() <= EXACT).then_some(*value as f64)
+                };
+                values.iter().enumerate().map(number).collect()
+            }
+            Self::Bool { .. } | Self::Text { .. } | Self::Other(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn cells(column: &Column) -> Vec<Value> {
+        (0..column.len()).map(|row| column.json(row)).collect()
+    }
+
+    fn from(values: &[Value]) -> Column {
+        Column::from_json(&values.iter().collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn cells_of_one_type_are_a_column() {
+        for values in [
+            vec![json!(1), json!(null), json!(3)],
+            vec![json!(0.5), json!(null)],
+            vec![json!(true), json!(false)],
+            vec![json!("a"), json!(null), json!("a")],
+        ] {
+            assert_eq!(cells(&from(&values)), values);
+        }
+        assert!(Column::from_json(&[&json!(1), &json!("a")]).is_err());
+        assert!(Column::from_json(&[&json!([1])]).is_err());
+    }
+
+    #[test]
+    fn columns_of_one_type_are_joined() {
+        let (a, b) = (from(&[json!("x"), json!(null)]), from(&[json!("y"), json!("x")]));
+        let joined = Column::joined(&[&a, &b]).unwrap();
+        assert_eq!(cells(&joined), [json!("x"), json!(null), json!("y"), json!("x")]);
+        let (whole, half) = (from(&[json!(2), json!(null)]), from(&[json!(0.5)]));
+        let joined = Column::joined(&[&whole, &half]).unwrap();
+        assert_eq!(cells(&joined), [json!(2), json!(null), json!(0.5)]);
+        assert_eq!(joined.kind_name(), "number");
+        let why = Column::joined(&[&whole, &a]).unwrap_err().to_string();
+        assert_eq!(why, "int here and text there");
+        let huge = from(&[json!(i64::MAX)]);
+        assert!(Column::joined(&[&huge, &half]).is_err(), "no number is that whole number");
+    }
+}

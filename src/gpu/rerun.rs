@@ -1,0 +1,239 @@
+//! Rerun lists: points to measure again, with reasons (`perfdb-gate plan` writes them).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::base::error::{Error, Result};
+use crate::base::expr::ExprError;
+use crate::base::reason::Reason;
+use crate::database::catalog::Place;
+use crate::database::table::{Column, Keys, Table, TableScope};
+use crate::specs::{Specs, TableSpec};
+
+/// What a rerun list calls itself.
+const SCHEMA: &str = "perfdb-gate/rerun/v1";
+
+/// Columns that the device and its libraries say, so that no list does.
+const SAID_BY_THE_DEVICE: [&str; 2] = ["version", "device"];
+
+/// A rerun list.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RerunList {
+    /// `perfdb-gate/rerun/v1`.
+    pub schema: String,
+    /// What it was made from, in a sentence.
+    pub about: String,
+    /// What all of it is expected to take, in seconds; absent where a point's is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// By table.
+    pub operations: Vec<RerunOperation>,
+}
+
+/// The points of a table.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RerunOperation {
+    /// The system.
+    pub system: String,
+    /// The family's directory.
+    pub family: String,
+    /// Backend directory.
+    pub backend: String,
+    /// Version directory.
+    pub version: String,
+    /// File stem of the table.
+    pub table: String,
+    /// Path of the table that the points are read from; absent of a table that is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// What its points are expected to take, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Commands for the collector, a line each; a table without a collector of its own has none.
+    #[serde(default)]
+    pub collect: Vec<String>,
+    /// The points.
+    pub points: Vec<RerunPoint>,
+}
+
+/// A point to be measured again.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RerunPoint {
+    /// Every column of its row that is no measurement, the device and version aside.
+    pub key: BTreeMap<String, Value>,
+    /// Why.
+    pub reason: String,
+    /// What the table says, in ms; absent where nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<f64>,
+    /// What it is expected to take, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Whether its row has a power.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub power: bool,
+}
+
+impl RerunList {
+    /// A list of these points.
+    pub fn new(about: String, operations: Vec<RerunOperation>) -> Self {
+        // The sum of nothing is a negative zero.
+        let seconds = operations.iter().map(|o| o.seconds).sum::<Option<f64>>().map(|s| s + 0.0);
+        Self { schema: SCHEMA.to_owned(), about, seconds, operations }
+    }
+
+    /// Whether a text calls itself a rerun list, whatever else is wrong with it.
+    pub fn is_one(text: &str) -> bool {
+        let named = |line: &str| {
+            line.strip_prefix("schema:").is_some_and(|name| name.contains("perfdb-gate/rerun/"))
+        };
+        text.lines().any(named)
+    }
+
+    /// Reads a list.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is not a rerun list.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bad = |why: Reason| {
+            let hint = "`perfdb-gate plan --output FILE` writes a rerun list";
+            Error::new(format!("{}: {why}", path.display()), hint)
+        };
+        let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string().into()))?;
+        Self::parse(&text).map_err(bad)
+    }
+
+    /// Parses a list.
+    ///
+    /// # Errors
+    ///
+    /// When it is not one, or a point of it is no row.
+    pub fn parse(text: &str) -> Result<Self, Reason> {
+        let list: Self = crate::base::yaml::parse(text)?;
+        if list.schema != SCHEMA {
+            return Err(format!("schema is '{}', not {SCHEMA}", list.schema).into());
+        }
+        for operation in &list.operations {
+            operation.rows().map_err(|why| Reason::from(format!("{}: {why}", operation.table)))?;
+        }
+        Ok(list)
+    }
+
+    /// The list as YAML.
+    pub fn text(&self) -> String {
+        serde_yaml::to_string(self).unwrap_or_default()
+    }
+
+    /// The points of a table in a place.
+    pub fn of(&self, place: &Place, table: &str) -> Option<&RerunOperation> {
+        self.operations.iter().find(|o| {
+            o.table == table
+                && (&o.system, &o.backend, &o.version)
+                    == (&place.system, &place.backend, &place.version)
+        })
+    }
+
+    /// How many points it has.
+    pub fn points(&self) -> usize {
+        self.operations.iter().map(|o| o.points.len()).sum()
+    }
+}
+
+impl RerunOperation {
+    /// Its place in the database.
+    pub fn place(&self) -> Place {
+        Place {
+            system: self.system.clone(),
+            family: Some(self.family.clone()),
+            backend: self.backend.clone(),
+            version: self.version.clone(),
+        }
+    }
+
+    /// A hash of each point's key, as the loader of a table makes it.
+    ///
+    /// # Errors
+    ///
+    /// When a formula of the spec does not fit the points' columns.
+    pub fn keys(&self, spec: &TableSpec, specs: &Specs) -> Result<BTreeSet<u64>, ExprError> {
+        // A list that was read has rows.
+        let Ok(table) = self.rows() else { return Ok(BTreeSet::new()) };
+        let (place, system) = (self.place(), specs.systems.get(&self.system));
+        let scope = TableScope::new(&table, spec, &place, system, &specs.lookups);
+        Ok(Keys::new(&spec.key, &scope)?.hashes().iter().copied().collect())
+    }
+
+    /// Its points as rows of a table that has no latency yet, in their order.
+    ///
+    /// # Errors
+    ///
+    /// When the points have different columns, or cells of several types in one.
+    pub fn rows(&self) -> Result<Table, Reason> {
+        let Some(first) = self.points.first() else { return Err("it lists no point".into()) };
+        let names: Vec<&String> = first.key.keys().collect();
+        if let Some(said) = names.iter().find(|n| SAID_BY_THE_DEVICE.contains(&n.as_str())) {
+            return Err(format!("{said} is what the device says, not the list").into());
+        }
+        if names.is_empty() || self.points.iter().any(|p| !p.key.keys().eq(first.key.keys())) {
+            return Err("all points have the same columns, one at least".into());
+        }
+        let column = |name: &String| {
+            let cells: Vec<&Value> = self.points.iter().map(|p| &p.key[name]).collect();
+            let column = Column::from_json(&cells);
+            column
+                .map(|column| (name.clone(), column))
+                .map_err(|why| Reason::from(format!("{name}: {why}")))
+        };
+        let columns = names.into_iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        Ok(Table::of(self.points.len(), columns))
+    }
+}
+
+/// Whether a list names the column: those that the device says and what is measured it leaves out.
+pub fn is_listed(column: &str) -> bool {
+    !SAID_BY_THE_DEVICE.contains(&column) && crate::specs::measured_unit(column).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "schema: perfdb-gate/rerun/v1\nabout: synthetic\noperations:\n- {system: h200_sxm, family: gemm, backend: vllm, version: 0.24.0, table: gemm_perf, points: ";
+
+    #[test]
+    fn points_are_rows() {
+        let text = format!(
+            "{HEAD}[{{key: {{m: 1, gemm_dtype: bfloat16}}, reason: r}}, {{key: {{m: 2, gemm_dtype: fp8}}, reason: r, latency_ms: 0.5}}]}}\n"
+        );
+        let list = RerunList::parse(&text).unwrap();
+        let table = list.operations[0].rows().unwrap();
+        assert_eq!((table.rows, list.points()), (2, 2));
+        assert_eq!(table.column("m").unwrap().json(1), 2);
+        let again = RerunList::parse(&list.text()).unwrap();
+        assert_eq!(again.text(), list.text());
+        assert!(list.of(&list.operations[0].place(), "gemm_perf").is_some());
+    }
+
+    #[test]
+    fn what_is_no_list_of_rows_is_refused() {
+        for (points, why) in [
+            ("[]", "lists no point"),
+            ("[{key: {}, reason: r}]", "one at least"),
+            ("[{key: {m: 1}, reason: r}, {key: {n: 1}, reason: r}]", "the same columns"),
+            ("[{key: {m: 1}, reason: r}, {key: {m: a}, reason: r}]", "m: its cells"),
+            ("[{key: {device: H200}, reason: r}]", "device is what"),
+        ] {
+            let error = RerunList::parse(&format!("{HEAD}{points}}}\n")).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+        assert!(RerunList::parse("schema: other\nabout: a\noperations: []\n").is_err());
+    }
+}

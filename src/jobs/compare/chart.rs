@@ -1,0 +1,64 @@
+//! The ratio of two tables against latency, and along the file: two charts per table.
+
+use super::table::{RatioPoint, TableComparison};
+use super::{CompareReport, Tendency};
+use crate::report::chart::{ChartLine, ChartPoint, Figure, LineKind, Panel};
+
+/// Points of a chart: more of them are one blot.
+const MOST: usize = 1500;
+
+/// The charts of a comparison; a table without a common key has none.
+pub fn figures(report: &CompareReport) -> Vec<Figure> {
+    let tables = report.tables.iter().enumerate().filter(|(_, t)| !t.points.is_empty());
+    tables
+        .flat_map(|(i, table)| [against_latency(table, i + 1), along_file(table, i + 1)])
+        .collect()
+}
+
+fn against_latency(table: &TableComparison, number: usize) -> Figure {
+    let x = |point: &RatioPoint| point.a_ms;
+    figure(table, &format!("{}-{number}", table.table), "latency in A, ms", &x)
+}
+
+fn along_file(table: &TableComparison, number: usize) -> Figure {
+    let x = |point: &RatioPoint| f64::from(point.row) + 1.0;
+    figure(table, &format!("{}-{number}-order", table.table), "row of B", &x)
+}
+
+fn figure(table: &TableComparison, name: &str, x: &str, at: &dyn Fn(&RatioPoint) -> f64) -> Figure {
+    let (beyond, within): (Vec<&RatioPoint>, Vec<&RatioPoint>) =
+        table.points.iter().partition(|p| p.beyond);
+    let lines = [("within reruns", within), ("beyond reruns", beyond)];
+    let lines = lines.into_iter().enumerate().map(|(colour, (series, points))| ChartLine {
+        series: series.to_owned(),
+        colour,
+        kind: LineKind::Points,
+        points: drawn(&points, at),
+    });
+    let said = match table.verdict {
+        Tendency::Unclear => "too few keys to say",
+        other => other.name(),
+    };
+    Figure {
+        name: name.to_owned(),
+        title: format!("{} of {} {}", table.table, table.backend, table.version),
+        subtitle: format!("{said}: {} keys in both", table.common),
+        x: x.to_owned(),
+        rings: Vec::new(),
+        path: table.b.clone(),
+        panels: vec![Panel {
+            y: "B / A".to_owned(),
+            limit: Some(1.0),
+            lines: lines.filter(|line| !line.points.is_empty()).collect(),
+        }],
+    }
+}
+
+/// Evenly spaced points of a series by x.
+fn drawn(points: &[&RatioPoint], at: &dyn Fn(&RatioPoint) -> f64) -> Vec<ChartPoint> {
+    let step = points.len().div_ceil(MOST).max(1);
+    let point = |p: &&RatioPoint| ChartPoint::plain(at(p), p.ratio);
+    let mut drawn: Vec<ChartPoint> = points.iter().step_by(step).map(point).collect();
+    drawn.sort_by(|a, b| a.x.total_cmp(&b.x));
+    drawn
+}

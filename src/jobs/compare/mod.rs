@@ -1,0 +1,210 @@
+//! Two collections, compared: the same table of two runs, folders or commits, key by key.
+//!
+//! Keys are paired as `sanity` pairs them, by what the loader serves; the ratios are judged as
+//! `remeasure` judges its sample, by the noise of honest reruns and by how far honest collections differ.
+
+mod chart;
+mod human;
+mod side;
+mod table;
+mod tendency;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use self::side::{Side, pair};
+use self::table::TwoTables;
+use crate::base::error::{Error, Result};
+use crate::base::escape::inert_json;
+use crate::base::exit::Exit;
+use crate::base::progress::Progress;
+use crate::base::threads;
+use crate::database::catalog::TableFile;
+use crate::database::selection::Selection;
+use crate::gpu::recipe::{Margins, Recipes};
+use crate::jobs::DocumentFormat;
+use crate::specs::Specs;
+
+pub use chart::figures;
+pub use table::{FarKey, SliceSummary, TableComparison};
+pub use tendency::{RatioSummary, Tendency};
+
+/// What to compare.
+#[derive(Debug, Default, Clone)]
+pub struct Options {
+    /// The first: a table, a folder or a commit.
+    pub a: String,
+    /// The second.
+    pub b: String,
+    /// The repository whose commits are named.
+    pub root: PathBuf,
+    /// Which part of them.
+    pub selection: Selection,
+    /// A folder that overlays the embedded rules.
+    pub rules: Option<PathBuf>,
+    /// Threads; 0 for as many as the machine has cores.
+    pub threads: usize,
+}
+
+/// Two collections compared, schema `perfdb-gate/compare/v1`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CompareReport {
+    /// `perfdb-gate/compare/v1`.
+    pub schema: &'static str,
+    /// The first, as it was named.
+    pub a: String,
+    /// The second.
+    pub b: String,
+    /// What all tables together say.
+    pub verdict: Tendency,
+    /// Tables of both that differ, by path.
+    pub tables: Vec<TableComparison>,
+    /// How many tables are the same to the byte.
+    pub identical: usize,
+    /// Paths of tables that the first has alone.
+    pub only_a: Vec<String>,
+    /// Paths of tables that the second has alone.
+    pub only_b: Vec<String>,
+    /// Tables that cannot be compared, and why.
+    pub unread: Vec<Unread>,
+}
+
+/// A table that cannot be compared.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Unread {
+    /// Its path.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What comes of a pair of tables.
+enum Outcome {
+    Compared(Box<TableComparison>),
+    Identical,
+    Unread(Unread),
+}
+
+/// Compares two collections.
+///
+/// # Errors
+///
+/// When a side is not there or has no table, or a formula of a spec fails.
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<CompareReport> {
+    let specs = Specs::overlaid(options.rules.as_deref())?;
+    let limits = Recipes::read(&specs.library)?.judge;
+    let a = Side::open(&options.a, options, &specs)?;
+    let b = Side::open(&options.b, options, &specs)?;
+    let pairing = pair(&a.tables, &b.tables, &specs);
+    let mut order: Vec<usize> = (0..pairing.both.len()).collect();
+    order.sort_by_key(|i| (std::cmp::Reverse(pairing.both[*i].0.entry.size), *i));
+    let done = AtomicUsize::new(0);
+    let count = threads::threads(options.threads);
+    let outcomes = threads::map(&pairing.both, &order, count, |(of_a, of_b)| {
+        let outcome = compare((&a, of_a), (&b, of_b), &specs, &limits);
+        progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, pairing.both.len());
+        outcome
+    });
+    let mut report = CompareReport {
+        schema: "perfdb-gate/compare/v1",
+        a: options.a.clone(),
+        b: options.b.clone(),
+        verdict: Tendency::Unclear,
+        tables: Vec::new(),
+        identical: 0,
+        only_a: pairing.only_a,
+        only_b: pairing.only_b,
+        unread: Vec::new(),
+    };
+    for outcome in outcomes {
+        match outcome? {
+            Outcome::Identical => report.identical += 1,
+            Outcome::Compared(table) => report.tables.push(*table),
+            Outcome::Unread(unread) => report.unread.push(unread),
+        }
+    }
+    report.verdict = report.conclude();
+    Ok(report)
+}
+
+fn compare(
+    a: (&Side, &TableFile),
+    b: (&Side, &TableFile),
+    specs: &Specs,
+    limits: &Margins,
+) -> Result<Outcome> {
+    let read = |(side, file): (&Side, &TableFile)| {
+        let bytes = side.source.read(&file.entry).map_err(|e| e.to_string())?;
+        file.decode(specs, &bytes).map_err(|e| e.to_string())
+    };
+    let unread = |file: &TableFile, why: String| {
+        Ok(Outcome::Unread(Unread { path: file.entry.path.clone(), why }))
+    };
+    let id = |(side, file): (&Side, &TableFile)| side.source.id(&file.entry);
+    if id(a).is_some() && id(a) == id(b) {
+        return Ok(Outcome::Identical);
+    }
+    let of_a = match read(a) {
+        Ok(table) => table,
+        Err(why) => return unread(a.1, why),
+    };
+    let of_b = match read(b) {
+        Ok(table) => table,
+        Err(why) => return unread(b.1, why),
+    };
+    let two = TwoTables { files: (a.1, b.1), tables: (&of_a, &of_b), specs, limits };
+    match two.compare() {
+        Ok(Some(table)) => Ok(Outcome::Compared(Box::new(table))),
+        Ok(None) => unread(b.1, "it lacks columns of the loader's key".to_owned()),
+        Err(e) => {
+            let message = format!("cannot compare {}", a.1.entry.path);
+            Err(Error::caused(message, "the formula is in rules/tables", e))
+        }
+    }
+}
+
+impl CompareReport {
+    /// What all tables say: those that say nothing do not count beside others.
+    fn conclude(&self) -> Tendency {
+        let mut all: Vec<Tendency> = self.tables.iter().map(|t| t.verdict).collect();
+        all.extend((self.identical > 0).then_some(Tendency::Same));
+        all.retain(|t| *t != Tendency::Unclear);
+        all.sort_unstable();
+        all.dedup();
+        match all[..] {
+            [] => Tendency::Unclear,
+            [one] => one,
+            _ if all.contains(&Tendency::Mixed) => Tendency::Mixed,
+            [Tendency::Same, other] => other,
+            _ => Tendency::Mixed,
+        }
+    }
+
+    /// How the run ends: with findings where the two differ, inconclusive where nothing can be said or a
+    /// table could not be read.
+    pub fn exit(&self) -> Exit {
+        match self.verdict {
+            Tendency::Faster | Tendency::Slower | Tendency::Mixed => Exit::Findings,
+            Tendency::Same if self.unread.is_empty() => Exit::Clean,
+            _ => Exit::Inconclusive,
+        }
+    }
+
+    /// Renders it.
+    ///
+    /// # Errors
+    ///
+    /// When a template fails, which is a fault of this program.
+    pub fn render(&self, format: DocumentFormat) -> Result<String> {
+        Ok(match format {
+            DocumentFormat::Human { brief } => human::render(self, brief),
+            DocumentFormat::Markdown => human::markdown(self)?,
+            DocumentFormat::Json => {
+                inert_json(&serde_json::to_string_pretty(self).unwrap_or_default()) + "\n"
+            }
+        })
+    }
+}

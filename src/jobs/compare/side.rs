@@ -1,0 +1,146 @@
+//! What is compared: a table, a folder, or a commit.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::Options;
+use crate::base::error::{Error, Result};
+use crate::database::catalog::{Catalog, Format, Place, TableFile, place_of};
+use crate::database::source::{self, LooseFiles, Source, WorkTree};
+use crate::specs::Specs;
+
+/// A side of a comparison.
+pub struct Side {
+    /// Where its bytes are.
+    pub source: Box<dyn Source>,
+    /// Its tables.
+    pub tables: Vec<TableFile>,
+}
+
+impl Side {
+    /// Opens a table, a folder (a database or what a run left), or a commit of the repository at the
+    /// options' root.
+    ///
+    /// # Errors
+    ///
+    /// When it is none of these, or holds no table.
+    pub fn open(name: &str, options: &Options, specs: &Specs) -> Result<Self> {
+        let path = PathBuf::from(name);
+        let side = if path.is_dir() {
+            match database(&path, specs) {
+                Some((source, catalog)) => Self::selected(source, catalog, options)?,
+                None => Self::loose(&path, options, specs)?,
+            }
+        } else if path.exists() {
+            Self::loose(&path, options, specs)?
+        } else {
+            let opened = source::open(&options.root, Some(name)).map_err(|e| {
+                let hint = "compare takes tables, folders, and commits of the repository at --root";
+                Error::new(format!("{name} is neither a file nor a commit: {e}"), hint)
+            })?;
+            let catalog = Catalog::read(opened.as_ref(), specs)?;
+            Self::selected(opened, catalog, options)?
+        };
+        if side.tables.is_empty() {
+            return Err(Error::new(
+                format!("{name} has no table to compare"),
+                "compare takes parquet tables and collectors' text, by themselves or in folders",
+            ));
+        }
+        Ok(side)
+    }
+
+    fn selected(source: Box<dyn Source>, catalog: Catalog, options: &Options) -> Result<Self> {
+        let selected = options.selection.resolve(&catalog, None)?;
+        let mut tables = catalog.tables;
+        tables.retain(|t| selected.table(&t.place, &t.table));
+        Ok(Self { source, tables })
+    }
+
+    fn loose(path: &Path, options: &Options, specs: &Specs) -> Result<Self> {
+        let source = LooseFiles::at(path)?;
+        let mut tables = Vec::new();
+        for entry in source.files()? {
+            let file = PathBuf::from(&entry.path);
+            let Some(stem) = file.file_stem().map(|s| s.to_string_lossy().into_owned()) else {
+                continue;
+            };
+            let parquet = file.extension().is_some_and(|e| e == "parquet");
+            let format = if parquet { Format::Parquet } else { Format::Csv };
+            tables.push(TableFile { place: place_of(&file, specs), entry, table: stem, format });
+        }
+        let wanted = |t: &TableFile| options.selection.names(&t.table);
+        tables.retain(wanted);
+        Ok(Self { source: Box::new(source), tables })
+    }
+}
+
+/// The database that a folder is, if it is one.
+fn database(folder: &Path, specs: &Specs) -> Option<(Box<dyn Source>, Catalog)> {
+    let source = WorkTree::open(folder).ok()?;
+    let catalog = Catalog::walk(&source, specs).ok()?;
+    let is_one = !catalog.systems.is_empty() && !catalog.tables.is_empty();
+    is_one.then(|| (Box::new(source) as Box<dyn Source>, catalog))
+}
+
+/// Tables of both sides that belong together, and those that are on one side only.
+#[derive(Default)]
+pub struct TablePairing {
+    /// By path of the first side.
+    pub both: Vec<(TableFile, TableFile)>,
+    /// Paths of the first side alone.
+    pub only_a: Vec<String>,
+    /// Paths of the second side alone.
+    pub only_b: Vec<String>,
+}
+
+/// Pairs tables by system, backend, version and name; then by name and backend, then by name alone,
+/// where one of that name is left on either side.
+pub fn pair(a: &[TableFile], b: &[TableFile], specs: &Specs) -> TablePairing {
+    let mut left: Vec<&TableFile> = a.iter().collect();
+    let mut right: Vec<&TableFile> = b.iter().collect();
+    let mut pairing = TablePairing::default();
+    let exact = |t: &TableFile| {
+        let p = &t.place;
+        [t.table.clone(), p.backend.clone(), p.system.clone(), p.version.clone()]
+    };
+    for parts in [4, 2, 1] {
+        let key = |t: &TableFile| exact(t)[..parts].to_vec();
+        let mut known: BTreeMap<Vec<String>, Vec<&TableFile>> = BTreeMap::new();
+        right.iter().for_each(|t| known.entry(key(t)).or_default().push(t));
+        let mut counts: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+        left.iter().for_each(|t| *counts.entry(key(t)).or_default() += 1);
+        let partner = |t: &TableFile| match known.get(&key(t)).map(Vec::as_slice) {
+            Some([one]) if counts.get(&key(t)) == Some(&1) => Some(*one),
+            _ => None,
+        };
+        let pairs: Vec<(&TableFile, &TableFile)> =
+            left.iter().filter_map(|t| Some((*t, partner(t)?))).collect();
+        left.retain(|t| partner(t).is_none());
+        right.retain(|t| !pairs.iter().any(|(_, b)| std::ptr::eq(*b, *t)));
+        pairing.both.extend(pairs.into_iter().map(|(a, b)| placed(a, b, specs)));
+    }
+    pairing.only_a = left.iter().map(|t| t.entry.path.clone()).collect();
+    pairing.only_b = right.iter().map(|t| t.entry.path.clone()).collect();
+    pairing.both.sort_by(|x, y| x.0.entry.path.cmp(&y.0.entry.path));
+    pairing
+}
+
+/// The place of a table whose folders are none.
+fn nowhere() -> Place {
+    let name = String::new;
+    Place { system: name(), family: None, backend: name(), version: name() }
+}
+
+/// Two tables; one that lies in no database is in the place of the other.
+fn placed(a: &TableFile, b: &TableFile, specs: &Specs) -> (TableFile, TableFile) {
+    let (mut a, mut b) = (a.clone(), b.clone());
+    let known = |t: &TableFile| specs.systems.get(&t.place.system).is_some();
+    match (known(&a), known(&b)) {
+        (true, false) => b.place = a.place.clone(),
+        (false, true) => a.place = b.place.clone(),
+        (true, true) => {}
+        (false, false) => (a.place, b.place) = (nowhere(), nowhere()),
+    }
+    (a, b)
+}

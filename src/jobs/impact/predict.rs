@@ -1,0 +1,188 @@
+//! Steps of models on versions, before and after.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Fate, ImpactCase, PlannedVersion, PointImpact, States, attribution};
+use crate::base::threads;
+use crate::planner::{
+    BackendPlan, ModelList, Models, POINTS, PlannerSession, Provenance, Refusal, Resolved,
+    RowsRead, Snapshot, StepPoint, TableName,
+};
+
+/// A version on both sides, or why there is none.
+pub(crate) struct VersionSides<'s, 'a> {
+    pub version: &'s PlannedVersion,
+    pub before: Option<Result<PlannerSession<'s, 'a>, Refusal>>,
+    pub after: Result<PlannerSession<'s, 'a>, Refusal>,
+}
+
+impl<'s, 'a> VersionSides<'s, 'a> {
+    fn of(states: &'s States<'a>, version: &'s PlannedVersion) -> Self {
+        let side = |snapshot: &'s Snapshot<'a>| version.session(snapshot);
+        Self { version, before: states.before.as_ref().map(side), after: side(&states.after) }
+    }
+
+    /// The sessions that there are.
+    fn sessions(&self) -> impl Iterator<Item = &PlannerSession<'s, 'a>> {
+        let before = self.before.iter().filter_map(|side| side.as_ref().ok());
+        before.chain(self.after.as_ref().ok())
+    }
+
+    /// Paths of the files that either side reads.
+    pub fn paths(&self) -> BTreeSet<String> {
+        let origins = |session: &PlannerSession<'_, '_>| {
+            let origins = TableName::ALL.into_iter().flat_map(|table| session.origins(table));
+            origins.map(|origin| origin.path.clone()).collect::<Vec<_>>()
+        };
+        self.sessions().flat_map(origins).collect()
+    }
+
+    /// Whether both sides answer alike, so that one needs no evaluation.
+    pub fn is_same(&self) -> bool {
+        match (&self.before, &self.after) {
+            (Some(Ok(before)), Ok(after)) => before.answers_as(after),
+            _ => false,
+        }
+    }
+}
+
+/// Some versions on both sides.
+pub(crate) fn sides<'s, 'a>(
+    states: &'s States<'a>,
+    versions: &'s [PlannedVersion],
+) -> Vec<VersionSides<'s, 'a>> {
+    versions.iter().map(|version| VersionSides::of(states, version)).collect()
+}
+
+/// Predicts every model on some versions.
+pub(crate) fn cases(
+    states: &States<'_>,
+    models: &Models,
+    versions: &[PlannedVersion],
+    threads: usize,
+) -> Vec<ImpactCase> {
+    cases_of(&sides(states, versions), models, &RowsRead::default(), threads)
+}
+
+/// Predicts every model on the sides of some versions, and tells which rows of some files its steps read
+/// in the later state.
+pub(crate) fn cases_of(
+    sides: &[VersionSides<'_, '_>],
+    models: &Models,
+    rows: &RowsRead,
+    threads: usize,
+) -> Vec<ImpactCase> {
+    read_ahead(sides, models, threads);
+    let mut work: Vec<(&VersionSides<'_, '_>, &ModelList, &BackendPlan, usize)> = Vec::new();
+    for side in sides {
+        for list in &models.lists {
+            let Some(plan) = list.plan(&side.version.backend) else { continue };
+            work.extend((0..plan.layouts.len()).map(|layout| (side, list, plan, layout)));
+        }
+    }
+    let order: Vec<usize> = (0..work.len()).collect();
+    threads::map(&work, &order, threads, |(side, list, plan, layout)| {
+        case(side, list, plan, *layout, rows)
+    })
+}
+
+/// A file that a session reads.
+struct SessionFile<'x, 's, 'a> {
+    session: &'x PlannerSession<'s, 'a>,
+    table: TableName,
+    /// Its place among the table's files.
+    index: usize,
+    size: u64,
+}
+
+/// The files that models' lookups on some versions read, by table and path, for each state.
+fn session_files<'x, 's, 'a>(
+    sides: &'x [VersionSides<'s, 'a>],
+    models: &Models,
+) -> BTreeMap<(TableName, String, bool), SessionFile<'x, 's, 'a>> {
+    let mut files = BTreeMap::new();
+    for side in sides {
+        let mut tables = BTreeSet::new();
+        models.lists.iter().for_each(|list| list.tables(&side.version.backend, &mut tables));
+        for (second, session) in side.sessions().enumerate() {
+            for table in tables.iter().copied() {
+                for (index, file) in session.files(table).enumerate() {
+                    let key = (table, file.entry.path.clone(), second > 0);
+                    let size = file.entry.size;
+                    files.entry(key).or_insert(SessionFile { session, table, index, size });
+                }
+            }
+        }
+    }
+    files
+}
+
+/// The files that models' lookups on some versions read, in any state.
+pub(crate) fn files_read(
+    sides: &[VersionSides<'_, '_>],
+    models: &Models,
+) -> BTreeSet<(TableName, String)> {
+    session_files(sides, models).into_keys().map(|(table, path, _)| (table, path)).collect()
+}
+
+/// Decodes the tables that will be asked for, the largest first, by all threads.
+pub(crate) fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models, threads: usize) {
+    let files: Vec<SessionFile<'_, '_, '_>> = session_files(sides, models).into_values().collect();
+    let mut order: Vec<usize> = (0..files.len()).collect();
+    order.sort_by_key(|i| std::cmp::Reverse(files[*i].size));
+    threads::map(&files, &order, threads, |file| file.session.read(file.table, file.index));
+}
+
+/// A list as a state plans it, or why a planner cannot load the version.
+type PlannedState<'x, 's> = Result<(&'x PlannerSession<'x, 's>, Resolved), &'x Refusal>;
+
+fn case(
+    side: &VersionSides<'_, '_>,
+    list: &ModelList,
+    plan: &BackendPlan,
+    layout: usize,
+    rows: &RowsRead,
+) -> ImpactCase {
+    let mut rows_read = Provenance::power_and_rows(rows.clone());
+    let mut power = Provenance::power();
+    let planned = &plan.layouts[layout];
+    let resolve = |session: &PlannerSession<'_, '_>| list.resolve(plan, planned, session);
+    let after = side.after.as_ref().map(|session| (session, resolve(session)));
+    let before = match &side.before {
+        None => None,
+        Some(_) if side.is_same() => Some(after.clone()),
+        Some(before) => Some(before.as_ref().map(|session| (session, resolve(session)))),
+    };
+    let step = |state: &PlannedState<'_, '_>, point, evidence: &mut Provenance| match state {
+        Ok((session, list)) => list.ops.step(session, point, evidence),
+        Err(why) => Err((*why).clone()),
+    };
+    let mut point = |point: StepPoint| {
+        let now = step(&after, point, &mut rows_read);
+        let then = match &before {
+            Some(_) if side.is_same() => Some(now.clone()),
+            before => before.as_ref().map(|before| step(before, point, &mut power)),
+        };
+        let mut impact = PointImpact { point, before: then, after: now, ops: Vec::new() };
+        if let (Fate::Moved, Some(Ok(before)), Ok(after)) = (impact.fate(), &before, &after) {
+            let parts = |(session, list): &(&PlannerSession<'_, '_>, Resolved)| {
+                list.ops.parts(session, point)
+            };
+            impact.ops = attribution::moves(parts(before), parts(after));
+        }
+        impact
+    };
+    let points = POINTS.into_iter().map(&mut point).collect();
+    let quants = [before.as_ref().and_then(|b| b.as_ref().ok()), after.as_ref().ok()];
+    let [quant_before, quant] = quants.map(|side| side.map(|(_, list)| list.quant.clone()));
+    let differs = quant.is_some() && quant_before != quant;
+    ImpactCase {
+        version: side.version.clone(),
+        model: list.model.clone(),
+        parallel: planned.parallel,
+        quant: quant.or(quant_before.clone()).unwrap_or_else(|| list.stated(plan)),
+        quant_before: quant_before.filter(|_| differs),
+        points,
+        rows_read: rows_read.into_rows(),
+    }
+}

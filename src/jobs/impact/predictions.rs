@@ -1,0 +1,229 @@
+//! What a pull request does to predictions: the section of sanity, its findings, and how much every other
+//! finding matters to predictions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::choose::Choice;
+use super::{Fate, Impact, Options, PlannedVersion, PointImpact, States, predict, summary};
+use crate::base::error::{Error, Result};
+use crate::database::catalog::Role;
+use crate::database::diff::{Class, Diff, State};
+use crate::database::served::ServedFormats;
+use crate::database::source::Entry;
+use crate::findings::{Finding, ModelReach};
+use crate::planner::{Models, RowsRead, Store, TableName};
+use crate::report::Predictions;
+use crate::specs::Specs;
+
+/// Movers that are kept for reports.
+const MOVERS: usize = 8;
+
+/// Predictions of a pull request.
+pub(crate) struct PredictedChange {
+    /// The summary; none where no step has an answer on either side.
+    pub predictions: Option<Predictions>,
+    pub(super) impact: Impact,
+    /// Versions that are planned with by default.
+    pub(super) current: BTreeSet<PlannedVersion>,
+    /// What changed of the tables that a version reads.
+    pub(super) classes: BTreeMap<PlannedVersion, Class>,
+    rows: RowsRead,
+    weights: PathWeights,
+}
+
+/// How far rows and files move steps, ms.
+#[derive(Default)]
+struct PathWeights {
+    rows: BTreeMap<(String, u32), f64>,
+    files: BTreeMap<String, f64>,
+}
+
+impl PredictedChange {
+    /// Predicts both states on the versions that read what changed.
+    ///
+    /// # Errors
+    ///
+    /// Where a list of operations, a manifest or `query_versions.yaml` cannot be read.
+    pub fn of(
+        base: State<'_>,
+        head: State<'_>,
+        diff: &Diff,
+        specs: &Specs,
+        threads: usize,
+    ) -> Result<Self> {
+        let mut this = Self {
+            predictions: None,
+            impact: Impact { compared: true, ..Impact::default() },
+            current: BTreeSet::new(),
+            classes: BTreeMap::new(),
+            rows: RowsRead::default(),
+            weights: PathWeights::default(),
+        };
+        if !may_move(base, head, diff) {
+            this.predictions = (!diff.tables.is_empty()).then(Predictions::default);
+            return Ok(this);
+        }
+        let models = Models::read(&specs.library, |_| true)?;
+        let store = Store::default();
+        let before = Some((base.source, base.catalog));
+        let after = (head.source, head.catalog);
+        // Text tables are what a collector converts, and are compared as tables.
+        let states = States::new(before, after, specs, ServedFormats::All, &store)?;
+        let options = Options::default();
+        let choice = Choice { options: &options, models: &models, states: &states };
+        let chosen = choice.versions()?;
+        this.current = chosen.iter().filter(|(_, is)| *is).map(|(v, _)| v.clone()).collect();
+        let versions: Vec<PlannedVersion> =
+            chosen.into_iter().map(|(version, _)| version).collect();
+        let changed = RowsRead::of(diff.tables.iter().map(|table| table.path.as_str()));
+        for of_system in versions.chunk_by(|a, b| a.system == b.system) {
+            // What was read of a system is dropped before the next one is.
+            let store = Store::default();
+            let states = States::new(before, after, specs, ServedFormats::All, &store)?;
+            let mut sides = predict::sides(&states, of_system);
+            sides.retain(|side| !side.is_same());
+            for side in &sides {
+                this.classes.insert(side.version.clone(), class(&side.paths(), diff));
+            }
+            this.impact.versions.extend(sides.iter().map(|side| side.version.clone()));
+            this.impact.cases.extend(predict::cases_of(&sides, &models, &changed, threads));
+        }
+        this.sum_up();
+        Ok(this)
+    }
+
+    fn sum_up(&mut self) {
+        let impact = &mut self.impact;
+        for case in &mut impact.cases {
+            self.rows.merge(std::mem::take(&mut case.rows_read));
+        }
+        let impact = &self.impact;
+        let weights = &mut self.weights;
+        impact.points().for_each(|(_, point)| weights.add(point));
+        let unanswered = impact.count(Fate::Missing);
+        let values = impact.points().count();
+        if values > 0 && values == unanswered {
+            return;
+        }
+        let changes = impact.points().filter(|(_, p)| p.fate() == Fate::Moved);
+        let changes: Vec<f64> = changes.filter_map(|(_, p)| p.change()).collect();
+        let low = changes.iter().copied().min_by(f64::total_cmp);
+        let high = changes.iter().copied().max_by(f64::total_cmp);
+        let power = |side: fn(&PointImpact) -> Option<&super::Step>| {
+            let times = impact.points().filter_map(|(_, point)| side(point)?.as_ref().ok());
+            times.filter(|time| time.has_power()).count()
+        };
+        self.predictions = Some(Predictions {
+            versions: impact.versions.len(),
+            values,
+            moved: impact.count(Fate::Moved),
+            lost: impact.count(Fate::Lost),
+            gained: impact.count(Fate::Gained),
+            unanswered,
+            range: low.zip(high).map(|(low, high)| [low, high]),
+            power: [power(|point| point.before.as_ref()), power(|point| Some(&point.after))],
+            movers: summary::moves(impact, MOVERS),
+            losses: summary::lost(impact),
+            failed: None,
+        });
+    }
+
+    /// Says of a finding on a table what it means for predictions, where default models look that table
+    /// up and were predicted.
+    pub fn weigh(&self, finding: &mut Finding) {
+        let Some(table) = finding.table.as_deref().filter(|t| TableName::of(t).is_some()) else {
+            return;
+        };
+        let (Some(rows), true) = (self.rows.of_file(&finding.path), self.predictions.is_some())
+        else {
+            return;
+        };
+        let told: Vec<u32> = finding.examples.iter().map(|example| example.row as u32).collect();
+        let all_told =
+            finding.all_rows.is_some() && told.len() as u64 == finding.rows && finding.rows > 0;
+        let read = told.iter().any(|row| rows.contains(row));
+        let reads = (all_told || read).then_some(read);
+        let of_rows =
+            told.iter().filter_map(|row| self.weights.rows.get(&(finding.path.clone(), *row)));
+        let moves_ms = match told.is_empty() {
+            true => self.weights.files.get(&finding.path).copied().unwrap_or(0.0),
+            false => of_rows.copied().fold(0.0, f64::max),
+        };
+        let place = finding.place.as_ref();
+        let here = |case: &super::ImpactCase| {
+            place.is_some_and(|p| {
+                (&case.version.system, &case.version.backend) == (&p.system, &p.backend)
+            })
+        };
+        let for_want = |(case, point): &(&super::ImpactCase, &PointImpact)| {
+            let why = point.after.as_ref().err().map(ToString::to_string);
+            point.fate() == Fate::Lost && here(case) && why.is_some_and(|why| why.contains(table))
+        };
+        let loses = if told.is_empty() { self.impact.points().filter(for_want).count() } else { 0 };
+        finding.evidence.models = Some(ModelReach { reads, moves_ms, loses });
+        if reads == Some(false) {
+            let which = if finding.rows == 1 { "this row" } else { "these rows" };
+            finding.message += &format!("; no default model reads {which}");
+        }
+    }
+}
+
+impl PathWeights {
+    /// Takes in how a step that moved is spread over lookups and rows: an operation's move by the time of
+    /// its lookups, a lookup's by the weights of its rows.
+    fn add(&mut self, point: &PointImpact) {
+        let mut rows: BTreeMap<(String, u32), f64> = BTreeMap::new();
+        let mut files: BTreeMap<String, f64> = BTreeMap::new();
+        for op in &point.ops {
+            for lookups in [&op.lookups_before, &op.lookups_after] {
+                let all: f64 = lookups.iter().map(|lookup| lookup.ms).sum();
+                for lookup in lookups.iter().filter(|_| all > 0.0) {
+                    let moved = op.delta().abs() * lookup.ms / all;
+                    for row in &lookup.rows {
+                        let path = row.origin.path.clone();
+                        *files.entry(path.clone()).or_default() += moved * row.weight;
+                        *rows.entry((path, row.row)).or_default() += moved * row.weight;
+                    }
+                }
+            }
+        }
+        for (row, ms) in rows {
+            let most = self.rows.entry(row).or_default();
+            *most = most.max(ms);
+        }
+        for (file, ms) in files {
+            let most = self.files.entry(file).or_default();
+            *most = most.max(ms);
+        }
+    }
+}
+
+/// Whether a change touches anything that predictions read.
+fn may_move(base: State<'_>, head: State<'_>, diff: &Diff) -> bool {
+    let donors = |path: &str| path.rsplit('/').next() == Some("reuse.yaml");
+    diff.tables.iter().any(|table| TableName::of(&table.table).is_some())
+        || diff.files.iter().any(|file| file.role == Role::System || donors(&file.path))
+        || deciding(base) != deciding(head)
+}
+
+/// The files that say what answers, with the ids of their bytes: what backends take from each other, and
+/// which versions are asked for.
+fn deciding<'a>(state: State<'a>) -> Vec<(&'a str, Option<git2::Oid>)> {
+    let slots = |e: &&Entry| e.path.rsplit('/').next() == Some("query_versions.yaml");
+    let slots = state.catalog.others.iter().filter(slots);
+    let files = state.catalog.manifest.iter().chain(slots);
+    files.map(|entry| (entry.path.as_str(), state.source.id(entry))).collect()
+}
+
+/// What changed of the tables that a version reads.
+fn class(paths: &BTreeSet<String>, diff: &Diff) -> Class {
+    let read = |path: &String| paths.contains(path);
+    let tables =
+        diff.tables.iter().filter(|t| read(&t.path) || t.old_path.as_ref().is_some_and(read));
+    Class::of_all(tables.filter_map(|table| table.class))
+}
+
+/// The error of a prediction that cannot be made, as a section.
+pub(crate) fn failed(why: &Error) -> Predictions {
+    Predictions { failed: Some(why.message.clone()), ..Predictions::default() }
+}

@@ -1,0 +1,268 @@
+//! The points of a plan or of a rerun list, as a table that has no latencies yet.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::base::digest::sha256;
+use crate::base::error::{Error, Result, unknown};
+use crate::base::expr::{Expr, ExprError};
+use crate::base::random::Random;
+use crate::base::reason::Reason;
+use crate::database::catalog::{Format, Place, TableFile};
+use crate::database::source::{Entry, EntryKind};
+use crate::database::table::{Column, Table, TableScope};
+use crate::gpu::device::{Device, Point, Work};
+use crate::gpu::plan::{EvenDraw, GridCell, Plan};
+use crate::gpu::points::MeasurablePoints;
+use crate::gpu::recipe::Recipes;
+use crate::gpu::record::Key;
+use crate::gpu::rerun::{RerunList, RerunOperation};
+use crate::specs::{Library, Specs, TableSpec};
+
+/// Points to measure.
+#[derive(Debug)]
+pub enum PlannedPoints {
+    /// A plan's grid.
+    Plan(Plan),
+    /// A rerun list's.
+    List(RerunList),
+}
+
+impl PlannedPoints {
+    /// The rerun list or plan in a file of the user's, or else the plan of that name.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read or is neither, or no plan has that name.
+    pub fn find(library: &Library, name: &str) -> Result<Self> {
+        let path = Path::new(name);
+        let text = name.ends_with(".yaml").then(|| std::fs::read_to_string(path).ok()).flatten();
+        if text.is_some_and(|text| RerunList::is_one(&text)) {
+            return RerunList::read(path).map(Self::List);
+        }
+        Plan::find(library, name).map(Self::Plan)
+    }
+}
+
+/// Points whose power is measured.
+enum PowerPoints {
+    /// The first so many of those that are drawn.
+    First(usize),
+    /// By row.
+    Rows(Vec<bool>),
+}
+
+/// Points as a table that has no latencies yet.
+pub(super) struct Grid<'a> {
+    /// What is measured, in words.
+    pub about: &'a str,
+    pub file: TableFile,
+    pub spec: Arc<TableSpec>,
+    table: Table,
+    filter: Option<&'a Expr>,
+    draw: Option<&'a EvenDraw>,
+    power: PowerPoints,
+}
+
+/// The points of a grid that a device can measure, in the order in which they are.
+pub(super) struct Works {
+    pub points: Vec<Point>,
+    /// The keys of all points of the plan, those that do not fit too.
+    pub keys: Vec<Key>,
+    pub unfit: usize,
+    pub digest: String,
+}
+
+impl<'a> Grid<'a> {
+    /// A plan's.
+    pub fn of(specs: &Specs, plan: &'a Plan, device: &dyn Device) -> Result<Self> {
+        let about = device.about();
+        let system = specs.systems.iter().find(|(_, s)| s.is_device(&about.name));
+        let Some((system, _)) = system else {
+            return Err(Error::new(
+                format!("no system is known whose device is {}", about.name),
+                "systems/<system>.yaml names the devices of a system",
+            ));
+        };
+        let Some(version) = about.versions.get(&plan.version) else {
+            return Err(Error::new(
+                format!("the device does not say its version of {}", plan.version),
+                "the plan calls the table by it",
+            ));
+        };
+        let spec = known(specs, &plan.table)?;
+        let place = Place {
+            system: system.clone(),
+            family: Some(spec.family.clone()),
+            backend: plan.backend.clone(),
+            version: version.clone(),
+        };
+        let mut columns = plan.combinations();
+        let rows = columns.values().map(Vec::len).next().unwrap_or(0);
+        columns.insert("version".into(), vec![GridCell::Text(version.clone()); rows]);
+        columns.insert("device".into(), vec![GridCell::Text(about.name.clone()); rows]);
+        let columns = columns.into_iter().map(|(name, cells)| (name, column(&cells))).collect();
+        Ok(Self {
+            about: &plan.about,
+            file: file(place, &plan.table),
+            spec,
+            table: Table::of(rows, columns),
+            filter: plan.rows.as_ref(),
+            draw: plan.draw.as_ref(),
+            power: PowerPoints::First(plan.power),
+        })
+    }
+
+    /// The points of a table of a rerun list. The rows say the version that the device has of the backend.
+    pub fn listed(
+        specs: &Specs,
+        list: &'a RerunList,
+        operation: &RerunOperation,
+        device: &dyn Device,
+    ) -> Result<Self> {
+        let about = device.about();
+        let system = specs.systems.get(&operation.system);
+        if !system.is_some_and(|s| s.is_device(&about.name)) {
+            return Err(Error::new(
+                format!("the device is {}, the list is of {}", about.name, operation.system),
+                "measure on a machine of the list's system; its YAML names its devices",
+            ));
+        }
+        let own = about.versions.iter().find(|(n, _)| n.eq_ignore_ascii_case(&operation.backend));
+        let Some((_, version)) = own else {
+            return Err(Error::new(
+                format!("the device does not say its version of {}", operation.backend),
+                "rows say which version was measured: --device process runs a backend's own kernels",
+            ));
+        };
+        // PyTorch's has its build after a plus sign, the directory has not.
+        let release = version.split('+').next().unwrap_or(version);
+        let version = if release == operation.version { release } else { version };
+        let spec = known(specs, &operation.table)?;
+        let place = Place { version: version.to_owned(), ..operation.place() };
+        let bad = |why: Reason| Error::new(format!("the list: {why}"), "`plan` writes one");
+        let rows = operation.rows().map_err(bad)?;
+        let count = rows.rows;
+        let all = |text: &str| Column::texts(std::iter::repeat_n(Some(text), count));
+        let mut columns = rows.into_columns();
+        columns.push(("version".to_owned(), all(version)));
+        columns.push(("device".to_owned(), all(&about.name)));
+        Ok(Self {
+            about: &list.about,
+            file: file(place, &operation.table),
+            spec,
+            table: Table::of(count, columns),
+            filter: None,
+            draw: None,
+            power: PowerPoints::Rows(operation.points.iter().map(|p| p.power).collect()),
+        })
+    }
+
+    /// The points that the device can measure.
+    pub fn points(&self, specs: &Specs, device: &dyn Device) -> Result<Works> {
+        let place = &self.file.place;
+        let bad = |e: ExprError| {
+            Error::caused("the plan", "the formula is in rules/plans/ or rules/recipes.yaml", e)
+        };
+        let system = specs.systems.get(&place.system);
+        let scope = TableScope::new(&self.table, &self.spec, place, system, &specs.lookups);
+        let recipes = Recipes::read(&specs.library)?;
+        let points =
+            MeasurablePoints::to_measure(&self.file, &scope, self.filter, &recipes).map_err(bad)?;
+        let rows = self.drawn(points.rows());
+        let memory = device.about().memory_bytes;
+        let fits = |row: &usize| {
+            let work = points.work(*row);
+            let room = |w: &Work| memory.is_none_or(|m| w.bytes() <= m);
+            device.takes(work.as_ref()) && work.as_ref().is_none_or(room)
+        };
+        let (kept, unfit): (Vec<usize>, Vec<usize>) = rows.iter().copied().partition(fits);
+        let planned: Vec<Vec<Value>> = rows.iter().map(|row| self.cells(*row)).collect();
+        let digest = sha256(serde_json::to_string(&planned).unwrap_or_default().as_bytes());
+        let point = |(at, row): (usize, &usize)| {
+            let mut point = points.unmeasured(*row);
+            point.power = match &self.power {
+                PowerPoints::First(count) => at < *count,
+                PowerPoints::Rows(rows) => rows.get(*row).copied().unwrap_or(false),
+            };
+            point
+        };
+        Ok(Works {
+            points: kept.iter().enumerate().map(point).collect(),
+            keys: rows
+                .iter()
+                .map(|row| points.unmeasured(*row).key.into_iter().collect())
+                .collect(),
+            unfit: unfit.len(),
+            digest,
+        })
+    }
+
+    fn cells(&self, row: usize) -> Vec<Value> {
+        self.table.columns().map(|(_, column)| column.json(row)).collect()
+    }
+
+    /// The rows that the plan draws, in the order in which they are measured: one of each even
+    /// combination, then a second of each, so that a run that is stopped has a fair part.
+    fn drawn(&self, rows: Vec<usize>) -> Vec<usize> {
+        let Some(draw) = self.draw else { return rows };
+        let mut random = Random::new(draw.seed);
+        let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for row in rows {
+            let cell = |name: &String| self.table.column(name).map(|c| c.json(row).to_string());
+            let group: Vec<String> = draw.evenly.iter().filter_map(cell).collect();
+            groups.entry(group.join(" ")).or_default().push(row);
+        }
+        let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
+        groups.iter_mut().for_each(|rows| random.shuffle(rows));
+        let mut drawn = Vec::new();
+        while drawn.len() < draw.points && groups.iter().any(|g| !g.is_empty()) {
+            random.shuffle(&mut groups);
+            drawn.extend(groups.iter_mut().filter_map(Vec::pop));
+        }
+        drawn.truncate(draw.points);
+        drawn
+    }
+
+    /// What the rows say ran, as the sidecar has to.
+    pub fn framework(&self) -> Result<String> {
+        match self.table.column("framework").and_then(|c| c.text(0)) {
+            Some(framework) => Ok(framework.to_owned()),
+            None => Err(Error::new("the plan's grid has no framework", "every row has one")),
+        }
+    }
+}
+
+/// What is known of a table.
+fn known(specs: &Specs, table: &str) -> Result<Arc<TableSpec>> {
+    let known = specs.tables.keys().map(String::as_str);
+    specs.tables.get(table).cloned().ok_or_else(|| unknown("table", table, known))
+}
+
+/// The file of a table in a place, below a data folder.
+fn file(place: Place, table: &str) -> TableFile {
+    let family = place.family.as_deref().unwrap_or_default();
+    let Place { system, backend, version, .. } = &place;
+    let path = format!("{system}/{family}/{backend}/{version}/{table}.parquet");
+    let kind = EntryKind::Path(path.clone().into());
+    let entry = Entry { path, kind, size: 0 };
+    TableFile { entry, place, table: table.to_owned(), format: Format::Parquet }
+}
+
+fn column(cells: &[GridCell]) -> Column {
+    let int = |cell: &GridCell| match cell {
+        GridCell::Int(value) => Some(*value),
+        GridCell::Text(_) => None,
+    };
+    let text = |cell: &GridCell| match cell {
+        GridCell::Int(value) => Some(value.to_string()),
+        GridCell::Text(text) => Some(text.clone()),
+    };
+    match cells.iter().map(int).collect::<Option<Vec<i64>>>() {
+        Some(values) => Column::Int { values, nulls: None },
+        None => Column::texts(cells.iter().map(text)),
+    }
+}

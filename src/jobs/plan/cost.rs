@@ -1,0 +1,201 @@
+//! What points cost to measure again, and the collector's commands: `rules/collectors.yaml`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::base::error::Result;
+use crate::findings::quoted;
+use crate::gpu::rerun::{RerunOperation, RerunPoint};
+use crate::specs::Library;
+
+/// Case filters in one line: a collector asks each of its cases for each.
+const FILTERS: usize = 20;
+
+/// The file's content.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Collectors {
+    default: PointCost,
+    /// Backends that the public collector measures.
+    #[serde(default)]
+    backends: Vec<String>,
+    #[serde(default)]
+    tables: BTreeMap<String, TableCollector>,
+}
+
+/// What a point costs.
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PointCost {
+    /// How often the unit runs.
+    calls: f64,
+    /// Calls of the operation in a unit.
+    copies: f64,
+    /// What goes by around the calls, in seconds.
+    overhead_s: f64,
+    /// What power takes beyond that, in seconds.
+    power_s: f64,
+}
+
+/// What a table differs in from the default.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableCollector {
+    calls: Option<f64>,
+    copies: Option<f64>,
+    overhead_s: Option<f64>,
+    /// The collector's names of the operation; the file's stem without `_perf` when empty.
+    #[serde(default)]
+    ops: Vec<String>,
+    /// A script that measures it instead of collect.py; `{backend}` stands for the backend.
+    collector: Option<String>,
+    /// How a case's text shows a point: columns in braces.
+    case: Option<String>,
+}
+
+impl Collectors {
+    /// Reads the file; a later one replaces what it names.
+    ///
+    /// # Errors
+    ///
+    /// When it is malformed, with the line.
+    pub fn read(library: &Library) -> Result<Self> {
+        let mut all = Self::default();
+        for file in library.file("rules/collectors.yaml") {
+            let Self { default, backends, tables } = file.parse()?;
+            all.default = default;
+            if !backends.is_empty() {
+                all.backends = backends;
+            }
+            all.tables.extend(tables);
+        }
+        Ok(all)
+    }
+
+    /// What a point of a table takes, in seconds; none where nothing says how long it runs.
+    pub fn seconds(&self, table: &str, latency_ms: Option<f64>, power: bool) -> Option<f64> {
+        let default = self.default;
+        let own = self.tables.get(table);
+        let or = |own: Option<f64>, default: f64| own.unwrap_or(default);
+        let calls = or(own.and_then(|t| t.calls), default.calls);
+        let copies = or(own.and_then(|t| t.copies), default.copies);
+        let overhead = or(own.and_then(|t| t.overhead_s), default.overhead_s);
+        let power = if power { default.power_s } else { 0.0 };
+        let seconds = latency_ms? / 1000.0 * copies * calls + overhead + power;
+        // Milliseconds: what is beyond is no estimate.
+        Some((seconds * 1000.0).round() / 1000.0)
+    }
+
+    /// Commands that measure an operation's points with the public collectors.
+    pub fn commands(&self, operation: &RerunOperation) -> Vec<String> {
+        let own = self.tables.get(&operation.table);
+        if let Some(script) = own.and_then(|t| t.collector.as_deref()) {
+            return vec![script.replace("{backend}", &quoted(&operation.backend))];
+        }
+        if !self.backends.contains(&operation.backend) {
+            return Vec::new();
+        }
+        let stem = operation.table.trim_end_matches("_perf").to_owned();
+        let mut ops = own.map_or_else(Vec::new, |t| t.ops.clone());
+        if ops.is_empty() {
+            ops.push(stem);
+        }
+        let ops: Vec<String> = ops.iter().map(|op| quoted(op)).collect();
+        let power = operation.points.iter().any(|p| p.power);
+        let head = format!(
+            "python3 collect.py --backend {} --ops {}{}",
+            quoted(&operation.backend),
+            ops.join(" "),
+            if power { " --measure_power" } else { "" }
+        );
+        let filters: BTreeSet<String> = match own.and_then(|t| t.case.as_deref()) {
+            Some(case) => operation.points.iter().filter_map(|p| filled(case, p)).collect(),
+            None => BTreeSet::new(),
+        };
+        let filters: Vec<String> =
+            filters.iter().map(|f| format!(" --case-filter {}", quoted(f))).collect();
+        if filters.is_empty() {
+            return vec![head];
+        }
+        filters.chunks(FILTERS).map(|part| format!("{head}{}", part.concat())).collect()
+    }
+}
+
+/// A case's text with a point's cells; none where the point lacks a column.
+fn filled(case: &str, point: &RerunPoint) -> Option<String> {
+    let mut text = String::new();
+    let mut rest = case;
+    while let Some((before, inside)) = rest.split_once('{') {
+        let (column, after) = inside.split_once('}')?;
+        text += before;
+        match point.key.get(column)? {
+            Value::String(cell) => text += cell,
+            cell => text += &cell.to_string(),
+        }
+        rest = after;
+    }
+    Some(text + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn operation(table: &str, ms: &[i64]) -> RerunOperation {
+        let point = |m: &i64| RerunPoint {
+            key: [("m", json!(m)), ("n", json!(2)), ("k", json!(3))]
+                .map(|(name, value)| (name.to_owned(), value))
+                .into(),
+            reason: "synthetic".into(),
+            latency_ms: Some(2.0),
+            seconds: None,
+            power: false,
+        };
+        RerunOperation {
+            system: "h200_sxm".into(),
+            family: "gemm".into(),
+            backend: "vllm".into(),
+            version: "0.24.0".into(),
+            table: table.into(),
+            path: None,
+            seconds: None,
+            collect: Vec::new(),
+            points: ms.iter().map(point).collect(),
+        }
+    }
+
+    #[test]
+    fn commands_name_operations_and_cases() {
+        let collectors = Collectors::read(&Library::embedded()).unwrap();
+        let commands = |table: &str| collectors.commands(&operation(table, &[1, 8]));
+        assert_eq!(
+            commands("gemm_perf"),
+            [
+                "python3 collect.py --backend vllm --ops gemm --case-filter '1, 2, 3' --case-filter '8, 2, 3'"
+            ]
+        );
+        assert_eq!(
+            commands("context_attention_perf"),
+            ["python3 collect.py --backend vllm --ops attention_context"]
+        );
+        assert_eq!(
+            commands("custom_allreduce_perf"),
+            ["network/collect_comm.sh --all_reduce_backend vllm"]
+        );
+        let many: Vec<i64> = (0..45).collect();
+        assert_eq!(collectors.commands(&operation("gemm_perf", &many)).len(), 3);
+    }
+
+    #[test]
+    fn seconds_are_calls_and_what_goes_by_around_them() {
+        let collectors = Collectors::read(&Library::embedded()).unwrap();
+        let seconds = |table, power| collectors.seconds(table, Some(10.0), power).unwrap();
+        assert!((seconds("moe_perf", false) - (0.01 * 13.0 + 0.3)).abs() < 1e-9);
+        assert!((seconds("gemm_perf", true) - (0.01 * 6.0 * 13.0 + 0.3 + 1.0)).abs() < 1e-9);
+        assert_eq!(collectors.seconds("gemm_perf", None, false), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! Rows that bring a measured column to a share of each slice.
+
+use std::collections::BTreeMap;
+
+use super::{Site, Wish};
+use crate::base::error::{Error, Result};
+use crate::base::expr::ExprError;
+use crate::base::words::plural;
+use crate::database::catalog::TableFile;
+use crate::database::diff::rows_by_key;
+use crate::database::table::{Keys, Table, TableScope};
+use crate::specs::Serves;
+
+/// For each slice of the selected tables that have the column in less than the share of its keys, rows
+/// without it, evenly spaced by latency.
+pub fn wishes(site: &Site, column: &str, share: f64, notes: &mut Vec<String>) -> Result<Vec<Wish>> {
+    let (mut all, mut without, mut tables) = (Vec::new(), 0, 0);
+    for file in site.selected() {
+        let specs = &site.settings.specs;
+        let unreadable = |why: String| {
+            let hint = "perfdb-gate validate says what is wrong with it";
+            Error::new(format!("{}: {why}", file.entry.path), hint)
+        };
+        let bytes = site.source.read(&file.entry).map_err(|e| unreadable(e.to_string()))?;
+        let table = file.decode(specs, &bytes).map_err(|e| unreadable(e.to_string()))?;
+        tables += 1;
+        if table.column(column).is_none() {
+            without += 1;
+            continue;
+        }
+        let found = of_table(site, file, &table, column, share).map_err(|e| {
+            Error::caused(file.entry.path.as_str(), "the formula is in rules/tables", e)
+        })?;
+        all.extend(found);
+    }
+    if without == tables {
+        return Err(Error::new(
+            format!("no table that is selected has a column {column}"),
+            "name a measured column that the tables have, such as power",
+        ));
+    }
+    if without > 0 {
+        let tables = plural(without, "table");
+        notes.push(format!("{tables} without a column {column}: a merge does not add columns"));
+    }
+    Ok(all)
+}
+
+/// Keys of a slice: rows that have the column, and rows that lack it with their latencies.
+#[derive(Default)]
+struct SliceCoverage {
+    having: usize,
+    lacking: Vec<(f64, usize)>,
+}
+
+fn of_table(
+    site: &Site,
+    file: &TableFile,
+    table: &Table,
+    column: &str,
+    share: f64,
+) -> Result<Vec<Wish>, ExprError> {
+    let specs = &site.settings.specs;
+    let spec = file.spec(specs, Some(table));
+    let system = specs.systems.get(&file.place.system);
+    let scope = TableScope::new(table, &spec, &file.place, system, &specs.lookups);
+    let Some(by_key) = rows_by_key(&scope)? else { return Ok(Vec::new()) };
+    let keys = Keys::new(&spec.key, &scope)?;
+    let parts = spec.latency.iter().map(|part| part.value.numbers(&scope));
+    let parts: Vec<_> = parts.collect::<Result<_, _>>()?;
+    let mut slices: BTreeMap<u64, SliceCoverage> = BTreeMap::new();
+    let served = by_key.chunk_by(|a, b| a.0 == b.0).filter_map(|rows| match spec.serves {
+        Serves::Last => rows.last(),
+        Serves::First | Serves::Error => rows.first(),
+    });
+    for (_, row) in served {
+        let row = *row as usize;
+        let slice = slices.entry(keys.text_code(row)).or_default();
+        let has = table.column(column).is_some_and(|c| c.number(row) > 0.0);
+        if has {
+            slice.having += 1;
+        } else {
+            slice.lacking.push((parts.iter().map(|p| p.get(row)).sum(), row));
+        }
+    }
+    let mut wishes = Vec::new();
+    for mut slice in slices.into_values() {
+        let of = slice.having + slice.lacking.len();
+        let wanted = (share * of as f64).ceil() as usize;
+        let missing = wanted.saturating_sub(slice.having).min(slice.lacking.len());
+        slice.lacking.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        for i in 0..missing {
+            let (_, row) = slice.lacking[i * slice.lacking.len() / missing];
+            let have = 100.0 * slice.having as f64 / of as f64;
+            wishes.push(Wish {
+                place: file.place.clone(),
+                file: file.clone(),
+                row,
+                key: BTreeMap::new(),
+                reason: format!("no {column} (its slice has it in {have:.0} % of {of} keys)"),
+            });
+        }
+    }
+    Ok(wishes)
+}

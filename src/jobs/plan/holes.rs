@@ -1,0 +1,154 @@
+//! Keys that the nearest systems have and a table would not serve: the blocks of `coverage-hole`, key by
+//! key.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Options, Site, Wish};
+use crate::base::error::{Error, Result};
+use crate::base::progress::Progress;
+use crate::checks::Check;
+use crate::database::catalog::TableFile;
+use crate::database::served::Shelf;
+use crate::database::table::{Keys, TableScope};
+use crate::findings::Severity;
+use crate::jobs::validate::{self, Looked};
+
+/// A block of missing keys, as a finding describes it: values by part of the key.
+#[derive(Debug, Deserialize)]
+struct HoleValues {
+    values: BTreeMap<String, Vec<Value>>,
+}
+
+/// A table with its holes.
+struct HoledTable {
+    path: String,
+    holes: Vec<HoleValues>,
+    /// Files behind the table itself, whose keys are served.
+    own: Vec<TableFile>,
+    /// Files of its references.
+    references: Vec<TableFile>,
+}
+
+/// The rows of references whose keys lie in a hole.
+pub fn wishes(site: &Site, options: &Options, progress: &dyn Progress) -> Result<Vec<Wish>> {
+    let judged = validate::Options {
+        root: options.root.clone(),
+        reference: options.reference.clone(),
+        selection: options.selection.clone(),
+        only: rules_of_holes(site),
+        rules: options.rules.clone(),
+        ledger: options.ledger.clone(),
+        threads: options.threads,
+        ..validate::Options::default()
+    };
+    let look = |looked: &Looked<'_>| Ok(holed(looked));
+    let (_, tables) = validate::judged(&judged, progress, look)?;
+    let mut wishes = Vec::new();
+    for table in &tables {
+        wishes.extend(of_table(site, table)?);
+    }
+    Ok(wishes)
+}
+
+/// The rules that look for holes, by what they check.
+fn rules_of_holes(site: &Site) -> Vec<String> {
+    let rules = site.settings.rules.all().filter(|r| matches!(r.check, Check::Coverage(_)));
+    rules.map(|rule| rule.id.clone()).collect()
+}
+
+fn holed(looked: &Looked<'_>) -> Vec<HoledTable> {
+    let sidecars = looked.job.sidecars();
+    let shelf = Shelf::new(looked.job.catalog, &sidecars.reuse, looked.job.specs);
+    let mut tables = Vec::new();
+    let found = looked.findings.iter().filter(|f| f.counts() && f.severity != Severity::Info);
+    for finding in found {
+        let file = looked.job.catalog.tables.iter().find(|t| t.entry.path == finding.path);
+        let holes = finding.evidence.get("holes");
+        let holes = holes.and_then(|h| serde_json::from_value::<Vec<HoleValues>>(h).ok());
+        let (Some(file), Some(holes)) = (file, holes.filter(|h| !h.is_empty())) else { continue };
+        let Some(spec) = looked.job.specs.tables.get(&file.table) else { continue };
+        let own = shelf.sources(&file.place, &file.table, spec.filling);
+        let near = shelf.near(file).1;
+        let there = near.iter().flat_map(|(_, _, edition)| {
+            shelf.served(spec, edition).fresh().cloned().collect::<Vec<_>>()
+        });
+        tables.push(HoledTable {
+            path: finding.path.clone(),
+            holes,
+            references: there.collect(),
+            own: own.files().cloned().collect(),
+        });
+    }
+    tables
+}
+
+fn of_table(site: &Site, holed: &HoledTable) -> Result<Vec<Wish>> {
+    let Some(file) = site.catalog.tables.iter().find(|t| t.entry.path == holed.path) else {
+        return Ok(Vec::new());
+    };
+    let mut served: BTreeSet<u64> = BTreeSet::new();
+    for own in &holed.own {
+        each_key(site, own, |_, hash, _| {
+            served.insert(hash);
+        })?;
+    }
+    let mut wishes = Vec::new();
+    for reference in &holed.references {
+        each_key(site, reference, |row, hash, key| {
+            if served.contains(&hash) || !holed.holes.iter().any(|hole| hole.has(&key())) {
+                return;
+            }
+            served.insert(hash);
+            let from = [&reference.place.system, &reference.place.version].map(String::as_str);
+            wishes.push(Wish {
+                place: file.place.clone(),
+                file: reference.clone(),
+                row,
+                key: BTreeMap::new(),
+                reason: format!("coverage-hole ({} has it)", from.join(" ")),
+            });
+        })?;
+    }
+    Ok(wishes)
+}
+
+/// A key for people, made when it is asked for.
+type KeyShown<'k> = &'k dyn Fn() -> Vec<(String, Value)>;
+
+/// Calls `each` with every row of a table, a hash of its key, and the key.
+fn each_key(
+    site: &Site,
+    file: &TableFile,
+    mut each: impl FnMut(usize, u64, KeyShown<'_>),
+) -> Result<()> {
+    let specs = &site.settings.specs;
+    // What cannot be read is a finding of its own; it serves nothing.
+    let Ok(bytes) = site.source.read(&file.entry) else { return Ok(()) };
+    let Ok(table) = file.decode(specs, &bytes) else { return Ok(()) };
+    let spec = file.spec(specs, Some(&table));
+    let system = specs.systems.get(&file.place.system);
+    let scope = TableScope::new(&table, &spec, &file.place, system, &specs.lookups);
+    let bad = |e| Error::caused(file.entry.path.as_str(), "the formula is in rules/tables", e);
+    let keys = Keys::new(&spec.key, &scope).map_err(bad)?;
+    let loaded = spec.filter.as_ref().map(|f| f.mask(&scope)).transpose().map_err(bad)?;
+    for (row, hash) in keys.hashes().iter().enumerate() {
+        if loaded.as_ref().is_none_or(|l| l.get(row)) {
+            each(row, *hash, &|| keys.show(row));
+        }
+    }
+    Ok(())
+}
+
+impl HoleValues {
+    /// Whether a key has one of the hole's values in each part.
+    fn has(&self, key: &[(String, Value)]) -> bool {
+        self.values.iter().all(|(part, values)| {
+            key.iter()
+                .find(|(name, _)| name == part)
+                .is_some_and(|(_, value)| values.contains(value))
+        })
+    }
+}

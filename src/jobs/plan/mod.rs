@@ -1,0 +1,222 @@
+//! What to measure again: a rerun list from a report, from holes, from what models read, from coverage.
+//!
+//! Whatever asks for a point names a row of a table, its own or one of another table that has what it
+//! lacks. The list is made of these rows' columns, so that a collector, `measure` and `remeasure` can run
+//! them, and `merge --only` can hold a run against it.
+
+mod cost;
+mod coverage;
+mod holes;
+mod predictions;
+mod reported;
+mod text;
+mod wish;
+
+use std::path::{Path, PathBuf};
+
+use crate::base::error::{Result, unknown};
+use crate::base::exit::Exit;
+use crate::base::progress::Progress;
+use crate::base::words::plural;
+use crate::checks::settings::Settings;
+use crate::database::catalog::{Catalog, Format, TableFile, place_of};
+use crate::database::selection::Selection;
+use crate::database::source::{self, Entry, EntryKind, LooseFiles, Source};
+use crate::gpu::rerun::RerunList;
+
+use self::cost::Collectors;
+use self::reported::ReportedRow;
+use self::wish::{Gathered, Wish, gather};
+
+/// What asks for points.
+#[derive(Debug, Clone)]
+pub enum Occasion {
+    /// A report in JSON, and the rules of it that count; all but infos where none is named.
+    Report(PathBuf, Vec<String>),
+    /// What the nearest systems have and a table would not serve.
+    Holes,
+    /// What default models read and a version lacks; with `own`, what they read of its own tables too.
+    Predictions {
+        /// Whether rows of the version's own tables count.
+        own: bool,
+    },
+    /// A measured column, and the share of each slice's keys that should have it.
+    Coverage {
+        /// The column.
+        column: String,
+        /// The share, 0 to 1.
+        share: f64,
+    },
+}
+
+/// What to plan.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The folder or repository.
+    pub root: PathBuf,
+    /// A commit to read instead of the files on disk.
+    pub reference: Option<String>,
+    /// Which part of the database.
+    pub selection: Selection,
+    /// What asks for points.
+    pub occasion: Occasion,
+    /// A collector's log directory, whose failures explain what is missing.
+    pub ledger: Option<PathBuf>,
+    /// A folder that overlays the embedded rules.
+    pub rules: Option<PathBuf>,
+    /// Threads; 0 for as many as the machine has cores.
+    pub threads: usize,
+}
+
+/// A rerun list, and what is to be said of it.
+#[derive(Debug)]
+pub struct RerunPlan {
+    /// The list.
+    pub list: RerunList,
+    /// What was left out, a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl RerunPlan {
+    /// How the run ends: inconclusive where there is nothing to measure.
+    pub fn exit(&self) -> Exit {
+        if self.list.points() == 0 { Exit::Inconclusive } else { Exit::Clean }
+    }
+}
+
+/// A state of a database, and how it is read.
+struct Site {
+    source: Box<dyn Source>,
+    settings: Settings,
+    catalog: Catalog,
+    /// The tables selected, as indices into the catalog.
+    tables: Vec<usize>,
+}
+
+impl Site {
+    fn open(options: &Options) -> Result<Self> {
+        let source = source::open(&options.root, options.reference.as_deref())?;
+        let settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
+        let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
+        let selected = options.selection.resolve(&catalog, None)?;
+        let chosen = |t: &TableFile| selected.table(&t.place, &t.table);
+        let tables = (0..catalog.tables.len()).filter(|i| chosen(&catalog.tables[*i])).collect();
+        Ok(Self { source, settings, catalog, tables })
+    }
+
+    fn selected(&self) -> impl Iterator<Item = &TableFile> {
+        self.tables.iter().map(|i| &self.catalog.tables[*i])
+    }
+}
+
+/// Plans what to measure again.
+///
+/// # Errors
+///
+/// When there is no database, nothing that the options name, or a report is of another state.
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<RerunPlan> {
+    if let Occasion::Report(path, only) = &options.occasion {
+        let reported = reported::read(path, only)?;
+        let about = format!("rows that {} names", file_name(path));
+        return of_report(options, reported, about);
+    }
+    let site = Site::open(options)?;
+    let mut notes = Vec::new();
+    let (wishes, about) = match &options.occasion {
+        Occasion::Holes => (
+            holes::wishes(&site, options, progress)?,
+            "keys that the nearest systems have and a table would not serve".to_owned(),
+        ),
+        Occasion::Predictions { own } => {
+            let what = if *own { "read or lack" } else { "lack" };
+            (
+                predictions::wishes(&site, options, *own, &mut notes)?,
+                format!("rows that default models {what}"),
+            )
+        }
+        Occasion::Coverage { column, share } => (
+            coverage::wishes(&site, column, *share, &mut notes)?,
+            format!("rows that bring {column} to {:.0} % of each slice", share * 100.0),
+        ),
+        Occasion::Report(..) => (Vec::new(), String::new()),
+    };
+    let collectors = Collectors::read(&site.settings.specs.library)?;
+    let gathered = gather(wishes, site.source.as_ref(), &site.settings.specs, &collectors)?;
+    Ok(finish(about, gathered, notes))
+}
+
+/// A path's last part, for a list that is kept: where the file lay does not matter.
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+/// The list of what a report names: rows of tables of the database at the root, or of files by
+/// themselves.
+fn of_report(options: &Options, reported: Vec<ReportedRow>, about: String) -> Result<RerunPlan> {
+    let is_file = |row: &ReportedRow| options.reference.is_none() && Path::new(&row.path).is_file();
+    let all_files = !reported.is_empty() && reported.iter().all(is_file);
+    let site = match Site::open(options) {
+        Ok(site) => site,
+        Err(_) if all_files => return of_loose_rows(options, reported, about),
+        Err(why) => return Err(why),
+    };
+    // A path of the database is meant as such, wherever the command runs.
+    let is_known = |row: &ReportedRow| site.catalog.tables.iter().any(|t| t.entry.path == row.path);
+    match reported.iter().find(|row| !is_known(row)) {
+        None => of_site_rows(&site, reported, about),
+        Some(_) if all_files => of_loose_rows(options, reported, about),
+        Some(row) => {
+            let paths = site.catalog.tables.iter().map(|t| t.entry.path.as_str());
+            Err(unknown("table", &row.path, paths))
+        }
+    }
+}
+
+fn of_site_rows(site: &Site, reported: Vec<ReportedRow>, about: String) -> Result<RerunPlan> {
+    let chosen: Vec<&TableFile> = site.selected().collect();
+    let wish = |row: ReportedRow| {
+        let file = chosen.iter().find(|t| t.entry.path == row.path)?;
+        Some(wish_of((*file).clone(), row))
+    };
+    let wishes = reported.into_iter().filter_map(wish).collect();
+    let specs = &site.settings.specs;
+    let collectors = Collectors::read(&specs.library)?;
+    Ok(finish(about, gather(wishes, site.source.as_ref(), specs, &collectors)?, Vec::new()))
+}
+
+fn of_loose_rows(
+    options: &Options,
+    reported: Vec<ReportedRow>,
+    about: String,
+) -> Result<RerunPlan> {
+    let specs = crate::specs::Specs::overlaid(options.rules.as_deref())?;
+    let wish = |row: ReportedRow| {
+        let path = PathBuf::from(&row.path);
+        let table = path.file_stem()?.to_string_lossy().into_owned();
+        let parquet = path.extension().is_some_and(|e| e == "parquet");
+        let format = if parquet { Format::Parquet } else { Format::Csv };
+        let place = place_of(&path, &specs);
+        let entry = Entry { path: row.path.clone(), kind: EntryKind::Path(path), size: 0 };
+        Some(wish_of(TableFile { entry, place, table, format }, row))
+    };
+    let wishes: Vec<Wish> = reported.into_iter().filter_map(wish).collect();
+    let collectors = Collectors::read(&specs.library)?;
+    let source = LooseFiles::default();
+    Ok(finish(about, gather(wishes, &source, &specs, &collectors)?, Vec::new()))
+}
+
+fn wish_of(file: TableFile, row: ReportedRow) -> Wish {
+    Wish { place: file.place.clone(), file, row: row.row, key: row.key, reason: row.reason }
+}
+
+fn finish(about: String, gathered: Gathered, mut notes: Vec<String>) -> RerunPlan {
+    if gathered.unserved > 0 {
+        let rows = plural(gathered.unserved, "row");
+        notes.push(format!("{rows} left out: the loader serves another row of their keys"));
+    }
+    if gathered.unlike > 0 {
+        let points = plural(gathered.unlike, "point");
+        notes.push(format!("{points} left out: their columns are not those of the others"));
+    }
+    RerunPlan { list: RerunList::new(about, gathered.operations), notes }
+}

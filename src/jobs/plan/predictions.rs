@@ -1,0 +1,147 @@
+//! What default models read: rows of a version's own tables, and rows that it lacks, so that an earlier
+//! version, a donor or another backend answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Options, Site, Wish};
+use crate::base::error::{Error, Result};
+use crate::base::glob::{Of, matcher};
+use crate::base::words::plural;
+use crate::database::catalog::{Place, TableFile};
+use crate::database::served::{Channel, ServedFormats};
+use crate::planner::{Models, POINTS, PlannerSession, Snapshot, Store};
+
+/// A row that steps of models read.
+#[derive(Default)]
+struct Reading {
+    /// Steps that read it.
+    steps: usize,
+    models: BTreeSet<String>,
+    own: bool,
+}
+
+/// Rows that the default models' steps read on the versions selected: those that a version lacks, with
+/// `own` those of its own tables too. A step that cannot be predicted is noted.
+pub fn wishes(
+    site: &Site,
+    options: &Options,
+    own: bool,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Wish>> {
+    let models = Models::read(&site.settings.specs.library, |_| true)?;
+    let store = Store::default();
+    let specs = &site.settings.specs;
+    let (source, formats) = (site.source.as_ref(), ServedFormats::All);
+    let snapshot = Snapshot::new(source, &site.catalog, specs, formats, &store)?;
+    let selects = |globs: &[String], name: &str| {
+        let is_match = |glob: &String| matcher(glob, Of::Names).is_ok_and(|g| g.is_match(name));
+        globs.is_empty() || globs.iter().any(is_match)
+    };
+    let files: BTreeMap<&str, &TableFile> =
+        site.catalog.tables.iter().map(|t| (t.entry.path.as_str(), t)).collect();
+    let (mut wishes, mut steps, mut refused) = (Vec::new(), 0, BTreeMap::new());
+    for name in site.catalog.systems.keys() {
+        let Some(system) = snapshot.system(name) else { continue };
+        if !selects(&options.selection.systems, name) {
+            continue;
+        }
+        for (backend, versions) in system.versions() {
+            if !selects(&options.selection.backends, backend) {
+                continue;
+            }
+            let wanted = |v: &&str| selects(&options.selection.versions, v);
+            let newest = versions.last().copied();
+            let chosen: Vec<&str> = if options.selection.versions.is_empty() {
+                newest.into_iter().collect()
+            } else {
+                versions.into_iter().filter(wanted).collect()
+            };
+            for version in chosen {
+                let Ok(session) = system.session(backend, version) else { continue };
+                let place = Place {
+                    system: name.clone(),
+                    family: None,
+                    backend: backend.to_owned(),
+                    version: version.to_owned(),
+                };
+                let read = readings(&session, &models, backend, &mut steps, &mut refused);
+                for ((path, row), reading) in read {
+                    let Some(file) = files.get(path.as_str()) else { continue };
+                    let names = options.selection.names(&file.table);
+                    if names && (own || !reading.own) {
+                        wishes.push(wish(&place, file, row, &reading));
+                    }
+                }
+            }
+        }
+    }
+    if steps == 0 {
+        return Err(Error::new(
+            "no default model is planned on what is selected",
+            "--system, --backend and --version name a version that the planner answers for",
+        ));
+    }
+    let total: usize = refused.values().sum();
+    if total > 0 {
+        let worst = refused.iter().max_by_key(|(_, n)| **n).map_or("", |(why, _)| why.as_str());
+        let parts = plural(total, "operation");
+        notes.push(format!("{parts} of steps have no answer at all, for want of: {worst}"));
+    }
+    Ok(wishes)
+}
+
+type Readings = BTreeMap<(String, usize), Reading>;
+
+/// The rows behind every step of every model on a version.
+fn readings(
+    session: &PlannerSession<'_, '_>,
+    models: &Models,
+    backend: &str,
+    steps: &mut usize,
+    refused: &mut BTreeMap<String, usize>,
+) -> Readings {
+    let mut readings = Readings::new();
+    for list in &models.lists {
+        let Some(plan) = list.plan(backend) else { continue };
+        for layout in &plan.layouts {
+            let resolved = list.resolve(plan, layout, session);
+            for point in POINTS {
+                *steps += 1;
+                for part in resolved.ops.parts(session, point) {
+                    if let Err(why) = &part.ms {
+                        *refused.entry(why.to_string()).or_default() += 1;
+                    }
+                    for row in part.lookups.iter().flat_map(|l| &l.rows) {
+                        let at = (row.origin.path.clone(), row.row as usize);
+                        let reading = readings.entry(at).or_default();
+                        reading.steps += 1;
+                        reading.own = row.origin.channel == Channel::Own;
+                        reading.models.insert(list.model.clone());
+                    }
+                }
+            }
+        }
+    }
+    readings
+}
+
+fn wish(place: &Place, file: &TableFile, row: usize, reading: &Reading) -> Wish {
+    let models = plural(reading.models.len(), "default model");
+    // Communication's tables lie in a directory of their library.
+    let is_own = reading.own;
+    let target = if is_own { file.place.clone() } else { place.clone() };
+    let family = target.family.or_else(|| file.place.family.clone());
+    let what = if is_own {
+        format!("read by {models} (in {} lookups)", reading.steps)
+    } else {
+        let from = [&file.place.backend, &file.place.version].map(String::as_str).join(" ");
+        format!("lacking, read from {from} (by {models}, in {} lookups)", reading.steps)
+    };
+    Wish {
+        place: Place { family, ..target },
+        file: file.clone(),
+        row,
+        key: BTreeMap::new(),
+        reason: what,
+    }
+}

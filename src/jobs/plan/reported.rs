@@ -1,0 +1,168 @@
+//! Rows that a report names: findings of `validate` and `sanity`, points of `remeasure`, keys of
+//! `compare`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::base::error::{Error, Result};
+use crate::base::reason::Reason;
+
+/// A row that a report names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportedRow {
+    /// Path of the table.
+    pub path: String,
+    /// The row, from 0.
+    pub row: usize,
+    /// What the report shows of its key; empty where it lists the row alone.
+    pub key: BTreeMap<String, Value>,
+    /// Why it is named.
+    pub reason: String,
+}
+
+#[derive(Deserialize)]
+struct AnyReport {
+    schema: String,
+    #[serde(default)]
+    findings: Vec<ReportFinding>,
+    #[serde(default)]
+    measurements: Vec<ReportMeasurement>,
+    #[serde(default)]
+    tables: Vec<ReportComparison>,
+}
+
+#[derive(Deserialize)]
+struct ReportFinding {
+    rule: String,
+    severity: String,
+    path: String,
+    table: Option<String>,
+    #[serde(default)]
+    evidence: BTreeMap<String, Value>,
+    #[serde(default)]
+    examples: Vec<ReportExample>,
+    #[serde(default)]
+    waived_by: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ReportExample {
+    row: usize,
+    key: BTreeMap<String, Value>,
+    #[serde(default)]
+    values: BTreeMap<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct ReportMeasurement {
+    path: String,
+    row: usize,
+    key: BTreeMap<String, Value>,
+    ratio: Option<f64>,
+    verdict: String,
+}
+
+#[derive(Deserialize)]
+struct ReportComparison {
+    #[serde(default)]
+    b: String,
+    #[serde(default)]
+    far: Vec<ReportFarKey>,
+}
+
+#[derive(Deserialize)]
+struct ReportFarKey {
+    row_b: usize,
+    key: BTreeMap<String, Value>,
+    ratio: f64,
+}
+
+/// Reads the rows that a report names; `only` are the rules that count, all but infos where it is empty.
+///
+/// # Errors
+///
+/// When the file cannot be read, or is not a report of this program in JSON.
+pub fn read(path: &Path, only: &[String]) -> Result<Vec<ReportedRow>> {
+    let bad = |why: Reason| {
+        let hint = "--from takes a report of validate, sanity, remeasure or compare: --format json";
+        Error::new(format!("{}: {why}", path.display()), hint)
+    };
+    let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string().into()))?;
+    let report: AnyReport = serde_json::from_str(&text).map_err(|e| bad(e.to_string().into()))?;
+    match report.schema.as_str() {
+        "perfdb-gate/v1" => {
+            let counts = |f: &ReportFinding| {
+                f.waived_by.is_none()
+                    && if only.is_empty() { f.severity != "info" } else { only.contains(&f.rule) }
+            };
+            let found = report.findings.iter().filter(|f| counts(f)).flat_map(of_finding);
+            Ok(found.chain(report.measurements.into_iter().filter_map(of_measurement)).collect())
+        }
+        "perfdb-gate/compare/v1" => Ok(report.tables.into_iter().flat_map(of_comparison).collect()),
+        other => Err(bad(format!("its schema is '{other}'").into())),
+    }
+}
+
+/// The rows of a finding: all where it lists them, else those that it shows. A finding on what is not
+/// there shows rows of other tables.
+fn of_finding(finding: &ReportFinding) -> Vec<ReportedRow> {
+    if finding.table.is_none() {
+        return Vec::new();
+    }
+    let own = finding.examples.iter().filter(|e| !e.values.contains_key("row of"));
+    let mut rows: Vec<ReportedRow> = own
+        .map(|example| ReportedRow {
+            path: finding.path.clone(),
+            row: example.row,
+            key: example.key.clone(),
+            reason: reason(&finding.rule, &example.values),
+        })
+        .collect();
+    let listed = finding.evidence.get("point_rows").and_then(Value::as_array);
+    for row in listed.into_iter().flatten().filter_map(Value::as_u64) {
+        let row = row as usize;
+        if !rows.iter().any(|known| known.row == row) {
+            rows.push(ReportedRow {
+                path: finding.path.clone(),
+                row,
+                key: BTreeMap::new(),
+                reason: finding.rule.clone(),
+            });
+        }
+    }
+    rows
+}
+
+/// A rule with what it shows of a row: `latency-spike (latency_ms 4.8, over_neighbours 10)`.
+fn reason(rule: &str, values: &BTreeMap<String, Value>) -> String {
+    let shown: Vec<String> = values
+        .iter()
+        .filter(|(_, value)| value.is_number())
+        .map(|(name, value)| match value.as_f64() {
+            Some(number) if value.is_f64() => format!("{name} {number:.4}"),
+            _ => format!("{name} {value}"),
+        })
+        .collect();
+    if shown.is_empty() { rule.to_owned() } else { format!("{rule} ({})", shown.join(", ")) }
+}
+
+/// A point that was measured again and left the band of reruns.
+fn of_measurement(measured: ReportMeasurement) -> Option<ReportedRow> {
+    let ratio = measured.ratio.filter(|_| measured.verdict == "beyond")?;
+    let ReportMeasurement { path, row, key, .. } = measured;
+    Some(ReportedRow { path, row, key, reason: format!("remeasured at {ratio:.3} of its time") })
+}
+
+fn of_comparison(table: ReportComparison) -> Vec<ReportedRow> {
+    let path = table.b;
+    let row = |far: ReportFarKey| ReportedRow {
+        path: path.clone(),
+        row: far.row_b,
+        key: far.key,
+        reason: format!("{:.2} times what it is compared with", far.ratio),
+    };
+    table.far.into_iter().map(row).collect()
+}

@@ -1,0 +1,217 @@
+//! Rows that are to be measured, gathered into the points of a rerun list.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::cost::Collectors;
+use crate::base::error::{Error, Result};
+use crate::base::expr::{ExprError, Vals};
+use crate::database::catalog::{Place, TableFile};
+use crate::database::diff::rows_by_key;
+use crate::database::source::Source;
+use crate::database::table::{Keys, Table, TableScope};
+use crate::gpu::rerun::{RerunOperation, RerunPoint, is_listed};
+use crate::specs::{Serves, Specs, TableSpec};
+
+/// A row that is to be measured.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// Where it is to be measured.
+    pub place: Place,
+    /// The table's file that has the row: its own, or another's that has what it lacks.
+    pub file: TableFile,
+    /// The row.
+    pub row: usize,
+    /// Its key as whoever asks for it saw it; empty where that is not known.
+    pub key: BTreeMap<String, Value>,
+    /// Why.
+    pub reason: String,
+}
+
+/// What becomes of wishes.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// By table.
+    pub operations: Vec<RerunOperation>,
+    /// Rows that were asked for and that the loader does not serve.
+    pub unserved: usize,
+    /// Rows whose columns are not those of the table's other points.
+    pub unlike: usize,
+}
+
+/// A table that wishes are about, read.
+struct WishedTable {
+    table: Table,
+    facts: RowFacts,
+}
+
+/// What is known of a table's rows.
+struct RowFacts {
+    /// What a lookup returns, in ms.
+    latency: Vec<f64>,
+    /// Rows that the loader serves.
+    served: BTreeSet<u32>,
+    /// Keys of the rows that are asked for.
+    keys: BTreeMap<usize, Vec<(String, Value)>>,
+}
+
+/// Reads the rows and makes points of them; of one key, one point.
+///
+/// # Errors
+///
+/// When a table cannot be read, or its row is not the one that was asked for: the report is of another
+/// state.
+pub fn gather(
+    wishes: Vec<Wish>,
+    source: &dyn Source,
+    specs: &Specs,
+    collectors: &Collectors,
+) -> Result<Gathered> {
+    let mut by_file: BTreeMap<String, Vec<Wish>> = BTreeMap::new();
+    for wish in wishes {
+        by_file.entry(wish.file.entry.path.clone()).or_default().push(wish);
+    }
+    let mut gathered = Gathered::default();
+    let mut points: BTreeMap<(Place, String), Vec<RerunPoint>> = BTreeMap::new();
+    let mut own: BTreeMap<(Place, String), String> = BTreeMap::new();
+    for (path, wishes) in by_file {
+        let file = wishes[0].file.clone();
+        let rows: BTreeSet<usize> = wishes.iter().map(|w| w.row).collect();
+        let read = WishedTable::read(&file, &rows, source, specs)?;
+        for wish in wishes {
+            read.check(&wish)?;
+            if !read.facts.served.contains(&(wish.row as u32)) {
+                gathered.unserved += 1;
+                continue;
+            }
+            let target = (wish.place.clone(), file.table.clone());
+            if wish.place == file.place {
+                own.insert(target.clone(), path.clone());
+            }
+            let all = points.entry(target).or_default();
+            let point = read.point(&wish, collectors, &file.table);
+            match all.iter_mut().find(|p| p.key == point.key) {
+                Some(known) if known.reason.contains(&point.reason) => {}
+                Some(known) => known.reason += &format!("; {}", point.reason),
+                None => all.push(point),
+            }
+        }
+    }
+    for ((place, table), mut points) in points {
+        let columns: Option<Vec<String>> = points.first().map(|p| p.key.keys().cloned().collect());
+        let before = points.len();
+        points.retain(|p| columns.as_ref().is_none_or(|c| p.key.keys().eq(c.iter())));
+        gathered.unlike += before - points.len();
+        let spec = specs.tables.get(&table);
+        let family = place.family.clone().or_else(|| spec.map(|s| s.family.clone()));
+        let path = own.get(&(place.clone(), table.clone())).cloned();
+        let seconds = points.iter().map(|p| p.seconds).sum::<Option<f64>>();
+        let seconds = seconds.map(|s| (s * 1000.0).round() / 1000.0);
+        let mut operation = RerunOperation {
+            system: place.system,
+            family: family.unwrap_or_default(),
+            backend: place.backend,
+            version: place.version,
+            table,
+            path,
+            seconds,
+            collect: Vec::new(),
+            points,
+        };
+        operation.collect = collectors.commands(&operation);
+        gathered.operations.push(operation);
+    }
+    Ok(gathered)
+}
+
+impl WishedTable {
+    fn read(
+        file: &TableFile,
+        rows: &BTreeSet<usize>,
+        source: &dyn Source,
+        specs: &Specs,
+    ) -> Result<Self> {
+        let path = &file.entry.path;
+        let unreadable = |why: String| {
+            let hint = "perfdb-gate validate says what is wrong with it";
+            Error::new(format!("{path}: {why}"), hint)
+        };
+        let bytes = source.read(&file.entry).map_err(|e| unreadable(e.to_string()))?;
+        let table = file.decode(specs, &bytes).map_err(|e| unreadable(e.to_string()))?;
+        let spec = file.spec(specs, Some(&table));
+        let facts = RowFacts::of(file, &table, &spec, rows, specs)
+            .map_err(|e| Error::caused(path.as_str(), "the formula is in rules/tables", e))?;
+        Ok(Self { table, facts })
+    }
+
+    /// Makes sure that a row is the one that was asked for.
+    fn check(&self, wish: &Wish) -> Result<()> {
+        let key = self.facts.keys.get(&wish.row);
+        let is_it = |key: &Vec<(String, Value)>| {
+            wish.key.iter().all(|(name, value)| {
+                let own = key.iter().find(|(part, _)| part == name).map(|(_, value)| value.clone());
+                let cell = || self.table.column(name).map(|c| c.json(wish.row));
+                own.or_else(cell).is_none_or(|own| own == *value)
+            })
+        };
+        if key.is_some_and(is_it) {
+            return Ok(());
+        }
+        Err(Error::new(
+            format!("row {} of {} is another than the report says", wish.row, wish.file.entry.path),
+            "the report is of another state: make it again, or name its commit with --ref",
+        ))
+    }
+
+    fn point(&self, wish: &Wish, collectors: &Collectors, table: &str) -> RerunPoint {
+        let row = wish.row;
+        let listed = self.table.columns().filter(|(name, _)| is_listed(name));
+        let latency_ms = Some(self.facts.latency[row]).filter(|ms| *ms > 0.0 && ms.is_finite());
+        let power = self.table.column("power").is_some_and(|c| c.number(row) > 0.0);
+        RerunPoint {
+            key: listed.map(|(name, column)| (name.to_owned(), column.json(row))).collect(),
+            reason: wish.reason.clone(),
+            latency_ms,
+            seconds: collectors.seconds(table, latency_ms, power),
+            power,
+        }
+    }
+}
+
+impl RowFacts {
+    fn of(
+        file: &TableFile,
+        table: &Table,
+        spec: &TableSpec,
+        rows: &BTreeSet<usize>,
+        specs: &Specs,
+    ) -> Result<Self, ExprError> {
+        let system = specs.systems.get(&file.place.system);
+        let scope = TableScope::new(table, spec, &file.place, system, &specs.lookups);
+        let parts = spec.latency.iter().map(|part| part.value.numbers(&scope));
+        let parts: Vec<Vals<'_, f64>> = parts.collect::<Result<_, _>>()?;
+        let sum = |row: usize| parts.iter().map(|p| p.get(row)).sum();
+        let latency = match parts[..] {
+            [] => vec![f64::NAN; table.rows],
+            _ => (0..table.rows).map(sum).collect(),
+        };
+        let keys = Keys::new(&spec.key, &scope)?;
+        let there = rows.iter().filter(|row| **row < table.rows);
+        let keys = there.map(|row| (*row, keys.show(*row))).collect();
+        let served = match rows_by_key(&scope)? {
+            None => (0..table.rows as u32).collect(),
+            Some(all) => serving(&all, spec.serves),
+        };
+        Ok(Self { latency, served, keys })
+    }
+}
+
+/// The rows that serve a key, of rows by key in file order.
+fn serving(by_key: &[(u64, u32)], serves: Serves) -> BTreeSet<u32> {
+    let of_key = |rows: &[(u64, u32)]| match serves {
+        Serves::First | Serves::Error => rows.first().map(|(_, row)| *row),
+        Serves::Last => rows.last().map(|(_, row)| *row),
+    };
+    by_key.chunk_by(|a, b| a.0 == b.0).filter_map(of_key).collect()
+}

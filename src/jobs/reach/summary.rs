@@ -1,0 +1,193 @@
+//! What people read of a reach, before it becomes text or Markdown.
+
+use std::collections::BTreeMap;
+
+use super::{FileReach, LookupCounts, LookupSource, Reach, StateCounts};
+use crate::base::words::{count, plural};
+use crate::database::served::RowState;
+use crate::jobs::impact::PlannedVersion;
+
+/// Tables that are shown.
+const SHOWN_TABLES: usize = 20;
+/// Lookups that are shown.
+const SHOWN_LOOKUPS: usize = 10;
+
+pub(super) const TABLES: &str = "tables whose rows are not all served";
+pub(super) const LOOKUPS: &str = "lookups of default models";
+pub(super) const MOVED: &str = "lookups with another source than before";
+pub(super) const MISSING: &str = "lookups that find nothing";
+
+/// Everything that is shown.
+pub(super) struct ReachSummary {
+    pub headline: String,
+    /// What was not looked at.
+    pub notes: Vec<String>,
+    pub tables: Vec<String>,
+    pub versions: Vec<String>,
+    pub moved: Vec<String>,
+    pub missing: Vec<String>,
+}
+
+/// The line that sums it up.
+pub(super) fn headline(reach: &Reach) -> String {
+    let [before, after] = reach.counts();
+    let after = after.unwrap_or_default();
+    let tables = reach.files.iter().filter(|file| file.after.is_some()).count();
+    let of = format!(
+        "{} of {}: {}",
+        plural(after.rows as usize, "row"),
+        plural(tables, "table"),
+        states(after)
+    );
+    match before.filter(|before| *before != after) {
+        Some(before) => format!("{of}; before {}", states(before)),
+        None => of,
+    }
+}
+
+/// `12 served, 3 shadowed`
+fn states(counts: StateCounts) -> String {
+    let each = [
+        (counts.served, "served"),
+        (counts.shadowed, "shadowed"),
+        (counts.filtered, "filtered"),
+        (counts.refused, "refused"),
+        (counts.not_queryable, "of versions that no query asks for"),
+    ];
+    let told = each.into_iter().filter(|(n, word)| *n > 0 || *word == "served");
+    let told: Vec<String> = told.map(|(n, word)| format!("{} {word}", count(n as usize))).collect();
+    told.join(", ")
+}
+
+/// `12 exact, 3 from donors`
+fn sources(counts: LookupCounts) -> String {
+    let each = LookupSource::ALL.into_iter().map(|source| (counts.count(source), source.word()));
+    let told = each.filter(|(n, _)| *n > 0).map(|(n, word)| format!("{} {word}", count(n)));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+fn name(version: &PlannedVersion) -> String {
+    format!("{} {} {}", version.system, version.backend, version.version)
+}
+
+impl ReachSummary {
+    pub(super) fn of(reach: &Reach) -> Self {
+        let mut notes: Vec<String> = reach
+            .unread()
+            .map(|(path, why)| {
+                format!("{path} cannot be read, its rows are not among these: {why}")
+            })
+            .collect();
+        if reach.strays > 0 {
+            let files = plural(reach.strays, "file");
+            notes.push(format!("{files} where no loader looks: rows there are not among these"));
+        }
+        let versions = reach.models.iter().map(|model| &model.version);
+        let mut by_version: BTreeMap<&PlannedVersion, Vec<_>> =
+            versions.map(|version| (version, Vec::new())).collect();
+        for model in &reach.models {
+            by_version.entry(&model.version).or_default().push(model.counts());
+        }
+        let version = |(version, counts): (&PlannedVersion, Vec<[Option<LookupCounts>; 2]>)| {
+            let side = |i: usize| counts.iter().filter_map(|c| c[i]).reduce(LookupCounts::plus);
+            let after = side(1).unwrap_or_default();
+            let of = format!("{}: {}: {}", name(version), count(after.all()), sources(after));
+            match side(0).filter(|before| *before != after) {
+                Some(before) => format!("{of}; before {}", sources(before)),
+                None => of,
+            }
+        };
+        Self {
+            headline: headline(reach),
+            notes,
+            tables: tables(reach),
+            versions: by_version.into_iter().map(version).collect(),
+            moved: moved(reach),
+            missing: missing(reach),
+        }
+    }
+}
+
+/// Tables of which rows are not served, most rows first; of two states those that changed.
+fn tables(reach: &Reach) -> Vec<String> {
+    let lost = |file: &FileReach| {
+        let counts = file.after.as_ref().map(|rows| rows.counts()).unwrap_or_default();
+        counts.rows - counts.served
+    };
+    let news = |file: &&FileReach| {
+        let counts = |rows: &Option<super::FileRows>| rows.as_ref().map(super::FileRows::counts);
+        if reach.compared { counts(&file.before) != counts(&file.after) } else { lost(file) > 0 }
+    };
+    let mut files: Vec<&FileReach> = reach.files.iter().filter(news).collect();
+    files.sort_by_key(|file| std::cmp::Reverse(lost(file)));
+    let more = files.len().saturating_sub(SHOWN_TABLES);
+    let mut lines: Vec<String> = files
+        .into_iter()
+        .take(SHOWN_TABLES)
+        .map(|file| {
+            let side = |rows: &Option<super::FileRows>| match rows {
+                None => "not there".to_owned(),
+                Some(rows) => states(rows.counts()),
+            };
+            let mut line = format!("{}: {}", file.path, side(&file.after));
+            if reach.compared {
+                line += &format!("; before {}", side(&file.before));
+            }
+            line + &reason(file)
+        })
+        .collect();
+    if more > 0 {
+        lines.push(format!("and {} more", plural(more, "table")));
+    }
+    lines
+}
+
+/// Why rows of a file are not served: the file's reason, or its first shadowed row.
+fn reason(file: &FileReach) -> String {
+    let Some(rows) = &file.after else { return String::new() };
+    if let Some(why) = &rows.why {
+        return format!(": {why}");
+    }
+    let shadowed = rows.runs.iter().find(|run| run.state == RowState::Shadowed);
+    match shadowed.and_then(|run| Some((run.first, run.by_row?))) {
+        Some((row, by)) => format!(" (row {row} by row {by}, counted from 0)"),
+        None => String::new(),
+    }
+}
+
+fn moved(reach: &Reach) -> Vec<String> {
+    let all: Vec<_> =
+        reach.models.iter().flat_map(|m| m.moved.iter().map(move |l| (m, l))).collect();
+    let word = |source: Option<LookupSource>| source.map_or("not asked", LookupSource::word);
+    let line = |(model, lookup): &(&super::ModelLookups, &super::SourceMove)| {
+        let moved = format!("{} → {}", word(lookup.before), word(lookup.after));
+        let of = format!("{}, {}", name(&model.version), model.model);
+        format!("{of}: {}, {}: {moved}", lookup.table, lookup.key)
+    };
+    let mut lines: Vec<String> = all.iter().take(SHOWN_LOOKUPS).map(line).collect();
+    if all.len() > SHOWN_LOOKUPS {
+        lines.push(format!("and {} more", plural(all.len() - SHOWN_LOOKUPS, "lookup")));
+    }
+    lines
+}
+
+/// Reasons why lookups find nothing, those of most models first.
+fn missing(reach: &Reach) -> Vec<String> {
+    let mut reasons: BTreeMap<(&PlannedVersion, &str), Vec<&str>> = BTreeMap::new();
+    for model in &reach.models {
+        for (_, why) in &model.missing {
+            reasons.entry((&model.version, why)).or_default().push(&model.model);
+        }
+    }
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, models)| std::cmp::Reverse(models.len()));
+    let more = reasons.len().saturating_sub(SHOWN_LOOKUPS);
+    let line = |((version, why), models): ((&PlannedVersion, &str), Vec<&str>)| {
+        format!("{}: {}: {why}", name(version), plural(models.len(), "model"))
+    };
+    let mut lines: Vec<String> = reasons.into_iter().take(SHOWN_LOOKUPS).map(line).collect();
+    if more > 0 {
+        lines.push(format!("and {} more", plural(more, "reason")));
+    }
+    lines
+}

@@ -1,0 +1,84 @@
+//! Why a repair leaves a table as it is.
+
+use crate::base::error::Error;
+use crate::base::expr::ExprError;
+use crate::base::reason::Reason;
+use crate::database::source::ReadError;
+use crate::database::table::{TableFault, Torn};
+
+/// Why a table is left as it is, in a line that follows its path.
+#[derive(Debug, thiserror::Error)]
+pub enum RepairError {
+    /// Its bytes cannot be had.
+    #[error("cannot be read: {0}")]
+    Bytes(#[from] ReadError),
+    /// Its bytes are not a table.
+    #[error(transparent)]
+    Table(#[from] TableFault),
+    /// Some of its rows are damaged, and would be lost.
+    #[error("{0}")]
+    Torn(Torn),
+    /// It is not a regular file.
+    #[error("it is no file on the disk")]
+    NotOnDisk,
+    /// Its new bytes cannot be made, or read back otherwise.
+    #[error(transparent)]
+    Encode(#[from] Error),
+    /// Its lines cannot be separated, or not compared with the new file's cells.
+    #[error(transparent)]
+    Text(#[from] Reason),
+    /// The sidecar beside it would be wrong.
+    #[error("its collection_meta.yaml cannot be kept true: {0}")]
+    Sidecar(#[from] SidecarError),
+    /// A formula of its spec fails.
+    #[error("cannot be judged: {0}")]
+    Formula(#[from] ExprError),
+    /// A column to ignore is one that the loader reads.
+    #[error("its loader reads {0}, which therefore cannot be ignored")]
+    Loaded(String),
+    /// A column's cells cannot be compared.
+    #[error("its column {0} is of a type that no table has")]
+    ColumnType(String),
+    /// Without a measured column every row is a measurement of its own.
+    #[error("it has no measured column, so nothing tells what is measured again")]
+    NothingMeasured,
+    /// Rows cannot be removed line by line.
+    #[error("its lines cannot be told apart")]
+    Lines,
+    /// The file that it would become cannot be read.
+    #[error("{name} beside it: {}", .source.kind())]
+    Target {
+        /// The file's name.
+        name: String,
+        source: std::io::Error,
+    },
+    /// The file that it would become is there, and is not a table.
+    #[error("{name} stands beside it and {fault}")]
+    BrokenTarget { name: String, fault: TableFault },
+    /// The file that it would become is there, with other cells.
+    #[error(
+        "{0} stands beside it and holds other cells: which of the two is right, or how they merge, is \
+         its collector's to say"
+    )]
+    OtherTarget(String),
+    /// Two text tables would become one file.
+    #[error("another text table becomes {0} too")]
+    SameTarget(String),
+}
+
+/// Why a sidecar cannot be kept true.
+#[derive(Debug, thiserror::Error)]
+pub enum SidecarError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] std::io::Error),
+    /// It is not a sidecar.
+    #[error(transparent)]
+    Invalid(#[from] Reason),
+    /// What it states of a table stands elsewhere, behind an alias for example.
+    #[error("its rows or sha256 do not stand where it states them")]
+    Elsewhere,
+    /// Replacing the value would change something else that it says.
+    #[error("its rows or sha256 cannot be replaced alone")]
+    NotAlone,
+}

@@ -1,0 +1,190 @@
+//! Puts a fault into a table, or beside it.
+
+mod copied;
+mod rows;
+mod text;
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use pep440_rs::Version;
+
+use self::text::edited;
+use super::Alike;
+use super::fault::{Damage, Plant, Text, Variant, is_of_system};
+use super::overlay::FileChange;
+use crate::base::expr::ExprError;
+use crate::base::random::Random;
+use crate::checks::compare::sketch::{Sketches, Slice};
+use crate::database::catalog::{Catalog, Format, TableFile};
+use crate::database::source::Source;
+use crate::database::table::Table;
+use crate::findings::RowChange;
+use crate::specs::system::System;
+use crate::specs::{Specs, TableSpec};
+
+/// Plants faults in the clean state of a database.
+pub struct Injector<'a> {
+    /// The clean state's bytes.
+    pub source: &'a dyn Source,
+    /// What it holds.
+    pub catalog: &'a Catalog,
+    /// What is known of tables.
+    pub specs: &'a Specs,
+    /// Of the clean state.
+    pub sketches: &'a Sketches,
+    /// Tables that are alike as it is.
+    pub alike: &'a Alike,
+}
+
+/// A fault that was planted.
+#[derive(Debug, Default)]
+pub struct Planted {
+    /// Files that it changes.
+    pub changes: BTreeMap<String, FileChange>,
+    /// Rows that it changes or adds; 0 where rows do not tell.
+    pub rows: usize,
+    /// Which those are.
+    pub rows_changed: RowChange,
+    /// The slice that it changes.
+    pub slice: Option<Slice>,
+}
+
+impl Injector<'_> {
+    /// Plants a fault in a table; none where it does not grow there.
+    ///
+    /// # Errors
+    ///
+    /// When a formula of the fault fails.
+    pub fn plant(
+        &self,
+        variant: Variant<'_>,
+        file: &TableFile,
+        random: &mut Random,
+    ) -> Result<Option<Planted>, ExprError> {
+        let tables = &variant.fault.tables;
+        if !tables.is_empty() && !tables.contains(&file.table)
+            || variant.fault.newest && !self.is_newest(file)
+        {
+            return Ok(None);
+        }
+        match &variant.fault.plant {
+            Plant::Family(family) => Ok(self.misplace(file, family)),
+            Plant::Link => Ok(Some(changed(file, FileChange::Link("elsewhere".into())))),
+            Plant::Bytes(Damage::Gone) => Ok(Some(changed(file, FileChange::Gone))),
+            Plant::Bytes(damage) if !matches!(damage, Damage::Rowless) => {
+                Ok(self.damaged(*damage, variant.by, file))
+            }
+            Plant::Copy(copied) => self.copy(copied, file, random),
+            Plant::Remove(name) => Ok(self.beside(file, name, |_| Some(FileChange::Gone))),
+            Plant::Write(text) => Ok(self.written(file, text)),
+            Plant::Edit(edit) => {
+                Ok(self.beside(file, &edit.file, |text| edited(edit, variant.by, text)))
+            }
+            _ => self.in_rows(variant, file, random),
+        }
+    }
+
+    /// Whether no table of its backend on its system is of a later version.
+    fn is_newest(&self, file: &TableFile) -> bool {
+        let own = Version::from_str(&file.place.version).ok();
+        let alike = |t: &&TableFile| {
+            (&t.place.system, &t.place.backend) == (&file.place.system, &file.place.backend)
+        };
+        let mut others = self.catalog.tables.iter().filter(alike);
+        own.is_some() && others.all(|t| Version::from_str(&t.place.version).ok() <= own)
+    }
+
+    /// A table's rows and what is known of such tables; none of what cannot be read.
+    fn table(&self, file: &TableFile) -> Option<(Table, std::sync::Arc<TableSpec>)> {
+        if file.format != Format::Parquet {
+            return None;
+        }
+        let bytes = self.source.read(&file.entry).ok()?;
+        let table = file.decode(self.specs, &bytes).ok()?;
+        let spec = file.spec(self.specs, Some(&table));
+        Some((table, spec)).filter(|(_, spec)| !spec.inferred)
+    }
+
+    fn system(&self, file: &TableFile) -> Option<&System> {
+        self.catalog.systems.get(&file.place.system)?.system.as_ref().ok()
+    }
+
+    fn misplace(&self, file: &TableFile, family: &str) -> Option<Planted> {
+        let own = file.place.family.as_deref().filter(|own| *own != family)?;
+        let spec = self.specs.tables.get(&file.table)?;
+        let path = file.entry.path.replace(&format!("/{own}/"), &format!("/{family}/"));
+        let bytes = self.source.read(&file.entry).ok()?;
+        let there = self.catalog.tables.iter().any(|t| t.entry.path == path);
+        if spec.family == family || there {
+            return None;
+        }
+        let gone = (file.entry.path.clone(), FileChange::Gone);
+        let changes = [gone, (path, FileChange::Bytes(bytes))].into();
+        Some(Planted { changes, ..Planted::default() })
+    }
+
+    /// A file beside a table, or beside its system, that says something.
+    fn written(&self, file: &TableFile, text: &Text) -> Option<Planted> {
+        let place = &file.place;
+        // Sidecars are of the family layout.
+        if place.family.is_none() && !is_of_system(&text.file) {
+            return None;
+        }
+        let says = text.text.replace("{table}", &file.table);
+        let says = says.replace("{system}", &place.system);
+        let says = says.replace("{backend}", &place.backend);
+        let says = says.replace("{version}", &place.version).into_bytes();
+        let path = self.path_beside(file, &text.file)?;
+        let changes = [(path, FileChange::Bytes(says))].into();
+        Some(Planted { changes, ..Planted::default() })
+    }
+
+    fn damaged(&self, damage: Damage, by: Option<f64>, file: &TableFile) -> Option<Planted> {
+        // Text that ends early is torn, which is a fault of its own, and it has no footer.
+        if matches!(damage, Damage::Cut | Damage::Footer) && file.format != Format::Parquet {
+            return None;
+        }
+        let mut bytes = self.source.read(&file.entry).ok()?;
+        let len = bytes.len();
+        match damage {
+            Damage::Cut => bytes.truncate((len as f64 * by.unwrap_or(0.5)) as usize),
+            Damage::Empty | Damage::Rowless | Damage::Gone => bytes.clear(),
+            Damage::Footer => bytes.get_mut(len.checked_sub(8)?..len - 4)?.fill(0xff),
+            Damage::Pointer => {
+                let oid = crate::base::digest::sha256(&bytes);
+                let says = format!(
+                    "version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {len}\n"
+                );
+                bytes = says.into_bytes();
+            }
+        }
+        Some(changed(file, FileChange::Bytes(bytes)))
+    }
+
+    /// Where a file beside a table is, or would be.
+    fn path_beside(&self, file: &TableFile, name: &str) -> Option<String> {
+        let system = || self.catalog.systems.get(&file.place.system);
+        Some(match name {
+            "system" => system()?.yaml.clone(),
+            "support-matrix" => system()?.matrix(),
+            name => format!("{}/{name}", self.catalog.dir_of(file)?.path),
+        })
+    }
+
+    fn beside(
+        &self,
+        file: &TableFile,
+        name: &str,
+        change: impl Fn(&str) -> Option<FileChange>,
+    ) -> Option<Planted> {
+        let path = self.path_beside(file, name)?;
+        let entry = self.catalog.beside.iter().map(|(e, _)| e).find(|e| e.path == path)?;
+        let text = String::from_utf8(self.source.read(entry).ok()?).ok()?;
+        Some(Planted { changes: [(path, change(&text)?)].into(), ..Planted::default() })
+    }
+}
+
+fn changed(file: &TableFile, change: FileChange) -> Planted {
+    Planted { changes: [(file.entry.path.clone(), change)].into(), ..Planted::default() }
+}

@@ -1,0 +1,107 @@
+//! Faults in the rows of a table.
+
+use std::collections::BTreeSet;
+
+use super::text::torn;
+use super::{FileChange, Injector, Planted};
+use crate::base::expr::{Expr, ExprError, Vals, Value};
+use crate::base::random::Random;
+use crate::database::catalog::TableFile;
+use crate::database::table::TableScope;
+use crate::findings::RowChange;
+use crate::jobs::selftest::draft::Draft;
+use crate::jobs::selftest::fault::{FaultClass, Plant, Variant};
+use crate::jobs::selftest::target::{CellScope, Target};
+
+/// A table as it becomes, and which of its rows a fault changed or added.
+type Redrafted = (Draft, Vec<usize>);
+
+impl Injector<'_> {
+    /// Plants a fault in a table's rows.
+    pub(super) fn in_rows(
+        &self,
+        variant: Variant<'_>,
+        file: &TableFile,
+        random: &mut Random,
+    ) -> Result<Option<Planted>, ExprError> {
+        let Some((table, spec)) = self.table(file) else { return Ok(None) };
+        let system = self.system(file);
+        let scope = TableScope::new(&table, &spec, &file.place, system, &self.specs.lookups);
+        let target = Target { table: &table, spec: &spec, scope: &scope };
+        let Some((rows, slice)) = target.choose(variant.rows, random)? else { return Ok(None) };
+        if let Plant::Text(tear) = &variant.fault.plant {
+            return Ok(torn(*tear, file, &whole(&target), random));
+        }
+        let Some((draft, new)) = redrafted(&target, variant, rows)? else { return Ok(None) };
+        let by_rows = matches!(
+            variant.fault.plant,
+            Plant::Set(_) | Plant::Drop | Plant::Repeat(_) | Plant::Draw
+        );
+        let mut planted = Planted { slice, rows: new.len(), ..Planted::default() };
+        if by_rows {
+            let mut marked = vec![false; draft.rows];
+            new.iter().for_each(|r| marked[*r] = true);
+            planted.rows_changed = RowChange::Rows(marked);
+        }
+        let Ok(bytes) = draft.parquet() else { return Ok(None) };
+        planted.changes.insert(file.entry.path.clone(), FileChange::Bytes(bytes));
+        Ok(Some(planted))
+    }
+}
+
+/// The table as it is.
+fn whole(target: &Target<'_>) -> Draft {
+    Draft::of(target.table, &(0..target.table.rows).collect::<Vec<_>>())
+}
+
+/// The table with a fault in `rows`; none where the fault changes nothing.
+fn redrafted(
+    target: &Target<'_>,
+    variant: Variant<'_>,
+    rows: Vec<usize>,
+) -> Result<Option<Redrafted>, ExprError> {
+    let mut draft = whole(target);
+    Ok(match &variant.fault.plant {
+        Plant::Set(set) => {
+            let any = target.set(set, variant.by, &rows, &mut draft)?;
+            // A fault that changes nothing is none.
+            (any || variant.fault.class == FaultClass::Control).then_some((draft, rows))
+        }
+        Plant::Drop => without(target, rows),
+        Plant::Repeat(to) => Some(repeated(target, to, variant.by, &rows)?),
+        Plant::Retype(retype) => target.retype(retype, &mut draft).then_some((draft, rows)),
+        Plant::Draw => {
+            let drawn = target.draw(&mut draft, &rows);
+            (!drawn.is_empty()).then_some((draft, drawn))
+        }
+        // Bytes of a table without rows.
+        _ => Some((Draft::of(target.table, &[]), Vec::new())),
+    })
+}
+
+/// The table without `rows`; none where none would be left.
+fn without(target: &Target<'_>, rows: Vec<usize>) -> Option<Redrafted> {
+    let gone: BTreeSet<usize> = rows.into_iter().collect();
+    let left: Vec<usize> = (0..target.table.rows).filter(|r| !gone.contains(r)).collect();
+    (!left.is_empty()).then(|| (Draft::of(target.table, &left), Vec::new()))
+}
+
+/// The table with `rows` a second time, their measurements what the formula says.
+fn repeated(
+    target: &Target<'_>,
+    to: &Expr,
+    by: Option<f64>,
+    rows: &[usize],
+) -> Result<Redrafted, ExprError> {
+    let twice: Vec<usize> = (0..target.table.rows).chain(rows.iter().copied()).collect();
+    // The first copies stay as they were, the second are those that are set.
+    let new: Vec<usize> = (target.table.rows..twice.len()).collect();
+    let mut draft = Draft::of(target.table, &twice);
+    for (name, _) in target.spec.measures() {
+        let here = CellScope { scope: target.scope, column: name, by };
+        let value = to.numbers(&here)?;
+        let value = Vals::Rows(twice.iter().map(|row| value.get(*row)).collect());
+        draft.set(name, &new, Some(&Value::Number(value)));
+    }
+    Ok((draft, new))
+}

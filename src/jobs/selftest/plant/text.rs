@@ -1,0 +1,74 @@
+//! Faults in text: a table torn as text, a field of a YAML beside it.
+
+use super::{FileChange, Planted};
+use crate::base::random::Random;
+use crate::database::catalog::TableFile;
+use crate::jobs::selftest::draft::Draft;
+use crate::jobs::selftest::fault::{Edit, Tear};
+
+/// Rows of a table that text is made of, at most.
+const MOST_TEXT: usize = 20_000;
+
+/// The first line of that field, its value replaced.
+pub(super) fn edited(edit: &Edit, by: Option<f64>, text: &str) -> Option<FileChange> {
+    let mut found = false;
+    let mut new = String::new();
+    for line in text.lines() {
+        let replaced = if found { None } else { replaced(edit, by, line) };
+        found |= replaced.is_some();
+        new += replaced.as_deref().unwrap_or(line);
+        new.push('\n');
+    }
+    found.then(|| FileChange::Bytes(new.into_bytes()))
+}
+
+/// A line with its value replaced; none where it is not of that field.
+fn replaced(edit: &Edit, by: Option<f64>, line: &str) -> Option<String> {
+    let name = line.trim_start();
+    let value = name.strip_prefix(&edit.field)?.strip_prefix(':')?;
+    let new = match &edit.to {
+        Some(to) => to.clone(),
+        None => {
+            let number: f64 = value.split('#').next()?.trim().parse().ok()?;
+            (number * by.unwrap_or(1.0)).to_string()
+        }
+    };
+    Some(format!("{}{}: {new}", &line[..line.len() - name.len()], edit.field))
+}
+
+/// The table as text, torn; in its own place, since text is read there too.
+pub(super) fn torn(
+    tear: Tear,
+    file: &TableFile,
+    draft: &Draft,
+    random: &mut Random,
+) -> Option<Planted> {
+    let mut lines = draft.lines();
+    let plain = |line: &String| !line.contains(['"', ';']);
+    if !(4..MOST_TEXT).contains(&lines.len()) || !lines.iter().all(plain) {
+        return None;
+    }
+    let width = |line: &String| line.matches(',').count();
+    if !file.table.ends_with("_perf") || lines.iter().any(|l| width(l) != width(&lines[0])) {
+        return None;
+    }
+    let at = 1 + random.below(lines.len() - 3);
+    match tear {
+        Tear::End => {
+            let last = lines.last_mut()?;
+            last.truncate(last.len() / 2);
+        }
+        Tear::Short => lines[at] = lines[at].rsplitn(3, ',').last()?.to_owned() + "\n",
+        Tear::Header => lines.insert(at, lines[0].clone()),
+        Tear::Together => {
+            let ending = lines[at].len() - 1;
+            lines[at].truncate(ending);
+        }
+    }
+    let text = file.entry.path.strip_suffix(".parquet")?.to_owned() + ".txt";
+    let bytes = FileChange::Bytes(lines.concat().into_bytes());
+    Some(Planted {
+        changes: [(file.entry.path.clone(), FileChange::Gone), (text, bytes)].into(),
+        ..Planted::default()
+    })
+}

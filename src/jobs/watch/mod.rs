@@ -1,0 +1,261 @@
+//! A running collection, watched: how far it is, how fast it goes, what is wrong with its first rows.
+//!
+//! The staging folder is read every so many seconds. When the run ends, what it left is judged as
+//! `validate` judges a database: the tables are put where a database has them, in a folder that is gone
+//! afterwards.
+
+mod stage;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use self::stage::{Stage, StagedTable};
+use crate::base::error::{Error, Result};
+use crate::base::words::{count, plural};
+use crate::checks::Check;
+use crate::checks::rule::Rules;
+use crate::database::catalog::Format;
+use crate::gpu::rerun::RerunList;
+use crate::jobs::validate;
+use crate::report::Report;
+use crate::specs::Specs;
+
+/// What to watch.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The staging folder.
+    pub folder: PathBuf,
+    /// How often it is read.
+    pub every: Duration,
+    /// After how long without a change the run counts as ended.
+    pub idle: Duration,
+    /// What is to be measured.
+    pub list: Option<PathBuf>,
+    /// How what the run left is judged; its root is not read.
+    pub judged: validate::Options,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// All points of the list are there.
+    Complete,
+    /// The collector has summed up its run.
+    SummedUp,
+    /// Nothing has changed for a while.
+    Idle,
+}
+
+/// Watches a run until it ends, then judges what it left; `tell` gets a line each time.
+///
+/// # Errors
+///
+/// When the folder cannot be listed, the list is not one, or nothing was collected.
+pub fn run(options: &Options, tell: &mut dyn FnMut(&str) -> Result<()>) -> Result<Report> {
+    let specs = Specs::overlaid(options.judged.rules.as_deref())?;
+    let list = options.list.as_deref().map(RerunList::read).transpose()?;
+    let rules = Rules::read(&specs.library)?;
+    let start = Instant::now();
+    let mut first: Option<usize> = None;
+    loop {
+        let stage = Stage::read(&options.folder, &specs)?;
+        let rows = stage.rows();
+        let begun = *first.get_or_insert(rows);
+        let progress = Progress {
+            measured: list.as_ref().map(|list| stage.measured(list, &specs)).transpose()?,
+            rows,
+            since: rows.saturating_sub(begun),
+            elapsed: start.elapsed(),
+        };
+        let spikes = spikes(&stage, &specs, &rules, options)?;
+        let ending = ending(&stage, progress.measured, options.idle);
+        tell(&line(&stage, &progress, spikes.as_deref(), ending))?;
+        if ending.is_some() {
+            return judge(&stage, &specs, options, &skipped(&rules, options));
+        }
+        std::thread::sleep(options.every);
+    }
+}
+
+/// How far a run is.
+struct Progress {
+    /// Points of the list that are measured, and all of it.
+    measured: Option<(usize, usize)>,
+    rows: usize,
+    /// Rows since the watch began.
+    since: usize,
+    elapsed: Duration,
+}
+
+impl Progress {
+    /// Rows in a second; none before the first.
+    fn rate(&self) -> Option<f64> {
+        let seconds = self.elapsed.as_secs_f64();
+        (self.since > 0 && seconds > 0.0).then(|| self.since as f64 / seconds)
+    }
+
+    /// Seconds left by the list and the rate.
+    fn left(&self) -> Option<f64> {
+        let (measured, planned) = self.measured?;
+        Some(planned.saturating_sub(measured) as f64 / self.rate()?)
+    }
+}
+
+fn ending(stage: &Stage, measured: Option<(usize, usize)>, idle: Duration) -> Option<Ending> {
+    let quiet = |changed: SystemTime| changed.elapsed().is_ok_and(|since| since >= idle);
+    match measured {
+        Some((measured, planned)) if measured == planned => Some(Ending::Complete),
+        _ if stage.summed_up => Some(Ending::SummedUp),
+        _ if stage.changed.is_some_and(quiet) => Some(Ending::Idle),
+        _ => None,
+    }
+}
+
+fn line(
+    stage: &Stage,
+    progress: &Progress,
+    spikes: Option<&str>,
+    ending: Option<Ending>,
+) -> String {
+    let mut parts = vec![match progress.measured {
+        Some((measured, planned)) => {
+            format!("{} of {} planned points", count(measured), count(planned))
+        }
+        None => plural(progress.rows, "row"),
+    }];
+    let tables = stage.tables.iter().map(|t| format!("{} {}", t.file.table, count(t.rows)));
+    parts.push(tables.collect::<Vec<_>>().join(", "));
+    parts.push(match progress.rate() {
+        Some(rate) => format!("{rate:.1} rows/s"),
+        None => "no rate yet".to_owned(),
+    });
+    parts.extend(progress.left().map(|s| format!("{} left", time(s))));
+    parts.extend(spikes.map(str::to_owned));
+    let clocks = stage.tables.iter().filter_map(|t| t.clocks);
+    let ends = clocks.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    parts.extend(ends.map(|(low, high)| format!("clocks {low:.0} to {high:.0} MHz")));
+    let faults = stage.tables.iter().filter_map(|t| Some((t, t.fault.as_ref()?)));
+    parts.extend(faults.map(|(t, fault)| format!("{}: {fault}", t.file.table)));
+    parts.extend(ending.map(|ending| {
+        match ending {
+            Ending::Complete => "all of the list is there",
+            Ending::SummedUp => "the collector has summed up its run",
+            Ending::Idle => "nothing changes any more",
+        }
+        .to_owned()
+    }));
+    parts.retain(|part| !part.is_empty());
+    parts.join("; ") + "\n"
+}
+
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// The first spikes among the rows so far, in words.
+fn spikes(
+    stage: &Stage,
+    specs: &Specs,
+    rules: &Rules,
+    options: &Options,
+) -> Result<Option<String>> {
+    let spiky = rules.all().filter(|r| matches!(r.check, Check::Spike(_)));
+    let only: Vec<String> = spiky.map(|r| r.id.clone()).collect();
+    if stage.tables.iter().all(|t| t.rows == 0 || t.is_log()) || only.is_empty() {
+        return Ok(None);
+    }
+    let judged = validate::Options { only, skip: Vec::new(), ..options.judged.clone() };
+    let report = as_database(stage, specs, &judged)?;
+    let said = report.findings.iter().filter(|f| f.counts()).map(|f| {
+        let table = f.table.as_deref().unwrap_or_default();
+        format!("{table}: {}", f.message)
+    });
+    let said: Vec<String> = said.take(3).collect();
+    Ok((!said.is_empty()).then(|| said.join(", ")))
+}
+
+/// Rules that say nothing of a staging folder, which is no whole database, and those that are not wanted.
+fn skipped(rules: &Rules, options: &Options) -> Vec<String> {
+    let of_databases = |check: &Check| {
+        matches!(
+            check,
+            Check::Workflows | Check::SupportMatrix(_) | Check::Parity(_) | Check::Coverage(_)
+        )
+    };
+    let mut skip = options.judged.skip.clone();
+    if options.judged.only.is_empty() {
+        skip.extend(rules.all().filter(|r| of_databases(&r.check)).map(|r| r.id.clone()));
+    }
+    skip
+}
+
+/// Judges what the run left. A sidecar is written when a collection is finished: where there is none yet,
+/// that is not a defect of the rows.
+fn judge(stage: &Stage, specs: &Specs, options: &Options, skip: &[String]) -> Result<Report> {
+    if stage.rows() == 0 {
+        return Err(Error::new(
+            format!("nothing was collected in {}", options.folder.display()),
+            "--watch takes a collection's staging folder",
+        ));
+    }
+    let mut judged = validate::Options { skip: skip.to_vec(), ..options.judged.clone() };
+    if stage.sidecars.is_empty() && judged.only.is_empty() {
+        let rules = Rules::read(&specs.library)?;
+        let missing = rules.all().filter(|r| matches!(r.check, Check::SidecarMissing));
+        judged.skip.extend(missing.map(|r| r.id.clone()));
+    }
+    as_database(stage, specs, &judged)
+}
+
+/// Judges the tables of a stage where a database has them.
+fn as_database(stage: &Stage, specs: &Specs, judged: &validate::Options) -> Result<Report> {
+    let failed = |e: std::io::Error| {
+        Error::caused("cannot lay out what was collected", "check the space for temporary files", e)
+    };
+    let folder = tempfile::tempdir().map_err(failed)?;
+    for table in stage.tables.iter().filter(|t| t.rows > 0 && !t.is_log()) {
+        lay_out(folder.path(), table, stage, specs).map_err(failed)?;
+    }
+    let options = validate::Options {
+        root: folder.path().to_owned(),
+        reference: None,
+        since: None,
+        ..judged.clone()
+    };
+    validate::run(&options, &())
+}
+
+fn lay_out(root: &Path, table: &StagedTable, stage: &Stage, specs: &Specs) -> std::io::Result<()> {
+    let place = &table.file.place;
+    let name = |part: &str, other: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
+        let is_name = !part.is_empty() && part.chars().all(plain) && !part.starts_with('.');
+        if is_name { part.to_owned() } else { other.to_owned() }
+    };
+    let system = name(&place.system, "unknown_system");
+    let family = name(place.family.as_deref().unwrap_or_default(), "unknown");
+    let folder = root
+        .join("data")
+        .join(&system)
+        .join(family)
+        .join(name(&place.backend, "unknown"))
+        .join(name(&place.version, "0"));
+    std::fs::create_dir_all(&folder)?;
+    std::fs::create_dir_all(root.join("systems"))?;
+    let yaml = specs.library.folder("systems").filter(|f| f.stem() == system).last();
+    if let Some(yaml) = yaml {
+        std::fs::write(root.join("systems").join(format!("{system}.yaml")), yaml.text.as_bytes())?;
+    }
+    let from = Path::new(&table.file.entry.path);
+    let ending = if table.file.format == Format::Parquet { "parquet" } else { "txt" };
+    std::fs::copy(from, folder.join(format!("{}.{ending}", table.file.table)))?;
+    let beside = from.with_file_name("collection_meta.yaml");
+    if stage.sidecars.contains(&beside) {
+        std::fs::copy(beside, folder.join("collection_meta.yaml"))?;
+    }
+    Ok(())
+}

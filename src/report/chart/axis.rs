@@ -1,0 +1,116 @@
+//! Along which column a table is drawn, and what is fixed along a line.
+
+use std::collections::BTreeSet;
+
+use super::series::POINTS;
+use super::spec::ChartSpec;
+use crate::database::served::rows::has_key;
+use crate::database::table::{Column, Table, TableScope};
+use crate::specs::{ColumnKind, KeyPart, TableSpec, measured_unit};
+
+/// The columns that a table can be drawn along: the chart's, then those of the sweep, then, of a table
+/// that has no spec, integers, those with most values first. Columns with too few values for a line are
+/// left out.
+pub(super) fn axes(chart: &ChartSpec, scope: &TableScope<'_>) -> Vec<String> {
+    let mut axes: Vec<String> = Vec::new();
+    for name in candidates(chart, scope.spec) {
+        if distinct(scope.table, &name).is_some_and(|n| n >= POINTS) {
+            axes.push(name);
+        }
+    }
+    if axes.is_empty() && scope.spec.sweep.is_empty() {
+        let numbers = scope.spec.columns.iter().filter(|c| c.kind == ColumnKind::Int);
+        let numbers = numbers.filter_map(|c| Some((distinct(scope.table, &c.name)?, &c.name)));
+        let best = numbers.filter(|(n, _)| *n >= POINTS).max_by_key(|(n, _)| *n);
+        axes.extend(best.map(|(_, name)| name.clone()));
+    }
+    axes
+}
+
+/// The columns that a table should be drawn along.
+pub(super) fn candidates(chart: &ChartSpec, spec: &TableSpec) -> Vec<String> {
+    let mut names: Vec<String> = chart.x.iter().cloned().collect();
+    names.extend(spec.sweep.iter().filter(|name| chart.x.as_ref() != Some(name)).cloned());
+    names
+}
+
+/// How many values an integer column takes, as far as it matters; `None` of other columns.
+fn distinct(table: &Table, column: &str) -> Option<usize> {
+    const ENOUGH: usize = 1000;
+    let Column::Int { values, .. } = table.column(column)? else { return None };
+    let mut seen = BTreeSet::new();
+    for value in values {
+        seen.insert(value);
+        if seen.len() == ENOUGH {
+            break;
+        }
+    }
+    Some(seen.len())
+}
+
+/// Whether a table's lines are made of what the loader serves: its key is known, and it has the columns.
+pub(super) fn is_served(scope: &TableScope<'_>, table: &Table) -> bool {
+    let TableScope { spec, place, system, lookups, .. } = *scope;
+    let scope = TableScope::new(table, spec, place, system, lookups);
+    !spec.inferred && !spec.key.is_empty() && has_key(&scope)
+}
+
+/// What is fixed along a line: the loader's key without the axis, and the maps that rows go into, so that
+/// a line before and after is found by what it serves. Where no loader's key is known, all columns but
+/// the axis and what is measured, of a comparison those that both sides have.
+pub(super) fn fixed_parts(scope: &TableScope<'_>, x: &str, base: Option<&Table>) -> Vec<KeyPart> {
+    let tables = || std::iter::once(scope.table).chain(base);
+    if !tables().all(|table| is_served(scope, table)) {
+        return fixed_columns(scope.table, x, base);
+    }
+    let mut parts: Vec<KeyPart> = Vec::new();
+    // What a part reads beside the axis.
+    let mut beside: Vec<&str> = Vec::new();
+    for part in &scope.spec.key {
+        let reads = part.value.columns();
+        if reads.contains(&x) {
+            beside.extend(reads.into_iter().filter(|column| *column != x));
+        } else {
+            parts.push(part.clone());
+        }
+    }
+    let beside = beside.into_iter().filter(|c| tables().all(|table| table.column(c).is_some()));
+    for column in beside.collect::<Vec<_>>() {
+        if !parts.iter().any(|part| part.value.as_column() == Some(column)) {
+            parts.extend(KeyPart::column(column));
+        }
+    }
+    let buckets = scope.spec.buckets.iter();
+    parts.extend(buckets.map(|b| KeyPart { name: b.name.clone(), value: b.rows.clone() }));
+    parts
+}
+
+fn fixed_columns(table: &Table, x: &str, base: Option<&Table>) -> Vec<KeyPart> {
+    const PLACE: [&str; 3] = ["framework", "version", "device"];
+    let names = table.columns().map(|(name, _)| name);
+    names
+        .filter(|name| *name != x && measured_unit(name).is_none() && !PLACE.contains(name))
+        .filter(|name| base.is_none_or(|base| base.column(name).is_some()))
+        .filter_map(KeyPart::column)
+        .collect()
+}
+
+/// What a chart shows one value of: the columns of its entry, else all names and flags.
+pub(super) fn slice_parts(
+    chart: &ChartSpec,
+    scope: &TableScope<'_>,
+    fixed: &[KeyPart],
+) -> Vec<KeyPart> {
+    let Some(columns) = &chart.panel else {
+        let is_name = |part: &&KeyPart| match part.value.as_column() {
+            Some(column) => matches!(scope.table.column(column), Some(Column::Text { .. })),
+            None => scope.spec.is_name(part),
+        };
+        return fixed.iter().filter(is_name).cloned().collect();
+    };
+    let part = |column: &String| {
+        let named = fixed.iter().find(|part| part.name == *column);
+        named.cloned().or_else(|| KeyPart::column(column))
+    };
+    columns.iter().filter_map(part).collect()
+}

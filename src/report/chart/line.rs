@@ -1,0 +1,89 @@
+//! The lines of a series, in the panels of a chart.
+
+use super::peer::Peer;
+use super::rings::Rings;
+use super::series::SeriesSet;
+use super::spec::ChartSpec;
+use super::{ChartLine, ChartPoint, LineKind, Panel};
+use crate::base::expr::ExprError;
+use crate::database::table::TableScope;
+
+/// A series that is drawn.
+pub(super) struct Series<'a> {
+    pub name: &'a str,
+    pub colour: usize,
+    pub head: &'a SeriesSet<'a>,
+    pub base: Option<&'a SeriesSet<'a>>,
+    pub peer: Option<(&'a SeriesSet<'a>, &'a Peer<'a>)>,
+    pub rings: &'a Rings,
+    /// Its rows in the head.
+    pub rows: &'a [usize],
+}
+
+impl Series<'_> {
+    /// Adds its lines: bound, peer, before, after, and what is not served.
+    pub fn add_to(&self, latency: &mut Panel, rate: &mut Panel) {
+        let Self { head, rows, rings, colour, .. } = *self;
+        let none = Rings::default();
+        self.add(latency, LineKind::Bound, head.points(rows, &head.bound, &none));
+        let hash = head.keys.hashes()[rows[0]];
+        if let Some((other, peer)) = self.peer
+            && let Some(rows) = other.series.get(&hash)
+        {
+            let parts = [peer.name.as_str(), self.name].into_iter().filter(|part| !part.is_empty());
+            let name = parts.collect::<Vec<_>>().join(", ");
+            for (panel, values) in [(&mut *latency, &other.latency), (&mut *rate, &other.rate)] {
+                let points = other.points(rows, values, &none);
+                panel.add(ChartLine { series: name.clone(), colour, kind: LineKind::Peer, points });
+            }
+        }
+        if let Some(base) = self.base
+            && let Some(rows) = base.series.get(&hash)
+        {
+            self.add(latency, LineKind::Base, base.points(rows, &base.latency, &none));
+            self.add(rate, LineKind::Base, base.points(rows, &base.rate, &none));
+        }
+        self.add(latency, LineKind::Head, head.points(rows, &head.latency, rings));
+        self.add(rate, LineKind::Head, head.points(rows, &head.rate, rings));
+        self.add(latency, LineKind::Copies, head.copies(rows, &head.latency, rings));
+    }
+
+    fn add(&self, panel: &mut Panel, kind: LineKind, points: Vec<ChartPoint>) {
+        panel.add(ChartLine { series: self.name.to_owned(), colour: self.colour, kind, points });
+    }
+}
+
+impl Panel {
+    /// Adds a line, unless it has no point.
+    fn add(&mut self, line: ChartLine) {
+        if !line.points.is_empty() {
+            self.lines.push(line);
+        }
+    }
+
+    pub(super) fn named(y: &str) -> Self {
+        Self { y: y.to_owned(), limit: None, lines: Vec::new() }
+    }
+}
+
+/// What is drawn of a lookup: its first part, where it returns several.
+pub(super) fn latency_name(scope: &TableScope<'_>) -> String {
+    match &scope.spec.latency[..] {
+        [first, _, ..] => format!("latency of {}, ms", first.name),
+        _ => "latency, ms".to_owned(),
+    }
+}
+
+/// The second panel, with the limit that the machine has in the row `first`.
+pub(super) fn rate_panel(
+    chart: &ChartSpec,
+    scope: &TableScope<'_>,
+    first: usize,
+) -> Result<Panel, ExprError> {
+    let Some(rate) = &chart.rate else {
+        return Ok(Panel::named("part of the speed-of-light bound reached"));
+    };
+    let limit = rate.limit.as_ref().map(|limit| limit.numbers(scope)).transpose()?;
+    let limit = limit.map(|values| values.get(first)).filter(|limit| *limit > 0.0);
+    Ok(Panel { limit, ..Panel::named(&rate.name) })
+}

@@ -1,0 +1,111 @@
+//! The table that a finding compares another with: the one it is a copy of, or the reference that its
+//! slices stand farthest from.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::checks::compare::relative_latency::NEARBY;
+use crate::database::catalog::{Place, TableFile};
+use crate::database::diff::State;
+use crate::database::served::Shelf;
+use crate::database::table::{Table, TableScope};
+use crate::findings::{Finding, SliceEvidence};
+use crate::specs::Specs;
+use crate::specs::system::System;
+
+/// A table that is drawn beside another.
+pub struct Peer<'a> {
+    /// Its rows.
+    table: Arc<Table>,
+    place: &'a Place,
+    system: Option<&'a System>,
+    /// Where it differs from the table that it is drawn beside: `sglang 0.5.6`.
+    pub name: String,
+}
+
+impl<'a> Peer<'a> {
+    /// The peer that findings on a table name first; none where they name none that can be read.
+    pub fn find(
+        state: State<'a>,
+        specs: &Specs,
+        file: &TableFile,
+        findings: &[&Finding],
+    ) -> Option<Self> {
+        let peer = copied(state, findings).or_else(|| reference(state, file, findings))?;
+        let table = state.table(peer, specs).ok()?;
+        let place = &peer.place;
+        let system = state.catalog.systems.get(&place.system);
+        let system = system.and_then(|s| s.system.as_ref().ok());
+        let mut name = format!("{} {}", place.backend, place.version);
+        if place.system != file.place.system {
+            name = format!("{} {name}", place.system);
+        }
+        Some(Self { table, place, system, name })
+    }
+
+    /// Its rows as formulas of the other table's spec see them.
+    pub(super) fn scope<'s>(&'s self, of: &TableScope<'s>) -> TableScope<'s> {
+        TableScope::new(&self.table, of.spec, self.place, self.system, of.lookups)
+    }
+}
+
+/// The table that one is a copy of.
+fn copied<'a>(state: State<'a>, findings: &[&Finding]) -> Option<&'a TableFile> {
+    let other = findings.iter().find_map(|finding| finding.evidence.other.as_ref())?;
+    find(state, other)
+}
+
+/// The table at a path.
+pub(super) fn find<'a>(state: State<'a>, path: &str) -> Option<&'a TableFile> {
+    state.catalog.tables.iter().find(|table| table.entry.path == path)
+}
+
+/// A table of the reference that a finding's slices stand farthest from: of another backend the newest
+/// version, of its own the one before it, or the same version on a system nearby.
+fn reference<'a>(
+    state: State<'a>,
+    file: &TableFile,
+    findings: &[&Finding],
+) -> Option<&'a TableFile> {
+    let slices = findings.iter().flat_map(|finding| &finding.evidence.slices);
+    let farthest = slices.filter_map(farthest).max_by(|a, b| a.1.total_cmp(&b.1))?.0;
+    let declared = BTreeMap::new();
+    let shelf = Shelf::new(state.catalog, &declared, state.specs);
+    let Place { system, backend, version, .. } = &file.place;
+    let edition = match farthest.as_str() {
+        NEARBY => {
+            let mut near = shelf.near(file).1.into_iter();
+            near.find_map(|(_, editions, _)| editions.get(version))
+        }
+        own if own == backend => {
+            let editions = shelf.editions(file)?;
+            let others = || editions.iter().filter(|edition| edition.version != version);
+            editions.last_before(version).or_else(|| others().next())
+        }
+        other => shelf.editions_of(&file.table, other, system)?.iter().next_back(),
+    };
+    let path = &edition?.files.first()?.entry.path;
+    find(state, path)
+}
+
+/// The reference that a slice stands farthest from, and how far, as a log; none where its figure is not
+/// one of references.
+pub(super) fn farthest(evidence: &SliceEvidence) -> Option<(String, f64)> {
+    let (_, figure) = &evidence.figure;
+    let ratios = figure.as_object()?.iter();
+    let far = ratios.filter_map(|(name, ratio)| Some((name.clone(), ratio.as_f64()?.ln().abs())));
+    far.max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_is_drawn_beside_what_it_stands_farthest_from() {
+        let ratios = serde_json::json!({"sglang": 1.2, "trtllm": 0.1, "other systems": 3.0});
+        let of = |figure| SliceEvidence { slice: BTreeMap::new(), figure };
+        assert_eq!(farthest(&of(("ratio_over", ratios))).unwrap().0, "trtllm");
+        assert_eq!(farthest(&of(("points", 3.into()))), None);
+    }
+}

@@ -1,0 +1,132 @@
+//! Which rows of a table are ringed: those that new findings on that very table name. Examples are not
+//! asked, since a finding may show rows of another table, a hole the rows of its references.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::peer::farthest;
+use crate::findings::{Finding, Severity};
+
+/// Rows of each finding that a chart makes room for, at most.
+const LED: usize = 16;
+
+/// What points are ringed for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ring {
+    /// The rule.
+    pub name: String,
+    /// The worst of its findings.
+    pub severity: Severity,
+    /// Rows that it names, whether or not they are drawn.
+    pub rows: usize,
+}
+
+/// A slice of a table's key, by its texts.
+pub(super) type SliceTexts = BTreeMap<String, String>;
+
+/// What findings say of the rows of a table.
+#[derive(Debug, Default)]
+pub struct Rings {
+    /// The rules, those of errors first.
+    pub(super) rules: Vec<Ring>,
+    /// Rules by row, as indices.
+    by_row: BTreeMap<usize, Vec<usize>>,
+    /// Rows that a chart shows before others: the first of each finding, then the second of each.
+    pub(super) led: Vec<usize>,
+    /// Slices that findings hold against a peer, without naming rows, those farthest from it first.
+    pub(super) slices: Vec<SliceTexts>,
+}
+
+impl Rings {
+    /// The rings of a table of some rows, by the findings on it.
+    pub fn new<'f>(findings: impl IntoIterator<Item = &'f Finding>, rows: usize) -> Self {
+        let mut findings: Vec<&Finding> = findings.into_iter().collect();
+        findings.sort_by(|a, b| (a.severity, &a.rule).cmp(&(b.severity, &b.rule)));
+        let mut rings = Self::default();
+        let mut named: Vec<Vec<usize>> = Vec::new();
+        let mut told: Vec<(f64, SliceTexts)> = Vec::new();
+        for finding in findings {
+            let own: Vec<usize> = finding.named_rows.iter().map(|row| *row as usize).collect();
+            let own: Vec<usize> = own.into_iter().filter(|row| *row < rows).collect();
+            if own.is_empty() {
+                told.extend(finding.evidence.slices.iter().filter_map(|evidence| {
+                    farthest(evidence).map(|(_, far)| (far, evidence.slice.clone()))
+                }));
+                continue;
+            }
+            let rule = rings.rule(finding);
+            for row in own.iter().copied().collect::<BTreeSet<usize>>() {
+                let rules = rings.by_row.entry(row).or_default();
+                if !rules.contains(&rule) {
+                    rules.push(rule);
+                    rings.rules[rule].rows += 1;
+                }
+            }
+            // Of a finding on rows the examples are the worst of them, or what they are copies of.
+            let examples = finding.examples.iter().map(|e| e.row as usize);
+            let led = examples.filter(|row| *row < rows).chain(own);
+            named.push(led.take(LED).collect());
+        }
+        told.sort_by(|a, b| b.0.total_cmp(&a.0));
+        rings.slices = told.into_iter().map(|(_, slice)| slice).collect();
+        for place in 0..LED {
+            rings.led.extend(named.iter().filter_map(|rows| rows.get(place)));
+        }
+        rings
+    }
+
+    /// The ring of a finding's rule.
+    fn rule(&mut self, finding: &Finding) -> usize {
+        let known = self.rules.iter().position(|ring| ring.name == finding.rule);
+        known.unwrap_or_else(|| {
+            let (name, severity) = (finding.rule.clone(), finding.severity);
+            self.rules.push(Ring { name, severity, rows: 0 });
+            self.rules.len() - 1
+        })
+    }
+
+    /// What a row is ringed for, as indices of the rules.
+    pub(super) fn of(&self, row: usize) -> &[usize] {
+        self.by_row.get(&row).map_or(&[], Vec::as_slice)
+    }
+
+    /// The rows that are ringed.
+    pub(super) fn rows(&self) -> impl Iterator<Item = usize> {
+        self.by_row.keys().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::{Example, SliceEvidence};
+
+    fn finding(rule: &str, severity: Severity, rows: &[usize]) -> Finding {
+        Finding::on_path(rule, severity, "t", "m").naming(rows.iter().copied())
+    }
+
+    #[test]
+    fn only_rows_that_a_finding_names_are_ringed() {
+        let example = |row| Example { row, ..Example::default() };
+        let hole = finding("coverage-hole", Severity::Error, &[]).examples(vec![example(3)]);
+        let spike = finding("latency-spike", Severity::Warning, &[7, 2]);
+        let copies = finding("duplicate-key", Severity::Error, &[2, 99]).examples(vec![example(1)]);
+        let rings = Rings::new([&hole, &spike, &copies], 10);
+        let names: Vec<(&str, usize)> =
+            rings.rules.iter().map(|r| (r.name.as_str(), r.rows)).collect();
+        assert_eq!(names, [("duplicate-key", 1), ("latency-spike", 2)], "errors first");
+        assert_eq!(rings.rows().collect::<Vec<_>>(), [2, 7], "99 is no row, 3 is another table's");
+        assert_eq!(rings.of(2), [0, 1]);
+        assert_eq!(rings.led, [1, 7, 2, 2], "the worst of each finding, then the next");
+    }
+
+    #[test]
+    fn a_finding_on_slices_rings_nothing_and_says_what_to_show() {
+        let slice = SliceTexts::from([("gemm_dtype".to_owned(), "fp8".to_owned())]);
+        let ratios = serde_json::json!({"sglang": 4.0});
+        let evidence = SliceEvidence { slice: slice.clone(), figure: ("ratio_over", ratios) };
+        let apart = finding("sibling-deviation", Severity::Warning, &[]).slices([evidence]);
+        let rings = Rings::new([&apart], 10);
+        assert!(rings.rules.is_empty() && rings.rows().next().is_none());
+        assert_eq!(rings.slices, [slice]);
+    }
+}

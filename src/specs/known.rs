@@ -1,0 +1,215 @@
+//! Specs of tables and facts of systems, each file parsed when one of its names is looked up.
+//!
+//! This holds for the files of this program alone: tests parse them all and try their formulas. With an
+//! overlay every file is parsed and tried at once, so that whatever is wrong is reported at the start.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use super::system::System;
+use super::table_file;
+use super::{SpecFile, TableSpec, read_all};
+use crate::base::error::Result;
+
+/// Table specs by file stem.
+#[derive(Debug, Default, Clone)]
+pub struct TableSpecs {
+    families: Vec<Arc<FamilyFile>>,
+    /// The family that a table's spec is in; later files replace the tables of earlier ones.
+    by_name: BTreeMap<String, usize>,
+    /// Specs that the facts of a tree changed.
+    changed: BTreeMap<String, Arc<TableSpec>>,
+}
+
+#[derive(Debug)]
+struct FamilyFile {
+    file: SpecFile,
+    parsed: OnceLock<BTreeMap<String, Arc<TableSpec>>>,
+}
+
+impl FamilyFile {
+    fn specs(&self) -> &BTreeMap<String, Arc<TableSpec>> {
+        // A test excludes that one of this program's own files is malformed.
+        self.parsed.get_or_init(|| tables(&self.file, false).unwrap_or_default())
+    }
+}
+
+impl TableSpecs {
+    /// Lists the tables of some families; where they are `tried`, reads and tries all of them.
+    ///
+    /// # Errors
+    ///
+    /// At the first file that is malformed, of those that are tried.
+    pub(super) fn read<'a>(files: impl Iterator<Item = &'a SpecFile>, tried: bool) -> Result<Self> {
+        let files: Vec<&SpecFile> = files.collect();
+        let mut specs = Self::default();
+        let parsed = if tried {
+            read_all(files.iter().copied(), |file| tables(file, true).map(OnceLock::from))?
+        } else {
+            files.iter().map(|_| OnceLock::new()).collect()
+        };
+        for (file, parsed) in files.into_iter().zip(parsed) {
+            let family = specs.families.len();
+            match parsed.get() {
+                Some(tables) => specs.by_name.extend(tables.keys().map(|t| (t.clone(), family))),
+                None => specs.by_name.extend(names(&file.text).map(|t| (t.to_owned(), family))),
+            }
+            specs.families.push(Arc::new(FamilyFile { file: file.clone(), parsed }));
+        }
+        Ok(specs)
+    }
+
+    /// The spec of a table; none of a table that is not known.
+    pub fn get(&self, table: &str) -> Option<&Arc<TableSpec>> {
+        let changed = self.changed.get(table);
+        changed.or_else(|| self.families[*self.by_name.get(table)?].specs().get(table))
+    }
+
+    /// The spec of a known table, to be changed.
+    pub(super) fn get_mut(&mut self, table: &str) -> Option<&mut TableSpec> {
+        let spec = self.get(table)?.clone();
+        Some(Arc::make_mut(self.changed.entry(table.to_owned()).insert_entry(spec).into_mut()))
+    }
+
+    /// Whether a table is known.
+    pub fn contains_key(&self, table: &str) -> bool {
+        self.by_name.contains_key(table)
+    }
+
+    /// The names of the tables, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &String> {
+        self.by_name.keys()
+    }
+
+    /// The tables by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &Arc<TableSpec>)> {
+        self.by_name.keys().filter_map(|name| Some((name, self.get(name)?)))
+    }
+
+    /// The specs, by name.
+    pub fn values(&self) -> impl Iterator<Item = &Arc<TableSpec>> {
+        self.iter().map(|(_, spec)| spec)
+    }
+
+    /// How many tables there are.
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// The tables that this program's own files describe, those that an overlay replaces too.
+    pub(super) fn shipped(&self) -> impl Iterator<Item = &Arc<TableSpec>> {
+        self.families.iter().filter(|f| f.file.shipped).flat_map(|f| f.specs().values())
+    }
+}
+
+/// The tables of a family's file.
+pub(super) fn tables(file: &SpecFile, tried: bool) -> Result<BTreeMap<String, Arc<TableSpec>>> {
+    let family: table_file::Family = file.parse()?;
+    let specs = family.into_specs(tried).map_err(|e| file.malformed(e))?;
+    Ok(specs.into_iter().map(|spec| (spec.name.clone(), Arc::new(spec))).collect())
+}
+
+/// The names of the tables of a family's file as this program writes them: two spaces before each,
+/// nothing after it.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().skip_while(|line| *line != "tables:");
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
+    names.filter(|name| !name.starts_with([' ', '#']))
+}
+
+/// Facts about known systems by name.
+#[derive(Debug, Default, Clone)]
+pub struct KnownSystems(BTreeMap<String, Arc<KnownSystem>>);
+
+#[derive(Debug)]
+struct KnownSystem {
+    file: SpecFile,
+    parsed: OnceLock<System>,
+}
+
+impl KnownSystem {
+    fn system(&self) -> &System {
+        // A test excludes that one of this program's own files is malformed.
+        self.parsed.get_or_init(|| system(&self.file).unwrap_or_default())
+    }
+}
+
+impl KnownSystems {
+    /// Lists the systems of some files, and reads them where they are `tried`.
+    ///
+    /// # Errors
+    ///
+    /// At the first file that is malformed, of those that are tried.
+    pub(super) fn read<'a>(files: impl Iterator<Item = &'a SpecFile>, tried: bool) -> Result<Self> {
+        let files: Vec<&SpecFile> = files.collect();
+        let parsed = if tried {
+            read_all(files.iter().copied(), |file| system(file).map(OnceLock::from))?
+        } else {
+            files.iter().map(|_| OnceLock::new()).collect()
+        };
+        let mut systems = Self::default();
+        for (file, parsed) in files.into_iter().zip(parsed) {
+            let known = KnownSystem { file: file.clone(), parsed };
+            systems.0.insert(file.stem().to_owned(), Arc::new(known));
+        }
+        Ok(systems)
+    }
+
+    /// What is known of a system.
+    pub fn get(&self, name: &str) -> Option<&System> {
+        Some(self.0.get(name)?.system())
+    }
+
+    /// The names of the systems, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &String> {
+        self.0.keys()
+    }
+
+    /// The systems by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &System)> {
+        self.0.iter().map(|(name, known)| (name, known.system()))
+    }
+
+    /// The systems, by name.
+    pub fn values(&self) -> impl Iterator<Item = &System> {
+        self.0.values().map(|known| known.system())
+    }
+}
+
+/// A system's facts.
+fn system(file: &SpecFile) -> Result<System> {
+    let system = System::parse(file.stem(), &file.text).map_err(|e| file.malformed(e))?;
+    match system.unknown_field() {
+        Some(unknown) => Err(file.malformed(format!("a system has no field {unknown}"))),
+        None => Ok(system),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Library, Specs};
+    use super::{KnownSystems, TableSpecs};
+
+    #[test]
+    fn what_a_run_does_not_try_of_the_embedded_files_is_right() {
+        Specs::read_and_try(Library::embedded(), true).unwrap();
+    }
+
+    #[test]
+    fn embedded_files_are_read_later_as_they_are_at_once() {
+        let library = Library::embedded();
+        let read = |tried| TableSpecs::read(library.folder("rules/tables"), tried).unwrap();
+        let (later, at_once) = (read(false), read(true));
+        assert!(later.len() > 40 && later.keys().eq(at_once.keys()));
+        let shown = |specs: &TableSpecs| format!("{:?}", specs.iter().collect::<Vec<_>>());
+        assert_eq!(shown(&later), shown(&at_once));
+        let read = |tried| KnownSystems::read(library.folder("systems"), tried).unwrap();
+        let (later, at_once) = (read(false), read(true));
+        assert!(later.keys().count() > 10 && later.iter().eq(at_once.iter()));
+    }
+}

@@ -1,0 +1,161 @@
+//! Charts of synthetic rows: what is ringed, what is drawn beside it, and why a table has no chart.
+
+use std::collections::BTreeMap;
+
+use perfdb_gate::database::catalog::Catalog;
+use perfdb_gate::database::decoded::Decoded;
+use perfdb_gate::database::diff::{Comparison, State};
+use perfdb_gate::database::facts::TreeFacts;
+use perfdb_gate::database::source;
+use perfdb_gate::findings::{Example, Finding, Novelty, Severity, SliceEvidence};
+use perfdb_gate::report::chart::{ChartPoint, Charts, Figure, Gallery, LineKind};
+use perfdb_gate::specs::Specs;
+
+use super::{FLAT, POINTER};
+use crate::common::{Tree, gemm};
+
+/// Eight sizes, each of a latency of its own.
+fn sizes(factor: f64) -> Vec<(u64, f64)> {
+    (0..8).map(|i| (1 << i, factor * f64::from(1 + i))).collect()
+}
+
+fn path(name: &str) -> String {
+    format!("{FLAT}/{name}")
+}
+
+/// The charts of the files on disk against the last commit, by findings that are all new.
+fn charts(tree: &Tree, mut findings: Vec<Finding>, most: usize) -> Charts {
+    findings.iter_mut().for_each(|finding| finding.novelty = Novelty::New);
+    let specs = Specs::embedded().unwrap();
+    let head = source::open(tree.path(), None).unwrap();
+    let base = head.base("main").unwrap();
+    let before = Catalog::walk(&base, &specs).unwrap();
+    let after = Catalog::walk(head.as_ref(), &specs).unwrap();
+    let (was, is) = (Decoded::new(0), Decoded::new(0));
+    let (facts, specs) = (&TreeFacts::default(), &specs);
+    let base = State { source: &base, catalog: &before, decoded: &was, facts, specs };
+    let head = State { source: head.as_ref(), catalog: &after, decoded: &is, facts, specs };
+    let comparison = Comparison { base, head, specs, details: None };
+    let diff = comparison.run(1, &()).unwrap();
+    let gallery = Gallery { base, head, diff: &diff, findings: &findings, specs, threads: 1 };
+    gallery.charts(most).unwrap()
+}
+
+fn finding(rule: &str, severity: Severity, path: &str) -> Finding {
+    Finding::on_path(rule, severity, path, "synthetic")
+}
+
+fn points(figure: &Figure, kind: LineKind) -> Vec<&ChartPoint> {
+    let lines = figure.panels[0].lines.iter().filter(|line| line.kind == kind);
+    lines.flat_map(|line| &line.points).collect()
+}
+
+/// The rows that are ringed, with the rules that name them.
+fn ringed(figure: &Figure) -> Vec<(usize, Vec<&str>)> {
+    let all = points(figure, LineKind::Head).into_iter().chain(points(figure, LineKind::Copies));
+    let names = |point: &ChartPoint| {
+        point.rings.iter().map(|ring| figure.rings[*ring].name.as_str()).collect()
+    };
+    all.filter_map(|point| Some((point.row?, names(point)))).collect()
+}
+
+#[test]
+fn rows_of_another_table_are_never_ringed() {
+    let tree = Tree::new();
+    tree.commit();
+    let table = path("gemm_perf.txt");
+    tree.gemm("gemm_perf.txt", gemm(&sizes(1.0)));
+    let example = |row| Example { row, ..Example::default() };
+    let hole = finding("coverage-hole", Severity::Error, &table);
+    let findings = vec![
+        // A hole shows rows of its references, and another file's finding is another file's.
+        hole.examples((0..5).map(example).collect()),
+        finding("latency-spike", Severity::Warning, &table).naming([6]),
+        finding("latency-spike", Severity::Warning, &path("moe_perf.txt")).naming([1]),
+    ];
+    let charts = charts(&tree, findings, 12);
+    assert_eq!(ringed(&charts.figures[0]), [(6, vec!["latency-spike"])]);
+    assert_eq!(charts.figures[0].path, table);
+}
+
+#[test]
+fn both_copies_of_a_duplicate_are_drawn_and_the_ring_names_its_rule() {
+    let tree = Tree::new();
+    tree.commit();
+    let rows = [sizes(1.0), vec![(4, 9.0)]].concat();
+    tree.gemm("gemm_perf.txt", gemm(&rows));
+    let copies = finding("duplicate-key", Severity::Error, &path("gemm_perf.txt")).naming([8]);
+    let figure = charts(&tree, vec![copies], 12).figures.remove(0);
+    let at = |kind| -> Vec<f64> {
+        points(&figure, kind).into_iter().filter(|p| p.x == 4.0).map(|p| p.y).collect()
+    };
+    assert_eq!((at(LineKind::Head), at(LineKind::Copies)), (vec![3.0], vec![9.0]));
+    let drawn = perfdb_gate::report::chart::svg(&figure).unwrap();
+    let named = "at 4: 9 latency, ms, not served; row 8: duplicate-key</title>";
+    assert!(drawn.contains(named), "{drawn}");
+}
+
+#[test]
+fn a_peer_is_drawn_beside_what_is_held_against_it() {
+    let tree = Tree::new();
+    let sglang = "systems/data/h200_sxm/sglang/0.5.9/gemm_perf.txt";
+    tree.file(sglang, gemm(&sizes(4.0)).replace("VLLM,0.24.0", "SGLang,0.5.9"));
+    tree.commit();
+    let table = path("gemm_perf.txt");
+    tree.gemm("gemm_perf.txt", gemm(&sizes(1.0)));
+    let slice = BTreeMap::from([("gemm_dtype".to_owned(), "bfloat16".to_owned())]);
+    let apart = |reference: &str| {
+        let ratios = serde_json::json!({reference: 0.25});
+        let slices = [SliceEvidence { slice: slice.clone(), figure: ("ratio_over", ratios) }];
+        finding("sibling-deviation", Severity::Warning, &table).slices(slices)
+    };
+    let mut copied = finding("copied-table", Severity::Error, &table);
+    copied.evidence.other = Some(sglang.to_owned());
+    for held in [apart("sglang"), copied] {
+        let figure = charts(&tree, vec![held], 12).figures.remove(0);
+        let peer: Vec<f64> = points(&figure, LineKind::Peer).iter().map(|p| p.y).collect();
+        assert_eq!(peer, sizes(4.0).iter().map(|(_, y)| *y).collect::<Vec<_>>());
+        assert!(figure.subtitle.contains("wide and pale: sglang 0.5.9"), "{}", figure.subtitle);
+        assert!(ringed(&figure).is_empty());
+    }
+    let unknown = charts(&tree, vec![apart("trtllm")], 12).figures.remove(0);
+    assert!(points(&unknown, LineKind::Peer).is_empty());
+}
+
+#[test]
+fn each_table_that_changed_has_a_chart_or_a_reason() {
+    let tree = Tree::new();
+    let folder = |version: &str| format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.txt");
+    tree.gemm("gemm_perf.txt", gemm(&sizes(1.0)));
+    tree.file(&folder("0.1.0"), gemm(&sizes(1.0)));
+    tree.file(&folder("0.2.0"), gemm(&sizes(1.0)));
+    tree.commit();
+    tree.gemm("gemm_perf.txt", gemm(&sizes(2.0)));
+    tree.remove(&folder("0.1.0"));
+    let rows = gemm(&sizes(1.0)).replace('\n', "\r\n");
+    tree.file(&folder("0.2.0"), rows);
+    tree.file(&folder("0.3.0"), gemm(&[(1, 0.5), (2, 0.6)]));
+    tree.file(&folder("0.4.0"), POINTER);
+    tree.file(&folder("0.5.0"), gemm(&sizes(1.5)));
+    let charts = charts(&tree, Vec::new(), 1);
+    let drawn: Vec<&str> = charts.figures.iter().map(|f| f.path.as_str()).collect();
+    assert_eq!(drawn, [path("gemm_perf.txt")], "latencies that changed come first");
+    let pointer = "the head is a git-LFS pointer, its object is not here";
+    let beyond = "beyond the one chart that is drawn";
+    let (gone, same) = ("the table is gone", "no row changed");
+    let told = |all: &[(&'static str, &str)]| -> Vec<(&str, String)> {
+        all.iter().map(|(version, why)| (*version, (*why).to_owned())).collect()
+    };
+    let first = [("0.1.0", gone), ("0.2.0", same), ("0.3.0", beyond), ("0.4.0", pointer)];
+    assert_eq!(reasons(&charts), told(&[&first[..], &[("0.5.0", beyond)]].concat()));
+    let all = self::charts(&tree, Vec::new(), 12);
+    assert_eq!(all.figures.len(), 2);
+    let short = "no series has 3 points along m or n or k";
+    let rest = [("0.1.0", gone), ("0.2.0", same), ("0.3.0", short), ("0.4.0", pointer)];
+    assert_eq!(reasons(&all), told(&rest));
+}
+
+/// Why tables have no chart, by version.
+fn reasons(charts: &Charts) -> Vec<(&str, String)> {
+    charts.without.iter().map(|u| (u.path.split('/').nth(4).unwrap(), u.why.to_string())).collect()
+}
