@@ -34,6 +34,18 @@ pub struct Rule {
     pub bad: ExampleTree,
     /// A tree in which it does not; empty where rules are read without examples.
     pub good: ExampleTree,
+    /// Whether it is this program's own, as it was released.
+    #[serde(skip)]
+    pub shipped: bool,
+}
+
+impl Rule {
+    /// Where its documentation can be read; none of a repository's own rules.
+    pub fn page(&self) -> Option<String> {
+        let (repository, version) = (env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_VERSION"));
+        let page = || format!("{repository}/blob/v{version}/docs/rules.md#{}", self.id);
+        self.shipped.then(page)
+    }
 }
 
 /// A small tree of files, synthetic, that a rule is tried on.
@@ -62,7 +74,8 @@ fn without_examples(file: &SpecFile) -> Result<Rule> {
 }
 
 /// A rule with its id, which its file is named after.
-fn by_id(rule: Rule, file: &SpecFile) -> Result<(String, Arc<Rule>)> {
+fn by_id(mut rule: Rule, file: &SpecFile) -> Result<(String, Arc<Rule>)> {
+    rule.shipped = file.shipped;
     if rule.id != file.stem() {
         let why = format!("its id is {}, its file is {}", rule.id, file.stem());
         return Err(file.malformed(&why));

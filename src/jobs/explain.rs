@@ -15,11 +15,69 @@ pub fn list(rules: &Rules) -> String {
     out
 }
 
-/// The rules as a Markdown table, for the README.
-pub fn markdown(rules: &Rules) -> String {
-    let mut out = String::from("| rule | severity | finds |\n|---|---|---|\n");
+/// Lines of an example's file that the page shows.
+const LINES: usize = 12;
+
+/// The rules as a page, `docs/rules.md`: a table, then a section for each.
+pub fn page(rules: &Rules) -> String {
+    let mut out = String::from(
+        "# Rules\n\n\
+         A rule is one file in `rules/`, with its text, its parameters and its examples; this page is made from them. `perfdb-gate\n\
+         explain RULE` tells the same, with whole examples. Severity is that of most of its findings: a check may say another.\n\n\
+         | rule | severity | finds |\n|---|---|---|\n",
+    );
     for rule in rules.all() {
-        let _ = writeln!(out, "| {} | {} | {} |", rule.id, rule.severity.name(), rule.summary);
+        let Rule { id, severity, summary, .. } = &**rule;
+        let _ = writeln!(out, "| [{id}](#{id}) | {} | {summary} |", severity.name());
+    }
+    for rule in rules.all() {
+        out += &section(rule);
+    }
+    out
+}
+
+fn section(rule: &Rule) -> String {
+    let mut out = format!("\n## {}\n\n{}: {}.\n", rule.id, rule.severity.name(), rule.summary);
+    for (title, text) in [
+        ("What it looks for", &rule.what),
+        ("Why that matters", &rule.why),
+        ("What to do instead", &rule.instead),
+    ] {
+        let _ = write!(out, "\n**{title}.** {}\n", literal(text.trim()));
+    }
+    out += "\n<details><summary>An example that it finds, and one that is right (synthetic)</summary>\n\n```text\n";
+    out += &shortened(&rule.bad);
+    out += "```\n\n```text\n";
+    out += &shortened(&rule.good);
+    out + "```\n\n</details>\n"
+}
+
+/// A text in which Markdown sees nothing but words.
+fn literal(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '$') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// An example's files, the first lines of each.
+fn shortened(example: &ExampleTree) -> String {
+    let mut out = String::new();
+    for (when, files) in [("before: ", example.base.as_ref()), ("after: ", Some(&example.files))] {
+        let when = if example.base.is_some() { when } else { "" };
+        for (path, text) in files.into_iter().flatten() {
+            let _ = writeln!(out, "{when}{path}");
+            for line in text.lines().take(LINES) {
+                let _ = writeln!(out, "{}", format!("  {line}").trim_end());
+            }
+            if let more @ 1.. = text.lines().count().saturating_sub(LINES) {
+                let _ = writeln!(out, "  … {more} more");
+            }
+        }
     }
     out
 }

@@ -46,7 +46,6 @@ fn coloured(view: &ReportView<'_>) -> String {
         for line in predictions.lines() {
             let _ = writeln!(out, "    {}", clean(&line.text()));
         }
-        out += "\n";
     }
     match &view.drawn {
         Some(how) => out += &format!("{how}\n\n"),

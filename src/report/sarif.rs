@@ -80,7 +80,7 @@ fn invocation(view: &ReportView<'_>, shown: usize) -> Value {
 
 fn descriptor(rule: &RuleView) -> Value {
     let RuleView { what, why, instead, .. } = rule;
-    json!({
+    let mut descriptor = json!({
         "id": rule.id,
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": what},
@@ -91,7 +91,11 @@ fn descriptor(rule: &RuleView) -> Value {
             ),
         },
         "defaultConfiguration": {"level": level(rule.severity)},
-    })
+    });
+    if let Some(page) = &rule.page {
+        descriptor["helpUri"] = page.as_str().into();
+    }
+    descriptor
 }
 
 fn level(severity: Severity) -> &'static str {

@@ -104,8 +104,10 @@ fn one_state_has_times_alone() {
 
 #[test]
 fn documents_fit_the_schema() {
-    let schema = run(&["schema", "impact"]).json();
-    let schema_reach = run(&["schema", "reach"]).json();
+    let printed = |name: &str| -> Value {
+        serde_json::from_str(&run(&["schema", name]).out()).expect("a schema")
+    };
+    let (schema, schema_reach) = (printed("impact"), printed("reach"));
     for change in [faster_gemm, |f: &mut Fixture| drop(f.tables.remove(DECODE)), Fixture::add_power]
     {
         let tree = changed(change);

@@ -99,7 +99,7 @@ fn the_reference_answers_beside_the_grid_too() {
             lookups.iter().for_each(|lookup| *ways.entry(lookup.how.word()).or_default() += 1);
         }
         assert!(off_grid >= 200, "{off_grid} values, {ways:?}");
-        assert!(ways.len() == 4 && ways.values().all(|n| *n > 10), "{ways:?}");
+        assert!(ways.len() == 4 && ways.values().all(|n| *n >= 5), "{ways:?}");
     });
 }
 

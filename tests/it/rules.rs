@@ -219,21 +219,30 @@ fn every_rule_says_all_there_is_to_say() {
     }
 }
 
-/// `UPDATE_DOCS=1 cargo test --test it rules::` rewrites the table instead.
+/// `UPDATE_DOCS=1 cargo test --test it rules::` writes the page instead.
 #[test]
-fn the_readme_lists_the_rules() {
-    let rules = shipped();
-    let readme = std::fs::read_to_string("README.md").unwrap();
-    let (start, end) = ("<!-- rules -->\n", "<!-- /rules -->");
-    let from = readme.find(start).expect("the marker") + start.len();
-    let to = readme.find(end).expect("the end marker");
-    let table = explain::markdown(&rules);
+fn the_page_of_rules_is_made_from_them() {
+    let page = explain::page(&shipped());
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write("README.md", format!("{}{table}{}", &readme[..from], &readme[to..]))
-            .unwrap();
-    } else {
-        assert_eq!(&readme[from..to], table, "run UPDATE_DOCS=1 cargo test --test it rules::");
+        std::fs::write("docs/rules.md", &page).unwrap();
     }
+    let written = std::fs::read_to_string("docs/rules.md").unwrap_or_default();
+    assert!(written == page, "run UPDATE_DOCS=1 cargo test --test it rules::");
+}
+
+#[test]
+fn a_rule_leads_to_its_section() {
+    let page = std::fs::read_to_string("docs/rules.md").unwrap();
+    for rule in shipped().all() {
+        let address = rule.page().expect("a rule of this program");
+        let (file, anchor) = address.split_once('#').unwrap();
+        assert!(file.ends_with("/docs/rules.md") && page.contains(&format!("\n## {anchor}\n")));
+    }
+    // A repository's own rule has no page here.
+    let own = std::fs::read_to_string("rules/torn-row.yaml").unwrap();
+    let mut library = Library::embedded();
+    library.add("torn-row.yaml", "torn-row.yaml", own);
+    assert_eq!(Rules::read(&library).unwrap().get("torn-row").unwrap().page(), None);
 }
 
 #[test]

@@ -49,6 +49,11 @@ fn unnamed(repo: &Repository, reference: &str) -> Error {
     Error::new(format!("no commit is named {reference}"), hint)
 }
 
+/// Whether a comparison with `reference` is one with nothing: the HEAD of a repository without a commit.
+pub(super) fn is_before_the_first(repo: &Repository, reference: &str) -> bool {
+    reference == "HEAD" && repo.head().is_err_and(|e| e.code() == git2::ErrorCode::UnbornBranch)
+}
+
 /// The error of a branch or tag that is there and whose commit cannot be read: none where there is no
 /// such name.
 fn unreadable(repo: &Repository, reference: &str) -> Option<Error> {
@@ -86,6 +91,29 @@ impl Commit {
             prefix,
             tree,
             commit,
+            idle: Mutex::new(vec![repo]),
+        })
+    }
+
+    /// Opens what a comparison merges into as [`Commit::open`] does, but that the HEAD of a repository
+    /// without a commit is an empty tree: what a first commit brings is all new.
+    pub fn open_base(root: &Path, reference: &str) -> Result<Self> {
+        match repository(root)? {
+            Some((repo, prefix)) if is_before_the_first(&repo, reference) => {
+                Self::nothing(repo, prefix)
+            }
+            _ => Self::open(root, reference),
+        }
+    }
+
+    /// The tree without files, which every repository has.
+    pub(super) fn nothing(repo: Repository, prefix: String) -> Result<Self> {
+        let tree = git2::Oid::hash_object(git2::ObjectType::Tree, b"");
+        Ok(Self {
+            git_dir: repo.commondir().to_owned(),
+            prefix,
+            tree: tree.map_err(git_error("cannot name the empty tree"))?,
+            commit: None,
             idle: Mutex::new(vec![repo]),
         })
     }

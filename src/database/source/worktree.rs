@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::commit::{Commit, resolve};
+use super::commit::{Commit, is_before_the_first, resolve};
 use super::index::Index;
 use super::stamps::Stamps;
 use super::{
@@ -177,6 +177,11 @@ impl Source for WorkTree {
     }
 
     fn base(&self, reference: &str) -> Result<Commit> {
+        if let Some((repo, prefix)) = repository(&self.root)?
+            && is_before_the_first(&repo, reference)
+        {
+            return Commit::nothing(repo, prefix);
+        }
         let (repo, prefix, base) = self.merge_base(reference)?;
         Commit::at(repo, prefix, base)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Fate, ImpactCase, PlannedVersion, PointImpact, States, attribution};
+use super::{Fate, ImpactCase, PlannedVersion, PointImpact, States, Step, attribution};
 use crate::base::threads;
 use crate::planner::{
     BackendPlan, ModelList, Models, POINTS, PlannerSession, Provenance, Refusal, Resolved,
@@ -134,7 +134,14 @@ pub(crate) fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models, thread
 }
 
 /// A list as a state plans it, or why a planner cannot load the version.
-type PlannedState<'x, 's> = Result<(&'x PlannerSession<'x, 's>, Resolved), &'x Refusal>;
+type PlannedState<'x, 's, 'a> = Result<(&'x PlannerSession<'s, 'a>, Resolved), &'x Refusal>;
+
+/// A list in a layout on both sides.
+struct CaseSides<'x, 's, 'a> {
+    before: Option<PlannedState<'x, 's, 'a>>,
+    after: PlannedState<'x, 's, 'a>,
+    is_same: bool,
+}
 
 fn case(
     side: &VersionSides<'_, '_>,
@@ -143,39 +150,22 @@ fn case(
     layout: usize,
     rows: &RowsRead,
 ) -> ImpactCase {
-    let mut rows_read = Provenance::power_and_rows(rows.clone());
-    let mut power = Provenance::power();
     let planned = &plan.layouts[layout];
     let resolve = |session: &PlannerSession<'_, '_>| list.resolve(plan, planned, session);
     let after = side.after.as_ref().map(|session| (session, resolve(session)));
+    let is_same = side.is_same();
     let before = match &side.before {
         None => None,
-        Some(_) if side.is_same() => Some(after.clone()),
+        Some(_) if is_same => Some(after.clone()),
         Some(before) => Some(before.as_ref().map(|session| (session, resolve(session)))),
     };
-    let step = |state: &PlannedState<'_, '_>, point, evidence: &mut Provenance| match state {
-        Ok((session, list)) => list.ops.step(session, point, evidence),
-        Err(why) => Err((*why).clone()),
-    };
-    let mut point = |point: StepPoint| {
-        let now = step(&after, point, &mut rows_read);
-        let then = match &before {
-            Some(_) if side.is_same() => Some(now.clone()),
-            before => before.as_ref().map(|before| step(before, point, &mut power)),
-        };
-        let mut impact = PointImpact { point, before: then, after: now, ops: Vec::new() };
-        if let (Fate::Moved, Some(Ok(before)), Ok(after)) = (impact.fate(), &before, &after) {
-            let parts = |(session, list): &(&PlannerSession<'_, '_>, Resolved)| {
-                list.ops.parts(session, point)
-            };
-            impact.ops = attribution::moves(parts(before), parts(after));
-        }
-        impact
-    };
-    let points = POINTS.into_iter().map(&mut point).collect();
-    let quants = [before.as_ref().and_then(|b| b.as_ref().ok()), after.as_ref().ok()];
+    let sides = CaseSides { before, after, is_same };
+    let mut evidence = [Provenance::power(), Provenance::power_and_rows(rows.clone())];
+    let points = POINTS.into_iter().map(|point| sides.point(point, &mut evidence)).collect();
+    let quants = [sides.before.as_ref().and_then(|b| b.as_ref().ok()), sides.after.as_ref().ok()];
     let [quant_before, quant] = quants.map(|side| side.map(|(_, list)| list.quant.clone()));
     let differs = quant.is_some() && quant_before != quant;
+    let [_, rows_read] = evidence.map(Provenance::into_rows);
     ImpactCase {
         version: side.version.clone(),
         model: list.model.clone(),
@@ -183,6 +173,33 @@ fn case(
         quant: quant.or(quant_before.clone()).unwrap_or_else(|| list.stated(plan)),
         quant_before: quant_before.filter(|_| differs),
         points,
-        rows_read: rows_read.into_rows(),
+        rows_read,
+    }
+}
+
+impl CaseSides<'_, '_, '_> {
+    /// A step on both sides; `evidence` is that of the earlier side and of the later one.
+    fn point(&self, point: StepPoint, [then, now]: &mut [Provenance; 2]) -> PointImpact {
+        let after = step(&self.after, point, now);
+        let before = match &self.before {
+            Some(_) if self.is_same => Some(after.clone()),
+            before => before.as_ref().map(|before| step(before, point, then)),
+        };
+        let mut impact = PointImpact { point, before, after, ops: Vec::new() };
+        if let (Fate::Moved, Some(Ok(before)), Ok(after)) =
+            (impact.fate(), &self.before, &self.after)
+        {
+            let [before, after] =
+                [before, after].map(|(session, list)| list.ops.parts(session, point));
+            impact.ops = attribution::moves(before, after);
+        }
+        impact
+    }
+}
+
+fn step(state: &PlannedState<'_, '_, '_>, point: StepPoint, evidence: &mut Provenance) -> Step {
+    match state {
+        Ok((session, list)) => list.ops.step(session, point, evidence),
+        Err(why) => Err((*why).clone()),
     }
 }

@@ -53,32 +53,37 @@ impl ImpactSummary {
         for case in &impact.cases {
             versions.entry(&case.version).or_default().push(case);
         }
-        let version = |(version, cases): (&PlannedVersion, Vec<&ImpactCase>)| {
-            let points = || cases.iter().flat_map(|c| &c.points);
-            let moved = points().filter(|p| p.fate() == Fate::Moved).count();
-            let mut title =
-                format!("{}: {} of {} move", name(version), count(moved), count(points().count()));
-            let all: Vec<&PointImpact> = points().collect();
-            match PowerCoverage::both(all.iter().copied()) {
-                [Some(before), Some(after)] if before != after => {
-                    title += &format!("; {} before, {} after", before.words(), after.words());
-                }
-                [_, Some(after)] => title += &format!("; {}", after.words()),
-                _ => {}
-            }
-            let news = |c: &&&ImpactCase| {
-                c.points.iter().any(is_news) || c.power_changes() || c.quant_before.is_some()
-            };
-            let lines = cases.iter().filter(news).map(|c| line(c));
-            (title, lines.collect())
-        };
         Self {
             headline: headline(impact),
-            versions: versions.into_iter().map(version).collect(),
+            versions: versions
+                .iter()
+                .map(|(version, cases)| version_lines(version, cases))
+                .collect(),
             movers: movers(impact),
             lost: lost(impact),
         }
     }
+}
+
+/// A version's line, and those of its cases in which something happens.
+fn version_lines(version: &PlannedVersion, cases: &[&ImpactCase]) -> (String, Vec<CaseLine>) {
+    let points = || cases.iter().flat_map(|case| &case.points);
+    let moved = points().filter(|p| p.fate() == Fate::Moved).count();
+    let mut title =
+        format!("{}: {} of {} move", name(version), count(moved), count(points().count()));
+    let all: Vec<&PointImpact> = points().collect();
+    match PowerCoverage::both(all.iter().copied()) {
+        [Some(before), Some(after)] if before != after => {
+            title += &format!("; {} before, {} after", before.words(), after.words());
+        }
+        [_, Some(after)] => title += &format!("; {}", after.words()),
+        _ => {}
+    }
+    (title, cases.iter().filter(|case| case_is_news(case)).map(|case| line(case)).collect())
+}
+
+fn case_is_news(case: &ImpactCase) -> bool {
+    case.points.iter().any(is_news) || case.power_changes() || case.quant_before.is_some()
 }
 
 fn is_news(point: &PointImpact) -> bool {
@@ -221,20 +226,23 @@ fn worst(impact: &Impact) -> Vec<Worst<'_>> {
 
 /// The steps that moved most, one of each case, for a report.
 pub(super) fn moves(impact: &Impact, most: usize) -> Vec<PredictedMove> {
+    worst(impact).into_iter().take(most).map(predicted_move).collect()
+}
+
+fn predicted_move((case, point, change, others): Worst<'_>) -> PredictedMove {
     let time =
         |step: Option<&super::Step>| step.and_then(|s| s.as_ref().ok()).map_or(0.0, |t| t.ms);
-    let of = |(case, point, change, others): Worst<'_>| {
-        let also =
-            if others.is_empty() { String::new() } else { format!(" (and {})", others.join(", ")) };
-        PredictedMove {
-            step: title(case, point.point) + &also,
-            before_ms: time(point.before.as_ref()),
-            after_ms: time(Some(&point.after)),
-            change: percent(change),
-            because: point.ops.first().and_then(because),
-        }
-    };
-    worst(impact).into_iter().take(most).map(of).collect()
+    let mut step = title(case, point.point);
+    if !others.is_empty() {
+        step += &format!(" (and {})", others.join(", "));
+    }
+    PredictedMove {
+        step,
+        before_ms: time(point.before.as_ref()),
+        after_ms: time(Some(&point.after)),
+        change: percent(change),
+        because: point.ops.first().and_then(because),
+    }
 }
 
 /// The operation, the table, what was looked up and how it was answered.
@@ -245,26 +253,21 @@ pub(super) fn because(op: &OpMove) -> Option<String> {
 
 /// The worst movers.
 fn movers(impact: &Impact) -> Vec<Mover> {
-    let mover = |(case, point, change, others): Worst<'_>| {
-        let time = |step: Option<&super::Step>| match step {
-            Some(Ok(time)) => format!("{:.3}", time.ms),
-            _ => "?".to_owned(),
-        };
-        let (before, after) = (time(point.before.as_ref()), time(Some(&point.after)));
-        let mut reasons: Vec<String> = point.ops.iter().take(OPS).flat_map(reasons).collect();
-        if point.ops.len() > OPS {
-            reasons.push(format!("and {} more", plural(point.ops.len() - OPS, "operation")));
-        }
-        if !others.is_empty() {
-            reasons.push(format!("the same on {}", others.join(", ")));
-        }
-        Mover {
-            title: title(case, point.point),
-            change: format!("{before} → {after} ms, {}", percent(change)),
-            reasons,
-        }
-    };
     worst(impact).into_iter().take(WORST).map(mover).collect()
+}
+
+fn mover(worst: Worst<'_>) -> Mover {
+    let (case, point, _, others) = &worst;
+    let mut reasons: Vec<String> = point.ops.iter().take(OPS).flat_map(reasons).collect();
+    if point.ops.len() > OPS {
+        reasons.push(format!("and {} more", plural(point.ops.len() - OPS, "operation")));
+    }
+    if !others.is_empty() {
+        reasons.push(format!("the same on {}", others.join(", ")));
+    }
+    let title = title(case, point.point);
+    let PredictedMove { before_ms, after_ms, change, .. } = predicted_move(worst);
+    Mover { title, change: format!("{before_ms:.3} → {after_ms:.3} ms, {change}"), reasons }
 }
 
 /// An operation's move, and the lookup that moved it most.

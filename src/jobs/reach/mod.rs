@@ -2,6 +2,7 @@
 
 mod document;
 mod human;
+mod loading;
 mod lookups;
 mod markdown;
 mod summary;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FileReach, LookupCounts, LookupSource, Reach, StateCounts};
+use super::{FileReach, FileRows, LookupCounts, LookupSource, Reach, StateCounts};
 use crate::base::words::{count, plural};
 use crate::database::served::RowState;
 use crate::jobs::impact::PlannedVersion;
@@ -72,12 +72,10 @@ fn name(version: &PlannedVersion) -> String {
 
 impl ReachSummary {
     pub(super) fn of(reach: &Reach) -> Self {
-        let mut notes: Vec<String> = reach
-            .unread()
-            .map(|(path, why)| {
-                format!("{path} cannot be read, its rows are not among these: {why}")
-            })
-            .collect();
+        let unread = |(path, why): (&str, &str)| {
+            format!("{path} cannot be read, its rows are not among these: {why}")
+        };
+        let mut notes: Vec<String> = reach.unread().map(unread).collect();
         if reach.strays > 0 {
             let files = plural(reach.strays, "file");
             notes.push(format!("{files} where no loader looks: rows there are not among these"));
@@ -88,58 +86,65 @@ impl ReachSummary {
         for model in &reach.models {
             by_version.entry(&model.version).or_default().push(model.counts());
         }
-        let version = |(version, counts): (&PlannedVersion, Vec<[Option<LookupCounts>; 2]>)| {
-            let side = |i: usize| counts.iter().filter_map(|c| c[i]).reduce(LookupCounts::plus);
-            let after = side(1).unwrap_or_default();
-            let of = format!("{}: {}: {}", name(version), count(after.all()), sources(after));
-            match side(0).filter(|before| *before != after) {
-                Some(before) => format!("{of}; before {}", sources(before)),
-                None => of,
-            }
-        };
         Self {
             headline: headline(reach),
             notes,
             tables: tables(reach),
-            versions: by_version.into_iter().map(version).collect(),
+            versions: by_version
+                .iter()
+                .map(|(version, counts)| version_line(version, counts))
+                .collect(),
             moved: moved(reach),
             missing: missing(reach),
         }
     }
 }
 
+/// Lookups of a version by source.
+fn version_line(version: &PlannedVersion, counts: &[[Option<LookupCounts>; 2]]) -> String {
+    let side = |i: usize| counts.iter().filter_map(|c| c[i]).reduce(LookupCounts::plus);
+    let after = side(1).unwrap_or_default();
+    let of = format!("{}: {}: {}", name(version), count(after.all()), sources(after));
+    match side(0).filter(|before| *before != after) {
+        Some(before) => format!("{of}; before {}", sources(before)),
+        None => of,
+    }
+}
+
 /// Tables of which rows are not served, most rows first; of two states those that changed.
 fn tables(reach: &Reach) -> Vec<String> {
-    let lost = |file: &FileReach| {
-        let counts = file.after.as_ref().map(|rows| rows.counts()).unwrap_or_default();
-        counts.rows - counts.served
-    };
-    let news = |file: &&FileReach| {
-        let counts = |rows: &Option<super::FileRows>| rows.as_ref().map(super::FileRows::counts);
-        if reach.compared { counts(&file.before) != counts(&file.after) } else { lost(file) > 0 }
-    };
-    let mut files: Vec<&FileReach> = reach.files.iter().filter(news).collect();
-    files.sort_by_key(|file| std::cmp::Reverse(lost(file)));
+    let mut files: Vec<&FileReach> =
+        reach.files.iter().filter(|f| is_news(f, reach.compared)).collect();
+    files.sort_by_key(|file| std::cmp::Reverse(unserved(file)));
     let more = files.len().saturating_sub(SHOWN_TABLES);
-    let mut lines: Vec<String> = files
-        .into_iter()
-        .take(SHOWN_TABLES)
-        .map(|file| {
-            let side = |rows: &Option<super::FileRows>| match rows {
-                None => "not there".to_owned(),
-                Some(rows) => states(rows.counts()),
-            };
-            let mut line = format!("{}: {}", file.path, side(&file.after));
-            if reach.compared {
-                line += &format!("; before {}", side(&file.before));
-            }
-            line + &reason(file)
-        })
-        .collect();
+    let shown = files.into_iter().take(SHOWN_TABLES);
+    let mut lines: Vec<String> = shown.map(|file| table_line(file, reach.compared)).collect();
     if more > 0 {
         lines.push(format!("and {} more", plural(more, "table")));
     }
     lines
+}
+
+/// Rows of a file that are not served.
+fn unserved(file: &FileReach) -> u64 {
+    let counts = file.after.as_ref().map(FileRows::counts).unwrap_or_default();
+    counts.rows - counts.served
+}
+
+fn is_news(file: &FileReach, compared: bool) -> bool {
+    let counts = |rows: &Option<FileRows>| rows.as_ref().map(FileRows::counts);
+    if compared { counts(&file.before) != counts(&file.after) } else { unserved(file) > 0 }
+}
+
+fn table_line(file: &FileReach, compared: bool) -> String {
+    let side = |rows: &Option<FileRows>| {
+        rows.as_ref().map_or("not there".to_owned(), |r| states(r.counts()))
+    };
+    let mut line = format!("{}: {}", file.path, side(&file.after));
+    if compared {
+        line += &format!("; before {}", side(&file.before));
+    }
+    line + &reason(file)
 }
 
 /// Why rows of a file are not served: the file's reason, or its first shadowed row.

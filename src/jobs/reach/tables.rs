@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{FileReach, FileRows, Options};
+use super::loading::{FileContent, Loading, OwnRows};
+use super::{FileReach, Options};
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::threads;
 use crate::database::catalog::{Format, TableFile};
-use crate::database::served::{
-    QueryVersions, RowRun, RowState, RowStates, SystemShelf, TableSource,
-};
+use crate::database::served::RowStates;
 use crate::database::table::{TableFault, TableScope};
 use crate::jobs::impact::choose::{NameFilter, names};
 use crate::jobs::impact::{Opened, PlannedVersion, States};
@@ -96,14 +95,6 @@ struct FileToRead<'x, 'a> {
     planned: Option<TableName>,
 }
 
-/// The rows of a file by itself, or why it cannot be read.
-type OwnRows = Arc<Result<FileContent, String>>;
-
-struct FileContent {
-    states: RowStates,
-    guessed: bool,
-}
-
 impl<'a> SystemTables<'_, 'a> {
     /// The files, by path; those of `planned` are handed to the planner as they are decoded.
     pub(super) fn files(&self, planned: &BTreeSet<(TableName, String)>) -> Result<Vec<FileReach>> {
@@ -151,38 +142,48 @@ impl<'a> SystemTables<'_, 'a> {
         let of_system = catalog.tables.iter().filter(|f| f.place.system == self.system);
         let files: Vec<FileToRead<'_, 'a>> = of_system
             .filter(|file| self.filter.tables.has(&file.table))
-            .map(|file| {
-                let table = TableName::of(&file.table);
-                let reads = |t: &TableName| planned.contains(&(*t, file.entry.path.clone()));
-                FileToRead { snapshot, file, planned: table.filter(reads) }
-            })
+            .map(|file| FileToRead::new(snapshot, file, planned))
             .collect();
         let mut order: Vec<usize> = (0..files.len()).collect();
         order.sort_by_key(|i| std::cmp::Reverse(files[*i].file.entry.size));
-        let read = threads::map(&files, &order, self.threads, |to_read| {
-            let id = snapshot.source().id(&to_read.file.entry);
-            match known.get(&(to_read.file.entry.path.as_str(), id)).filter(|_| id.is_some()) {
-                Some(rows) => Ok(rows.clone()),
-                None => to_read.rows().map(Arc::new),
-            }
-        });
-        files
-            .iter()
-            .zip(read)
-            .map(|(to_read, rows)| {
-                let path = to_read.file.entry.path.as_str();
-                let rows = rows.map_err(|e| {
-                    let hint = "the formula is in rules/tables";
-                    Error::caused(format!("cannot judge {path}"), hint, e)
-                })?;
-                Ok((path, (to_read.file, rows)))
-            })
-            .collect()
+        let read = threads::map(&files, &order, self.threads, |file| file.known_or_read(known));
+        let mut found = BTreeMap::new();
+        for (FileToRead { file, .. }, rows) in files.iter().zip(read) {
+            let path = file.entry.path.as_str();
+            found.insert(path, (*file, rows.map_err(|why| unjudged(path, why))?));
+        }
+        Ok(found)
     }
 }
 
-impl FileToRead<'_, '_> {
-    fn rows(&self) -> Result<Result<FileContent, String>, ExprError> {
+/// The error of a formula that does not fit a table.
+fn unjudged(path: &str, why: ExprError) -> Error {
+    Error::caused(format!("cannot judge {path}"), "the formula is in rules/tables", why)
+}
+
+impl<'x, 'a> FileToRead<'x, 'a> {
+    fn new(
+        snapshot: &'x Snapshot<'a>,
+        file: &'a TableFile,
+        planned: &BTreeSet<(TableName, String)>,
+    ) -> Self {
+        let reads = |table: &TableName| planned.contains(&(*table, file.entry.path.clone()));
+        Self { snapshot, file, planned: TableName::of(&file.table).filter(reads) }
+    }
+
+    /// Its rows, which another state with the same bytes in its place has already.
+    fn known_or_read(
+        &self,
+        known: &BTreeMap<(&'a str, Option<git2::Oid>), OwnRows>,
+    ) -> Result<OwnRows, ExprError> {
+        let id = self.snapshot.source().id(&self.file.entry);
+        match known.get(&(self.file.entry.path.as_str(), id)).filter(|_| id.is_some()) {
+            Some(rows) => Ok(rows.clone()),
+            None => self.rows().map(Arc::new),
+        }
+    }
+
+    fn rows(&self) -> Result<Result<FileContent, TableFault>, ExprError> {
         let (snapshot, file) = (self.snapshot, self.file);
         let specs: &Specs = snapshot.specs();
         let decoded = match snapshot.source().read(&file.entry) {
@@ -194,7 +195,7 @@ impl FileToRead<'_, '_> {
             Err(TableFault::Empty) => {
                 return Ok(Ok(FileContent { states: RowStates::default(), guessed: false }));
             }
-            Err(fault) => return Ok(Err(fault.to_string())),
+            Err(fault) => return Ok(Err(fault)),
         };
         let spec = file.spec(specs, Some(&table));
         let system = snapshot.catalog().systems.get(&file.place.system);
@@ -205,141 +206,5 @@ impl FileToRead<'_, '_> {
             snapshot.offer(planned, file, &table);
         }
         Ok(Ok(FileContent { states, guessed: spec.inferred }))
-    }
-}
-
-/// How the loader loads the tables of a system's versions.
-struct Loading<'x, 'a> {
-    snapshot: &'x Snapshot<'a>,
-    shelf: Arc<SystemShelf<'a>>,
-    own: &'x BTreeMap<&'a str, (&'a TableFile, OwnRows)>,
-    query_versions: Option<QueryVersions>,
-    /// By path, the versions that can be asked for and load it.
-    read_by: BTreeMap<&'a str, Vec<String>>,
-}
-
-impl<'x, 'a> Loading<'x, 'a> {
-    fn new(
-        snapshot: &'x Snapshot<'a>,
-        system: &str,
-        own: &'x BTreeMap<&'a str, (&'a TableFile, OwnRows)>,
-    ) -> Result<Self> {
-        let query_versions = QueryVersions::read(snapshot.source(), snapshot.catalog())?;
-        let shelf = snapshot.shelf(system);
-        let mut this = Self { snapshot, shelf, own, query_versions, read_by: BTreeMap::new() };
-        let tables: BTreeSet<&str> = own.values().map(|(file, _)| file.table.as_str()).collect();
-        let mut read_by: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for (backend, versions) in this.shelf.versions() {
-            for version in versions {
-                for table in &tables {
-                    if this.unasked(system, backend, version, table).is_some() {
-                        continue;
-                    }
-                    for source in this.sources(backend, version, table) {
-                        let readers = read_by.entry(&source.file.entry.path).or_default();
-                        readers.push(format!("{backend} {version}"));
-                    }
-                }
-            }
-        }
-        this.read_by = read_by;
-        Ok(this)
-    }
-
-    fn sources(&self, backend: &str, version: &str, table: &str) -> Vec<TableSource<'a>> {
-        let filling = self.snapshot.specs().filling(table);
-        self.shelf.sources(backend, version, table, filling, self.snapshot.manifest())
-    }
-
-    /// Why no query asks for a table of a version.
-    fn unasked(&self, system: &str, backend: &str, version: &str, table: &str) -> Option<String> {
-        let described = self.snapshot.catalog().systems.get(system).map(|s| &s.system);
-        let described = match described {
-            Some(Ok(described)) => described,
-            Some(Err(why)) => return Some(format!("the system cannot be read: {why}")),
-            None => return Some(format!("there is no system {system}")),
-        };
-        if let Some(library) = TableName::of(table).and_then(TableName::library) {
-            let named = described.texts.get(&format!("misc.{library}_version"));
-            return match named {
-                Some(named) if backend == library && named == version => None,
-                Some(named) => Some(format!("the system's YAML names {library} {named}")),
-                None => Some(format!("the system's YAML names no version of {library}")),
-            };
-        }
-        let reaches = |q: &QueryVersions| q.reaches(system, backend, version);
-        let unreached = self.query_versions.as_ref().is_some_and(|q| !reaches(q));
-        unreached.then(|| "no slot of query_versions.yaml names the version".to_owned())
-    }
-
-    /// The rows of a file, as a query of its version sees them.
-    fn rows(&self, file: &TableFile, own: &OwnRows) -> FileRows {
-        let read_by = self.read_by.get(file.entry.path.as_str()).cloned().unwrap_or_default();
-        let content = match own.as_ref() {
-            Ok(content) => content,
-            Err(why) => {
-                return FileRows { unread: Some(why.clone()), read_by, ..FileRows::default() };
-            }
-        };
-        let mut rows = FileRows {
-            runs: content.states.runs.clone(),
-            guessed: content.guessed,
-            read_by,
-            ..FileRows::default()
-        };
-        let whole =
-            |state| RowRun { first: 0, rows: content.states.rows() as u32, state, by_row: None };
-        if let Some((state, why, instead)) = self.whole(file) {
-            rows.runs =
-                if content.states.runs.is_empty() { Vec::new() } else { vec![whole(state)] };
-            (rows.why, rows.instead) = (Some(why), instead);
-        }
-        rows
-    }
-
-    /// The state of all rows of a file, with the reason, where they have one.
-    fn whole(&self, file: &TableFile) -> Option<(RowState, String, Option<String>)> {
-        let place = &file.place;
-        let (backend, version, table) = (&place.backend, &place.version, &file.table);
-        if let Some(why) = self.unasked(&place.system, backend, version, table) {
-            return Some((RowState::NotQueryable, why, None));
-        }
-        let vetoed = self.snapshot.catalog().dir_of(file).is_some_and(|dir| dir.is_vetoed());
-        if vetoed {
-            let why = "its directory is marked incomplete and has no collection_meta.yaml";
-            return Some((RowState::Refused, why.to_owned(), None));
-        }
-        let path = &file.entry.path;
-        match self.shelf.own(backend, version, table).map(|own| &own.entry.path) {
-            Some(own) if own == path => {}
-            Some(own) => {
-                let why = format!("the loader reads {own} instead");
-                return Some((RowState::Shadowed, why, Some(own.clone())));
-            }
-            None => {
-                let why = "the loader reads Parquet alone".to_owned();
-                return Some((RowState::Refused, why, None));
-            }
-        }
-        let fault =
-            self.sources(backend, version, table).into_iter().find_map(|s| self.fault(&s))?;
-        Some((RowState::Refused, fault, None))
-    }
-
-    /// Why a source of a table makes the loader refuse it.
-    fn fault(&self, source: &TableSource<'_>) -> Option<String> {
-        let path = source.file.entry.path.as_str();
-        let (_, content) = self.own.get(path)?;
-        let admits = |kernel: Option<&str>| {
-            source.kernels.as_ref().is_none_or(|k| kernel.is_some_and(|kernel| k.contains(kernel)))
-        };
-        match content.as_ref() {
-            Err(why) => Some(format!("{path} cannot be read: {why}")),
-            Ok(content) => {
-                let fault = content.states.fault(admits)?;
-                let row = fault.row.map(|row| format!(" row {row}:")).unwrap_or_default();
-                Some(format!("{path}:{row} {}", fault.why))
-            }
-        }
     }
 }

@@ -86,7 +86,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let base = head.base(&options.base)?;
     // What a pull request brings must not change how it is judged, and what the base has withdrawn
     // since it was cut no longer holds.
-    let tip = Commit::open(&options.root, &options.base)?;
+    let tip = Commit::open_base(&options.root, &options.base)?;
     let settings = Settings::read(&tip, options.rules.as_deref(), None)?;
     let rules = settings.rules.choose(&options.only, &options.skip, &|_| true)?;
     let specs = &settings.specs;

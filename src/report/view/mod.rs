@@ -78,6 +78,8 @@ pub struct RuleView {
     pub what: String,
     pub why: String,
     pub instead: String,
+    /// Where its documentation can be read; none of a repository's own rules.
+    pub page: Option<String>,
 }
 
 impl<'a> ReportView<'a> {
@@ -147,6 +149,7 @@ impl RuleView {
             what: one_line(&rule.what),
             why: one_line(&rule.why),
             instead: one_line(&rule.instead),
+            page: rule.page(),
         }
     }
 }

@@ -1,15 +1,37 @@
-//! The hooks for pre-commit.
+//! The hooks, run as pre-commit runs them: the entry in the repository's folder, without file names,
+//! where a staged file passes the filter.
 
-use super::indebted;
-use crate::common::{Run, command, gemm, run};
-use serde_json::Value;
+use regex::Regex;
+
+use super::{indebted, read};
+use crate::common::snapshot::shown;
+use crate::common::{Run, Tree, command, gemm};
+
+/// Runs the hooks' entry, in a folder whose `perfdb-gate` is the binary under test.
+fn hook(tree: &Tree) -> Run {
+    let hooks = read(".pre-commit-hooks.yaml");
+    let entries: Vec<&str> =
+        hooks.as_array().unwrap().iter().map(|h| h["entry"].as_str().unwrap()).collect();
+    assert_eq!(entries[0], entries[1], "they differ in where the program comes from alone");
+    let words: Vec<&str> = entries[0].split(' ').collect();
+    assert_eq!(words[0], "perfdb-gate");
+    Run::of(command().args(&words[1..]).current_dir(tree.path())).unwrap()
+}
+
+/// Whether pre-commit runs the hook for each path. The part on cards, which compares two names, is left out.
+fn sees(paths: &[&str]) -> Vec<bool> {
+    let hooks = read(".pre-commit-hooks.yaml");
+    let filter = hooks[0]["files"].as_str().unwrap();
+    assert_eq!(hooks[1]["files"], hooks[0]["files"]);
+    let card = r"(?P<dir>[^/]+)/(?P=dir)\.ya?ml(\.yaml)?$";
+    assert!(filter.contains(card));
+    let filter = Regex::new(&filter.replace(card, "[^/]/never$")).unwrap();
+    paths.iter().map(|path| filter.is_match(path)).collect()
+}
 
 /// What the hooks' filter leaves out is never judged before a commit.
 #[test]
 fn the_hooks_filter_names_every_file_of_traces() {
-    let read = |path: &str| -> Value {
-        serde_yaml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-    };
     let hooks = read(".pre-commit-hooks.yaml");
     let filter = hooks[0]["files"].as_str().unwrap();
     assert_eq!(hooks[1]["files"], hooks[0]["files"]);
@@ -30,40 +52,70 @@ fn the_hooks_filter_names_every_file_of_traces() {
 }
 
 #[test]
-fn the_hooks_judge_what_is_not_committed_yet() {
-    let hooks = std::fs::read_to_string(".pre-commit-hooks.yaml").unwrap();
-    let hooks: Value = serde_yaml::from_str(&hooks).unwrap();
+fn the_filter_sees_the_files_of_a_database_and_no_others() {
+    let database = [
+        "src/x/systems/data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.parquet",
+        "systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt",
+        "systems/data/h200_sxm/vllm/0.24.0/GEMM_PERF.TXT",
+        "data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.Parquet",
+        "systems/data/h200_sxm/gemm/vllm/0.24.0/collection_meta.yaml",
+        "systems/data/h200_sxm/gemm/vllm/0.24.0/reuse.yaml",
+        "systems/data/h200_sxm/gemm/vllm/0.24.0/INCOMPLETE.txt",
+        "systems/h200_sxm.yaml",
+        "src/x/systems/support_matrix/h200_sxm.csv",
+        "systems/perf_data_reuse_manifest.yaml",
+        "traces/a/experiment_metrics.csv",
+    ];
+    let others = [
+        "README.md",
+        "collector/collect_gemm.py",
+        "systems/data/collect.py",
+        "src/systems/data/notes.txt",
+        "data/loader.rs",
+        "tests/performance.csv",
+        "docs/systems.yaml",
+        ".github/workflows/systems.yaml",
+    ];
+    assert_eq!(sees(&database), vec![true; database.len()], "{database:#?}");
+    assert_eq!(sees(&others), vec![false; others.len()], "{others:#?}");
+}
+
+/// What stood in the way of a commit that did nothing wrong: the tree as it was committed under
+/// `--all-files`, files that are none of the database's, a collector's script, and a first commit.
+#[test]
+fn innocent_commits_pass() {
+    let (tree, _) = indebted();
+    let clean = hook(&tree);
+    tree.file("words.md", "words");
+    let unrelated = hook(&tree);
+    tree.file("collector/collect_gemm.py", "print('words')");
+    let script = hook(&tree);
+    assert_eq!([clean.code(), unrelated.code(), script.code()], [0; 3], "{}", shown([&script]));
+    insta::assert_snapshot!(shown([&clean]), @"");
+
+    let first = Tree::new();
+    first.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
+    first.git(&["init", "-q"]);
+    first.git(&["add", "-A"]);
+    let run = hook(&first);
+    assert_eq!(run.code(), 0, "{}", run.shown());
+    insta::assert_snapshot!(shown([&run]), @"");
+}
+
+#[test]
+fn a_bad_table_does_not_pass_in_a_first_commit_either() {
+    let first = Tree::new();
+    first.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6)]));
+    first.git(&["init", "-q"]);
+    first.git(&["add", "-A"]);
+    assert_eq!(hook(&first).code(), 1, "{}", shown([&hook(&first)]));
+}
+
+#[test]
+fn a_bad_table_does_not_pass() {
     let (tree, _) = indebted();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6), (0, 0.7)]));
-    for hook in hooks.as_array().unwrap() {
-        let entry: Vec<&str> = hook["entry"].as_str().unwrap().split(' ').collect();
-        let run = Run::of(command().args(&entry[1..]).current_dir(tree.path())).unwrap();
-        assert_eq!(run.code(), 1, "{}", run.shown());
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(run.shown(), @"
-            $ perfdb-gate sanity --base-ref HEAD
-            modified  systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
-                +1 -0 ~0 rows, 2 → 3
-            Change: append-only; tables: 1 modified; rows: 1 added, 0 removed, 0 changed
-            Served: 2 keys stay: every latency as it was; 0 lost; 0 gained
-
-            systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
-              error   key-out-of-range: 1 row has m zero
-                  row 2: gemm_dtype=bfloat16 m=0 n=128 k=128 → m=0
-              warning duplicate-key: 1 row repeats a key that an earlier row has; the loader serves the first and drops the rest; copies of 1 key differ by over 10 %, up to 1.17×
-                  row 1: gemm_dtype=bfloat16 m=0 n=128 k=128 → served_ms=0.6 dropped_ms=[0.7] dropped_rows=[2]
-
-            old debt: 1 finding was there before (1 key-out-of-range); --format json lists them
-
-            duplicate-key: Keep one measurement a key: the last run, or the kernel that the framework would choose. Put the other kernel's rows where their own key can hold them.
-            key-out-of-range: Remove the rows, and mend the sweep that made them.
-            perfdb-gate explain RULE tells the whole story
-
-            1 new error, 1 new warning, 0 new infos in 1 file; tables: 1 modified; rows: 1 added, 0 removed, 0 changed; compared in [seconds] s
-            (exit 1)
-            ");
-        }
-        assert_eq!(entry[0], "perfdb-gate");
-    }
-    assert_eq!(run(&["--version"]).code(), 0);
+    let run = hook(&tree);
+    assert_eq!(run.code(), 1, "{}", run.shown());
+    insta::assert_snapshot!(run.shown(), @"");
 }

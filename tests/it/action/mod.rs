@@ -1,8 +1,9 @@
 //! The action's own shell steps, run as the runner does: in a clean environment, with what the
 //! site's expressions would say put in.
 
-mod definition;
+mod comment;
 mod hooks;
+mod release;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +14,17 @@ use crate::common::{BINARY, Tree, gemm};
 use serde_json::Value;
 
 fn action() -> Value {
-    serde_yaml::from_str(&std::fs::read_to_string("action.yml").unwrap()).unwrap()
+    read("action.yml")
+}
+
+fn read(path: &str) -> Value {
+    serde_yaml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// A program of a tree's folder `bin/`, which stands in for the one of that name.
+fn program(tree: &Tree, name: &str, script: &str) {
+    let path = tree.file(&format!("bin/{name}"), format!("#!/usr/bin/env bash\nset -eu\n{script}"));
+    assert!(Command::new("chmod").arg("+x").arg(path).status().unwrap().success());
 }
 
 /// A run of the action's steps.
@@ -87,7 +98,10 @@ fn run_step(
     assert!(!script.contains("${{"), "an expression in a script is its text: {script}");
     let mut command = Command::new("bash");
     command.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script]).current_dir(tree);
-    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    let path = std::env::var("PATH").unwrap_or_default();
+    // Programs that stand in for others come first.
+    let first = says.get("programs").map(|folder| format!("{folder}:")).unwrap_or_default();
+    command.env_clear().env("PATH", format!("{first}{path}"));
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GITHUB_OUTPUT", output);
     command.env("GITHUB_STEP_SUMMARY", summary);
     if let Some(base) = says.get("github.base_ref") {
@@ -301,4 +315,19 @@ fn nothing_of_the_checkout_is_taken_for_the_actions_own() {
         .map(|item| item.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
     assert_eq!(kept, ["pull-request"]);
+}
+
+#[test]
+fn every_expression_names_what_there_is() {
+    let action = action();
+    let text = std::fs::read_to_string("action.yml").unwrap();
+    let inputs = action["inputs"].as_object().unwrap();
+    for (at, _) in text.match_indices("inputs.") {
+        let rest = &text[at + 7..];
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap();
+        assert!(inputs.contains_key(&rest[..end]), "inputs.{}", &rest[..end]);
+    }
+    for name in inputs.keys() {
+        assert!(text.contains(&format!("inputs.{name}")), "{name} is read by nothing");
+    }
 }

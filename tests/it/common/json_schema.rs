@@ -78,7 +78,11 @@ fn visit(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
             }
             "items" => {
                 let items = value.as_array().into_iter().flatten().enumerate();
-                deeper.extend(items.map(|(i, item)| (says.clone(), item, format!("{at}/{i}"))));
+                // A list of schemas is of a tuple.
+                let of = |i: usize| says.as_array().map_or(Some(says), |each| each.get(i)).cloned();
+                deeper.extend(
+                    items.filter_map(|(i, item)| Some((of(i)?, item, format!("{at}/{i}")))),
+                );
             }
             "properties" => {}
             "additionalProperties" => {}

@@ -28,7 +28,7 @@ pub fn redact(text: &str) -> String {
     text = replace(&text, "\"elapsed_ms\": ", number, ",", "\"elapsed_ms\": [ms],");
     text = replace(&text, "\"elapsed_ms\": ", number, "\n", "\"elapsed_ms\": [ms]\n");
     text = replace(&text, "took=", |c| !c.is_whitespace(), "", "took=[time]");
-    for name in ["\"version\": \"", "\"semanticVersion\": \"", "perfdb-gate "] {
+    for name in ["\"version\": \"", "\"semanticVersion\": \"", "perfdb-gate ", "/blob/v"] {
         let own = format!("{name}{}", env!("CARGO_PKG_VERSION"));
         text = text.replace(&own, &format!("{name}[version]"));
     }

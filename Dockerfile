@@ -1,0 +1,14 @@
+# The static binary and nothing else: no shell, no library, no user but its own. Made from the binaries of a release, which
+# lie in image/<architecture>/perfdb-gate:
+#
+#   docker buildx build --tag perfdb-gate .
+#   docker run --rm --network none --volume "$PWD:/work:ro" perfdb-gate validate
+FROM scratch
+ARG TARGETARCH
+COPY --chmod=0555 image/${TARGETARCH}/perfdb-gate /perfdb-gate
+COPY LICENSE /LICENSE
+# Reports are put together beside their files; a mounted folder need not belong to this user to be judged.
+ENV HOME=/tmp
+USER 65532:65532
+WORKDIR /work
+ENTRYPOINT ["/perfdb-gate"]
