@@ -46,6 +46,7 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
         Command::Init(args) => args.run(terminal),
         Command::Rules(args) => args.run(),
         Command::Explain(args) => args.run(),
+        Command::Suggest(args) => args.run(),
         Command::Selftest(args) => args.run(terminal),
         Command::Noise(args) => args.run(),
         Command::Completions(args) => args.run(),

@@ -24,7 +24,8 @@ use perfdb_gate::findings::waiver::Waivers;
 use perfdb_gate::findings::{Finding, Severity};
 use perfdb_gate::gpu::device::{About, Answer};
 use perfdb_gate::gpu::record::{Log, Origin};
-use perfdb_gate::jobs::operations::{CatalogComparison, Operations};
+use perfdb_gate::jobs::operations::CatalogComparison;
+use perfdb_gate::specs::facts::Operations;
 use perfdb_gate::specs::{Filling, TableSpec};
 use perfdb_gate::traces::{self, Asked, TraceSpecs};
 
@@ -101,7 +102,7 @@ pub fn operations(data: &[u8]) {
     match Operations::parse(data) {
         Ok(operations) => {
             let path = "op_backend_catalog.yaml".to_owned();
-            let compared = CatalogComparison::new(Some((path, operations)), &SPECS, &CATALOG);
+            let compared = CatalogComparison::new(Some((path, &operations)), &SPECS, &CATALOG);
             inert(&clean_lines(&compared.text()), false);
             assert!(compared.exit() != Exit::Failed);
         }

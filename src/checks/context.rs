@@ -11,6 +11,7 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
 use crate::database::diff::{Diff, State};
 use crate::database::ledger::Ledger;
+use crate::database::seal::SealFile;
 use crate::database::served::{ReuseManifest, Shelf};
 use crate::database::sidecar::{Meta, Reuse, TableMeta};
 use crate::database::support::Matrices;
@@ -33,10 +34,12 @@ pub struct TableContext<'a> {
     pub keys: Option<&'a Keys<'a>>,
     /// What texts of its columns stand for, and how far honest reruns differ.
     pub specs: &'a Specs,
-    /// SHA-256 of the file, in hex, where the sidecar states one.
+    /// SHA-256 of the file, in hex, where a sidecar or seal states one.
     pub digest: Option<&'a str>,
     /// Its directory's sidecar, where it has one that can be read.
     pub meta: Option<&'a Meta>,
+    /// The file that seals it, where its spec has one.
+    pub seal: Option<&'a SealFile>,
     /// Which of its rows a pull request adds or changes.
     pub change: &'a RowChange,
 }

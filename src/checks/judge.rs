@@ -10,7 +10,7 @@ use crate::database::catalog::TableFile;
 use crate::database::source::Entry;
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Reads};
-use crate::specs::TableSpec;
+use crate::specs::{Specs, TableSpec};
 
 /// Findings of one hook.
 pub type Found = Vec<Finding>;
@@ -33,6 +33,12 @@ pub trait Judge {
         None
     }
 
+    /// Whether what it says of a table is right whatever its columns mean, so that it judges tables
+    /// without a spec.
+    fn judges_unknown_tables(&self) -> bool {
+        false
+    }
+
     /// Judges the rows of a table by themselves.
     ///
     /// # Errors
@@ -43,7 +49,7 @@ pub trait Judge {
     }
 
     /// Judges where a table is stored.
-    fn placement(&self, _: &Rule, _: &TableFile, _: &TableSpec) -> Option<Finding> {
+    fn placement(&self, _: &Rule, _: &TableFile, _: &Specs) -> Option<Finding> {
         None
     }
 

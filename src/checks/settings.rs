@@ -8,6 +8,8 @@ use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
 use crate::checks::WaiverContext;
 use crate::checks::rule::{Rule, Rules};
+use crate::database::catalog::Catalog;
+use crate::database::facts::TreeFacts;
 use crate::database::source::Source;
 use crate::findings::Sink;
 use crate::findings::baseline::Baseline;
@@ -95,6 +97,13 @@ impl Settings {
             settings.baseline = Some(Baseline::parse(&text).map_err(bad)?);
         }
         Ok(settings)
+    }
+
+    /// Takes what a tree says of itself over what is known.
+    pub fn take_facts(&mut self, source: &dyn Source, catalog: &Catalog) -> TreeFacts {
+        let facts = TreeFacts::read(source, catalog, &self.specs);
+        self.specs = facts.over(&self.specs);
+        facts
     }
 
     /// Marks the findings that are waived today, and says what is to be said of the waivers.

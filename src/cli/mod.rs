@@ -31,7 +31,7 @@ use self::merge::MergeArgs;
 use self::plan::PlanArgs;
 use self::reach::ReachArgs;
 use self::repair::{ConvertArgs, DedupeArgs};
-use self::rules::{Explain, NoiseArgs, RulesArgs};
+use self::rules::{Explain, NoiseArgs, RulesArgs, SuggestArgs};
 use self::sanity::Sanity;
 use self::selftest::Selftest;
 use self::status::StatusArgs;
@@ -117,6 +117,8 @@ pub enum Command {
     Rules(RulesArgs),
     /// Tell the whole story of a rule.
     Explain(Explain),
+    /// Print a spec to begin with for a table that none is written for, as YAML to be edited.
+    Suggest(SuggestArgs),
     /// Plant known faults in a copy of real tables: how many does the gate find?
     Selftest(Selftest),
     /// Learn from repeated rows how far honest reruns differ, as rules/noise.yaml.

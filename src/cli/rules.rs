@@ -1,4 +1,4 @@
-//! `perfdb-gate rules`, `explain` and `noise`: what the gate knows, and learns.
+//! `perfdb-gate rules`, `explain`, `suggest` and `noise`: what the gate knows, and learns.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use perfdb_gate::base::error::Result;
 use perfdb_gate::base::escape::clean_lines;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::checks::rule::Rules;
-use perfdb_gate::jobs::{explain, noise, operations};
+use perfdb_gate::jobs::{explain, noise, operations, suggest};
 use perfdb_gate::report;
 use perfdb_gate::specs::Library;
 
@@ -32,6 +32,25 @@ pub struct Explain {
     /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
     #[arg(long = "rules", value_name = "DIR")]
     pub rules_dir: Option<PathBuf>,
+}
+
+/// `perfdb-gate suggest`.
+#[derive(Debug, Args)]
+pub struct SuggestArgs {
+    /// The table, with or without `_perf`.
+    pub table: String,
+    /// Repository or folder that holds the database.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub root: PathBuf,
+    /// Learn from a commit, read without a checkout, instead of the files on disk.
+    #[arg(long = "ref", value_name = "REF")]
+    pub reference: Option<String>,
+    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    #[arg(long = "rules", value_name = "DIR")]
+    pub rules_dir: Option<PathBuf>,
+    /// Write the spec to a file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// `perfdb-gate noise`.
@@ -65,6 +84,19 @@ impl Explain {
     pub fn run(&self) -> Result<Exit> {
         let rules = Rules::with_examples(&library(self.rules_dir.as_deref())?)?;
         report::print(&explain::story(rules.get(&self.rule)?))?;
+        Ok(Exit::Clean)
+    }
+}
+
+impl SuggestArgs {
+    pub fn run(self) -> Result<Exit> {
+        let text = suggest::run(&suggest::Options {
+            root: self.root,
+            reference: self.reference,
+            rules: self.rules_dir,
+            table: self.table,
+        })?;
+        write_text(self.output.as_deref(), text)?;
         Ok(Exit::Clean)
     }
 }

@@ -55,6 +55,9 @@ pub struct GateArgs {
     /// The least severity that fails the run.
     #[arg(long, value_enum, default_value_t = FailOn::Error, help_heading = "Output")]
     pub fail_on: FailOn,
+    /// Fail as inconclusive (exit code 3) where tables lie below no root, so that nothing judges them.
+    #[arg(long, help_heading = "Output")]
+    pub strict: bool,
     /// Judge against this baseline instead of the repository's `.perfdb-gate/baseline.json`.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub baseline: Option<PathBuf>,
@@ -89,6 +92,7 @@ impl From<&Validate> for validate::Options {
             baseline: args.gate.baseline.clone(),
             ledger: args.ledger.clone(),
             rows_dir: args.gate.rows_dir.clone(),
+            strict: args.gate.strict,
             threads: args.output.threads,
         }
     }

@@ -1,6 +1,6 @@
 //! Sidecars: `collection_meta.yaml` (where tables come from) and `reuse.yaml` (donors).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ use crate::base::reason::Reason;
 /// `collection_meta.yaml` of a version directory. Fields that are not known are ignored.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Meta {
-    /// Always 1.
+    /// 1, or 2 where tables list the events that their rows are from.
     pub schema_version: i64,
     /// How the tables came to be: legacy, collected or local.
     #[serde(default)]
@@ -18,6 +18,9 @@ pub struct Meta {
     pub runtime: Runtime,
     /// Tables by file stem.
     pub tables: BTreeMap<String, TableMeta>,
+    /// Numbers in the comments on each table: rows that were appended, for one.
+    #[serde(skip)]
+    commented: BTreeMap<String, BTreeSet<u64>>,
 }
 
 /// The framework of a collection run.
@@ -38,8 +41,11 @@ pub struct TableMeta {
     #[serde(default)]
     pub rows: Option<u64>,
     /// SHA-256 of the file when it was written.
-    #[serde(default)]
+    #[serde(default, alias = "data_sha256")]
     pub sha256: Option<String>,
+    /// The events that its rows are from, the first one first; in schema 2.
+    #[serde(default)]
+    pub collections: Vec<CollectionEvent>,
     /// Digest of the cases that were run.
     #[serde(default)]
     pub case_plan_hash: Option<String>,
@@ -57,10 +63,71 @@ pub struct TableMeta {
     pub declared: BTreeMap<String, serde_json::Value>,
 }
 
+/// A collection run that rows of a table are from. Its other fields are its own runtime's.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct CollectionEvent {
+    /// `complete` or `partial`.
+    pub status: String,
+    /// Rows that it measured; a later event may have replaced some.
+    #[serde(default)]
+    pub rows: Option<u64>,
+    /// Digest of the cases that were run.
+    #[serde(default)]
+    pub case_plan_hash: Option<String>,
+    /// When it ran.
+    #[serde(default)]
+    pub collected_at: Option<String>,
+    /// The collector's commit.
+    #[serde(default)]
+    pub collector_ref: Option<String>,
+}
+
+/// Fields that say where rows are from, and nothing of how the measurement deviates from others.
+const PROVENANCE: [&str; 12] = [
+    "attempts",
+    "backends",
+    "classified_failures",
+    "collector",
+    "failures",
+    "image",
+    "image_digest",
+    "input_tokens",
+    "runtime",
+    "source_campaign_rows",
+    "source_campaign_status",
+    "source_commit",
+];
+
 impl TableMeta {
-    /// What it says beyond the usual, for people: `norm_dispatch: "eager"`.
+    /// What it says of how it was measured beyond the usual, for people: `norm_dispatch: "eager"`.
     pub fn notes(&self) -> impl Iterator<Item = String> {
-        self.declared.iter().map(|(name, value)| format!("{name}: {value}"))
+        const LONGEST: usize = 120;
+        let said = self.declared.iter().filter(|(name, _)| !PROVENANCE.contains(&name.as_str()));
+        said.map(|(name, value)| {
+            let text = format!("{name}: {value}");
+            match text.char_indices().nth(LONGEST) {
+                Some((at, _)) => format!("{}…", &text[..at]),
+                None => text,
+            }
+        })
+    }
+
+    /// When it was collected last.
+    pub fn collected_at(&self) -> Option<&str> {
+        let last = self.collections.iter().rev().find_map(|event| event.collected_at.as_deref());
+        self.collected_at.as_deref().or(last)
+    }
+
+    /// The collector's commit of the last run.
+    pub fn collector_ref(&self) -> Option<&str> {
+        let last = self.collections.iter().rev().find_map(|event| event.collector_ref.as_deref());
+        self.collector_ref.as_deref().or(last)
+    }
+
+    /// Rows of all its events together; none where not all say theirs.
+    pub fn event_rows(&self) -> Option<u64> {
+        let rows = self.collections.iter().map(|event| event.rows);
+        rows.sum::<Option<u64>>().filter(|_| !self.collections.is_empty())
     }
 }
 
@@ -70,9 +137,10 @@ const EMPTY_DIGEST: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495
 impl Meta {
     /// Parses and checks what the types cannot.
     pub fn parse(text: &str) -> Result<Self, Reason> {
-        let meta: Self = crate::base::yaml::parse(text)?;
-        if meta.schema_version != 1 {
-            return Err(format!("schema_version is {}, not 1", meta.schema_version).into());
+        let mut meta: Self = crate::base::yaml::parse(text)?;
+        meta.commented = commented(text, &meta.tables);
+        if ![1, 2].contains(&meta.schema_version) {
+            return Err(format!("schema_version is {}: 1 or 2", meta.schema_version).into());
         }
         if let Some(p) = &meta.provenance
             && !["legacy", "collected", "local"].contains(&p.as_str())
@@ -90,7 +158,18 @@ impl Meta {
                 )
                 .into());
             }
-            if entry.case_plan_hash.as_ref().is_some_and(|h| h.contains(EMPTY_DIGEST)) {
+            for (i, event) in entry.collections.iter().enumerate() {
+                if !["complete", "partial"].contains(&event.status.as_str()) {
+                    return Err(format!(
+                        "tables.{table}.collections[{i}].status is '{}': complete or partial",
+                        event.status
+                    )
+                    .into());
+                }
+            }
+            let plans = entry.collections.iter().map(|event| &event.case_plan_hash);
+            let mut plans = plans.chain([&entry.case_plan_hash]).flatten();
+            if plans.any(|h| h.contains(EMPTY_DIGEST)) {
                 return Err(
                     format!("tables.{table}.case_plan_hash is the digest of nothing").into()
                 );
@@ -98,6 +177,49 @@ impl Meta {
         }
         Ok(meta)
     }
+
+    /// Whether what is said of a table explains that it has `found` rows and not those stated: its events
+    /// add up to them, or a comment on it names them or what was added.
+    pub fn explains(&self, table: &str, found: u64) -> bool {
+        let Some(entry) = self.tables.get(table) else { return false };
+        let events = entry.collections.iter().filter_map(|event| event.rows);
+        let by_events = entry.event_rows() == Some(found) || events.clone().any(|n| n == found);
+        let added = |n: &u64| *n == found || entry.rows.is_some_and(|rows| rows + n == found);
+        by_events || self.commented.get(table).is_some_and(|numbers| numbers.iter().any(added))
+    }
+}
+
+/// Numbers in the comments of a sidecar by the table that they are on: those within its entry, before
+/// its name, or at the end of the file.
+fn commented(text: &str, tables: &BTreeMap<String, TableMeta>) -> BTreeMap<String, BTreeSet<u64>> {
+    let mut found: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+    let mut pending: BTreeSet<u64> = BTreeSet::new();
+    let (mut current, mut depth) = (None, 0);
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start().len();
+        let (content, comment) = line.trim().split_once('#').unwrap_or((line.trim(), ""));
+        let name = content.trim().strip_suffix(':').map(|name| name.trim_matches(['"', '\'']));
+        if let Some(name) = name.filter(|name| indent > 0 && tables.contains_key(*name)) {
+            (current, depth) = (Some(name), indent);
+            found.entry(name.to_owned()).or_default().append(&mut pending);
+        }
+        let mut numbers = numbers(comment);
+        match current.filter(|_| indent > depth || !content.is_empty()) {
+            Some(table) => found.entry(table.to_owned()).or_default().append(&mut numbers),
+            None => pending.append(&mut numbers),
+        }
+    }
+    for table in tables.keys() {
+        found.entry(table.clone()).or_default().extend(&pending);
+    }
+    found
+}
+
+/// Whole numbers in a text; commas and underscores may group their digits.
+fn numbers(text: &str) -> BTreeSet<u64> {
+    let part = |c: char| !c.is_ascii_digit() && c != ',' && c != '_';
+    let digits = |word: &str| word.replace([',', '_'], "").parse().ok();
+    text.split(part).filter_map(digits).collect()
 }
 
 /// `reuse.yaml` of a version directory.

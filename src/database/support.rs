@@ -13,7 +13,6 @@ use serde::Deserialize;
 use crate::base::reason::Reason;
 use crate::base::words::names;
 use crate::database::catalog::Catalog;
-use crate::database::served::ReuseManifest;
 use crate::database::source::{Entry, Source};
 
 /// Matrices by system, each with its file, or why it cannot be read.
@@ -91,16 +90,14 @@ impl Matrix {
     }
 }
 
-/// Reads the support matrices of a database, and its manifest where that can be read.
-pub fn read(source: &dyn Source, catalog: &Catalog) -> (Matrices, Option<ReuseManifest>) {
+/// Reads the support matrices of a database.
+pub fn read(source: &dyn Source, catalog: &Catalog) -> Matrices {
     let matrix = |(system, entry): (&String, &Entry)| {
         let matrix = source.read(entry).map_err(Reason::from);
         let matrix = matrix.and_then(|text| Matrix::parse(system, &text));
         (system.clone(), (entry.clone(), matrix))
     };
-    let bytes = catalog.manifest.as_ref().and_then(|entry| source.read(entry).ok());
-    let sharing = bytes.and_then(|bytes| ReuseManifest::parse(&bytes).ok());
-    (catalog.support.iter().map(matrix).collect(), sharing)
+    catalog.support.iter().map(matrix).collect()
 }
 
 #[cfg(test)]

@@ -257,7 +257,7 @@ impl Scope for FindingFacts<'_> {
         None
     }
 
-    fn lookup(&self, _: Lookup, _: &str) -> Option<f64> {
+    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
         None
     }
 }

@@ -16,6 +16,7 @@ pub mod schema;
 pub mod selftest;
 pub mod smoke;
 pub mod status;
+pub mod suggest;
 pub mod validate;
 pub mod watch;
 

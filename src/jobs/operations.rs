@@ -7,19 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use serde::Deserialize;
-
 use crate::base::error::{Error, Result};
 use crate::base::exit::Exit;
-use crate::base::reason::Reason;
 use crate::base::words::plural;
 use crate::checks::settings::Settings;
 use crate::database::catalog::Catalog;
-use crate::database::source::{self, Source};
-use crate::specs::Specs;
-
-/// The catalog's file name.
-const FILE: &str = "op_backend_catalog.yaml";
+use crate::database::facts::{Fact, TreeFacts};
+use crate::database::source;
+use crate::specs::facts::Operations;
+use crate::specs::{Specs, TableSpec};
 
 /// What the two know of each other.
 #[derive(Debug)]
@@ -34,34 +30,13 @@ pub struct CatalogComparison {
     specs: usize,
     /// Where they differ, a line each, by what is wrong.
     differences: BTreeMap<&'static str, Vec<String>>,
+    /// Where each fact is from.
+    facts: Vec<Fact>,
 }
 
-/// An operation catalog.
-#[derive(Debug, Deserialize)]
-pub struct Operations {
-    families: Vec<ListedFamily>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ListedFamily {
-    family: String,
-    op_files: Vec<String>,
-}
-
-impl Operations {
-    /// Parses a catalog.
-    ///
-    /// # Errors
-    ///
-    /// When it is not UTF-8, or not such YAML.
-    pub fn parse(text: &[u8]) -> Result<Self, Reason> {
-        let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8 text")?;
-        crate::base::yaml::parse(text)
-    }
-}
-
-/// Compares the operation catalog of a root with the table specs, those of its own `.perfdb-gate/rules`
-/// and of the folder `rules` included.
+/// Compares what a root says of itself with what is known: its operation catalog and the figures in its
+/// loader's code with the table specs, those of its own `.perfdb-gate/rules` and of the folder `rules`
+/// included.
 ///
 /// # Errors
 ///
@@ -70,23 +45,32 @@ pub fn compare(root: &Path, rules: Option<&Path>) -> Result<CatalogComparison> {
     let source = source::open(root, None)?;
     let specs = Settings::read(source.as_ref(), rules, None)?.specs;
     let database = Catalog::read(source.as_ref(), &specs)?;
-    Ok(CatalogComparison::new(find(source.as_ref())?, &specs, &database))
+    let facts = TreeFacts::read(source.as_ref(), &database, &specs);
+    let found = facts.operation_catalog();
+    if let Some((path, why)) = found.and_then(|f| f.path.as_ref().zip(f.problem.as_ref())) {
+        let hint = "it lists families, and the op_files of each";
+        return Err(Error::new(format!("{path}: {why}"), hint));
+    }
+    let path = found.and_then(|f| f.path.clone());
+    let mut compared = CatalogComparison::new(path.zip(facts.operations()), &specs, &database);
+    compared.add_pins(&facts, &specs);
+    compared.facts = facts.origins;
+    Ok(compared)
 }
 
 impl CatalogComparison {
     /// Compares an operation catalog, with its path, with the specs and with what a database has.
-    pub fn new(found: Option<(String, Operations)>, specs: &Specs, database: &Catalog) -> Self {
+    pub fn new(found: Option<(String, &Operations)>, specs: &Specs, database: &Catalog) -> Self {
         let mut differences: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
         let mut differ = |what, line| differences.entry(what).or_default().push(line);
 
         let there: BTreeSet<&str> = database.tables.iter().map(|t| t.table.as_str()).collect();
         let mut listed: BTreeMap<&str, &str> = BTreeMap::new();
-        for family in found.iter().flat_map(|(_, operations)| &operations.families) {
-            for table in &family.op_files {
-                if let Some(first) = listed.insert(table, &family.family) {
-                    let line = format!("{table}: {first} and {}", family.family);
-                    differ("in the catalog under two families", line);
-                }
+        for (table, families) in found.iter().flat_map(|(_, operations)| operations.tables()) {
+            listed.extend(families.last().map(|family| (table, *family)));
+            if families.len() > 1 {
+                let line = format!("{table}: {}", families.join(" and "));
+                differ("in the catalog under two families", line);
             }
         }
         let has =
@@ -108,7 +92,10 @@ impl CatalogComparison {
         for table in unknown.filter(|t| !listed.contains_key(**t)) {
             differ("in the database, without a spec", (*table).to_owned());
         }
-        for (table, spec) in specs.tables.iter().filter(|_| found.is_some()) {
+        // What belongs in no family is in no catalog.
+        let listable = |spec: &&TableSpec| found.is_some() && !spec.family.is_empty();
+        for spec in specs.tables.values().map(|spec| &**spec).filter(listable) {
+            let table = &spec.name;
             if !listed.contains_key(table.as_str()) {
                 let line = format!("{table} ({}): {}", spec.family, has(table));
                 differ("with a spec, not in the catalog", line);
@@ -120,23 +107,29 @@ impl CatalogComparison {
             there: there.len(),
             specs: specs.tables.len(),
             differences,
+            facts: Vec::new(),
         }
     }
-}
 
-/// The root's operation catalog, and its path.
-fn find(source: &dyn Source) -> Result<Option<(String, Operations)>> {
-    let is_it =
-        |path: &str| path.strip_suffix(FILE).is_some_and(|p| p.is_empty() || p.ends_with('/'));
-    let Some(entry) = source.files()?.into_iter().find(|e| is_it(&e.path)) else {
-        return Ok(None);
-    };
-    let bytes = source.read(&entry).map_err(Reason::from);
-    let operations = bytes.and_then(|bytes| Operations::parse(&bytes)).map_err(|why| {
-        let hint = "it lists families, and the op_files of each";
-        Error::caused(entry.path.as_str(), hint, why)
-    })?;
-    Ok(Some((entry.path, operations)))
+    /// Compares the figures in the loader's code with those of `rules/facts.yaml`.
+    fn add_pins(&mut self, facts: &TreeFacts, specs: &Specs) {
+        for (list, pins) in facts.pins() {
+            let Some(known) = specs.facts.pins.get(list) else { continue };
+            let texts: BTreeSet<&String> = pins.keys().chain(known.values.keys()).collect();
+            for text in texts {
+                let line = match (pins.get(text), known.values.get(text)) {
+                    (Some(own), Some(known)) if own != known => {
+                        format!("{own}, rules/ say {known}")
+                    }
+                    (Some(own), None) => format!("{own}, rules/ do not know it"),
+                    (None, Some(known)) => format!("not there, rules/ say {known}"),
+                    _ => continue,
+                };
+                let lines = self.differences.entry("in the loader's code").or_default();
+                lines.push(format!("{list} of {text}: {line}"));
+            }
+        }
+    }
 }
 
 impl CatalogComparison {
@@ -167,11 +160,14 @@ impl CatalogComparison {
                 self.there
             ),
             None => format!(
-                "no {FILE} below the root, so nothing says which tables there should be; \
+                "no op_backend_catalog.yaml below the root, so nothing says which tables there should be; \
                  the database has data of {}; {specs}\n",
                 plural(self.there, "table")
             ),
         };
+        for fact in self.facts.iter().filter(|f| f.path.is_some()) {
+            out += &format!("{}: {}\n", fact.name, fact.said());
+        }
         out
     }
 }

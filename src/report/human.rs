@@ -261,6 +261,12 @@ fn write_summary(out: &mut String, view: &ReportView<'_>) {
     if let Some(overlays) = &view.overlays {
         let _ = writeln!(out, "rules changed by {overlays}");
     }
+    if let Some(outside) = &view.outside {
+        let _ = writeln!(out, "{outside}");
+    }
+    if let Some(facts) = &view.facts {
+        let _ = writeln!(out, "{}", styled(DIM, format!("facts: {facts}")));
+    }
     let seconds = view.raw.elapsed.as_secs_f64();
     let compared = if view.changes.is_some() { "; compared" } else { "" };
     let line = format!("{}{compared} in {seconds:.2} s", view.head.headline);

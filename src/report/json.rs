@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::Predictions;
+use super::facts::{self, JsonFact};
 use super::measured::json::{JsonMeasurement, JsonRemeasure, measurements, remeasure};
 use super::view::ReportView;
 use crate::base::escape::inert_json;
@@ -24,7 +25,14 @@ struct JsonReport<'a> {
     tool: Tool,
     command: &'a str,
     summary: JsonSummary,
+    /// Where the facts are from that the tables were judged by; not there where all are from `rules/`
+    /// since the tree has none of their files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    facts: Vec<JsonFact<'a>>,
     findings: Vec<JsonFinding<'a>>,
+    /// Tables below no root, which nothing judges.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    unjudged: &'a [String],
     /// Findings of the base that the head no longer has.
     repaired: Vec<JsonRepaired<'a>>,
     diff: Vec<JsonTable<'a>>,
@@ -201,7 +209,9 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
             baselined: report.counts.baselined,
             elapsed_ms: report.elapsed.as_millis() as u64,
         },
+        facts: facts::json(&report.facts),
         findings: report.findings.iter().map(finding).collect(),
+        unjudged: &report.outside,
         repaired: report.repaired.iter().map(repaired).collect(),
         diff: report.diff.iter().flat_map(|d| &d.tables).map(table).collect(),
         files: report.diff.iter().flat_map(|d| &d.files).map(file).collect(),

@@ -2,6 +2,7 @@
 
 pub mod chart;
 pub mod comment;
+mod facts;
 mod github;
 mod headline;
 pub mod health;
@@ -35,6 +36,7 @@ use crate::base::error::{Error, Result};
 use crate::base::exit::Exit;
 use crate::checks::rule::Rule;
 use crate::database::diff::Diff;
+use crate::database::facts::Fact;
 use crate::findings::{ComparedStates, Counts, Finding, Repaired, Severity};
 use crate::gpu::judge;
 use crate::gpu::outcome::Remeasured;
@@ -50,6 +52,12 @@ pub struct Report {
     pub rules: Vec<Arc<Rule>>,
     /// Files and folders that changed what the embedded rules would say.
     pub overlays: Vec<String>,
+    /// Tables below no root, which nothing judges.
+    pub outside: Vec<String>,
+    /// Whether such tables make the run inconclusive.
+    pub strict: bool,
+    /// Where the facts are from that the head was judged by.
+    pub facts: Vec<Fact>,
     /// Tables judged or compared.
     pub tables: u64,
     /// Sidecars and system YAML judged or compared.
@@ -141,6 +149,7 @@ impl Report {
         let verdict = if self.findings.iter().any(|f| outcome.fails(f)) {
             RunVerdict::Failed
         } else if self.tables + self.files == 0
+            || self.strict && !self.outside.is_empty()
             || self.diff.as_ref().is_some_and(|d| d.not_compared() > 0)
         {
             RunVerdict::Inconclusive

@@ -12,11 +12,13 @@ use super::{SpecFile, TableSpec, read_all};
 use crate::base::error::Result;
 
 /// Table specs by file stem.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct TableSpecs {
-    families: Vec<FamilyFile>,
+    families: Vec<Arc<FamilyFile>>,
     /// The family that a table's spec is in; later files replace the tables of earlier ones.
     by_name: BTreeMap<String, usize>,
+    /// Specs that the facts of a tree changed.
+    changed: BTreeMap<String, Arc<TableSpec>>,
 }
 
 #[derive(Debug)]
@@ -52,14 +54,21 @@ impl TableSpecs {
                 Some(tables) => specs.by_name.extend(tables.keys().map(|t| (t.clone(), family))),
                 None => specs.by_name.extend(names(&file.text).map(|t| (t.to_owned(), family))),
             }
-            specs.families.push(FamilyFile { file: file.clone(), parsed });
+            specs.families.push(Arc::new(FamilyFile { file: file.clone(), parsed }));
         }
         Ok(specs)
     }
 
     /// The spec of a table; none of a table that is not known.
     pub fn get(&self, table: &str) -> Option<&Arc<TableSpec>> {
-        self.families[*self.by_name.get(table)?].specs().get(table)
+        let changed = self.changed.get(table);
+        changed.or_else(|| self.families[*self.by_name.get(table)?].specs().get(table))
+    }
+
+    /// The spec of a known table, to be changed.
+    pub(super) fn get_mut(&mut self, table: &str) -> Option<&mut TableSpec> {
+        let spec = self.get(table)?.clone();
+        Some(Arc::make_mut(self.changed.entry(table.to_owned()).insert_entry(spec).into_mut()))
     }
 
     /// Whether a table is known.
@@ -74,8 +83,7 @@ impl TableSpecs {
 
     /// The tables by name.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &Arc<TableSpec>)> {
-        let spec = |(name, family): (_, &usize)| (name, self.families[*family].specs().get(name));
-        self.by_name.iter().map(spec).filter_map(|(name, spec)| Some((name, spec?)))
+        self.by_name.keys().filter_map(|name| Some((name, self.get(name)?)))
     }
 
     /// The specs, by name.
@@ -100,7 +108,7 @@ impl TableSpecs {
 }
 
 /// The tables of a family's file.
-fn tables(file: &SpecFile, tried: bool) -> Result<BTreeMap<String, Arc<TableSpec>>> {
+pub(super) fn tables(file: &SpecFile, tried: bool) -> Result<BTreeMap<String, Arc<TableSpec>>> {
     let family: table_file::Family = file.parse()?;
     let specs = family.into_specs(tried).map_err(|e| file.malformed(e))?;
     Ok(specs.into_iter().map(|spec| (spec.name.clone(), Arc::new(spec))).collect())

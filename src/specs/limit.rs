@@ -155,7 +155,7 @@ impl Scope for KeyTypes<'_> {
         None
     }
 
-    fn lookup(&self, _: Lookup, _: &str) -> Option<f64> {
+    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
         None
     }
 }

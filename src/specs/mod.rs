@@ -6,6 +6,7 @@
 //! that room from the same [`Library`]: rules by `checks`, recipes and plans by `gpu`, charts by
 //! `report`, traces by `traces`, faults by the selftest.
 
+pub mod facts;
 mod known;
 mod library;
 mod limit;
@@ -15,28 +16,31 @@ mod table;
 mod table_file;
 mod workflow;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
+pub use facts::{FactFiles, StatedFacts};
 pub use known::{KnownSystems, TableSpecs};
 pub use library::{Library, SpecFile, read_all};
 pub use limit::{Limit, Limits, NEAREST};
 pub use noise::{Noise, NoiseBand};
 pub use table::{
-    Bound, Bucket, ColumnKind, ColumnSpec, Filling, Guard, IDENTITY, KeyPart, Serves, TableSpec,
-    Unit, measured_unit,
+    Bound, Bucket, ColumnKind, ColumnSpec, Doubt, Filling, Guard, IDENTITY, KeyPart, PLACE, Seal,
+    SealPlace, Serves, TableSpec, Unit, measured_unit,
 };
 pub use workflow::{Alternative, Machine, Model, Need, Shape, Workflows};
 
 use crate::base::error::{Error, Result};
 use crate::base::expr::Lookup;
+use facts::{Pins, QueryVersions};
 use system::System;
 
 /// What is known of tables, systems and models.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Specs {
     /// The files that all of this is read from, and those that other rooms read.
-    pub library: Library,
+    pub library: Arc<Library>,
     /// Table specs by file stem.
     pub tables: TableSpecs,
     /// Facts about known systems by name.
@@ -46,9 +50,15 @@ pub struct Specs {
     /// How far honest reruns differ.
     pub noise: Noise,
     /// Default models and the rows that planning one asks for.
-    pub workflows: Workflows,
+    pub workflows: Arc<Workflows>,
     /// What keeps a machine from running a case, by id.
-    pub limits: Limits,
+    pub limits: Arc<Limits>,
+    /// Which files of a database state facts, and what stands without them.
+    pub facts: FactFiles,
+    /// The families of tables by the judged tree's own operation catalog: of those without a spec, too.
+    pub families: BTreeMap<String, String>,
+    /// What versions a query can reach, where the judged tree says that.
+    pub query_versions: Option<QueryVersions>,
 }
 
 /// Facts that formulas look up by a text: `bytes(gemm_dtype)`.
@@ -58,15 +68,35 @@ pub struct Lookups {
     bytes: BTreeMap<String, f64>,
     /// The system's figure of the rate at which it is multiplied, by dtype.
     flops: BTreeMap<String, String>,
+    /// Figures that a loader's code holds, by list, then by text.
+    pub(crate) pins: BTreeMap<String, Pins>,
+    /// Lists of figures that a pull request changes.
+    pub(crate) unsettled: BTreeSet<String>,
 }
 
 impl Lookups {
     /// The value of `function` for `text` on a machine; `None` where nothing is known.
-    pub fn get(&self, function: Lookup, text: &str, system: Option<&System>) -> Option<f64> {
+    pub fn get(&self, function: &Lookup, text: &str, system: Option<&System>) -> Option<f64> {
         match function {
             Lookup::Bytes => self.bytes.get(text).copied(),
             Lookup::Flops => system?.figure(self.flops.get(text)?).filter(|f| *f > 0.0),
+            Lookup::Pin(list) => self.pins.get(&**list)?.get(text).copied(),
         }
+    }
+
+    /// Whether others give the same values.
+    fn alike(&self, other: &Self, function: &Lookup) -> bool {
+        match function {
+            Lookup::Bytes => self.bytes == other.bytes,
+            Lookup::Flops => self.flops == other.flops,
+            Lookup::Pin(list) => self.pins.get(&**list) == other.pins.get(&**list),
+        }
+    }
+
+    /// Whether a pull request changes the code that holds what is looked up, so that a text without a
+    /// value may have one there.
+    pub fn is_unsettled(&self, function: &Lookup) -> bool {
+        matches!(function, Lookup::Pin(list) if self.unsettled.contains(&**list))
     }
 }
 
@@ -131,21 +161,56 @@ impl Specs {
         for file in library.file("rules/noise.yaml") {
             specs.noise = file.parse()?;
         }
+        specs.facts = FactFiles::read(library.file("rules/facts.yaml"))?;
+        let pins = specs.facts.pins.iter().map(|(list, pin)| (list.clone(), pin.values.clone()));
+        specs.lookups.pins = pins.collect();
+        if tried {
+            specs.check_pins()?;
+        }
+        let mut workflows = Workflows::default();
         for file in library.file("rules/workflows.yaml") {
-            specs.workflows.add(&file.text, &specs.tables, tried).map_err(|e| file.malformed(e))?;
+            workflows.add(&file.text, &specs.tables, tried).map_err(|e| file.malformed(e))?;
         }
+        specs.workflows = Arc::new(workflows);
+        let mut limits = Limits::default();
         for file in library.file("rules/limits.yaml") {
-            let limits = limit::parse(file).map_err(|e| file.malformed(e))?;
-            specs.limits.extend(limits);
+            limits.extend(limit::parse(file).map_err(|e| file.malformed(e))?);
         }
-        for limit in specs.limits.values().filter(|_| tried) {
+        for limit in limits.values().filter(|_| tried) {
             limit
                 .check(&specs)
                 .map_err(|why| Error::new(why, "CONTRIBUTING.md says what a limit can read"))?;
         }
-        specs.library = library;
+        specs.limits = Arc::new(limits);
+        specs.library = Arc::new(library);
         Ok(specs)
     }
+
+    /// Refuses formulas that look a text up in a list that is not there.
+    fn check_pins(&self) -> Result<()> {
+        for spec in self.tables.values() {
+            for (lookup, _) in spec.formulas().flat_map(|f| f.lookups()) {
+                if let Lookup::Pin(list) = lookup
+                    && !self.lookups.pins.contains_key(&**list)
+                {
+                    let message = format!("table {}: there is no list of pins {list}", spec.name);
+                    return Err(Error::new(message, "rules/facts.yaml has them"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks the text of a `rules/tables/<family>.yaml`.
+///
+/// # Errors
+///
+/// When it is malformed; the error names the line.
+pub fn check_tables(text: &str) -> Result<()> {
+    let (role, shown) = ("rules/tables/suggested.yaml".to_owned(), "the suggested spec".to_owned());
+    let file = SpecFile { role, shown, text: text.to_owned().into(), shipped: false };
+    known::tables(&file, true).map(drop)
 }
 
 /// The schema of `rules/tables/<family>.yaml`.

@@ -1,15 +1,21 @@
 //! Table specs: what a table's columns mean and what its loader does to its rows.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::facts::Lanes;
 use super::table_file::Types;
 use crate::base::expr::{Expr, Value};
 
 /// Columns that say where a row comes from; every table has them.
 pub const IDENTITY: [&str; 5] = ["framework", "version", "device", "op_name", "kernel_source"];
+
+/// Names by which formulas read a table's place.
+pub const PLACE: [&str; 3] = ["place_system", "place_backend", "place_version"];
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,6 +129,57 @@ pub struct Bound {
     pub working_set: Option<Expr>,
 }
 
+impl Unit {
+    /// Its name in specs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ms => "ms",
+            Self::Us => "us",
+            Self::GBs => "GB/s",
+            Self::W => "W",
+        }
+    }
+}
+
+/// Rows that are not what they seem.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Doubt {
+    /// Which rows.
+    pub rows: Expr,
+    /// What is wrong with them, after `5 rows`.
+    pub says: String,
+}
+
+/// A file beside a table that seals it: its loader refuses the one without the other.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Seal {
+    /// What stands for the table's ending in its name.
+    pub ending: String,
+    /// The field that holds the table's rows.
+    pub rows: String,
+    /// The field that holds the SHA-256 of the table's bytes.
+    pub sha256: String,
+    /// The fields that name the place.
+    pub place: SealPlace,
+    /// Values of which other fields must hold one.
+    #[serde(default)]
+    pub one_of: BTreeMap<String, Vec<serde_json::Value>>,
+}
+
+/// The fields of a seal that name the table's place.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SealPlace {
+    /// The system.
+    pub system: String,
+    /// The backend.
+    pub backend: String,
+    /// The version.
+    pub version: String,
+}
+
 /// What is known of a table.
 #[derive(Debug, Clone)]
 pub struct TableSpec {
@@ -132,6 +189,8 @@ pub struct TableSpec {
     pub family: String,
     /// Columns beside [`IDENTITY`], in file order.
     pub columns: Vec<ColumnSpec>,
+    /// Those of [`IDENTITY`] that it has; all, as a rule.
+    pub identity: Vec<String>,
     /// The loader's key.
     pub key: Vec<KeyPart>,
     /// Rows the loader reads; all when absent.
@@ -157,6 +216,12 @@ pub struct TableSpec {
     pub bounds: Vec<Bound>,
     /// Whether rows of reuse donors and earlier versions fill what this table lacks.
     pub filling: Filling,
+    /// Rows that are not what they seem.
+    pub doubts: Vec<Doubt>,
+    /// The file beside it that seals it.
+    pub seal: Option<Seal>,
+    /// The kernels whose rows the loader keeps apart, where the judged tree says which it asks first.
+    pub lanes: Option<Arc<Lanes>>,
     /// Whether the spec was inferred from a table's own columns.
     pub inferred: bool,
 }
@@ -170,7 +235,10 @@ impl TableSpec {
     /// Whether formulas may read the column. `system` is the place's, so that one can tell a machine
     /// from the others.
     pub fn knows(&self, column: &str) -> bool {
-        column == "system" || IDENTITY.contains(&column) || self.column(column).is_some()
+        column == "system"
+            || PLACE.contains(&column)
+            || IDENTITY.contains(&column)
+            || self.column(column).is_some()
     }
 
     /// What a column should hold; none where the spec says nothing of it.
@@ -178,6 +246,16 @@ impl TableSpec {
         match self.column(name) {
             Some(column) => Some(column.kind),
             None => IDENTITY.contains(&name).then_some(ColumnKind::Text),
+        }
+    }
+
+    /// What tells a row from others that the loader could serve for the same key: the key, and the
+    /// kernel where it keeps kernels apart.
+    pub fn row_key(&self) -> Cow<'_, [KeyPart]> {
+        let lane = self.lanes.as_ref().and_then(|lanes| KeyPart::column(&lanes.column));
+        match lane.filter(|lane| !self.key.iter().any(|part| part.name == lane.name)) {
+            None => Cow::Borrowed(&self.key),
+            Some(lane) => Cow::Owned(self.key.iter().cloned().chain([lane]).collect()),
         }
     }
 
@@ -191,8 +269,9 @@ impl TableSpec {
         let parts = self.key.iter().chain(&self.latency).map(|p| &p.value);
         let rest = self.filter.iter().chain(&self.require).chain(self.zero.values());
         let buckets = self.buckets.iter().map(|b| &b.rows);
+        let doubts = self.doubts.iter().map(|d| &d.rows);
         let bounds = self.bounds.iter().flat_map(|b| b.working_set.iter().chain([&b.seconds]));
-        parts.chain(rest).chain(buckets).chain(bounds)
+        parts.chain(rest).chain(buckets).chain(bounds).chain(doubts)
     }
 
     /// Measured columns with their units, power aside.
@@ -216,22 +295,12 @@ impl TableSpec {
         self.loaded_columns().contains(column)
     }
 
-    /// A spec for a table that none is written for: measurements by their names, every other
-    /// column but the identity's (and `kernel_source`, `op_name` where they vary) is the key.
+    /// A spec for a table that none is written for: what is measured, by the columns' names. Nothing
+    /// says what the others mean, so it has no key.
     pub fn inferred(name: &str, family: &str, columns: &[(String, ColumnKind)]) -> Self {
         let mut specs = Vec::new();
-        let mut key = Vec::new();
-        let mut latency = Vec::new();
         for (column, found) in columns {
-            let unit = measured_unit(column);
-            let kind = unit.map_or(*found, ColumnKind::Measure);
-            let part = || KeyPart::column(column);
-            match unit {
-                Some(Unit::Ms) => latency.push(part()),
-                Some(_) => {}
-                None if ["framework", "version", "device"].contains(&column.as_str()) => {}
-                None => key.push(part()),
-            }
+            let kind = measured_unit(column).map_or(*found, ColumnKind::Measure);
             if !IDENTITY.contains(&column.as_str()) {
                 specs.push(ColumnSpec { name: column.clone(), kind, optional: false });
             }
@@ -240,18 +309,22 @@ impl TableSpec {
             name: name.to_owned(),
             family: family.to_owned(),
             columns: specs,
-            key: key.into_iter().flatten().collect(),
+            identity: IDENTITY.map(str::to_owned).to_vec(),
+            key: Vec::new(),
             filter: None,
             buckets: Vec::new(),
             require: None,
             guard: None,
             serves: Serves::First,
             coexist: Vec::new(),
-            latency: latency.into_iter().flatten().collect(),
+            latency: Vec::new(),
             zero: BTreeMap::new(),
             sweep: Vec::new(),
             bounds: Vec::new(),
             filling: Filling::Always,
+            doubts: Vec::new(),
+            seal: None,
+            lanes: None,
             inferred: true,
         }
     }
@@ -271,6 +344,7 @@ pub fn measured_unit(name: &str) -> Option<Unit> {
     match name {
         "latency" | "avg_ms" => Some(Unit::Ms),
         "power" | "power_limit" | "energy" => Some(Unit::W),
+        _ if name.ends_with("_ms") => Some(Unit::Ms),
         _ if name.ends_with("_us") => Some(Unit::Us),
         _ if name.ends_with("_gbps") => Some(Unit::GBs),
         _ => None,

@@ -7,7 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
 use super::table::{
-    Bound, Bucket, ColumnKind, ColumnSpec, Filling, Guard, KeyPart, Serves, TableSpec, Unit,
+    Bound, Bucket, ColumnKind, ColumnSpec, Doubt, Filling, Guard, IDENTITY, KeyPart, Seal, Serves,
+    TableSpec, Unit,
 };
 use crate::base::expr::{Expr, Lookup, Scope, Vals, Value};
 use crate::base::reason::Reason;
@@ -65,6 +66,15 @@ struct TableEntry {
     /// Times that nothing can be shorter than.
     #[serde(default)]
     bounds: Vec<Bound>,
+    /// Which of the identity columns it has, where not all.
+    #[serde(default)]
+    identity: Option<Vec<String>>,
+    /// Rows that are not what they seem.
+    #[serde(default)]
+    doubts: Vec<Doubt>,
+    /// The file beside it that seals it.
+    #[serde(default)]
+    seal: Option<Seal>,
     /// Whether donors and earlier versions fill in: key by key, where the version has no such file, or
     /// never.
     #[serde(default)]
@@ -199,6 +209,10 @@ impl TableEntry {
             sweep: self.sweep,
             bounds: self.bounds,
             filling: self.shared.map_or(Filling::Always, SharedValue::filling),
+            identity: self.identity.unwrap_or_else(|| IDENTITY.map(str::to_owned).to_vec()),
+            doubts: self.doubts,
+            seal: self.seal,
+            lanes: None,
             inferred: false,
         };
         if spec.key.is_empty() || spec.latency.is_empty() {
@@ -246,7 +260,7 @@ impl Scope for Types<'_> {
         None
     }
 
-    fn lookup(&self, _: Lookup, _: &str) -> Option<f64> {
+    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
         None
     }
 }

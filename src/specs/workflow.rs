@@ -157,7 +157,7 @@ impl Scope for Machine<'_> {
         self.system?.figure(path)
     }
 
-    fn lookup(&self, _: Lookup, _: &str) -> Option<f64> {
+    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
         None
     }
 }

@@ -197,7 +197,7 @@ impl Scope for FrameView<'_> {
         }
     }
 
-    fn lookup(&self, _: Lookup, _: &str) -> Option<f64> {
+    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
         None
     }
 }

@@ -117,6 +117,9 @@ pub fn run(options: &Options) -> Result<Report> {
     Ok(Report {
         command: "validate",
         rules,
+        facts: Vec::new(),
+        outside: Vec::new(),
+        strict: false,
         overlays: settings.overlays,
         tables: 0,
         files: judged.files.len() as u64,

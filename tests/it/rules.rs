@@ -260,7 +260,7 @@ fn a_made_up_table_and_system_need_no_rust() {
     let inferred = tree.validate(&["--format", "json", "--system", "zx1"]);
     let info = inferred.finding("header-mismatch");
     assert_eq!(info["severity"], "info");
-    insta::assert_snapshot!(message(&info), @"no spec knows warp_perf; judged by one inferred from its columns, with the key op_name, kernel_source, side");
+    insta::assert_snapshot!(message(&info), @"no spec knows warp_perf: only its measurements (latency in ms) and repeated rows are judged; perfdb-gate suggest prints a spec to begin with");
     assert_eq!(inferred.finding("duplicate-key")["rows"], 1);
     assert_eq!(inferred.finding("latency-not-positive")["rows"], 1);
 

@@ -66,7 +66,7 @@ impl Node {
                 Value::Text(codes, dict) => {
                     let known: Vec<f64> = dict
                         .iter()
-                        .map(|t| scope.lookup(*function, t).unwrap_or(f64::NAN))
+                        .map(|t| scope.lookup(function, t).unwrap_or(f64::NAN))
                         .collect();
                     codes.map(|c| known.get(c as usize).copied().unwrap_or(f64::NAN))
                 }

@@ -14,8 +14,8 @@
 //!
 //! The syntax is parsed by `sqlparser`; what is understood here is arithmetic, comparison, `AND`,
 //! `OR`, `NOT`, `IN`, `BETWEEN`, `LIKE`, `IS NULL`, `CASE`, and the functions `abs`, `ceil`,
-//! `coalesce`, `floor`, `greatest`, `least`, `log2`, `power`, `sqrt`, and what a dtype stands for:
-//! `bytes`, `flops`. Anything else is refused when the spec is read, not when a table happens to be judged.
+//! `coalesce`, `floor`, `greatest`, `least`, `log2`, `power`, `sqrt`, and what a text stands for:
+//! `bytes`, `flops`, `pinned`. Anything else is refused when the spec is read, not when a table happens to be judged.
 //!
 //! In LIKE, `_` is literal: names are full of it. A null number is NaN and a null text is absent;
 //! comparing either is false, as in SQL a comparison with NULL is not true. A column that a table lacks
@@ -28,6 +28,7 @@ mod value;
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::ALL_KEYWORDS;
@@ -63,16 +64,19 @@ pub trait Scope {
     /// A dotted name such as `gpu.mem_bw`, or `None` where the system lacks it.
     fn field(&self, path: &str) -> Option<f64>;
     /// What a text of a column stands for, or `None` where that is not known.
-    fn lookup(&self, function: Lookup, text: &str) -> Option<f64>;
+    fn lookup(&self, function: &Lookup, text: &str) -> Option<f64>;
 }
 
 /// A fact that a text of a column stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
     /// `bytes(dtype)`: bytes of an element.
     Bytes,
     /// `flops(dtype)`: FLOP/s at which the system multiplies it.
     Flops,
+    /// `pinned('native_heads', model)`: a figure that the loader's code holds for a text, by the name
+    /// that `rules/facts.yaml` gives the list.
+    Pin(Arc<str>),
 }
 
 impl FromStr for Expr {
@@ -175,6 +179,20 @@ impl Expr {
         names.into_iter().collect()
     }
 
+    /// What it looks up, each with the bare column that holds the texts.
+    pub fn lookups(&self) -> Vec<(&Lookup, &str)> {
+        let mut found = Vec::new();
+        self.node.visit(&mut |node| {
+            if let Node::Lookup(lookup, inner) = node
+                && let Node::Column(column) = &**inner
+                && !found.contains(&(lookup, column.as_str()))
+            {
+                found.push((lookup, column.as_str()));
+            }
+        });
+        found
+    }
+
     /// The bare column name, when that is all the formula is.
     pub fn as_column(&self) -> Option<&str> {
         match &self.node {
@@ -224,8 +242,8 @@ mod tests {
         fn field(&self, path: &str) -> Option<f64> {
             (path == "gpu.mem_bw").then_some(10.0)
         }
-        fn lookup(&self, function: Lookup, text: &str) -> Option<f64> {
-            (function == Lookup::Bytes && text == "triton").then_some(2.0)
+        fn lookup(&self, function: &Lookup, text: &str) -> Option<f64> {
+            (*function == Lookup::Bytes && text == "triton").then_some(2.0)
         }
     }
 

@@ -113,6 +113,14 @@ fn lower_call(call: &ast::Function, left: &Cell<usize>) -> Result<Node, String> 
         "flops" => Some(Lookup::Flops),
         _ => None,
     };
+    if name == "pinned" {
+        let [list, text] = <[Node; 2]>::try_from(arguments(&name, call, left)?)
+            .map_err(|args| format!("`{name}` does not take {} arguments", args.len()))?;
+        let Node::Text(list) = list else {
+            return Err(format!("`{name}` wants the name of a list first, as a text"));
+        };
+        return Ok(Node::Lookup(Lookup::Pin(list), Box::new(text)));
+    }
     if let Some(lookup) = lookup {
         let [arg] = <[Node; 1]>::try_from(arguments(&name, call, left)?)
             .map_err(|args| format!("`{name}` does not take {} arguments", args.len()))?;

@@ -165,7 +165,7 @@ impl LosingTable<'_> {
             return false;
         }
         let reuse = BTreeMap::new();
-        let shelf = Shelf::new(at.base.catalog, &reuse);
+        let shelf = Shelf::new(at.base.catalog, &reuse, at.base.specs);
         let editions = shelf.editions_of(self.table, self.backend, self.system);
         let current = editions.and_then(|e| shelf.current(self.system, e)).map(|e| e.version);
         self.changes.iter().any(|diff| {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::base::expr::{ExprError, Scope};
 use crate::checks::compare::series::{self, Outlier};
 use crate::database::coverage::Coverage;
-use crate::database::table::{Column, Keys, TableScope};
+use crate::database::table::{Column, Keys, TableScope, lane_ranks};
 
 /// Points a sketch keeps, about. Those with the smallest key hashes are kept, so that sketches of
 /// two tables hold the same points of the keys that both have.
@@ -36,7 +36,7 @@ pub fn slice_id(slice: &Slice) -> String {
 pub struct SketchPoint {
     /// Hash of its key.
     pub hash: u64,
-    /// Latency in ms; of a repeated key, the first row's.
+    /// Latency in ms; of a repeated key, that of the row the loader serves first.
     pub latency: f64,
     /// Its slice, an index into [`Sketch::slices`].
     pub slice: u32,
@@ -111,7 +111,12 @@ impl Sketch {
             *hash <= end && loaded.as_ref().is_none_or(|l| l.get(*row as usize))
         });
         let mut order: Vec<(u64, u32)> = kept.collect();
-        order.sort_unstable();
+        match lane_ranks(scope) {
+            Some(ranks) => {
+                order.sort_unstable_by_key(|(hash, row)| (*hash, ranks[*row as usize], *row))
+            }
+            None => order.sort_unstable(),
+        }
         order.dedup_by_key(|(hash, _)| *hash);
         let mut slices = SliceNumbers::default();
         let point = |(hash, row): &(u64, u32)| {

@@ -255,7 +255,8 @@ impl<'a> MatrixCase<'a> {
                 None => !self.is_library(backend),
                 Some(versions) => !versions.contains(version) && is_after_oldest(version, versions),
             };
-            if is_gap {
+            // What no query can name fills other versions, and needs no line.
+            if is_gap && self.at.shelf.is_reached(&self.system.name, backend, version) {
                 gaps.entry(backend).or_default().push(version);
             }
         }

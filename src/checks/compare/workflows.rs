@@ -40,12 +40,16 @@ impl Judge for DefaultModels {
     }
 }
 
-/// The newest version of each backend of each system that holds tables, where all of it is judged:
-/// of a part nothing can be said to be missing.
+/// The version of each backend of each system that counts, where all of it is judged: of a part nothing can
+/// be said to be missing. It is the current one of queries where the database names one that holds
+/// tables, else the newest.
 fn newest<'a>(at: &'a CrossContext<'a>) -> Vec<Newest<'a>> {
-    let mut found: BTreeMap<(&str, &str), (Version, Vec<&TableFile>)> = BTreeMap::new();
+    let mut found: BTreeMap<(&str, &str), ((bool, Version), Vec<&TableFile>)> = BTreeMap::new();
     for file in &at.catalog.tables {
         let Ok(version) = Version::from_str(&file.place.version) else { continue };
+        let slots = at.shelf.slots(&file.place.system, &file.place.backend);
+        let is_current = slots.is_some_and(|s| s.current == file.place.version);
+        let version = (is_current, version);
         let slot = found.entry((&file.place.system, &file.place.backend));
         let (known, files) = slot.or_insert_with(|| (version.clone(), Vec::new()));
         if version > *known {

@@ -98,7 +98,7 @@ fn tables_by_system(catalog: &Catalog) -> BTreeMap<&str, usize> {
 /// whatever they lead to, it is not in the repository.
 fn replaced_folders(rule: &Rule, at: &ChangeContext<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
-    for entry in &at.head.catalog.others {
+    for entry in at.head.catalog.others.iter() {
         let Some(what) = entry.kind.leads_away() else { continue };
         let below = |s: &&SystemFile| {
             s.yaml.strip_prefix(&entry.path).is_some_and(|rest| rest.starts_with('/'))

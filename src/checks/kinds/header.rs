@@ -5,7 +5,7 @@ use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Finding, Severity};
-use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, measured_unit};
+use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, TableSpec, measured_unit};
 
 /// Columns that the message tells; the evidence has all.
 const SHOWN: usize = 30;
@@ -14,6 +14,10 @@ const SHOWN: usize = 30;
 pub struct Header;
 
 impl Judge for Header {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         Ok(columns(rows).into_iter().collect())
     }
@@ -31,13 +35,7 @@ fn columns(rows: &RowContext<'_>) -> Option<Finding> {
             let message = format!("{} is text, not a measurement", broken.join(", "));
             return Some(rows.finding(message).parts(broken));
         }
-        let key: Vec<&str> = spec.key.iter().map(|k| k.name.as_str()).collect();
-        let message = format!(
-            "no spec knows {}; judged by one inferred from its columns, with the key {}",
-            spec.name,
-            key.join(", ")
-        );
-        return Some(rows.finding_as(Severity::Info, message));
+        return Some(rows.finding_as(Severity::Info, no_spec(spec)));
     }
     let mut errors = Vec::new();
     let mut warnings = Vec::new();
@@ -55,7 +53,7 @@ fn columns(rows: &RowContext<'_>) -> Option<Finding> {
             Some(_) => {}
         }
     }
-    for name in IDENTITY {
+    for name in spec.identity.iter().map(String::as_str) {
         let optional = spec.column(name).is_some_and(|c| c.optional);
         let list = if spec.reads(name) && !optional { &mut errors } else { &mut warnings };
         match rows.table.column(name) {
@@ -88,6 +86,25 @@ fn columns(rows: &RowContext<'_>) -> Option<Finding> {
     let examples = shown.map(|(name, cells)| rows.examples(&cells, &[name])).unwrap_or_default();
     let finding = rows.finding_as(severity, message).rows(rows.table.rows).examples(examples);
     Some(finding.parts(&all).evidence("columns", all))
+}
+
+/// Says what is judged of a table without a spec.
+fn no_spec(spec: &TableSpec) -> String {
+    let measured: Vec<String> =
+        spec.measures().map(|(name, unit)| format!("{name} in {}", unit.name())).collect();
+    if measured.is_empty() {
+        return format!(
+            "no spec knows {}, and no column of it has the name of a measurement: only that it can be \
+             read is judged",
+            spec.name
+        );
+    }
+    format!(
+        "no spec knows {}: only its measurements ({}) and repeated rows are judged; perfdb-gate \
+         suggest prints a spec to begin with",
+        spec.name,
+        measured.join(", ")
+    )
 }
 
 /// Rows whose cell is not a number, of a column that should hold numbers: one such cell makes the whole

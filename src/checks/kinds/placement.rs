@@ -5,24 +5,33 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::{TableFile, is_misspelt};
 use crate::database::source::Entry;
 use crate::findings::Finding;
-use crate::specs::TableSpec;
+use crate::specs::Specs;
 
 /// The table lies where no loader looks for it.
 pub struct Placement;
 
 impl Judge for Placement {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
     /// A table under a family that is not its own.
-    fn placement(&self, rule: &Rule, file: &TableFile, spec: &TableSpec) -> Option<Finding> {
+    fn placement(&self, rule: &Rule, file: &TableFile, specs: &Specs) -> Option<Finding> {
         let found = file.place.family.as_deref()?;
-        if spec.inferred || found == spec.family {
+        let listed = specs.families.get(&file.table);
+        let own = listed.or_else(|| specs.tables.get(&file.table).map(|spec| &spec.family))?;
+        if found == own {
             return None;
         }
-        let message =
-            format!("{} belongs under {}/, it lies under {found}/", spec.name, spec.family);
+        let message = if own.is_empty() {
+            format!("{} belongs in no family, it lies under {found}/", file.table)
+        } else {
+            format!("{} belongs under {own}/, it lies under {found}/", file.table)
+        };
         let finding = Finding::on_table(&rule.id, rule.severity, file, message)
             .parts([found])
             .evidence("family", found)
-            .evidence("own_family", spec.family.as_str());
+            .evidence("own_family", own.as_str());
         Some(finding)
     }
 

@@ -9,12 +9,16 @@
 //! systems/support_matrix/<system>.csv                                what is said to be plannable
 //! systems/perf_data_reuse_manifest.yaml                              what backends take from each other
 //! ```
+//!
+//! A source may hold several such roots; [`roots`] finds them.
 
 mod by_path;
 mod places;
+mod roots;
 mod walk;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub use by_path::place_of;
 pub(crate) use places::is_misspelt;
@@ -131,6 +135,8 @@ pub enum Role {
 /// What a source holds.
 #[derive(Debug, Default)]
 pub struct Catalog {
+    /// The folder of its systems' YAML, without a trailing slash.
+    pub folder: String,
     /// Systems, by name.
     pub systems: BTreeMap<String, SystemFile>,
     /// Version directories, by path.
@@ -146,23 +152,18 @@ pub struct Catalog {
     pub strays: Vec<(Entry, String)>,
     /// Files of the database that are no tables, in no order.
     pub beside: Vec<(Entry, Role)>,
-    /// Files that are no part of the database, by path.
-    pub others: Vec<Entry>,
+    /// Files that are no part of any database of the source, by path.
+    pub others: Arc<Vec<Entry>>,
 }
 
 impl Catalog {
-    /// Walks a source that holds a database.
+    /// Walks the main root of a source that holds a database.
     ///
     /// # Errors
     ///
     /// When the files cannot be listed, or no perf database is among them.
     pub fn read(source: &dyn Source, specs: &Specs) -> Result<Self> {
-        let catalog = Self::walk(source, specs)?;
-        // A link or submodule in the place of the systems is a finding of its own.
-        if catalog.systems.is_empty() && catalog.strays.is_empty() {
-            return Err(no_database());
-        }
-        Ok(catalog)
+        Ok(Self::read_all(source, specs)?.into_iter().next().unwrap_or_default())
     }
 
     /// The version directory of a table.

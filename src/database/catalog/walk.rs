@@ -1,11 +1,9 @@
 //! The files of a source, each to its place in the catalog.
 
 use std::collections::BTreeSet;
-use std::collections::btree_map::Entry as Slot;
 
-use super::places::{Places, format_of, holds_files, is_misspelt, join, leaves, usual_places};
+use super::places::{format_of, holds_files, is_misspelt, join, leaves, usual_places};
 use super::{Catalog, Place, Role, SystemFile, TableFile, VersionDir};
-use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
 use crate::database::source::{Entry, Source, named_like_a_table};
 use crate::specs::Specs;
@@ -18,48 +16,16 @@ const SIDECARS: [&str; 2] = ["collection_meta.yaml", "reuse.yaml"];
 const MARKERS: [&str; 2] = ["INCOMPLETE.txt", "SHARED_LAYER_REUSE.txt"];
 
 impl Catalog {
-    /// Walks a source that may hold none, as a commit before the first data does.
-    ///
-    /// # Errors
-    ///
-    /// When the files cannot be listed, or there are two databases.
-    pub fn walk(source: &dyn Source, specs: &Specs) -> Result<Self> {
-        let files = source.files()?;
-        let mut catalog = Self::default();
-        for entry in &files {
-            catalog.add_system(source, specs, entry, &files)?;
-        }
-        catalog.add_orphans(&files);
-        catalog.add_claims(&files);
-        let places = Places::of(&catalog.systems);
-        for entry in files {
-            if entry.kind.leads_away().is_some()
-                && let Some(system) = places.hidden_by(&entry.path)
-            {
-                catalog.add_stray(entry, &system);
-            } else if let Some((inside, system)) = places.owner(&entry.path) {
-                let (inside, system) = (entry.path[inside..].to_owned(), system.to_owned());
-                catalog.add_file(entry, &inside, &system);
-            } else if !places.yaml.contains(&entry.path) {
-                catalog.others.push(entry);
-            }
-        }
-        catalog.add_unread();
-        Ok(catalog)
-    }
-
-    fn add_system(
+    /// Adds the system of a YAML, if it is one.
+    pub(super) fn add_system(
         &mut self,
         source: &dyn Source,
         specs: &Specs,
         entry: &Entry,
         files: &[Entry],
-    ) -> Result<()> {
-        let Some(stem) = entry.path.strip_suffix(".yaml") else { return Ok(()) };
+    ) {
+        let Some(stem) = entry.path.strip_suffix(".yaml") else { return };
         let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
-        if folder != "systems" && !folder.ends_with("/systems") && !folder.is_empty() {
-            return Ok(());
-        }
         let facts = specs.systems.get(name);
         let text = source.read(entry).map(|b| String::from_utf8_lossy(&b).into_owned());
         let text = text.map_err(Reason::from);
@@ -70,7 +36,7 @@ impl Catalog {
         // A manifest beside the systems is none: it neither reads like one nor goes by one's name.
         let reads_like_one = system.as_ref().is_ok_and(System::is_system);
         if !reads_like_one && facts.is_none() && !has_data {
-            return Ok(());
+            return;
         }
         let data_dir = system.as_ref().ok().and_then(|s| s.texts.get("data_dir").cloned());
         // What cannot be read does not say where its data is.
@@ -85,20 +51,11 @@ impl Catalog {
             unread: None,
         };
         self.beside.push((entry.clone(), Role::System));
-        match self.systems.entry(name.to_owned()) {
-            Slot::Vacant(slot) => drop(slot.insert(file)),
-            Slot::Occupied(first) => {
-                return Err(Error::new(
-                    format!("two databases below one root: {} and {}", first.get().path, file.path),
-                    "point --root at one of them",
-                ));
-            }
-        }
-        Ok(())
+        self.systems.insert(name.to_owned(), file);
     }
 
     /// What is said beside the systems: of what can be planned on them, and of what backends share.
-    fn add_claims(&mut self, files: &[Entry]) {
+    pub(super) fn add_claims(&mut self, files: &[Entry]) {
         let find = |path: String| {
             let at = files.binary_search_by(|f| f.path.as_str().cmp(&path)).ok()?;
             Some(files[at].clone())
@@ -112,8 +69,8 @@ impl Catalog {
         }
     }
 
-    /// Data directories that no system's YAML names.
-    fn add_orphans(&mut self, files: &[Entry]) {
+    /// Data directories of the root that no system's YAML names.
+    pub(super) fn add_orphans(&mut self, files: &[Entry]) {
         // Where one system's data lies, others' may: the loader's place, or beside `systems`.
         let above = self.systems.values().filter_map(|s| s.data_dir.rsplit_once('/'));
         let above: BTreeSet<String> = above.map(|(parent, _)| format!("{parent}/")).collect();
@@ -129,6 +86,9 @@ impl Catalog {
                 let starts = [deep(5), deep(4)].into_iter().flatten().map(|(at, _)| at + 1);
                 starts.into_iter().find(|start| above.contains(&entry.path[..*start]))
             };
+            // Another root's are that root's to tell.
+            let home = at.map(|at| &entry.path[..at + "systems".len()]);
+            let at = at.filter(|_| home == Some(self.folder.as_str()));
             let start = at.map(|at| at + "systems/data/".len()).or_else(beside);
             let Some(start) = start else { continue };
             let Some(end) = entry.path[start..].find('/') else { continue };
@@ -161,7 +121,7 @@ impl Catalog {
         }
     }
 
-    fn add_file(&mut self, entry: Entry, inside: &str, system: &str) {
+    pub(super) fn add_file(&mut self, entry: Entry, inside: &str, system: &str) {
         if entry.kind.leads_away().is_some() || is_misspelt(inside) {
             return self.add_stray(entry, system);
         }
@@ -212,7 +172,7 @@ impl Catalog {
     ///
     /// A system without data is usual: its YAML is there before anybody measures on it. But a
     /// directory that is not the usual one was named for its data.
-    fn add_unread(&mut self) {
+    pub(super) fn add_unread(&mut self) {
         let mut full: BTreeSet<&str> = BTreeSet::new();
         let inside = self.tables.iter().map(|t| &t.entry).chain(self.beside.iter().map(|(e, _)| e));
         for entry in inside {
@@ -227,7 +187,7 @@ impl Catalog {
         }
     }
 
-    fn add_stray(&mut self, entry: Entry, system: &str) {
+    pub(super) fn add_stray(&mut self, entry: Entry, system: &str) {
         self.beside.push((entry.clone(), Role::Other));
         self.strays.push((entry, system.to_owned()));
     }

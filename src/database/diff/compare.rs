@@ -18,6 +18,7 @@ use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::database::catalog::{Catalog, Format, Role, TableFile};
 use crate::database::decoded::Decoded;
+use crate::database::facts::TreeFacts;
 use crate::database::source::Source;
 use crate::database::table::{Table, TableFault};
 use crate::specs::Specs;
@@ -31,6 +32,10 @@ pub struct State<'a> {
     pub catalog: &'a Catalog,
     /// Tables of it that were decoded already.
     pub decoded: &'a Decoded,
+    /// What it says of itself.
+    pub facts: &'a TreeFacts,
+    /// What is known of its tables, those facts over it.
+    pub specs: &'a Specs,
 }
 
 impl State<'_> {

@@ -177,6 +177,18 @@ impl Status {
 }
 
 impl Diff {
+    /// What changed in several roots.
+    pub fn of_roots(roots: Vec<Self>) -> Self {
+        let mut all = Self::default();
+        for root in roots {
+            all.tables.extend(root.tables);
+            all.files.extend(root.files);
+        }
+        all.tables.sort_by(|a, b| a.path.cmp(&b.path));
+        all.files.sort_by(|a, b| a.path.cmp(&b.path));
+        all
+    }
+
     /// What changed, in a line.
     pub fn headline(&self) -> String {
         let mut parts = Vec::new();

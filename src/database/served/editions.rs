@@ -49,6 +49,12 @@ impl<'a> Editions<'a> {
         self.0[..at].last()
     }
 
+    /// Those strictly before `version`, as the loader orders them.
+    pub fn before(&self, version: &str) -> impl Iterator<Item = &Edition<'a>> {
+        let version = Version::from_str(version).ok();
+        self.0.iter().filter(move |e| e.parsed.is_some() && e.parsed < version)
+    }
+
     /// Puts them in the order of their versions.
     pub(super) fn sort(&mut self) {
         self.0.sort_by_cached_key(|e| (e.parsed.clone(), e.version));
@@ -67,11 +73,17 @@ mod tests {
 
     #[test]
     fn versions_are_ordered_as_the_loader_orders_them() {
-        let files = ["0.9.0", "0.10.0", "0.10.0rc1", "odd"].map(|v| table_file("s", v));
+        let files = ["0.9.0", "0.10.0", "0.10.0rc1", "dev-1aa0e962"].map(|v| table_file("s", v));
         let mut editions = Editions::default();
         files.iter().for_each(|f| editions.add(f));
         editions.sort();
         let order: Vec<&str> = editions.iter().map(|e| e.version).collect();
-        assert_eq!(order, ["odd", "0.9.0", "0.10.0rc1", "0.10.0"]);
+        assert_eq!(order, ["dev-1aa0e962", "0.9.0", "0.10.0rc1", "0.10.0"]);
+        let before: Vec<&str> = editions.before("0.10.0").map(|e| e.version).collect();
+        assert_eq!(before, ["0.9.0", "0.10.0rc1"], "one that cannot be ordered is passed over");
+        assert_eq!(editions.before("dev-1aa0e962").count(), 0, "nor is anything before it");
+        // A local version is one of its release, later than it.
+        let local = "0.10.0+nvinternal.rubin.0.8full.66997102";
+        assert_eq!(editions.before(local).count(), 3);
     }
 }

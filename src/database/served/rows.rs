@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use crate::base::expr::{ExprError, Vals};
-use crate::database::table::{Column, Keys, Table, TableScope};
+use crate::database::table::{Column, Keys, Table, TableScope, lane_ranks};
 use crate::specs::{Guard, Serves};
 
 /// Which rows the loader reads, and into which of its maps each goes.
@@ -77,6 +77,9 @@ pub fn read_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, u3
 /// When a formula of the spec does not fit the table's columns.
 pub fn served_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, u32)>, ExprError> {
     let mut rows = read_rows(scope, keys)?;
+    if let Some(ranks) = lane_ranks(scope) {
+        rows.sort_unstable_by_key(|(hash, row)| (*hash, ranks[*row as usize], *row));
+    }
     match scope.spec.serves {
         Serves::First | Serves::Error => rows.dedup_by_key(|(hash, _)| *hash),
         Serves::Last => {

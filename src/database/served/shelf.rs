@@ -9,6 +9,8 @@ use super::{Channel, ReuseManifest, ServedFormats, SystemShelf, TableSource};
 use crate::base::reason::Reason;
 use crate::database::catalog::{Catalog, Place, TableFile, VersionDir};
 use crate::database::sidecar::Reuse;
+use crate::database::slots::slots;
+use crate::specs::facts::Slots;
 use crate::specs::{Filling, Specs, TableSpec};
 
 /// A table of one backend by system.
@@ -25,11 +27,18 @@ pub struct Shelf<'a> {
     reuse: BTreeMap<&'a Place, Vec<(&'a str, &'a str)>>,
     /// What the loader finds, by system.
     loaders: BTreeMap<&'a str, SystemShelf<'a>>,
+    /// The versions that a query can reach, by system and backend, where the database says that.
+    slots: BTreeMap<&'a str, BTreeMap<&'a str, Slots<'a>>>,
 }
 
 impl<'a> Shelf<'a> {
-    /// Sorts the tables of a catalog; `reuse` is what its version directories declare, by path.
-    pub fn new(catalog: &'a Catalog, reuse: &'a BTreeMap<String, Result<Reuse, Reason>>) -> Self {
+    /// Sorts the tables of a catalog; `reuse` is what its version directories declare, by path, and
+    /// `specs` say what versions a query can reach.
+    pub fn new(
+        catalog: &'a Catalog,
+        reuse: &'a BTreeMap<String, Result<Reuse, Reason>>,
+        specs: &'a Specs,
+    ) -> Self {
         let mut shelf = Self::default();
         for (path, dir) in &catalog.dirs {
             let Some(Ok(declared)) = reuse.get(path) else { continue };
@@ -52,6 +61,9 @@ impl<'a> Shelf<'a> {
                     |dir: &VersionDir| Some(reuse.get(&dir.path)?.as_ref().ok()?.donors());
                 SystemShelf::new(catalog, system, ServedFormats::All, declared)
             });
+        }
+        if let Some(versions) = &specs.query_versions {
+            shelf.slots = slots(catalog, versions);
         }
         for (name, file) in &catalog.systems {
             let Ok(system) = &file.system else { continue };
@@ -121,8 +133,18 @@ impl<'a> Shelf<'a> {
         self.sources(&edition.files[0].place, &spec.name, spec.filling)
     }
 
+    /// What versions of a system's backend a query can reach; none where the database does not say.
+    pub fn slots(&self, system: &str, backend: &str) -> Option<&Slots<'a>> {
+        self.slots.get(system)?.get(backend)
+    }
+
+    /// Whether a query can reach a version of a system's backend: all of them, where nothing says.
+    pub fn is_reached(&self, system: &str, backend: &str, version: &str) -> bool {
+        self.slots(system, backend).is_none_or(|slots| slots.versions().any(|v| v == version))
+    }
+
     /// The version that counts: the one that the system's YAML names for the backend (a library's,
-    /// NCCL's for one), else the newest.
+    /// NCCL's for one), else what the current version of queries reads first, else the newest.
     pub fn current<'s>(
         &'s self,
         system: &str,
@@ -131,7 +153,12 @@ impl<'a> Shelf<'a> {
         let newest = editions.newest()?;
         let file = newest.files.first()?;
         let named = self.named.get(system).and_then(|n| n.get(file.place.backend.as_str()));
-        named.and_then(|version| editions.get(version)).or(Some(newest))
+        let named = named.and_then(|version| editions.get(version));
+        let slots = self.slots(system, &file.place.backend);
+        let reads = |slots: &Slots<'_>| {
+            editions.get(slots.current).or_else(|| editions.before(slots.current).last())
+        };
+        named.or_else(|| slots.and_then(reads)).or(Some(newest))
     }
 
     /// The nearest other systems that have a table: those of the same generation, each with the

@@ -9,8 +9,8 @@ use crate::database::catalog::Place;
 use crate::specs::system::System;
 use crate::specs::{Lookups, TableSpec};
 
-/// A table with its system, as formulas see it: the columns, `system`, `backend`, `version`, and
-/// the system's figures by dotted name.
+/// A table with its system, as formulas see it: the columns, `system`, the names of the table's place
+/// (`place_system` …), and the system's figures by dotted name.
 pub struct TableScope<'a> {
     /// The table.
     pub table: &'a Table,
@@ -67,7 +67,11 @@ impl Scope for TableScope<'_> {
                 Some(column.value(self.range.clone(), self.step))
             }
             Some(_) => None,
-            None if name == "system" => Some(constant(&self.place.system)),
+            None if name == "system" || name == "place_system" => {
+                Some(constant(&self.place.system))
+            }
+            None if name == "place_backend" => Some(constant(&self.place.backend)),
+            None if name == "place_version" => Some(constant(&self.place.version)),
             None => None,
         }
     }
@@ -76,7 +80,7 @@ impl Scope for TableScope<'_> {
         self.system?.figure(path)
     }
 
-    fn lookup(&self, function: Lookup, text: &str) -> Option<f64> {
+    fn lookup(&self, function: &Lookup, text: &str) -> Option<f64> {
         self.lookups.get(function, text, self.system)
     }
 }

@@ -61,7 +61,7 @@ fn rules_of_holes(site: &PlanSite) -> Vec<String> {
 
 fn holed(looked: &Looked<'_>) -> Vec<HoledTable> {
     let sidecars = looked.job.sidecars();
-    let shelf = Shelf::new(looked.job.catalog, &sidecars.reuse);
+    let shelf = Shelf::new(looked.job.catalog, &sidecars.reuse, looked.job.specs);
     let mut tables = Vec::new();
     let found = looked.findings.iter().filter(|f| f.counts() && f.severity != Severity::Info);
     for finding in found {

@@ -67,8 +67,9 @@ const CONTROLS: usize = 5;
 pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) -> Result<Report> {
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref())?;
-    let settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
+    let mut settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
     let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
+    settings.take_facts(source.as_ref(), &catalog);
     let job = Remeasurement {
         source: source.as_ref(),
         specs: &settings.specs,
@@ -117,6 +118,9 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
         command: "remeasure",
         rules: Vec::new(),
         overlays: settings.overlays.clone(),
+        facts: Vec::new(),
+        outside: Vec::new(),
+        strict: false,
         tables: samples.len() as u64,
         files: 0,
         rows: samples.iter().map(measured).sum(),

@@ -93,8 +93,9 @@ struct Site {
 impl Site {
     fn open(options: &Options) -> Result<Self> {
         let source = WorkTree::open(&options.root)?;
-        let settings = Settings::read(&source, options.rules.as_deref(), None)?;
+        let mut settings = Settings::read(&source, options.rules.as_deref(), None)?;
         let catalog = Catalog::read(&source, &settings.specs)?;
+        settings.take_facts(&source, &catalog);
         let selected = options.selection.resolve(&catalog, None)?;
         let chosen = |t: &TableFile| selected.table(&t.place, &t.table);
         let tables = (0..catalog.tables.len()).filter(|i| chosen(&catalog.tables[*i])).collect();

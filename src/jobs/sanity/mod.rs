@@ -2,6 +2,7 @@
 
 mod news;
 pub mod overview;
+mod roots;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,9 +18,9 @@ use crate::checks::ChangeContext;
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, Role, no_database};
-use crate::database::decoded::Decoded;
 use crate::database::diff::{Comparison, Details, Diff, State};
-use crate::database::source::{self, Commit};
+use crate::database::facts::origins;
+use crate::database::source::{self, Commit, Source};
 use crate::findings::{ComparedStates, Sink};
 use crate::jobs::impact;
 use crate::jobs::impact::predictions::PredictedChange;
@@ -29,6 +30,7 @@ use crate::report::health::JudgedPlaces;
 use crate::specs::Specs;
 use crate::traces::{self, TraceSpecs};
 use news::News;
+use roots::Root;
 
 /// What to compare.
 #[derive(Debug, Default, Clone)]
@@ -60,9 +62,6 @@ fn unjudged(rule: &Rule, why: ExprError) -> Error {
     Error::caused(format!("cannot judge by {}", rule.id), hint, why)
 }
 
-/// Bytes of decoded tables that are kept of each side, from the comparison until charts are chosen.
-const KEPT: usize = 8 << 20;
-
 /// What the change does to predictions, where a rule asks for it.
 fn predictions(
     base: State<'_>,
@@ -92,43 +91,50 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let settings = Settings::read(&tip, options.rules.as_deref(), None)?;
     let rules = settings.rules.choose(&options.only, &options.skip, &|_| true)?;
     let specs = &settings.specs;
-    let (before, after) = (Catalog::walk(&base, specs)?, Catalog::walk(head.as_ref(), specs)?);
+    let (before, after) =
+        (Catalog::walk_all(&base, specs)?, Catalog::walk_all(head.as_ref(), specs)?);
+    let (base, head): (&dyn Source, &dyn Source) = (&base, head.as_ref());
+    let roots = Root::all(base, before, head, after, specs);
     let threads = threads::threads(options.threads);
-    let (base, head) = (
-        State { source: &base, catalog: &before, decoded: &Decoded::new(KEPT) },
-        State { source: head.as_ref(), catalog: &after, decoded: &Decoded::new(KEPT) },
-    );
-    let traces = traces::changed(base, head, &TraceSpecs::read(specs)?, &rules, options.charts)?;
-    if before.systems.is_empty() && after.systems.is_empty() && traces.files.is_empty() {
+    let traces = &TraceSpecs::read(specs)?;
+    let (before, after) = roots[0].states(base, head);
+    let traces = traces::changed(before, after, traces, &rules, options.charts)?;
+    if roots.iter().all(Root::is_empty) && traces.files.is_empty() {
         return Err(no_database());
     }
     let states = ComparedStates {
-        base: base.source.commit().unwrap_or_else(|| options.base.clone()),
-        head: head.source.commit(),
+        base: base.commit().unwrap_or_else(|| options.base.clone()),
+        head: head.commit(),
     };
     let details = options.detail_dir.as_deref().map(Details::new).transpose()?;
-    let comparison = Comparison { base, head, specs, details: details.as_ref() };
-    let mut diff = comparison.run(threads, progress)?;
-    debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
-    let news =
-        News { base, head, diff: &diff, rules: &rules, all_rules: &settings.rules, specs, threads };
     let mut sink = Sink::default();
-    let judged = news.judge(progress)?;
-    sink.extend(judged.findings);
-    let change = ChangeContext { base, head, diff: &diff, specs, threads };
-    for rule in &rules {
-        let found = rule.check.judge().change(rule, &change);
-        sink.extend(found.map_err(|e| unjudged(rule, e))?);
+    let (mut diffs, mut repaired) = (Vec::new(), traces.repaired);
+    for root in &roots {
+        let (base, head) = root.states(base, head);
+        let specs = root.specs();
+        let diff =
+            Comparison { base, head, specs, details: details.as_ref() }.run(threads, progress)?;
+        debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
+        let news =
+            News { base, head, diff: &diff, rules: &rules, all_rules: &settings.rules, threads };
+        let judged = news.judge(progress)?;
+        sink.extend(judged.findings);
+        repaired.extend(judged.repaired);
+        let change = ChangeContext { base, head, diff: &diff, specs, threads };
+        for rule in &rules {
+            let found = rule.check.judge().change(rule, &change);
+            sink.extend(found.map_err(|e| unjudged(rule, e))?);
+        }
+        diffs.push(diff);
     }
-    let predicted = predictions(base, head, &diff, &rules, specs, threads);
+    // Default models are planned with the main root.
+    let predicted = predictions(before, after, &diffs[0], &rules, roots[0].specs(), threads);
     if let Some(Ok(predicted)) = &predicted {
-        sink.extend(predicted.findings(&rules, head));
+        sink.extend(predicted.findings(&rules, after));
         sink.each(|finding| predicted.weigh(finding));
     }
     debug!(took = ?start.elapsed(), "predicted");
     sink.extend(traces.findings);
-    let mut repaired = judged.repaired;
-    repaired.extend(traces.repaired);
     repaired.sort_by(|a, b| a.finding.order().cmp(&b.finding.order()));
     settings.waive(&mut sink)?;
     if let Some(baseline) = &settings.baseline {
@@ -136,14 +142,20 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     }
     let (findings, counts) = sink.finish();
     debug!(findings = findings.len(), took = ?start.elapsed(), "judged");
-    let gallery = Gallery { base, head, diff: &diff, findings: &findings, specs, threads };
-    let mut figures = gallery.charts(options.charts)?.figures;
+    let mut figures = Vec::new();
+    for (root, diff) in roots.iter().zip(&diffs) {
+        let (base, head) = root.states(base, head);
+        let specs = root.specs();
+        let gallery = Gallery { base, head, diff, findings: &findings, specs, threads };
+        figures.extend(gallery.charts(options.charts - options.charts.min(figures.len()))?.figures);
+    }
     debug!(charts = figures.len(), took = ?start.elapsed(), "chose charts");
     figures.extend(traces.figures);
     figures.truncate(options.charts);
+    let mut diff = Diff::of_roots(diffs);
     diff.files.extend(traces.files);
     diff.files.sort_by(|a, b| a.path.cmp(&b.path));
-    head.source.steady()?;
+    head.steady()?;
     if let Some(details) = details {
         details.finish(&diff)?;
     }
@@ -153,6 +165,9 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         command: "sanity",
         rules,
         overlays: settings.overlays,
+        facts: origins(roots.iter().map(Root::facts)),
+        outside: roots[0].outside(base, head),
+        strict: false,
         tables: diff.tables.len() as u64,
         files: diff.files.iter().filter(|f| f.role != Role::Other).count() as u64,
         rows: diff.tables.iter().filter_map(|t| t.head_rows).sum(),

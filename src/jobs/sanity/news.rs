@@ -25,7 +25,6 @@ use crate::findings::{
     BaseFindings, Compared, Finding, Novelty, Reads, Repaired, RowChange, Successor,
 };
 use crate::jobs::validate::Job;
-use crate::specs::Specs;
 
 /// Two states of a database and what changed between them.
 pub struct News<'a> {
@@ -39,8 +38,6 @@ pub struct News<'a> {
     pub rules: &'a [Arc<Rule>],
     /// All rules, those of this run or not.
     pub all_rules: &'a Rules,
-    /// What is known of tables.
-    pub specs: &'a Specs,
     /// Threads.
     pub threads: usize,
 }
@@ -136,7 +133,7 @@ impl News<'_> {
     /// Whether one of the rows of a finding changed in what its rule reads.
     fn touches(&self, finding: &Finding, rows: &RowChange) -> bool {
         let rule = self.rules.iter().find(|rule| rule.id == finding.rule);
-        let spec = finding.table.as_ref().and_then(|table| self.specs.tables.get(table));
+        let spec = finding.table.as_ref().and_then(|table| self.head.specs.tables.get(table));
         let reads = rule.zip(spec).map(|(rule, spec)| rule.check.judge().reads(spec));
         rows.touches(&finding.named_rows, &reads.unwrap_or(Reads::All))
     }
@@ -151,14 +148,17 @@ impl News<'_> {
     fn job<'a>(&'a self, state: State<'a>) -> Result<Job<'a>> {
         let tables = self.diff.tables.iter().flat_map(|t| [Some(&t.path), t.old_path.as_ref()]);
         let files = self.diff.files.iter().map(|f| Some(&f.path));
-        let changed = tables.chain(files).flatten().cloned().collect();
+        let mut changed: Vec<String> = tables.chain(files).flatten().cloned().collect();
+        let differ = state.catalog.tables.iter().filter(|t| self.known_otherwise(t));
+        changed.extend(differ.map(|t| t.entry.path.clone()));
         Ok(Job {
             source: state.source,
             catalog: state.catalog,
             selected: Selection::default().resolve(state.catalog, Some(changed))?,
             rules: self.rules.to_vec(),
             all_rules: self.all_rules,
-            specs: self.specs,
+            specs: state.specs,
+            facts: state.facts,
             threads: self.threads,
             ledger: None,
             pr: None,
@@ -253,7 +253,7 @@ impl News<'_> {
         diff: Option<&TableDiff>,
         before: Option<&TableFile>,
     ) -> RowChange {
-        let rejudged = self.system_changed(file);
+        let rejudged = self.system_changed(file) || self.known_otherwise(file);
         let Some(diff) = diff else {
             return if rejudged {
                 RowChange::Compared(Compared { rejudged, ..Compared::default() })
@@ -279,6 +279,12 @@ impl News<'_> {
     fn system_changed(&self, file: &TableFile) -> bool {
         let Some(system) = self.head.catalog.systems.get(&file.place.system) else { return false };
         self.diff.files.iter().any(|f| f.role == Role::System && f.path == system.yaml)
+    }
+
+    /// Whether the states say different things of a table, its family for one, so that all of it is
+    /// judged anew.
+    fn known_otherwise(&self, file: &TableFile) -> bool {
+        !self.base.specs.know_alike(self.head.specs, &file.table)
     }
 
     /// Judges the base: what the pull request changes or takes away of it, by itself and against others,
@@ -341,7 +347,8 @@ impl News<'_> {
             let path = file.entry.path.as_str();
             let Some(before) = predecessors.get(path) else { continue };
             let is_same = TableIdentity::of(before) == TableIdentity::of(file);
-            if is_same && !read.contains(path) && !self.system_changed(file) {
+            let judged_alike = !self.system_changed(file) && !self.known_otherwise(file);
+            if is_same && !read.contains(path) && judged_alike {
                 kept.insert(&before.entry.path, path);
             }
         }

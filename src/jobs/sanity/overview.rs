@@ -38,11 +38,12 @@ pub struct Options {
 /// When there is nothing to draw from: no database, an unknown system.
 pub fn run(options: &Options) -> Result<Vec<Figure>> {
     let source = source::open(&options.root, options.reference.as_deref())?;
-    let settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
+    let mut settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
     let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
+    let facts = &settings.take_facts(source.as_ref(), &catalog);
     let selected = options.selection.resolve(&catalog, None)?;
     let reuse = BTreeMap::new();
-    let shelf = Shelf::new(&catalog, &reuse);
+    let shelf = Shelf::new(&catalog, &reuse, &settings.specs);
     let is_newest = |file: &TableFile| {
         let editions = shelf.editions(file);
         let current = editions.and_then(|e| shelf.current(&file.place.system, e));
@@ -52,7 +53,8 @@ pub fn run(options: &Options) -> Result<Vec<Figure>> {
     tables.retain(|t| selected.table(&t.place, &t.table) && is_newest(t));
     // Each table is looked at once.
     let decoded = &Decoded::new(0);
-    let state = State { source: source.as_ref(), catalog: &catalog, decoded };
+    let specs = &settings.specs;
+    let state = State { source: source.as_ref(), catalog: &catalog, decoded, facts, specs };
     let threads = threads::threads(options.threads);
     chart::overview(state, &tables, &settings.specs, threads, options.charts)
 }

@@ -30,6 +30,7 @@ use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rules;
 use crate::checks::settings::Settings;
 use crate::database::catalog::Catalog;
+use crate::database::facts::TreeFacts;
 use crate::database::selection::Selection;
 use crate::database::source::{self, Source};
 use crate::findings::{BaseFindings, Finding};
@@ -60,6 +61,7 @@ struct Clean<'a> {
     source: &'a dyn Source,
     catalog: &'a Catalog,
     specs: &'a Specs,
+    facts: &'a TreeFacts,
     rules: &'a Rules,
     faults: &'a Faults,
     selection: &'a Selection,
@@ -104,12 +106,14 @@ impl Alike {
 /// When nothing can be judged: no database, an unknown name, a formula that fails.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
     let source = source::open(&options.root, options.reference.as_deref())?;
-    let settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
+    let mut settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
+    let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
+    let facts = &settings.take_facts(source.as_ref(), &catalog);
     let specs = &settings.specs;
     let faults = Faults::read(&specs.library)?;
-    let catalog = Catalog::read(source.as_ref(), specs)?;
     let threads = threads::threads(options.threads);
-    let job = job(source.as_ref(), &catalog, specs, &settings.rules, &options.selection, threads)?;
+    let rules = &settings.rules;
+    let job = job(source.as_ref(), &catalog, specs, facts, rules, &options.selection, threads)?;
     let tables = job.judged_tables();
     let Judgement { findings, sketches, rows, .. } =
         job.run(&tables, &tables, Sketches::default(), progress)?;
@@ -117,7 +121,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
         source: source.as_ref(),
         catalog: &catalog,
         specs,
-        rules: &settings.rules,
+        facts,
+        rules,
         faults: &faults,
         selection: &options.selection,
         threads,
@@ -136,6 +141,7 @@ fn job<'a>(
     source: &'a dyn Source,
     catalog: &'a Catalog,
     specs: &'a Specs,
+    facts: &'a TreeFacts,
     rules: &'a Rules,
     selection: &Selection,
     threads: usize,
@@ -147,6 +153,7 @@ fn job<'a>(
         all_rules: rules,
         catalog,
         specs,
+        facts,
         threads,
         ledger: None,
         pr: None,

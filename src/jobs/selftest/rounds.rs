@@ -267,7 +267,15 @@ fn judge(
             .map(|t| (t.place.system.clone(), t.place.backend.clone()))
             .collect(),
     };
-    let mut job = job(&source, &catalog, clean.specs, clean.rules, clean.selection, clean.threads)?;
+    let mut job = job(
+        &source,
+        &catalog,
+        clean.specs,
+        clean.facts,
+        clean.rules,
+        clean.selection,
+        clean.threads,
+    )?;
     job.pr = Some(&pr);
     let found = job.run(&alone, &against, known, progress)?.findings;
     scores.round(&round.injections, &found, &|f| is_new(clean, f));

@@ -51,7 +51,7 @@ impl Scope for CellScope<'_> {
     fn field(&self, path: &str) -> Option<f64> {
         self.scope.field(path)
     }
-    fn lookup(&self, function: Lookup, text: &str) -> Option<f64> {
+    fn lookup(&self, function: &Lookup, text: &str) -> Option<f64> {
         self.scope.lookup(function, text)
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct Gatherer<'a> {
 
 impl<'a> Gatherer<'a> {
     pub fn new(looked: &'a Looked<'a>, sidecars: &'a Sidecars, system: &'a str) -> Self {
-        let shelf = Shelf::new(looked.job.catalog, &sidecars.reuse);
+        let shelf = Shelf::new(looked.job.catalog, &sidecars.reuse, looked.job.specs);
         let known = looked.job.specs.tables.keys().map(String::as_str).collect();
         Self { looked, sidecars, shelf, system, known }
     }
@@ -74,8 +74,10 @@ impl<'a> Gatherer<'a> {
             let entry = meta.tables.get(&file.table);
             status.provenance.kind = meta.provenance.clone();
             status.provenance.status = entry.map(|t| t.status.clone());
-            status.provenance.collected_at = entry.and_then(|t| t.collected_at.clone());
-            status.provenance.collector_ref = entry.and_then(|t| t.collector_ref.clone());
+            status.provenance.collected_at =
+                entry.and_then(|t| t.collected_at()).map(str::to_owned);
+            status.provenance.collector_ref =
+                entry.and_then(|t| t.collector_ref()).map(str::to_owned);
             status.notes.extend(entry.into_iter().flat_map(TableMeta::notes));
         }
         let found = self.looked.findings.iter().filter(|f| f.counts());

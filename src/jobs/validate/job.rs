@@ -19,11 +19,12 @@ use crate::checks::rule::{Rule, Rules};
 use crate::checks::{Check, CheckInputs, CrossContext, PrChange};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::decoded::Decoded;
+use crate::database::facts::TreeFacts;
 use crate::database::ledger::Ledger;
 use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::source::Source;
-use crate::database::support;
+use crate::database::support::{self, Matrices};
 use crate::findings::Finding;
 use crate::specs::Specs;
 
@@ -39,8 +40,10 @@ pub(crate) struct Job<'a> {
     pub rules: Vec<Arc<Rule>>,
     /// All rules, those of this run or not.
     pub all_rules: &'a Rules,
-    /// What is known of tables.
+    /// What is known of tables, by the facts of the state too.
     pub specs: &'a Specs,
+    /// What the state says of itself.
+    pub facts: &'a TreeFacts,
     /// Threads.
     pub threads: usize,
     /// What a collector failed at, where its log was given.
@@ -76,7 +79,7 @@ impl Job<'_> {
     ) -> Result<Judgement> {
         let sidecars = self.sidecars();
         let path = |index: usize| self.catalog.tables[index].entry.path.as_str();
-        let shelf = Shelf::new(self.catalog, &sidecars.reuse);
+        let shelf = Shelf::new(self.catalog, &sidecars.reuse, self.specs);
         let named = if self.needs().keys { shelf.references(self.specs) } else { BTreeSet::new() };
         let mut neighbours = self.neighbours(alone, against);
         // A sketch of another state serves unless it lacks what this one asks of it.
@@ -147,17 +150,17 @@ impl Job<'_> {
         shelf: &Shelf<'_>,
         sidecars: &Sidecars,
     ) -> Result<Vec<Finding>> {
-        let (support, sharing) = if self.needs().support_matrices {
+        let support = if self.needs().support_matrices {
             support::read(self.source, self.catalog)
         } else {
-            Default::default()
+            Matrices::default()
         };
         // Each table is decoded again once, however many others it is like.
         let foreign: Mutex<BTreeMap<String, usize>> = Mutex::default();
         let cross = CrossContext {
             catalog: self.catalog,
             support: &support,
-            sharing: sharing.as_ref(),
+            sharing: self.facts.sharing.as_ref(),
             sketches,
             shelf,
             meta: &sidecars.meta,
@@ -188,7 +191,10 @@ impl Job<'_> {
         let order: Vec<usize> = (0..self.rules.len()).collect();
         let found = threads::map(&self.rules, &order, self.threads, |rule| by_rule(rule, &cross));
         let found: Vec<Vec<Finding>> = found.into_iter().collect::<Result<_>>()?;
-        Ok(found.into_iter().flatten().collect())
+        let is_known = |f: &Finding| {
+            f.table.as_ref().is_none_or(|table| self.specs.tables.contains_key(table))
+        };
+        Ok(found.into_iter().flatten().filter(is_known).collect())
     }
 
     /// The check whose rule found something; a rule's id is for people.

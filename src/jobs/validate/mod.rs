@@ -18,12 +18,14 @@ use crate::base::threads;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::settings::Settings;
 use crate::database::catalog::Catalog;
+use crate::database::facts::{TreeFacts, origins};
 use crate::database::ledger::Ledger;
-use crate::database::selection::Selection;
+use crate::database::selection::{Selected, Selection};
 use crate::database::source::{self, Commit, Source};
 use crate::findings::{Finding, Sink};
 use crate::report::Report;
 use crate::report::health::JudgedPlaces;
+use crate::specs::Specs;
 
 /// What to judge, and by which rules.
 #[derive(Debug, Default, Clone)]
@@ -48,6 +50,8 @@ pub struct Options {
     pub ledger: Option<PathBuf>,
     /// A folder for all rows of each finding, as CSV.
     pub rows_dir: Option<PathBuf>,
+    /// Whether tables that nothing judges make the run inconclusive.
+    pub strict: bool,
     /// Threads; 0 for as many as the machine has cores.
     pub threads: usize,
 }
@@ -94,65 +98,92 @@ pub(crate) fn judged<R>(
         options.since.as_deref().map(|since| Commit::open(&options.root, since)).transpose()?;
     let judges: &dyn Source = tip.as_ref().map_or(source.as_ref(), |tip| tip);
     let settings = Settings::read(judges, options.rules.as_deref(), options.baseline.as_deref())?;
-    let specs = &settings.specs;
-    let catalog = Catalog::read(source.as_ref(), specs)?;
+    let roots = Catalog::read_all(source.as_ref(), &settings.specs)?;
     debug!(
-        systems = catalog.systems.len(),
-        tables = catalog.tables.len(),
+        roots = roots.len(),
+        systems = roots.iter().map(|root| root.systems.len()).sum::<usize>(),
+        tables = roots.iter().map(|root| root.tables.len()).sum::<usize>(),
         overlays = settings.overlays.len(),
         root = ?options.root,
         "listed"
     );
     let changed = options.since.as_deref().map(|since| source.changed_since(since)).transpose()?;
     let ledger = options.ledger.as_deref().map(Ledger::read).transpose()?;
-    let selected = options.selection.resolve(&catalog, changed)?;
+    let outside = outside(&roots[0], options, changed.as_deref());
+    let (roots, selected) = selected(&roots, options, changed)?;
     // A log does not say on which machine it was written.
-    let machines = catalog.systems.keys().filter(|s| selected.system(s)).count();
+    let each = roots.iter().zip(&selected);
+    let machines: usize = each
+        .map(|(root, selected)| root.systems.keys().filter(|s| selected.system(s)).count())
+        .sum();
     if ledger.is_some() && machines > 1 {
         return Err(Error::new(
             format!("--ledger holds for one system, and {machines} are judged"),
             "name the system of the log with --system",
         ));
     }
-    let job = Job {
-        source: source.as_ref(),
-        selected,
-        rules: settings
-            .rules
-            .choose(&options.only, &options.skip, &|c| !c.needs().traces && !c.needs().changes)?,
-        catalog: &catalog,
-        all_rules: &settings.rules,
-        specs,
-        threads: threads::threads(options.threads),
-        ledger: ledger.as_ref(),
-        pr: None,
-        decoded: None,
-    };
-    let tables = job.judged_tables();
-    let judgement = job.run(&tables, &tables, Sketches::default(), progress)?;
+    let rules = settings
+        .rules
+        .choose(&options.only, &options.skip, &|c| !c.needs().traces && !c.needs().changes)?;
+    // Each root is judged by what it says of itself, and compared with itself alone.
+    let facts: Vec<TreeFacts> =
+        roots.iter().map(|root| TreeFacts::read(source.as_ref(), root, &settings.specs)).collect();
+    let specs: Vec<Specs> = facts.iter().map(|facts| facts.over(&settings.specs)).collect();
+    let known = facts.iter().zip(&specs);
+    let mut jobs: Vec<Job<'_>> = Vec::new();
+    for ((catalog, selected), (facts, specs)) in roots.iter().zip(selected).zip(known) {
+        jobs.push(Job {
+            source: source.as_ref(),
+            selected,
+            rules: rules.clone(),
+            catalog,
+            all_rules: &settings.rules,
+            specs,
+            facts,
+            threads: threads::threads(options.threads),
+            ledger: ledger.as_ref(),
+            pr: None,
+            decoded: None,
+        });
+    }
+    let (mut tables, mut rows, mut files) = (0, 0, 0);
+    let mut found = Vec::new();
+    let mut sketches = Vec::new();
+    let mut places = JudgedPlaces::default();
+    for job in &jobs {
+        let judged = job.judged_tables();
+        for file in judged.iter().map(|i| &job.catalog.tables[*i]) {
+            places.add(&file.place, &file.table);
+        }
+        let judgement = job.run(&judged, &judged, Sketches::default(), progress)?;
+        tables += judged.len() as u64;
+        rows += judgement.rows;
+        files += judgement.files;
+        found.extend(judgement.findings);
+        sketches.push(judgement.sketches);
+    }
     source.steady()?;
     let mut sink = Sink::default();
-    sink.extend(judgement.findings);
+    sink.extend(found);
     // A run over a part of the database, or by some rules, cannot tell what a waiver is for.
     let whole = options.since.is_none() && options.only.is_empty() && options.skip.is_empty();
-    settings.conclude(&mut sink, &job.rules, whole && options.selection.is_all())?;
+    settings.conclude(&mut sink, &rules, whole && options.selection.is_all())?;
     let (findings, counts) = sink.finish();
-    let seen = Looked { job: &job, sketches: &judgement.sketches, findings: &findings };
+    let seen = Looked { job: &jobs[0], sketches: &sketches[0], findings: &findings };
     let seen = look(&seen)?;
     // All rules on no table at all is no judgement, though a system's YAML was read.
     let asked = options.since.is_none() && options.only.is_empty();
-    let files = if tables.is_empty() && asked { 0 } else { judgement.files };
-    let mut places = JudgedPlaces::default();
-    for file in tables.iter().map(|i| &catalog.tables[*i]) {
-        places.add(&file.place, &file.table);
-    }
+    let files = if tables == 0 && asked { 0 } else { files };
     let report = Report {
         command: "validate",
-        rules: job.rules,
+        rules,
         overlays: settings.overlays.clone(),
-        tables: tables.len() as u64,
+        facts: origins(facts.iter().map(|facts| &facts.origins[..])),
+        outside,
+        strict: options.strict,
+        tables,
         files,
-        rows: judgement.rows,
+        rows,
         judged: places,
         findings,
         counts,
@@ -165,4 +196,36 @@ pub(crate) fn judged<R>(
         drawn: None,
     };
     Ok((report, seen))
+}
+
+/// The roots that hold what is selected, and what of each is.
+fn selected<'a>(
+    roots: &'a [Catalog],
+    options: &Options,
+    changed: Option<Vec<String>>,
+) -> Result<(Vec<&'a Catalog>, Vec<Selected>)> {
+    let (mut chosen, mut selected, mut why) = (Vec::new(), Vec::new(), None);
+    for root in roots {
+        match options.selection.resolve(root, changed.clone()) {
+            Ok(part) => {
+                chosen.push(root);
+                selected.push(part);
+            }
+            Err(error) => why = why.or(Some(error)),
+        }
+    }
+    // What one root has is found, whatever the others lack; of several errors the main root's.
+    match why.filter(|_| chosen.is_empty()) {
+        Some(error) => Err(error),
+        None => Ok((chosen, selected)),
+    }
+}
+
+/// Tables that lie below no root, where the whole of the source is judged.
+fn outside(main: &Catalog, options: &Options, changed: Option<&[String]>) -> Vec<String> {
+    if !options.selection.is_all() {
+        return Vec::new();
+    }
+    let paths = main.outside().map(|entry| entry.path.clone());
+    paths.filter(|path| changed.is_none_or(|changed| changed.contains(path))).collect()
 }

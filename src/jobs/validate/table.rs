@@ -12,6 +12,7 @@ use crate::checks::compare::sketch::Sketch;
 use crate::checks::rule::Rule;
 use crate::checks::{PrChange, TableContext};
 use crate::database::catalog::TableFile;
+use crate::database::seal::SealFile;
 use crate::database::table::{Keys, Table, TableFault, TableScope, rows_held};
 use crate::findings::{Finding, Severity};
 use crate::specs::system::System;
@@ -63,7 +64,10 @@ impl Job<'_> {
             .and_then(|d| sidecars.meta.get(&d.path))
             .and_then(|m| m.as_ref().ok());
         let stated = meta.and_then(|m| m.tables.get(&file.table)).and_then(|t| t.sha256.as_ref());
-        let (table, digest) = self.read(file, stated.is_some());
+        let known = self.specs.tables.get(&file.table);
+        let seal = known.and_then(|spec| spec.seal.as_ref());
+        let (table, digest) = self.read(file, stated.is_some() || seal.is_some());
+        let seal = seal.map(|seal| SealFile::read(self.source, self.catalog, file, seal));
         let spec = file.spec(self.specs, table.as_deref().ok());
         let place = &file.place;
         let system = self.system(&place.system);
@@ -95,12 +99,15 @@ impl Job<'_> {
             specs: self.specs,
             digest: digest.as_deref(),
             meta,
+            seal: seal.as_ref(),
             change: PrChange::of_table(self.pr, file),
         };
         let mut findings = Vec::new();
-        for rule in rules {
+        let apply =
+            |rule: &&Arc<Rule>| !spec.inferred || rule.check.judge().judges_unknown_tables();
+        for rule in rules.iter().filter(apply) {
             findings.extend(rule.check.table(rule, &context)?);
-            findings.extend(rule.check.judge().placement(rule, file, &spec));
+            findings.extend(rule.check.judge().placement(rule, file, self.specs));
         }
         Ok(JudgedTable { sketch, held, findings })
     }

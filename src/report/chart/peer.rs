@@ -70,7 +70,7 @@ fn reference<'a>(
     let slices = findings.iter().flat_map(|finding| &finding.evidence.slices);
     let farthest = slices.filter_map(farthest).max_by(|a, b| a.1.total_cmp(&b.1))?.0;
     let declared = BTreeMap::new();
-    let shelf = Shelf::new(state.catalog, &declared);
+    let shelf = Shelf::new(state.catalog, &declared, state.specs);
     let Place { system, backend, version, .. } = &file.place;
     let edition = match farthest.as_str() {
         NEARBY => {

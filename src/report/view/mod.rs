@@ -9,6 +9,7 @@ mod summary;
 
 use serde::Serialize;
 
+use super::facts::{facts, outside, unread};
 use super::headline::{headline, old_debt};
 use super::measured::view::MeasuredView;
 use super::triage::{self, Cause};
@@ -29,6 +30,10 @@ pub struct ReportView<'a> {
     pub(crate) head: HeadView,
     /// Paths of the files that changed the embedded rules.
     pub(crate) overlays: Option<String>,
+    /// Which facts the judged tree states, where it states any.
+    pub(crate) facts: Option<String>,
+    /// Which tables nothing judges, where there are any.
+    pub(crate) outside: Option<String>,
     /// How the findings were drawn, where they are a draw.
     pub(crate) drawn: Option<String>,
     /// Existing findings, in one line.
@@ -83,8 +88,11 @@ impl<'a> ReportView<'a> {
         let overlays = (!report.overlays.is_empty()).then(|| clean(&report.overlays.join(", ")));
         let old = old_debt(report).map(|old| clean(&old));
         let drawn = report.drawn.as_deref().map(clean);
+        let outside = outside(&report.outside);
         let mut notes: Vec<String> = drawn.iter().cloned().collect();
+        notes.extend(outside.iter().map(|outside| format!("{outside}.")));
         notes.extend(overlays.as_deref().map(changed_rules));
+        notes.extend(report.facts.iter().filter_map(unread).map(|why| format!("{why}.")));
         notes.extend(old.iter().map(|old| format!("Old debt: {old}.")));
         Self {
             raw: report,
@@ -97,6 +105,8 @@ impl<'a> ReportView<'a> {
                 notes,
             },
             overlays,
+            facts: facts(&report.facts),
+            outside: outside.clone(),
             drawn,
             old,
             rules: report.rules.iter().map(|rule| RuleView::new(rule)).collect(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use perfdb_gate::database::catalog::Catalog;
 use perfdb_gate::database::decoded::Decoded;
 use perfdb_gate::database::diff::{Comparison, State};
+use perfdb_gate::database::facts::TreeFacts;
 use perfdb_gate::database::source;
 use perfdb_gate::findings::{Example, Finding, Novelty, Severity, SliceEvidence};
 use perfdb_gate::report::chart::{ChartPoint, Charts, Figure, Gallery, LineKind};
@@ -31,12 +32,12 @@ fn charts(tree: &Tree, mut findings: Vec<Finding>, most: usize) -> Charts {
     let before = Catalog::walk(&base, &specs).unwrap();
     let after = Catalog::walk(head.as_ref(), &specs).unwrap();
     let (was, is) = (Decoded::new(0), Decoded::new(0));
-    let base = State { source: &base, catalog: &before, decoded: &was };
-    let head = State { source: head.as_ref(), catalog: &after, decoded: &is };
-    let comparison = Comparison { base, head, specs: &specs, details: None };
+    let (facts, specs) = (&TreeFacts::default(), &specs);
+    let base = State { source: &base, catalog: &before, decoded: &was, facts, specs };
+    let head = State { source: head.as_ref(), catalog: &after, decoded: &is, facts, specs };
+    let comparison = Comparison { base, head, specs, details: None };
     let diff = comparison.run(1, &()).unwrap();
-    let gallery =
-        Gallery { base, head, diff: &diff, findings: &findings, specs: &specs, threads: 1 };
+    let gallery = Gallery { base, head, diff: &diff, findings: &findings, specs, threads: 1 };
     gallery.charts(most).unwrap()
 }
 

@@ -203,17 +203,6 @@ fn every_data_directory_is_judged_or_told() {
         "{:?}",
         run.findings()
     );
-
-    let two = clean();
-    two.file("old/systems/h200_sxm.yaml", common::H200);
-    let run = two.validate(&[]);
-    assert_eq!(run.code(), 2);
-    insta::assert_snapshot!(run.shown(), @"
-    $ perfdb-gate validate --root [tmp]
-    2> perfdb-gate: two databases below one root: old/systems/h200_sxm.yaml and systems/h200_sxm.yaml
-    2> hint: point --root at one of them
-    (exit 2)
-    ");
 }
 
 #[cfg(unix)]

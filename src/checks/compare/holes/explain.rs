@@ -188,7 +188,7 @@ impl Scope for MissingKeys<'_> {
         }
     }
 
-    fn lookup(&self, function: Lookup, text: &str) -> Option<f64> {
+    fn lookup(&self, function: &Lookup, text: &str) -> Option<f64> {
         let system = self.case.system(&self.case.file.place.system);
         self.case.at.specs.lookups.get(function, text, system)
     }

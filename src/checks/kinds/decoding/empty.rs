@@ -11,6 +11,10 @@ use crate::findings::Finding;
 pub struct Empty;
 
 impl Judge for Empty {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
     fn unreadable(
         &self,
         rule: &Rule,

@@ -10,6 +10,10 @@ use crate::findings::Finding;
 pub struct LfsPointer;
 
 impl Judge for LfsPointer {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
     fn unreadable(
         &self,
         rule: &Rule,

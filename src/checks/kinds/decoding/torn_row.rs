@@ -11,6 +11,10 @@ use crate::findings::{Example, Finding};
 pub struct TornRow;
 
 impl Judge for TornRow {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
     fn unreadable(
         &self,
         rule: &Rule,

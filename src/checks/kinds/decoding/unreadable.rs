@@ -12,6 +12,10 @@ use crate::findings::Finding;
 pub struct Unreadable;
 
 impl Judge for Unreadable {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
     fn unreadable(
         &self,
         rule: &Rule,

@@ -2,6 +2,7 @@
 
 mod cause;
 mod rivals;
+mod whole_rows;
 
 use std::collections::BTreeSet;
 
@@ -12,6 +13,7 @@ use serde_json::Value;
 use self::cause::RepeatCause;
 pub(crate) use self::rivals::CopySpread;
 use self::rivals::range;
+use self::whole_rows::whole_rows;
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{count, plural};
 use crate::checks::RowContext;
@@ -55,6 +57,10 @@ impl KeyCopies {
 }
 
 impl Judge for Conflict {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
     fn reads(&self, spec: &TableSpec) -> Reads {
         Reads::columns(spec.loaded_columns())
     }
@@ -62,8 +68,21 @@ impl Judge for Conflict {
     /// Rows whose key an earlier row has.
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let spec = rows.at.spec;
-        let Some(keys) = rows.at.keys else { return Ok(Vec::new()) };
         let scope = rows.scope();
+        if spec.inferred {
+            return whole_rows(rows);
+        }
+        // Where the loader keeps kernels apart, rows of two are no copies.
+        let (row_key, apart);
+        let keys = match rows.at.keys {
+            None => return Ok(Vec::new()),
+            Some(keys) if spec.lanes.is_none() => keys,
+            Some(_) => {
+                row_key = spec.row_key();
+                apart = Keys::new(&row_key, &scope)?;
+                &apart
+            }
+        };
         let groups = copies(&scope, keys)?;
         if groups.is_empty() {
             return Ok(Vec::new());
@@ -111,7 +130,7 @@ impl Conflict {
     fn severity(&self, rows: &RowContext<'_>, groups: &[KeyCopies]) -> Severity {
         let spec = rows.at.spec;
         let warning = rows.rule.severity.at_most(Severity::Warning);
-        if spec.serves == Serves::Error && !spec.inferred {
+        if spec.serves == Serves::Error {
             return rows.rule.severity;
         }
         let (designed, others): (Vec<_>, Vec<_>) = groups.iter().partition(|g| g.by_design);
@@ -121,7 +140,7 @@ impl Conflict {
         let conflicts = matter(&others) + if contradict { meeting } else { 0 };
         if others.is_empty() && !contradict {
             Severity::Info
-        } else if !spec.inferred && conflicts >= self.keys {
+        } else if conflicts >= self.keys {
             rows.rule.severity
         } else {
             warning

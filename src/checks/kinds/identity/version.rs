@@ -93,11 +93,18 @@ fn matchers(globs: &[String]) -> Vec<GlobMatcher> {
     globs.iter().filter_map(|g| matcher(g, Of::Names).ok()).collect()
 }
 
+/// Digits of a commit that tell it from others.
+const SHORT_COMMIT: usize = 7;
+
 /// Whether a row's version is the directory's: the same release, its build, or a development build
 /// that followed it (`0.14.1.dev1` is built after 0.14.0, before 0.14.1).
 pub(in crate::checks::kinds) fn same_version(row: &str, dir: &str) -> bool {
     if row == dir || row.strip_prefix(dir).is_some_and(|rest| rest.starts_with(['+', '-'])) {
         return true;
+    }
+    // A directory of a commit's build: rows name the commit behind a version that counts up.
+    if let Some(commit) = dir.strip_prefix("dev-").and_then(|commit| commit.get(..SHORT_COMMIT)) {
+        return row.contains(commit);
     }
     let (Ok(row), Ok(dir)) = (Version::from_str(row), Version::from_str(dir)) else {
         return false;
@@ -138,6 +145,14 @@ mod tests {
             ("0.5.10rc0", "0.5.10", false),
             ("2.29.2", "2.26.2", false),
             ("kernel-level", "0.5.14", false),
+            (
+                "0.5.18+nvinternal.rubin.0.8full.66997102",
+                "0.5.18+nvinternal.rubin.0.8full.66997102",
+                true,
+            ),
+            ("dev-1aa0e962b206102b", "dev-1aa0e962b206102b", true),
+            ("0.5.19.dev7+g1aa0e962b", "dev-1aa0e962b206102b", true),
+            ("0.5.19", "dev-1aa0e962b206102b", false),
         ] {
             assert_eq!(same_version(row, dir), same, "{row} in {dir}");
         }

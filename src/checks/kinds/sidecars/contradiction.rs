@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::seal;
 use crate::base::expr::ExprError;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::kinds::identity::same_version;
 use crate::checks::rule::Rule;
 use crate::checks::{DirContext, RowContext};
 use crate::database::sidecar::Meta;
-use crate::findings::Finding;
+use crate::findings::{Finding, Severity};
 
 /// What a run may call itself in a backend's directory, beside the backend's own name.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -40,7 +41,7 @@ impl Judge for Frameworks {
 
     /// A table that does not have the number of rows that its sidecar says.
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        Ok(row_count(rows).into_iter().collect())
+        Ok(row_count(rows).into_iter().chain(seal::contradiction(rows)).collect())
     }
 }
 
@@ -63,6 +64,15 @@ impl Frameworks {
             |table: &String| at.dir.tables.iter().any(|i| &at.catalog.tables[*i].table == table);
         let absent: Vec<&str> =
             meta.tables.keys().filter(|t| !has(t)).map(String::as_str).collect();
+        for (table, entry) in &meta.tables {
+            // A later event may replace rows of an earlier one, but no row is of none.
+            if let (Some(rows), Some(events)) = (entry.rows, entry.event_rows())
+                && events < rows
+            {
+                wrong
+                    .push(format!("it says {rows} rows of {table}, its collections have {events}"));
+            }
+        }
         if !absent.is_empty() {
             wrong.push(format!("it describes {}, of which there is no file", absent.join(", ")));
         }
@@ -72,12 +82,19 @@ impl Frameworks {
 
 /// A table that has not the rows that its sidecar says.
 fn row_count(rows: &RowContext<'_>) -> Option<Finding> {
-    let stated = rows.at.meta?.tables.get(&rows.at.file.table)?.rows?;
+    let meta = rows.at.meta?;
+    let table = rows.at.file.table.as_str();
+    let stated = meta.tables.get(table)?.rows?;
     let found = rows.table.rows as u64;
     if stated == found {
         return None;
     }
-    let finding = rows.finding(format!("its sidecar says {stated} rows, it has {found}"));
-    let finding = finding.rows(rows.table.rows).parts([format!("{stated} {found}")]);
+    // Rows of a run stay the run's where others are added to the table.
+    let explained = meta.explains(table, found);
+    let severity = if explained { Severity::Info } else { rows.rule.severity };
+    let why = if explained { "; its runs or comments explain the difference" } else { "" };
+    let message = format!("its sidecar says {stated} rows, it has {found}{why}");
+    let finding = rows.finding_as(severity, message).rows(rows.table.rows);
+    let finding = finding.parts([format!("{stated} {found}")]);
     Some(finding.evidence("stated", stated).evidence("found", found))
 }

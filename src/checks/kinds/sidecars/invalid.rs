@@ -1,8 +1,10 @@
 //! Sidecars that cannot be read.
 
-use crate::checks::DirContext;
+use super::seal;
+use crate::base::expr::ExprError;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
+use crate::checks::{DirContext, RowContext};
 use crate::findings::Finding;
 
 /// A `collection_meta.yaml` that cannot be read as one.
@@ -11,6 +13,10 @@ pub struct SidecarInvalid;
 impl Judge for SidecarInvalid {
     fn needs(&self) -> CheckInputs {
         CheckInputs { version_dirs: true, ..CheckInputs::default() }
+    }
+
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        Ok(seal::invalid(rows).into_iter().collect())
     }
 
     fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Found {

@@ -1,9 +1,11 @@
 //! Tables of which no sidecar says where they come from.
 
+use super::seal;
+use crate::base::expr::ExprError;
 use crate::base::words::plural;
-use crate::checks::DirContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
+use crate::checks::{DirContext, RowContext};
 use crate::findings::Finding;
 
 /// Tables of the family layout without a word on where they come from.
@@ -14,22 +16,32 @@ impl Judge for SidecarMissing {
         CheckInputs { version_dirs: true, ..CheckInputs::default() }
     }
 
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        Ok(seal::missing(rows).into_iter().collect())
+    }
+
     fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Found {
         let dir = at.dir;
         // The flat layout had no sidecars.
         if dir.place.family.is_none() || dir.tables.is_empty() {
             return Vec::new();
         }
+        let is_sealed =
+            |table: &String| at.specs.tables.get(table).is_some_and(|s| s.seal.is_some());
+        let files = dir.tables.iter().map(|i| &at.catalog.tables[*i]);
+        let files: Vec<_> = files.filter(|file| !is_sealed(&file.table)).collect();
         let Some(meta) = at.meta else {
+            if files.is_empty() {
+                return Vec::new();
+            }
             let message =
-                format!("{} without a collection_meta.yaml", plural(dir.tables.len(), "table"));
+                format!("{} without a collection_meta.yaml", plural(files.len(), "table"));
             let finding = Finding::on_path(&rule.id, rule.severity, &dir.path, message);
-            let tables = dir.tables.iter().map(|i| &at.catalog.tables[*i].table);
-            return vec![finding.at(&dir.place).parts(tables)];
+            return vec![finding.at(&dir.place).parts(files.iter().map(|file| &file.table))];
         };
         let Ok(meta) = meta else { return Vec::new() };
-        let files = dir.tables.iter().map(|i| &at.catalog.tables[*i]);
         files
+            .into_iter()
             .filter(|file| !meta.tables.contains_key(&file.table))
             .map(|file| {
                 let message = "its directory's collection_meta.yaml does not mention it";

@@ -4,6 +4,7 @@ mod contradiction;
 mod invalid;
 mod legacy;
 mod missing;
+mod seal;
 
 pub use self::contradiction::Frameworks;
 pub use self::invalid::SidecarInvalid;

@@ -19,7 +19,7 @@ use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::{Column, Keys};
 use crate::findings::{EXAMPLES, Finding, Half, Reads};
-use crate::specs::TableSpec;
+use crate::specs::{Doubt, TableSpec};
 
 /// What gives made-up rows away.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -67,8 +67,31 @@ impl Judge for Signs {
     }
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        Ok(self.findings(rows))
+        let mut findings = self.findings(rows);
+        for doubt in &rows.at.spec.doubts {
+            findings.extend(doubted(rows, doubt)?);
+        }
+        Ok(findings)
     }
+}
+
+/// Rows that their own columns say are not what they seem.
+fn doubted(rows: &RowContext<'_>, doubt: &Doubt) -> Result<Vec<Finding>, ExprError> {
+    let scope = rows.scope();
+    let mask = doubt.rows.mask(&scope)?;
+    let all: Vec<usize> = (0..rows.table.rows).filter(|row| mask.get(*row)).collect();
+    let finding = |half: Half<'_>| {
+        let own = half.of(&all);
+        if own.is_empty() {
+            return None;
+        }
+        let columns = doubt.rows.columns();
+        let examples = rows.examples(&own[..own.len().min(EXAMPLES)], &columns);
+        let message = format!("{} {}", plural(own.len(), "row"), doubt.says);
+        let finding = rows.finding(message).rows(own.len()).examples(examples);
+        Some(finding.half(&half, all.len()))
+    };
+    Ok(rows.halves().filter_map(finding).collect())
 }
 
 impl Signs {

@@ -46,7 +46,7 @@ impl Scope for Figures<'_> {
     fn field(&self, path: &str) -> Option<f64> {
         self.0.figure(path)
     }
-    fn lookup(&self, _: Lookup, _: &str) -> Option<f64> {
+    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
         None
     }
 }

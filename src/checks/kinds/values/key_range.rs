@@ -3,14 +3,14 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Wrong, guessed};
-use crate::base::expr::{ExprError, Scope};
+use super::Wrong;
+use crate::base::expr::{Expr, ExprError, Scope};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::served::rows::guarded_rows;
 use crate::database::table::Column;
-use crate::findings::Reads;
-use crate::specs::{ColumnKind, ColumnSpec, Guard, TableSpec};
+use crate::findings::{Reads, Severity};
+use crate::specs::{ColumnKind, ColumnSpec, Guard, PLACE, TableSpec};
 
 /// Which whole-number columns may be zero.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -29,7 +29,7 @@ impl Judge for KeyRange {
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let spec = rows.at.spec;
-        let mut wrong = Wrong::default();
+        let (mut wrong, mut unsettled) = (Wrong::default(), Wrong::default());
         for column in &spec.columns {
             let name = column.name.as_str();
             let Some(found) = rows.table.column(name) else {
@@ -46,20 +46,26 @@ impl Judge for KeyRange {
             }
         }
         if let Some(require) = &spec.require
-            && require.columns().iter().all(|c| rows.table.column(c).is_some())
+            && require.columns().iter().all(|c| PLACE.contains(c) || rows.table.column(c).is_some())
         {
             let scope = rows.scope();
             let accepted = require.mask(&scope)?;
+            // What the loader's code knows of a text may come with this very change.
+            let unknown = unknown_texts(rows, require);
             let why = "that the loader refuses";
             for row in 0..scope.rows() {
-                wrong.add("values", row, (!accepted.get(row)).then_some(why));
+                let (refused, unknown) = (!accepted.get(row), unknown.has(row));
+                wrong.add("values", row, (refused && !unknown).then_some(why));
+                unsettled.add("values", row, (refused && unknown).then_some(UNSETTLED));
             }
             wrong.columns.extend(require.columns().iter().map(|c| (*c).to_owned()));
         }
         if let Some(guard) = &spec.guard {
             refused_groups(&mut wrong, rows, guard);
         }
-        Ok(wrong.findings(rows, guessed(rows)))
+        let mut findings = wrong.findings(rows, rows.rule.severity);
+        findings.extend(unsettled.findings(rows, Severity::Info));
+        Ok(findings)
     }
 }
 
@@ -100,6 +106,39 @@ fn out_of_range(value: f64, least: f64, most: f64) -> Option<&'static str> {
         v if v > most => Some("beyond the loader's range"),
         _ => None,
     }
+}
+
+/// What is said of them.
+const UNSETTLED: &str =
+    "that rules/facts.yaml does not know, and the loader's code changes with them";
+
+/// Rows with a text that a list lacks whose code a pull request changes.
+struct UnknownTexts<'a> {
+    /// By column: whether each of its texts is unknown, by code.
+    columns: Vec<(&'a [u32], Vec<bool>)>,
+}
+
+impl UnknownTexts<'_> {
+    fn has(&self, row: usize) -> bool {
+        let unknown = |(codes, unknown): &(&[u32], Vec<bool>)| {
+            unknown.get(codes[row] as usize).copied().unwrap_or(false)
+        };
+        self.columns.iter().any(unknown)
+    }
+}
+
+fn unknown_texts<'a>(rows: &RowContext<'a>, require: &Expr) -> UnknownTexts<'a> {
+    let known = &rows.at.specs.lookups;
+    let mut columns = Vec::new();
+    for (lookup, column) in require.lookups() {
+        if let (true, Some(Column::Text { codes, dict, .. })) =
+            (known.is_unsettled(lookup), rows.table.column(column))
+        {
+            let is_unknown = |text| known.get(lookup, text, rows.at.system).is_none();
+            columns.push((&codes[..], dict.iter().map(|text| is_unknown(text)).collect()));
+        }
+    }
+    UnknownTexts { columns }
 }
 
 /// Groups that the loader refuses since two columns do not vary together.

@@ -66,13 +66,3 @@ impl Wrong {
         Some(finding.evidence("rows_by_kind", evidence).naming(bad))
     }
 }
-
-/// The rule's severity; a warning where the spec is only inferred, since a column that looks like a
-/// size may well be a flag there.
-fn guessed(rows: &RowContext<'_>) -> Severity {
-    if rows.at.spec.inferred {
-        rows.rule.severity.at_most(Severity::Warning)
-    } else {
-        rows.rule.severity
-    }
-}

@@ -12,6 +12,10 @@ use crate::specs::TableSpec;
 pub struct NotFinite;
 
 impl Judge for NotFinite {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
     fn reads(&self, spec: &TableSpec) -> Reads {
         let measures = spec.measures().map(|(name, _)| name);
         Reads::columns(measures.chain(spec.loaded_columns()))

@@ -1,6 +1,6 @@
 //! Measurements of zero or less.
 
-use super::{Wrong, guessed};
+use super::Wrong;
 use crate::base::expr::ExprError;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
@@ -12,6 +12,10 @@ use crate::specs::TableSpec;
 pub struct NotPositive;
 
 impl Judge for NotPositive {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
     fn reads(&self, spec: &TableSpec) -> Reads {
         let measures = spec.measures().map(|(name, _)| name);
         Reads::columns(measures.chain(spec.loaded_columns()))
@@ -19,6 +23,7 @@ impl Judge for NotPositive {
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let scope = rows.scope();
+        let is_unknown = rows.at.spec.inferred;
         let mut wrong = Wrong::default();
         for (name, _) in rows.at.spec.measures() {
             let Some(column) = rows.table.column(name) else {
@@ -36,7 +41,10 @@ impl Judge for NotPositive {
             for row in 0..rows.table.rows {
                 let why = match column.number(row) {
                     v if v < 0.0 => Some("below zero"),
-                    0.0 if !zero.as_ref().is_some_and(|z| z.get(row)) => Some("zero"),
+                    // Without a spec nothing says that zero is wrong.
+                    0.0 if !is_unknown && !zero.as_ref().is_some_and(|z| z.get(row)) => {
+                        Some("zero")
+                    }
                     _ => None,
                 };
                 wrong.add(name, row, why);
@@ -46,8 +54,8 @@ impl Judge for NotPositive {
         let read = |c: &String| {
             rows.at.spec.latency.iter().any(|l| l.value.columns().contains(&c.as_str()))
         };
-        let severity = if wrong.columns.iter().any(read) {
-            guessed(rows)
+        let severity = if is_unknown || wrong.columns.iter().any(read) {
+            rows.rule.severity
         } else {
             rows.rule.severity.at_most(Severity::Warning)
         };

@@ -280,7 +280,8 @@ fn competing(scope: &TableScope<'_>) -> Result<BTreeSet<Vec<usize>>, RepairError
     if scope.spec.key.is_empty() {
         return Ok(BTreeSet::new());
     }
-    Ok(copies(scope, &Keys::new(&scope.spec.key, scope)?)?)
+    let key = scope.spec.row_key();
+    Ok(copies(scope, &Keys::new(&key, scope)?)?)
 }
 
 /// Columns that are neither measured nor to `ignore`: where two rows differ in one, they are different

@@ -1,0 +1,89 @@
+//! Tables against the file that seals them.
+
+use serde_json::{Map, Value};
+
+use crate::checks::RowContext;
+use crate::findings::Finding;
+use crate::specs::Seal;
+
+/// A table without the file that seals it.
+pub(super) fn missing(rows: &RowContext<'_>) -> Option<Finding> {
+    let file = rows.at.seal.filter(|file| file.fields.is_none())?;
+    let name = file.path.rsplit('/').next().unwrap_or(&file.path);
+    Some(rows.finding(format!("{name} is missing, and its loader refuses the table without it")))
+}
+
+/// A seal that cannot be read, or that is none of such a table.
+pub(super) fn invalid(rows: &RowContext<'_>) -> Option<Finding> {
+    let (file, seal) = rows.at.seal.zip(rows.at.spec.seal.as_ref())?;
+    let wrong = match file.fields.as_ref()? {
+        Err(why) => vec![why.to_string()],
+        Ok(fields) => {
+            seal.one_of.iter().filter_map(|(n, any)| other_value(fields, n, any)).collect()
+        }
+    };
+    let finding = || {
+        let message = format!("{}: {}", file.path, wrong.join("; "));
+        rows.finding(message).parts(&wrong)
+    };
+    (!wrong.is_empty()).then(finding)
+}
+
+/// A seal that the table contradicts.
+pub(super) fn contradiction(rows: &RowContext<'_>) -> Option<Finding> {
+    let (file, seal) = rows.at.seal.zip(rows.at.spec.seal.as_ref())?;
+    let wrong = contradictions(rows, file.known()?, seal);
+    let finding = || {
+        let name = file.path.rsplit('/').next().unwrap_or(&file.path);
+        let message = format!("{name} says {}", wrong.join("; "));
+        rows.finding(message).rows(rows.table.rows).parts(&wrong)
+    };
+    (!wrong.is_empty()).then(finding)
+}
+
+fn contradictions(rows: &RowContext<'_>, fields: &Map<String, Value>, seal: &Seal) -> Vec<String> {
+    let place = &rows.at.file.place;
+    let said = |name: &String| fields.get(name).map_or_else(|| "nothing".to_owned(), brief);
+    let mut wrong = Vec::new();
+    let stated = fields.get(&seal.rows).and_then(Value::as_f64);
+    if stated != Some(rows.table.rows as f64) {
+        wrong.push(format!("{} rows, it has {}", said(&seal.rows), rows.table.rows));
+    }
+    let digest = fields.get(&seal.sha256).and_then(Value::as_str);
+    if let Some(own) = rows.at.digest.filter(|own| digest != Some(*own)) {
+        wrong.push(format!("SHA-256 {}, it has {own}", said(&seal.sha256)));
+    }
+    let named = [
+        ("system", &seal.place.system, &place.system),
+        ("backend", &seal.place.backend, &place.backend),
+        ("version", &seal.place.version, &place.version),
+    ];
+    for (what, field, own) in named {
+        if fields.get(field).and_then(Value::as_str) != Some(own) {
+            wrong.push(format!("{what} {}, it is of {own}", said(field)));
+        }
+    }
+    wrong
+}
+
+/// What is said of a field that holds none of some values.
+fn other_value(fields: &Map<String, Value>, name: &String, any: &[Value]) -> Option<String> {
+    let alike = |a: &Value, b: &Value| a == b || a.as_f64().is_some_and(|a| b.as_f64() == Some(a));
+    let found = fields.get(name);
+    if found.is_some_and(|found| any.iter().any(|wanted| alike(found, wanted))) {
+        return None;
+    }
+    let wanted: Vec<String> = any.iter().map(brief).collect();
+    let found = found.map_or_else(|| "not there".to_owned(), brief);
+    Some(format!("{name} is {found}, not {}", wanted.join(" or ")))
+}
+
+/// A value for people: text as it is, of anything else the beginning.
+fn brief(value: &Value) -> String {
+    const LONGEST: usize = 80;
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}

@@ -1,0 +1,156 @@
+//! The roots of a source: folders of systems' YAML with the data beside them, each a database of its own.
+//!
+//! The public one has a main root, `systems/`, profiles that single models need
+//! (`systems/profiles/<name>/`), and experiments (`data/experimental/**/systems/`). Systems of one name may be
+//! in several; what is compared is always of one root.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::places::{Places, format_of};
+use super::{Catalog, no_database};
+use crate::base::error::Result;
+use crate::database::source::{Entry, Source};
+use crate::specs::Specs;
+
+impl Catalog {
+    /// Walks all roots of a source that may hold none, as a commit before the first data does: the one
+    /// with most tables first, which is the main one.
+    ///
+    /// # Errors
+    ///
+    /// When the files cannot be listed.
+    pub fn walk_all(source: &dyn Source, specs: &Specs) -> Result<Vec<Self>> {
+        let files = source.files()?;
+        let mut roots: BTreeMap<&str, Self> = BTreeMap::new();
+        for (folder, entries) in yaml_of_roots(&files) {
+            let mut root = Self { folder: folder.to_owned(), ..Self::default() };
+            entries.iter().for_each(|entry| root.add_system(source, specs, entry, &files));
+            if !root.systems.is_empty() {
+                roots.insert(folder, root);
+            }
+        }
+        // Data in the usual place is a database, though no YAML says so.
+        for folder in files.iter().filter_map(|entry| usual_root(&entry.path)) {
+            let root = || Self { folder: folder.to_owned(), ..Self::default() };
+            roots.entry(folder).or_insert_with(root);
+        }
+        let mut roots: Vec<Self> = roots.into_values().collect();
+        if roots.is_empty() {
+            roots.push(Self::default());
+        }
+        for root in &mut roots {
+            root.add_orphans(&files);
+            root.add_claims(&files);
+        }
+        place_files(&mut roots, files);
+        let others = std::mem::take(&mut roots[0].others);
+        for root in &mut roots {
+            root.add_unread();
+            root.others = others.clone();
+        }
+        // YAML that happens to lie beside a folder of tables is not a database of its own.
+        let many = roots.len() > 1;
+        roots.retain(|root| !many || root.is_root());
+        roots.sort_by_key(|root| (Reverse(root.tables.len()), root.folder.clone()));
+        if roots.is_empty() {
+            roots.push(Self { others, ..Self::default() });
+        }
+        Ok(roots)
+    }
+
+    /// Walks the main root of a source that may hold none.
+    ///
+    /// # Errors
+    ///
+    /// When the files cannot be listed.
+    pub fn walk(source: &dyn Source, specs: &Specs) -> Result<Self> {
+        Ok(Self::walk_all(source, specs)?.into_iter().next().unwrap_or_default())
+    }
+
+    /// Walks all roots of a source, the main one first.
+    ///
+    /// # Errors
+    ///
+    /// When the files cannot be listed, or no perf database is among them.
+    pub fn read_all(source: &dyn Source, specs: &Specs) -> Result<Vec<Self>> {
+        let roots = Self::walk_all(source, specs)?;
+        // A link or submodule in the place of the systems is a finding of its own.
+        if roots.iter().all(|root| root.systems.is_empty() && root.strays.is_empty()) {
+            return Err(no_database());
+        }
+        Ok(roots)
+    }
+
+    /// Whether it is a root: something lies in its data directories, or in their place, or it is
+    /// where systems are.
+    fn is_root(&self) -> bool {
+        let usual = self.folder == "systems" || self.folder.ends_with("/systems");
+        usual || !self.dirs.is_empty() || !self.strays.is_empty()
+    }
+
+    /// Tables that lie below no root, so that nothing judges them.
+    pub fn outside(&self) -> impl Iterator<Item = &Entry> {
+        self.others.iter().filter(|entry| format_of(&entry.path).is_some())
+    }
+}
+
+/// YAML files by the folders that may be roots: those named `systems`, the top, and those that
+/// tables lie in or beside a `data` folder of.
+fn yaml_of_roots(files: &[Entry]) -> BTreeMap<&str, Vec<&Entry>> {
+    let mut beside: BTreeSet<&str> = BTreeSet::new();
+    for path in files.iter().map(|entry| entry.path.as_str()).filter(|p| format_of(p).is_some()) {
+        let data = path
+            .match_indices("data/")
+            .filter(|(at, _)| *at == 0 || path.as_bytes()[at - 1] == b'/');
+        beside.extend(data.map(|(at, _)| path[..at].trim_end_matches('/')));
+    }
+    let mut found: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
+    for entry in files.iter().filter(|entry| entry.path.ends_with(".yaml")) {
+        let folder = entry.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let usual = folder.is_empty() || folder == "systems" || folder.ends_with("/systems");
+        if usual || beside.contains(folder) {
+            found.entry(folder).or_default().push(entry);
+        }
+    }
+    found
+}
+
+/// The `systems` folder in whose data a table lies.
+fn usual_root(path: &str) -> Option<&str> {
+    let at = path.find("systems/data/").filter(|_| format_of(path).is_some())?;
+    let whole = at == 0 || path.as_bytes()[at - 1] == b'/';
+    whole.then(|| &path[..at + "systems".len()])
+}
+
+/// Gives each file to the root whose data directory holds it; what none holds is in the first one's
+/// `others`.
+fn place_files(roots: &mut [Catalog], files: Vec<Entry>) {
+    let places: Vec<Places> = roots.iter().map(|root| Places::of(&root.systems)).collect();
+    let mut others = Vec::new();
+    for entry in files {
+        let path = &entry.path;
+        let leads_away = entry.kind.leads_away().is_some();
+        let hidden = places.iter().enumerate().filter(|_| leads_away);
+        let mut hidden = hidden.filter_map(|(root, p)| Some((root, p.hidden_by(path)?)));
+        // Of several roots the one whose data directory is the deepest.
+        let owners = places.iter().enumerate();
+        let owners = owners.filter_map(|(root, p)| {
+            let (inside, system) = p.owner(path)?;
+            Some((inside, root, system))
+        });
+        if let Some((root, system)) = hidden.next() {
+            drop(hidden);
+            roots[root].add_stray(entry, &system);
+        } else if let Some((inside, root, system)) =
+            owners.max_by_key(|(inside, root, _)| (*inside, Reverse(*root)))
+        {
+            let (inside, system) = (path[inside..].to_owned(), system.to_owned());
+            roots[root].add_file(entry, &inside, &system);
+        } else if !places.iter().any(|p| p.yaml.contains(path)) {
+            others.push(entry);
+        }
+    }
+    roots[0].others = Arc::new(others);
+}

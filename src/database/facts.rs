@@ -1,0 +1,224 @@
+//! What the judged tree says of itself beside its tables: the facts that win over those of `rules/`.
+
+use std::cmp::Reverse;
+
+use crate::base::reason::Reason;
+use crate::database::catalog::Catalog;
+use crate::database::served::ReuseManifest;
+use crate::database::source::{Entry, Source};
+use crate::specs::facts::{AttentionLanes, FactFile, Operations, Pins, QueryVersions, pins_of};
+use crate::specs::{Specs, StatedFacts};
+
+/// The name of the operation catalog among the facts.
+const OPERATIONS: &str = "operation-catalog";
+
+/// Bytes of a file of facts, at most; the largest known has 300 kB.
+const LARGEST: u64 = 16 << 20;
+
+/// Where a fact is from, for a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    /// What it is about: `operation-catalog`, or a list of `pins`.
+    pub name: String,
+    /// Whether the judged tree states it, or `rules/` stands in.
+    pub from: FactOrigin,
+    /// The file in the tree, where there is one.
+    pub path: Option<String>,
+    /// Why that file is not read, so that `rules/` stands in.
+    pub problem: Option<String>,
+}
+
+/// Who states a fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FactOrigin {
+    /// The judged tree.
+    Tree,
+    /// This program and its overlays.
+    Rules,
+}
+
+impl FactOrigin {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tree => "tree",
+            Self::Rules => "rules",
+        }
+    }
+}
+
+/// What a tree says of itself.
+#[derive(Debug, Default)]
+pub struct TreeFacts {
+    tree: StatedFacts,
+    /// What backends take from each other; none where nothing says.
+    pub sharing: Option<ReuseManifest>,
+    /// Where each fact is from, by name.
+    pub origins: Vec<Fact>,
+    /// The files of code that hold pins, by list, with their ids.
+    code: Vec<(String, Option<git2::Oid>)>,
+}
+
+impl TreeFacts {
+    /// Reads the files that `rules/facts.yaml` names. One that cannot be read or parsed is told in
+    /// [`TreeFacts::origins`], and `rules/` stands in for it.
+    pub fn read(source: &dyn Source, catalog: &Catalog, specs: &Specs) -> Self {
+        let mut facts = Self::default();
+        let files = &specs.facts;
+        let reader = FactReader { source, catalog };
+        facts.tree.operations = facts.add(OPERATIONS, &files.operation_catalog, &reader, |text| {
+            Operations::parse(text.as_bytes())
+        });
+        facts.sharing = facts.add("reuse-manifest", &files.reuse_manifest, &reader, |text| {
+            ReuseManifest::parse(text.as_bytes())
+        });
+        facts.tree.query_versions =
+            facts.add("query-versions", &files.query_versions, &reader, QueryVersions::parse);
+        facts.tree.lanes = facts.add(
+            "attention-lanes",
+            &files.attention_lanes.place(),
+            &reader,
+            AttentionLanes::parse,
+        );
+        for (list, pin) in &files.pins {
+            let place = pin.place();
+            let code = reader.find(&place).map(|entry| source.id(entry));
+            facts.code.extend(code.map(|id| (list.clone(), id)));
+            let pins = facts.add(list, &place, &reader, |text| {
+                pins_of(text, &pin.after)
+                    .ok_or_else(|| format!("no figures follow `{}`", pin.after).into())
+            });
+            facts.tree.pins.extend(pins.map(|pins| (list.clone(), pins)));
+        }
+        let matrix = catalog.support.values().next().map(|entry| folder(&entry.path).to_owned());
+        facts.origins.push(Fact::new("support-matrix", matrix, None));
+        facts
+    }
+
+    /// Notes which lists of pins are in code that differs from another state's.
+    pub fn since(mut self, base: &Self) -> Self {
+        let changed = self.code.iter().filter(|own| !base.code.contains(own));
+        self.tree.unsettled = changed.map(|(list, _)| list.clone()).collect();
+        self
+    }
+
+    /// The specs with these facts over them.
+    pub fn over(&self, specs: &Specs) -> Specs {
+        specs.with_facts(&self.tree)
+    }
+
+    /// Where the operation catalog is from.
+    pub fn operation_catalog(&self) -> Option<&Fact> {
+        self.origins.iter().find(|f| f.name == OPERATIONS)
+    }
+
+    /// The operation catalog, where the tree has one that can be read.
+    pub fn operations(&self) -> Option<&Operations> {
+        self.tree.operations.as_ref()
+    }
+
+    /// Figures that the tree's code holds, by list, of the lists that it has.
+    pub fn pins(&self) -> impl Iterator<Item = (&str, &Pins)> {
+        self.tree.pins.iter().map(|(list, pins)| (list.as_str(), pins))
+    }
+
+    fn add<T>(
+        &mut self,
+        name: &str,
+        file: &FactFile,
+        reader: &FactReader<'_>,
+        parse: impl Fn(&str) -> Result<T, Reason>,
+    ) -> Option<T> {
+        let Some(entry) = reader.find(file) else {
+            self.origins.push(Fact::new(name, None, None));
+            return None;
+        };
+        let read = reader.text(entry).and_then(|text| parse(&text));
+        let path = Some(entry.path.clone());
+        match read {
+            Ok(value) => {
+                self.origins.push(Fact::new(name, path, None));
+                Some(value)
+            }
+            Err(why) => {
+                self.origins.push(Fact::new(name, path, Some(why.to_string())));
+                None
+            }
+        }
+    }
+}
+
+/// Where the facts of several roots are from, the main one's first; what other roots do not state themselves
+/// is left out.
+pub fn origins<'a>(roots: impl IntoIterator<Item = &'a [Fact]>) -> Vec<Fact> {
+    let mut all: Vec<Fact> = Vec::new();
+    for (number, facts) in roots.into_iter().enumerate() {
+        for fact in facts {
+            if number == 0 || fact.path.is_some() && !all.contains(fact) {
+                all.push(fact.clone());
+            }
+        }
+    }
+    all
+}
+
+impl Fact {
+    /// Where it is from, for people.
+    pub fn said(&self) -> String {
+        match (&self.path, &self.problem) {
+            (Some(path), None) => path.clone(),
+            (Some(path), Some(why)) => format!("rules/, since {path} cannot be read: {why}"),
+            (None, _) => "rules/".to_owned(),
+        }
+    }
+
+    fn new(name: &str, path: Option<String>, problem: Option<String>) -> Self {
+        let stated = path.is_some() && problem.is_none();
+        let from = if stated { FactOrigin::Tree } else { FactOrigin::Rules };
+        Self { name: name.to_owned(), from, path, problem }
+    }
+}
+
+/// Finds and reads files of facts.
+struct FactReader<'a> {
+    source: &'a dyn Source,
+    catalog: &'a Catalog,
+}
+
+impl<'a> FactReader<'a> {
+    /// The file of that name that is nearest to the systems.
+    fn find(&self, file: &FactFile) -> Option<&'a Entry> {
+        if file.file.is_empty() {
+            return None;
+        }
+        let home = self.catalog.folder.as_str();
+        let is_it = |e: &&Entry| {
+            let above = e.path.strip_suffix(file.file.as_str());
+            let ends_so = above.is_some_and(|above| above.is_empty() || above.ends_with('/'));
+            ends_so && (!file.beside || folder(&e.path) == home)
+        };
+        let found = self.catalog.others.iter().filter(is_it);
+        found.max_by_key(|e| (shared_folders(&e.path, home), Reverse(&e.path)))
+    }
+
+    fn text(&self, entry: &Entry) -> Result<String, Reason> {
+        if let Some(why) = entry.kind.leads_away() {
+            return Err(format!("it is {why}").into());
+        }
+        if entry.size > LARGEST {
+            return Err(format!("it has {} bytes, more than {LARGEST}", entry.size).into());
+        }
+        Ok(self.source.text(entry)?)
+    }
+}
+
+/// The folder of a path, without a trailing slash.
+fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// How many folders a path and another folder have in common, from the top.
+fn shared_folders(path: &str, other: &str) -> usize {
+    let (own, others) = (path.split('/'), other.split('/'));
+    own.zip(others).take_while(|(a, b)| a == b).count()
+}

@@ -1,0 +1,37 @@
+//! A file beside a table that seals it: rows, digest and place, which the loader holds against the table.
+
+use serde_json::{Map, Value};
+
+use crate::base::reason::Reason;
+use crate::database::catalog::{Catalog, TableFile};
+use crate::database::source::Source;
+use crate::specs::Seal;
+
+/// A table's seal.
+#[derive(Debug)]
+pub struct SealFile {
+    /// Where it is or should be.
+    pub path: String,
+    /// Its fields, or why they cannot be read; none where there is no such file.
+    pub fields: Option<Result<Map<String, Value>, Reason>>,
+}
+
+impl SealFile {
+    /// Reads the seal of a table.
+    pub fn read(source: &dyn Source, catalog: &Catalog, file: &TableFile, seal: &Seal) -> Self {
+        let path = &file.entry.path;
+        let stem = path.rsplit_once('.').map_or(path.as_str(), |(stem, _)| stem);
+        let path = format!("{stem}{}", seal.ending);
+        let entry = catalog.beside.iter().map(|(entry, _)| entry).find(|e| e.path == path);
+        let fields = entry.map(|entry| {
+            let text = source.text(entry)?;
+            serde_json::from_str(&text).map_err(|why| Reason::from(why.to_string()))
+        });
+        Self { path, fields }
+    }
+
+    /// Its fields, where it could be read.
+    pub fn known(&self) -> Option<&Map<String, Value>> {
+        self.fields.as_ref()?.as_ref().ok()
+    }
+}

@@ -1,0 +1,28 @@
+//! The versions that a query can reach, of a database.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::database::catalog::{Catalog, Place};
+use crate::specs::facts::{QueryVersions, Slots};
+
+/// The versions that a query can reach of each backend that a system has tables of.
+pub(super) fn slots<'a>(
+    catalog: &'a Catalog,
+    versions: &'a QueryVersions,
+) -> BTreeMap<&'a str, BTreeMap<&'a str, Slots<'a>>> {
+    let mut fleet: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut there = BTreeSet::new();
+    for Place { system, backend, version, .. } in catalog.tables.iter().map(|t| &t.place) {
+        there.insert((system.as_str(), backend.as_str()));
+        if !versions.is_frozen(system, backend) {
+            fleet.entry(backend).or_default().insert(version);
+        }
+    }
+    let mut slots: BTreeMap<&str, BTreeMap<&str, Slots<'_>>> = BTreeMap::new();
+    for (system, backend) in there {
+        let fleet = fleet.get(backend).into_iter().flatten().copied();
+        let own = versions.slots(system, backend, fleet).map(|slots| (backend, slots));
+        slots.entry(system).or_default().extend(own);
+    }
+    slots
+}

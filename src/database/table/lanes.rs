@@ -1,0 +1,30 @@
+//! Which kernel's row of a key a loader serves that keeps kernels apart.
+
+use std::cmp::Reverse;
+
+use super::TableScope;
+use crate::base::expr::{NULL_CODE, Scope, Value};
+
+/// The figure of a system that tells its GPU's generation of instructions.
+const CAPABILITY: &str = "gpu.sm_version";
+
+/// For each row the place of its kernel in the loader's order: the pinned one first, then the one with most
+/// rows. None where the loader does not keep kernels apart.
+pub(crate) fn lane_ranks(scope: &TableScope<'_>) -> Option<Vec<u32>> {
+    let lanes = scope.spec.lanes.as_ref()?;
+    let Some(Value::Text(codes, names)) = scope.column(&lanes.column) else { return None };
+    let mut counts = vec![0usize; names.len()];
+    for row in (0..scope.rows()).map(|row| codes.get(row)).filter(|code| *code != NULL_CODE) {
+        counts[row as usize] += 1;
+    }
+    let capability = scope.field(CAPABILITY).map_or(-1, |c| c as i64);
+    let pinned = lanes.defaults.pinned(&scope.place.backend, &scope.place.version, capability);
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    order.sort_by_key(|i| (Some(&*names[*i]) != pinned, Reverse(counts[*i]), names[*i].clone()));
+    let mut ranks = vec![0u32; names.len()];
+    for (rank, code) in order.into_iter().enumerate() {
+        ranks[code] = rank as u32;
+    }
+    let rank = |code: u32| ranks.get(code as usize).copied().unwrap_or(u32::MAX);
+    Some((0..scope.rows()).map(|row| rank(codes.get(row))).collect())
+}

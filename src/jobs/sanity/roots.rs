@@ -1,0 +1,150 @@
+//! The roots of a pull request: each of the head with the one that it was, by itself.
+
+use std::collections::BTreeMap;
+
+use crate::database::catalog::Catalog;
+use crate::database::decoded::Decoded;
+use crate::database::diff::State;
+use crate::database::facts::{Fact, TreeFacts};
+use crate::database::source::Source;
+use crate::specs::Specs;
+
+/// Bytes of decoded tables that are kept of each side, from the comparison until charts are chosen.
+const KEPT: usize = 8 << 20;
+
+/// A root before and after, each with what it says of itself.
+pub(super) struct Root {
+    before: Side,
+    after: Side,
+}
+
+struct Side {
+    catalog: Catalog,
+    facts: TreeFacts,
+    specs: Specs,
+    decoded: Decoded,
+}
+
+impl Side {
+    fn new(catalog: Catalog, facts: TreeFacts, specs: &Specs) -> Self {
+        let specs = facts.over(specs);
+        Self { catalog, facts, specs, decoded: Decoded::new(KEPT) }
+    }
+
+    fn state<'a>(&'a self, source: &'a dyn Source) -> State<'a> {
+        State {
+            source,
+            catalog: &self.catalog,
+            decoded: &self.decoded,
+            facts: &self.facts,
+            specs: &self.specs,
+        }
+    }
+}
+
+impl Root {
+    /// Pairs the roots of two sources, the main one first, and takes what each says of itself over `specs`.
+    pub fn all(
+        base: &dyn Source,
+        before: Vec<Catalog>,
+        head: &dyn Source,
+        after: Vec<Catalog>,
+        specs: &Specs,
+    ) -> Vec<Self> {
+        let root = |(before, after): (Catalog, Catalog)| {
+            let base_facts = TreeFacts::read(base, &before, specs);
+            let head_facts = TreeFacts::read(head, &after, specs).since(&base_facts);
+            Self {
+                before: Side::new(before, base_facts, specs),
+                after: Side::new(after, head_facts, specs),
+            }
+        };
+        pairs(before, after).into_iter().map(root).collect()
+    }
+
+    /// The root before and after.
+    pub fn states<'a>(
+        &'a self,
+        base: &'a dyn Source,
+        head: &'a dyn Source,
+    ) -> (State<'a>, State<'a>) {
+        (self.before.state(base), self.after.state(head))
+    }
+
+    /// Whether neither side holds a system.
+    pub fn is_empty(&self) -> bool {
+        self.before.catalog.systems.is_empty() && self.after.catalog.systems.is_empty()
+    }
+
+    /// Where the facts of the head are from.
+    pub fn facts(&self) -> &[Fact] {
+        &self.after.facts.origins
+    }
+
+    /// What is known of the head's tables.
+    pub fn specs(&self) -> &Specs {
+        &self.after.specs
+    }
+
+    /// Tables below no root that the head adds or changes.
+    pub fn outside(&self, base: &dyn Source, head: &dyn Source) -> Vec<String> {
+        let before: BTreeMap<&str, _> =
+            self.before.catalog.outside().map(|entry| (entry.path.as_str(), entry)).collect();
+        let after = self.after.catalog.outside().filter(|entry| {
+            let was = before.get(entry.path.as_str());
+            was.is_none_or(|was| base.id(was) != head.id(entry))
+        });
+        after.map(|entry| entry.path.clone()).collect()
+    }
+}
+
+/// Roots of one folder belong together; of those left, the main ones: the database was moved.
+fn pairs(before: Vec<Catalog>, after: Vec<Catalog>) -> Vec<(Catalog, Catalog)> {
+    let others =
+        |roots: &[Catalog]| roots.first().map(|root| root.others.clone()).unwrap_or_default();
+    let (others_before, others_after) = (others(&before), others(&after));
+    let mut before: Vec<Option<Catalog>> = before.into_iter().map(Some).collect();
+    let mut pairs: Vec<(Option<Catalog>, Option<Catalog>)> = Vec::new();
+    for root in after {
+        let same =
+            |was: &&mut Option<Catalog>| was.as_ref().is_some_and(|w| w.folder == root.folder);
+        let was = before.iter_mut().find(same).and_then(Option::take);
+        pairs.push((was, Some(root)));
+    }
+    for was in before.into_iter().flatten() {
+        match pairs.iter_mut().find(|(before, _)| before.is_none()) {
+            Some(pair) => pair.0 = Some(was),
+            None => pairs.push((Some(was), None)),
+        }
+    }
+    let empty =
+        |folder: &str, others| Catalog { folder: folder.to_owned(), others, ..Catalog::default() };
+    let whole = |(before, after): (Option<Catalog>, Option<Catalog>)| match (before, after) {
+        (Some(before), Some(after)) => Some((before, after)),
+        (Some(before), None) => {
+            let after = empty(&before.folder, others_after.clone());
+            Some((before, after))
+        }
+        (None, Some(after)) => Some((empty(&after.folder, others_before.clone()), after)),
+        (None, None) => None,
+    };
+    pairs.into_iter().filter_map(whole).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roots(folders: &[&str]) -> Vec<Catalog> {
+        let root = |folder: &&str| Catalog { folder: (*folder).to_owned(), ..Catalog::default() };
+        folders.iter().map(root).collect()
+    }
+
+    #[test]
+    fn roots_pair_by_folder_and_the_rest_by_rank() {
+        let pairs = pairs(roots(&["old/systems", "a", "gone"]), roots(&["new/systems", "a"]));
+        let folders: Vec<(&str, &str)> =
+            pairs.iter().map(|(b, a)| (b.folder.as_str(), a.folder.as_str())).collect();
+        assert_eq!(folders, [("old/systems", "new/systems"), ("a", "a"), ("gone", "gone")]);
+    }
+}

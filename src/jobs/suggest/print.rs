@@ -1,0 +1,156 @@
+//! What was learned, as YAML for `rules/tables/<family>.yaml`.
+
+use std::fmt::Write;
+
+use super::learn::{Learned, LearnedColumn};
+use crate::base::escape::clean;
+use crate::base::words::{count, plural};
+use crate::specs::{ColumnKind, IDENTITY, KeyPart};
+
+/// The YAML, with what is not certain as comments.
+pub(super) fn yaml(learned: &Learned<'_>, unread: &[String]) -> String {
+    let mut out = String::new();
+    let read = format!("{} of {}", plural(learned.rows, "row"), plural(learned.files, "file"));
+    let _ = writeln!(out, "# Learned from {read}: check each line against the table's loader.");
+    let _ = writeln!(
+        out,
+        "# Save it as tables/<family>.yaml in a folder for --rules, or in .perfdb-gate/rules/."
+    );
+    for why in unread {
+        let _ = writeln!(out, "# Not read: {}", comment(why));
+    }
+    let _ = writeln!(out, "family: {}", quoted(&learned.family));
+    let _ = writeln!(out, "tables:\n  {}:", quoted(learned.name));
+    let _ = writeln!(out, "    about: \"To be written: what it holds.\"");
+    write_identity(&mut out, learned);
+    let _ = writeln!(out, "    columns:");
+    for column in learned.columns.iter().filter(|c| !c.is_identity()) {
+        let _ = writeln!(out, "      {}: {}", quoted(&column.name), kind(column, learned.files));
+    }
+    write_key(&mut out, learned);
+    let _ =
+        writeln!(out, "    # Which row of a repeated key its loader serves: first, last or error.");
+    let _ = writeln!(out, "    serves: first");
+    write_latency(&mut out, learned);
+    write_zero(&mut out, learned);
+    write_sweep(&mut out, learned);
+    if learned.alone {
+        let _ = writeln!(out, "    # No known table of its family takes rows of other versions.");
+        let _ = writeln!(out, "    shared: false");
+    }
+    out
+}
+
+fn write_identity(out: &mut String, learned: &Learned<'_>) {
+    let has = |name: &&&str| learned.columns.iter().any(|c| c.name == **name);
+    let there: Vec<&str> = IDENTITY.iter().filter(has).copied().collect();
+    if there.len() < IDENTITY.len() {
+        let _ = writeln!(out, "    identity: [{}]", there.join(", "));
+    }
+}
+
+fn write_key(out: &mut String, learned: &Learned<'_>) {
+    let key = learned.key();
+    let _ = writeln!(out, "    key:");
+    for column in &key {
+        let note = match &column.constant {
+            Some(value) => format!(" # always {}", comment(value)),
+            None => String::new(),
+        };
+        let _ = writeln!(out, "      - {}{note}", quoted(&column.name));
+    }
+    if key.is_empty() {
+        let _ = writeln!(out, "      - op_name # no column tells its rows apart");
+    }
+    let left_out = |c: &&LearnedColumn| {
+        c.unit().is_none() && !c.is_identity() && !key.iter().any(|k| k.name == c.name)
+    };
+    let left_out: Vec<String> =
+        learned.columns.iter().filter(left_out).map(|c| comment(&c.name)).collect();
+    if !left_out.is_empty() {
+        let _ = writeln!(out, "    # Not in the key: {}.", left_out.join(", "));
+    }
+    if learned.repeated > 0 {
+        let (repeated, rows) = (count(learned.repeated), count(learned.rows));
+        let _ = writeln!(
+            out,
+            "    # {repeated} of {rows} rows repeat the key of an earlier row of their file."
+        );
+    }
+}
+
+/// What a lookup returns, where that is not what a column holds.
+fn write_latency(out: &mut String, learned: &Learned<'_>) {
+    let latencies = learned.latencies();
+    if !latencies.iter().any(|(_, in_us)| *in_us) {
+        return;
+    }
+    let _ = writeln!(out, "    # In ms.\n    latency:");
+    for (name, in_us) in latencies.iter().filter(|(name, _)| KeyPart::column(name).is_some()) {
+        let scale = if *in_us { " / 1000" } else { "" };
+        let _ = writeln!(out, "      {}: {name}{scale}", quoted(name));
+    }
+}
+
+fn write_zero(out: &mut String, learned: &Learned<'_>) {
+    let zero: Vec<&LearnedColumn> =
+        learned.columns.iter().filter(|c| c.zero && c.unit().is_some()).collect();
+    if !zero.is_empty() {
+        let _ = writeln!(
+            out,
+            "    # Some rows hold zero: say for which rows that is right.\n    zero:"
+        );
+        for column in zero {
+            let _ = writeln!(out, "      {}: true", quoted(&column.name));
+        }
+    }
+}
+
+fn write_sweep(out: &mut String, learned: &Learned<'_>) {
+    let key = learned.key();
+    let mut sweep: Vec<&&LearnedColumn> = key.iter().filter(|c| c.is_sweep()).collect();
+    sweep.sort_by_key(|c| std::cmp::Reverse(c.pairs));
+    for column in &sweep {
+        let _ = writeln!(
+            out,
+            "    # Along {}, {} of {} fall by over 5 %.",
+            comment(&column.name),
+            count(column.falls),
+            plural(column.pairs, "pair")
+        );
+    }
+    let names: Vec<String> = sweep.iter().map(|c| quoted(&c.name)).collect();
+    let _ = writeln!(out, "    sweep: [{}]", names.join(", "));
+}
+
+/// What a column holds, with `?` where files or rows lack it.
+fn kind(column: &LearnedColumn, files: usize) -> String {
+    let name = match (column.unit(), column.kind) {
+        (Some(unit), _) => unit.name(),
+        (None, Some(ColumnKind::Int)) => "int",
+        (None, Some(ColumnKind::Bool)) => "bool",
+        (None, Some(ColumnKind::Number | ColumnKind::Measure(_))) => "number",
+        (None, Some(ColumnKind::Text) | None) => "text",
+    };
+    let optional = column.files < files || column.nulls;
+    format!("{name}{}", if optional { "?" } else { "" })
+}
+
+/// A name as YAML: as it is where it cannot be read as anything else, else in quotes.
+fn quoted(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let word = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
+    if begins && name.chars().all(plain) && !word.contains(&name.to_ascii_lowercase().as_str()) {
+        return name.to_owned();
+    }
+    // JSON's strings are YAML's.
+    serde_json::Value::from(name).to_string()
+}
+
+/// A text on one line, as a comment has it.
+fn comment(text: &str) -> String {
+    const LONGEST: usize = 80;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    clean(&line.chars().take(LONGEST).collect::<String>())
+}

@@ -1,0 +1,77 @@
+//! Where the facts of a report are from, and what lies below no root: in words and in JSON.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::base::escape::clean;
+use crate::base::words::{names, plural};
+use crate::database::facts::{Fact, FactOrigin};
+
+/// A fact about the database: its families, for one.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct JsonFact<'a> {
+    name: &'a str,
+    /// `tree`, the judged commit or folder; or `rules`, this program's own and its overlays.
+    from: &'static str,
+    path: Option<&'a str>,
+    /// Why the file at `path` is not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<&'a str>,
+}
+
+impl<'a> JsonFact<'a> {
+    fn of(fact: &'a Fact) -> Self {
+        Self {
+            name: &fact.name,
+            from: fact.from.name(),
+            path: fact.path.as_deref(),
+            problem: fact.problem.as_deref(),
+        }
+    }
+}
+
+/// The facts, where the tree states any.
+pub(super) fn json(all: &[Fact]) -> Vec<JsonFact<'_>> {
+    if all.iter().all(|fact| fact.path.is_none()) {
+        return Vec::new();
+    }
+    all.iter().map(JsonFact::of).collect()
+}
+
+/// Which tables lie below no root, so that nothing judges them.
+pub(super) fn outside(paths: &[String]) -> Option<String> {
+    let verb = match paths.len() {
+        0 => return None,
+        1 => "belongs",
+        _ => "belong",
+    };
+    let named = names(paths.iter().map(String::as_str));
+    Some(clean(&format!(
+        "{} {verb} to no root: not judged ({named})",
+        plural(paths.len(), "table")
+    )))
+}
+
+/// Which facts the tree states and which `rules/` does; none where the tree has no such file.
+pub(super) fn facts(all: &[Fact]) -> Option<String> {
+    all.iter().find(|f| f.path.is_some())?;
+    let from = |origin: FactOrigin| {
+        let names = all.iter().filter(|f| f.from == origin).map(|f| f.name.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let mut said = match (from(FactOrigin::Tree), from(FactOrigin::Rules)) {
+        (tree, rules) if rules.is_empty() => format!("{tree} from the judged tree"),
+        (tree, rules) if tree.is_empty() => format!("{rules} from rules/"),
+        (tree, rules) => format!("{tree} from the judged tree; {rules} from rules/"),
+    };
+    for why in all.iter().filter_map(unread) {
+        said += &format!("; {why}");
+    }
+    Some(said)
+}
+
+/// Why a file of facts is passed over, where one is.
+pub(super) fn unread(fact: &Fact) -> Option<String> {
+    let (path, why) = fact.path.as_ref().zip(fact.problem.as_ref())?;
+    Some(clean(&format!("{path} cannot be read ({why}), so rules/ stands in")))
+}

@@ -1,0 +1,107 @@
+//! Attention lanes: which kernel's rows the loader asks first.
+
+use std::collections::BTreeMap;
+
+use crate::base::reason::Reason;
+
+/// `attention_lane_defaults.yaml`: by backend, then by the version from which it holds, then by the GPU's
+/// compute capability, the lane that a framework uses. What it says of single architectures is about
+/// models, not about rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttentionLanes(BTreeMap<String, BTreeMap<String, BTreeMap<i64, String>>>);
+
+/// The lanes of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lanes {
+    /// The column that names a row's lane.
+    pub column: String,
+    /// The lane that is asked first.
+    pub defaults: AttentionLanes,
+}
+
+/// A lane that stands for the framework's own choice, and pins nothing.
+const DEFAULT: &str = "default";
+
+/// What is said of single architectures: of models, not of rows.
+const ARCHITECTURES: &str = "architectures";
+
+impl AttentionLanes {
+    /// Parses the file.
+    ///
+    /// # Errors
+    ///
+    /// One line, when it is not such YAML.
+    pub fn parse(text: &str) -> Result<Self, Reason> {
+        let document: BTreeMap<String, serde_json::Value> = crate::base::yaml::parse(text)?;
+        let mut lanes: BTreeMap<String, BTreeMap<String, BTreeMap<i64, String>>> = BTreeMap::new();
+        for (backend, versions) in document {
+            if backend == ARCHITECTURES {
+                continue;
+            }
+            let versions: BTreeMap<String, BTreeMap<String, String>> =
+                serde_json::from_value(versions).map_err(|why| format!("{backend}: {why}"))?;
+            for (version, kernels) in versions {
+                for (capability, lane) in kernels {
+                    let number = capability.parse().map_err(|_| {
+                        format!("{backend} {version}: {capability} is not a compute capability")
+                    })?;
+                    let versions = lanes.entry(backend.clone()).or_default();
+                    versions.entry(version.clone()).or_default().insert(number, lane);
+                }
+            }
+        }
+        Ok(Self(lanes))
+    }
+
+    /// The lane that a version of a backend asks first on GPUs of that compute capability: that of the
+    /// newest entry that is not newer. None where nothing is pinned.
+    pub fn pinned(&self, backend: &str, version: &str, capability: i64) -> Option<&str> {
+        let wanted = release(version);
+        let entries = self.0.get(backend)?.iter().map(|(from, lanes)| (release(from), lanes));
+        let (_, lanes) =
+            entries.filter(|(from, _)| *from <= wanted).max_by(|a, b| a.0.cmp(&b.0))?;
+        lanes.get(&capability).map(String::as_str).filter(|lane| *lane != DEFAULT)
+    }
+}
+
+/// The numbers that a version begins with, as the loader compares lanes' versions: `1.3.0rc23` is 1.3.0.
+fn release(version: &str) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    for part in version.split('.') {
+        let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
+        let Ok(number) = digits.parse() else { break };
+        numbers.push(number);
+        if digits.len() < part.len() {
+            break;
+        }
+    }
+    if numbers.is_empty() { vec![0] } else { numbers }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "sglang:\n  '0.5.14': {90: fa3, 100: triton}\n  '0.5.20': {90: other}\n\
+                        vllm:\n  '0.24.0': {90: default}\n\
+                        architectures:\n  A:\n    sglang:\n      '0.5.17': {90: fa3}\n";
+
+    #[test]
+    fn the_newest_entry_that_is_not_newer_counts() {
+        let lanes = AttentionLanes::parse(TEXT).unwrap();
+        assert_eq!(lanes.pinned("sglang", "0.5.14.post1", 100), Some("triton"));
+        assert_eq!(lanes.pinned("sglang", "0.5.17", 90), Some("fa3"));
+        assert_eq!(lanes.pinned("sglang", "0.5.20rc1", 90), Some("other"));
+        assert_eq!(lanes.pinned("sglang", "0.5.20", 100), None, "an entry stands alone");
+        assert_eq!(lanes.pinned("sglang", "0.5.10", 90), None);
+        assert_eq!(lanes.pinned("vllm", "0.24.0", 90), None, "the default pins nothing");
+        assert_eq!(lanes.pinned("trtllm", "1.0", 90), None);
+    }
+
+    #[test]
+    fn what_is_malformed_is_refused() {
+        assert!(AttentionLanes::parse("sglang: [1]\n").is_err());
+        let why = AttentionLanes::parse("sglang:\n  '1': {hopper: fa3}\n").unwrap_err();
+        assert_eq!(why.to_string(), "sglang 1: hopper is not a compute capability");
+    }
+}
