@@ -189,6 +189,14 @@ impl CrossContext<'_> {
         self.sidecar(file).is_some_and(|t| t.status == "partial")
     }
 
+    /// Whether a table of so many rows is all that was planned of it, the rest being a declared donor's.
+    pub(super) fn planned_so(&self, file: &TableFile, rows: u64) -> bool {
+        let whole = |t: &TableMeta| {
+            t.status == "complete" && t.case_plan_hash.is_some() && t.rows == Some(rows)
+        };
+        self.sidecar(file).is_some_and(whole) && !self.donors(&file.place, &file.table).is_empty()
+    }
+
     /// Versions that a place declares as donors of a table.
     pub fn donors(&self, place: &Place, table: &str) -> Vec<&str> {
         self.shelf.donors(place, table)

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::ExprError;
+use crate::base::stats::upper_median;
 use crate::base::words::{count, names, plural};
 use crate::checks::CrossContext;
 use crate::checks::compare::series::Outlier;
@@ -132,7 +133,8 @@ impl OutlierLimits {
 
     /// Whether something beside its neighbours speaks for an outlier. A drop at the end of every axis has
     /// neighbours on one side only, and a cache or an idle expert makes a first point fast: it needs a
-    /// second one of its slice, or a peer on the machine that is as slow as the neighbours say.
+    /// second one of its slice, or a peer on the machine that is as slow as the neighbours say. Any other
+    /// drop has neighbours that are slow themselves where the machine's other tables are at its level.
     fn supported(
         &self,
         at: &CrossContext<'_>,
@@ -140,29 +142,18 @@ impl OutlierLimits {
         all: &[&SketchOutlier],
         one: &SketchOutlier,
     ) -> bool {
-        if one.outlier.spike() || one.outlier.inner {
+        if one.outlier.spike() {
             return true;
         }
+        let mut peers = peer_latencies(at, file, one.hash);
+        let Outlier { latency, ratio, inner, .. } = one.outlier;
+        if inner {
+            // Between the two levels, by ratio.
+            return peers.is_empty() || upper_median(&mut peers) > latency / ratio.sqrt();
+        }
         let is_second = |o: &&&SketchOutlier| o.slice == one.slice && o.hash != one.hash;
-        all.iter().any(|o| is_second(&o)) || self.peers_are_slower(at, file, one)
-    }
-
-    /// Whether other tables of the machine that have the key take so much longer, and none does not.
-    fn peers_are_slower(
-        &self,
-        at: &CrossContext<'_>,
-        file: &TableFile,
-        one: &SketchOutlier,
-    ) -> bool {
-        let is_peer = |f: &&TableFile| {
-            f.table == file.table && f.place.system == file.place.system && f.place != file.place
-        };
-        let peers = at.catalog.tables.iter().filter(is_peer);
-        let mut latencies = peers
-            .filter_map(|f| at.sketches.by_path.get(&f.entry.path)?.latency(one.hash))
-            .peekable();
-        latencies.peek().is_some()
-            && latencies.all(|latency| latency >= self.factor * one.outlier.latency)
+        let slower = |peer: &f64| *peer >= self.factor * latency;
+        all.iter().any(|o| is_second(&o)) || !peers.is_empty() && peers.iter().all(slower)
     }
 
     fn is_outlier(&self, file: &TableFile, point: &Outlier, at: &CrossContext<'_>) -> bool {
@@ -172,6 +163,15 @@ impl OutlierLimits {
             at.specs.noise.at(&file.table, &file.place.backend, slower).map_or(1.0, |b| b.p99);
         slower >= self.floor_ms && point.factor() >= self.factor.max(tail.powf(self.tails))
     }
+}
+
+/// What other tables of the machine take at a key.
+fn peer_latencies(at: &CrossContext<'_>, file: &TableFile, key: u64) -> Vec<f64> {
+    let is_peer = |f: &&TableFile| {
+        f.table == file.table && f.place.system == file.place.system && f.place != file.place
+    };
+    let peers = at.catalog.tables.iter().filter(is_peer);
+    peers.filter_map(|f| at.sketches.by_path.get(&f.entry.path)?.latency(key)).collect()
 }
 
 /// The outliers of a table.
@@ -212,7 +212,11 @@ impl<'a> TableOutliers<'a> {
         let mut severity = rule.severity;
         if self.alone.is_empty() && !self.unsupported.is_empty() {
             severity = severity.at_most(Severity::Info);
-            message += "; at the end of every axis, with no second point and no peer, a cache or an idle expert explains it";
+            message += if worst.inner {
+                "; the machine's other tables take no longer, so the neighbours are slow"
+            } else {
+                "; at the end of every axis, with no second point and no peer, a cache or an idle expert explains it"
+            };
         } else if self.alone.is_empty() {
             severity = severity.at_most(Severity::Info);
             message += "; other places show the same, so it is the kernel's step";

@@ -69,6 +69,9 @@ impl StubSize {
         if at.partial(file) {
             message += "; its sidecar says status: partial";
             severity = severity.at_most(Severity::Info);
+        } else if at.planned_so(file, own.rows as u64) {
+            message += "; its sidecar says that this was all of the plan, and reuse.yaml declares the rest";
+            severity = severity.at_most(Severity::Info);
         } else if current.version != file.place.version {
             message += &format!("; {} supersedes it", current.version);
             severity = severity.at_most(Severity::Info);

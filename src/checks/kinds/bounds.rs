@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::{Expr, ExprError, Scope};
-use crate::base::words::plural;
+use crate::base::words::{count, plural};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::number_json;
@@ -173,10 +173,12 @@ impl<'a> Below<'a> {
 
     fn say(&self, rows: &RowContext<'_>) -> String {
         let cache = self.bound.working_set.is_some();
-        let sure = match (cache, self.certain()) {
-            (true, true) => ", which no cache explains",
-            (true, false) => ", a bound that holds beyond caches",
-            (false, _) => "",
+        let certain = self.rows.iter().filter(|r| r.certain).count();
+        let sure = match certain {
+            _ if !cache => String::new(),
+            0 => ", a bound that holds beyond caches".to_owned(),
+            all if all == self.rows.len() => ", which no cache explains".to_owned(),
+            some => format!(", which no cache explains of {}", count(some)),
         };
         let what = match self.bound.name.as_str() {
             "math" => "the arithmetic alone takes at the peak rate",

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use self::side::{Side, pair};
+use self::side::{ComparedSide, pair};
 use self::table::TwoTables;
 use crate::base::error::{Error, Result};
 use crate::base::escape::inert_json;
@@ -69,12 +69,12 @@ pub struct CompareReport {
     /// Paths of tables that the second has alone.
     pub only_b: Vec<String>,
     /// Tables that cannot be compared, and why.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadTable>,
 }
 
 /// A table that cannot be compared.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Unread {
+pub struct UnreadTable {
     /// Its path.
     pub path: String,
     /// Why.
@@ -82,10 +82,10 @@ pub struct Unread {
 }
 
 /// What comes of a pair of tables.
-enum Outcome {
+enum PairOutcome {
     Compared(Box<TableComparison>),
     Identical,
-    Unread(Unread),
+    Unread(UnreadTable),
 }
 
 /// Compares two collections.
@@ -96,8 +96,8 @@ enum Outcome {
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<CompareReport> {
     let specs = Specs::overlaid(options.rules.as_deref())?;
     let limits = Recipes::read(&specs.library)?.judge;
-    let a = Side::open(&options.a, options, &specs)?;
-    let b = Side::open(&options.b, options, &specs)?;
+    let a = ComparedSide::open(&options.a, options, &specs)?;
+    let b = ComparedSide::open(&options.b, options, &specs)?;
     let pairing = pair(&a.tables, &b.tables, &specs);
     let mut order: Vec<usize> = (0..pairing.both.len()).collect();
     order.sort_by_key(|i| (std::cmp::Reverse(pairing.both[*i].0.entry.size), *i));
@@ -121,9 +121,9 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<CompareReport> 
     };
     for outcome in outcomes {
         match outcome? {
-            Outcome::Identical => report.identical += 1,
-            Outcome::Compared(table) => report.tables.push(*table),
-            Outcome::Unread(unread) => report.unread.push(unread),
+            PairOutcome::Identical => report.identical += 1,
+            PairOutcome::Compared(table) => report.tables.push(*table),
+            PairOutcome::Unread(unread) => report.unread.push(unread),
         }
     }
     report.verdict = report.conclude();
@@ -131,21 +131,21 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<CompareReport> 
 }
 
 fn compare(
-    a: (&Side, &TableFile),
-    b: (&Side, &TableFile),
+    a: (&ComparedSide, &TableFile),
+    b: (&ComparedSide, &TableFile),
     specs: &Specs,
     limits: &Margins,
-) -> Result<Outcome> {
-    let read = |(side, file): (&Side, &TableFile)| {
+) -> Result<PairOutcome> {
+    let read = |(side, file): (&ComparedSide, &TableFile)| {
         let bytes = side.source.read(&file.entry).map_err(|e| e.to_string())?;
         file.decode(specs, &bytes).map_err(|e| e.to_string())
     };
     let unread = |file: &TableFile, why: String| {
-        Ok(Outcome::Unread(Unread { path: file.entry.path.clone(), why }))
+        Ok(PairOutcome::Unread(UnreadTable { path: file.entry.path.clone(), why }))
     };
-    let id = |(side, file): (&Side, &TableFile)| side.source.id(&file.entry);
+    let id = |(side, file): (&ComparedSide, &TableFile)| side.source.id(&file.entry);
     if id(a).is_some() && id(a) == id(b) {
-        return Ok(Outcome::Identical);
+        return Ok(PairOutcome::Identical);
     }
     let of_a = match read(a) {
         Ok(table) => table,
@@ -157,7 +157,7 @@ fn compare(
     };
     let two = TwoTables { files: (a.1, b.1), tables: (&of_a, &of_b), specs, limits };
     match two.compare() {
-        Ok(Some(table)) => Ok(Outcome::Compared(Box::new(table))),
+        Ok(Some(table)) => Ok(PairOutcome::Compared(Box::new(table))),
         Ok(None) => unread(b.1, "it lacks columns of the loader's key".to_owned()),
         Err(e) => {
             let message = format!("cannot compare {}", a.1.entry.path);

@@ -10,14 +10,14 @@ use crate::database::source::{self, LooseFiles, Source, WorkTree};
 use crate::specs::Specs;
 
 /// A side of a comparison.
-pub struct Side {
+pub struct ComparedSide {
     /// Where its bytes are.
     pub source: Box<dyn Source>,
     /// Its tables.
     pub tables: Vec<TableFile>,
 }
 
-impl Side {
+impl ComparedSide {
     /// Opens a table, a folder (a database or what a run left), or a commit of the repository at the
     /// options' root.
     ///

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Site, Wish};
+use super::{PlanSite, Wish};
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::words::plural;
@@ -13,7 +13,12 @@ use crate::specs::Serves;
 
 /// For each slice of the selected tables that have the column in less than the share of its keys, rows
 /// without it, evenly spaced by latency.
-pub fn wishes(site: &Site, column: &str, share: f64, notes: &mut Vec<String>) -> Result<Vec<Wish>> {
+pub fn wishes(
+    site: &PlanSite,
+    column: &str,
+    share: f64,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Wish>> {
     let (mut all, mut without, mut tables) = (Vec::new(), 0, 0);
     for file in site.selected() {
         let specs = &site.settings.specs;
@@ -54,7 +59,7 @@ struct SliceCoverage {
 }
 
 fn of_table(
-    site: &Site,
+    site: &PlanSite,
     file: &TableFile,
     table: &Table,
     column: &str,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Options, Site, Wish};
+use super::{Options, PlanSite, Wish};
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::checks::Check;
@@ -33,7 +33,7 @@ struct HoledTable {
 }
 
 /// The rows of references whose keys lie in a hole.
-pub fn wishes(site: &Site, options: &Options, progress: &dyn Progress) -> Result<Vec<Wish>> {
+pub fn wishes(site: &PlanSite, options: &Options, progress: &dyn Progress) -> Result<Vec<Wish>> {
     let judged = validate::Options {
         root: options.root.clone(),
         reference: options.reference.clone(),
@@ -54,7 +54,7 @@ pub fn wishes(site: &Site, options: &Options, progress: &dyn Progress) -> Result
 }
 
 /// The rules that look for holes, by what they check.
-fn rules_of_holes(site: &Site) -> Vec<String> {
+fn rules_of_holes(site: &PlanSite) -> Vec<String> {
     let rules = site.settings.rules.all().filter(|r| matches!(r.check, Check::Coverage(_)));
     rules.map(|rule| rule.id.clone()).collect()
 }
@@ -85,7 +85,7 @@ fn holed(looked: &Looked<'_>) -> Vec<HoledTable> {
     tables
 }
 
-fn of_table(site: &Site, holed: &HoledTable) -> Result<Vec<Wish>> {
+fn of_table(site: &PlanSite, holed: &HoledTable) -> Result<Vec<Wish>> {
     let Some(file) = site.catalog.tables.iter().find(|t| t.entry.path == holed.path) else {
         return Ok(Vec::new());
     };
@@ -120,7 +120,7 @@ type KeyShown<'k> = &'k dyn Fn() -> Vec<(String, Value)>;
 
 /// Calls `each` with every row of a table, a hash of its key, and the key.
 fn each_key(
-    site: &Site,
+    site: &PlanSite,
     file: &TableFile,
     mut each: impl FnMut(usize, u64, KeyShown<'_>),
 ) -> Result<()> {

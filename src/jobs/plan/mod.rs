@@ -26,7 +26,7 @@ use crate::gpu::rerun::RerunList;
 
 use self::cost::Collectors;
 use self::reported::ReportedRow;
-use self::wish::{Gathered, Wish, gather};
+use self::wish::{GatheredPoints, Wish, gather};
 
 /// What asks for points.
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ impl RerunPlan {
 }
 
 /// A state of a database, and how it is read.
-struct Site {
+struct PlanSite {
     source: Box<dyn Source>,
     settings: Settings,
     catalog: Catalog,
@@ -93,7 +93,7 @@ struct Site {
     tables: Vec<usize>,
 }
 
-impl Site {
+impl PlanSite {
     fn open(options: &Options) -> Result<Self> {
         let source = source::open(&options.root, options.reference.as_deref())?;
         let settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
@@ -120,7 +120,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<RerunPlan> {
         let about = format!("rows that {} names", file_name(path));
         return of_report(options, reported, about);
     }
-    let site = Site::open(options)?;
+    let site = PlanSite::open(options)?;
     let mut notes = Vec::new();
     let (wishes, about) = match &options.occasion {
         Occasion::Holes => (
@@ -155,7 +155,7 @@ fn file_name(path: &Path) -> String {
 fn of_report(options: &Options, reported: Vec<ReportedRow>, about: String) -> Result<RerunPlan> {
     let is_file = |row: &ReportedRow| options.reference.is_none() && Path::new(&row.path).is_file();
     let all_files = !reported.is_empty() && reported.iter().all(is_file);
-    let site = match Site::open(options) {
+    let site = match PlanSite::open(options) {
         Ok(site) => site,
         Err(_) if all_files => return of_loose_rows(options, reported, about),
         Err(why) => return Err(why),
@@ -172,7 +172,7 @@ fn of_report(options: &Options, reported: Vec<ReportedRow>, about: String) -> Re
     }
 }
 
-fn of_site_rows(site: &Site, reported: Vec<ReportedRow>, about: String) -> Result<RerunPlan> {
+fn of_site_rows(site: &PlanSite, reported: Vec<ReportedRow>, about: String) -> Result<RerunPlan> {
     let chosen: Vec<&TableFile> = site.selected().collect();
     let wish = |row: ReportedRow| {
         let file = chosen.iter().find(|t| t.entry.path == row.path)?;
@@ -209,7 +209,7 @@ fn wish_of(file: TableFile, row: ReportedRow) -> Wish {
     Wish { place: file.place.clone(), file, row: row.row, key: row.key, reason: row.reason }
 }
 
-fn finish(about: String, gathered: Gathered, mut notes: Vec<String>) -> RerunPlan {
+fn finish(about: String, gathered: GatheredPoints, mut notes: Vec<String>) -> RerunPlan {
     if gathered.unserved > 0 {
         let rows = plural(gathered.unserved, "row");
         notes.push(format!("{rows} left out: the loader serves another row of their keys"));

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Options, Site, Wish};
+use super::{Options, PlanSite, Wish};
 use crate::base::error::{Error, Result};
 use crate::base::glob::{Of, matcher};
 use crate::base::words::plural;
@@ -13,7 +13,7 @@ use crate::planner::{Models, POINTS, PlannerSession, Snapshot, Store};
 
 /// A row that steps of models read.
 #[derive(Default)]
-struct Reading {
+struct RowReading {
     /// Steps that read it.
     steps: usize,
     models: BTreeSet<String>,
@@ -23,7 +23,7 @@ struct Reading {
 /// Rows that the default models' steps read on the versions selected: those that a version lacks, with
 /// `own` those of its own tables too. A step that cannot be predicted is noted.
 pub fn wishes(
-    site: &Site,
+    site: &PlanSite,
     options: &Options,
     own: bool,
     notes: &mut Vec<String>,
@@ -90,7 +90,7 @@ pub fn wishes(
     Ok(wishes)
 }
 
-type Readings = BTreeMap<(String, usize), Reading>;
+type RowReadings = BTreeMap<(String, usize), RowReading>;
 
 /// The rows behind every step of every model on a version.
 fn readings(
@@ -99,8 +99,8 @@ fn readings(
     backend: &str,
     steps: &mut usize,
     refused: &mut BTreeMap<String, usize>,
-) -> Readings {
-    let mut readings = Readings::new();
+) -> RowReadings {
+    let mut readings = RowReadings::new();
     for list in &models.lists {
         let Some(plan) = list.plan(backend) else { continue };
         for layout in &plan.layouts {
@@ -125,7 +125,7 @@ fn readings(
     readings
 }
 
-fn wish(place: &Place, file: &TableFile, row: usize, reading: &Reading) -> Wish {
+fn wish(place: &Place, file: &TableFile, row: usize, reading: &RowReading) -> Wish {
     let models = plural(reading.models.len(), "default model");
     // Communication's tables lie in a directory of their library.
     let is_own = reading.own;

@@ -31,7 +31,7 @@ pub struct Wish {
 
 /// What becomes of wishes.
 #[derive(Debug, Default)]
-pub struct Gathered {
+pub struct GatheredPoints {
     /// By table.
     pub operations: Vec<RerunOperation>,
     /// Rows that were asked for and that the loader does not serve.
@@ -67,12 +67,12 @@ pub fn gather(
     source: &dyn Source,
     specs: &Specs,
     collectors: &Collectors,
-) -> Result<Gathered> {
+) -> Result<GatheredPoints> {
     let mut by_file: BTreeMap<String, Vec<Wish>> = BTreeMap::new();
     for wish in wishes {
         by_file.entry(wish.file.entry.path.clone()).or_default().push(wish);
     }
-    let mut gathered = Gathered::default();
+    let mut gathered = GatheredPoints::default();
     let mut points: BTreeMap<(Place, String), Vec<RerunPoint>> = BTreeMap::new();
     let mut own: BTreeMap<(Place, String), String> = BTreeMap::new();
     for (path, wishes) in by_file {

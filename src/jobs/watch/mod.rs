@@ -61,7 +61,7 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(&str) -> Result<()>) -> Resul
         let stage = Stage::read(&options.folder, &specs)?;
         let rows = stage.rows();
         let begun = *first.get_or_insert(rows);
-        let progress = Progress {
+        let progress = WatchProgress {
             measured: list.as_ref().map(|list| stage.measured(list, &specs)).transpose()?,
             rows,
             since: rows.saturating_sub(begun),
@@ -78,7 +78,7 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(&str) -> Result<()>) -> Resul
 }
 
 /// How far a run is.
-struct Progress {
+struct WatchProgress {
     /// Points of the list that are measured, and all of it.
     measured: Option<(usize, usize)>,
     rows: usize,
@@ -87,7 +87,7 @@ struct Progress {
     elapsed: Duration,
 }
 
-impl Progress {
+impl WatchProgress {
     /// Rows in a second; none before the first.
     fn rate(&self) -> Option<f64> {
         let seconds = self.elapsed.as_secs_f64();
@@ -113,7 +113,7 @@ fn ending(stage: &Stage, measured: Option<(usize, usize)>, idle: Duration) -> Op
 
 fn line(
     stage: &Stage,
-    progress: &Progress,
+    progress: &WatchProgress,
     spikes: Option<&str>,
     ending: Option<Ending>,
 ) -> String {

@@ -71,6 +71,8 @@ pub struct Hole {
     had_by: Vec<HavingShare>,
     /// Its values by part, as far as the part has several.
     values: BTreeMap<String, Vec<Json>>,
+    /// The parts that single it out.
+    conditions: Vec<String>,
 }
 
 impl Hole {
@@ -89,6 +91,7 @@ impl Hole {
             extent: shown.extent(),
             had_by: had_by(case, block),
             values: shown.values_by_part(),
+            conditions: shown.conditions(),
         }
     }
 
@@ -100,10 +103,12 @@ impl Hole {
         shares.any(|share| self.extent != Extent::Inside || share.same_version)
     }
 
-    /// Whether it is a whole slice that only other systems have: what a generation runs is its own choice.
-    pub fn is_choice(&self) -> bool {
+    /// Whether it is a whole slice that only other systems have: what a generation runs is its own choice,
+    /// but not its workload.
+    pub fn is_choice(&self, workload: &[String]) -> bool {
         let versions = self.had_by.iter().any(|s| s.what == OTHER_VERSION && s.is_half());
-        self.extent == Extent::Slice && !versions
+        let chosen = self.conditions.iter().any(|part| !workload.contains(part));
+        self.extent == Extent::Slice && chosen && !versions
     }
 
     /// `2 of 2 nearest systems and 1 of 3 other versions`.
@@ -190,6 +195,11 @@ impl BlockView<'_> {
             }
         }
         by_part
+    }
+
+    fn conditions(&self) -> Vec<String> {
+        let parts = self.block.conditions.iter().map(|(part, _)| *part);
+        parts.map(|part| self.points.parts[part].name.clone()).collect()
     }
 
     fn is_grid(&self, part: usize) -> bool {

@@ -60,7 +60,7 @@ use crate::specs::Filling;
 use crate::specs::TableSpec;
 
 /// How large a hole has to be.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Size")]
 pub struct HoleSize {
@@ -70,6 +70,8 @@ pub struct HoleSize {
     points: usize,
     /// Share of a block that is missing.
     purity: f64,
+    /// Parts of a key that no machine chooses: a slice of them that another generation has is lacking.
+    workload: Vec<String>,
     /// When an axis is shifted against every other backend's.
     axes: AxisShift,
 }
@@ -123,7 +125,7 @@ impl HoleSize {
         if case.found.missing < least {
             return Ok(None);
         }
-        Ok(case.finding(rule, &case.lacking(search)?))
+        Ok(case.finding(rule, &case.lacking(search)?, &self.workload))
     }
 }
 
@@ -218,7 +220,7 @@ impl<'a> CoverageCase<'a> {
         format!("{} ({} keys, had by {})", hole.words, self.about(hole.keys), hole.shares())
     }
 
-    fn finding(&self, rule: &Rule, lacking: &Lacking) -> Option<Finding> {
+    fn finding(&self, rule: &Rule, lacking: &Lacking, workload: &[String]) -> Option<Finding> {
         let holes: Vec<&Hole> = lacking.holes.iter().filter(|h| h.matters()).collect();
         if holes.is_empty() && lacking.explained.is_empty() {
             return None;
@@ -227,7 +229,7 @@ impl<'a> CoverageCase<'a> {
         let caveat = self.caveat.as_ref().map(|c| format!("; {c}")).unwrap_or_default();
         let mut said: Vec<String> = Vec::new();
         let (chosen, lacked): (Vec<&Hole>, Vec<&Hole>) =
-            holes.iter().copied().partition(|hole| self.distant && hole.is_choice());
+            holes.iter().copied().partition(|hole| self.distant && hole.is_choice(workload));
         if !lacked.is_empty() {
             let all: Vec<String> = lacked.iter().map(|hole| self.words(hole)).collect();
             said.push(format!("it would not serve {}{caveat}", all.join("; ")));

@@ -45,7 +45,7 @@ impl MergePolicy {
 /// Measurements of one thing: rows that agree in every column that is no measurement and does not say
 /// where a row comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct MeasurementGroup {
     /// Rows of the table.
     pub own: Vec<usize>,
     /// Rows of the run.
@@ -56,7 +56,7 @@ pub struct Group {
 
 /// What a merge does to a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
+pub enum MergeEffect {
     /// The table does not have it yet.
     Added,
     /// The run's row takes the place of the table's.
@@ -65,20 +65,20 @@ pub enum Effect {
     Kept,
 }
 
-impl Group {
+impl MeasurementGroup {
     /// Whether the table has nothing of it.
     pub fn is_new(&self) -> bool {
         self.own.is_empty()
     }
 
     /// What the merge does; a row that equals the only one of the table changes nothing.
-    pub fn effect(&self, table: &Table) -> Effect {
+    pub fn effect(&self, table: &Table) -> MergeEffect {
         let equal = |a: usize, b: usize| table.columns().all(|(_, column)| column.equal(a, b));
         match self.own[..] {
-            [] => Effect::Added,
-            _ if self.own.contains(&self.winner) => Effect::Kept,
-            [only] if equal(only, self.winner) => Effect::Kept,
-            _ => Effect::Replaced,
+            [] => MergeEffect::Added,
+            _ if self.own.contains(&self.winner) => MergeEffect::Kept,
+            [only] if equal(only, self.winner) => MergeEffect::Kept,
+            _ => MergeEffect::Replaced,
         }
     }
 
@@ -98,7 +98,7 @@ pub fn groups(
     policy: MergePolicy,
     latencies: &[Vals<'_, f64>],
     left_out: &BTreeSet<usize>,
-) -> Vec<Group> {
+) -> Vec<MeasurementGroup> {
     let table = &stack.table;
     let columns = identity(table, ignore);
     let mut hashes = vec![0; table.rows];
@@ -117,9 +117,9 @@ pub fn groups(
     let group = |rows: Vec<usize>| {
         let winner = policy.choose(&rows, &latency);
         let (own, run) = rows.into_iter().partition(|row| *row < stack.own);
-        Group { own, run, winner }
+        MeasurementGroup { own, run, winner }
     };
-    let mut groups: Vec<Group> = members.into_values().map(group).collect();
+    let mut groups: Vec<MeasurementGroup> = members.into_values().map(group).collect();
     groups.sort_by_key(|g| g.run.first().copied());
     groups
 }

@@ -30,7 +30,7 @@ pub struct MergeEvent {
 }
 
 #[derive(Deserialize)]
-struct Sidecar {
+struct TableEntries {
     schema_version: i64,
     tables: BTreeMap<String, Spanned<Value>>,
 }
@@ -52,7 +52,7 @@ struct MultiEventTable {
 ///
 /// When it is not a sidecar, or the event cannot be added without changing what else it says.
 pub fn with_event(text: &str, event: &MergeEvent) -> Result<Option<String>, SidecarError> {
-    let sidecar: Sidecar = yaml::parse(text)?;
+    let sidecar: TableEntries = yaml::parse(text)?;
     let Some(entry) = sidecar.tables.get(&event.table) else { return Ok(None) };
     let (new, wanted) = match sidecar.schema_version {
         1 => (commented(text, entry.referenced.line() as usize, event), yaml::parse(text)?),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Options;
-use super::made::{Change, Merged};
+use super::made::{Merged, MergedRow};
 use super::shards::RunFile;
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
@@ -15,7 +15,7 @@ use crate::database::sidecar::Meta;
 
 /// The first line of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct LedgerHead {
+struct RecordHead {
     /// The table's path.
     table: String,
     /// SHA-256 of the table before the merge; of one that was not there, of nothing.
@@ -32,25 +32,25 @@ struct LedgerHead {
     added: usize,
     /// The sidecar as the merge makes it; none where there is nothing to say.
     #[serde(default)]
-    sidecar: Option<LedgerSidecar>,
+    sidecar: Option<RecordedSidecar>,
 }
 
 /// A sidecar as a merge makes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct LedgerSidecar {
+struct RecordedSidecar {
     path: PathBuf,
     text: String,
 }
 
 /// The record of a merge.
 #[derive(Debug)]
-pub struct Ledger {
-    head: LedgerHead,
+pub struct MergeRecord {
+    head: RecordHead,
     lines: String,
     keys: BTreeSet<String>,
 }
 
-impl Ledger {
+impl MergeRecord {
     /// The record of a merge into a table whose bytes are `before`.
     pub fn new(options: &Options, before: &[u8], merged: &Merged, run: &[RunFile]) -> Self {
         let mut lines = String::new();
@@ -62,7 +62,7 @@ impl Ledger {
                 keys.insert(json!(change.key).to_string());
             }
         }
-        let head = LedgerHead {
+        let head = RecordHead {
             table: options.table.display().to_string(),
             before: sha256(before),
             after: sha256(&merged.bytes),
@@ -77,7 +77,7 @@ impl Ledger {
 
     /// The same record with the sidecar that goes with it.
     pub fn with_sidecar(mut self, sidecar: Option<(&PathBuf, &String)>) -> Self {
-        let keep = |(path, text): (&PathBuf, &String)| LedgerSidecar {
+        let keep = |(path, text): (&PathBuf, &String)| RecordedSidecar {
             path: path.clone(),
             text: text.clone(),
         };
@@ -103,7 +103,7 @@ impl Ledger {
     }
 }
 
-fn line(effect: &str, change: &Change) -> String {
+fn line(effect: &str, change: &MergedRow) -> String {
     let cells = |cells: &[(String, Value)]| -> serde_json::Map<String, Value> {
         cells.iter().cloned().collect()
     };
@@ -119,7 +119,7 @@ fn line(effect: &str, change: &Change) -> String {
 
 /// What there is of an earlier merge where the record goes.
 #[derive(Debug)]
-pub enum Standing {
+pub enum EarlierMerge {
     /// Nothing.
     Clear,
     /// A record, of this merge perhaps: it was stopped before the table had its name.
@@ -131,7 +131,7 @@ pub enum Standing {
     WithoutSidecar { path: PathBuf, text: String },
 }
 
-impl Standing {
+impl EarlierMerge {
     /// Reads the record that stands where one goes; `bytes` are the table's.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Standing {
     pub fn read(ledger: &Path, table: &Path, bytes: &[u8]) -> Result<Self> {
         #[derive(Deserialize)]
         struct First {
-            merge: LedgerHead,
+            merge: RecordHead,
         }
         let text = match std::fs::read_to_string(ledger) {
             Ok(text) => text,
@@ -154,7 +154,7 @@ impl Standing {
         let head = first.map(|f| f.merge).filter(|h| h.table == table.display().to_string());
         let Some(head) = head else { return Ok(Self::Begun { digests: None }) };
         if head.after == sha256(bytes)
-            && let Some(LedgerSidecar { path, text: wanted }) = head.sidecar
+            && let Some(RecordedSidecar { path, text: wanted }) = head.sidecar
             && std::fs::read_to_string(&path).is_ok_and(|now| now != wanted)
         {
             return Ok(Self::WithoutSidecar { path, text: wanted });
@@ -167,7 +167,7 @@ impl Standing {
     /// # Errors
     ///
     /// When it is another's, which may be the only record of it.
-    pub fn permits(&self, ledger: &Ledger, path: &Path) -> Result<()> {
+    pub fn permits(&self, ledger: &MergeRecord, path: &Path) -> Result<()> {
         let own = Some((&ledger.head.before, &ledger.head.after));
         match self {
             Self::Begun { digests } if digests.as_ref().map(|(b, a)| (b, a)) != own => {

@@ -21,7 +21,7 @@ pub fn key_text(key: &ShownKey) -> String {
 
 /// A row that a merge puts into a table.
 #[derive(Debug)]
-pub struct Change {
+pub struct MergedRow {
     /// The loader's key.
     pub key: ShownKey,
     /// A hash of it; none of a row that the loader does not read.
@@ -56,9 +56,9 @@ pub struct Merged {
     /// Of those, the ones that the run measured again.
     pub before: usize,
     /// What takes the place of the table's rows.
-    pub replaced: Vec<Change>,
+    pub replaced: Vec<MergedRow>,
     /// What it did not have.
-    pub added: Vec<Change>,
+    pub added: Vec<MergedRow>,
     /// What stays as it is though it was measured again.
     pub kept: usize,
     /// Rows of the run that the list does not name and that are left out.
@@ -128,7 +128,7 @@ impl Merged {
 }
 
 /// How many keys changes are of; a row that the loader does not read counts by itself.
-fn keys(changes: &[Change]) -> usize {
+fn keys(changes: &[MergedRow]) -> usize {
     let loaded: BTreeSet<u64> = changes.iter().filter_map(|c| c.id).collect();
     loaded.len() + changes.iter().filter(|c| c.id.is_none()).count()
 }

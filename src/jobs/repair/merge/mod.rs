@@ -19,10 +19,10 @@ mod text;
 use std::path::PathBuf;
 
 use self::event::{MergeEvent, with_event};
-use self::ledger::{Ledger, Standing};
+use self::ledger::{EarlierMerge, MergeRecord};
 use self::made::Merged;
 use self::objection::Objection;
-use self::proof::Judged;
+use self::proof::JudgedMerge;
 use self::shards::RunFile;
 use self::stack::Stack;
 use super::{DiskChange, RepairError, restate::Now};
@@ -74,9 +74,9 @@ pub struct Merge {
     /// None where there is an objection, or nothing to merge.
     merged: Option<Merged>,
     change: DiskChange,
-    ledger: Option<Ledger>,
+    ledger: Option<MergeRecord>,
     /// What there is of an earlier merge that was stopped.
-    standing: Standing,
+    standing: EarlierMerge,
     /// Whether a sidecar stands beside the table that says something of it.
     recorded: bool,
 }
@@ -100,7 +100,7 @@ pub fn run(options: &Options) -> Result<Merge> {
         merged: None,
         change: DiskChange::default(),
         ledger: None,
-        standing: Standing::read(&options.ledger, &options.table, &bytes)?,
+        standing: EarlierMerge::read(&options.ledger, &options.table, &bytes)?,
         recorded: false,
     };
     let lost = shards::lost(&merge.run, options.shards).filter(|_| !options.incomplete);
@@ -124,7 +124,7 @@ pub fn run(options: &Options) -> Result<Merge> {
         return Err(crate::base::error::unknown("column", name, known));
     }
     stack.check_origin(&file.place, &specs, &merge.run, &mut merge.objections);
-    let judged = Judged::of(&stack, &file, &spec, &specs, options, list.as_ref());
+    let judged = JudgedMerge::of(&stack, &file, &spec, &specs, options, list.as_ref());
     let judged = judged.map_err(|e| {
         Error::caused(file.entry.path.as_str(), "the formula is in rules/tables", e)
     })?;
@@ -140,7 +140,7 @@ fn table_file(options: &Options, specs: &Specs) -> Result<TableFile> {
     let path = &options.table;
     let hint = "a merge is made into a parquet table; `perfdb-gate convert` makes one of text";
     let (Some(stem), Some(format)) = (path.file_stem(), path.extension()) else {
-        return Err(Error::new(format!("{} is no table's file", path.display()), hint));
+        return Err(Error::new(format!("{} is not a table's file", path.display()), hint));
     };
     if format != "parquet" {
         return Err(Error::new(format!("{} is not parquet", path.display()), hint));
@@ -176,13 +176,13 @@ fn own_rows(
 
 impl Merge {
     /// Makes the table's new bytes, proves what they change, and prepares record and sidecar.
-    fn finish(&mut self, file: &TableFile, before: &[u8], stack: &Stack, judged: Judged) {
+    fn finish(&mut self, file: &TableFile, before: &[u8], stack: &Stack, judged: JudgedMerge) {
         let merged = match judged.merged(file, stack, &self.run) {
             Ok(merged) => merged,
             Err(why) => return self.objections.push(why),
         };
         if merged.changes() {
-            let ledger = Ledger::new(&self.options, before, &merged, &self.run);
+            let ledger = MergeRecord::new(&self.options, before, &merged, &self.run);
             let event = self.event(&merged, &ledger);
             match self.record(file, &merged, &event) {
                 Err(why) => return self.objections.push(Objection::Table(why)),
@@ -200,7 +200,7 @@ impl Merge {
         self.merged = Some(merged);
     }
 
-    fn event(&self, merged: &Merged, ledger: &Ledger) -> MergeEvent {
+    fn event(&self, merged: &Merged, ledger: &MergeRecord) -> MergeEvent {
         MergeEvent {
             table: merged.table.clone(),
             date: today().to_string(),
@@ -264,7 +264,7 @@ impl Merge {
         if !self.objections.is_empty() {
             return Ok(());
         }
-        if let Standing::WithoutSidecar { path, text } = &self.standing {
+        if let EarlierMerge::WithoutSidecar { path, text } = &self.standing {
             return crate::base::files::write_whole(path, text.as_bytes());
         }
         let Some(ledger) = &self.ledger else { return Ok(()) };

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Options;
-use super::choose::{Effect, Group, groups, identity};
-use super::made::{Change, Merged, ShownKey, key_text};
+use super::choose::{MeasurementGroup, MergeEffect, groups, identity};
+use super::made::{Merged, MergedRow, ShownKey, key_text};
 use super::objection::Objection;
 use super::shards::RunFile;
 use super::stack::Stack;
@@ -16,8 +16,8 @@ use crate::gpu::rerun::RerunList;
 use crate::specs::{Serves, Specs, TableSpec, measured_unit};
 
 /// What a merge would do, and what speaks against it.
-pub struct Judged {
-    groups: Vec<(Group, Effect)>,
+pub struct JudgedMerge {
+    groups: Vec<(MeasurementGroup, MergeEffect)>,
     /// What a lookup returns, in ms, a row each; NaN where the table has no latency.
     latency: Vec<f64>,
     /// The loader's key of each row that it reads.
@@ -42,7 +42,7 @@ pub struct Judged {
     serves: Serves,
 }
 
-impl Judged {
+impl JudgedMerge {
     /// Judges a run.
     ///
     /// # Errors
@@ -73,7 +73,8 @@ impl Judged {
         let left_out: BTreeSet<usize> = unlisted.iter().copied().filter(|_| options.pick).collect();
         let all = groups(stack, &options.ignore, options.policy, &parts, &left_out);
         let effects = all.into_iter().map(|g| (g.effect(&stack.table), g));
-        let all: Vec<(Group, Effect)> = effects.map(|(effect, group)| (group, effect)).collect();
+        let all: Vec<(MeasurementGroup, MergeEffect)> =
+            effects.map(|(effect, group)| (group, effect)).collect();
         let sum = |row: usize| parts.iter().map(|p| p.get(row)).sum();
         let latency: Vec<f64> = match parts[..] {
             [] => vec![f64::NAN; stack.table.rows],
@@ -163,8 +164,8 @@ impl Judged {
         for (group, effect) in &self.groups {
             let change = |at: usize| self.change(stack, run, group, at);
             match (effect, at.get(&group.winner)) {
-                (Effect::Replaced, Some(at)) => merged.replaced.push(change(*at)),
-                (Effect::Added, Some(at)) => merged.added.push(change(*at)),
+                (MergeEffect::Replaced, Some(at)) => merged.replaced.push(change(*at)),
+                (MergeEffect::Added, Some(at)) => merged.added.push(change(*at)),
                 _ => merged.kept += 1,
             }
         }
@@ -182,9 +183,9 @@ impl Judged {
         let mut added = Vec::new();
         for (group, effect) in &self.groups {
             match effect {
-                Effect::Kept => {}
-                Effect::Added => added.push(group.winner),
-                Effect::Replaced => {
+                MergeEffect::Kept => {}
+                MergeEffect::Added => added.push(group.winner),
+                MergeEffect::Replaced => {
                     instead.extend(group.own.iter().map(|row| (*row, None)));
                     instead.extend(group.place(self.serves).map(|row| (row, Some(group.winner))));
                 }
@@ -217,7 +218,7 @@ impl Judged {
         let winners: BTreeSet<usize> = self
             .groups
             .iter()
-            .filter(|(_, effect)| *effect != Effect::Kept)
+            .filter(|(_, effect)| *effect != MergeEffect::Kept)
             .map(|(group, _)| group.winner)
             .collect();
         let mut served: BTreeMap<u64, usize> = BTreeMap::new();
@@ -247,7 +248,7 @@ impl Judged {
         let replaced: BTreeSet<usize> = self
             .groups
             .iter()
-            .filter(|(_, effect)| *effect == Effect::Replaced)
+            .filter(|(_, effect)| *effect == MergeEffect::Replaced)
             .flat_map(|(group, _)| group.own.iter().copied())
             .collect();
         let is_own = |row: &&u32| !replaced.contains(&(**row as usize));
@@ -257,14 +258,20 @@ impl Judged {
         before.filter(is_own).count().max(after.filter(of_table).count())
     }
 
-    fn change(&self, stack: &Stack, run: &[RunFile], group: &Group, at: usize) -> Change {
+    fn change(
+        &self,
+        stack: &Stack,
+        run: &[RunFile],
+        group: &MeasurementGroup,
+        at: usize,
+    ) -> MergedRow {
         let table = &stack.table;
         let cells = |row: usize| {
             table.columns().map(|(name, column)| (name.to_owned(), column.json(row))).collect()
         };
         let (number, row) = stack.origin(group.winner).unwrap_or((0, 0));
         let before = group.place(self.serves).map(|row| self.latency[row]);
-        Change {
+        MergedRow {
             key: self.shown[group.winner - self.own].clone(),
             id: self.keys.get(&(group.winner as u32)).copied(),
             file: run.get(number).map_or_else(String::new, RunFile::shown),
@@ -279,7 +286,11 @@ impl Judged {
 }
 
 /// Rows of the run that are new by identity and have a key which the table has.
-fn conflicts(groups: &[(Group, Effect)], by_key: &[(u64, u32)], own: usize) -> Vec<(usize, usize)> {
+fn conflicts(
+    groups: &[(MeasurementGroup, MergeEffect)],
+    by_key: &[(u64, u32)],
+    own: usize,
+) -> Vec<(usize, usize)> {
     let new: BTreeSet<usize> =
         groups.iter().filter(|(g, _)| g.is_new()).map(|(g, _)| g.winner).collect();
     let mut found: BTreeMap<usize, usize> = BTreeMap::new();
@@ -295,10 +306,14 @@ fn conflicts(groups: &[(Group, Effect)], by_key: &[(u64, u32)], own: usize) -> V
 }
 
 /// Measured columns that a row which is replaced has and the one that replaces it lacks.
-fn loses(table: &Table, groups: &[(Group, Effect)], serves: Serves) -> Vec<(String, usize, usize)> {
-    let replaced = || groups.iter().filter(|(_, effect)| *effect == Effect::Replaced);
+fn loses(
+    table: &Table,
+    groups: &[(MeasurementGroup, MergeEffect)],
+    serves: Serves,
+) -> Vec<(String, usize, usize)> {
+    let replaced = || groups.iter().filter(|(_, effect)| *effect == MergeEffect::Replaced);
     let of_column = |(name, column): (&str, &Column)| {
-        let lost = |group: &Group| {
+        let lost = |group: &MeasurementGroup| {
             column.is_null(group.winner) && group.place(serves).is_some_and(|r| !column.is_null(r))
         };
         let losers: Vec<usize> =

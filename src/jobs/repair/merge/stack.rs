@@ -25,7 +25,7 @@ pub struct Stack {
 }
 
 /// A file of the run, read.
-struct Part {
+struct RunPart {
     number: usize,
     table: Table,
 }
@@ -46,7 +46,7 @@ impl Stack {
                 Ok(table) if table.torn.rows > 0 => {
                     objections.push(Objection::Torn { file: source.shown(), torn: table.torn });
                 }
-                Ok(table) => parts.push(Part { number, table }),
+                Ok(table) => parts.push(RunPart { number, table }),
                 Err(TableFault::Empty) if incomplete => {}
                 Err(fault) => {
                     objections.push(Objection::Unreadable { file: source.shown(), fault });
@@ -58,7 +58,7 @@ impl Stack {
 
     fn join(
         own: Option<&Table>,
-        mut parts: Vec<Part>,
+        mut parts: Vec<RunPart>,
         run: &[RunFile],
         objections: &mut Vec<Objection>,
     ) -> Option<Self> {

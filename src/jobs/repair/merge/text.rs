@@ -1,7 +1,7 @@
 //! A merge, for people.
 
-use super::ledger::Standing;
-use super::made::{Change, Merged, key_text};
+use super::ledger::EarlierMerge;
+use super::made::{Merged, MergedRow, key_text};
 use super::shards::RunFile;
 use super::{Merge, MergePolicy};
 use crate::base::stats::quantile;
@@ -16,7 +16,7 @@ impl Merge {
         let path = self.options.table.display();
         let mut out = format!("{path}\n  with {}\n", run_names(&self.run));
         let mut line = |text: String| out += &format!("  {text}\n");
-        if let Standing::WithoutSidecar { path, .. } = &self.standing {
+        if let EarlierMerge::WithoutSidecar { path, .. } = &self.standing {
             let path = path.display();
             line(format!("an earlier merge was stopped before {path} was written"));
         }
@@ -97,12 +97,12 @@ impl Merge {
 
 /// New over old latency of what is replaced: its middle and ends, and the keys of which it is furthest
 /// from 1.
-fn ratios(replaced: &[Change]) -> Vec<String> {
-    let ratio = |c: &Change| {
+fn ratios(replaced: &[MergedRow]) -> Vec<String> {
+    let ratio = |c: &MergedRow| {
         let ratio = c.after / c.before?;
         (ratio > 0.0 && ratio.is_finite()).then_some(ratio)
     };
-    let mut known: Vec<(f64, &Change)> =
+    let mut known: Vec<(f64, &MergedRow)> =
         replaced.iter().filter_map(|c| Some((ratio(c)?, c))).collect();
     if known.is_empty() {
         return Vec::new();

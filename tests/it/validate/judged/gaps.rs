@@ -1,0 +1,206 @@
+//! What a table lacks: stubs, ragged slices, shifted axes, limits and choices. Synthetic rows.
+
+use super::{severity, told};
+use crate::common::Tree;
+
+#[test]
+fn a_table_of_next_to_nothing_is_told_whatever_is_served_beside_it() {
+    let rows = |keys: std::ops::RangeInclusive<u64>, version: &str| {
+        let rows: Vec<(u64, f64)> = keys.map(|m| (m, 0.05 + m as f64 / 100.0)).collect();
+        crate::common::gemm(&rows).replace("0.24.0", version)
+    };
+    let of = |keys: std::ops::RangeInclusive<u64>| {
+        let tree = Tree::new();
+        let path = |version: &str| format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.txt");
+        tree.file(&path("0.22.0"), rows(1..=200, "0.22.0"));
+        tree.file(&path("0.23.0"), rows(1..=220, "0.23.0"));
+        tree.file(&path("0.24.0"), rows(keys, "0.24.0"));
+        told(&tree, "row-count-parity")
+    };
+    let (severity, message) = of(1..=4).unwrap();
+    assert_eq!(severity, "warning");
+    insta::assert_snapshot!(message, @"the table holds 4 keys of its own, where 2 other tables have 220 (median)");
+    let whole = Tree::new();
+    let path = |version: &str| format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.txt");
+    whole.file(&path("0.22.0"), rows(1..=200, "0.22.0"));
+    whole.file(&path("0.23.0"), rows(1..=220, "0.23.0"));
+    whole.file(&path("0.24.0"), rows(1..=4, "0.24.0"));
+    whole.file("systems/data/h200_sxm/vllm/0.24.0/collection_meta.yaml", "schema_version: 1\nprovenance: collected\nruntime: {framework: vllm, version: 0.24.0}\ntables:\n  gemm_perf: {status: complete, rows: 4, case_plan_hash: 'sha256:1'}\n");
+    assert_eq!(told(&whole, "row-count-parity").unwrap().0, "warning", "no donor is declared");
+    whole.file("systems/data/h200_sxm/vllm/0.24.0/reuse.yaml", "schema_version: 1\nreuse:\n- {table: gemm_perf, from_version: 0.23.0, reason: its shapes alone, approved_by: someone}\n");
+    assert_eq!(told(&whole, "row-count-parity").unwrap().0, "info", "all of its plan");
+    assert_eq!(of(1..=100), None);
+    assert_eq!(of(300..=304), None, "keys that no earlier version has are an addition");
+}
+
+#[test]
+fn a_ragged_slice_is_told_beside_full_ones() {
+    let rows = |fp8: u64, version: &str| {
+        let row = |dtype: &str, m: u64| {
+            format!(
+                "VLLM,{version},NVIDIA H200,gemm,cutlass,{dtype},{m},128,128,{}\n",
+                0.05 + m as f64 / 100.0
+            )
+        };
+        let of = |dtype: &str, keys: u64| (1..=keys).map(|m| row(dtype, m)).collect::<String>();
+        crate::common::GEMM.to_owned() + &of("bfloat16", 400) + &of("fp8", fp8)
+    };
+    let tree = Tree::new();
+    for (version, fp8) in [("0.22.0", 400), ("0.23.0", 390), ("0.24.0", 16)] {
+        let path = format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.txt");
+        tree.file(&path, rows(fp8, version));
+    }
+    let (severity, message) = told(&tree, "row-count-parity").unwrap();
+    assert_eq!(severity, "warning");
+    insta::assert_snapshot!(message, @"gemm_dtype=fp8 holds 16 keys of its own, where 2 other tables have 400 (median)");
+}
+
+#[test]
+fn an_axis_one_beside_every_other_backend_s_is_told() {
+    let header = "framework,version,device,op_name,kernel_source,batch_size,isl,num_heads,num_key_value_heads,head_dim,beam_width,attn_dtype,kv_cache_dtype,step,latency\n";
+    let rows = |framework: &str, version: &str, steps: &[u64]| {
+        let row = |step: &u64| {
+            format!(
+                "{framework},{version},NVIDIA H200,generation_attention,k,1,1,8,1,128,1,bfloat16,bfloat16,{step},{}\n",
+                0.01 + *step as f64 / 1e5
+            )
+        };
+        header.to_owned() + &steps.iter().map(row).collect::<String>()
+    };
+    let tree = Tree::new();
+    let path = |place: &str| format!("systems/data/h200_sxm/{place}/generation_attention_perf.txt");
+    let (right, shifted) = ([0, 3, 7, 15, 31], [1, 4, 8, 16, 32]);
+    tree.file(&path("trtllm/1.3.0"), rows("TRTLLM", "1.3.0", &right));
+    tree.file(&path("vllm/0.24.0"), rows("VLLM", "0.24.0", &right));
+    tree.file(&path("sglang/0.5.14"), rows("SGLang", "0.5.14", &shifted));
+    let (severity, message) = told(&tree, "coverage-hole").unwrap();
+    assert_eq!(severity, "warning");
+    insta::assert_snapshot!(message, @"step is 1, 4, 8, 16, 32, … where trtllm, vllm have 0, 3, 7, 15, 31, …: one above every other backend's");
+    tree.file(&path("trtllm/1.3.0"), rows("TRTLLM", "1.3.0", &shifted));
+    assert_eq!(told(&tree, "coverage-hole"), None, "two collectors have it so");
+}
+
+#[test]
+fn what_a_machine_s_kernels_cannot_run_is_a_limit_with_its_source() {
+    let specs = perfdb_gate::specs::Specs::embedded().unwrap();
+    let limits = [
+        "fp8-block-on-sm120",
+        "min-latency-experts",
+        "shards-of-experts-not-aligned",
+        "heads-a-group-on-blackwell",
+        "deepseek-v4-on-sm120",
+        "megamoe-campaigns",
+    ];
+    for limit in limits {
+        assert!(specs.limits[limit].reason.contains("collector/"), "{limit} names its source");
+    }
+    // Key heads of 40 query heads: TensorRT-LLM's kernels on Blackwell take 32, 64, 96 of one.
+    let header = "framework,version,device,op_name,kernel_source,batch_size,isl,num_heads,num_key_value_heads,head_dim,beam_width,attn_dtype,kv_cache_dtype,step,latency\n";
+    let rows = |heads: &[u64]| {
+        let row = |heads: &u64, isl: u64| {
+            format!(
+                "TRTLLM,1.3.0,GPU,context_attention,k,1,{isl},{heads},1,128,1,bfloat16,bfloat16,0,{}\n",
+                isl as f64 / 100.0
+            )
+        };
+        let each = heads.iter().flat_map(|h| (1..=8).map(move |i| (h, i * 128)));
+        header.to_owned() + &each.map(|(h, isl)| row(h, isl)).collect::<String>()
+    };
+    let of = |system: &str, other: &str| {
+        let tree = Tree::new();
+        for name in [system, other] {
+            let facts = std::fs::read_to_string(format!("systems/{name}.yaml")).unwrap();
+            tree.file(&format!("systems/{name}.yaml"), facts.replace("../data/", "data/"));
+        }
+        let path = |s: &str| format!("systems/data/{s}/trtllm/1.3.0/context_attention_perf.txt");
+        tree.file(&path(other), rows(&[16, 32, 40]));
+        tree.file(&path(system), rows(&[16, 32]));
+        severity(&tree, "coverage-hole").unwrap()
+    };
+    assert_eq!(of("b200_sxm", "gb200"), "info");
+    assert_eq!(of("h200_sxm", "h100_sxm"), "warning");
+}
+
+#[test]
+fn a_kernel_that_another_one_replaces_is_not_missing() {
+    let header = "framework,version,device,op_name,kernel_source,phase,batch_size,seq_len,num_tokens,d_model,d_conv,num_k_heads,head_k_dim,num_v_heads,head_v_dim,model_name,latency\n";
+    let rows = |scan: Option<&str>| {
+        let row = |kernel: &str, n: u64| {
+            format!(
+                "VLLM,0.24.0,GPU,gdn,{kernel},context,1,{n},{n},2048,4,16,128,32,128,m,{}\n",
+                n as f64 / 1000.0
+            )
+        };
+        let kernels = [Some("causal_conv1d_fn"), scan].into_iter().flatten();
+        header.to_owned()
+            + &kernels.flat_map(|k| (1..=8).map(move |n| row(k, n * 64))).collect::<String>()
+    };
+    let of = |own: Option<&str>| {
+        let tree = Tree::new();
+        let facts = std::fs::read_to_string("systems/h100_sxm.yaml").unwrap();
+        tree.file("systems/h100_sxm.yaml", facts.replace("../data/", "data/"));
+        let path = |s: &str| format!("systems/data/{s}/vllm/0.24.0/gdn_perf.txt");
+        tree.file(&path("h100_sxm"), rows(Some("chunk_gated_delta_rule_flashinfer")));
+        tree.file(&path("h200_sxm"), rows(own));
+        let run =
+            tree.validate(&["--only", "coverage-hole", "--system", "h200_sxm", "--format", "json"]);
+        run.findings().len()
+    };
+    assert_eq!(of(Some("chunk_gated_delta_rule_triton")), 0);
+    assert_eq!(of(None), 1);
+}
+
+#[test]
+fn slices_of_another_generation_are_its_choice() {
+    let of = |system: &str| {
+        let tree = Tree::new();
+        for name in [system, "h100_sxm", "b200_sxm"] {
+            let facts = std::fs::read_to_string(format!("systems/{name}.yaml")).unwrap();
+            tree.file(&format!("systems/{name}.yaml"), facts.replace("../data/", "data/"));
+        }
+        let row = |dtype: &str, m: u64| {
+            format!("VLLM,0.24.0,GPU,gemm,cutlass,{dtype},{m},128,128,{}\n", m as f64 / 100.0)
+        };
+        let rows = |dtypes: &[&str]| {
+            let each = dtypes.iter().flat_map(|d| (1..=8).map(move |m| row(d, m)));
+            crate::common::GEMM.to_owned() + &each.collect::<String>()
+        };
+        let path = |s: &str| format!("systems/data/{s}/vllm/0.24.0/gemm_perf.txt");
+        tree.file(&path("h100_sxm"), rows(&["bfloat16", "fp8"]));
+        tree.file(&path("b200_sxm"), rows(&["bfloat16", "fp8"]));
+        tree.file(&path(system), rows(&["bfloat16"]));
+        let run =
+            tree.validate(&["--only", "coverage-hole", "--system", system, "--format", "json"]);
+        run.finding("coverage-hole")["severity"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(of("h200_sxm"), "warning", "h100_sxm is of its generation");
+    assert_eq!(of("l40s"), "info");
+}
+
+#[test]
+fn a_distribution_is_no_choice_of_a_generation() {
+    let tree = Tree::new();
+    for name in ["a100_sxm", "h100_sxm", "b200_sxm"] {
+        let facts = std::fs::read_to_string(format!("systems/{name}.yaml")).unwrap();
+        tree.file(&format!("systems/{name}.yaml"), facts.replace("../data/", "data/"));
+    }
+    let header = "framework,version,device,op_name,kernel_source,moe_dtype,num_tokens,hidden_size,inter_size,topk,num_experts,moe_tp_size,moe_ep_size,distribution,latency\n";
+    let row = |distribution: &str, i: u32| {
+        format!(
+            "VLLM,0.24.0,GPU,moe,k,bfloat16,{},2048,768,8,128,1,1,{distribution},{}\n",
+            1 << i,
+            f64::from(i + 1) / 10.0
+        )
+    };
+    for (system, kinds) in [("h100_sxm", 2), ("b200_sxm", 2), ("a100_sxm", 1)] {
+        let each = ["power_law_1.2", "balanced"].into_iter().take(kinds);
+        let rows = each.flat_map(|d| (0..10).map(move |i| row(d, i))).collect::<String>();
+        tree.file(
+            &format!("systems/data/{system}/vllm/0.24.0/moe_perf.txt"),
+            header.to_owned() + &rows,
+        );
+    }
+    let run =
+        tree.validate(&["--only", "coverage-hole", "--system", "a100_sxm", "--format", "json"]);
+    assert_eq!(run.finding("coverage-hole")["severity"], "warning");
+}
