@@ -83,5 +83,5 @@ fn inert_word(word: &str) -> String {
 
 /// Whether a site reads nothing into a character.
 fn is_harmless(c: char) -> bool {
-    c.is_alphanumeric() || "-+=.,;:%()×→…'\" ".contains(c)
+    c.is_alphanumeric() || "-−+=.,;:%()×→…'\" ".contains(c)
 }

@@ -33,5 +33,5 @@ pub(super) fn text(reach: &Reach) -> Result<String> {
         notes: summary.notes,
         sections: sections.into_iter().filter(|(_, lines)| !lines.is_empty()).collect(),
     };
-    Ok(fill("reach.md.j2", TEMPLATE, &view)? + "\n")
+    fill("reach.md.j2", TEMPLATE, &view)
 }

@@ -12,10 +12,10 @@ const SHOWN_TABLES: usize = 20;
 /// Lookups that are shown.
 const SHOWN_LOOKUPS: usize = 10;
 
-pub(super) const TABLES: &str = "tables whose rows are not all served";
-pub(super) const LOOKUPS: &str = "lookups of default models";
-pub(super) const MOVED: &str = "lookups with another source than before";
-pub(super) const MISSING: &str = "lookups that find nothing";
+pub(super) const TABLES: &str = "Tables whose rows are not all served";
+pub(super) const LOOKUPS: &str = "Lookups of default models";
+pub(super) const MOVED: &str = "Lookups with another source than before";
+pub(super) const MISSING: &str = "Lookups that find nothing";
 
 /// Everything that is shown.
 pub(super) struct ReachSummary {
