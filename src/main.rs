@@ -43,6 +43,7 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
         Command::Merge(args) => args.run(),
         Command::Dedupe(args) => args.run(),
         Command::Convert(args) => args.run(),
+        Command::Init(args) => args.run(terminal),
         Command::Rules(args) => args.run(),
         Command::Explain(args) => args.run(),
         Command::Selftest(args) => args.run(terminal),

@@ -5,27 +5,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
+use perfdb_gate::base::escape::clean_lines;
+use perfdb_gate::base::exit::Exit;
+use perfdb_gate::base::reason::Reason;
+use perfdb_gate::checks::rule::Rule;
 use perfdb_gate::database::catalog::{Catalog, Format, Place};
 use perfdb_gate::database::coverage::{Coverage, Points};
+use perfdb_gate::database::decoded::Decoded;
 use perfdb_gate::database::diff::State;
-use perfdb_gate::findings::{Finding, Severity};
 use perfdb_gate::database::ledger::Ledger;
-use perfdb_gate::gpu::device::{About, Answer};
-use perfdb_gate::jobs::operations::{CatalogComparison, Operations};
-use perfdb_gate::gpu::record::{Log, Origin};
-use perfdb_gate::base::escape::clean_lines;
-use perfdb_gate::base::reason::Reason;
+use perfdb_gate::database::served::ReuseManifest;
 use perfdb_gate::database::served::Shelf;
 use perfdb_gate::database::sidecar::Reuse;
 use perfdb_gate::database::source::Source;
-use perfdb_gate::specs::{Rule, TableSpec};
-use perfdb_gate::database::support::{Matrix, Sharing};
+use perfdb_gate::database::support::Matrix;
 use perfdb_gate::database::table::{Keys, Table, TableScope};
-use perfdb_gate::traces::{self, Asked};
 use perfdb_gate::findings::waiver::Waivers;
+use perfdb_gate::findings::{Finding, Severity};
+use perfdb_gate::gpu::device::{About, Answer};
+use perfdb_gate::gpu::record::{Log, Origin};
+use perfdb_gate::jobs::operations::{CatalogComparison, Operations};
+use perfdb_gate::specs::{Filling, TableSpec};
+use perfdb_gate::traces::{self, Asked, TraceSpecs};
 
 use crate::memory::Memory;
-use crate::{SPECS, inert};
+use crate::{RULES, SPECS, inert};
 
 const SHIPPED: &[u8] = include_bytes!("../../data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet");
 
@@ -54,13 +58,14 @@ fn said(why: &str) {
 
 /// Files of traces.
 pub fn trace(data: &[u8]) {
-    static RULES: LazyLock<Vec<Arc<Rule>>> = LazyLock::new(|| {
-        SPECS.rules.values().filter(|r| r.check.needs().traces).cloned().collect()
-    });
+    static OF_TRACES: LazyLock<Vec<Arc<Rule>>> =
+        LazyLock::new(|| RULES.all().filter(|rule| rule.check.needs().traces).cloned().collect());
+    static TRACES: LazyLock<TraceSpecs> =
+        LazyLock::new(|| TraceSpecs::read(&SPECS).expect("the embedded specs"));
     let files = Memory::unpack(data);
     let entries = files.files().expect("files in memory can be listed");
     for asked in [Asked(None), Asked(Some("qwen3-tp_4"))] {
-        let judged = trace::judge(&files, &entries, &SPECS, &RULES, asked);
+        let judged = traces::judge(&files, &entries, &TRACES, &OF_TRACES, asked);
         let judged = judged.expect("formulas that hold for any file, and no panic");
         for finding in judged.findings {
             assert!(!finding.message.is_empty() && finding.message.len() < 10_000, "{finding:?}");
@@ -69,9 +74,10 @@ pub fn trace(data: &[u8]) {
     // As a pull request brings them, with their charts.
     let nothing = Memory::default();
     let (before, after) = (catalog(&nothing), catalog(&files));
-    let base = State { source: &nothing, catalog: &before };
-    let head = State { source: &files, catalog: &after };
-    trace::changed(base, head, &SPECS, &RULES, 2).expect("no formula fails");
+    let decoded = Decoded::new(0);
+    let base = State { source: &nothing, catalog: &before, decoded: &decoded };
+    let head = State { source: &files, catalog: &after, decoded: &decoded };
+    traces::changed(base, head, &TRACES, &OF_TRACES, 2).expect("no formula fails");
 }
 
 /// A support matrix, and what backends take from each other.
@@ -80,10 +86,10 @@ pub fn support(data: &[u8]) {
         Ok(matrix) => assert!(!matrix.claims.is_empty()),
         Err(why) => said(&why.to_string()),
     }
-    match Sharing::parse(&String::from_utf8_lossy(data)) {
-        Ok(sharing) => {
-            let lends = |a: &str, b: &str| sharing.lends("a_perf", a, b);
-            assert_eq!(lends("vllm", "sglang"), lends("sglang", "vllm"));
+    match ReuseManifest::parse(data) {
+        Ok(manifest) => {
+            let shared = manifest.shared("a_perf", "vllm");
+            assert!(shared.keys().all(|kernel| !kernel.is_empty()));
         }
         Err(why) => said(&why.to_string()),
     }
@@ -97,7 +103,7 @@ pub fn operations(data: &[u8]) {
             let path = "op_backend_catalog.yaml".to_owned();
             let compared = CatalogComparison::new(Some((path, operations)), &SPECS, &CATALOG);
             inert(&clean_lines(&compared.text()), false);
-            assert!(compared.code() < 2);
+            assert!(compared.exit() != Exit::Failed);
         }
         Err(why) => said(&why.to_string()),
     }
@@ -198,8 +204,8 @@ pub fn reuse(data: &[u8]) {
     let every: BTreeMap<String, Result<Reuse, Reason>> = every.collect();
     let shelf = Shelf::new(&CATALOG, &every);
     for dir in CATALOG.dirs.values() {
-        for shared in [false, true] {
-            let files = shelf.sources(&dir.place, "gemm_perf", shared).files();
+        for filling in [Filling::Always, Filling::WhereAbsent, Filling::Never] {
+            let files = shelf.sources(&dir.place, "gemm_perf", filling).files();
             let paths: Vec<&str> = files.map(|f| f.entry.path.as_str()).collect();
             let apart: BTreeSet<&&str> = paths.iter().collect();
             assert!(apart.len() == paths.len() && !paths.is_empty(), "{paths:?}");
@@ -223,6 +229,6 @@ pub fn waiver(data: &[u8]) {
     // A condition may read what findings do not have.
     let today = "2030-01-01".parse().expect("a day");
     let Ok(applied) = waivers.apply(&mut findings, today) else { return };
-    let rules: Vec<Arc<Rule>> = SPECS.rules.values().cloned().collect();
-    assert!(applied.unused_by(&SPECS, &rules).len() <= applied.unused.len());
+    let told = applied.unused_by(&|rule| RULES.contains(rule), &|rule| RULES.contains(rule));
+    assert!(told.len() <= applied.unused.len());
 }

@@ -5,6 +5,7 @@
 use std::sync::{LazyLock, Once};
 use std::time::Duration;
 
+use perfdb_gate::checks::rule::Rules;
 use perfdb_gate::database::catalog::{Format as Layout, Place, TableFile};
 use perfdb_gate::database::sidecar::{Meta, Reuse};
 use perfdb_gate::database::source::{self, Entry, EntryKind};
@@ -13,8 +14,8 @@ use perfdb_gate::findings::baseline::Baseline;
 use perfdb_gate::findings::waiver::Waivers;
 use perfdb_gate::findings::{Counts, Example, Finding, Severity};
 use perfdb_gate::report::{Report, ReportFormat, page, render};
-use perfdb_gate::specs::Specs;
 use perfdb_gate::specs::system::System;
+use perfdb_gate::specs::{Library, Specs};
 
 pub mod beside;
 pub mod forge;
@@ -47,6 +48,9 @@ pub const TARGETS: [Target; 14] = [
 pub(crate) static SPECS: LazyLock<Specs> =
     LazyLock::new(|| Specs::embedded().expect("the embedded specs"));
 
+pub(crate) static RULES: LazyLock<Rules> =
+    LazyLock::new(|| Rules::read(&SPECS.library).expect("the embedded rules"));
+
 fn place() -> Place {
     let name = |text: &str| text.to_owned();
     Place { system: name("h200_sxm"), family: None, backend: name("vllm"), version: name("0.24.0") }
@@ -60,7 +64,7 @@ fn table(data: &[u8], format: Layout) {
     let file = TableFile { entry, place: place(), table: "gemm_perf".into(), format };
     let Ok(table) = Table::decode(data, format, &|name| name == "version") else { return };
     assert!(table.rows > 0, "a table without rows is a fault");
-    let spec = SPECS.table(&file, Some(&table));
+    let spec = file.spec(&SPECS, Some(&table));
     let scope =
         TableScope::new(&table, &spec, &file.place, SPECS.systems.get("h200_sxm"), &SPECS.lookups);
     let keys = Keys::new(&spec.key, &scope).expect("formulas of the specs");
@@ -121,11 +125,14 @@ pub fn rules(data: &[u8]) {
         "charts/tables.yaml",
         "systems/x.yaml",
     ] {
-        let mut specs = Specs::default();
-        if let Err(error) = specs.add_overlay(inside, inside, &text) {
-            assert!(!error.message.is_empty());
+        let library = || {
+            let mut library = Library::default();
+            library.add(inside, inside, text.clone().into_owned());
+            library
+        };
+        for error in [Rules::read(&library()).err(), Specs::read(library()).err()] {
+            assert!(error.is_none_or(|e| !e.message.is_empty()));
         }
-        let _ = specs.check();
     }
 }
 
@@ -160,16 +167,22 @@ pub fn report(data: &[u8]) {
         tables: 1,
         files: 0,
         rows: 1,
+        judged: Default::default(),
         findings: vec![finding.clone(), waived, finding],
         counts: Counts { errors: 2, waived: 1, ..Counts::default() },
         diff: None,
+        states: Default::default(),
+        repaired: Vec::new(),
+        predictions: None,
         remeasured: None,
         elapsed: Duration::ZERO,
         drawn: None,
     };
     let view = report.view(report.outcome(Some(Severity::Error)));
     for format in [
-        ReportFormat::Human { colour: false, brief: false },
+        ReportFormat::Human { colour: false, brief: false, full: true },
+        ReportFormat::Human { colour: false, brief: false, full: false },
+        ReportFormat::Concise,
         ReportFormat::Json,
         ReportFormat::Sarif,
         ReportFormat::Junit,

@@ -1,14 +1,22 @@
 //! What mutation starts from: small, synthetic, one of each form.
 
-use perfdb_gate::specs::Rule;
+use perfdb_gate::checks::rule::{Rule, Rules};
+
+use std::sync::LazyLock;
 
 use crate::SPECS;
 use crate::memory::Memory;
 
 /// The bad and the good example of rules.
 fn examples(of: impl Fn(&Rule) -> bool) -> Vec<Vec<(&'static String, &'static String)>> {
-    let rules = SPECS.rules.values().filter(|rule| of(rule));
-    rules.flat_map(|rule| [&rule.bad, &rule.good]).map(|e| e.files.iter().collect()).collect()
+    static WITH_EXAMPLES: LazyLock<Rules> =
+        LazyLock::new(|| Rules::with_examples(&SPECS.library).expect("the embedded rules"));
+    WITH_EXAMPLES
+        .all()
+        .filter(|rule| of(rule))
+        .flat_map(|rule| [&rule.bad, &rule.good])
+        .map(|e| e.files.iter().collect())
+        .collect()
 }
 
 /// The files of those examples whose path ends so, each by itself.
@@ -68,7 +76,7 @@ pub fn rules() -> Vec<Vec<u8>> {
         include_bytes!("../../rules/limits.yaml"),
         include_bytes!("../../rules/dtypes.yaml"),
         include_bytes!("../../rules/recipes.yaml"),
-        include_bytes!("../../rules/faults.yaml"),
+        include_bytes!("../../src/jobs/selftest/faults.yaml"),
         include_bytes!("../../charts/tables.yaml"),
     ];
     files.iter().map(|f| f.to_vec()).collect()

@@ -41,23 +41,26 @@ impl Error {
     }
 }
 
+/// The nearest spelling of a name among those that there are, where one is near.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known.into_iter().map(|k| (strsim::jaro_winkler(name, k), k));
+    let near = scored.filter(|(score, _)| *score > 0.75);
+    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, near)| near)
+}
+
 /// `name` is unknown among `known`: says what exists, and the nearest spelling.
 pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
     let mut known: Vec<&str> = known.into_iter().collect();
     known.sort_unstable();
     known.dedup();
-    let nearest = known
-        .iter()
-        .map(|k| (strsim::jaro_winkler(name, k), *k))
-        .filter(|(score, _)| *score > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
+    let near = nearest(name, known.iter().copied());
     let list = match known.len() {
         0 => "there is none".to_owned(),
         1..=20 => format!("there is {}", known.join(", ")),
         n => format!("there is {}, … ({n} in all)", known[..20].join(", ")),
     };
-    let hint = match nearest {
-        Some((_, near)) => format!("did you mean {near}? {list}"),
+    let hint = match near {
+        Some(near) => format!("did you mean {near}? {list}"),
         None => list,
     };
     Error::new(format!("no {what} matches '{name}'"), hint)

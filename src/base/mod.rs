@@ -10,7 +10,7 @@ pub mod files;
 pub(crate) mod glob;
 pub mod panics;
 pub mod progress;
-pub(crate) mod random;
+pub mod random;
 pub mod reason;
 pub(crate) mod stats;
 pub(crate) mod threads;

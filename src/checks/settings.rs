@@ -11,7 +11,7 @@ use crate::checks::rule::{Rule, Rules};
 use crate::database::source::Source;
 use crate::findings::Sink;
 use crate::findings::baseline::Baseline;
-use crate::findings::waiver::{Applied, Waivers};
+use crate::findings::waiver::{Applied, WAIVER_HINT, Waivers};
 use crate::specs::{Library, Specs};
 
 /// What a run goes by beside the data.
@@ -51,7 +51,12 @@ impl Settings {
         for entry in source.settings()? {
             let shown = format!(".perfdb-gate/{}", entry.path);
             let bad = |why: Reason| {
-                Error::new(format!("{shown}: {why}"), "CONTRIBUTING.md says how it is written")
+                let hint = match entry.path.as_str() {
+                    "waivers.yaml" => WAIVER_HINT,
+                    "baseline.json" => "--write-baseline writes one",
+                    _ => "CONTRIBUTING.md says how it is written",
+                };
+                Error::new(format!("{shown}: {why}"), hint)
             };
             let text = || source.text(&entry).map_err(|e| bad(e.into()));
             match entry.path.as_str() {
@@ -76,6 +81,11 @@ impl Settings {
             settings.overlays.push(folder.display().to_string());
         }
         settings.rules = Rules::read(&library)?;
+        for rule in settings.waivers.rules() {
+            settings.rules.get(rule).map_err(|e| {
+                Error::new(format!("{}: {}", settings.waivers.path, e.message), e.hint)
+            })?;
+        }
         settings.specs = Specs::read(library)?;
         if let Some(path) = baseline {
             let bad = |why: Reason| {
@@ -93,10 +103,7 @@ impl Settings {
     ///
     /// When a waiver's condition reads what findings do not have.
     pub fn waive(&self, sink: &mut Sink) -> Result<Applied> {
-        sink.waive(&self.waivers, today()).map_err(|e| {
-            let message = format!("{}: {e}", self.waivers.path);
-            Error::new(message, "`where` reads rows, severity and evidence")
-        })
+        sink.waive(&self.waivers, today()).map_err(|e| e.of(&self.waivers.path))
     }
 
     /// Applies waivers and the baseline, and judges the waivers themselves by the rules that ran: only

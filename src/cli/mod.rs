@@ -4,6 +4,7 @@ pub mod bar;
 pub mod compare;
 pub mod generate;
 pub mod impact;
+pub mod init;
 pub mod measure;
 pub mod merge;
 pub mod output;
@@ -24,6 +25,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use self::compare::CompareArgs;
 use self::generate::{Completions, SchemaArgs};
 use self::impact::ImpactArgs;
+use self::init::InitArgs;
 use self::measure::{Measure, Remeasure};
 use self::merge::MergeArgs;
 use self::plan::PlanArgs;
@@ -35,12 +37,22 @@ use self::selftest::Selftest;
 use self::status::StatusArgs;
 use self::validate::Validate;
 
+/// How every job ends, with what to do about it.
+const EXIT_CODES: &str = "\
+Exit codes, the same for every job and format:
+  0  clean: everything was checked, and nothing found that fails the run
+       perfdb-gate validate && git push
+  1  findings of the severity that --fail-on names, or worse; --fail-on never only tells of them
+       perfdb-gate validate --fail-on warning || less report.txt
+  2  the tool could not do its work: no report, but a line and a hint on standard error
+       perfdb-gate validate --system h20_sxm       no system matches 'h20_sxm'
+  3  nothing was checked or compared, or it was too noisy to say; --inconclusive pass makes it 0
+       perfdb-gate sanity --base-ref main          on a branch that changes no data";
+
 /// The quality gate for GPU performance databases.
 #[derive(Debug, Parser)]
 #[command(name = "perfdb-gate", version, max_term_width = 100)]
-#[command(
-    after_help = "Exit codes: 0 clean, 1 findings, 2 the tool could not do its work, 3 nothing was checked or compared"
-)]
+#[command(after_help = EXIT_CODES)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -99,6 +111,8 @@ pub enum Command {
     Dedupe(Box<DedupeArgs>),
     /// Convert text tables on disk to parquet, cell for cell; a dry run unless told otherwise.
     Convert(Box<ConvertArgs>),
+    /// Set a repository up: workflows, a hook and a baseline; what is there stays as it is.
+    Init(InitArgs),
     /// List the rules.
     Rules(RulesArgs),
     /// Tell the whole story of a rule.

@@ -52,6 +52,8 @@ fn report_of(text: &str) -> Result<(FormatName, PathBuf), String> {
 pub enum FormatName {
     /// For people.
     Human,
+    /// A line a finding.
+    Concise,
     /// For programs, schema perfdb-gate/v1.
     Json,
     /// For code scanning and editors, SARIF 2.1.0.

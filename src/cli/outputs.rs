@@ -47,9 +47,16 @@ pub struct Outputs {
     files: Vec<(PathBuf, Vec<u8>)>,
     /// For standard output.
     text: String,
+    /// Whether a report for people there has every finding, however many.
+    full: bool,
 }
 
 impl Outputs {
+    /// Outputs whose report for people has every finding, however many, or else the causes of many.
+    pub fn of(full: bool) -> Self {
+        Self { full, ..Self::default() }
+    }
+
     /// A text for a file, or for standard output where its name is `-`.
     pub fn add(&mut self, path: &Path, text: String) {
         if path.as_os_str() == "-" {
@@ -80,10 +87,12 @@ impl Outputs {
             self.add(path, report::page(view, drawings)?);
         }
         for (format, path) in &args.report {
-            let format = format_of(*format, true, terminal);
+            let format = format_of(*format, Extent { to_file: true, full: true }, terminal);
             self.add(path, report::render(view, format)?);
         }
-        let format = format_of(args.format, args.output.is_some(), terminal);
+        let to_file = args.output.is_some();
+        let extent = Extent { to_file, full: self.full || to_file };
+        let format = format_of(args.format, extent, terminal);
         self.add(args.output.as_deref().unwrap_or(Path::new("-")), report::render(view, format)?);
         Ok(())
     }
@@ -95,8 +104,15 @@ impl Outputs {
     }
 }
 
+/// Where a report goes, and how much of it.
+#[derive(Clone, Copy)]
+struct Extent {
+    to_file: bool,
+    full: bool,
+}
+
 /// How a report is rendered for a file or for standard output.
-fn format_of(name: FormatName, to_file: bool, terminal: TerminalArgs) -> ReportFormat {
+fn format_of(name: FormatName, extent: Extent, terminal: TerminalArgs) -> ReportFormat {
     match name {
         FormatName::Human => {
             let says = |name: &str| std::env::var_os(name).unwrap_or_default();
@@ -105,11 +121,12 @@ fn format_of(name: FormatName, to_file: bool, terminal: TerminalArgs) -> ReportF
                 ColorName::Never => false,
                 ColorName::Auto => {
                     let plain = !says("NO_COLOR").is_empty() || says("TERM") == "dumb";
-                    !to_file && !plain && std::io::stdout().is_terminal()
+                    !extent.to_file && !plain && std::io::stdout().is_terminal()
                 }
             };
-            ReportFormat::Human { colour, brief: terminal.quiet }
+            ReportFormat::Human { colour, brief: terminal.quiet, full: extent.full }
         }
+        FormatName::Concise => ReportFormat::Concise,
         FormatName::Json => ReportFormat::Json,
         FormatName::Sarif => ReportFormat::Sarif,
         FormatName::Github => ReportFormat::Github,

@@ -22,7 +22,12 @@ pub struct StatusArgs {
     pub reference: Option<String>,
     /// The system.
     #[arg(long, value_name = "NAME", help_heading = "What to tell of")]
-    pub system: String,
+    #[arg(required_unless_present = "all")]
+    pub system: Option<String>,
+    /// All systems: tables by systems, with the findings of each.
+    #[arg(long, help_heading = "What to tell of")]
+    #[arg(conflicts_with_all = ["system", "backend", "version", "ledger"])]
+    pub all: bool,
     /// Only these backends; `*` stands for any characters, may be repeated.
     #[arg(long, value_name = "NAME", help_heading = "What to tell of")]
     pub backend: Vec<String>,
@@ -62,7 +67,7 @@ impl From<&StatusArgs> for status::Options {
         Self {
             root: args.root.clone(),
             reference: args.reference.clone(),
-            system: args.system.clone(),
+            system: args.system.clone().unwrap_or_default(),
             backends: args.backend.clone(),
             versions: args.version.clone(),
             ledger: args.ledger.clone(),
@@ -85,6 +90,11 @@ impl StatusFormat {
 impl StatusArgs {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         outputs::check(&self.output, [])?;
+        if self.all {
+            let map = status::map(&self.into(), &Bar::of("tables", terminal))?;
+            write_text(self.output.as_deref(), map.render(self.format.format(terminal)))?;
+            return Ok(map.exit());
+        }
         let status = status::run(&self.into(), &Bar::of("tables", terminal))?;
         let text = status::render(&status, self.format.format(terminal))?;
         write_text(self.output.as_deref(), text)?;

@@ -68,6 +68,12 @@ pub struct GateArgs {
     /// Seed of the draw.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "draw", help_heading = "Output")]
     pub seed: u64,
+    /// Print every finding; without it, more than ten are told by their causes.
+    #[arg(long, help_heading = "Output")]
+    pub full: bool,
+    /// Write all rows of each finding to a folder: CSV, a file a finding, and findings.csv.
+    #[arg(long = "rows", value_name = "DIR", conflicts_with = "traces", help_heading = "Output")]
+    pub rows_dir: Option<PathBuf>,
 }
 
 impl From<&Validate> for validate::Options {
@@ -82,6 +88,7 @@ impl From<&Validate> for validate::Options {
             rules: args.rules.rules_dir.clone(),
             baseline: args.gate.baseline.clone(),
             ledger: args.ledger.clone(),
+            rows_dir: args.gate.rows_dir.clone(),
             threads: args.output.threads,
         }
     }
@@ -89,7 +96,8 @@ impl From<&Validate> for validate::Options {
 
 impl Validate {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
-        outputs::check(self.output.files().chain(&self.gate.write_baseline), [])?;
+        let gate = &self.gate;
+        outputs::check(self.output.files().chain(&gate.write_baseline), &gate.rows_dir)?;
         let report = match (&self.traces, &self.watch.watch) {
             (Some(root), _) => traces::run(&self.trace_options(root))?,
             (None, Some(folder)) => self.watch.run(folder, self.into())?,
@@ -111,7 +119,7 @@ impl Validate {
 
     fn finish(&self, mut report: Report, terminal: TerminalArgs) -> Result<Exit> {
         let gate = &self.gate;
-        let mut outputs = Outputs::default();
+        let mut outputs = Outputs::of(gate.full);
         if let Some(path) = &gate.write_baseline {
             outputs.add(path, Baseline::of(&report.findings).text());
         }

@@ -3,9 +3,8 @@
 use jiff::civil::Date;
 
 use super::{Finding, Novelty, Severity};
-use crate::base::expr::ExprError;
 use crate::findings::baseline::Baseline;
-use crate::findings::waiver::{Applied, Waivers};
+use crate::findings::waiver::{Applied, WaiverError, Waivers};
 
 /// Collects findings; the only place that waives, compares with a baseline, sorts and counts.
 #[derive(Debug, Default)]
@@ -43,7 +42,7 @@ impl Sink {
     }
 
     /// Applies waivers; what is to be said of them comes back.
-    pub fn waive(&mut self, waivers: &Waivers, today: Date) -> Result<Applied, ExprError> {
+    pub fn waive(&mut self, waivers: &Waivers, today: Date) -> Result<Applied, WaiverError> {
         waivers.apply(&mut self.findings, today)
     }
 

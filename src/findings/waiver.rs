@@ -12,6 +12,7 @@
 //! ```
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use globset::GlobMatcher;
 use jiff::civil::Date;
@@ -19,6 +20,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use crate::base::error::{Error, nearest, unknown};
 use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
 use crate::base::glob::{Of, matcher};
 use crate::base::reason::Reason;
@@ -82,7 +84,48 @@ impl Waiver {
     }
 }
 
+/// Where it is told how a waiver is written.
+pub const WAIVER_HINT: &str = "docs/validate.md tells how a waiver is written, in \"The repository's own settings\"; \
+                               `perfdb-gate schema waivers` prints its fields for an editor";
+
+/// Why waivers cannot be applied.
+#[derive(Debug, thiserror::Error)]
+pub enum WaiverError {
+    /// Its condition cannot be evaluated.
+    #[error(transparent)]
+    Formula(#[from] ExprError),
+    /// Its condition reads what no finding of its rule has: it would never hold, or always.
+    #[error("the condition of the waiver of {rule} reads {name}")]
+    Unknown {
+        /// The rule waived.
+        rule: String,
+        /// What it reads.
+        name: String,
+        /// What it could read.
+        known: Vec<String>,
+    },
+}
+
+impl WaiverError {
+    /// The error that ends a run, of a file of waivers.
+    pub fn of(self, path: &str) -> Error {
+        let message = format!("{path}: {self}");
+        match &self {
+            Self::Formula(_) => Error::new(message, WAIVER_HINT),
+            Self::Unknown { name, known, .. } => {
+                let near = unknown("name", name, known.iter().map(String::as_str));
+                Error::new(message + ", which its findings do not have", near.hint)
+            }
+        }
+    }
+}
+
 impl Waivers {
+    /// The rules that they are for, in their order.
+    pub fn rules(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|(waiver, ..)| waiver.rule.as_str())
+    }
+
     /// Parses a file of waivers.
     pub fn parse(path: &str, text: &str) -> Result<Self, Reason> {
         let file: File = crate::base::yaml::parse(text)?;
@@ -97,15 +140,16 @@ impl Waivers {
 
     /// Marks what is waived on `today`; returns the waivers that are past their date and those that
     /// matched nothing, in words.
-    pub fn apply(&self, findings: &mut [Finding], today: Date) -> Result<Applied, ExprError> {
+    pub fn apply(&self, findings: &mut [Finding], today: Date) -> Result<Applied, WaiverError> {
         let mut applied = Applied::default();
         for (waiver, glob, until) in &self.entries {
             let mut matched = false;
-            for finding in findings.iter_mut() {
-                if finding.rule != waiver.rule
-                    || !glob.is_match(&finding.path)
-                    || !holds(waiver, finding)?
-                {
+            let is_for = |f: &Finding| f.rule == waiver.rule && glob.is_match(&f.path);
+            let meant: Vec<usize> = (0..findings.len()).filter(|i| is_for(&findings[*i])).collect();
+            check_names(waiver, meant.iter().map(|i| &findings[*i]))?;
+            for i in meant {
+                let finding = &mut findings[i];
+                if !holds(waiver, finding)? {
                     continue;
                 }
                 matched = true;
@@ -148,6 +192,34 @@ impl Applied {
             .filter(|(rule, _)| is_decided(rule))
             .map(|(_, said)| said.clone())
             .collect()
+    }
+}
+
+/// That the condition reads no misspelt name, by the figures of the findings that it is for.
+fn check_names<'a>(
+    waiver: &Waiver,
+    findings: impl Iterator<Item = &'a Finding>,
+) -> Result<(), WaiverError> {
+    let Some(predicate) = &waiver.predicate else { return Ok(()) };
+    let mut findings = findings.peekable();
+    if findings.peek().is_none() {
+        return Ok(());
+    }
+    let mut known: BTreeSet<String> =
+        findings.flat_map(|finding| finding.evidence.json().into_keys()).collect();
+    known.extend(["rows", "severity"].map(str::to_owned));
+    // A figure that today's findings happen to lack is told by what they do not match; a misspelt one looks
+    // like one that they have.
+    let is_misspelt = |name: &&str| {
+        !known.contains(*name) && nearest(name, known.iter().map(String::as_str)).is_some()
+    };
+    match predicate.columns().into_iter().find(is_misspelt) {
+        None => Ok(()),
+        Some(name) => Err(WaiverError::Unknown {
+            rule: waiver.rule.clone(),
+            name: name.to_owned(),
+            known: known.into_iter().collect(),
+        }),
     }
 }
 
@@ -214,6 +286,21 @@ mod tests {
         assert_eq!((findings[0].waived_by.is_none(), late.expired.len()), (true, 1));
         let none = waivers.apply(&mut [], "2030-01-31".parse().unwrap()).unwrap();
         assert_eq!(none.unused[0].1, "the waiver of r on **/a/* matches nothing");
+    }
+
+    #[test]
+    fn a_name_that_no_finding_has_is_an_error_with_the_nearest() {
+        let waivers = Waivers::parse("w", &FILE.replace("rows <= 5", "worst_ratoi < 5")).unwrap();
+        let mut findings = [finding("x/a/t", 5).evidence("worst_ratio", 2.0)];
+        let error =
+            waivers.apply(&mut findings, "2030-01-31".parse().unwrap()).unwrap_err().of("w");
+        assert_eq!(
+            error.message,
+            "w: the condition of the waiver of r reads worst_ratoi, which its findings do not have"
+        );
+        assert!(error.hint.starts_with("did you mean worst_ratio?"), "{}", error.hint);
+        // Without a finding that it is for, nothing tells what there could be.
+        assert!(waivers.apply(&mut [], "2030-01-31".parse().unwrap()).is_ok());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod explain;
 pub mod impact;
+pub mod init;
 pub mod measure;
 pub mod noise;
 pub mod operations;

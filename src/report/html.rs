@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::health::HealthMap;
 use super::template::fill;
 use super::triage::Cause;
 use super::urgency;
@@ -28,6 +29,8 @@ const CAUSES: usize = 20;
 #[derive(Serialize)]
 struct Page<'a> {
     head: &'a HeadView,
+    /// Tables by systems; none where there is but one table.
+    map: Option<HealthMap>,
     causes: &'a [Cause],
     /// Causes that are not listed.
     more_causes: usize,
@@ -54,6 +57,7 @@ struct Choices<'a> {
     rule: BTreeSet<&'a str>,
     system: BTreeSet<&'a str>,
     backend: BTreeSet<&'a str>,
+    table: BTreeSet<&'a str>,
     state: BTreeSet<&'a str>,
 }
 
@@ -87,6 +91,7 @@ fn page<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
     let chart = |chart: &'a Drawing| Chart { title: &chart.title, svg: &chart.svg };
     Page {
         head: &view.head,
+        map: HealthMap::of(view.raw),
         causes: &view.causes[..view.causes.len().min(CAUSES)],
         more_causes: view.causes.len().saturating_sub(CAUSES),
         debt: findings.iter().any(|f| !f.raw.counts()),
@@ -108,6 +113,7 @@ fn choices<'a>(findings: &[&'a FindingView<'a>]) -> Choices<'a> {
         rule: findings.iter().map(|f| f.rule.as_str()).collect(),
         system: placed(findings).map(|f| f.system.as_str()).collect(),
         backend: placed(findings).map(|f| f.backend.as_str()).collect(),
+        table: findings.iter().map(|f| f.table.as_str()).filter(|t| !t.is_empty()).collect(),
         state: findings.iter().map(|f| f.state).collect(),
     }
 }
@@ -135,6 +141,7 @@ mod tests {
             tables: 1,
             files: 0,
             rows: 1,
+            judged: Default::default(),
             findings,
             counts: Default::default(),
             diff: None,

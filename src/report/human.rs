@@ -22,9 +22,46 @@ const CAUSES: usize = 20;
 /// Files beside tables that are listed one by one.
 const FILES: usize = 20;
 
-pub(super) fn render(view: &ReportView<'_>, colour: bool) -> String {
-    let text = coloured(view);
+pub(super) fn render(view: &ReportView<'_>, colour: bool, full: bool) -> String {
+    // A comparison opens with what changed, and a draw is for reading.
+    let glance = !full && view.changes.is_none() && view.drawn.is_none();
+    let text = if glance && !view.causes.is_empty() { at_a_glance(view) } else { coloured(view) };
     if colour { text } else { style::plain(&text) }
+}
+
+/// What a terminal holds: the verdict, the causes, how to see more.
+fn at_a_glance(view: &ReportView<'_>) -> String {
+    let mut out = format!("{}\n\n", styled(BOLD, verdict(view)));
+    write_triage(&mut out, &view.causes, "");
+    let more = "--full prints every finding and what to do, --format concise a line each, --html FILE a page, --rows DIR \
+                all rows; perfdb-gate explain RULE tells what a rule is about";
+    let _ = writeln!(out, "{}\n", styled(DIM, more));
+    write_summary(&mut out, view);
+    out
+}
+
+/// How the run ended, and by what.
+fn verdict(view: &ReportView<'_>) -> String {
+    let name = view.head.verdict;
+    let Some(least) = view.outcome.fail_on.map(Severity::name) else {
+        return format!("{name}: no finding fails the run (--fail-on never)");
+    };
+    let all = plural(view.counted().count(), "finding");
+    let failing = view.findings.iter().filter(|f| view.outcome.fails(f.raw)).count();
+    let what = if failing == 0 { "none".to_owned() } else { count(failing) };
+    format!("{name}: {what} of {all} by which the run fails (--fail-on {least})")
+}
+
+/// A line a finding, for searching and for editors; the line that sums it up stands last.
+pub(super) fn concise(view: &ReportView<'_>) -> String {
+    let mut out = String::new();
+    for finding in view.counted() {
+        let line = finding.raw.line().map(|line| format!(":{line}")).unwrap_or_default();
+        let (path, severity) = (&finding.path, finding.severity);
+        let _ = writeln!(out, "{path}{line}: {severity} {}: {}", finding.rule, finding.message);
+    }
+    let _ = writeln!(out, "{}", view.head.headline);
+    out
 }
 
 fn coloured(view: &ReportView<'_>) -> String {
@@ -49,7 +86,7 @@ fn coloured(view: &ReportView<'_>) -> String {
     }
     match &view.drawn {
         Some(how) => out += &format!("{how}\n\n"),
-        None => write_triage(&mut out, &view.causes),
+        None => write_triage(&mut out, &view.causes, " below"),
     }
     if view.changes.is_some() && view.counted().next().is_some() {
         out += "\n";
@@ -125,8 +162,8 @@ fn write_ratios(out: &mut String, ratios: &Ratios) {
     );
 }
 
-/// The causes, a line each: what to look at first where there is much.
-fn write_triage(out: &mut String, causes: &[Cause]) {
+/// The causes, a line each: what to look at first where there is much; `below` says where the others are.
+fn write_triage(out: &mut String, causes: &[Cause], below: &str) {
     if causes.is_empty() {
         return;
     }
@@ -139,7 +176,7 @@ fn write_triage(out: &mut String, causes: &[Cause]) {
     if !rest.is_empty() {
         let errors = rest.iter().filter(|c| c.level == Severity::Error).count();
         let causes = plural(rest.len(), "cause");
-        let _ = writeln!(out, "and {causes} more below, {errors} of them errors");
+        let _ = writeln!(out, "and {causes} more{below}, {errors} of them errors");
     }
     out.push('\n');
 }

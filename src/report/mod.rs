@@ -4,6 +4,7 @@ pub mod chart;
 pub mod comment;
 mod github;
 mod headline;
+pub mod health;
 mod html;
 mod human;
 mod json;
@@ -38,6 +39,7 @@ use crate::findings::{ComparedStates, Counts, Finding, Repaired, Severity};
 use crate::gpu::judge;
 use crate::gpu::outcome::Remeasured;
 use crate::report::chart::Drawing;
+use crate::report::health::JudgedPlaces;
 
 /// The outcome of a run.
 #[derive(Debug)]
@@ -54,6 +56,8 @@ pub struct Report {
     pub files: u64,
     /// Rows judged; of tables compared, those that the head has.
     pub rows: u64,
+    /// The tables judged or compared, by place.
+    pub judged: JudgedPlaces,
     /// Findings, in order.
     pub findings: Vec<Finding>,
     /// Findings by severity.
@@ -187,8 +191,11 @@ fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
 /// How a report is rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportFormat {
-    /// For people, with colour or without; brief is the line that sums it up.
-    Human { colour: bool, brief: bool },
+    /// For people, with colour or without: brief is the line that sums it up, full every finding, however
+    /// many.
+    Human { colour: bool, brief: bool, full: bool },
+    /// A line a finding.
+    Concise,
     /// The versioned JSON of the contract.
     Json,
     /// SARIF 2.1.0.
@@ -209,7 +216,8 @@ pub enum ReportFormat {
 pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
     Ok(match format {
         ReportFormat::Human { brief: true, .. } => format!("{}\n", view.head.headline),
-        ReportFormat::Human { colour, .. } => human::render(view, colour),
+        ReportFormat::Human { colour, full, .. } => human::render(view, colour, full),
+        ReportFormat::Concise => human::concise(view),
         ReportFormat::Json => json::render(view),
         ReportFormat::Sarif => sarif::render(view),
         ReportFormat::Github => github::render(view),

@@ -121,6 +121,7 @@ pub fn run(options: &Options) -> Result<Report> {
         tables: 0,
         files: judged.files.len() as u64,
         rows: judged.rows,
+        judged: Default::default(),
         findings,
         counts,
         diff: None,

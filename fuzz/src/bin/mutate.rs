@@ -5,7 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use perfdb_gate::gpu::sample::Random;
+use perfdb_gate::base::random::Random;
 use perfdb_gate_fuzz::TARGETS;
 use perfdb_gate_fuzz::forge::forge;
 

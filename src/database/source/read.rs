@@ -26,7 +26,7 @@ pub enum ReadError {
         most: u64,
     },
     /// The system cannot read it.
-    #[error(transparent)]
+    #[error("{}", disk(.0))]
     Disk(#[from] std::io::Error),
     /// git cannot read it.
     #[error("cannot read its object: {}", .0.message())]
@@ -37,6 +37,16 @@ pub enum ReadError {
     /// It should be text.
     #[error("it is not UTF-8 text")]
     NotText(#[from] std::string::FromUtf8Error),
+}
+
+/// That a file may not be read says nothing of what it holds.
+fn disk(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            format!("{error}: whoever runs this may not read the file, whatever it holds")
+        }
+        _ => error.to_string(),
+    }
 }
 
 impl From<ReadError> for Reason {

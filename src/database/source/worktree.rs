@@ -50,6 +50,15 @@ impl WorkTree {
         })
     }
 
+    /// The top of its repository; none outside of any.
+    ///
+    /// # Errors
+    ///
+    /// When the repository cannot be opened.
+    pub fn top(&self) -> Result<Option<PathBuf>> {
+        Ok(repository(&self.root)?.and_then(|(repo, _)| repo.workdir().map(Path::to_owned)))
+    }
+
     fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::read(&self.root))
     }
@@ -125,11 +134,7 @@ impl Source for WorkTree {
     }
 
     fn settings(&self) -> Result<Vec<Entry>> {
-        let top = match repository(&self.root)? {
-            Some((repo, _)) => repo.workdir().map(Path::to_owned),
-            None => None,
-        };
-        let folder = top.unwrap_or_else(|| self.root.clone()).join(SETTINGS);
+        let folder = self.top()?.unwrap_or_else(|| self.root.clone()).join(SETTINGS);
         let walk = walkdir::WalkDir::new(&folder).sort_by_file_name().into_iter();
         let files = walk.filter_map(Result::ok).filter(|e| e.file_type().is_file());
         let entry = |e: walkdir::DirEntry| Entry {

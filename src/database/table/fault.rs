@@ -12,7 +12,7 @@ pub enum TableFault {
     #[error("cannot be read: {0}")]
     Unreadable(String),
     /// A git-LFS pointer stands where the table should be.
-    #[error("a git-LFS pointer to {} bytes stands where the table should be", .0.size)]
+    #[error("a git-LFS pointer to {} bytes stands where the table should be: `git lfs pull` fetches it", .0.size)]
     LfsPointer(Pointer),
     /// All its rows are damaged.
     #[error("{0}; no row is whole")]

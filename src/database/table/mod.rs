@@ -8,6 +8,7 @@ mod key;
 mod known;
 mod parquet;
 mod scope;
+pub(crate) mod spreadsheet;
 mod take;
 mod write;
 

@@ -19,7 +19,7 @@ use crate::base::exit::Exit;
 use crate::base::progress::Progress;
 use crate::base::words::plural;
 use crate::checks::settings::Settings;
-use crate::database::catalog::{Catalog, Format, TableFile, place_of};
+use crate::database::catalog::{Catalog, Format, Place, TableFile, place_of};
 use crate::database::selection::Selection;
 use crate::database::source::{self, Entry, EntryKind, LooseFiles, Source};
 use crate::gpu::rerun::RerunList;
@@ -195,7 +195,12 @@ fn of_loose_rows(
         let table = path.file_stem()?.to_string_lossy().into_owned();
         let parquet = path.extension().is_some_and(|e| e == "parquet");
         let format = if parquet { Format::Parquet } else { Format::Csv };
-        let place = place_of(&path, &specs);
+        let mut place = place_of(&path, &specs);
+        if let Some([system, backend, version]) = row.place.clone()
+            && specs.systems.get(&place.system).is_none()
+        {
+            place = Place { system, family: None, backend, version };
+        }
         let entry = Entry { path: row.path.clone(), kind: EntryKind::Path(path), size: 0 };
         Some(wish_of(TableFile { entry, place, table, format }, row))
     };

@@ -21,6 +21,8 @@ pub struct ReportedRow {
     pub key: BTreeMap<String, Value>,
     /// Why it is named.
     pub reason: String,
+    /// System, backend and version, where the report says them of a file by itself.
+    pub place: Option<[String; 3]>,
 }
 
 #[derive(Deserialize)]
@@ -69,6 +71,12 @@ struct ReportMeasurement {
 struct ReportComparison {
     #[serde(default)]
     b: String,
+    #[serde(default)]
+    system: String,
+    #[serde(default)]
+    backend: String,
+    #[serde(default)]
+    version: String,
     #[serde(default)]
     far: Vec<ReportFarKey>,
 }
@@ -119,6 +127,7 @@ fn of_finding(finding: &ReportFinding) -> Vec<ReportedRow> {
             row: example.row,
             key: example.key.clone(),
             reason: reason(&finding.rule, &example.values),
+            place: None,
         })
         .collect();
     let listed = finding.evidence.get("point_rows").and_then(Value::as_array);
@@ -130,6 +139,7 @@ fn of_finding(finding: &ReportFinding) -> Vec<ReportedRow> {
                 row,
                 key: BTreeMap::new(),
                 reason: finding.rule.clone(),
+                place: None,
             });
         }
     }
@@ -153,16 +163,19 @@ fn reason(rule: &str, values: &BTreeMap<String, Value>) -> String {
 fn of_measurement(measured: ReportMeasurement) -> Option<ReportedRow> {
     let ratio = measured.ratio.filter(|_| measured.verdict == "beyond")?;
     let ReportMeasurement { path, row, key, .. } = measured;
-    Some(ReportedRow { path, row, key, reason: format!("remeasured at {ratio:.3} of its time") })
+    let reason = format!("remeasured at {ratio:.3} of its time");
+    Some(ReportedRow { path, row, key, reason, place: None })
 }
 
 fn of_comparison(table: ReportComparison) -> Vec<ReportedRow> {
     let path = table.b;
+    let place = [table.system, table.backend, table.version];
     let row = |far: ReportFarKey| ReportedRow {
         path: path.clone(),
         row: far.row_b,
         key: far.key,
         reason: format!("{:.2} times what it is compared with", far.ratio),
+        place: Some(place.clone()),
     };
     table.far.into_iter().map(row).collect()
 }

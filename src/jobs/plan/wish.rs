@@ -168,7 +168,9 @@ impl WishedTable {
         let row = wish.row;
         let listed = self.table.columns().filter(|(name, _)| is_listed(name));
         let latency_ms = Some(self.facts.latency[row]).filter(|ms| *ms > 0.0 && ms.is_finite());
-        let power = self.table.column("power").is_some_and(|c| c.number(row) > 0.0);
+        // Another's table says nothing of whether this one has power.
+        let is_own = wish.place == wish.file.place;
+        let power = is_own && self.table.column("power").is_some_and(|c| c.number(row) > 0.0);
         RerunPoint {
             key: listed.map(|(name, column)| (name.to_owned(), column.json(row))).collect(),
             reason: wish.reason.clone(),

@@ -120,6 +120,7 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
         tables: samples.len() as u64,
         files: 0,
         rows: samples.iter().map(measured).sum(),
+        judged: Default::default(),
         findings,
         counts,
         diff: None,

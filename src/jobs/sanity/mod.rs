@@ -25,6 +25,7 @@ use crate::jobs::impact;
 use crate::jobs::impact::predictions::PredictedChange;
 use crate::report::Report;
 use crate::report::chart::{Figure, Gallery};
+use crate::report::health::JudgedPlaces;
 use crate::specs::Specs;
 use crate::traces::{self, TraceSpecs};
 use news::News;
@@ -146,6 +147,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     if let Some(details) = details {
         details.finish(&diff)?;
     }
+    let mut places = JudgedPlaces::default();
+    diff.tables.iter().for_each(|table| places.add(&table.place, &table.table));
     let report = Report {
         command: "sanity",
         rules,
@@ -153,6 +156,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         tables: diff.tables.len() as u64,
         files: diff.files.iter().filter(|f| f.role != Role::Other).count() as u64,
         rows: diff.tables.iter().filter_map(|t| t.head_rows).sum(),
+        judged: places,
         findings,
         counts,
         diff: Some(diff),

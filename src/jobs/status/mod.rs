@@ -5,6 +5,7 @@
 //! its findings, its sidecars and its order of versions.
 
 mod commands;
+mod map;
 mod render;
 mod table;
 
@@ -26,6 +27,7 @@ use crate::findings::{Finding, Severity};
 use crate::gpu::recipe::Recipes;
 use crate::jobs::validate::{self, Looked};
 
+pub use map::{DatabaseMap, map};
 pub use render::render;
 
 /// What to tell of.
@@ -59,7 +61,7 @@ pub struct SystemStatus {
     tables: Vec<TableStatus>,
     skipped: Vec<Skipped>,
     /// Findings on nothing that is listed here: system YAML, a sidecar as a whole.
-    beside: Vec<Beside>,
+    beside: Vec<FindingBeside>,
     /// What to run before the data is merged.
     commands: Vec<String>,
 }
@@ -132,7 +134,7 @@ struct Skipped {
 }
 
 #[derive(Debug, Serialize)]
-struct Beside {
+struct FindingBeside {
     severity: &'static str,
     rule: String,
     path: String,
@@ -205,7 +207,7 @@ fn gather(options: &Options, looked: &Looked<'_>) -> Result<SystemStatus> {
     skipped.sort();
     let listed = |f: &&Finding| tables.iter().any(|t| gatherer.concerns(f, t));
     let beside = looked.findings.iter().filter(|f| f.counts() && f.severity != Severity::Info);
-    let beside = beside.filter(|f| f.table.is_none() && !listed(f)).map(|f| Beside {
+    let beside = beside.filter(|f| f.table.is_none() && !listed(f)).map(|f| FindingBeside {
         severity: f.severity.name(),
         rule: f.rule.clone(),
         path: f.path.clone(),

@@ -1,5 +1,6 @@
 //! The first job: is this data right?
 
+mod finding_rows;
 mod job;
 mod surroundings;
 mod table;
@@ -22,6 +23,7 @@ use crate::database::selection::Selection;
 use crate::database::source::{self, Commit, Source};
 use crate::findings::{Finding, Sink};
 use crate::report::Report;
+use crate::report::health::JudgedPlaces;
 
 /// What to judge, and by which rules.
 #[derive(Debug, Default, Clone)]
@@ -44,6 +46,8 @@ pub struct Options {
     pub baseline: Option<PathBuf>,
     /// A collector's log directory, whose classified failures explain what is missing.
     pub ledger: Option<PathBuf>,
+    /// A folder for all rows of each finding, as CSV.
+    pub rows_dir: Option<PathBuf>,
     /// Threads; 0 for as many as the machine has cores.
     pub threads: usize,
 }
@@ -55,7 +59,11 @@ pub struct Options {
 /// When nothing can be judged: no database, an unknown name, an unreadable repository. Whatever is
 /// wrong with the data is a finding in the report.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
-    judged(options, progress, |_| Ok(())).map(|(report, ())| report)
+    let write_rows = |looked: &Looked<'_>| match &options.rows_dir {
+        Some(folder) => finding_rows::write(looked, folder),
+        None => Ok(()),
+    };
+    judged(options, progress, write_rows).map(|(report, ())| report)
 }
 
 /// What a report was made from.
@@ -134,6 +142,10 @@ pub(crate) fn judged<R>(
     // All rules on no table at all is no judgement, though a system's YAML was read.
     let asked = options.since.is_none() && options.only.is_empty();
     let files = if tables.is_empty() && asked { 0 } else { judgement.files };
+    let mut places = JudgedPlaces::default();
+    for file in tables.iter().map(|i| &catalog.tables[*i]) {
+        places.add(&file.place, &file.table);
+    }
     let report = Report {
         command: "validate",
         rules: job.rules,
@@ -141,6 +153,7 @@ pub(crate) fn judged<R>(
         tables: tables.len() as u64,
         files,
         rows: judgement.rows,
+        judged: places,
         findings,
         counts,
         diff: None,

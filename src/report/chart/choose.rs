@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::axis::{axes, fixed_parts, slice_parts};
 use super::label::{series_names, slice_words};
 use super::line::{Series, latency_name, rate_panel};
-use super::moves::{Moves, TableChange};
+use super::moves::{RatioMoves, TableChange};
 use super::peer::Peer;
 use super::rings::Rings;
 use super::series::SeriesSet;
@@ -65,10 +65,10 @@ fn scope_of<'a>(scope: &TableScope<'a>, table: &'a Table) -> TableScope<'a> {
 }
 
 /// Both states of a table along an axis, and what moved between them.
-struct Sides<'a> {
+struct FigureSides<'a> {
     head: SeriesSet<'a>,
     base: Option<SeriesSet<'a>>,
-    moves: Moves,
+    moves: RatioMoves,
 }
 
 /// What of a table is drawn along an axis.
@@ -102,20 +102,20 @@ impl<'a> Parts<'a> {
         scope: &'s TableScope<'s>,
         base: Option<&'s TableScope<'s>>,
         change: Option<TableChange<'_>>,
-    ) -> Result<Sides<'s>, ExprError> {
+    ) -> Result<FigureSides<'s>, ExprError> {
         let head = self.series(scope)?;
         let base = base.map(|scope| self.series(scope)).transpose()?;
-        let moves = change.map(|change| Moves::new(change, base.as_ref(), &head));
-        Ok(Sides { moves: moves.unwrap_or_default(), head, base })
+        let moves = change.map(|change| RatioMoves::new(change, base.as_ref(), &head));
+        Ok(FigureSides { moves: moves.unwrap_or_default(), head, base })
     }
 
     fn figure(
         &self,
         scope: &TableScope<'_>,
-        sides: Sides<'_>,
+        sides: FigureSides<'_>,
         beside: Beside<'_>,
     ) -> Result<Option<Figure>, ExprError> {
-        let Sides { head, base, moves } = sides;
+        let FigureSides { head, base, moves } = sides;
         let Beside { rings, peer, .. } = beside;
         let chosen = head.choose(&moves, rings);
         let Some(first) = chosen.first().and_then(|rows| rows.first().copied()) else {

@@ -66,7 +66,7 @@ pub fn svg(figure: &Figure) -> Result<String> {
     let head = HEAD + LINE * lines as u32;
     let height = head + heights.iter().sum::<u32>();
     let (mut drawn, mut hovers) = (String::new(), String::new());
-    let frame = Frame { figure, said, heights, head, height };
+    let frame = FigureFrame { figure, said, heights, head, height };
     paint(&frame, &mut drawn, &mut hovers)
         .map_err(|e| Error::new(format!("cannot draw a chart: {e}"), ""))?;
     // The picture has its own size and scales with the page.
@@ -81,7 +81,7 @@ pub fn svg(figure: &Figure) -> Result<String> {
 }
 
 /// What a picture is made of, and how high its parts are.
-struct Frame<'f> {
+struct FigureFrame<'f> {
     figure: &'f Figure,
     /// The subtitle's lines.
     said: Vec<String>,
@@ -92,11 +92,11 @@ struct Frame<'f> {
 }
 
 fn paint<'a>(
-    frame: &Frame<'_>,
+    frame: &FigureFrame<'_>,
     drawn: &'a mut String,
     hovers: &mut String,
 ) -> std::result::Result<(), Failed<'a>> {
-    let Frame { figure, said, heights, head, height } = frame;
+    let FigureFrame { figure, said, heights, head, height } = frame;
     let root = SVGBackend::with_string(drawn, (WIDTH * FINE, height * FINE)).into_drawing_area();
     root.fill(&WHITE)?;
     root.draw_text(&cut(&figure.title, 90), &font(17, INK), pixel(12, 8))?;

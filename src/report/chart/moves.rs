@@ -27,7 +27,7 @@ impl<'a> TableChange<'a> {
 
 /// The rows that moved, by what is drawn of them.
 #[derive(Default)]
-pub(super) struct Moves {
+pub(super) struct RatioMoves {
     /// Rows whose latency changed, of the head, with the log of how far, up or down; where none did,
     /// rows that were not there before.
     rows: Vec<(usize, f64)>,
@@ -44,7 +44,7 @@ pub(super) struct Moved {
     pub far: f64,
 }
 
-impl Moves {
+impl RatioMoves {
     /// Compares two states of a table, row by row that serve a key on both sides; of a table without a
     /// loader's key, rows that are one but for what is measured.
     pub fn new(

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::ChartPoint;
 use super::axis::is_served;
-use super::moves::{Moved, Moves};
+use super::moves::{Moved, RatioMoves};
 use super::pick::{SeriesCandidate, pick};
 use super::rings::{Rings, SliceTexts};
 use super::spec::ChartSpec;
@@ -104,7 +104,7 @@ impl<'a> SeriesSet<'a> {
     /// that a finding names, or one that a finding tells of, or the one of which most rows moved, or
     /// the largest. Of it those series are candidates that have such rows, or all where none has.
     /// Series of other slices are shown where a finding's worst row is in them.
-    pub fn choose(&self, moves: &Moves, rings: &Rings) -> Vec<Vec<usize>> {
+    pub fn choose(&self, moves: &RatioMoves, rings: &Rings) -> Vec<Vec<usize>> {
         let (moved, moved_slices) = moves.tally(self);
         let marks = tally(self.keys.hashes(), rings.rows());
         let led = self.led(rings);
@@ -139,7 +139,7 @@ impl<'a> SeriesSet<'a> {
     }
 
     /// Whether the slice of which most rows moved has a line along this axis.
-    pub fn shows_moves(&self, moves: &Moves) -> bool {
+    pub fn shows_moves(&self, moves: &RatioMoves) -> bool {
         let (_, slices) = moves.tally(self);
         // Of slices alike the least hash, so that the order of the map does not count.
         let most = slices.iter().max_by_key(|(slice, moved)| (moved.rows, Reverse(**slice)));

@@ -126,6 +126,7 @@ mod tests {
             tables: diff.tables.len() as u64,
             files: 0,
             rows: 0,
+            judged: Default::default(),
             findings,
             counts,
             diff: Some(diff),

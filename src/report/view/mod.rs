@@ -108,6 +108,11 @@ impl<'a> ReportView<'a> {
         }
     }
 
+    /// The line that sums the report up.
+    pub fn headline(&self) -> &str {
+        &self.head.headline
+    }
+
     /// The findings that count, in the report's order.
     pub(crate) fn counted(&self) -> impl Iterator<Item = &FindingView<'a>> {
         self.findings.iter().filter(|f| f.raw.counts())

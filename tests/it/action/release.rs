@@ -146,7 +146,9 @@ fn one_place_says_where_this_is() {
             let end = at + "/perfdb-gate".len();
             // A workflow's `uses:`, a hook's `repo:`, an option's value; not a path of this machine.
             let before = rest[..start].trim_end_matches("https://github.com/");
-            let named = ["uses: ", "repo: ", "--repo "].iter().any(|b| before.ends_with(b));
+            let named = ["uses: ", "repo: ", "--repo ", "perfdb-gate @ "]
+                .iter()
+                .any(|b| before.ends_with(b));
             out += &rest[..start];
             out += if named { place } else { &rest[start..end] };
             seen += usize::from(named);
@@ -160,6 +162,17 @@ fn one_place_says_where_this_is() {
         assert!(written == out, "{file}: run UPDATE_DOCS=1 cargo test --test it release::");
     }
     assert!(seen > 5, "{seen}");
+    // So does the version that a hook names.
+    let rev = concat!("\n  rev: v", env!("CARGO_PKG_VERSION"), "\n");
+    let page = std::fs::read_to_string("docs/ci.md").unwrap();
+    let wheel = concat!(
+        "/download/v",
+        env!("CARGO_PKG_VERSION"),
+        "/perfdb_gate-",
+        env!("CARGO_PKG_VERSION"),
+        "-py3"
+    );
+    assert!(page.contains(rev) && page.contains(wheel), "{rev} {wheel}");
 }
 
 #[test]

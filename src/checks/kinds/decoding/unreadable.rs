@@ -44,6 +44,8 @@ fn digest(rows: &RowContext<'_>) -> Option<Finding> {
     if stated.eq_ignore_ascii_case(found) {
         return None;
     }
-    let finding = rows.finding("its bytes are not those that its sidecar's sha256 was taken of");
+    let said = "its bytes are not those that its sidecar's sha256 was taken of: it was written again and its \
+                sidecar was not, or it was damaged";
+    let finding = rows.finding(said);
     Some(finding.parts([found]).evidence("stated", stated).evidence("found", found))
 }

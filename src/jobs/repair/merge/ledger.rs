@@ -139,7 +139,7 @@ impl EarlierMerge {
     /// When there is a file that cannot be read.
     pub fn read(ledger: &Path, table: &Path, bytes: &[u8]) -> Result<Self> {
         #[derive(Deserialize)]
-        struct First {
+        struct LedgerLine {
             merge: RecordHead,
         }
         let text = match std::fs::read_to_string(ledger) {
@@ -150,7 +150,7 @@ impl EarlierMerge {
                 return Err(Error::caused(message, "name another record with --ledger", e));
             }
         };
-        let first = text.lines().next().and_then(|l| serde_json::from_str::<First>(l).ok());
+        let first = text.lines().next().and_then(|l| serde_json::from_str::<LedgerLine>(l).ok());
         let head = first.map(|f| f.merge).filter(|h| h.table == table.display().to_string());
         let Some(head) = head else { return Ok(Self::Begun { digests: None }) };
         if head.after == sha256(bytes)

@@ -1,0 +1,40 @@
+//! `perfdb-gate init`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use perfdb_gate::base::error::Result;
+use perfdb_gate::base::exit::Exit;
+use perfdb_gate::jobs::init;
+use perfdb_gate::report;
+
+use super::TerminalArgs;
+use super::bar::Bar;
+
+/// `perfdb-gate init`.
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// Repository that holds the database, or a folder in it.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub root: PathBuf,
+    /// The commit of perfdb-gate that the workflows name; this version's tag without it.
+    #[arg(long, value_name = "COMMIT")]
+    pub action: Option<String>,
+    /// Threads to use; 0 for as many as there are cores.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+}
+
+impl From<&InitArgs> for init::Options {
+    fn from(args: &InitArgs) -> Self {
+        Self { root: args.root.clone(), action: args.action.clone(), threads: args.threads }
+    }
+}
+
+impl InitArgs {
+    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        let setup = init::run(&self.into(), &Bar::of("tables", terminal))?;
+        report::print(&setup.text())?;
+        Ok(Exit::Clean)
+    }
+}

@@ -1,0 +1,59 @@
+//! All systems at once: tables by systems, with the findings of each.
+
+use super::Options;
+use crate::base::error::Result;
+use crate::base::exit::Exit;
+use crate::base::progress::Progress;
+use crate::jobs::{DocumentFormat, validate};
+use crate::report::health::HealthMap;
+
+/// The map of a database, and the line that sums it up.
+#[derive(Debug)]
+pub struct DatabaseMap {
+    /// None where there is but one table.
+    map: Option<HealthMap>,
+    headline: String,
+    tables: u64,
+}
+
+/// Gathers the map of a database.
+///
+/// # Errors
+///
+/// When there is no database.
+pub fn map(options: &Options, progress: &dyn Progress) -> Result<DatabaseMap> {
+    let judged = validate::Options {
+        root: options.root.clone(),
+        reference: options.reference.clone(),
+        rules: options.rules.clone(),
+        threads: options.threads,
+        ..validate::Options::default()
+    };
+    let report = validate::run(&judged, progress)?;
+    let view = report.view(report.outcome(None));
+    let headline = format!("{}\n", view.headline());
+    Ok(DatabaseMap { map: HealthMap::of(&report), headline, tables: report.tables })
+}
+
+impl DatabaseMap {
+    /// The map in a format.
+    pub fn render(&self, format: DocumentFormat) -> String {
+        let of =
+            |render: fn(&HealthMap) -> String| self.map.as_ref().map(render).unwrap_or_default();
+        match format {
+            DocumentFormat::Human { brief: true } => self.headline.clone(),
+            DocumentFormat::Human { brief: false } => {
+                format!("{}{}", of(HealthMap::text), self.headline)
+            }
+            DocumentFormat::Markdown => format!("{}\n{}", of(HealthMap::markdown), self.headline),
+            DocumentFormat::Json => {
+                serde_json::to_string_pretty(&self.map).unwrap_or_default() + "\n"
+            }
+        }
+    }
+
+    /// How the run ends, as a status of one system does.
+    pub fn exit(&self) -> Exit {
+        if self.tables > 0 { Exit::Clean } else { Exit::Inconclusive }
+    }
+}

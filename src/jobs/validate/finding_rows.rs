@@ -1,0 +1,103 @@
+//! All rows of every finding, as CSV: what a report shows a few of.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Looked;
+use crate::base::error::{Error, Result};
+use crate::base::escape::file_stem;
+use crate::base::files::write_all;
+use crate::database::catalog::TableFile;
+use crate::database::table::Table;
+use crate::database::table::spreadsheet::{inert, shown, shown_cell, write_cell};
+use crate::findings::Finding;
+
+/// The file that lists the others.
+const INDEX: &str = "findings.csv";
+
+/// Writes the rows of each finding that counts to a file of `folder`, and a list of them all.
+///
+/// # Errors
+///
+/// When the folder cannot be written, or a table that was judged cannot be read again.
+pub(super) fn write(looked: &Looked<'_>, folder: &Path) -> Result<()> {
+    let failed = |e: csv::Error| Error::caused("cannot write rows as CSV", "", e);
+    let files: BTreeMap<&str, &TableFile> =
+        looked.job.catalog.tables.iter().map(|f| (f.entry.path.as_str(), f)).collect();
+    let mut index = csv::Writer::from_writer(Vec::new());
+    let header = ["severity", "rule", "path", "rows", "message", "file"];
+    index.write_record(header).map_err(failed)?;
+    let mut outputs: Vec<(PathBuf, Vec<u8>)> = Vec::new();
+    // Findings are in the order of their paths, so one table at a time is in memory.
+    let mut last: Option<(&str, Arc<Table>)> = None;
+    for finding in looked.findings.iter().filter(|f| f.counts()) {
+        let mut name = String::new();
+        let file = files.get(finding.path.as_str()).filter(|_| !finding.named_rows.is_empty());
+        if let Some(file) = file {
+            let table = match &last {
+                Some((path, table)) if *path == finding.path => table.clone(),
+                _ => decoded(looked, file)?,
+            };
+            last = Some((&file.entry.path, table.clone()));
+            name = file_name(finding);
+            outputs.push((folder.join(&name), text(&table, &finding.named_rows).map_err(failed)?));
+        }
+        let record = [
+            finding.severity.name().to_owned(),
+            finding.rule.clone(),
+            inert(&finding.path).into_owned(),
+            finding.rows.to_string(),
+            inert(&finding.message).into_owned(),
+            name,
+        ];
+        index.write_record(record).map_err(failed)?;
+    }
+    let index = index.into_inner().map_err(|e| failed(e.into_error().into()))?;
+    outputs.push((folder.join(INDEX), index));
+    write_all(&[folder.to_owned()], &outputs)
+}
+
+/// A table that was judged.
+fn decoded(looked: &Looked<'_>, file: &TableFile) -> Result<Arc<Table>> {
+    let job = looked.job;
+    let read = || file.decode(job.specs, &job.source.read(&file.entry)?).map(Arc::new);
+    read().map_err(|why| {
+        Error::new(
+            format!("{} {why}, though it was judged a moment ago", file.entry.path),
+            "something writes to the database: run it again when that has ended",
+        )
+    })
+}
+
+/// A name that tells its rule and place, and that no other finding has.
+fn file_name(finding: &Finding) -> String {
+    let place = finding.place.as_ref();
+    let places = place.map(|p| [p.system.as_str(), p.backend.as_str(), p.version.as_str()]);
+    let mut parts = vec![finding.rule.as_str()];
+    parts.extend(places.into_iter().flatten());
+    parts.extend(finding.table.as_deref());
+    let fingerprint = finding.fingerprint();
+    let severity = finding.severity.name();
+    parts.extend([severity, fingerprint.as_str()]);
+    file_stem(&parts, "__") + ".csv"
+}
+
+/// Rows of a table, each with its number: counted from 0, as data frames count them.
+fn text(table: &Table, rows: &[u32]) -> Result<Vec<u8>, csv::Error> {
+    let mut out = csv::Writer::from_writer(Vec::new());
+    out.write_field("row")?;
+    for (name, _) in table.columns() {
+        out.write_field(inert(name).as_ref())?;
+    }
+    out.write_record(None::<&[u8]>)?;
+    let mut cell = String::new();
+    for row in rows {
+        write_cell(&mut out, &mut cell, |to| shown(to, Some(row)))?;
+        for (_, column) in table.columns() {
+            write_cell(&mut out, &mut cell, |to| shown_cell(to, Some((column, *row))))?;
+        }
+        out.write_record(None::<&[u8]>)?;
+    }
+    out.into_inner().map_err(|e| e.into_error().into())
+}

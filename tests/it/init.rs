@@ -1,0 +1,104 @@
+//! `init`: what a repository has after it, and that nothing of its own is touched.
+
+use crate::common::snapshot::redact;
+use crate::common::{Run, Tree, gemm, run};
+use serde_json::Value;
+
+fn init(tree: &Tree, args: &[&str]) -> Run {
+    let root = tree.path().display().to_string();
+    run(&[&["init", "--root", &root], args].concat())
+}
+
+fn text(tree: &Tree, path: &str) -> String {
+    std::fs::read_to_string(tree.path().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+fn indebted() -> Tree {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6)]));
+    tree.commit();
+    tree
+}
+
+#[test]
+fn from_nothing_to_a_gate_that_blocks() {
+    let tree = indebted();
+    assert_eq!(tree.validate(&[]).code(), 1, "old debt");
+    let first = init(&tree, &[]);
+    assert_eq!(first.code(), 0, "{}", first.shown());
+    insta::assert_snapshot!(redact(&first.out()), @"");
+    assert_eq!(tree.validate(&[]).code(), 0, "it is known");
+    tree.commit();
+
+    // A second run changes nothing.
+    let second = init(&tree, &[]);
+    insta::assert_snapshot!(redact(&second.out()), @"");
+    assert_eq!(tree.git(&["status", "--porcelain"]), "");
+
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6), (2, -0.7)]));
+    assert_eq!(tree.validate(&[]).code(), 1, "what is new is not");
+    assert_eq!(tree.sanity(&["--base-ref", "HEAD"]).code(), 1);
+}
+
+#[test]
+fn workflows_are_for_the_repository_at_hand() {
+    let tree = indebted();
+    let commit = "1111111111111111111111111111111111111111";
+    assert_eq!(init(&tree, &["--action", commit]).code(), 0);
+    let place = env!("CARGO_PKG_REPOSITORY").trim_start_matches("https://github.com/");
+    let of = |path: &str| -> Value { serde_yaml::from_str(&text(&tree, path)).unwrap() };
+    let sanity = of(".github/workflows/perfdb.yml");
+    assert_eq!(sanity["on"]["pull_request"]["paths"], serde_json::json!(["systems/**"]));
+    let steps = sanity["jobs"]["sanity"]["steps"].as_array().unwrap();
+    assert_eq!(steps[1]["uses"], format!("{place}@{commit}"));
+    assert_eq!(steps.len(), 2, "without git-LFS nothing is fetched of it");
+    assert!(steps[0]["with"]["lfs"].is_null());
+    assert_eq!(of(".pre-commit-config.yaml")["repos"][0]["rev"], commit);
+    let comment = of(".github/workflows/perfdb-comment.yml");
+    let step = &comment["jobs"]["post"]["steps"][0]["uses"];
+    assert_eq!(*step, format!("{place}/.github/actions/comment@{commit}"));
+
+    let with_lfs = indebted();
+    with_lfs.file(".gitattributes", "*.parquet filter=lfs diff=lfs merge=lfs -text\n");
+    assert_eq!(init(&with_lfs, &[]).code(), 0);
+    let sanity = text(&with_lfs, ".github/workflows/perfdb.yml");
+    assert!(sanity.contains("git lfs fetch --all") && sanity.contains("lfs: true"), "{sanity}");
+}
+
+#[test]
+fn what_is_there_stays() {
+    let tree = indebted();
+    tree.file(".pre-commit-config.yaml", "repos: []\n");
+    tree.file(".github/workflows/perfdb.yml", "name: mine\n");
+    let run = init(&tree, &[]);
+    assert_eq!(run.code(), 0, "{}", run.shown());
+    assert_eq!(text(&tree, ".pre-commit-config.yaml"), "repos: []\n");
+    assert_eq!(text(&tree, ".github/workflows/perfdb.yml"), "name: mine\n");
+    let said = run.out();
+    assert!(
+        said.contains(".pre-commit-config.yaml is yours: add to it\n\nrepos:\n- repo: "),
+        "{said}"
+    );
+
+    // Where it cannot be, nothing is written.
+    let elsewhere = Tree::new();
+    elsewhere.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
+    let none = init(&elsewhere, &[]);
+    assert_eq!(none.code(), 2, "{}", none.shown());
+    assert!(!elsewhere.path().join(".github").exists());
+}
+
+/// The page and the program show the same files.
+#[test]
+fn the_page_shows_what_is_written() {
+    let page = std::fs::read_to_string("docs/ci.md").unwrap();
+    for (name, head) in [
+        ("perfdb.yml", "# .github/workflows/perfdb.yml"),
+        ("perfdb-comment.yml", "# .github/workflows/perfdb-comment.yml"),
+        ("perfdb-nightly.yml", "# .github/workflows/perfdb-nightly.yml"),
+        ("pre-commit-config.yaml", "# .pre-commit-config.yaml"),
+    ] {
+        let template = std::fs::read_to_string(format!("src/jobs/init/{name}")).unwrap();
+        assert!(page.contains(&format!("```yaml\n{head}\n{template}```")), "{name}");
+    }
+}
