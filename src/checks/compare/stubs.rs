@@ -159,8 +159,9 @@ impl StubSize {
     ) -> bool {
         // A table that versions do not share is compared with those of earlier versions all the same.
         let served = at.shelf.sources(&file.place, &file.table, Filling::Always);
+        let before = served.donors.iter().chain(&served.earlier);
         let earlier: Vec<&Sketch> =
-            served.earlier.iter().filter_map(|f| at.sketches.by_path.get(&f.entry.path)).collect();
+            before.filter_map(|f| at.sketches.by_path.get(&f.entry.path)).collect();
         let end = earlier.iter().map(|s| s.end).fold(own.end, u64::min);
         let known: BTreeSet<u64> =
             earlier.iter().flat_map(|s| s.points.iter().map(|p| p.hash)).collect();
