@@ -191,7 +191,8 @@ impl TableIndex {
     /// The rows of slices that are served: sorted by coordinates, the first of each place.
     fn served(&self, keys: &[SliceKey]) -> Vec<Leaf> {
         let mut rows = self.rows(keys);
-        rows.sort_by_key(|leaf| leaf.at);
+        // In the order of reading within a place; no two leaves are equal, so none need stay in order.
+        rows.sort_unstable_by_key(|leaf| (leaf.at, leaf.seq));
         rows.dedup_by_key(|leaf| leaf.at);
         rows
     }
