@@ -13,6 +13,7 @@ use perfdb_gate::database::catalog::{Catalog, Format, Place};
 use perfdb_gate::database::coverage::{Coverage, Points};
 use perfdb_gate::database::decoded::Decoded;
 use perfdb_gate::database::diff::State;
+use perfdb_gate::database::facts::TreeFacts;
 use perfdb_gate::database::ledger::Ledger;
 use perfdb_gate::database::served::ReuseManifest;
 use perfdb_gate::database::served::Shelf;
@@ -76,8 +77,10 @@ pub fn trace(data: &[u8]) {
     let nothing = Memory::default();
     let (before, after) = (catalog(&nothing), catalog(&files));
     let decoded = Decoded::new(0);
-    let base = State { source: &nothing, catalog: &before, decoded: &decoded };
-    let head = State { source: &files, catalog: &after, decoded: &decoded };
+    let facts = &TreeFacts::default();
+    let state =
+        |source, catalog| State { source, catalog, decoded: &decoded, facts, specs: &SPECS };
+    let (base, head) = (state(&nothing, &before), state(&files, &after));
     traces::changed(base, head, &TRACES, &OF_TRACES, 2).expect("no formula fails");
 }
 
@@ -122,7 +125,7 @@ static POINTS: LazyLock<Points> = LazyLock::new(|| {
     let system = SPECS.systems.get("h200_sxm");
     let scope = TableScope::new(&table, gemm(), &place, system, &SPECS.lookups);
     let keys = Keys::new(&gemm().key, &scope).expect("formulas of the specs");
-    let coverage = Coverage::of(&keys, (0..8).collect());
+    let coverage = Coverage::of(&keys, &[0, 1, 2, 3, 4, 5, 6, 7]);
     let points: Vec<_> = (0..8).map(|point| (&coverage, point)).collect();
     Points::new(gemm(), &points)
 });
@@ -203,7 +206,7 @@ pub fn reuse(data: &[u8]) {
     static CATALOG: LazyLock<Catalog> = LazyLock::new(|| catalog(&DATABASE));
     let every = CATALOG.dirs.keys().map(|dir| (dir.clone(), Ok(declared.clone())));
     let every: BTreeMap<String, Result<Reuse, Reason>> = every.collect();
-    let shelf = Shelf::new(&CATALOG, &every);
+    let shelf = Shelf::new(&CATALOG, &every, &SPECS);
     for dir in CATALOG.dirs.values() {
         for filling in [Filling::Always, Filling::WhereAbsent, Filling::Never] {
             let files = shelf.sources(&dir.place, "gemm_perf", filling).files();

@@ -32,14 +32,15 @@ pub fn slice_id(slice: &Slice) -> String {
 
 /// A point of a table. Packed, since all tables of a database keep theirs at once.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[repr(C, packed(4))]
+#[repr(C, packed(2))]
 pub struct SketchPoint {
     /// Hash of its key.
     pub hash: u64,
     /// Latency in ms; of a repeated key, that of the row the loader serves first.
     pub latency: f64,
-    /// Its slice, an index into [`Sketch::slices`].
-    pub slice: u32,
+    /// Its slice, an index into [`Sketch::slices`]: a sketch has some 4,096 points, and of more slices than
+    /// this tells apart the last ones count as one.
+    pub slice: u16,
 }
 
 /// An outlier, by key.
@@ -121,7 +122,8 @@ impl Sketch {
         let mut slices = SliceNumbers::default();
         let point = |(hash, row): &(u64, u32)| {
             let row = *row as usize;
-            SketchPoint { hash: *hash, latency: latency.get(row), slice: slices.number(keys, row) }
+            let slice = u16::try_from(slices.number(keys, row)).unwrap_or(u16::MAX);
+            SketchPoint { hash: *hash, latency: latency.get(row), slice }
         };
         let points: Vec<SketchPoint> = order.iter().map(point).collect();
         let kernels = kernels(scope, &order, &points, slices.all.len());
@@ -139,7 +141,8 @@ impl Sketch {
         let share = end as f64 / u64::MAX as f64;
         let count = (points.len() as f64 / share).round() as usize;
         let coverage = if named {
-            Coverage::of(keys, order.iter().map(|(_, row)| *row).collect())
+            let rows: Vec<u32> = order.iter().map(|(_, row)| *row).collect();
+            Coverage::of(keys, &rows)
         } else {
             Coverage::default()
         };

@@ -166,7 +166,7 @@ impl StubSize {
         let known: BTreeSet<u64> =
             earlier.iter().flat_map(|s| s.points.iter().map(|p| p.hash)).collect();
         let is_of = |index: u32| slice.is_none_or(|slice| own.slices[index as usize] == *slice);
-        let points = own.points.iter().filter(|p| p.hash <= end && is_of(p.slice));
+        let points = own.points.iter().filter(|p| p.hash <= end && is_of(u32::from(p.slice)));
         let (mut all, mut new) = (0, 0);
         for point in points {
             all += 1;

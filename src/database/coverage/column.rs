@@ -33,9 +33,15 @@ pub(super) enum Codes {
     Long(Vec<u32>),
 }
 
+impl Default for Codes {
+    fn default() -> Self {
+        Self::Byte(Vec::new())
+    }
+}
+
 impl Codes {
     /// Indices that are all below `count`.
-    fn of(codes: &[u32], count: usize) -> Self {
+    pub(super) fn of(codes: &[u32], count: usize) -> Self {
         match count {
             0..=0x100 => Self::Byte(codes.iter().map(|code| *code as u8).collect()),
             0x101..=0x1_0000 => Self::Short(codes.iter().map(|code| *code as u16).collect()),
@@ -43,7 +49,7 @@ impl Codes {
         }
     }
 
-    fn get(&self, point: usize) -> usize {
+    pub(super) fn get(&self, point: usize) -> usize {
         match self {
             Self::Byte(codes) => usize::from(codes[point]),
             Self::Short(codes) => usize::from(codes[point]),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub use self::cell::Cell;
 use self::ranking::distinct;
 
-use self::column::PartColumn;
+use self::column::{Codes, PartColumn};
 use crate::database::table::Keys;
 use crate::specs::{KeyPart, TableSpec};
 
@@ -30,15 +30,15 @@ pub enum Kind {
 /// The values of the key parts of a sketch's points.
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
-    rows: Vec<u32>,
+    rows: Codes,
     parts: Vec<PartColumn>,
 }
 
 impl Coverage {
     /// Takes the values of some rows, in the order of the sketch's points.
-    pub fn of(keys: &Keys<'_>, rows: Vec<u32>) -> Self {
-        let parts = keys.values().map(|value| PartColumn::of(value, &rows)).collect();
-        Self { rows, parts }
+    pub fn of(keys: &Keys<'_>, rows: &[u32]) -> Self {
+        let parts = keys.values().map(|value| PartColumn::of(value, rows)).collect();
+        Self { rows: Codes::of(rows, keys.hashes().len()), parts }
     }
 
     /// Whether it was taken.
@@ -48,7 +48,7 @@ impl Coverage {
 
     /// The row of a point in its table.
     pub fn row(&self, point: usize) -> u32 {
-        self.rows[point]
+        self.rows.get(point) as u32
     }
 
     /// A point's number of a part; none where it is a name or null.
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn values_of_several_tables_are_ranked_together() {
-        let of = |parts: Vec<PartColumn>| Coverage { rows: vec![0, 1, 2], parts };
+        let of = |parts: Vec<PartColumn>| Coverage { rows: Codes::of(&[0, 1, 2], 3), parts };
         let texts = |codes: &[u32], names: &[&str]| {
             let names: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
             let codes = Vals::Rows(codes.to_vec().into());

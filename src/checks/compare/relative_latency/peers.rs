@@ -173,14 +173,14 @@ mod tests {
 
     #[test]
     fn relative_latencies_are_medians_over_shared_points() {
-        let sketch = |factor: f64, slices: u32| Sketch {
+        let sketch = |factor: f64, slices: u16| Sketch {
             rows: 60,
             keys: 60,
             points: (0..60)
                 .map(|i| SketchPoint {
                     hash: i,
                     latency: factor * (1 + i) as f64,
-                    slice: i as u32 % slices,
+                    slice: i as u16 % slices,
                 })
                 .collect(),
             slices: (0..slices).map(|s| [("dtype".to_owned(), s.to_string())].into()).collect(),
