@@ -74,8 +74,19 @@ fn it_is_created_once_and_then_kept_up_to_date() {
     let tree = left();
     let (code, said, asked) = post(&tree);
     assert_eq!((code, said.as_str()), (0, "https://example.invalid/comment\n"));
-    insta::assert_snapshot!(asked, @"");
-    insta::assert_snapshot!(posted(&tree), @"");
+    insta::assert_snapshot!(asked, @"
+    api repos/somebody/something/pulls/17 --jq .head.sha
+    api repos/somebody/something/actions/runs/42/artifacts?per_page=100 --jq first(.artifacts[] | select(.name == env.ARTIFACT) | .id)
+    api --paginate repos/somebody/something/issues/17/comments?per_page=100 --jq .[] | select(.user.login == env.LOGIN and (.body | startswith(env.MARKER))) | .id
+    api --method POST repos/somebody/something/issues/17/comments --field body=@BODY --jq .html_url
+    ");
+    insta::assert_snapshot!(posted(&tree), @"
+    <!-- perfdb-gate -->
+    ## 1 new error
+
+
+    [The run](https://example.invalid/somebody/something/actions/runs/42) · [report, charts and page](https://example.invalid/somebody/something/actions/runs/42/artifacts/99) · 1111111111111111111111111111111111111111
+    ");
     let output = std::fs::read_to_string(tree.path().join("output")).unwrap();
     assert_eq!(output, "url=https://example.invalid/comment\n");
 
@@ -154,5 +165,24 @@ fn what_is_not_this_pull_requests_is_not_posted() {
         assert!(!asked.contains("--method") && posted(&tree).is_empty(), "{name}: {asked}");
         told += &format!("{name}: {said}(exit {code})\n");
     }
-    insta::assert_snapshot!(told, @"");
+    insta::assert_snapshot!(told, @"
+    another pull request: ::error title=perfdb-gate::the run is not of pull request 17
+    (exit 1)
+    newer commits: ::notice title=perfdb-gate::pull request 17 has newer commits, whose own run comments
+    (exit 0)
+    no number: ::error title=perfdb-gate::pull-request holds no number
+    (exit 1)
+    no file: ::error title=perfdb-gate::comment.md is not a plain file of the artifact
+    (exit 1)
+    no marker: ::error title=perfdb-gate::comment.md does not begin with <!-- perfdb-gate -->
+    (exit 1)
+    an empty comment: ::error title=perfdb-gate::comment.md does not begin with <!-- perfdb-gate -->
+    (exit 1)
+    too long: ::error title=perfdb-gate::comment.md has over 60,000 bytes
+    (exit 1)
+    a folder: ::error title=perfdb-gate::comment.md is not a plain file of the artifact
+    (exit 1)
+    a link: ::error title=perfdb-gate::comment.md is not a plain file of the artifact
+    (exit 1)
+    ");
 }

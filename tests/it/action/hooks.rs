@@ -91,7 +91,11 @@ fn innocent_commits_pass() {
     tree.file("collector/collect_gemm.py", "print('words')");
     let script = hook(&tree);
     assert_eq!([clean.code(), unrelated.code(), script.code()], [0; 3], "{}", shown([&script]));
-    insta::assert_snapshot!(shown([&clean]), @"");
+    insta::assert_snapshot!(shown([&clean]), @"
+    $ perfdb-gate sanity --base-ref HEAD --inconclusive pass
+    nothing was compared: 0 new errors, 0 new warnings, 0 new infos; nothing changed; compared in [seconds] s
+    (exit 0)
+    ");
 
     let first = Tree::new();
     first.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
@@ -99,7 +103,17 @@ fn innocent_commits_pass() {
     first.git(&["add", "-A"]);
     let run = hook(&first);
     assert_eq!(run.code(), 0, "{}", run.shown());
-    insta::assert_snapshot!(shown([&run]), @"");
+    insta::assert_snapshot!(shown([&run]), @"
+    $ perfdb-gate sanity --base-ref HEAD --inconclusive pass
+    added     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
+        +1 -0 ~0 rows, 0 → 1
+    added     systems/h200_sxm.yaml
+    Change: append-only; tables: 1 added; rows: 1 added, 0 removed, 0 changed; other files: 1 added
+    Served: 0 lost; 1 gained
+
+    0 new errors, 0 new warnings, 0 new infos; tables: 1 added; rows: 1 added, 0 removed, 0 changed; other files: 1 added; compared in [seconds] s
+    (exit 0)
+    ");
 }
 
 #[test]
@@ -117,5 +131,26 @@ fn a_bad_table_does_not_pass() {
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6), (0, 0.7)]));
     let run = hook(&tree);
     assert_eq!(run.code(), 1, "{}", run.shown());
-    insta::assert_snapshot!(run.shown(), @"");
+    insta::assert_snapshot!(run.shown(), @"
+    $ perfdb-gate sanity --base-ref HEAD --inconclusive pass
+    modified  systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
+        +1 -0 ~0 rows, 2 → 3
+    Change: append-only; tables: 1 modified; rows: 1 added, 0 removed, 0 changed
+    Served: 2 keys stay: every latency as it was; 0 lost; 0 gained
+
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
+      error   key-out-of-range: 1 row has m zero
+          row 2: gemm_dtype=bfloat16 m=0 n=128 k=128 → m=0
+      warning duplicate-key: 1 row repeats a key that an earlier row has; the loader serves the first and drops the rest; copies of 1 key differ by over 10 %, up to 1.17×
+          row 1: gemm_dtype=bfloat16 m=0 n=128 k=128 → served_ms=0.6 dropped_ms=[0.7] dropped_rows=[2]
+
+    old debt: 1 finding was there before (1 key-out-of-range); --format json lists them
+
+    duplicate-key: Keep one measurement a key: the last run, or the kernel that the framework would choose. Put the other kernel's rows where their own key can hold them.
+    key-out-of-range: Remove the rows, and mend the sweep that made them.
+    perfdb-gate explain RULE tells the whole story
+
+    1 new error, 1 new warning, 0 new infos in 1 file; tables: 1 modified; rows: 1 added, 0 removed, 0 changed; compared in [seconds] s
+    (exit 1)
+    ");
 }

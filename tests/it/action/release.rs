@@ -125,7 +125,14 @@ fn it_downloads_its_own_version_by_its_checksum() {
         let said = told(&out).replace(sum, "[the sum]").replace(version, "[version]");
         logs += &format!("{inputs:?}: {said}");
     }
-    insta::assert_snapshot!(logs.replace(&zeros, "[zeros]"), @"");
+    insta::assert_snapshot!(logs.replace(&zeros, "[zeros]"), @r#"
+    []: ::error title=perfdb-gate::perfdb-gate-[version]-x86_64-unknown-linux-musl.tar.gz has the SHA-256 [the sum], not [zeros]
+    [("inputs.sha256", "[zeros]")]: ::error title=perfdb-gate::perfdb-gate-[version]-x86_64-unknown-linux-musl.tar.gz has the SHA-256 [the sum], not [zeros]
+    [("inputs.sha256", "latest")]: ::error title=perfdb-gate::there is no SHA-256 of perfdb-gate-[version]-x86_64-unknown-linux-musl.tar.gz
+    [("inputs.version", "9.9.9")]: ::error title=perfdb-gate::https://github.com/OWNER/perfdb-gate/releases/download/v9.9.9/perfdb-gate-9.9.9-x86_64-unknown-linux-musl.tar.gz cannot be had: name another version, or set build to true
+    [("inputs.version", "../../other")]: ::error title=perfdb-gate::version takes a release's number
+    [("runner.os", "Windows")]: ::error title=perfdb-gate::no release is made for Windows-X64: set build to true
+    "#);
 }
 
 /// The texts that name where this is.
