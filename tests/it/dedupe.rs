@@ -202,7 +202,7 @@ fn a_table_that_cannot_be_read_whole_is_left_alone() {
     insta::assert_snapshot!(run.shown(), @"
     $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --write
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: left as it is: 1 torn row, the first in line 4: 2 fields instead of 10
-    systems/data/h200_sxm/vllm/0.24.0/moe_perf.parquet: left as it is: a git-LFS pointer to 9 bytes stands where the table should be
+    systems/data/h200_sxm/vllm/0.24.0/moe_perf.parquet: left as it is: a git-LFS pointer to 9 bytes stands where the table should be: `git lfs pull` fetches it
 
     0 repeated measurements in 0 of 2 tables (--keep last)
     (exit 1)

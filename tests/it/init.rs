@@ -26,13 +26,33 @@ fn from_nothing_to_a_gate_that_blocks() {
     assert_eq!(tree.validate(&[]).code(), 1, "old debt");
     let first = init(&tree, &[]);
     assert_eq!(first.code(), 0, "{}", first.shown());
-    insta::assert_snapshot!(redact(&first.out()), @"");
+    insta::assert_snapshot!(redact(&first.out()), @"
+    written  .github/workflows/perfdb.yml
+    written  .github/workflows/perfdb-comment.yml
+    written  .github/workflows/perfdb-nightly.yml
+    written  .pre-commit-config.yaml
+    written  .perfdb-gate/baseline.json
+
+    The baseline knows 1 finding of today; `perfdb-gate validate` fails on what is new.
+
+    The workflows name a tag of perfdb-gate: `--action COMMIT` names a commit, which cannot be moved.
+
+    Next: look at the files, `git add` them, and open a pull request.
+    ");
     assert_eq!(tree.validate(&[]).code(), 0, "it is known");
     tree.commit();
 
     // A second run changes nothing.
     let second = init(&tree, &[]);
-    insta::assert_snapshot!(redact(&second.out()), @"");
+    insta::assert_snapshot!(redact(&second.out()), @"
+    there    .github/workflows/perfdb.yml
+    there    .github/workflows/perfdb-comment.yml
+    there    .github/workflows/perfdb-nightly.yml
+    there    .pre-commit-config.yaml
+    kept     .perfdb-gate/baseline.json
+
+    Nothing was to be done.
+    ");
     assert_eq!(tree.git(&["status", "--porcelain"]), "");
 
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6), (2, -0.7)]));

@@ -20,7 +20,16 @@ fn much_is_told_by_its_causes() {
     let only = ["--only", "key-out-of-range", "--only", "latency-not-positive"];
     let run = tree.validate(&only);
     assert_eq!(run.code(), 1);
-    insta::assert_snapshot!(redact(&run.out()), @"");
+    insta::assert_snapshot!(redact(&run.out()), @"
+    failed: 16 of 16 findings by which the run fails (--fail-on error)
+
+    error   key-out-of-range vllm 0.0.0, 0.1.0, 0.2.0 and 5 more: 8 files on h200_sxm, 8 rows; most in h200_sxm/vllm/0.0.0/gemm_perf.txt
+    error   latency-not-positive vllm 0.0.0, 0.1.0, 0.2.0 and 5 more: 8 files on h200_sxm, 8 rows; most in h200_sxm/vllm/0.0.0/gemm_perf.txt
+
+    --full prints every finding and what to do, --format concise a line each, --html FILE a page, --rows DIR all rows; perfdb-gate explain RULE tells what a rule is about
+
+    16 errors, 0 warnings, 0 infos in 8 files; 8 tables, 32 rows judged in [seconds] s
+    ");
     assert!(run.out().lines().count() <= 25, "{}", run.out());
     let full = tree.validate(&[&only[..], &["--full"]].concat());
     assert_eq!(full.out().matches("key-out-of-range: 1 row has m zero").count(), 8);
@@ -86,7 +95,13 @@ fn a_map_of_tables_and_systems() {
     let root = tree.path().display().to_string();
     let map = crate::common::run(&["status", "--all", "--root", &root]);
     assert_eq!(map.code(), 0, "{}", map.shown());
-    insta::assert_snapshot!(redact(&map.out()), @"");
+    insta::assert_snapshot!(redact(&map.out()), @"
+          h100_sxm  h200_sxm
+    gemm  ok        16E
+
+    E errors, W warnings, I infos; ok without any; nothing where a system has no such table
+    16 errors, 0 warnings, 0 infos in 8 files; 9 tables, 34 rows judged
+    ");
     let json = crate::common::run(&["status", "--all", "--root", &root, "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json.out()).unwrap();
     assert_eq!(json["systems"], serde_json::json!(["h100_sxm", "h200_sxm"]));
@@ -115,5 +130,14 @@ fn a_misspelt_waiver_is_an_error_with_the_nearest() {
     let date = waiver("key-out-of-range\n  untill: 2030-01-01", "rows <= 5");
     let runs = [&rule, &name, &date];
     assert_eq!(runs.map(|run| run.code()), [2; 3]);
-    insta::assert_snapshot!(runs.map(|run| redact(&run.err())).join("\n"), @"");
+    insta::assert_snapshot!(runs.map(|run| redact(&run.err())).join("\n"), @r#"
+    perfdb-gate: .perfdb-gate/waivers.yaml: no rule matches 'key-out-of-rang'
+    hint: did you mean key-out-of-range? there is below-speed-of-light, copied-table, coverage-hole, data-deleted, device-mismatch, duplicate-key, framework-mismatch, header-mismatch, key-out-of-range, latency-drop, latency-not-finite, latency-not-positive, latency-spike, legacy-marker, lfs-pointer, no-longer-served, power-coverage, power-limit-mismatch, power-out-of-range, prediction-lost, … (51 in all)
+
+    perfdb-gate: .perfdb-gate/waivers.yaml: the condition of the waiver of key-out-of-range reads row, which its findings do not have
+    hint: did you mean rows? there is rows, rows_by_kind, severity
+
+    perfdb-gate: .perfdb-gate/waivers.yaml: unknown field `untill`, expected one of rule, path, where, reason, evidence, approved_by, until at line 3, column 3
+    hint: docs/validate.md tells how a waiver is written, in "The repository's own settings"; `perfdb-gate schema waivers` prints its fields for an editor
+    "#);
 }

@@ -256,13 +256,13 @@ fn a_made_up_table_and_system_need_no_rust() {
     let meta = "schema_version: 1\nruntime: {framework: vllm, version: 0.24.0}\ntables:\n  warp_perf: {status: complete}\n";
     tree.file("systems/data/zx1/warp/vllm/0.24.0/collection_meta.yaml", meta);
 
-    // Without a spec it is judged by one inferred from its columns.
+    // Without a spec it is judged by what holds for any table.
     let inferred = tree.validate(&["--format", "json", "--system", "zx1"]);
     let info = inferred.finding("header-mismatch");
     assert_eq!(info["severity"], "info");
     insta::assert_snapshot!(message(&info), @"no spec knows warp_perf: only its measurements (latency in ms) and repeated rows are judged; perfdb-gate suggest prints a spec to begin with");
-    assert_eq!(inferred.finding("duplicate-key")["rows"], 1);
-    assert_eq!(inferred.finding("latency-not-positive")["rows"], 1);
+    // Two rows of a side differ in what was measured, and nothing says that zero is wrong.
+    assert_eq!(inferred.findings().len(), 1, "{:?}", inferred.findings());
 
     // With a spec in the repository's own rules, by that.
     tree.file(

@@ -57,7 +57,7 @@ fn verbose_goes_to_standard_error() {
     let events: Vec<&str> =
         log.lines().filter_map(|line| Some(line.split_once("DEBUG ")?.1)).collect();
     insta::assert_snapshot!(redact(&events.join("\n")), @r#"
-    listed systems=1 tables=1 overlays=0 root="[tmp]"
+    listed roots=1 systems=1 tables=1 overlays=0 root="[tmp]"
     read path="systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt" rows=2 judge=true took=[time]
     held tables against each other rule="key-out-of-range" took=[time]
     "#);

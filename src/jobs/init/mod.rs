@@ -160,7 +160,7 @@ fn fitted(text: &str, options: &Options, found: &Found, uses_lfs: bool) -> Strin
         .map(|folder| if folder.is_empty() { "\"**\"".into() } else { format!("\"{folder}/**\"") })
         .collect();
     let mut text = text.replace(COMMIT, commit).replace(ACTION, place);
-    text = text.replace(&format!("rev: {tag}"), &format!("rev: {commit}"));
+    text = text.replace(&format!("rev: {tag}"), &format!("rev: \"{commit}\""));
     text = text.replace(PATHS, &format!("[{}]", paths.join(", ")));
     if !uses_lfs {
         for line in LFS {

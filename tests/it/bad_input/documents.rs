@@ -78,17 +78,17 @@ fn patterns_and_formulas_that_are_too_deep_are_refused() {
         runs.push(tree.validate(&[]));
     }
     assert!(runs.iter().all(|run| run.code() == 2));
-    insta::assert_snapshot!(shown(&runs), @"
+    insta::assert_snapshot!(shown(&runs), @r#"
     $ perfdb-gate validate --root [tmp]
     2> perfdb-gate: .perfdb-gate/waivers.yaml: waivers[0]: '{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{…' is no pattern: it is longer than 1000 bytes
-    2> hint: CONTRIBUTING.md says how it is written
+    2> hint: docs/validate.md tells how a waiver is written, in "The repository's own settings"; `perfdb-gate schema waivers` prints its fields for an editor
     (exit 2)
 
     $ perfdb-gate validate --root [tmp]
     2> perfdb-gate: .perfdb-gate/waivers.yaml: 700005 bytes, a formula has at most 2000, in `rows + rows + rows + rows + rows + rows + rows + rows + rows…` at line 2, column 44
-    2> hint: CONTRIBUTING.md says how it is written
+    2> hint: docs/validate.md tells how a waiver is written, in "The repository's own settings"; `perfdb-gate schema waivers` prints its fields for an editor
     (exit 2)
-    ");
+    "#);
 }
 
 /// A megabyte of names, each kept with what stands above it, is more memory than a machine has.

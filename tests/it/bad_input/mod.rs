@@ -162,7 +162,7 @@ fn files_and_folders_that_may_not_be_read() {
         }
     };
     let run = validate("json");
-    insta::assert_snapshot!(message(&run.finding("table-unreadable")), @"cannot be read: Permission denied (os error 13)");
+    insta::assert_snapshot!(message(&run.finding("table-unreadable")), @"cannot be read: Permission denied (os error 13): whoever runs this may not read the file, whatever it holds");
     let folder = table.parent().unwrap();
     allow(folder, 0o000);
     let run = validate("human");

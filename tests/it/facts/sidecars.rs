@@ -48,7 +48,7 @@ fn the_richer_form_says_how_and_of_what() {
                 attempts:\n    - {attempt: a, source_commit: abc}\n";
     assert_eq!(judged(1, rich).findings(), [""; 0]);
     let digest = format!("{rich}    data_sha256: {}\n", "0".repeat(64));
-    insta::assert_snapshot!(message(&judged(1, &digest).finding("table-unreadable")), @"its bytes are not those that its sidecar's sha256 was taken of");
+    insta::assert_snapshot!(message(&judged(1, &digest).finding("table-unreadable")), @"its bytes are not those that its sidecar's sha256 was taken of: it was written again and its sidecar was not, or it was damaged");
 }
 
 #[test]

@@ -64,8 +64,6 @@ fn a_spec_is_learned_from_rows_and_accepted() {
           notify_us: true
         # Along tokens, 0 of 14 pairs fall by over 5 %.
         sweep: [tokens]
-        # No known table of its family takes rows of other versions.
-        shared: false
     (exit 0)
     "#);
     // What is printed is what --rules takes, and by it the table is known.

@@ -106,5 +106,5 @@ fn rows_of_a_forward_pass_are_what_its_loader_takes() {
             format!("synthetic-rows warning {FPM}"),
         ]
     );
-    insta::assert_snapshot!(message(&run.finding("synthetic-rows")), @"");
+    insta::assert_snapshot!(message(&run.finding("synthetic-rows")), @"1 row read key-value entries that no prefill had written (kv_seed_regime is fake_fallback), so attention had no real context");
 }

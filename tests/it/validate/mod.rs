@@ -206,7 +206,7 @@ fn the_human_report_reads_as_shown() {
       error   table-unreadable: cannot be read: the file is empty, 0 bytes
 
     latency-not-positive: Remove the rows and collect their points again.
-    table-unreadable: Fetch or collect the table again. If it came through git, compare its object with the one that was pushed.
+    table-unreadable: Of a damaged table: fetch or collect it again; if it came through git, compare its object with the one that was pushed. Of one that may not be read: give the right to read it. Of a stale sha256: take it again, once it is known that the table is right.
     perfdb-gate explain RULE tells the whole story
 
     2 errors, 0 warnings, 0 infos in 2 files; 2 tables, 2 rows judged in [seconds] s
@@ -217,7 +217,10 @@ fn the_human_report_reads_as_shown() {
 #[test]
 fn the_shipped_data_is_clean() {
     let run = run(&["validate", "--root", ".", "--system", "h200_sxm", "--format", "json"]);
-    assert_eq!(run.findings(), [] as [&str; 0]);
+    // Power was measured at a sample of the points.
+    let mut found = run.findings();
+    found.retain(|finding| !finding.starts_with("power-coverage info"));
+    assert_eq!(found, [] as [&str; 0]);
     assert_eq!(run.json()["summary"]["rows"], 2736);
 }
 

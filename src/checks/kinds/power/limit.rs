@@ -33,7 +33,7 @@ impl Judge for LimitTolerance {
         let wrong = |i: usize| {
             let away = (limit.number(i) / rating - 1.0).abs();
             !limit.is_null(i)
-                && readings.as_ref().is_none_or(|r| r.measured(i))
+                && (limit.number(i) != 0.0 || readings.as_ref().is_none_or(|r| r.measured(i)))
                 && (away > self.tolerance || away.is_nan())
         };
         let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
