@@ -76,7 +76,7 @@ impl CatalogComparison {
         let has =
             |table: &str| if there.contains(table) { "it has data" } else { "it has no data" };
         for (table, family) in &listed {
-            match specs.tables.get(*table) {
+            match specs.tables.get(table) {
                 None => differ(
                     "in the catalog, without a spec",
                     format!("{table} ({family}): {}", has(table)),
@@ -88,7 +88,7 @@ impl CatalogComparison {
                 Some(_) => {}
             }
         }
-        let unknown = there.iter().filter(|t| !specs.tables.contains_key(**t));
+        let unknown = there.iter().filter(|t| !specs.tables.contains_key(t));
         for table in unknown.filter(|t| !listed.contains_key(**t)) {
             differ("in the database, without a spec", (*table).to_owned());
         }

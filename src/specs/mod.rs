@@ -149,9 +149,11 @@ impl Specs {
 
     /// Reads the files, and tries what formulas say where that is asked for.
     fn read_and_try(library: Library, tried: bool) -> Result<Self> {
-        let mut specs = Self::default();
-        specs.systems = KnownSystems::read(library.folder("systems"), tried)?;
-        specs.tables = TableSpecs::read(library.folder("rules/tables"), tried)?;
+        let mut specs = Self {
+            systems: KnownSystems::read(library.folder("systems"), tried)?,
+            tables: TableSpecs::read(library.folder("rules/tables"), tried)?,
+            ..Self::default()
+        };
         for file in library.file("rules/dtypes.yaml") {
             for (name, dtype) in file.parse::<BTreeMap<String, DtypeFacts>>()? {
                 specs.lookups.bytes.insert(name.clone(), dtype.bytes);

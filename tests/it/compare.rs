@@ -44,7 +44,7 @@ fn reruns_are_the_same_and_a_factor_is_faster_or_slower() {
     assert_eq!(verdict(&tree(&rows(noise))), ("same".into(), 0));
     assert_eq!(verdict(&tree(&rows(|m| 1.1 * noise(m)))), ("slower".into(), 1));
     assert_eq!(verdict(&tree(&rows(|m| noise(m) / 1.1))), ("faster".into(), 1));
-    let either = |m: u64| if m % 2 == 0 { 1.4 } else { 1.0 / 1.4 };
+    let either = |m: u64| if m.is_multiple_of(2) { 1.4 } else { 1.0 / 1.4 };
     assert_eq!(verdict(&tree(&rows(either))), ("mixed".into(), 1));
     let few: Vec<(u64, f64)> = rows(noise).into_iter().take(3).collect();
     assert_eq!(verdict(&tree(&few)), ("unclear".into(), 3));

@@ -129,7 +129,7 @@ fn a_misspelt_waiver_is_an_error_with_the_nearest() {
     let name = waiver("key-out-of-range", "row <= 5");
     let date = waiver("key-out-of-range\n  untill: 2030-01-01", "rows <= 5");
     let runs = [&rule, &name, &date];
-    assert_eq!(runs.map(|run| run.code()), [2; 3]);
+    assert_eq!(runs.map(super::common::Run::code), [2; 3]);
     insta::assert_snapshot!(runs.map(|run| redact(&run.err())).join("\n"), @r#"
     perfdb-gate: .perfdb-gate/waivers.yaml: no rule matches 'key-out-of-rang'
     hint: did you mean key-out-of-range? there is below-speed-of-light, copied-table, coverage-hole, data-deleted, device-mismatch, duplicate-key, framework-mismatch, header-mismatch, key-out-of-range, latency-drop, latency-not-finite, latency-not-positive, latency-spike, legacy-marker, lfs-pointer, no-longer-served, power-coverage, power-limit-mismatch, power-out-of-range, prediction-lost, … (51 in all)

@@ -41,7 +41,7 @@ fn files_of_other_writers_hold_the_same_cells() {
             continue;
         }
         let table = Table::decode(&fixture(&name), Format::Parquet, &|_| false);
-        let table = table.unwrap_or_else(|fault| panic!("{name}: {}", fault));
+        let table = table.unwrap_or_else(|fault| panic!("{name}: {fault}"));
         assert_eq!(table.rows, 64, "{name}");
         for (column, cells) in table.columns() {
             for row in 0..64 {

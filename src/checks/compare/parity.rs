@@ -55,7 +55,7 @@ impl Judge for Shares {
         let of_table = |file: &TableFile| {
             self.finding(rule, at, file).or_else(|| self.own.finding(rule, at, file))
         };
-        Ok(judged.filter_map(|file| of_table(file)).collect())
+        Ok(judged.filter_map(of_table).collect())
     }
 }
 

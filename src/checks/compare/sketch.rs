@@ -114,7 +114,7 @@ impl Sketch {
         let mut order: Vec<(u64, u32)> = kept.collect();
         match lane_ranks(scope) {
             Some(ranks) => {
-                order.sort_unstable_by_key(|(hash, row)| (*hash, ranks[*row as usize], *row))
+                order.sort_unstable_by_key(|(hash, row)| (*hash, ranks[*row as usize], *row));
             }
             None => order.sort_unstable(),
         }

@@ -44,7 +44,9 @@ impl Judge for DefaultModels {
 /// be said to be missing. It is the current one of queries where the database names one that holds
 /// tables, else the newest.
 fn newest<'a>(at: &'a CrossContext<'a>) -> Vec<Newest<'a>> {
-    let mut found: BTreeMap<(&str, &str), ((bool, Version), Vec<&TableFile>)> = BTreeMap::new();
+    // Whether the version is the current one of queries, then how late it is.
+    type Rank = (bool, Version);
+    let mut found: BTreeMap<(&str, &str), (Rank, Vec<&TableFile>)> = BTreeMap::new();
     for file in &at.catalog.tables {
         let Ok(version) = Version::from_str(&file.place.version) else { continue };
         let slots = at.shelf.slots(&file.place.system, &file.place.backend);
@@ -123,9 +125,10 @@ impl<'a> Newest<'a> {
         let (place, path) = self.home();
         // What never could be planned here, and a version that is only being brought, wait for more.
         let could_be = judged.iter().any(|(_, lacks)| lacks.iter().any(|l| self.was_served(l)));
-        let severity = match could_be && !self.is_brought() {
-            true => rule.severity,
-            false => rule.severity.at_most(Severity::Info),
+        let severity = if could_be && !self.is_brought() {
+            rule.severity
+        } else {
+            rule.severity.at_most(Severity::Info)
         };
         let (backend, version) = (&self.place.backend, &self.place.version);
         let causes: Vec<&str> = firsts.iter().map(|(_, said, _)| said.as_str()).collect();

@@ -204,7 +204,7 @@ impl<'a> Shelf<'a> {
     pub fn references(&self, specs: &Specs) -> BTreeSet<&'a str> {
         let mut files: Vec<&'a TableFile> = Vec::new();
         for (table, backends) in &self.tables {
-            let Some(spec) = specs.tables.get(*table) else { continue };
+            let Some(spec) = specs.tables.get(table) else { continue };
             for (system, editions) in backends.values().flatten() {
                 let Some(current) = self.current(system, editions) else { continue };
                 for (_, _, edition) in self.near(current.files[0]).1 {

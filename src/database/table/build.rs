@@ -74,7 +74,7 @@ impl Column {
             }
             Self::Text { .. } => {
                 let is_text = |c: &&Self| matches!(c, Self::Text { .. });
-                if !parts.iter().all(|c| is_text(c)) {
+                if !parts.iter().all(is_text) {
                     return Err(other());
                 }
                 Ok(Self::texts(parts.iter().flat_map(|c| (0..c.len()).map(|row| c.text(row)))))

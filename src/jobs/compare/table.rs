@@ -241,7 +241,7 @@ impl TwoTables<'_> {
 }
 
 /// Items in ten parts as equal as may be; an empty one is left out.
-fn parts<'s, T>(sorted: &'s [T]) -> impl Iterator<Item = &'s [T]> {
+fn parts<T>(sorted: &[T]) -> impl Iterator<Item = &[T]> {
     let bound = |part: usize| sorted.len() * part / PARTS;
     (0..PARTS).map(move |part| &sorted[bound(part)..bound(part + 1)]).filter(|p| !p.is_empty())
 }

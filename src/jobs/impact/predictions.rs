@@ -145,9 +145,10 @@ impl PredictedChange {
         let reads = (all_told || read).then_some(read);
         let of_rows =
             told.iter().filter_map(|row| self.weights.rows.get(&(finding.path.clone(), *row)));
-        let moves_ms = match told.is_empty() {
-            true => self.weights.files.get(&finding.path).copied().unwrap_or(0.0),
-            false => of_rows.copied().fold(0.0, f64::max),
+        let moves_ms = if told.is_empty() {
+            self.weights.files.get(&finding.path).copied().unwrap_or(0.0)
+        } else {
+            of_rows.copied().fold(0.0, f64::max)
         };
         let place = finding.place.as_ref();
         let here = |case: &super::ImpactCase| {

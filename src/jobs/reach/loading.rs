@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::FileRows;
 use crate::base::error::Result;
-use crate::database::catalog::TableFile;
+use crate::database::catalog::{TableFile, VersionDir};
 use crate::database::served::{
     QueryVersions, RowRun, RowState, RowStates, SystemShelf, TableSource,
 };
@@ -116,7 +116,7 @@ impl<'x, 'a> Loading<'x, 'a> {
         if let Some(why) = self.unasked(&place.system, backend, version, table) {
             return Some((RowState::NotQueryable, why, None));
         }
-        let vetoed = self.snapshot.catalog().dir_of(file).is_some_and(|dir| dir.is_vetoed());
+        let vetoed = self.snapshot.catalog().dir_of(file).is_some_and(VersionDir::is_vetoed);
         if vetoed {
             let why = "its directory is marked incomplete and has no collection_meta.yaml";
             return Some((RowState::Refused, why.to_owned(), None));

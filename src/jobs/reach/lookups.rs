@@ -183,10 +183,10 @@ pub(super) fn of_models(
 
 fn of_model(side: &VersionSides<'_, '_>, list: &ModelList, plan: &BackendPlan) -> ModelLookups {
     let after = asked(&side.after, list, plan);
-    let before = side.before.as_ref().map(|before| match side.is_same() {
-        true => after.clone(),
-        false => asked(before, list, plan),
-    });
+    let before = side
+        .before
+        .as_ref()
+        .map(|before| if side.is_same() { after.clone() } else { asked(before, list, plan) });
     let mut tables: BTreeMap<String, [Option<LookupCounts>; 2]> = BTreeMap::new();
     for (i, sources) in [before.as_ref(), Some(&after)].into_iter().enumerate() {
         let Some(sources) = sources else { continue };

@@ -5,11 +5,11 @@ use serde::Serialize;
 use super::causes::{CauseSection, causes};
 use super::{Extras, Smoke};
 use crate::base::words::plural;
-use crate::report::RunVerdict;
 use crate::report::chart::mermaid;
 use crate::report::predictions::PredictionLine;
 use crate::report::view::ReportView;
 use crate::report::view::changes::{FileView, TableView, VersionView};
+use crate::report::{Predictions, RunVerdict};
 
 /// How much of each section is shown.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +102,7 @@ impl<'a> Sections<'a> {
             verdict: verdict(view),
             notes: view.changed_rules(),
             summary: &view.summary,
-            predictions: view.raw.predictions.as_ref().map(|p| p.lines()).unwrap_or_default(),
+            predictions: view.raw.predictions.as_ref().map(Predictions::lines).unwrap_or_default(),
             glance: GLANCE,
             lines_only,
             blocks,

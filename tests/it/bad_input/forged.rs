@@ -147,7 +147,8 @@ fn pages_that_claim_more_than_they_hold_are_refused() {
 #[test]
 fn footers_that_lie_about_where_columns_are_are_refused() {
     let file = File::read(&fixture("pyarrow-none")).unwrap();
-    let cases: [(&str, &str, &dyn Fn(&mut ColumnMetaData)); 9] = [
+    type Forge<'a> = &'a dyn Fn(&mut ColumnMetaData);
+    let cases: [(&str, &str, Forge<'_>); 9] = [
         ("at 0", "between the file's beginning", &|m| {
             (m.data_page_offset, m.dictionary_page_offset) = (0, None);
         }),

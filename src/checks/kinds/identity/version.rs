@@ -49,7 +49,7 @@ impl VersionNames {
         // A candidate of a release that is there too is that release, earlier.
         let finals: BTreeSet<Vec<u64>> =
             released.iter().filter(|v| v.pre().is_none()).map(|v| v.release().to_vec()).collect();
-        released.retain(|v| v.pre().is_none() || !finals.contains(&*v.release()));
+        released.retain(|v| v.pre().is_none() || !finals.contains(v.release()));
         let others = named.names.iter().filter(|(n, _)| !fits(n) && !lost(n)).count();
         let own = named.names.iter().any(|(n, _)| fits(n));
 

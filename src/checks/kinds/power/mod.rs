@@ -27,7 +27,8 @@ impl<'a> Readings<'a> {
     /// without a meter write that pair.
     fn measured(&self, row: usize) -> bool {
         let is_zero = |column: &Column| !column.is_null(row) && column.number(row) == 0.0;
-        !self.power.is_null(row) && !(is_zero(self.power) && self.limit.is_some_and(is_zero))
+        let is_unread = is_zero(self.power) && self.limit.is_some_and(is_zero);
+        !self.power.is_null(row) && !is_unread
     }
 }
 

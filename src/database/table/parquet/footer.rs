@@ -91,8 +91,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Footer, FileError> {
         return Err(FileError::Cells { rows, width });
     }
     apart(&groups)?;
-    let arrow = footer.key_value_metadata.into_iter().flatten();
-    let arrow = arrow.filter(|pair| pair.key == ARROW_SCHEMA).last().and_then(|pair| pair.value);
+    let mut arrow = footer.key_value_metadata.into_iter().flatten();
+    let arrow = arrow.rfind(|pair| pair.key == ARROW_SCHEMA).and_then(|pair| pair.value);
     let schema = schema(footer.schema, arrow.clone())?;
     Ok(Footer { rows, schema, arrow, groups })
 }

@@ -72,9 +72,9 @@ fn read(bytes: &[u8]) -> Result<Table, FileError> {
 /// The leaves that each field of the schema consists of.
 fn leaves(footer: &Footer, schema: &ArrowSchema) -> Result<Vec<std::ops::Range<usize>>, FileError> {
     let columns = footer.schema.schema();
-    let names = columns.fields().iter().map(|field| field.name());
+    let names = columns.fields().iter().map(polars_parquet::read::ParquetType::name);
     // The Arrow schema may be the file's own, and readers differ in which of the two they follow.
-    if !schema.iter_names().map(|name| name.as_str()).eq(names) {
+    if !schema.iter_names().map(|name| &**name).eq(names) {
         return Err(FileError::Schemas);
     }
     let mut start = 0;
