@@ -177,6 +177,7 @@ pub fn report(data: &[u8]) {
         facts: Vec::new(),
         repaired: Vec::new(),
         predictions: None,
+        undrawn: Vec::new(),
         remeasured: None,
         elapsed: Duration::ZERO,
         drawn: None,

@@ -151,6 +151,7 @@ mod tests {
             states: Default::default(),
             repaired: Vec::new(),
             predictions: None,
+            undrawn: Vec::new(),
             remeasured: None,
             elapsed: Default::default(),
             drawn: None,

@@ -20,6 +20,7 @@ mod triage;
 mod view;
 mod xml;
 
+use chart::Undrawn;
 pub(crate) use json::schema;
 pub use predictions::Predictions;
 pub use view::ReportView;
@@ -78,6 +79,8 @@ pub struct Report {
     pub repaired: Vec<Repaired>,
     /// What it does to predictions, where that was asked.
     pub predictions: Option<Predictions>,
+    /// Tables that changed and have no chart, where charts were asked for.
+    pub undrawn: Vec<Undrawn>,
     /// What was measured again.
     pub remeasured: Option<Remeasured>,
     /// Wall time.

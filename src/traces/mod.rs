@@ -131,6 +131,7 @@ pub fn run(options: &Options) -> Result<Report> {
         states: Default::default(),
         repaired: Vec::new(),
         predictions: None,
+        undrawn: Vec::new(),
         remeasured: None,
         elapsed: start.elapsed(),
         drawn: None,

@@ -131,6 +131,7 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
         states: Default::default(),
         repaired: Vec::new(),
         predictions: None,
+        undrawn: Vec::new(),
         remeasured: Some(Remeasured { about: device.about().clone(), states, samples, unmeasured }),
         elapsed: start.elapsed(),
         drawn: None,

@@ -142,12 +142,14 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     }
     let (findings, counts) = sink.finish();
     debug!(findings = findings.len(), took = ?start.elapsed(), "judged");
-    let mut figures = Vec::new();
+    let (mut figures, mut undrawn) = (Vec::new(), Vec::new());
     for (root, diff) in roots.iter().zip(&diffs) {
         let (base, head) = root.states(base, head);
         let specs = root.specs();
         let gallery = Gallery { base, head, diff, findings: &findings, specs, threads };
-        figures.extend(gallery.charts(options.charts - options.charts.min(figures.len()))?.figures);
+        let charts = gallery.charts(options.charts - options.charts.min(figures.len()))?;
+        figures.extend(charts.figures);
+        undrawn.extend(charts.without);
     }
     debug!(charts = figures.len(), took = ?start.elapsed(), "chose charts");
     figures.extend(traces.figures);
@@ -182,6 +184,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
             Some(Err(why)) => Some(impact::predictions::failed(&why)),
             None => None,
         },
+        undrawn,
         remeasured: None,
         elapsed: start.elapsed(),
         drawn: None,

@@ -191,6 +191,7 @@ pub(crate) fn judged<R>(
         states: Default::default(),
         repaired: Vec::new(),
         predictions: None,
+        undrawn: Vec::new(),
         remeasured: None,
         elapsed: start.elapsed(),
         drawn: None,

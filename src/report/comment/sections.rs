@@ -1,11 +1,14 @@
 //! The sections of the comment, filled from the report's view to a size.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::causes::{CauseSection, causes};
 use super::{Extras, Smoke};
+use crate::base::escape::clean;
 use crate::base::words::plural;
-use crate::report::chart::mermaid;
+use crate::report::chart::{Undrawn, mermaid};
 use crate::report::predictions::PredictionLine;
 use crate::report::view::ReportView;
 use crate::report::view::changes::{FileView, TableView, VersionView};
@@ -62,6 +65,8 @@ pub(super) struct Sections<'a> {
     /// The charts, by name, and where they are.
     charts: Vec<&'a str>,
     folder: Option<String>,
+    /// Why other tables that changed have no chart, a line each reason.
+    undrawn: Vec<String>,
     smoke: Option<SmokeSection<'a>>,
     /// A line for each section that did not fit.
     left_out: Vec<String>,
@@ -115,12 +120,23 @@ impl<'a> Sections<'a> {
             files: left_out.keep(files, size.listed, "file"),
             sketches: figures.iter().filter_map(mermaid).take(size.sketches).collect(),
             charts: left_out.keep(charts, size.listed, "chart"),
+            undrawn: folder.map(|_| undrawn(&view.raw.undrawn)).unwrap_or_default(),
             folder: folder.map(|f| f.display().to_string()),
             smoke: smoke.map(|smoke| SmokeSection::new(smoke, size.output)),
             left_out: left_out.0,
             causes,
         }
     }
+}
+
+/// Why tables have no chart: how many of them for each reason.
+fn undrawn(tables: &[Undrawn]) -> Vec<String> {
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for table in tables {
+        *reasons.entry(clean(&table.why.to_string())).or_default() += 1;
+    }
+    let line = |(why, n)| format!("{} without a chart: {why}", plural(n, "table"));
+    reasons.into_iter().map(line).collect()
 }
 
 /// What the comment leaves to the JSON report, a line each.
