@@ -10,9 +10,8 @@ mod ranking;
 use std::collections::BTreeMap;
 
 pub use self::cell::Cell;
-use self::ranking::distinct;
-
 use self::column::{Codes, PartColumn};
+use self::ranking::distinct;
 use crate::database::table::Keys;
 use crate::specs::{KeyPart, TableSpec};
 
@@ -127,55 +126,5 @@ fn kind(spec: &TableSpec, part: &KeyPart) -> Kind {
         Kind::Grid
     } else {
         Kind::Shape
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::base::expr::{NULL_CODE, Vals, Value};
-
-    #[test]
-    fn cells_are_ordered_and_shown() {
-        let mut cells = [
-            Cell::Text("b".into()),
-            Cell::Number(-0.0),
-            Cell::Null,
-            Cell::Number(2.5),
-            Cell::Text("a".into()),
-        ];
-        cells.sort();
-        let shown: Vec<String> = cells.iter().map(Cell::to_string).collect();
-        assert_eq!(shown, ["null", "0", "2.5", "a", "b"]);
-        assert_eq!(Cell::Number(0.0), Cell::Number(-0.0));
-    }
-
-    #[test]
-    fn values_of_several_tables_are_ranked_together() {
-        let of = |parts: Vec<PartColumn>| Coverage { rows: Codes::of(&[0, 1, 2], 3), parts };
-        let texts = |codes: &[u32], names: &[&str]| {
-            let names: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
-            let codes = Vals::Rows(codes.to_vec().into());
-            PartColumn::of(&Value::Text(codes, names.into()), &[0, 1, 2])
-        };
-        let numbers = |values: &[f64]| {
-            PartColumn::of(&Value::Number(Vals::Rows(values.to_vec().into())), &[0, 1, 2])
-        };
-        let a = of(vec![
-            texts(&[1, NULL_CODE, 0], &["fp8", "bf16", "unmet"]),
-            numbers(&[8.0, f64::NAN, 0.0]),
-        ]);
-        let b = of(vec![PartColumn::One(Cell::Text("fp4".into())), numbers(&[-0.0, 0.1, 8.0])]);
-        let points = [(&a, 0), (&b, 1), (&a, 1), (&a, 2), (&b, 0)];
-        for (part, shown) in [(0, "null bf16 fp4 fp8"), (1, "null 0 0.1 8")] {
-            let (values, codes) = distinct(part, &points);
-            let all: Vec<String> = values.iter().map(Cell::to_string).collect();
-            assert_eq!(all.join(" "), shown);
-            let of_points = [["bf16", "fp4", "null", "fp8", "fp4"], ["8", "0.1", "null", "0", "0"]];
-            let codes: Vec<&str> = codes.iter().map(|c| all[*c as usize].as_str()).collect();
-            assert_eq!(codes, of_points[part]);
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! What two tables serve, key by key: the pairs behind a [`ServedDiff`](super::ServedDiff).
 
-use super::ratios::PairedTables;
+use super::ratios::{PairedTables, ratio};
 use super::served::join;
 use crate::base::expr::ExprError;
 use crate::database::catalog::TableFile;
@@ -35,8 +35,7 @@ pub struct ServedPairs {
 impl ServedPair {
     /// The latency after over before, where both are above zero.
     pub fn ratio(&self) -> Option<f64> {
-        let ratio = self.after / self.before;
-        (self.before > 0.0 && self.after > 0.0 && ratio.is_finite()).then_some(ratio)
+        ratio(self.before, self.after)
     }
 }
 

@@ -2,19 +2,22 @@
 //!
 //! Tables are paired first ([`pairs`]); of a pair whose bytes differ ([`compare`]) the rows are matched
 //! by key ([`rows`]), over cells that are comparable across files ([`cells`]), and by the loader's key
-//! ([`matched`]). What changed rows do to
-//! latency is summed up in [`ratios`], and [`detail`] writes the rows themselves.
+//! ([`matched`]). What is served before and after is in [`served`]: by slice in [`slices`], by what the
+//! rows hold in [`held`], key by key in [`keys`]. What changed rows do to latency is summed up in
+//! [`ratios`], and [`detail`] writes the rows themselves.
 
 mod cells;
 mod class;
 mod compare;
 mod detail;
+mod held;
 mod keys;
 mod matched;
 mod pairs;
 mod ratios;
 mod rows;
 mod served;
+mod slices;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,13 +26,13 @@ use std::sync::Arc;
 pub use class::Class;
 pub use compare::{Comparison, State};
 pub use detail::Details;
+pub use held::AttributeChange;
 pub use keys::{ServedPair, ServedPairs, rows_by_key};
 pub use matched::RowMatch;
 pub use ratios::{FAR, Ratios};
 pub use rows::RowDiff;
-pub use served::{
-    AttributeChange, LostKey, ServedDiff, ServedKeys, SliceDiff, SliceName, served_keys,
-};
+pub use served::{ServedDiff, ServedKeys, served_keys};
+pub use slices::{LostKey, SliceDiff, SliceName};
 
 use crate::base::words::{count, plural};
 use crate::database::catalog::{Place, Role};

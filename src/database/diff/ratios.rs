@@ -123,11 +123,16 @@ pub(super) struct LatencyChange {
     pub after: f64,
 }
 
+/// A latency after over before, where both are above zero.
+pub(super) fn ratio(before: f64, after: f64) -> Option<f64> {
+    let ratio = after / before;
+    (before > 0.0 && after > 0.0 && ratio.is_finite()).then_some(ratio)
+}
+
 impl LatencyChange {
     /// After over before, where both are above zero.
     pub fn ratio(&self) -> Option<f64> {
-        let ratio = self.after / self.before;
-        (self.before > 0.0 && self.after > 0.0 && ratio.is_finite()).then_some(ratio)
+        ratio(self.before, self.after)
     }
 }
 

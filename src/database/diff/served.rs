@@ -4,26 +4,21 @@
 //! an attribute: a table that was measured again on another device serves the same keys, with other
 //! latencies and another device.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::RowDiff;
+use super::held::{AttributeChange, attributes, changed_keys, columns_changed, unmeasured};
 use super::ratios::{LatencyChange, PairedTables};
+use super::slices::{LostKey, SliceDiff, SliceName, lost_keys, slices};
 use crate::base::expr::ExprError;
 use crate::base::stats::quantile;
 use crate::database::catalog::TableFile;
 use crate::database::served::rows::{has_key, served_rows};
-use crate::database::table::{Column, Keys, Table, TableScope};
-use crate::specs::{IDENTITY, Lookups, TableSpec, measured_unit};
+use crate::database::table::{Keys, Table, TableScope};
+use crate::specs::{Lookups, TableSpec};
 
 /// A latency this many times longer or shorter is counted by itself: reviewers ask for these keys.
 const FAR_FACTOR: f64 = 2.0;
-
-/// Values of an attribute that are shown, at most.
-const SHOWN_VALUES: usize = 5;
-
-/// The two sides of a comparison, as indices.
-const BASE: usize = 0;
-const HEAD: usize = 1;
 
 /// What is served before and after.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -52,46 +47,6 @@ pub struct ServedDiff {
     pub pairs: Vec<(u32, u32)>,
     /// A hash of the loader's key of every row, of the base and of the head.
     pub(super) keys: (Vec<u64>, Vec<u64>),
-}
-
-/// A key that is served no more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LostKey {
-    /// A hash of the key: equal keys hash alike in every table.
-    pub hash: u64,
-    /// Its slice, as an index.
-    pub slice: u32,
-}
-
-/// A slice's texts, by part of the key.
-pub type SliceName = Vec<(String, String)>;
-
-/// An attribute that changed: `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AttributeChange {
-    /// The column.
-    pub column: String,
-    /// What the rows said, most frequent values first.
-    pub before: Vec<String>,
-    /// What they say.
-    pub after: Vec<String>,
-    /// Common keys whose row says something else.
-    pub keys: u64,
-}
-
-/// What happened to a part of the key space.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SliceDiff {
-    /// The slice, by the texts of the key.
-    pub slice: Vec<(String, String)>,
-    /// Keys served before and after.
-    pub common: u64,
-    /// Keys served no more.
-    pub lost: u64,
-    /// Keys not served before.
-    pub gained: u64,
-    /// The middle ratio; none where no key has one.
-    pub median_ratio: Option<f64>,
 }
 
 impl ServedDiff {
@@ -281,7 +236,7 @@ impl PairedTables<'_> {
     }
 }
 
-pub(super) fn rows_of(
+fn rows_of(
     scope: Option<&TableScope<'_>>,
     keys: Option<&Keys<'_>>,
 ) -> Result<Vec<(u64, u32)>, ExprError> {
@@ -289,208 +244,4 @@ pub(super) fn rows_of(
         (Some(scope), Some(keys)) => served_rows(scope, keys),
         _ => Ok(Vec::new()),
     }
-}
-
-/// The columns that are there on one side only, or hold something else in one of the row pairs.
-pub(super) fn columns_changed<'t>(
-    base: &'t Table,
-    head: &'t Table,
-    pairs: impl Iterator<Item = (u32, u32)> + Clone,
-) -> Vec<&'t str> {
-    let mut changed = Vec::new();
-    for (name, before) in base.columns() {
-        let differs = match head.column(name) {
-            None => true,
-            Some(after) => {
-                pairs.clone().any(|(b, h)| !same_cell((before, b as usize), (after, h as usize)))
-            }
-        };
-        if differs {
-            changed.push(name);
-        }
-    }
-    changed.extend(head.columns().map(|(name, _)| name).filter(|n| base.column(n).is_none()));
-    changed
-}
-
-/// Keys that are lost, with their slices, by their hashes and rows of the base.
-fn lost_keys(keys: &Keys<'_>, rows: &[(u64, u32)]) -> (Vec<LostKey>, Vec<SliceName>) {
-    let mut names: BTreeMap<SliceName, u32> = BTreeMap::new();
-    let mut codes: HashMap<u64, u32> = HashMap::new();
-    let mut slice_of = |row: usize| {
-        *codes.entry(keys.text_code(row)).or_insert_with(|| {
-            let next = names.len() as u32;
-            *names.entry(keys.texts(row)).or_insert(next)
-        })
-    };
-    let lost = rows.iter();
-    let lost = lost.map(|(hash, row)| LostKey { hash: *hash, slice: slice_of(*row as usize) });
-    let lost = lost.collect();
-    let mut slices = vec![SliceName::new(); names.len()];
-    for (name, number) in names {
-        slices[number as usize] = name;
-    }
-    (lost, slices)
-}
-
-/// Common keys whose row had a measurement beside the latency that it has no more, by column. Zero is none:
-/// a meter that was not read leaves it.
-fn unmeasured(
-    spec: &TableSpec,
-    base: &Table,
-    head: &Table,
-    common: &[(u32, u32)],
-) -> BTreeMap<String, u64> {
-    let loaded = spec.loaded_columns();
-    let is_beside = |name: &str| measured_unit(name).is_some() && !loaded.contains(name);
-    let holds = |column: &Column, row: u32| {
-        !column.is_null(row as usize) && column.number(row as usize) > 0.0
-    };
-    let mut lost = BTreeMap::new();
-    for (name, before) in base.columns().filter(|(name, _)| is_beside(name)) {
-        let after = head.column(name);
-        let is_lost = |(b, h): &&(u32, u32)| {
-            holds(before, *b) && !after.is_some_and(|after| holds(after, *h))
-        };
-        let keys = common.iter().filter(is_lost).count() as u64;
-        if keys > 0 {
-            lost.insert(name.to_owned(), keys);
-        }
-    }
-    lost
-}
-
-/// Common keys whose row holds another measurement, in a column that both sides have.
-fn changed_keys(base: &Table, head: &Table, common: &[(u32, u32)]) -> u64 {
-    let measured = base.columns().filter(|(name, _)| measured_unit(name).is_some());
-    let both: Vec<(&Column, &Column)> =
-        measured.filter_map(|(name, column)| Some((column, head.column(name)?))).collect();
-    let differs = |(b, h): &&(u32, u32)| {
-        both.iter().any(|(base, head)| !same_cell((base, *b as usize), (head, *h as usize)))
-    };
-    common.iter().filter(differs).count() as u64
-}
-
-/// Whether two cells of two tables hold the same, or both nothing.
-fn same_cell((a, row_a): (&Column, usize), (b, row_b): (&Column, usize)) -> bool {
-    match (a, b) {
-        (Column::Text { .. }, Column::Text { .. }) => a.text(row_a) == b.text(row_b),
-        (Column::Int { values: x, nulls: None }, Column::Int { values: y, nulls: None }) => {
-            x[row_a] == y[row_b]
-        }
-        (Column::Text { .. } | Column::Other(_), _)
-        | (_, Column::Text { .. } | Column::Other(_)) => a.is_null(row_a) && b.is_null(row_b),
-        _ => {
-            let (x, y) = (a.number(row_a), b.number(row_b));
-            x == y || (x.is_nan() && y.is_nan())
-        }
-    }
-}
-
-/// The identity's columns that the loader does not key on, where the rows of common keys differ in them.
-fn attributes(
-    spec: &TableSpec,
-    base: &Table,
-    head: &Table,
-    common: &[(u32, u32)],
-) -> Vec<AttributeChange> {
-    let keyed: BTreeSet<&str> = spec.key.iter().flat_map(|p| p.value.columns()).collect();
-    let mut changes = Vec::new();
-    for name in IDENTITY.into_iter().filter(|name| !keyed.contains(name)) {
-        let (Some(before), Some(after)) = (base.column(name), head.column(name)) else { continue };
-        let mut counts: [BTreeMap<&str, u64>; 2] = Default::default();
-        let mut keys = 0;
-        for (b, h) in common {
-            let (was, is) = (before.text(*b as usize), after.text(*h as usize));
-            if was != is {
-                keys += 1;
-                *counts[0].entry(was.unwrap_or("")).or_default() += 1;
-                *counts[1].entry(is.unwrap_or("")).or_default() += 1;
-            }
-        }
-        if keys > 0 {
-            let [was, is] = counts.map(most_frequent);
-            changes.push(AttributeChange { column: name.to_owned(), before: was, after: is, keys });
-        }
-    }
-    changes
-}
-
-fn most_frequent(counts: BTreeMap<&str, u64>) -> Vec<String> {
-    let mut counts: Vec<(&str, u64)> = counts.into_iter().collect();
-    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-    counts.into_iter().take(SHOWN_VALUES).map(|(value, _)| value.to_owned()).collect()
-}
-
-/// What is gathered of a slice.
-#[derive(Default)]
-struct Gathered {
-    common: u64,
-    lost: u64,
-    gained: u64,
-    ratios: Vec<f64>,
-}
-
-/// The slices of both sides, each side's by the codes of its own texts.
-#[derive(Default)]
-struct Slices {
-    gathered: Vec<Gathered>,
-    numbers: BTreeMap<SliceName, usize>,
-    codes: [HashMap<u64, usize>; 2],
-}
-
-impl Slices {
-    fn of(&mut self, side: usize, keys: &Keys<'_>, row: u32) -> &mut Gathered {
-        let Self { gathered, numbers, codes } = self;
-        let number = *codes[side].entry(keys.text_code(row as usize)).or_insert_with(|| {
-            *numbers.entry(keys.texts(row as usize)).or_insert_with(|| {
-                gathered.push(Gathered::default());
-                gathered.len() - 1
-            })
-        });
-        &mut gathered[number]
-    }
-}
-
-/// Slices that differ from the table as a whole: their middle ratio by more than [`super::FAR`], or by
-/// being there on one side only. None where there is one slice.
-fn slices(
-    joined: &Joined,
-    latencies: &[LatencyChange],
-    base: Option<&Keys<'_>>,
-    head: Option<&Keys<'_>>,
-    whole: Option<f64>,
-) -> Vec<SliceDiff> {
-    let mut found = Slices::default();
-    if let Some(keys) = head {
-        for (i, (_, row)) in joined.common.iter().enumerate() {
-            let gathered = found.of(HEAD, keys, *row);
-            gathered.common += 1;
-            gathered.ratios.extend(latencies.get(i).and_then(LatencyChange::ratio));
-        }
-        joined.gained.iter().for_each(|row| found.of(HEAD, keys, *row).gained += 1);
-    }
-    if let Some(keys) = base {
-        joined.lost.iter().for_each(|(_, row)| found.of(BASE, keys, *row).lost += 1);
-    }
-    if found.numbers.len() < 2 {
-        return Vec::new();
-    }
-    let Slices { mut gathered, numbers, .. } = found;
-    let diffs = numbers.into_iter().map(|(slice, number)| {
-        let Gathered { common, lost, gained, mut ratios } = std::mem::take(&mut gathered[number]);
-        ratios.sort_by(f64::total_cmp);
-        let median_ratio = (!ratios.is_empty()).then(|| quantile(&ratios, 0.5));
-        SliceDiff { slice, common, lost, gained, median_ratio }
-    });
-    diffs.filter(|diff| stands_out(diff, whole)).collect()
-}
-
-fn stands_out(diff: &SliceDiff, whole: Option<f64>) -> bool {
-    let one_sided = diff.common == 0 || diff.lost > 0 || diff.gained > 0;
-    let apart = match (diff.median_ratio, whole) {
-        (Some(own), Some(whole)) => (own / whole - 1.0).abs() > super::FAR,
-        _ => false,
-    };
-    one_sided || apart
 }

@@ -1,0 +1,133 @@
+//! What the rows of two tables that belong together hold otherwise: columns, measurements, attributes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::database::table::{Column, Table};
+use crate::specs::{IDENTITY, TableSpec, measured_unit};
+
+/// Values of an attribute that are shown, at most.
+const SHOWN_VALUES: usize = 5;
+
+/// An attribute that changed: `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttributeChange {
+    /// The column.
+    pub column: String,
+    /// What the rows said, most frequent values first.
+    pub before: Vec<String>,
+    /// What they say.
+    pub after: Vec<String>,
+    /// Common keys whose row says something else.
+    pub keys: u64,
+}
+
+/// The columns that are there on one side only, or hold something else in one of the row pairs.
+pub(super) fn columns_changed<'t>(
+    base: &'t Table,
+    head: &'t Table,
+    pairs: impl Iterator<Item = (u32, u32)> + Clone,
+) -> Vec<&'t str> {
+    let mut changed = Vec::new();
+    for (name, before) in base.columns() {
+        let differs = match head.column(name) {
+            None => true,
+            Some(after) => {
+                pairs.clone().any(|(b, h)| !same_cell((before, b as usize), (after, h as usize)))
+            }
+        };
+        if differs {
+            changed.push(name);
+        }
+    }
+    changed.extend(head.columns().map(|(name, _)| name).filter(|n| base.column(n).is_none()));
+    changed
+}
+
+/// Common keys whose row had a measurement beside the latency that it has no more, by column. Zero is none:
+/// a meter that was not read leaves it.
+pub(super) fn unmeasured(
+    spec: &TableSpec,
+    base: &Table,
+    head: &Table,
+    common: &[(u32, u32)],
+) -> BTreeMap<String, u64> {
+    let loaded = spec.loaded_columns();
+    let is_beside = |name: &str| measured_unit(name).is_some() && !loaded.contains(name);
+    let holds = |column: &Column, row: u32| {
+        !column.is_null(row as usize) && column.number(row as usize) > 0.0
+    };
+    let mut lost = BTreeMap::new();
+    for (name, before) in base.columns().filter(|(name, _)| is_beside(name)) {
+        let after = head.column(name);
+        let is_lost = |(b, h): &&(u32, u32)| {
+            holds(before, *b) && !after.is_some_and(|after| holds(after, *h))
+        };
+        let keys = common.iter().filter(is_lost).count() as u64;
+        if keys > 0 {
+            lost.insert(name.to_owned(), keys);
+        }
+    }
+    lost
+}
+
+/// Common keys whose row holds another measurement, in a column that both sides have.
+pub(super) fn changed_keys(base: &Table, head: &Table, common: &[(u32, u32)]) -> u64 {
+    let measured = base.columns().filter(|(name, _)| measured_unit(name).is_some());
+    let both: Vec<(&Column, &Column)> =
+        measured.filter_map(|(name, column)| Some((column, head.column(name)?))).collect();
+    let differs = |(b, h): &&(u32, u32)| {
+        both.iter().any(|(base, head)| !same_cell((base, *b as usize), (head, *h as usize)))
+    };
+    common.iter().filter(differs).count() as u64
+}
+
+/// Whether two cells of two tables hold the same, or both nothing.
+fn same_cell((a, row_a): (&Column, usize), (b, row_b): (&Column, usize)) -> bool {
+    match (a, b) {
+        (Column::Text { .. }, Column::Text { .. }) => a.text(row_a) == b.text(row_b),
+        (Column::Int { values: x, nulls: None }, Column::Int { values: y, nulls: None }) => {
+            x[row_a] == y[row_b]
+        }
+        (Column::Text { .. } | Column::Other(_), _)
+        | (_, Column::Text { .. } | Column::Other(_)) => a.is_null(row_a) && b.is_null(row_b),
+        _ => {
+            let (x, y) = (a.number(row_a), b.number(row_b));
+            x == y || (x.is_nan() && y.is_nan())
+        }
+    }
+}
+
+/// The identity's columns that the loader does not key on, where the rows of common keys differ in them.
+pub(super) fn attributes(
+    spec: &TableSpec,
+    base: &Table,
+    head: &Table,
+    common: &[(u32, u32)],
+) -> Vec<AttributeChange> {
+    let keyed: BTreeSet<&str> = spec.key.iter().flat_map(|p| p.value.columns()).collect();
+    let mut changes = Vec::new();
+    for name in IDENTITY.into_iter().filter(|name| !keyed.contains(name)) {
+        let (Some(before), Some(after)) = (base.column(name), head.column(name)) else { continue };
+        let mut counts: [BTreeMap<&str, u64>; 2] = Default::default();
+        let mut keys = 0;
+        for (b, h) in common {
+            let (was, is) = (before.text(*b as usize), after.text(*h as usize));
+            if was != is {
+                keys += 1;
+                *counts[0].entry(was.unwrap_or("")).or_default() += 1;
+                *counts[1].entry(is.unwrap_or("")).or_default() += 1;
+            }
+        }
+        if keys > 0 {
+            let [was, is] = counts.map(most_frequent);
+            changes.push(AttributeChange { column: name.to_owned(), before: was, after: is, keys });
+        }
+    }
+    changes
+}
+
+fn most_frequent(counts: BTreeMap<&str, u64>) -> Vec<String> {
+    let mut counts: Vec<(&str, u64)> = counts.into_iter().collect();
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    counts.into_iter().take(SHOWN_VALUES).map(|(value, _)| value.to_owned()).collect()
+}

@@ -1,0 +1,146 @@
+//! Slices of the key space: its parts by the texts of the key, before and after.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::ratios::LatencyChange;
+use super::served::Joined;
+use crate::base::stats::quantile;
+use crate::database::table::Keys;
+
+/// The two sides of a comparison, as indices.
+const BASE: usize = 0;
+const HEAD: usize = 1;
+
+/// A slice's texts, by part of the key.
+pub type SliceName = Vec<(String, String)>;
+
+/// A key that is served no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostKey {
+    /// A hash of the key: equal keys hash alike in every table.
+    pub hash: u64,
+    /// Its slice, as an index.
+    pub slice: u32,
+}
+
+/// What happened to a part of the key space.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SliceDiff {
+    /// The slice, by the texts of the key.
+    pub slice: SliceName,
+    /// Keys served before and after.
+    pub common: u64,
+    /// Keys served no more.
+    pub lost: u64,
+    /// Keys not served before.
+    pub gained: u64,
+    /// The middle ratio; none where no key has one.
+    pub median_ratio: Option<f64>,
+}
+
+/// Slices by number, in the order in which they come; each side has codes of its own for its texts.
+#[derive(Default)]
+struct SliceNumbers {
+    names: BTreeMap<SliceName, usize>,
+    codes: [HashMap<u64, usize>; 2],
+}
+
+impl SliceNumbers {
+    /// The number of a row's slice.
+    fn of(&mut self, side: usize, keys: &Keys<'_>, row: u32) -> usize {
+        let Self { names, codes } = self;
+        let row = row as usize;
+        *codes[side].entry(keys.text_code(row)).or_insert_with(|| {
+            let next = names.len();
+            *names.entry(keys.texts(row)).or_insert(next)
+        })
+    }
+
+    /// The names of the slices, by number.
+    fn into_names(self) -> Vec<SliceName> {
+        let mut slices = vec![SliceName::new(); self.names.len()];
+        for (name, number) in self.names {
+            slices[number] = name;
+        }
+        slices
+    }
+}
+
+/// Keys that are lost, with their slices, by their hashes and rows of the base.
+pub(super) fn lost_keys(keys: &Keys<'_>, rows: &[(u64, u32)]) -> (Vec<LostKey>, Vec<SliceName>) {
+    let mut numbers = SliceNumbers::default();
+    let lost = rows
+        .iter()
+        .map(|(hash, row)| LostKey { hash: *hash, slice: numbers.of(BASE, keys, *row) as u32 });
+    let lost = lost.collect();
+    (lost, numbers.into_names())
+}
+
+/// What is gathered of a slice.
+#[derive(Default)]
+struct Gathered {
+    common: u64,
+    lost: u64,
+    gained: u64,
+    ratios: Vec<f64>,
+}
+
+/// What is gathered of the slices of both sides.
+#[derive(Default)]
+struct Slices {
+    gathered: Vec<Gathered>,
+    numbers: SliceNumbers,
+}
+
+impl Slices {
+    fn of(&mut self, side: usize, keys: &Keys<'_>, row: u32) -> &mut Gathered {
+        let number = self.numbers.of(side, keys, row);
+        if number == self.gathered.len() {
+            self.gathered.push(Gathered::default());
+        }
+        &mut self.gathered[number]
+    }
+}
+
+/// Slices that differ from the table as a whole: their middle ratio by more than [`super::FAR`], or by
+/// being there on one side only. None where there is one slice.
+pub(super) fn slices(
+    joined: &Joined,
+    latencies: &[LatencyChange],
+    base: Option<&Keys<'_>>,
+    head: Option<&Keys<'_>>,
+    whole: Option<f64>,
+) -> Vec<SliceDiff> {
+    let mut found = Slices::default();
+    if let Some(keys) = head {
+        for (i, (_, row)) in joined.common.iter().enumerate() {
+            let gathered = found.of(HEAD, keys, *row);
+            gathered.common += 1;
+            gathered.ratios.extend(latencies.get(i).and_then(LatencyChange::ratio));
+        }
+        joined.gained.iter().for_each(|row| found.of(HEAD, keys, *row).gained += 1);
+    }
+    if let Some(keys) = base {
+        joined.lost.iter().for_each(|(_, row)| found.of(BASE, keys, *row).lost += 1);
+    }
+    let Slices { mut gathered, numbers } = found;
+    if gathered.len() < 2 {
+        return Vec::new();
+    }
+    let diffs = numbers.names.into_iter().map(|(slice, number)| {
+        let Gathered { common, lost, gained, mut ratios } = std::mem::take(&mut gathered[number]);
+        ratios.sort_by(f64::total_cmp);
+        let median_ratio = (!ratios.is_empty()).then(|| quantile(&ratios, 0.5));
+        SliceDiff { slice, common, lost, gained, median_ratio }
+    });
+    diffs.filter(|diff| stands_out(diff, whole)).collect()
+}
+
+fn stands_out(diff: &SliceDiff, whole: Option<f64>) -> bool {
+    let one_sided = diff.common == 0 || diff.lost > 0 || diff.gained > 0;
+    let apart = match (diff.median_ratio, whole) {
+        (Some(own), Some(whole)) => (own / whole - 1.0).abs() > super::FAR,
+        _ => false,
+    };
+    one_sided || apart
+}
