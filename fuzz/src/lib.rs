@@ -162,25 +162,13 @@ pub fn report(data: &[u8]) {
     let waived = Finding { waived_by: Some(name()), ..finding.clone() };
     let report = Report {
         command: "validate",
-        rules: Vec::new(),
         overlays: vec![name()],
         tables: 1,
-        files: 0,
         rows: 1,
-        judged: Default::default(),
         findings: vec![finding.clone(), waived, finding],
         counts: Counts { errors: 2, waived: 1, ..Counts::default() },
-        diff: None,
-        states: Default::default(),
         outside: vec![name()],
-        strict: false,
-        facts: Vec::new(),
-        repaired: Vec::new(),
-        predictions: None,
-        undrawn: Vec::new(),
-        remeasured: None,
-        elapsed: Duration::ZERO,
-        drawn: None,
+        ..Report::default()
     };
     let view = report.view(report.outcome(Some(Severity::Error)));
     for format in [

@@ -224,6 +224,13 @@ impl Finding {
         self
     }
 
+    /// Says that it is about what a pull request does, so that it was not there before.
+    pub fn of_change(mut self) -> Self {
+        self.domain = Domain::Change;
+        self.novelty = Novelty::New;
+        self
+    }
+
     /// Says that it was found in traces.
     pub fn of_traces(mut self) -> Self {
         self.domain = Domain::Traces;

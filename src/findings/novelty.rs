@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::database::diff::RowMatch;
+use crate::specs::TableSpec;
 
 /// Whether a finding is new.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -55,6 +56,11 @@ pub enum Reads {
 }
 
 impl Reads {
+    /// What the loader reads of a table: its key, its filters, its latency.
+    pub fn loaded(spec: &TableSpec) -> Self {
+        Self::columns(spec.loaded_columns())
+    }
+
     /// The columns of these names.
     pub fn columns(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self::Columns(names.into_iter().map(Into::into).collect())

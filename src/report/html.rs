@@ -134,28 +134,8 @@ mod tests {
     }
 
     fn page(findings: Vec<Finding>, charts: &[Drawing]) -> String {
-        let report = Report {
-            command: "validate",
-            rules: Vec::new(),
-            overlays: Vec::new(),
-            facts: Vec::new(),
-            outside: Vec::new(),
-            strict: false,
-            tables: 1,
-            files: 0,
-            rows: 1,
-            judged: Default::default(),
-            findings,
-            counts: Default::default(),
-            diff: None,
-            states: Default::default(),
-            repaired: Vec::new(),
-            predictions: None,
-            undrawn: Vec::new(),
-            remeasured: None,
-            elapsed: Default::default(),
-            drawn: None,
-        };
+        let report =
+            Report { command: "validate", tables: 1, rows: 1, findings, ..Report::default() };
         let outcome = RunOutcome { verdict: RunVerdict::Failed, fail_on: None };
         render(&ReportView::new(&report, outcome), charts).unwrap()
     }

@@ -44,8 +44,8 @@ use crate::gpu::outcome::Remeasured;
 use crate::report::chart::Drawing;
 use crate::report::health::JudgedPlaces;
 
-/// The outcome of a run.
-#[derive(Debug)]
+/// The outcome of a run. A job fills what it has; the rest is empty.
+#[derive(Debug, Default)]
 pub struct Report {
     /// The job's name.
     pub command: &'static str,

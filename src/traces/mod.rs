@@ -117,24 +117,13 @@ pub fn run(options: &Options) -> Result<Report> {
     Ok(Report {
         command: "validate",
         rules,
-        facts: Vec::new(),
-        outside: Vec::new(),
-        strict: false,
         overlays: settings.overlays,
-        tables: 0,
         files: judged.files.len() as u64,
         rows: judged.rows,
-        judged: Default::default(),
         findings,
         counts,
-        diff: None,
-        states: Default::default(),
-        repaired: Vec::new(),
-        predictions: None,
-        undrawn: Vec::new(),
-        remeasured: None,
         elapsed: start.elapsed(),
-        drawn: None,
+        ..Report::default()
     })
 }
 

@@ -17,8 +17,8 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::{Place, TableFile};
 use crate::database::diff::{SliceName, TableDiff, served_keys};
 use crate::database::served::Shelf;
-use crate::findings::{Domain, Finding, Novelty, Severity, SliceEvidence};
-use crate::specs::{TableSpec, measured_unit};
+use crate::findings::{Finding, Severity, SliceEvidence};
+use crate::specs::TableSpec;
 
 /// Slices that a message names.
 const NAMED: usize = 3;
@@ -108,17 +108,10 @@ impl LosingTable<'_> {
         let whole = slices.keys().filter(|slice| !kept.contains(**slice)).count();
         let severity =
             if whole > 0 && self.is_needed(at) { Severity::Error } else { rule.severity };
-        let mut finding = Finding::on_path(
-            &rule.id,
-            severity,
-            &first.path,
-            self.message(&slices, whole, &unmeasured),
-        );
-        finding.place = Some(first.place.clone());
+        let message = self.message(&slices, whole, &unmeasured);
+        let finding = Finding::on_path(&rule.id, severity, &first.path, message);
+        let mut finding = finding.at(&first.place).rows(lost.len()).of_change();
         finding.table = Some(self.table.to_owned());
-        finding.novelty = Novelty::New;
-        finding.domain = Domain::Change;
-        finding.rows = lost.len() as u64;
         finding.parts = slices.keys().map(|slice| slice_text(slice)).collect();
         let listed = slices.iter().take(LISTED).map(|(slice, lost)| SliceEvidence {
             slice: slice.iter().cloned().collect(),
@@ -213,8 +206,10 @@ impl LosingTable<'_> {
             said.push(text);
         }
         for (column, keys) in unmeasured {
-            let unit = if measured_unit(column).is_some() { "measured " } else { "" };
-            said.push(format!("{} lost {unit}{column}", plural(*keys as usize, "key that stays")));
+            said.push(format!(
+                "{} lost measured {column}",
+                plural(*keys as usize, "key that stays")
+            ));
         }
         said.join("; ")
     }

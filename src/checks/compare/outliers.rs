@@ -49,7 +49,7 @@ pub struct Drops(OutlierLimits);
 
 impl Judge for Spikes {
     fn reads(&self, spec: &TableSpec) -> Reads {
-        Reads::columns(spec.loaded_columns())
+        Reads::loaded(spec)
     }
 
     fn needs(&self) -> CheckInputs {
@@ -63,7 +63,7 @@ impl Judge for Spikes {
 
 impl Judge for Drops {
     fn reads(&self, spec: &TableSpec) -> Reads {
-        Reads::columns(spec.loaded_columns())
+        Reads::loaded(spec)
     }
 
     fn needs(&self) -> CheckInputs {

@@ -11,7 +11,7 @@ use crate::checks::ChangeContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Catalog, SystemFile};
-use crate::findings::{Domain, Finding, Novelty};
+use crate::findings::Finding;
 
 /// Data that a pull request takes away as a whole.
 pub struct Deleted;
@@ -75,10 +75,8 @@ fn check(rule: &Rule, at: &ChangeContext<'_>) -> Found {
 }
 
 fn finding(rule: &Rule, path: &str, message: String, tables: usize) -> Finding {
-    let mut finding = Finding::on_path(&rule.id, rule.severity, path, message);
-    finding.novelty = Novelty::New;
-    finding.domain = Domain::Change;
-    finding.evidence("tables", tables)
+    let finding = Finding::on_path(&rule.id, rule.severity, path, message);
+    finding.of_change().evidence("tables", tables)
 }
 
 /// Whether a system has a YAML, and not only data that names it.

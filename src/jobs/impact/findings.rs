@@ -11,7 +11,7 @@ use crate::checks::kinds::predictions::MovedPredictions;
 use crate::checks::rule::Rule;
 use crate::database::catalog::Place;
 use crate::database::diff::{Class, State};
-use crate::findings::{Domain, Finding, Novelty, Severity};
+use crate::findings::{Finding, Severity};
 use crate::report::predictions::percent;
 
 /// Reasons of a finding that are told.
@@ -133,10 +133,8 @@ impl PredictedChange {
         let data = head.catalog.systems.get(system).map_or("", |s| &s.data_dir);
         let parts = [data, backend, version];
         let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        let mut finding = Finding::on_path(&rule.id, severity, &parts.join("/"), message);
-        finding.novelty = Novelty::New;
-        finding.domain = Domain::Change;
-        finding.at(&Place {
+        let finding = Finding::on_path(&rule.id, severity, &parts.join("/"), message);
+        finding.of_change().at(&Place {
             system: system.clone(),
             family: None,
             backend: backend.clone(),

@@ -116,25 +116,14 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
     let (findings, counts) = sink.finish();
     Ok(Report {
         command: "remeasure",
-        rules: Vec::new(),
         overlays: settings.overlays.clone(),
-        facts: Vec::new(),
-        outside: Vec::new(),
-        strict: false,
         tables: samples.len() as u64,
-        files: 0,
         rows: samples.iter().map(measured).sum(),
-        judged: Default::default(),
         findings,
         counts,
-        diff: None,
-        states: Default::default(),
-        repaired: Vec::new(),
-        predictions: None,
-        undrawn: Vec::new(),
         remeasured: Some(Remeasured { about: device.about().clone(), states, samples, unmeasured }),
         elapsed: start.elapsed(),
-        drawn: None,
+        ..Report::default()
     })
 }
 

@@ -169,7 +169,6 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         overlays: settings.overlays,
         facts: origins(roots.iter().map(Root::facts)),
         outside: roots[0].outside(base, head),
-        strict: false,
         tables: diff.tables.len() as u64,
         files: diff.files.iter().filter(|f| f.role != Role::Other).count() as u64,
         rows: diff.tables.iter().filter_map(|t| t.head_rows).sum(),
@@ -185,9 +184,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
             None => None,
         },
         undrawn,
-        remeasured: None,
         elapsed: start.elapsed(),
-        drawn: None,
+        ..Report::default()
     };
     Ok((report, figures))
 }

@@ -14,18 +14,19 @@ const KEPT: usize = 8 << 20;
 
 /// A root before and after, each with what it says of itself.
 pub(super) struct Root {
-    before: Side,
-    after: Side,
+    before: RootSide,
+    after: RootSide,
 }
 
-struct Side {
+/// A root in one state.
+struct RootSide {
     catalog: Catalog,
     facts: TreeFacts,
     specs: Specs,
     decoded: Decoded,
 }
 
-impl Side {
+impl RootSide {
     fn new(catalog: Catalog, facts: TreeFacts, specs: &Specs) -> Self {
         let specs = facts.over(specs);
         Self { catalog, facts, specs, decoded: Decoded::new(KEPT) }
@@ -55,8 +56,8 @@ impl Root {
             let base_facts = TreeFacts::read(base, &before, specs);
             let head_facts = TreeFacts::read(head, &after, specs).since(&base_facts);
             Self {
-                before: Side::new(before, base_facts, specs),
-                after: Side::new(after, head_facts, specs),
+                before: RootSide::new(before, base_facts, specs),
+                after: RootSide::new(after, head_facts, specs),
             }
         };
         pairs(before, after).into_iter().map(root).collect()

@@ -187,14 +187,8 @@ pub(crate) fn judged<R>(
         judged: places,
         findings,
         counts,
-        diff: None,
-        states: Default::default(),
-        repaired: Vec::new(),
-        predictions: None,
-        undrawn: Vec::new(),
-        remeasured: None,
         elapsed: start.elapsed(),
-        drawn: None,
+        ..Report::default()
     };
     Ok((report, seen))
 }

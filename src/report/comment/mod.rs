@@ -121,25 +121,11 @@ mod tests {
         let (findings, counts) = sink.finish();
         Report {
             command: "sanity",
-            rules: Vec::new(),
-            overlays: Vec::new(),
-            facts: Vec::new(),
-            outside: Vec::new(),
-            strict: false,
             tables: diff.tables.len() as u64,
-            files: 0,
-            rows: 0,
-            judged: Default::default(),
             findings,
             counts,
             diff: Some(diff),
-            states: Default::default(),
-            repaired: Vec::new(),
-            predictions: None,
-            undrawn: Vec::new(),
-            remeasured: None,
-            elapsed: Default::default(),
-            drawn: None,
+            ..Report::default()
         }
     }
 

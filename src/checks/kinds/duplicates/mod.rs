@@ -62,7 +62,7 @@ impl Judge for Conflict {
     }
 
     fn reads(&self, spec: &TableSpec) -> Reads {
-        Reads::columns(spec.loaded_columns())
+        Reads::loaded(spec)
     }
 
     /// Rows whose key an earlier row has.

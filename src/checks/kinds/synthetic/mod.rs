@@ -63,7 +63,7 @@ impl Sign {
 
 impl Judge for Signs {
     fn reads(&self, spec: &TableSpec) -> Reads {
-        Reads::columns(spec.loaded_columns())
+        Reads::loaded(spec)
     }
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
