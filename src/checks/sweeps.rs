@@ -92,13 +92,12 @@ impl AxisSeries {
         this
     }
 
-    /// How many series there are.
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// The rows and the sizes of a series by its number, in the order of the sizes.
-    pub fn series(&self, number: usize) -> (&[u32], &[f64]) {
+    fn series(&self, number: usize) -> (&[u32], &[f64]) {
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         let end = self.ends[number] as usize;
         (&self.rows[start..end], &self.sizes[start..end])

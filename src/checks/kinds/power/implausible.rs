@@ -154,10 +154,14 @@ impl PowerSigns {
         if nearest_rank(&shares, 0.99).is_some_and(|top| top < self.idle) {
             return sign("stay near idle at every size: the meter did not see the kernel");
         }
-        // The order of the file is that of the collector, and a sweep, too.
-        let mut apart = vec![self.apart(table.rows.windows(2).map(|w| [w[0], w[1]]), table)];
-        apart.extend(rows.series().iter().map(|axis| self.apart(neighbours(axis), table)));
-        let nearest = apart.into_iter().flatten().min_by(f64::total_cmp)?;
+        let series = rows.series().iter();
+        let along: Vec<f64> =
+            series.filter_map(|axis| self.apart(neighbours(axis), table)).collect();
+        // Of a table without a sweep, of sizes that were drawn for example, nothing is to be expected.
+        let nearest = along.into_iter().min_by(f64::total_cmp)?;
+        // The order of the file is often that of a sweep, too.
+        let by_row = self.apart(table.rows.windows(2).map(|w| [w[0], w[1]]), table);
+        let nearest = by_row.map_or(nearest, |by_row| by_row.min(nearest));
         if nearest <= self.chance {
             return None;
         }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::Sign;
 use super::digits::{Digits, digits};
 use crate::base::stats::upper_median;
-use crate::base::words::plural;
+use crate::base::words::{count, plural};
 use crate::checks::sweeps::AxisSeries;
 
 /// How many points of how many series lie on a line.
@@ -243,12 +243,12 @@ fn usual_distance(axis: &AxisSeries, latencies: &Latencies<'_>) -> f64 {
 
 fn sign(axis: &str, hot: &[Vec<usize>]) -> Sign {
     let rows: BTreeSet<usize> = hot.iter().flatten().copied().collect();
-    let series = plural(hot.len(), "series");
+    let series = count(hot.len());
     let axis = axis.to_owned();
     let say = move |rows: &[usize]| {
         let points = plural(rows.len(), "point");
         format!(
-            "{points} in {series} lie exactly on the line between their neighbours along {axis}"
+            "{points} in {series} series lie exactly on the line between their neighbours along {axis}"
         )
     };
     Sign { say: Box::new(say), rows: rows.into_iter().collect() }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::Sign;
 use crate::base::stats::{nearest_rank, upper_median};
-use crate::base::words::plural;
+use crate::base::words::{count, plural};
 use crate::checks::sweeps::AxisSeries;
 
 /// How much nearer every second point is.
@@ -49,7 +49,7 @@ impl JitteredSign {
         if near.len() < self.series || (near.len() as f64) < self.share * looked_at as f64 {
             return None;
         }
-        let of = format!("{} of {} looked at", near.len(), plural(looked_at, "series"));
+        let of = format!("{} of {} series looked at", count(near.len()), count(looked_at));
         let (axis, within) = (axis.axis.clone(), 100.0 * self.within);
         let mut rows: Vec<usize> = near.into_iter().flatten().collect();
         rows.sort_unstable();
