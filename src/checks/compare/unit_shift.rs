@@ -172,8 +172,10 @@ impl UnitFactors {
     /// a kernel has.
     fn alone(&self, rule: &Rule, all: &Namesakes<'_>, number: usize) -> Option<Finding> {
         let (file, sketch) = all.tables[number];
-        let ends: Vec<(u16, f64)> = (0..sketch.slices.len())
-            .filter_map(|slice| Some((slice as u16, self.implausible_end(sketch, slice as u16)?)))
+        let ends: Vec<(u16, f64)> = self
+            .implausible_slices(sketch)
+            .into_iter()
+            .filter_map(|slice| Some((slice, self.implausible_end(sketch, slice)?)))
             .filter(|(slice, _)| !self.has_reference(all, number, *slice))
             .collect();
         let (worst, end) = *ends.first()?;
@@ -196,6 +198,24 @@ impl UnitFactors {
         let finding = Finding::on_table(&rule.id, severity, file, message);
         let parts = ends.iter().map(|(slice, _)| slice_id(&sketch.slices[*slice as usize]));
         Some(finding.rows(rows.round() as usize).parts(parts).slices(evidence))
+    }
+
+    /// The slices of a table of which too many points are too fast, or too few fast enough: one look at each
+    /// point, since nearly every table ends here.
+    fn implausible_slices(&self, sketch: &Sketch) -> Vec<u16> {
+        let [least, most] = self.alone_ms;
+        let mut counts = vec![[0_usize; 3]; sketch.slices.len()];
+        for point in sketch.points.iter().filter(|p| p.latency > 0.0) {
+            let [all, below, within] = &mut counts[point.slice as usize];
+            *all += 1;
+            *below += usize::from(point.latency < least);
+            *within += usize::from(point.latency <= most);
+        }
+        let is_implausible = |[all, below, within]: [usize; 3]| {
+            all >= self.alone_points && (below > all / 100 || within <= all / 100)
+        };
+        let numbered = counts.into_iter().enumerate().filter(|(_, counts)| is_implausible(*counts));
+        numbered.map(|(slice, _)| slice as u16).collect()
     }
 
     /// Where the fastest hundredth of a slice ends, in ms, if that of no kernel does. Zeros are another
