@@ -18,7 +18,10 @@ const BANNED: [(&str, &str); 12] = [
     (r"(?i)\bmend(?:s|ed)?\b", "fix, correct"),
     (r"(?i)\bto begin with\b", "a first …"),
     (r"(?i)\bof one's own\b", "your own"),
-    (r"(?i)\b(?:line|file|row|object|finding|case|key) a (?:line|file|table|row|finding|rule|key|run|system)\b", "one … per …"),
+    (
+        r"(?i)\b(?:line|file|row|object|finding|case|key) a (?:line|file|table|row|finding|rule|key|run|system)\b",
+        "one … per …",
+    ),
     (r"(?i)\b(?:bytes|FLOP|samples|points|rows|ms) a (?:second|row|point|table)\b", "… per …"),
 ];
 
@@ -63,11 +66,14 @@ fn sentences(text: &str) -> impl Iterator<Item = Vec<&str>> {
 
 #[test]
 fn a_planted_phrase_is_found() {
-    assert_eq!(banned("A table that is no table is told, a line a table."), [
-        "\"is no table\": write is not a …",
-        "\"told\": write report, show, state",
-        "\"line a table\": write one … per …",
-    ]);
+    assert_eq!(
+        banned("A table that is no table is told, a line a table."),
+        [
+            "\"is no table\": write is not a …",
+            "\"told\": write report, show, state",
+            "\"line a table\": write one … per …",
+        ]
+    );
     assert!(banned("It is no longer served, and has no more than one row per table.").is_empty());
 }
 
@@ -99,14 +105,18 @@ fn documents_are_plain() {
         .filter(|path| path.extension().is_some_and(|e| e == "md"))
         .collect();
     pages.sort();
-    wrong_texts(pages.iter().map(|path| (path.as_path(), prose(&std::fs::read_to_string(path).unwrap()))));
+    wrong_texts(
+        pages.iter().map(|path| (path.as_path(), prose(&std::fs::read_to_string(path).unwrap()))),
+    );
 }
 
 #[test]
 fn help_is_plain() {
     let snapshots = std::fs::read_dir("tests/it/snapshots").unwrap().map(|e| e.unwrap().path());
     let mut help: Vec<_> = snapshots
-        .filter(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("it__help__")))
+        .filter(|path| {
+            path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("it__help__"))
+        })
         .collect();
     help.sort();
     assert!(help.len() > 10);
