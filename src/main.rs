@@ -39,6 +39,7 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
         Command::Measure(args) => args.run(terminal),
         Command::Compare(args) => args.run(terminal),
         Command::Status(args) => args.run(terminal),
+        Command::Explore(args) => args.run(terminal),
         Command::Plan(args) => args.run(terminal),
         Command::Merge(args) => args.run(),
         Command::Dedupe(args) => args.run(),
