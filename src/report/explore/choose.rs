@@ -220,8 +220,8 @@ impl ChosenRows {
         if self.series < self.of {
             said.push(format!(
                 "This page holds {} of {} series: first those that findings name, then those that changed, \
-                 then as many as fit, evenly from all slices. With --where it holds the others, \
-                 for example --where \"{}\".",
+                 then as many as fit, evenly from all slices. Fewer --peers leave room for more, and --where chooses \
+                 others, for example --where \"{}\".",
                 count(self.series),
                 count(self.of),
                 "gemm_dtype = 'fp8' AND n = 4096",

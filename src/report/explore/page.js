@@ -12,7 +12,6 @@
   let page = 0;
   let hidden = new Set();
   let at = null;
-
   const make = (name, props = {}, ...children) => {
     const element = Object.assign(document.createElement(name), props);
     element.append(...children);
@@ -257,7 +256,7 @@
     }, [xs, ...columns], chart);
   };
 
-  // The same points as a table, for those who read it better.
+  // The same points as a table.
   const list = () => {
     const details = get("values");
     const table = details.querySelector("table");
