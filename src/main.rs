@@ -9,6 +9,7 @@ use clap::Parser;
 use perfdb_gate::base::error::{Error, Result};
 use perfdb_gate::base::escape::clean;
 use perfdb_gate::base::exit::Exit;
+use perfdb_gate::base::interrupt;
 use perfdb_gate::base::panics::install_panic_hook;
 
 use cli::{Cli, Command, TerminalArgs};
@@ -18,6 +19,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     install_panic_hook();
+    interrupt::watch();
     let cli = Cli::parse();
     if cli.terminal.verbose {
         log();

@@ -1,42 +1,43 @@
-//! A device that is a command: it reads a request per line and answers a line each.
+//! A device that is a command: a runner, which reads a request per line and answers it by a line
+//! ([`protocol`](super::protocol)).
 //!
-//! So rows of a framework are measured again inside its own container. Requests and answers are JSON:
-//!
-//! ```text
-//! → {"hello": "perfdb-gate/measure/v1"}
-//! ← {"device": "NVIDIA H200", "memory_bytes": 150000000000, "versions": {"torch": "2.11.0"}}
-//! → {"id": 0, "table": "gemm_perf", "key": {"gemm_dtype": "bfloat16", "m": 1, …}, "samples": 5, "work": {…}}
-//! ← {"id": 0, "samples_ms": [0.011, …], "power_w": 310.5, "clocks_mhz": 1980, "throttled": []}
-//! ← {"id": 0, "error": "out of memory"}
-//! ```
-//!
-//! `work` is the recipe with the row's figures in it; tables without a recipe have none, and the
-//! command knows by the key what to run. Of an answer only `id` and `samples_ms` are required;
-//! `proxy` says why what ran is not the recorded kernel. What the command writes to standard error
-//! is shown as it comes.
+//! So rows of a framework are measured again inside its own container. `work` is the recipe with the row's
+//! figures in it; tables without a recipe have none, and the command knows by the key what to run. What the
+//! command writes to standard error is shown as it comes. What it writes to standard output and is not an
+//! answer is skipped. A runner that ends or hangs at a point costs that point, not the run.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::Duration;
+mod running;
+#[cfg(all(test, unix))]
+mod tests;
 
-#[cfg(unix)]
-use rustix::process::{Pid, Signal, kill_process_group};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use std::io::Write;
+use std::process::ExitStatus;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
+use self::running::Running;
 use super::device::{About, Answer, Device, MeasureError, Point, SAMPLES, Unmeasured, Work};
+use super::protocol::{Hello, PointRequest, Reply, is_answer};
 use crate::base::error::{Error, Result};
+use crate::base::escape::clean;
+use crate::base::words::plural;
 
 /// A runner for GEMM with PyTorch, to start from and to check others against.
-pub const PYTORCH: &str = include_str!("pytorch.py");
+pub const PYTORCH: &str = include_str!("../pytorch.py");
 
-/// The longest answer in bytes; one of five samples has some hundred.
-const LONGEST_LINE: u64 = 1 << 20;
+/// How long a command may take to say what it is: loading a framework takes minutes.
+const STARTING: Duration = Duration::from_secs(600);
 
-/// How long a command may take over one answer: the largest point takes seconds, loading a
-/// framework minutes.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// After how long a wait it is said what is waited for.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// Points in a row that a command may end or hang at.
+const LOST: usize = 3;
+
+const HINT: &str =
+    "docs/runner-protocol.md says what a runner reads and writes; --print-runner writes an example";
 
 /// What a command does that no runner should.
 #[derive(Debug, thiserror::Error)]
@@ -76,79 +77,189 @@ pub enum ProcessError {
     Times,
 }
 
-/// A running command.
+/// A runner, started again where it ends.
 pub struct Process {
-    child: Child,
-    requests: Option<ChildStdin>,
-    answers: Receiver<std::io::Result<String>>,
+    command: String,
+    running: Option<Running>,
     about: About,
     next: u64,
+    /// How long it may take over a point without a sign of life.
     patience: Duration,
-}
-
-#[derive(Deserialize)]
-struct Reply {
-    id: u64,
-    #[serde(default)]
-    error: Option<String>,
-    #[serde(flatten)]
-    answer: Value,
+    /// Whom to tell what happens meanwhile, a line at a time.
+    tell: fn(&str),
+    /// Lines of standard output that were skipped.
+    skipped: usize,
+    /// Times that it was started again.
+    restarts: usize,
+    /// Points in a row that it ended or hung at.
+    lost: usize,
 }
 
 impl Process {
-    /// Starts a command through the shell and asks what it is.
+    /// Starts a command through the shell and asks what it is. `patience` is how long it may take over a
+    /// point, and `tell` is told what happens meanwhile.
     ///
     /// # Errors
     ///
-    /// When it does not start, or its first line says nothing of a device.
-    pub fn start(command: &str) -> Result<Self> {
-        Self::start_with(command, PATIENCE)
-    }
-
-    fn start_with(command: &str, patience: Duration) -> Result<Self> {
-        let hint =
-            "it reads a request per line and answers a line each; --print-runner writes an example";
-        let failed =
-            |why: ProcessError| Error::new(format!("`{command}` {why}"), hint).because(why);
-        let mut shell = Command::new("sh");
-        shell.args(["-c", command]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        #[cfg(unix)]
-        {
-            // A group of its own, so that what it starts ends with it.
-            use std::os::unix::process::CommandExt;
-            shell.process_group(0);
-        }
-        let mut child = shell.spawn().map_err(|e| failed(ProcessError::Start(e)))?;
-        let requests = child.stdin.take();
-        let lines = child.stdout.take();
-        // One answer waits at most: a command that talks on waits until it is asked.
-        let (send, answers) = sync_channel(1);
-        std::thread::spawn(move || pass_on(lines, &send));
-        let mut process =
-            Self { child, requests, answers, about: About::default(), next: 0, patience };
-        let line = process.ask(&json!({"hello": "perfdb-gate/measure/v1"})).map_err(&failed)?;
-        process.about = serde_json::from_str(&line).map_err(|e| failed(ProcessError::About(e)))?;
+    /// When it does not start, or does not say what device it is.
+    pub fn start(command: &str, patience: Duration, tell: fn(&str)) -> Result<Self> {
+        let mut process = Self {
+            command: command.to_owned(),
+            running: None,
+            about: About::default(),
+            next: 0,
+            patience,
+            tell,
+            skipped: 0,
+            restarts: 0,
+            lost: 0,
+        };
+        process.about = process.begin(STARTING)?;
         Ok(process)
     }
 
-    /// Sends a line and waits for the next.
-    fn ask(&mut self, request: &Value) -> Result<String, ProcessError> {
-        let line = format!("{request}\n");
-        let sent = match &mut self.requests {
+    /// Starts the command, and asks what it is.
+    fn begin(&mut self, patience: Duration) -> Result<About> {
+        let command = self.command.clone();
+        let failed =
+            |why: ProcessError| Error::new(format!("`{command}` {why}"), HINT).because(why);
+        self.running = Some(Running::start(&command).map_err(failed)?);
+        let line = self.ask(&Hello::NOW, "device", patience, "starting").map_err(failed)?;
+        serde_json::from_str(&line).map_err(|e| failed(ProcessError::About(e)))
+    }
+
+    /// Starts the command again after it ended.
+    fn begin_again(&mut self) -> Result<()> {
+        self.restarts += 1;
+        (self.tell)("the runner is started again");
+        let about = self.begin(STARTING)?;
+        if about.name != self.about.name {
+            let message = format!(
+                "`{}` was {} and is {} after a restart",
+                self.command, self.about.name, about.name
+            );
+            return Err(Error::new(message, "measure a table's points on one card"));
+        }
+        Ok(())
+    }
+
+    /// Sends a line and waits for the next that has a field of an answer.
+    fn ask(
+        &mut self,
+        request: &impl Serialize,
+        field: &str,
+        patience: Duration,
+        about: &str,
+    ) -> Result<String, ProcessError> {
+        let line = serde_json::to_string(request).unwrap_or_default() + "\n";
+        let running = self.running.as_mut().ok_or(ProcessError::Gone)?;
+        let sent = match &mut running.requests {
             Some(pipe) => pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()),
             None => return Err(ProcessError::Gone),
         };
-        let line = match self.answers.recv_timeout(self.patience) {
-            Ok(line) => line.map_err(ProcessError::Text)?,
-            Err(RecvTimeoutError::Timeout) => {
-                return Err(ProcessError::Silent(self.patience.as_secs()));
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(self.ended().map_or(ProcessError::Closed, ProcessError::Ended));
-            }
-        };
+        let answer = self.answer(field, patience, about)?;
         sent.map_err(ProcessError::Request)?;
-        Ok(line)
+        Ok(answer)
+    }
+
+    /// The next line that has a field of an answer.
+    fn answer(
+        &mut self,
+        field: &str,
+        patience: Duration,
+        about: &str,
+    ) -> Result<String, ProcessError> {
+        let start = Instant::now();
+        loop {
+            let running = self.running.as_mut().ok_or(ProcessError::Gone)?;
+            let left = patience.saturating_sub(start.elapsed());
+            match running.answers.recv_timeout(left.min(QUIET)) {
+                Ok(line) => {
+                    let line = line.map_err(ProcessError::Text)?;
+                    if is_answer(&line, field) {
+                        return Ok(line);
+                    }
+                    self.skip(&line);
+                    if start.elapsed() < patience {
+                        continue;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) if start.elapsed() < patience => {
+                    let waited = start.elapsed().as_secs();
+                    (self.tell)(&format!("the runner has been at {about} for {waited} s"));
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(running.ended().map_or(ProcessError::Closed, ProcessError::Ended));
+                }
+            }
+            return Err(ProcessError::Silent(patience.as_secs()));
+        }
+    }
+
+    /// Passes over a line that is not an answer; the first one is shown.
+    fn skip(&mut self, line: &str) {
+        self.skipped += 1;
+        if self.skipped == 1 {
+            let shown: String = line.chars().take(100).collect();
+            (self.tell)(&format!(
+                "skipped a line of the runner's standard output that is not an answer: {}",
+                clean(&shown)
+            ));
+        }
+    }
+
+    /// Asks for a point of the command that runs.
+    fn try_point(&mut self, point: &Point) -> Result<Result<Answer, Unmeasured>, ProcessError> {
+        let id = self.next;
+        self.next += 1;
+        let name = point.path.rsplit('/').next().unwrap_or(&point.path);
+        let request = PointRequest {
+            id,
+            table: name.split('.').next().unwrap_or(name),
+            key: point.key.iter().cloned().collect(),
+            samples: SAMPLES,
+            power: point.power,
+            work: point.work.as_ref(),
+        };
+        let about = format!("row {} of {}", point.row, clean(request.table));
+        let mut line = self.ask(&request, "id", self.patience, &about)?;
+        loop {
+            let reply: Reply = serde_json::from_str(&line).map_err(ProcessError::Measurement)?;
+            if reply.id() != id {
+                return Err(ProcessError::OtherRequest { got: reply.id(), asked: id });
+            }
+            match reply {
+                Reply::Failed(reply) => return Ok(Err(Unmeasured::new(reply.error))),
+                Reply::Alive(_) => line = self.answer("id", self.patience, &about)?,
+                Reply::Measured(reply) => {
+                    let samples = &reply.answer.samples_ms;
+                    let is_time = |ms: &f64| ms.is_finite() && *ms > 0.0;
+                    if samples.is_empty() || !samples.iter().all(is_time) {
+                        return Err(ProcessError::Times);
+                    }
+                    return Ok(Ok(reply.answer));
+                }
+            }
+        }
+    }
+
+    /// A point that the command ended or hung at.
+    fn lose(&mut self, why: &ProcessError) -> Result<Unmeasured> {
+        self.lost += 1;
+        if self.lost == LOST {
+            let message = format!("the command {why}, at the last of {LOST} points in a row");
+            return Err(Error::new(message, HINT));
+        }
+        Ok(Unmeasured::new(format!("the command {why}")))
+    }
+}
+
+impl ProcessError {
+    /// Whether the command is gone: started again, it may do better.
+    fn is_end(&self) -> bool {
+        matches!(self, Self::Gone | Self::Request(_) | Self::Ended(_) | Self::Closed)
     }
 }
 
@@ -167,165 +278,47 @@ impl Device for Process {
     }
 
     fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError> {
-        let id = self.next;
-        self.next += 1;
-        let table = point.path.rsplit('/').next().unwrap_or(&point.path);
-        let key: serde_json::Map<_, _> = point.key.iter().cloned().collect();
-        let request = json!({
-            "id": id,
-            "table": table.split('.').next(),
-            "key": key,
-            "samples": SAMPLES,
-            "power": point.power,
-            "work": point.work,
-        });
-        let hint = "the request was for a point of the table; try it by hand";
-        let broken =
-            |why: ProcessError| Error::new(format!("the command {why}"), hint).because(why);
-        let line = self.ask(&request).map_err(broken)?;
-        let reply: Reply =
-            serde_json::from_str(&line).map_err(|e| broken(ProcessError::Measurement(e)))?;
-        if reply.id != id {
-            return Err(broken(ProcessError::OtherRequest { got: reply.id, asked: id }).into());
-        }
-        if let Some(why) = reply.error {
-            return Err(Unmeasured::new(why).into());
-        }
-        let answer: Answer = serde_json::from_value(reply.answer)
-            .map_err(|e| broken(ProcessError::Measurement(e)))?;
-        if answer.samples_ms.is_empty() || answer.samples_ms.iter().any(|s| s.is_nan() || *s <= 0.0)
-        {
-            return Err(broken(ProcessError::Times).into());
-        }
-        Ok(answer)
-    }
-}
-
-impl Process {
-    /// How the command ended, where it does within a second.
-    fn ended(&mut self) -> Option<ExitStatus> {
-        for _ in 0..20 {
-            match self.child.try_wait() {
-                Ok(Some(status)) => return Some(status),
-                Ok(None) => std::thread::sleep(Duration::from_millis(50)),
-                Err(_) => return None,
+        let mut is_second = false;
+        loop {
+            if self.running.is_none() {
+                self.begin_again()?;
             }
-        }
-        None
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // The end of its input tells it to stop; one that does not is stopped, and all that it started.
-        self.requests.take();
-        let ended = self.ended();
-        #[cfg(unix)]
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // A group that is gone already needs no signal.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        if ended.is_none() {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
-    }
-}
-
-/// Passes on a command's lines as they come, until nobody waits for them.
-fn pass_on(lines: Option<ChildStdout>, to: &SyncSender<std::io::Result<String>>) {
-    let mut lines = lines.map(BufReader::new);
-    while let Some(line) = lines.as_mut().and_then(next_line) {
-        if to.send(line).is_err() {
-            break;
-        }
-    }
-}
-
-/// The next line, without its end; none where there is none. One that has no end is an error.
-fn next_line(lines: &mut BufReader<ChildStdout>) -> Option<std::io::Result<String>> {
-    let mut line = String::new();
-    match lines.take(LONGEST_LINE).read_line(&mut line) {
-        Ok(0) => None,
-        Ok(_) if line.len() as u64 == LONGEST_LINE && !line.ends_with('\n') => {
-            Some(Err(std::io::Error::other("a line without an end")))
-        }
-        Ok(_) => Some(Ok(line.trim_end_matches(['\n', '\r']).to_owned())),
-        Err(e) => Some(Err(e)),
-    }
-}
-
-#[cfg(test)]
-#[cfg(unix)]
-mod tests {
-    use rustix::process::test_kill_process;
-
-    use super::*;
-
-    const HELLO: &str = r#"read l; echo '{"device": "mock"}'; "#;
-
-    fn point() -> Point {
-        Point {
-            path: "a/gemm_perf.parquet".into(),
-            row: 0,
-            key: vec![("m".into(), 1.into())],
-            slice: String::new(),
-            decile: 1,
-            recorded_ms: 1.0,
-            recorded_w: None,
-            power: false,
-            work: None,
-        }
-    }
-
-    fn ask(script: &str) -> Result<Answer, MeasureError> {
-        let mut process =
-            Process::start_with(&format!("{HELLO}{script}"), Duration::from_secs(2)).unwrap();
-        assert_eq!(process.about().name, "mock");
-        process.measure(&point())
-    }
-
-    #[test]
-    fn a_line_is_answered_by_a_line() {
-        let answer = ask(r#"read l; echo '{"id": 0, "samples_ms": [1.5, 2], "power_w": 300}'"#);
-        let answer = answer.unwrap();
-        assert_eq!((answer.samples_ms, answer.power_w), (vec![1.5, 2.0], Some(300.0)));
-        let fault = ask(r#"read l; echo '{"id": 0, "error": "out of memory"}'"#);
-        assert!(
-            matches!(fault, Err(MeasureError::Point(why)) if why.to_string() == "out of memory")
-        );
-    }
-
-    #[test]
-    fn whatever_a_command_does_is_an_error_of_one_line() {
-        for (script, why) in [
-            ("exit 3", "ended"),
-            ("read l; echo nonsense", "no measurement"),
-            (r#"read l; echo '{"id": 9, "samples_ms": [1]}'"#, "answered 9 when asked 0"),
-            (r#"read l; echo '{"id": 0, "samples_ms": [-1]}'"#, "no times"),
-            ("sleep 5", "did not answer"),
-            ("read l; exec 1>&-; sleep 60", "closed its output"),
-            ("read l; cat /dev/zero", "without an end"),
-        ] {
-            match ask(script) {
-                Err(MeasureError::Device(e)) => assert!(e.message.contains(why), "{script}: {e}"),
-                other => panic!("{script}: {other:?}"),
+            let why = match self.try_point(point) {
+                Ok(answer) => {
+                    self.lost = 0;
+                    return Ok(answer?);
+                }
+                Err(why) => why,
+            };
+            let is_silent = matches!(why, ProcessError::Silent(_));
+            if !why.is_end() && !is_silent {
+                let hint = "the request was for a point of the table; try it by hand";
+                return Err(Error::new(format!("the command {why}"), hint).because(why).into());
             }
+            // It is stopped with all that it started, and started again for the next request.
+            self.running = None;
+            // What takes too long once takes too long again.
+            if is_silent || is_second {
+                return Err(self.lose(&why)?.into());
+            }
+            (self.tell)(&format!(
+                "the runner {why}, at row {} of {}",
+                point.row,
+                clean(&point.path)
+            ));
+            is_second = true;
         }
-        // What a command started ends with it.
-        let started = tempfile::NamedTempFile::new().unwrap();
-        let path = started.path().display();
-        let _ = ask(&format!("read l; sleep 60 & echo $! > {path}; echo nonsense; wait"));
-        let pid: i32 = std::fs::read_to_string(started.path()).unwrap().trim().parse().unwrap();
-        let gone = |_| {
-            std::thread::sleep(Duration::from_millis(50));
-            // A process that ended and was not waited for yet is one too.
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            stat.contains(") Z ")
-                || Pid::from_raw(pid).is_none_or(|p| test_kill_process(p).is_err())
-        };
-        assert!((0..40).any(gone), "{pid} lives");
-        let none = Process::start("exit 1").err().unwrap();
-        assert!(none.message.contains("exit 1"), "{none}");
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.restarts > 0 {
+            notes.push(format!("the runner was started again {}", plural(self.restarts, "time")));
+        }
+        if self.skipped > 0 {
+            let skipped = plural(self.skipped, "line");
+            notes.push(format!("{skipped} of the runner's standard output skipped: not an answer"));
+        }
+        notes
     }
 }
