@@ -35,7 +35,8 @@ const shown = (v) => (v === null ? "none" : String(v));
 // The sides' own name for a number on an axis or in a sentence: three digits that count.
 const short = (v) => {
   if (v === null || !Number.isFinite(v)) return "";
-  if (v !== 0 && Math.abs(v) < 1e-3) return Number(v.toPrecision(3)).toExponential();
+  if (Number.isInteger(v) && Math.abs(v) < 1e4) return String(v);
+  if (Math.abs(v) < 1e-3) return Number(v.toPrecision(3)).toExponential();
   const units = [[1e9, "G"], [1e6, "M"], [1e4, "k"]];
   const [scale, unit] = units.find(([least]) => Math.abs(v) >= least) ?? [1, ""];
   return `${Number((v / (unit === "k" ? 1e3 : scale)).toPrecision(3))}${unit}`;

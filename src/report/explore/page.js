@@ -18,6 +18,7 @@
     return element;
   };
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const tint = (line) => colour(line.colour) + (sides[line.side].kind === "peer" ? "90" : "");
   const dash = (pattern, width) => {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
@@ -29,7 +30,6 @@
     return svg;
   };
 
-  // The controls, made from the data once.
   for (const part of numeric) form.elements.axis.append(make("option", { value: parts.indexOf(part), textContent: part.name }));
   if (bound) form.elements.measure.append(make("option", { value: "ratio", textContent: "times its speed-of-light bound" }));
   parts.forEach((part, i) => {
@@ -245,8 +245,8 @@
         { ...side, label: form.elements.measure.selectedOptions[0].textContent, labelSize: 24, size: 58, ...ticks("y", 10, 8) },
       ],
       series: [{}, ...drawn.map((line) => ({
-        stroke: colour(line.colour), width: line.width, dash: line.dash, spanGaps: true,
-        points: { show: !line.plain, size: line.side === 0 ? 5 : 4, fill: line.side === 0 ? colour(line.colour) : colour("--page") },
+        stroke: tint(line), width: line.width, dash: line.dash, spanGaps: true,
+        points: { show: !line.plain, size: line.side === 0 ? 5 : 4, fill: line.side === 0 ? tint(line) : colour("--page") },
       }))],
       hooks: {
         draw: [overlay],
