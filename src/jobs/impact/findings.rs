@@ -10,7 +10,8 @@ use crate::checks::Check;
 use crate::checks::kinds::predictions::MovedPredictions;
 use crate::checks::rule::Rule;
 use crate::database::catalog::Place;
-use crate::database::diff::{Class, State};
+use crate::database::diff::Class;
+use crate::database::state::State;
 use crate::findings::{Finding, Severity};
 use crate::report::predictions::percent;
 
