@@ -7,7 +7,8 @@
 //! answer is skipped. A runner that ends or hangs at a point costs that point, not the run.
 
 mod running;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::io::Write;

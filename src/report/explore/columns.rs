@@ -53,7 +53,7 @@ impl ColumnBuilder {
                 rows.iter().for_each(|row| self.push(number(numbers.get(*row))));
             }
             Value::Bool(flags) => {
-                rows.iter().for_each(|row| self.push(Cell::Flag(flags.get(*row))))
+                rows.iter().for_each(|row| self.push(Cell::Flag(flags.get(*row))));
             }
             Value::Text(codes, dict) => {
                 // A text is looked at once, however many rows have it.

@@ -44,7 +44,7 @@ const LIBRARY_LICENCE: &str = include_str!("uplot/LICENSE");
 const LARGEST: usize = 3_000_000;
 
 /// Rows that are tried first: with fewer columns than ten they fit a page.
-const MOST_ROWS: usize = 160_000;
+const MOST_ROWS: usize = 240_000;
 
 /// What the rows of a page are from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
