@@ -150,10 +150,11 @@ fn measure(
     let planned = works.keys.len();
     let measured = works.keys.iter().filter(|key| log.has(key)).count();
     if measured == 0 && now < total {
-        return Err(Error::new(
-            "it was over before a point was measured",
-            "give it more --minutes; the same command goes on",
-        ));
+        return Err(if interrupt::is_requested() {
+            Error::new("stopped before a point was measured", "the same command goes on")
+        } else {
+            Error::new("the time was over before a point was measured", "give it more --minutes")
+        });
     }
     let framework = grid.framework()?;
     let origin = Origin {

@@ -89,7 +89,7 @@ fn a_command_that_breaks_is_an_error_without_a_report() {
 
     $ perfdb-gate remeasure --device process --command exit 4
     2> perfdb-gate: `exit 4` ended (exit status: 4) without an answer
-    2> hint: it reads a request per line and answers a line each; --print-runner writes an example
+    2> hint: docs/runner-protocol.md says what a runner reads and writes; --print-runner writes an example
     (exit 2)
     ");
 }
