@@ -66,8 +66,14 @@ impl<'a> Snapshot<'a> {
         self.store.offer(table, &Content::of(self.state.source, file), decoded);
     }
 
-    fn decode(&self, file: &TableFile) -> std::result::Result<Table, TableFault> {
-        file.decode(self.state.specs, &self.state.source.read(&file.entry)?)
+    /// A table, which another stage may have decoded already; the store keeps what the planner needs
+    /// of it.
+    fn decode(&self, file: &TableFile) -> std::result::Result<Arc<Table>, TableFault> {
+        let State { source, decoded, specs, .. } = self.state;
+        match decoded.get(file) {
+            Some(table) => Ok(table),
+            None => Ok(Arc::new(file.decode(specs, &source.read(&file.entry)?)?)),
+        }
     }
 
     /// What is known of tables.
