@@ -1,4 +1,4 @@
-//! Ctrl-C, and the signals that end a process as it does: what is unfinished goes with it.
+//! Ctrl-C and SIGTERM: what is unfinished goes with the process.
 //!
 //! Files and folders without a name yet, and commands that were started, are [`Leftover`]s: they are gone
 //! when a signal ends the process. A job that can end early with a report asks for that with [`Finishing`]:
@@ -75,9 +75,10 @@ fn left() -> MutexGuard<'static, Vec<(u64, Leftover)>> {
 /// do to any process.
 #[cfg(unix)]
 pub fn watch() {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
-    let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
+    // Not SIGHUP: what nohup started goes on when its terminal closes.
+    let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
     std::thread::spawn(move || {
         for signal in signals.forever() {
             let first = !REQUESTED.swap(true, Ordering::SeqCst);

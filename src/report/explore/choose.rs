@@ -220,11 +220,10 @@ impl ChosenRows {
         if self.series < self.of {
             said.push(format!(
                 "This page holds {} of {} series: first those that findings name, then those that changed, \
-                 then as many as fit, evenly from all slices. Fewer --peers leave room for more, and --where chooses \
-                 others, for example --where \"{}\".",
+                 then as many as fit, evenly from all slices. Fewer --peers leave room for more, and \
+                 --where \"COLUMN = VALUE\" chooses others.",
                 count(self.series),
                 count(self.of),
-                "gemm_dtype = 'fp8' AND n = 4096",
             ));
         }
         let mut few = |n: usize, what: &str| {
