@@ -16,13 +16,13 @@ use super::outputs::{self, Outputs};
 /// `perfdb-gate explore`.
 #[derive(Debug, Args)]
 pub struct ExploreArgs {
-    /// Repository or folder that holds the database.
+    /// Repository or folder that contains the database.
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to show")]
     pub root: PathBuf,
-    /// Show a commit, read without a checkout, instead of the files on disk.
+    /// Show a commit, without a checkout, instead of the files on disk.
     #[arg(long = "ref", alias = "head-ref", value_name = "REF", help_heading = "What to show")]
     pub reference: Option<String>,
-    /// Draw the table beside what it was where the history left this branch.
+    /// Also draw the table as it was at the merge base with this branch.
     #[arg(long, value_name = "REF", help_heading = "What to show")]
     pub base_ref: Option<String>,
     /// The system.
@@ -40,13 +40,15 @@ pub struct ExploreArgs {
     /// Only these rows: "gemm_dtype = 'fp8' AND n = 4096".
     #[arg(long = "where", value_name = "EXPR", help_heading = "What to show")]
     pub filter: Option<String>,
-    /// Other versions, backends and systems to draw it beside, at most.
+    /// Other versions, backends and systems to draw beside it, at most.
     #[arg(long, value_name = "N", default_value_t = 6, help_heading = "What to show")]
     pub peers: usize,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "What to show")]
     pub rules_dir: Option<PathBuf>,
-    /// The page; without this SYSTEM-BACKEND-VERSION-TABLE.html in this folder, `-` for standard output.
+    /// The page: by default SYSTEM-BACKEND-VERSION-TABLE.html in the current folder; `-` is standard
+    /// output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Threads to use; 0 for as many as there are cores.

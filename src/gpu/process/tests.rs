@@ -43,9 +43,9 @@ fn a_line_is_answered_by_a_line() {
 #[test]
 fn whatever_a_command_does_is_an_error_of_one_line() {
     for (script, why) in [
-        (r#"read l; echo '{"id": 0, "samples": []}'"#, "no measurement"),
+        (r#"read l; echo '{"id": 0, "samples": []}'"#, "not a measurement"),
         (r#"read l; echo '{"id": 9, "samples_ms": [1]}'"#, "answered 9 when asked 0"),
-        (r#"read l; echo '{"id": 0, "samples_ms": [-1]}'"#, "no times"),
+        (r#"read l; echo '{"id": 0, "samples_ms": [-1]}'"#, "not times"),
         ("read l; cat /dev/zero", "without an end"),
     ] {
         match ask(script) {

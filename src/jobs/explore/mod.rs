@@ -188,7 +188,10 @@ fn side<'a>(
 fn read(source: &dyn Source, job: &Job<'_>, file: &TableFile) -> Result<Table> {
     let read = || file.decode(job.specs, &source.read(&file.entry)?);
     read().map_err(|why| {
-        Error::new(format!("{} {why}", file.entry.path), "`perfdb-gate validate` says more of it")
+        Error::new(
+            format!("{} {why}", file.entry.path),
+            "`perfdb-gate validate` shows what is wrong with it",
+        )
     })
 }
 
