@@ -83,7 +83,7 @@ fn a_command_that_breaks_is_an_error_without_a_report() {
     assert_eq!(failed.code(), 2);
     insta::assert_snapshot!(shown([&run, &failed]), @"
     $ perfdb-gate remeasure --root [tmp] --device process --command sh [tmp]/runner.sh --output [tmp]/report.json
-    2> perfdb-gate: the command answered samples that are no times
+    2> perfdb-gate: the command answered with samples that are not times
     2> hint: the request was for a point of the table; try it by hand
     (exit 2)
 
