@@ -157,14 +157,16 @@ impl TableIndex {
         self.loaded.get().and_then(|l| l.as_ref().ok()).map_or(&[], |l| l.files.as_slice())
     }
 
-    /// The keys of the slices that it serves, in no order.
-    pub fn keys(&self) -> impl Iterator<Item = &SliceKey> {
-        self.loaded.get().and_then(|l| l.as_ref().ok()).into_iter().flat_map(|l| &l.keys)
-    }
-
-    /// Whether it serves a slice.
-    pub fn has(&self, key: &SliceKey) -> bool {
-        self.loaded.get().and_then(|l| l.as_ref().ok()).is_some_and(|l| l.keys.contains(key))
+    /// The keys of the slices that it serves.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`load`](Self::load), also before that was done.
+    pub(super) fn keys(&self) -> Result<&HashSet<SliceKey>, Refusal> {
+        match self.loaded.get() {
+            Some(loaded) => loaded.as_ref().map(|l| &l.keys).map_err(Clone::clone),
+            None => Err(Refusal::Unread(self.table.stem())),
+        }
     }
 
     /// The rows of slices that are one to the loader, in the order of reading.

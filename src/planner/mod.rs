@@ -11,6 +11,7 @@
 //!        ├─ slices         rows of a file, grouped by the key parts that must match exactly
 //!        ├─ interpolate    between, beyond and beside the rows of a slice
 //!        └─ operations     one file per kind of operation: key, coordinates, speed of light
+//! keys, lacks              what a plan lacks, by the keys of files alone
 //! models                   operation lists of models, as YAML in rules/models/
 //! steps                    sums of operations: the time of a step
 //! ```
@@ -25,6 +26,8 @@ mod dtypes;
 mod evidence;
 mod index;
 mod interpolate;
+mod keys;
+mod lacks;
 mod machine;
 mod models;
 mod names;
@@ -37,11 +40,14 @@ mod store;
 
 pub use evidence::{How, Provenance, RowsRead, TableLookup, Weighed};
 pub use index::{RowOrigin, TableIndex};
+pub use keys::{FileKeys, KeySource, ServedKeys, SliceSource};
+pub use lacks::Lack;
 pub use machine::MachineFigures;
 pub use models::{BackendPlan, Layout, ModelList, Models, OpList, PlannedLayout, Quant, Resolved};
+pub use names::NameCodes;
 pub use operations::{Op, Query, TableName};
 pub use refusal::Refusal;
-pub use session::{PlannerSession, Snapshot, SystemView};
+pub use session::{PlannerSession, Snapshot, SystemView, library_sources};
 pub use steps::{POINTS, POWER_COVERAGE, Phase, Step, StepPart, StepPoint, StepTime};
 pub use store::Store;
 

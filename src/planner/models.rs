@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
+use super::dtypes::{self, QuantFacts};
+use super::keys::SliceSource;
 use super::{
-    Error, Library, MachineFigures, Op, PlannerSession, Reason, Result, SpecFile, TableName, yaml,
+    Error, Library, MachineFigures, Op, Reason, Refusal, Result, SpecFile, TableName, yaml,
 };
 
 /// The models that were asked for.
@@ -23,6 +25,9 @@ pub struct Models {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelList {
+    /// The name of its file, which tells its quantisations apart.
+    #[serde(skip)]
+    pub id: String,
     /// Its name at the hub.
     pub model: String,
     /// Where the lists come from: the planner's commit.
@@ -147,7 +152,8 @@ impl Models {
             let bad = |why: Reason| {
                 Error::new(format!("{}: {why}", file.shown), "docs/models.md describes the fields")
             };
-            let list: ModelList = yaml::parse(&file.text).map_err(bad)?;
+            let mut list: ModelList = yaml::parse(&file.text).map_err(bad)?;
+            list.id = file.stem().to_owned();
             list.check().map_err(bad)?;
             lists.push(list);
         }
@@ -194,6 +200,12 @@ impl ModelList {
         Quant { gemm, moe, kvcache, fmha: plan.fmha.clone(), comm }
     }
 
+    /// Whether a machine multiplies its weights in the quantisation that the file states.
+    pub fn runs_on(&self, machine: &MachineFigures) -> bool {
+        let rate = |dtype: Result<QuantFacts, Refusal>| dtype.and_then(|d| d.flops(machine));
+        rate(dtypes::gemm(&self.quant.gemm)).is_ok() && rate(dtypes::moe(&self.quant.moe)).is_ok()
+    }
+
     /// Checks what the types cannot.
     fn check(&self) -> Result<(), Reason> {
         for table in self.plans.iter().flat_map(|p| &p.fmha_by_data) {
@@ -211,20 +223,20 @@ impl ModelList {
         &self,
         plan: &BackendPlan,
         layout: &PlannedLayout,
-        session: &PlannerSession<'_, '_>,
+        source: &dyn SliceSource,
     ) -> Resolved {
         let quant = &self.quant;
-        let weights = |name: &str| weights_only(name, session.machine()).to_owned();
+        let weights = |name: &str| weights_only(name, source.machine()).to_owned();
         let quant = Quant {
             gemm: weights(&quant.gemm),
             moe: weights(&quant.moe),
             kvcache: quant.kvcache.clone(),
-            fmha: plan.fmha(session, &quant.kvcache),
+            fmha: plan.fmha(source, &quant.kvcache),
             comm: quant.comm.clone(),
         };
         let mut ops = OpList { prefill: layout.prefill.clone(), decode: layout.decode.clone() };
         let all = ops.prefill.iter_mut().chain(&mut ops.decode);
-        all.for_each(|op| op.visit_mut(&mut |op| settle(op, &quant, session.machine())));
+        all.for_each(|op| op.visit_mut(&mut |op| settle(op, &quant, source.machine())));
         Resolved { quant, ops }
     }
 }
@@ -280,20 +292,27 @@ fn fmha_table(stem: &str) -> Option<TableName> {
     tables.into_iter().find(|table| table.stem() == stem)
 }
 
+impl PlannedLayout {
+    /// Bytes of the weights that its operations name, on one GPU. Embeddings and the projections of
+    /// modules that nothing stands in for are not among them.
+    pub fn weight_bytes(&self) -> f64 {
+        let phases = [&self.prefill, &self.decode];
+        phases.map(|ops| ops.iter().map(Op::weight_bytes).sum()).into_iter().fold(0.0, f64::max)
+    }
+}
+
 impl BackendPlan {
     /// The precision of prefill attention on a system with its data
     /// (sdk/models helpers, `resolve_context_fmha_by_data`).
-    fn fmha(&self, session: &PlannerSession<'_, '_>, cache: &str) -> String {
+    fn fmha(&self, source: &dyn SliceSource, cache: &str) -> String {
         if self.fmha_by_data.is_empty() || self.fmha != "fp8" {
             return self.fmha.clone();
         }
-        let [fp8, bfloat16, cache] = ["fp8", "bfloat16", cache].map(|text| session.code(text));
+        let [fp8, bfloat16, cache] = ["fp8", "bfloat16", cache].map(|text| source.code(text));
         let tables = self.fmha_by_data.iter().filter_map(|stem| fmha_table(stem));
         // A table that cannot be loaded says nothing.
-        let tables: Vec<_> = tables.filter_map(|table| session.table(table).ok()).collect();
-        let has = |fmha| {
-            tables.iter().flat_map(|t| t.keys()).any(|key| key[0] == fmha && key[1] == cache)
-        };
+        let tables: Vec<_> = tables.filter_map(|table| source.keys(table).ok()).collect();
+        let has = |fmha| tables.iter().any(|t| t.iter().any(|k| k[0] == fmha && k[1] == cache));
         let lower = !has(fp8) && has(bfloat16);
         if lower { "bfloat16".to_owned() } else { self.fmha.clone() }
     }

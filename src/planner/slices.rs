@@ -152,57 +152,74 @@ impl Cells<'_> {
     }
 }
 
+/// A row of a decoded table, and where it belongs.
+pub(super) struct LocatedRow {
+    row: usize,
+    ms: f64,
+    /// Its kernel_source.
+    pub kernel: u32,
+    /// Its slice and coordinates, `None` where the loader ignores it, or why it refuses the row.
+    pub place: Result<Option<Located>, Reason>,
+}
+
+/// Calls `each` on the rows of a decoded table.
+///
+/// # Errors
+///
+/// Where a column is missing or of another type than the loader reads.
+pub(super) fn locate_rows(
+    table: &Table,
+    name: TableName,
+    names: &NameCodes,
+    mut each: impl FnMut(LocatedRow),
+) -> Result<(), Reason> {
+    let reads = name.columns();
+    let kernels = Texts::new(table.column("kernel_source"), names);
+    let mut cells = Cells { texts: Vec::new(), numbers: Vec::new(), optional: Vec::new(), row: 0 };
+    for column in reads.texts {
+        match table.column(column) {
+            Some(text @ Column::Text { .. }) => cells.texts.push(Texts::new(Some(text), names)),
+            other => return Err(wrong_column(column, other, "text")),
+        }
+    }
+    for column in reads.optional_texts {
+        cells.texts.push(Texts::new(table.column(column), names));
+    }
+    for column in reads.numbers {
+        match table.column(column) {
+            Some(Column::Int { values, .. }) => cells.numbers.push(values),
+            other => return Err(wrong_column(column, other, "whole numbers")),
+        }
+    }
+    for (column, otherwise) in reads.optional {
+        cells.optional.push((table.column(column), *otherwise));
+    }
+    let Some(Column::Float { values: latency, .. }) = table.column("latency") else {
+        return Err(wrong_column("latency", table.column("latency"), "numbers"));
+    };
+    let nullable: Vec<(&str, &Column)> = (reads.texts.iter().chain(reads.numbers))
+        .chain(&["latency"])
+        .filter_map(|name| Some((*name, table.column(name)?)))
+        .collect();
+    for (row, ms) in latency.iter().enumerate() {
+        cells.row = row;
+        let place = refused(&nullable, &cells, reads.texts.len(), row)
+            .map_or_else(|| name.locate(&cells, names), Err);
+        each(LocatedRow { row, ms: *ms, kernel: kernels.code(row), place });
+    }
+    Ok(())
+}
+
 impl FileSlices {
     /// Groups the rows of a decoded table.
     ///
     /// # Errors
     ///
-    /// Where a column is missing or of another type than the loader reads. A row that the loader
-    /// refuses becomes a fault, since a filter may leave it out.
+    /// Those of [`locate_rows`]. A row that the loader refuses becomes a fault, since a filter may leave
+    /// it out.
     pub fn group(table: &Table, name: TableName, names: &NameCodes) -> Result<Self, Reason> {
-        let reads = name.columns();
-        let kernels = Texts::new(table.column("kernel_source"), names);
-        let mut cells =
-            Cells { texts: Vec::new(), numbers: Vec::new(), optional: Vec::new(), row: 0 };
-        for column in reads.texts {
-            match table.column(column) {
-                Some(text @ Column::Text { .. }) => cells.texts.push(Texts::new(Some(text), names)),
-                other => return Err(wrong_column(column, other, "text")),
-            }
-        }
-        for column in reads.optional_texts {
-            cells.texts.push(Texts::new(table.column(column), names));
-        }
-        for column in reads.numbers {
-            match table.column(column) {
-                Some(Column::Int { values, .. }) => cells.numbers.push(values),
-                other => return Err(wrong_column(column, other, "whole numbers")),
-            }
-        }
-        for (column, otherwise) in reads.optional {
-            cells.optional.push((table.column(column), *otherwise));
-        }
-        let Some(Column::Float { values: latency, .. }) = table.column("latency") else {
-            return Err(wrong_column("latency", table.column("latency"), "numbers"));
-        };
-        let nullable: Vec<(&str, &Column)> = (reads.texts.iter().chain(reads.numbers))
-            .chain(&["latency"])
-            .filter_map(|name| Some((*name, table.column(name)?)))
-            .collect();
         let mut grouping = Grouping::default();
-        for (row, ms) in latency.iter().enumerate() {
-            cells.row = row;
-            let kernel = kernels.code(row);
-            let located = refused(&nullable, &cells, reads.texts.len(), row)
-                .map_or_else(|| name.locate(&cells, names), Err);
-            match located {
-                Ok(Some(Located { key, at })) => {
-                    grouping.add(key, FileRow { at, ms: *ms, row: row as u32, kernel });
-                }
-                Ok(None) => {}
-                Err(why) => grouping.fault(kernel, row, &why),
-            }
-        }
+        locate_rows(table, name, names, |row| grouping.take(row))?;
         Ok(FileSlices { powered: powered(table), ..grouping.finish() })
     }
 
@@ -273,6 +290,16 @@ struct Grouping {
 }
 
 impl Grouping {
+    fn take(&mut self, LocatedRow { row, ms, kernel, place }: LocatedRow) {
+        match place {
+            Ok(Some(Located { key, at })) => {
+                self.add(key, FileRow { at, ms, row: row as u32, kernel });
+            }
+            Ok(None) => {}
+            Err(why) => self.fault(kernel, row, &why),
+        }
+    }
+
     fn add(&mut self, key: SliceKey, row: FileRow) {
         if self.slices.get(self.last).is_none_or(|(last, _)| *last != key) {
             self.last = *self.by_key.entry(key).or_insert_with(|| {

@@ -49,4 +49,5 @@ mod traces;
 mod validate;
 mod watch;
 mod wheel;
+mod workflow_incomplete;
 mod writers;

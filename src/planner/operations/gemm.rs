@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::super::dtypes::{self, QuantFacts};
+use super::super::keys::{SliceSource, no_rows, served};
 use super::super::slices::{Cells, Columns, Located, SliceKey};
 use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, once, one, quantize};
@@ -68,6 +69,50 @@ impl Gemm {
         tokens / self.scale_num_tokens.max(1)
     }
 
+    /// Whether the scale is known before: the rows of fp8, less the time of computing one.
+    fn is_static(&self) -> bool {
+        self.quant_mode == "fp8_static"
+    }
+
+    /// The quantisation that it was measured in.
+    fn measured_quant(&self) -> &str {
+        if self.is_static() { "fp8" } else { &self.quant_mode }
+    }
+
+    /// The slice of its rows.
+    fn slice(&self, source: &dyn SliceSource) -> Result<SliceKey, Refusal> {
+        let key = slice(source.code(self.measured_quant()));
+        served(source, TableName::Gemm, key, || self.words())
+    }
+
+    /// Its slice, for people.
+    fn words(&self) -> String {
+        format!("gemm_dtype {}", self.measured_quant())
+    }
+
+    /// Whether the slices that it reads are served.
+    pub(super) fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+        let quant = self.measured_quant();
+        dtypes::gemm(quant)?.flops(source.machine())?;
+        match self.slice(source) {
+            Err(Refusal::Missing(_)) if self.below_grid_sol => {}
+            other => other.map(drop)?,
+        }
+        if self.is_static() {
+            quantize::slice(source, TableName::Computescale, quant)?;
+            if self.low_precision_input {
+                quantize::slice(source, TableName::ScaleMatrix, quant)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of its weights.
+    pub(super) fn weight_bytes(&self) -> f64 {
+        let bytes = dtypes::gemm(self.measured_quant()).map_or(0.0, |dtype| dtype.bytes);
+        self.count * self.n as f64 * self.k as f64 * bytes
+    }
+
     pub(super) fn ms(
         &self,
         session: &PlannerSession<'_, '_>,
@@ -75,18 +120,16 @@ impl Gemm {
         evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let m = self.rows(query);
-        // A static scale is known before: the rows of fp8, less the time of computing one.
-        let is_static = self.quant_mode == "fp8_static";
-        let quant = if is_static { "fp8" } else { self.quant_mode.as_str() };
+        let quant = self.measured_quant();
         let dtype = dtypes::gemm(quant)?;
         let sol = sol(dtype, dtype.flops(session.machine())?, session.machine());
         let shape = [m, self.n, self.k];
         let floats = shape.map(|c| c as f64);
-        let mut ms = match self.product(session, quant, shape, &sol, evidence) {
+        let mut ms = match self.product(session, shape, &sol, evidence) {
             Err(Refusal::Missing(_)) if self.below_grid_sol => sol(floats),
             other => other?,
         };
-        if is_static {
+        if self.is_static() {
             ms -= quantize::compute_scale(session, quant, m, self.k, evidence)?;
             if self.low_precision_input {
                 ms -= quantize::scale_matrix(session, quant, m, self.k, evidence)?;
@@ -99,17 +142,16 @@ impl Gemm {
     fn product(
         &self,
         session: &PlannerSession<'_, '_>,
-        quant: &str,
         shape: [u64; 3],
         sol: &dyn Fn([f64; 3]) -> f64,
         evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
+        let key = self.slice(session)?;
         let table = session.table(TableName::Gemm)?;
         // Rows faster than light are raised to it when they are loaded.
-        let sites = table.sites(slice(session.code(quant)), Some(sol));
-        let sites = sites.ok_or_else(|| {
-            Refusal::missing(format!("gemm_perf has no rows of gemm_dtype {quant}"))
-        })?;
+        let sites = table.sites(key, Some(sol));
+        let sites = sites.ok_or_else(|| no_rows(TableName::Gemm, &self.words()))?;
+        let quant = self.measured_quant();
         let mut weights = evidence.weights();
         let [m, n, k] = shape;
         let (ms, how) = sites.query(shape, sol, &mut weights).map_err(|why| {
