@@ -65,4 +65,4 @@ use crate::database::state::State;
 use crate::database::table::{Column, Table, TableFault};
 use crate::specs::facts::Slots;
 use crate::specs::system::System;
-use crate::specs::{Library, SpecFile, Specs};
+use crate::specs::{Library, SpecFile, Specs, read_all};

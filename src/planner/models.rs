@@ -11,7 +11,8 @@ use serde::Deserialize;
 use super::dtypes::{self, QuantFacts};
 use super::keys::SliceSource;
 use super::{
-    Error, Library, MachineFigures, Op, Reason, Refusal, Result, SpecFile, TableName, yaml,
+    Error, Library, MachineFigures, Op, Reason, Refusal, Result, SpecFile, TableName, read_all,
+    yaml,
 };
 
 /// The models that were asked for.
@@ -144,20 +145,9 @@ impl Models {
     ///
     /// At the first file that is not written right; the error names file and line.
     pub fn read(library: &Library, wanted: impl Fn(&str) -> bool) -> Result<Self> {
-        let mut lists = Vec::new();
-        for file in documents(library).into_values() {
-            if named(&file.text).is_some_and(|name| !wanted(name)) {
-                continue;
-            }
-            let bad = |why: Reason| {
-                Error::new(format!("{}: {why}", file.shown), "docs/models.md describes the fields")
-            };
-            let mut list: ModelList = yaml::parse(&file.text).map_err(bad)?;
-            list.id = file.stem().to_owned();
-            list.check().map_err(bad)?;
-            lists.push(list);
-        }
-        Ok(Self { lists })
+        let is_wanted = |file: &&SpecFile| named(&file.text).is_none_or(&wanted);
+        let files = documents(library).into_values().filter(is_wanted);
+        Ok(Self { lists: read_all(files, ModelList::read)? })
     }
 
     /// The names of the models of all files, parsed or not.
@@ -178,6 +168,15 @@ fn named(text: &str) -> Option<&str> {
 }
 
 impl ModelList {
+    fn read(file: &SpecFile) -> Result<Self> {
+        let bad = |why: Reason| {
+            Error::new(format!("{}: {why}", file.shown), "docs/models.md describes the fields")
+        };
+        let list: Self = yaml::parse(&file.text).map_err(bad)?;
+        list.check().map_err(bad)?;
+        Ok(Self { id: file.stem().to_owned(), ..list })
+    }
+
     /// Its plan for a backend.
     pub fn plan(&self, backend: &str) -> Option<&BackendPlan> {
         self.plans.iter().find(|plan| plan.backends.iter().any(|b| b == backend))

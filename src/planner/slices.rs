@@ -200,6 +200,7 @@ pub(super) fn locate_rows(
     let nullable: Vec<(&str, &Column)> = (reads.texts.iter().chain(reads.numbers))
         .chain(&["latency"])
         .filter_map(|name| Some((*name, table.column(name)?)))
+        .filter(|(_, column)| column.has_nulls())
         .collect();
     for (row, ms) in latency.iter().enumerate() {
         cells.row = row;
@@ -276,7 +277,7 @@ fn refused(
             return Some(format!("{} is negative", values[row]).into());
         }
     }
-    let null = nullable.iter().find(|(_, c)| c.has_nulls() && c.is_null(row));
+    let null = nullable.iter().find(|(_, c)| c.is_null(row));
     null.map(|(name, _)| format!("{name} is null").into())
 }
 
