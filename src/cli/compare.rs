@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::{DocumentFormat, compare};
+use perfdb_gate::jobs::compare;
 use perfdb_gate::report::chart;
 
 use super::TerminalArgs;
 use super::bar::Bar;
+use super::output::DocumentFormatName;
 use super::outputs::{self, Outputs};
 use super::selection::SelectionArgs;
 
@@ -30,9 +31,9 @@ pub struct CompareArgs {
     /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "What to compare")]
     pub rules_dir: Option<PathBuf>,
-    /// For people, for a pull request, for programs.
-    #[arg(long, value_enum, default_value_t = CompareFormat::Human, help_heading = "Output")]
-    pub format: CompareFormat,
+    /// For people, for a pull request or a page, or JSON of schema perfdb-gate/compare/v1.
+    #[arg(long, value_enum, default_value_t = DocumentFormatName::Human, help_heading = "Output")]
+    pub format: DocumentFormatName,
     /// Write it to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
@@ -42,17 +43,6 @@ pub struct CompareArgs {
     /// Threads to use; 0 for as many as there are cores.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     pub threads: usize,
-}
-
-/// Formats of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CompareFormat {
-    /// For people.
-    Human,
-    /// For a pull request.
-    Markdown,
-    /// For programs, schema perfdb-gate/compare/v1.
-    Json,
 }
 
 impl From<&CompareArgs> for compare::Options {
@@ -74,11 +64,7 @@ impl CompareArgs {
         let bar = Bar::of("tables", terminal);
         let report = compare::run(&self.into(), &bar)?;
         drop(bar);
-        let format = match self.format {
-            CompareFormat::Human => DocumentFormat::Human { brief: terminal.quiet },
-            CompareFormat::Markdown => DocumentFormat::Markdown,
-            CompareFormat::Json => DocumentFormat::Json,
-        };
+        let format = self.format.of(terminal);
         let mut outputs = Outputs::default();
         if let Some(folder) = &self.output_dir {
             let drawings = chart::drawings(&compare::figures(&report), self.threads)?;

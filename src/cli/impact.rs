@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::{DocumentFormat, impact};
+use perfdb_gate::jobs::impact;
 
 use super::TerminalArgs;
+use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
 
 /// `perfdb-gate impact`.
@@ -38,37 +39,15 @@ pub struct ImpactArgs {
     /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "What to predict")]
     pub rules_dir: Option<PathBuf>,
-    /// For people, for a pull request, for programs.
-    #[arg(long, value_enum, default_value_t = ImpactFormat::Human, help_heading = "Output")]
-    pub format: ImpactFormat,
+    /// For people, for a pull request or a page, or JSON of schema perfdb-gate/impact/v1.
+    #[arg(long, value_enum, default_value_t = DocumentFormatName::Human, help_heading = "Output")]
+    pub format: DocumentFormatName,
     /// Write it to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Threads to use; 0 for as many as there are cores.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     pub threads: usize,
-}
-
-/// Formats of an impact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ImpactFormat {
-    /// For people.
-    Human,
-    /// For a pull request.
-    Markdown,
-    /// For programs, schema perfdb-gate/impact/v1.
-    Json,
-}
-
-impl ImpactFormat {
-    /// How it is rendered; people may ask for the summary alone.
-    fn format(self, terminal: TerminalArgs) -> DocumentFormat {
-        match self {
-            Self::Human => DocumentFormat::Human { brief: terminal.quiet },
-            Self::Markdown => DocumentFormat::Markdown,
-            Self::Json => DocumentFormat::Json,
-        }
-    }
 }
 
 impl From<&ImpactArgs> for impact::Options {
@@ -91,7 +70,7 @@ impl ImpactArgs {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         outputs::check(&self.output, [])?;
         let impact = impact::run(&self.into())?;
-        write_text(self.output.as_deref(), impact::render(&impact, self.format.format(terminal))?)?;
+        write_text(self.output.as_deref(), impact::render(&impact, self.format.of(terminal))?)?;
         Ok(impact.exit())
     }
 }

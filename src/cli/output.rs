@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::findings::Severity;
+use perfdb_gate::jobs::DocumentFormat;
 use perfdb_gate::report::RunVerdict;
+
+use super::TerminalArgs;
 
 /// What comes out, and how.
 #[derive(Debug, Args)]
@@ -64,6 +67,28 @@ pub enum FormatName {
     Junit,
     /// For a step's summary.
     Markdown,
+}
+
+/// Formats of what is no report: an impact, a reach, a comparison, a selftest, a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DocumentFormatName {
+    /// For people.
+    Human,
+    /// For a pull request or a page.
+    Markdown,
+    /// For programs.
+    Json,
+}
+
+impl DocumentFormatName {
+    /// How it is rendered; people may ask for the summary alone.
+    pub fn of(self, terminal: TerminalArgs) -> DocumentFormat {
+        match self {
+            Self::Human => DocumentFormat::Human { brief: terminal.quiet },
+            Self::Markdown => DocumentFormat::Markdown,
+            Self::Json => DocumentFormat::Json,
+        }
+    }
 }
 
 /// How an inconclusive run ends.

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::{DocumentFormat, impact, reach};
+use perfdb_gate::jobs::{impact, reach};
 
 use super::TerminalArgs;
+use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
 
 /// `perfdb-gate reach`.
@@ -42,37 +43,15 @@ pub struct ReachArgs {
     /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "What to look at")]
     pub rules_dir: Option<PathBuf>,
-    /// For people, for a pull request, for programs.
-    #[arg(long, value_enum, default_value_t = ReachFormat::Human, help_heading = "Output")]
-    pub format: ReachFormat,
+    /// For people, for a pull request or a page, or JSON of schema perfdb-gate/reach/v1.
+    #[arg(long, value_enum, default_value_t = DocumentFormatName::Human, help_heading = "Output")]
+    pub format: DocumentFormatName,
     /// Write it to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Threads to use; 0 for as many as there are cores.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     pub threads: usize,
-}
-
-/// Formats of a reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ReachFormat {
-    /// For people.
-    Human,
-    /// For a pull request.
-    Markdown,
-    /// For programs, schema perfdb-gate/reach/v1.
-    Json,
-}
-
-impl ReachFormat {
-    /// How it is rendered; people may ask for the summary alone.
-    fn format(self, terminal: TerminalArgs) -> DocumentFormat {
-        match self {
-            Self::Human => DocumentFormat::Human { brief: terminal.quiet },
-            Self::Markdown => DocumentFormat::Markdown,
-            Self::Json => DocumentFormat::Json,
-        }
-    }
 }
 
 impl From<&ReachArgs> for reach::Options {
@@ -96,7 +75,7 @@ impl ReachArgs {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         outputs::check(&self.output, [])?;
         let reach = reach::run(&self.into())?;
-        write_text(self.output.as_deref(), reach::render(&reach, self.format.format(terminal))?)?;
+        write_text(self.output.as_deref(), reach::render(&reach, self.format.of(terminal))?)?;
         Ok(reach.exit())
     }
 }

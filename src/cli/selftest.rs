@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::{DocumentFormat, selftest};
+use perfdb_gate::jobs::selftest;
 
 use super::TerminalArgs;
 use super::bar::Bar;
+use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
 use super::selection::SelectionArgs;
 
@@ -32,26 +33,15 @@ pub struct Selftest {
     /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
     #[arg(long = "rules", value_name = "DIR")]
     pub rules_dir: Option<PathBuf>,
-    /// Format of the tables.
-    #[arg(long, value_enum, default_value_t = SelftestFormat::Human)]
-    pub format: SelftestFormat,
+    /// For people, for a pull request or a page, or JSON of schema perfdb-gate/selftest/v1.
+    #[arg(long, value_enum, default_value_t = DocumentFormatName::Human)]
+    pub format: DocumentFormatName,
     /// Write them to a file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Threads to use; 0 for as many as there are cores.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
-}
-
-/// Formats of a selftest's tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SelftestFormat {
-    /// For people.
-    Human,
-    /// For programs, schema perfdb-gate/selftest/v1.
-    Json,
-    /// For a page.
-    Markdown,
 }
 
 impl From<&Selftest> for selftest::Options {
@@ -68,21 +58,11 @@ impl From<&Selftest> for selftest::Options {
     }
 }
 
-impl SelftestFormat {
-    fn format(self, terminal: TerminalArgs) -> DocumentFormat {
-        match self {
-            Self::Human => DocumentFormat::Human { brief: terminal.quiet },
-            Self::Json => DocumentFormat::Json,
-            Self::Markdown => DocumentFormat::Markdown,
-        }
-    }
-}
-
 impl Selftest {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         outputs::check(&self.output, [])?;
         let scores = selftest::run(&self.into(), &Bar::of("faults", terminal))?;
-        let text = selftest::render(&scores, self.format.format(terminal));
+        let text = selftest::render(&scores, self.format.of(terminal));
         write_text(self.output.as_deref(), text)?;
         Ok(scores.exit())
     }

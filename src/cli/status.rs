@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::{DocumentFormat, status};
+use perfdb_gate::jobs::status;
 
 use super::TerminalArgs;
 use super::bar::Bar;
+use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
 
 /// `perfdb-gate status`.
@@ -40,26 +41,15 @@ pub struct StatusArgs {
     /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "What to tell of")]
     pub rules_dir: Option<PathBuf>,
-    /// For people, for a pull request's body, for programs.
-    #[arg(long, value_enum, default_value_t = StatusFormat::Human, help_heading = "Output")]
-    pub format: StatusFormat,
+    /// For people, for a pull request or a page, or JSON of schema perfdb-gate/status/v1.
+    #[arg(long, value_enum, default_value_t = DocumentFormatName::Human, help_heading = "Output")]
+    pub format: DocumentFormatName,
     /// Write it to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Threads to use; 0 for as many as there are cores.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     pub threads: usize,
-}
-
-/// Formats of a status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum StatusFormat {
-    /// For people.
-    Human,
-    /// For a pull request's body.
-    Markdown,
-    /// For programs, schema perfdb-gate/status/v1.
-    Json,
 }
 
 impl From<&StatusArgs> for status::Options {
@@ -77,26 +67,16 @@ impl From<&StatusArgs> for status::Options {
     }
 }
 
-impl StatusFormat {
-    fn format(self, terminal: TerminalArgs) -> DocumentFormat {
-        match self {
-            Self::Human => DocumentFormat::Human { brief: terminal.quiet },
-            Self::Markdown => DocumentFormat::Markdown,
-            Self::Json => DocumentFormat::Json,
-        }
-    }
-}
-
 impl StatusArgs {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         outputs::check(&self.output, [])?;
         if self.all {
             let map = status::map(&self.into(), &Bar::of("tables", terminal))?;
-            write_text(self.output.as_deref(), map.render(self.format.format(terminal)))?;
+            write_text(self.output.as_deref(), map.render(self.format.of(terminal)))?;
             return Ok(map.exit());
         }
         let status = status::run(&self.into(), &Bar::of("tables", terminal))?;
-        let text = status::render(&status, self.format.format(terminal))?;
+        let text = status::render(&status, self.format.of(terminal))?;
         write_text(self.output.as_deref(), text)?;
         Ok(status.exit())
     }

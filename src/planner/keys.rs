@@ -27,6 +27,13 @@ pub trait SliceSource {
     /// Where the loader refuses the table or no row of it is served, and [`Refusal::Unread`] where a
     /// file of it was not looked at.
     fn keys(&self, table: TableName) -> Result<&HashSet<SliceKey>, Refusal>;
+
+    /// Whether a table serves a slice whose key begins so.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`keys`](Self::keys).
+    fn has_first(&self, table: TableName, first: u32) -> Result<bool, Refusal>;
 }
 
 /// The refusal of a lookup that finds no rows.
@@ -60,11 +67,13 @@ impl FileKeys {
         let mut last = None;
         let mut is_refused = false;
         let take = |LocatedRow { kernel, place, .. }: LocatedRow| match place {
-            // Most rows belong to the slice of the row before.
-            Ok(Some(place)) if last == Some((place.key, kernel)) => {}
             Ok(Some(place)) => {
-                last = Some((place.key, kernel));
-                keys.insert((place.key, kernel));
+                let key = asked_for(name, place.key);
+                // Most rows belong to the slice of the row before.
+                if last != Some((key, kernel)) {
+                    last = Some((key, kernel));
+                    keys.insert((key, kernel));
+                }
             }
             Ok(None) => {}
             Err(_) => is_refused = true,
@@ -72,6 +81,11 @@ impl FileKeys {
         locate_rows(table, name, names, take).ok()?;
         (!is_refused).then_some(Self(keys))
     }
+}
+
+/// The part of a key that rows must have for an answer: of a GEMM the dtype, since shapes are interpolated.
+fn asked_for(table: TableName, key: SliceKey) -> SliceKey {
+    if table == TableName::Gemm { [key[0], 0, 0, 0, 0, 0, 0, 0, 0] } else { key }
 }
 
 /// A file behind a table.
@@ -136,5 +150,9 @@ impl SliceSource for ServedKeys<'_> {
     fn keys(&self, table: TableName) -> Result<&HashSet<SliceKey>, Refusal> {
         let merged = self.merged[table as usize].get_or_init(|| self.merge(table));
         merged.as_ref().map_err(Clone::clone)
+    }
+
+    fn has_first(&self, table: TableName, first: u32) -> Result<bool, Refusal> {
+        Ok(self.keys(table)?.iter().any(|key| key[0] == first))
     }
 }

@@ -68,8 +68,14 @@ impl<'a> Snapshot<'a> {
         self.store.offer(table, &Content::of(self.state.source, file), decoded);
     }
 
-    fn decode(&self, file: &TableFile) -> std::result::Result<Table, TableFault> {
-        file.decode(self.state.specs, &self.state.source.read(&file.entry)?)
+    /// A table, which another stage may have decoded already; the store keeps what the planner needs
+    /// of it.
+    fn decode(&self, file: &TableFile) -> std::result::Result<Arc<Table>, TableFault> {
+        let State { source, decoded, specs, .. } = self.state;
+        match decoded.get(file) {
+            Some(table) => Ok(table),
+            None => Ok(Arc::new(file.decode(specs, &source.read(&file.entry)?)?)),
+        }
     }
 
     /// What is known of tables.
@@ -259,5 +265,9 @@ impl SliceSource for PlannerSession<'_, '_> {
 
     fn keys(&self, table: TableName) -> Result<&HashSet<SliceKey>, Refusal> {
         self.table(table)?.keys()
+    }
+
+    fn has_first(&self, table: TableName, first: u32) -> Result<bool, Refusal> {
+        self.table(table)?.has_first(first)
     }
 }

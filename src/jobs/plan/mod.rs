@@ -207,24 +207,27 @@ fn of_loose_rows(
     about: String,
 ) -> Result<RerunPlan> {
     let specs = Specs::overlaid(options.rules.as_deref())?;
-    let wish = |row: ReportedRow| {
-        let path = PathBuf::from(&row.path);
-        let table = path.file_stem()?.to_string_lossy().into_owned();
-        let parquet = path.extension().is_some_and(|e| e == "parquet");
-        let format = if parquet { Format::Parquet } else { Format::Csv };
-        let mut place = place_of(&path, &specs);
-        if let Some([system, backend, version]) = row.place.clone()
-            && specs.systems.get(&place.system).is_none()
-        {
-            place = Place { system, family: None, backend, version };
-        }
-        let entry = Entry { path: row.path.clone(), kind: EntryKind::Path(path), size: 0 };
-        Some(wish_of(TableFile { entry, place, table, format }, row))
-    };
+    let wish = |row: ReportedRow| Some(wish_of(loose_file(&row, &specs)?, row));
     let wishes: Vec<Wish> = reported.into_iter().filter_map(wish).collect();
     let collectors = Collectors::read(&specs.library)?;
     let source = LooseFiles::default();
     Ok(finish(about, gather(wishes, &source, &specs, &collectors)?, Vec::new()))
+}
+
+/// The file of a row in a report on loose files; none where its path names no file.
+fn loose_file(row: &ReportedRow, specs: &Specs) -> Option<TableFile> {
+    let path = PathBuf::from(&row.path);
+    let table = path.file_stem()?.to_string_lossy().into_owned();
+    let parquet = path.extension().is_some_and(|e| e == "parquet");
+    let format = if parquet { Format::Parquet } else { Format::Csv };
+    let mut place = place_of(&path, specs);
+    if let Some([system, backend, version]) = row.place.clone()
+        && specs.systems.get(&place.system).is_none()
+    {
+        place = Place { system, family: None, backend, version };
+    }
+    let entry = Entry { path: row.path.clone(), kind: EntryKind::Path(path), size: 0 };
+    Some(TableFile { entry, place, table, format })
 }
 
 fn wish_of(file: TableFile, row: ReportedRow) -> Wish {

@@ -8,8 +8,9 @@ use crate::database::source::Source;
 use crate::database::state::{ReadState, State};
 use crate::specs::Specs;
 
-/// Bytes of decoded tables that are kept of each side, from the comparison until charts are chosen.
-const KEPT: usize = 8 << 20;
+/// Bytes of decoded tables that are kept of each side, from the comparison over the judgement and the
+/// predictions until charts are chosen: enough for the largest known pull request.
+const KEPT: usize = 64 << 20;
 
 /// A root before and after, each with what it says of itself.
 pub(super) struct Root {

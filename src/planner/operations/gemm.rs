@@ -3,8 +3,9 @@
 use serde::Deserialize;
 
 use super::super::dtypes::{self, QuantFacts};
-use super::super::keys::{SliceSource, no_rows, served};
-use super::super::slices::{Cells, Columns, Located, SliceKey};
+use super::super::interpolate::query_sites;
+use super::super::keys::{SliceSource, no_rows};
+use super::super::slices::{Cells, Columns, Located, shape_slice};
 use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, once, one, quantize};
 
@@ -46,11 +47,7 @@ pub(super) fn locate(cells: &Cells<'_>) -> Option<Located> {
         return None;
     }
     let at = [cells.number(0), cells.number(1), cells.number(2)];
-    Some(Located { key: slice(cells.code(0)), at })
-}
-
-fn slice(dtype: u32) -> SliceKey {
-    [dtype, 0, 0, 0, 0, 0, 0, 0, 0]
+    Some(Located { key: shape_slice(cells.code(0), [at[1], at[2]]), at })
 }
 
 /// max(2mnk / flops, bytes · (mn + mk + nk) / bandwidth), ms.
@@ -79,13 +76,7 @@ impl Gemm {
         if self.is_static() { "fp8" } else { &self.quant_mode }
     }
 
-    /// The slice of its rows.
-    fn slice(&self, source: &dyn SliceSource) -> Result<SliceKey, Refusal> {
-        let key = slice(source.code(self.measured_quant()));
-        served(source, TableName::Gemm, key, || self.words())
-    }
-
-    /// Its slice, for people.
+    /// The slices of its dtype, for people.
     fn words(&self) -> String {
         format!("gemm_dtype {}", self.measured_quant())
     }
@@ -94,9 +85,12 @@ impl Gemm {
     pub(super) fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
         let quant = self.measured_quant();
         dtypes::gemm(quant)?.flops(source.machine())?;
-        match self.slice(source) {
+        match source.has_first(TableName::Gemm, source.code(quant)) {
+            Ok(true) => {}
+            Ok(false) if self.below_grid_sol => {}
             Err(Refusal::Missing(_)) if self.below_grid_sol => {}
-            other => other.map(drop)?,
+            Ok(false) => return Err(no_rows(TableName::Gemm, &self.words())),
+            Err(other) => return Err(other),
         }
         if self.is_static() {
             quantize::slice(source, TableName::Computescale, quant)?;
@@ -146,15 +140,15 @@ impl Gemm {
         sol: &dyn Fn([f64; 3]) -> f64,
         evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
-        let key = self.slice(session)?;
         let table = session.table(TableName::Gemm)?;
         // Rows faster than light are raised to it when they are loaded.
-        let sites = table.sites(key, Some(sol));
-        let sites = sites.ok_or_else(|| no_rows(TableName::Gemm, &self.words()))?;
         let quant = self.measured_quant();
+        let rows = table.shapes(session.code(quant), sol);
+        let rows = rows.ok_or_else(|| no_rows(TableName::Gemm, &self.words()))?;
         let mut weights = evidence.weights();
         let [m, n, k] = shape;
-        let (ms, how) = sites.query(shape, sol, &mut weights).map_err(|why| {
+        let answer = query_sites(shape, &rows, || rows.sites(), sol, &mut weights);
+        let (ms, how) = answer.map_err(|why| {
             Refusal::missing(format!("gemm_perf, {quant} m {m} n {n} k {k}: {why}"))
         })?;
         evidence.add(table, how, ms, weights, || format!("{quant}, m {m}, n {n}, k {k}"));
