@@ -4,9 +4,10 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::OnceLock;
 
+use super::cells::{LocatedRow, locate_rows};
 use super::names::NameCodes;
 use super::operations::TableName;
-use super::slices::{LocatedRow, SliceKey, locate_rows};
+use super::slices::SliceKey;
 use super::{MachineFigures, Refusal, Table};
 
 /// A machine, and the slices that its tables serve.

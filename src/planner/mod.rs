@@ -22,6 +22,7 @@
 
 #[cfg(test)]
 mod agreement;
+mod cells;
 mod dtypes;
 mod evidence;
 mod index;

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 
 use serde::Deserialize;
 
+use super::super::cells::{Cells, Columns, Located};
 use super::super::keys::{SliceSource, no_rows};
-use super::super::slices::{Cells, Columns, Located, SliceKey};
+use super::super::slices::SliceKey;
 use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, once};
 

@@ -2,10 +2,11 @@
 
 use serde::Deserialize;
 
+use super::super::cells::{Cells, Columns, Located};
 use super::super::dtypes::{self, QuantFacts};
 use super::super::interpolate::query_sites;
 use super::super::keys::{SliceSource, no_rows};
-use super::super::slices::{Cells, Columns, Located, shape_slice};
+use super::super::slices::shape_slice;
 use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, once, one, quantize};
 

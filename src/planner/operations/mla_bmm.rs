@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 
+use super::super::cells::{Cells, Columns, Located};
 use super::super::dtypes;
 use super::super::keys::{SliceSource, no_rows, served};
-use super::super::slices::{Cells, Columns, Located, SliceKey};
+use super::super::slices::SliceKey;
 use super::super::{PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, once};
 

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use serde::Deserialize;
 
+use super::super::cells::{Cells, Columns, Located};
 use super::super::dtypes;
 use super::super::keys::{SliceSource, no_rows};
-use super::super::slices::{Cells, Columns, Located, SliceKey};
+use super::super::slices::SliceKey;
 use super::super::{PlannerSession, Provenance, Reason, Refusal};
 use super::mla::{decode_parts, prefill_sol};
 use super::{Query, TableName, new_share, once};

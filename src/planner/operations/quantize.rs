@@ -1,8 +1,9 @@
 //! What a static fp8 scale saves: computing the scale, and with quantised input its application.
 
+use super::super::cells::{Cells, Columns, Located};
 use super::super::evidence::How;
 use super::super::keys::{SliceSource, no_rows, served};
-use super::super::slices::{Cells, Columns, Located, SliceKey};
+use super::super::slices::SliceKey;
 use super::super::{PlannerSession, Provenance, Refusal};
 use super::TableName;
 

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use super::super::Reason;
+use super::super::cells::{Cells, Columns, Located};
 use super::super::names::NameCodes;
-use super::super::slices::{Cells, Columns, Located};
 use super::{attention, collective, gemm, mla, mla_bmm, mla_module, moe, quantize};
 
 /// A table that operations read.
