@@ -17,30 +17,32 @@ use super::selection::SelectionArgs;
 /// `perfdb-gate compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// A table, a folder (a database, or what a run or `remeasure --record` left), or a commit.
+    /// A table, a folder (a database, or the output of a run or of `remeasure --record`), or a
+    /// commit.
     #[arg(value_name = "A")]
     pub a: String,
-    /// The same, compared with A.
+    /// The other one, compared with A.
     #[arg(value_name = "B")]
     pub b: String,
-    /// The repository whose commits are named.
+    /// The repository that contains the named commits.
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to compare")]
     pub root: PathBuf,
     #[command(flatten)]
     pub selection: SelectionArgs,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "What to compare")]
     pub rules_dir: Option<PathBuf>,
     /// For people, for a pull request or a page, or JSON of schema perfdb-gate/compare/v1.
     #[arg(long, value_enum, default_value_t = DocumentFormatName::Human, help_heading = "Output")]
     pub format: DocumentFormatName,
-    /// Write it to a file instead of standard output.
+    /// Write to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Write charts of B over A to a folder, as SVG: against latency, and along B's file.
+    /// Write SVG charts of B over A to a folder: against latency, and in the order of B's file.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
-    /// Threads to use; 0 for as many as there are cores.
+    /// Number of threads; 0 means one per core.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     pub threads: usize,
 }
