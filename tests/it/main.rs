@@ -49,5 +49,6 @@ mod traces;
 mod validate;
 mod watch;
 mod wheel;
+mod words;
 mod workflow_incomplete;
 mod writers;

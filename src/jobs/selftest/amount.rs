@@ -22,7 +22,7 @@ pub enum Amount {
 
 /// A text that is not an [`Amount`].
 #[derive(Debug, thiserror::Error)]
-#[error("'{0}' is no number of rows: 5, 1 %, run 20, slice or all")]
+#[error("'{0}' is not a number of rows: 5, 1 %, run 20, slice or all")]
 pub struct BadAmount(String);
 
 impl FromStr for Amount {
