@@ -162,6 +162,7 @@ fn rule_ids_are_the_contract() {
     lfs-pointer
     no-longer-served
     power-coverage
+    power-implausible
     power-limit-mismatch
     power-out-of-range
     prediction-lost
