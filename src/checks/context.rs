@@ -20,6 +20,7 @@ use crate::database::state::State;
 use crate::database::support::Matrices;
 use crate::database::table::{Column, Keys, Table, TableFault, TableScope};
 use crate::findings::{Example, Finding, Half, Reads, RowChange, Severity};
+use crate::planner::Models;
 use crate::specs::system::System;
 use crate::specs::{Specs, TableSpec};
 
@@ -125,8 +126,10 @@ pub struct CrossContext<'a> {
     pub threads: usize,
     /// Relative latencies by what they are taken of, for the rules that share them.
     pub relative: Mutex<BTreeMap<PeerTerms, Arc<BTreeMap<String, RelativeLatencies>>>>,
-    /// What is known of tables and models, and how far honest reruns differ.
+    /// What is known of tables, and how far honest reruns differ.
     pub specs: &'a Specs,
+    /// The operation lists of default models; none where no rule needs them.
+    pub models: &'a Models,
     /// What a pull request changes, where one is judged.
     pub pr: Option<&'a PrChange>,
 }

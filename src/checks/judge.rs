@@ -111,7 +111,7 @@ pub struct CheckInputs {
     pub origin: bool,
     /// Support matrices.
     pub support_matrices: bool,
-    /// Which of the rows that default models look up a table has.
+    /// The operation lists of default models, and which slices tables have for their lookups.
     pub plans: bool,
     /// The keys of the points in the sketches of reference tables.
     pub keys: bool,

@@ -85,7 +85,7 @@ pub enum Check {
     /// Rows that no machine measured.
     Synthetic(synthetic::Signs),
     /// Default models that cannot be planned.
-    Workflows,
+    Workflows(workflows::DefaultModels),
     /// A support matrix that the data contradicts.
     SupportMatrix(support::SupportNeeds),
     /// Far fewer rows than elsewhere.
@@ -152,7 +152,7 @@ impl Check {
             Self::Spike(spikes) => spikes,
             Self::Drop(drops) => drops,
             Self::Synthetic(signs) => signs,
-            Self::Workflows => &workflows::DefaultModels,
+            Self::Workflows(models) => models,
             Self::SupportMatrix(needs) => needs,
             Self::Parity(shares) => shares,
             Self::Coverage(size) => size,

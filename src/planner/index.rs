@@ -184,14 +184,27 @@ impl TableIndex {
         self.loaded().map_or(&[], |l| l.files.as_slice())
     }
 
-    /// The keys of the slices that it serves, in no order.
-    pub fn keys(&self) -> impl Iterator<Item = &SliceKey> {
-        self.loaded().into_iter().flat_map(Loaded::keys)
+    /// The keys of the slices that it serves.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`load`](Self::load), and where that was not done.
+    pub(super) fn keys(&self) -> Result<&HashSet<SliceKey>, Refusal> {
+        self.read().map(Loaded::keys)
     }
 
-    /// Whether it serves a slice.
-    pub fn has(&self, key: &SliceKey) -> bool {
-        self.loaded().is_some_and(|l| l.keys().contains(key))
+    /// Whether it serves a slice whose key begins so.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`keys`](Self::keys).
+    pub(super) fn has_first(&self, first: u32) -> Result<bool, Refusal> {
+        self.read().map(|loaded| loaded.firsts.contains(&first))
+    }
+
+    fn read(&self) -> Result<&Loaded, Refusal> {
+        let unread = || Err(Refusal::Unread(self.table.stem()));
+        self.loaded.get().map_or_else(unread, |loaded| loaded.as_ref().map_err(Clone::clone))
     }
 
     /// The rows of slices that are one to the loader, in the order of reading.

@@ -11,6 +11,7 @@
 //!        ├─ slices         rows of a file, grouped by the key parts that must match exactly
 //!        ├─ interpolate    between, beyond and beside the rows of a slice
 //!        └─ operations     one file per kind of operation: key, coordinates, speed of light
+//! keys, lacks              what a plan lacks, by the keys of files alone
 //! models                   operation lists of models, as YAML in rules/models/
 //! steps                    sums of operations: the time of a step
 //! ```
@@ -21,10 +22,13 @@
 
 #[cfg(test)]
 mod agreement;
+mod cells;
 mod dtypes;
 mod evidence;
 mod index;
 mod interpolate;
+mod keys;
+mod lacks;
 mod machine;
 mod models;
 mod names;
@@ -37,11 +41,14 @@ mod store;
 
 pub use evidence::{How, Provenance, RowsRead, TableLookup, Weighed};
 pub use index::{RowOrigin, TableIndex};
+pub use keys::{FileKeys, KeySource, ServedKeys, SliceSource};
+pub use lacks::Lack;
 pub use machine::MachineFigures;
 pub use models::{BackendPlan, Layout, ModelList, Models, OpList, PlannedLayout, Quant, Resolved};
+pub use names::NameCodes;
 pub use operations::{Op, Query, TableName};
 pub use refusal::Refusal;
-pub use session::{PlannerSession, Snapshot, SystemView};
+pub use session::{PlannerSession, Snapshot, SystemView, library_sources};
 pub use steps::{POINTS, POWER_COVERAGE, Phase, Step, StepPart, StepPoint, StepTime};
 pub use store::Store;
 
@@ -59,4 +66,4 @@ use crate::database::state::State;
 use crate::database::table::{Column, Table, TableFault};
 use crate::specs::facts::Slots;
 use crate::specs::system::System;
-use crate::specs::{Library, SpecFile, Specs};
+use crate::specs::{Library, SpecFile, Specs, read_all};

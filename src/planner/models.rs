@@ -8,8 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
+use super::dtypes::{self, QuantFacts};
+use super::keys::SliceSource;
 use super::{
-    Error, Library, MachineFigures, Op, PlannerSession, Reason, Result, SpecFile, TableName, yaml,
+    Error, Library, MachineFigures, Op, Reason, Refusal, Result, SpecFile, TableName, read_all,
+    yaml,
 };
 
 /// The models that were asked for.
@@ -23,6 +26,9 @@ pub struct Models {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelList {
+    /// The name of its file, which tells its quantisations apart.
+    #[serde(skip)]
+    pub id: String,
     /// Its name at the hub.
     pub model: String,
     /// Where the lists come from: the planner's commit.
@@ -139,19 +145,9 @@ impl Models {
     ///
     /// At the first file that is not written right; the error names file and line.
     pub fn read(library: &Library, wanted: impl Fn(&str) -> bool) -> Result<Self> {
-        let mut lists = Vec::new();
-        for file in documents(library).into_values() {
-            if named(&file.text).is_some_and(|name| !wanted(name)) {
-                continue;
-            }
-            let bad = |why: Reason| {
-                Error::new(format!("{}: {why}", file.shown), "docs/models.md describes the fields")
-            };
-            let list: ModelList = yaml::parse(&file.text).map_err(bad)?;
-            list.check().map_err(bad)?;
-            lists.push(list);
-        }
-        Ok(Self { lists })
+        let is_wanted = |file: &&SpecFile| named(&file.text).is_none_or(&wanted);
+        let files = documents(library).into_values().filter(is_wanted);
+        Ok(Self { lists: read_all(files, ModelList::read)? })
     }
 
     /// The names of the models of all files, parsed or not.
@@ -172,6 +168,15 @@ fn named(text: &str) -> Option<&str> {
 }
 
 impl ModelList {
+    fn read(file: &SpecFile) -> Result<Self> {
+        let bad = |why: Reason| {
+            Error::new(format!("{}: {why}", file.shown), "docs/models.md describes the fields")
+        };
+        let list: Self = yaml::parse(&file.text).map_err(bad)?;
+        list.check().map_err(bad)?;
+        Ok(Self { id: file.stem().to_owned(), ..list })
+    }
+
     /// Its plan for a backend.
     pub fn plan(&self, backend: &str) -> Option<&BackendPlan> {
         self.plans.iter().find(|plan| plan.backends.iter().any(|b| b == backend))
@@ -194,6 +199,12 @@ impl ModelList {
         Quant { gemm, moe, kvcache, fmha: plan.fmha.clone(), comm }
     }
 
+    /// Whether a machine multiplies its weights in the quantisation that the file states.
+    pub fn runs_on(&self, machine: &MachineFigures) -> bool {
+        let rate = |dtype: Result<QuantFacts, Refusal>| dtype.and_then(|d| d.flops(machine));
+        rate(dtypes::gemm(&self.quant.gemm)).is_ok() && rate(dtypes::moe(&self.quant.moe)).is_ok()
+    }
+
     /// Checks what the types cannot.
     fn check(&self) -> Result<(), Reason> {
         for table in self.plans.iter().flat_map(|p| &p.fmha_by_data) {
@@ -211,20 +222,20 @@ impl ModelList {
         &self,
         plan: &BackendPlan,
         layout: &PlannedLayout,
-        session: &PlannerSession<'_, '_>,
+        source: &dyn SliceSource,
     ) -> Resolved {
         let quant = &self.quant;
-        let weights = |name: &str| weights_only(name, session.machine()).to_owned();
+        let weights = |name: &str| weights_only(name, source.machine()).to_owned();
         let quant = Quant {
             gemm: weights(&quant.gemm),
             moe: weights(&quant.moe),
             kvcache: quant.kvcache.clone(),
-            fmha: plan.fmha(session, &quant.kvcache),
+            fmha: plan.fmha(source, &quant.kvcache),
             comm: quant.comm.clone(),
         };
         let mut ops = OpList { prefill: layout.prefill.clone(), decode: layout.decode.clone() };
         let all = ops.prefill.iter_mut().chain(&mut ops.decode);
-        all.for_each(|op| op.visit_mut(&mut |op| settle(op, &quant, session.machine())));
+        all.for_each(|op| op.visit_mut(&mut |op| settle(op, &quant, source.machine())));
         Resolved { quant, ops }
     }
 }
@@ -280,20 +291,27 @@ fn fmha_table(stem: &str) -> Option<TableName> {
     tables.into_iter().find(|table| table.stem() == stem)
 }
 
+impl PlannedLayout {
+    /// Bytes of the weights that its operations name, on one GPU. Embeddings and the projections of
+    /// modules that nothing stands in for are not among them.
+    pub fn weight_bytes(&self) -> f64 {
+        let phases = [&self.prefill, &self.decode];
+        phases.map(|ops| ops.iter().map(Op::weight_bytes).sum()).into_iter().fold(0.0, f64::max)
+    }
+}
+
 impl BackendPlan {
     /// The precision of prefill attention on a system with its data
     /// (sdk/models helpers, `resolve_context_fmha_by_data`).
-    fn fmha(&self, session: &PlannerSession<'_, '_>, cache: &str) -> String {
+    fn fmha(&self, source: &dyn SliceSource, cache: &str) -> String {
         if self.fmha_by_data.is_empty() || self.fmha != "fp8" {
             return self.fmha.clone();
         }
-        let [fp8, bfloat16, cache] = ["fp8", "bfloat16", cache].map(|text| session.code(text));
+        let [fp8, bfloat16, cache] = ["fp8", "bfloat16", cache].map(|text| source.code(text));
         let tables = self.fmha_by_data.iter().filter_map(|stem| fmha_table(stem));
         // A table that cannot be loaded says nothing.
-        let tables: Vec<_> = tables.filter_map(|table| session.table(table).ok()).collect();
-        let has = |fmha| {
-            tables.iter().flat_map(|t| t.keys()).any(|key| key[0] == fmha && key[1] == cache)
-        };
+        let tables: Vec<_> = tables.filter_map(|table| source.keys(table).ok()).collect();
+        let has = |fmha| tables.iter().any(|t| t.iter().any(|k| k[0] == fmha && k[1] == cache));
         let lower = !has(fp8) && has(bfloat16);
         if lower { "bfloat16".to_owned() } else { self.fmha.clone() }
     }

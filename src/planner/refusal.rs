@@ -10,6 +10,9 @@ pub enum Refusal {
     /// The system's YAML lacks a figure that the operation needs.
     #[error("the system's YAML has no {0}, or one that is not positive")]
     Machine(String),
+    /// A table that the answer stands on was not looked at.
+    #[error("{0} was not read")]
+    Unread(&'static str),
 }
 
 impl Refusal {

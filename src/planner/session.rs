@@ -1,10 +1,12 @@
 //! What a planner sees: a state of a database, and in it one version of a backend on one system.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::index::{RowOrigin, TableIndex};
+use super::keys::SliceSource;
 use super::operations::TableName;
+use super::slices::SliceKey;
 use super::store::{Content, Store};
 use super::{
     Catalog, Channel, Error, MachineFigures, Refusal, Result, Reuse, ReuseManifest, ServedFormats,
@@ -132,23 +134,31 @@ impl<'s, 'a> SystemView<'s, 'a> {
         if !self.shelf.has(backend, version) {
             return Err(Refusal::Missing(format!("{system} has no data of {backend} {version}")));
         }
-        let of = |table: TableName| match table.library() {
-            None => {
-                let filling = self.snapshot.state.specs.filling(table.stem());
-                let manifest = &self.snapshot.manifest;
+        let of = |table: TableName| {
+            let filling = self.snapshot.state.specs.filling(table.stem());
+            let manifest = &self.snapshot.manifest;
+            library_sources(&self.shelf, &machine, table).unwrap_or_else(|| {
                 self.shelf.sources(backend, version, table.stem(), filling, manifest)
-            }
-            Some(library) => {
-                let version = machine.text(&format!("misc.{library}_version"));
-                let file = version.and_then(|v| self.shelf.own(library, v, table.stem()));
-                let own = |file| TableSource { file, channel: Channel::Own, kernels: None };
-                file.map(own).into_iter().collect()
-            }
+            })
         };
         let tables =
             TableName::ALL.map(|table| TableSlot::new(self.snapshot, table, of(table), &machine));
         Ok(PlannerSession { snapshot: self.snapshot, machine, backend: backend.to_owned(), tables })
     }
+}
+
+/// The files behind a table of a library, in the version that the machine's YAML names; `None` for a
+/// table of a backend.
+pub fn library_sources<'a>(
+    shelf: &SystemShelf<'a>,
+    machine: &MachineFigures,
+    table: TableName,
+) -> Option<Vec<TableSource<'a>>> {
+    let library = table.library()?;
+    let version = machine.text(&format!("misc.{library}_version"));
+    let file = version.and_then(|version| shelf.own(library, version, table.stem()));
+    let own = |file| TableSource { file, channel: Channel::Own, kernels: None };
+    Some(file.map(own).into_iter().collect())
 }
 
 /// A table of a session: its files, and the index over them.
@@ -238,9 +248,26 @@ impl PlannerSession<'_, '_> {
         slot.loaded.get_or_init(load).clone()?;
         Ok(&slot.index)
     }
+}
 
-    /// The number that stands for a text in keys.
-    pub(super) fn code(&self, text: &str) -> u32 {
+impl SliceSource for PlannerSession<'_, '_> {
+    fn machine(&self) -> &MachineFigures {
+        &self.machine
+    }
+
+    fn code(&self, text: &str) -> u32 {
         self.snapshot.store.names.code(text)
+    }
+
+    fn has_files(&self, table: TableName) -> bool {
+        !self.origins(table).is_empty()
+    }
+
+    fn keys(&self, table: TableName) -> Result<&HashSet<SliceKey>, Refusal> {
+        self.table(table)?.keys()
+    }
+
+    fn has_first(&self, table: TableName, first: u32) -> Result<bool, Refusal> {
+        self.table(table)?.has_first(first)
     }
 }

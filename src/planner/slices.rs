@@ -4,13 +4,14 @@
 //! it is a donor of.
 
 use std::collections::HashSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use hashbrown::HashMap;
 
+use super::cells::{Located, LocatedRow, locate_rows};
 use super::names::NameCodes;
 use super::operations::TableName;
-use super::{Column, NULL_CODE, Reason, Table};
+use super::{Reason, Table};
 
 /// Key parts that must match exactly, texts by their number in [`NameCodes`]; unused parts are 0.
 pub type SliceKey = [u32; 9];
@@ -73,152 +74,16 @@ pub struct FileSlices {
     powered: Vec<bool>,
 }
 
-/// Where a row belongs.
-pub(super) struct Located {
-    pub key: SliceKey,
-    pub at: [u64; 3],
-}
-
-/// The columns of a table that its loader reads, in the order in which it asks for them.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Columns {
-    /// Texts that every row has.
-    pub texts: &'static [&'static str],
-    /// Whole numbers that every row has.
-    pub numbers: &'static [&'static str],
-    /// Whole numbers that may be null or absent, with what stands for those.
-    pub optional: &'static [(&'static str, u64)],
-    /// Texts that may be null or absent; those read as empty.
-    pub optional_texts: &'static [&'static str],
-}
-
-/// A row's cells, by the order of [`Columns`].
-pub(super) struct Cells<'a> {
-    texts: Vec<Texts<'a>>,
-    numbers: Vec<&'a [i64]>,
-    optional: Vec<(Option<&'a Column>, u64)>,
-    row: usize,
-}
-
-/// A column of texts, and the number of each.
-struct Texts<'a> {
-    codes: Option<&'a [u32]>,
-    dict: &'a [Arc<str>],
-    numbers: Vec<u32>,
-    empty: u32,
-}
-
-impl<'a> Texts<'a> {
-    fn new(column: Option<&'a Column>, names: &NameCodes) -> Self {
-        let empty = names.code("");
-        match column {
-            Some(Column::Text { codes, dict, .. }) => {
-                let numbers = dict.iter().map(|text| names.code(text)).collect();
-                Self { codes: Some(codes), dict, numbers, empty }
-            }
-            _ => Self { codes: None, dict: &[], numbers: Vec::new(), empty },
-        }
-    }
-
-    fn code(&self, row: usize) -> u32 {
-        let local = self.codes.and_then(|c| c.get(row));
-        local.and_then(|c| self.numbers.get(*c as usize)).copied().unwrap_or(self.empty)
-    }
-
-    fn text(&self, row: usize) -> &str {
-        let local = self.codes.and_then(|c| c.get(row));
-        local.and_then(|c| self.dict.get(*c as usize)).map_or("", AsRef::as_ref)
-    }
-
-    fn is_null(&self, row: usize) -> bool {
-        self.codes.and_then(|c| c.get(row)).is_none_or(|c| *c == NULL_CODE)
-    }
-}
-
-impl Cells<'_> {
-    /// The number of a text, texts first and optional texts after them.
-    pub fn code(&self, column: usize) -> u32 {
-        self.texts[column].code(self.row)
-    }
-
-    /// A text.
-    pub fn text(&self, column: usize) -> &str {
-        self.texts[column].text(self.row)
-    }
-
-    /// A number.
-    pub fn number(&self, column: usize) -> u64 {
-        self.numbers[column][self.row] as u64
-    }
-
-    /// A number as part of a slice's key.
-    pub fn part(&self, column: usize) -> u32 {
-        self.number(column) as u32
-    }
-
-    /// A number that may be absent.
-    pub fn optional(&self, column: usize) -> u64 {
-        let (values, otherwise) = self.optional[column];
-        match values {
-            Some(Column::Int { values, .. }) if !values[self.row].is_negative() => {
-                values[self.row] as u64
-            }
-            _ => otherwise,
-        }
-    }
-}
-
 impl FileSlices {
     /// Groups the rows of a decoded table.
     ///
     /// # Errors
     ///
-    /// Where a column is missing or of another type than the loader reads. A row that the loader
-    /// refuses becomes a fault, since a filter may leave it out.
+    /// Those of [`locate_rows`]. A row that the loader refuses becomes a fault, since a filter may leave
+    /// it out.
     pub fn group(table: &Table, name: TableName, names: &NameCodes) -> Result<Self, Reason> {
-        let reads = name.columns();
-        let kernels = Texts::new(table.column("kernel_source"), names);
-        let mut cells =
-            Cells { texts: Vec::new(), numbers: Vec::new(), optional: Vec::new(), row: 0 };
-        for column in reads.texts {
-            match table.column(column) {
-                Some(text @ Column::Text { .. }) => cells.texts.push(Texts::new(Some(text), names)),
-                other => return Err(wrong_column(column, other, "text")),
-            }
-        }
-        for column in reads.optional_texts {
-            cells.texts.push(Texts::new(table.column(column), names));
-        }
-        for column in reads.numbers {
-            match table.column(column) {
-                Some(Column::Int { values, .. }) => cells.numbers.push(values),
-                other => return Err(wrong_column(column, other, "whole numbers")),
-            }
-        }
-        for (column, otherwise) in reads.optional {
-            cells.optional.push((table.column(column), *otherwise));
-        }
-        let Some(Column::Float { values: latency, .. }) = table.column("latency") else {
-            return Err(wrong_column("latency", table.column("latency"), "numbers"));
-        };
-        let nullable: Vec<(&str, &Column)> = (reads.texts.iter().chain(reads.numbers))
-            .chain(&["latency"])
-            .filter_map(|name| Some((*name, table.column(name)?)))
-            .collect();
         let mut grouping = Grouping::default();
-        for (row, ms) in latency.iter().enumerate() {
-            cells.row = row;
-            let kernel = kernels.code(row);
-            let located = refused(&nullable, &cells, reads.texts.len(), row)
-                .map_or_else(|| name.locate(&cells, names), Err);
-            match located {
-                Ok(Some(Located { key, at })) => {
-                    grouping.add(key, FileRow { at, ms: *ms, row: row as u32, kernel });
-                }
-                Ok(None) => {}
-                Err(why) => grouping.fault(kernel, row, &why),
-            }
-        }
+        locate_rows(table, name, names, |row| grouping.take(row))?;
         Ok(FileSlices { powered: powered(table), ..grouping.finish() })
     }
 
@@ -281,35 +146,6 @@ fn powered(table: &Table) -> Vec<bool> {
     if rows.contains(&true) { rows } else { Vec::new() }
 }
 
-fn wrong_column(name: &str, found: Option<&Column>, wanted: &str) -> Reason {
-    let why = match found {
-        None => format!("it has no column {name}"),
-        Some(column) => format!("{name} holds {}, not {wanted}", column.kind_name()),
-    };
-    why.into()
-}
-
-/// Why the loader cannot read a row: a null, or a number that is negative or beyond its range.
-fn refused(
-    nullable: &[(&str, &Column)],
-    cells: &Cells<'_>,
-    texts: usize,
-    row: usize,
-) -> Option<Reason> {
-    for text in &cells.texts[..texts] {
-        if text.is_null(row) {
-            return Some("a text is null".into());
-        }
-    }
-    for values in &cells.numbers {
-        if values[row].is_negative() {
-            return Some(format!("{} is negative", values[row]).into());
-        }
-    }
-    let null = nullable.iter().find(|(_, c)| c.has_nulls() && c.is_null(row));
-    null.map(|(name, _)| format!("{name} is null").into())
-}
-
 /// Collects rows; most rows belong to the slice of the row before, which needs no look-up.
 #[derive(Default)]
 struct Grouping {
@@ -320,6 +156,16 @@ struct Grouping {
 }
 
 impl Grouping {
+    fn take(&mut self, LocatedRow { row, ms, kernel, place }: LocatedRow) {
+        match place {
+            Ok(Some(Located { key, at })) => {
+                self.add(key, FileRow { at, ms, row: row as u32, kernel });
+            }
+            Ok(None) => {}
+            Err(why) => self.fault(kernel, row, &why),
+        }
+    }
+
     fn add(&mut self, key: SliceKey, row: FileRow) {
         if self.slices.get(self.last).is_none_or(|(last, _)| *last != key) {
             self.last = *self.by_key.entry(key).or_insert_with(|| {

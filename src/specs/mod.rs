@@ -14,7 +14,6 @@ mod noise;
 pub mod system;
 mod table;
 mod table_file;
-mod workflow;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -29,7 +28,6 @@ pub use table::{
     Bound, Bucket, ColumnKind, ColumnSpec, Doubt, Filling, Guard, IDENTITY, KeyPart, PLACE, Seal,
     SealPlace, Serves, TableSpec, Unit, measured_unit,
 };
-pub use workflow::{Alternative, Machine, Model, Need, Shape, Workflows};
 
 use crate::base::error::{Error, Result};
 use crate::base::expr::Lookup;
@@ -49,8 +47,6 @@ pub struct Specs {
     pub lookups: Lookups,
     /// How far honest reruns differ.
     pub noise: Noise,
-    /// Default models and the rows that planning one asks for.
-    pub workflows: Arc<Workflows>,
     /// What keeps a machine from running a case, by id.
     pub limits: Arc<Limits>,
     /// Which files of a database state facts, and what stands without them.
@@ -169,11 +165,6 @@ impl Specs {
         if tried {
             specs.check_pins()?;
         }
-        let mut workflows = Workflows::default();
-        for file in library.file("rules/workflows.yaml") {
-            workflows.add(&file.text, &specs.tables, tried).map_err(|e| file.malformed(e))?;
-        }
-        specs.workflows = Arc::new(workflows);
         let mut limits = Limits::default();
         for file in library.file("rules/limits.yaml") {
             limits.extend(limit::parse(file).map_err(|e| file.malformed(e))?);

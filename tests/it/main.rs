@@ -51,4 +51,5 @@ mod validate;
 mod watch;
 mod wheel;
 mod words;
+mod workflow_incomplete;
 mod writers;

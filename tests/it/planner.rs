@@ -2,35 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use perfdb_gate::database::catalog::Catalog;
-use perfdb_gate::database::facts::TreeFacts;
-use perfdb_gate::database::served::ServedFormats;
-use perfdb_gate::database::source::WorkTree;
-use perfdb_gate::database::state::ReadState;
-use perfdb_gate::planner::{
-    How, Models, Op, PlannerSession, Provenance, Query, Refusal, Snapshot, Store, TableName,
-};
-use perfdb_gate::specs::{Library, Specs};
+use perfdb_gate::planner::{How, Models, Op, Provenance, Query, Refusal, TableName};
+use perfdb_gate::specs::Library;
 
-use crate::common::planner::{Asked, Fixture, fixture, write_tree};
-
-/// Runs `check` on the session of the fixture's version.
-fn with_session(check: impl FnOnce(&PlannerSession<'_, '_>, &Fixture)) {
-    let fixture = fixture();
-    let root = tempfile::tempdir().expect("a folder");
-    write_tree(root.path(), &fixture);
-    let specs = Specs::embedded().expect("specs");
-    let source = WorkTree::open(root.path()).expect("a tree");
-    let catalog = Catalog::read(&source, &specs).expect("a catalog");
-    let store = Store::default();
-    let facts = TreeFacts::read(&source, &catalog, &specs);
-    let read = ReadState::new(catalog, facts, &specs, 0);
-    let snapshot =
-        Snapshot::new(read.of(&source), ServedFormats::Parquet, &store).expect("a snapshot");
-    let system = snapshot.system("synthetic").expect("a system");
-    let session = system.session(&fixture.backend, &fixture.version).expect("a session");
-    check(&session, &fixture);
-}
+use crate::common::planner::{Asked, with_session};
 
 fn query(asked: &Asked) -> Query {
     Query {

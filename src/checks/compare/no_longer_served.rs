@@ -18,6 +18,7 @@ use crate::database::catalog::{Place, TableFile};
 use crate::database::diff::{SliceName, TableDiff, served_keys};
 use crate::database::served::Shelf;
 use crate::findings::{Finding, Severity, SliceEvidence};
+use crate::planner::TableName;
 use crate::specs::TableSpec;
 
 /// Slices that a message names.
@@ -152,9 +153,9 @@ impl LosingTable<'_> {
         Ok(kept)
     }
 
-    /// Whether default models look the table up, in the version of the base that counts.
+    /// Whether operations of models look the table up, in the version of the base that counts.
     fn is_needed(&self, at: &ChangeContext<'_>) -> bool {
-        if !at.specs.workflows.looks_up(self.table) {
+        if TableName::of(self.table).is_none() {
             return false;
         }
         let reuse = BTreeMap::new();

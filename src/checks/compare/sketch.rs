@@ -2,6 +2,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -9,6 +10,7 @@ use crate::base::expr::{ExprError, Scope};
 use crate::checks::compare::series::{self, Outlier};
 use crate::database::coverage::Coverage;
 use crate::database::table::{Column, Keys, TableScope, lane_ranks};
+use crate::planner::{FileKeys, NameCodes};
 
 /// Points a sketch keeps, about. Those with the smallest key hashes are kept, so that sketches of
 /// two tables hold the same points of the keys that both have.
@@ -87,8 +89,11 @@ pub struct Sketch {
 pub struct Sketches {
     /// Sketches by path.
     pub by_path: BTreeMap<String, Sketch>,
-    /// Which of the rows that default models ask for a table has, by path.
-    pub held: BTreeMap<String, Vec<bool>>,
+    /// The slices that each table has for the lookups of operations, by path; none of what a loader
+    /// refuses.
+    pub slices: BTreeMap<String, Arc<FileKeys>>,
+    /// The numbers of texts in those slices.
+    pub names: Arc<NameCodes>,
 }
 
 impl Sketch {
@@ -280,8 +285,8 @@ impl Sketches {
     pub fn of_state(self, path: impl Fn(&str) -> Option<String>) -> Self {
         let path = &path;
         let sketches = self.by_path.into_iter().filter_map(|(at, s)| Some((path(&at)?, s)));
-        let held = self.held.into_iter().filter_map(|(at, held)| Some((path(&at)?, held)));
-        Self { by_path: sketches.collect(), held: held.collect() }
+        let slices = self.slices.into_iter().filter_map(|(at, keys)| Some((path(&at)?, keys)));
+        Self { by_path: sketches.collect(), slices: slices.collect(), names: self.names }
     }
 
     /// Keys of the table at `path`, 0 where it cannot be read.

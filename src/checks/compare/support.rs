@@ -1,13 +1,15 @@
 //! A support matrix that says what the data does not.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use pep440_rs::Version;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::base::expr::{Expr, ExprError};
+use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
 use crate::base::words::{names, plural};
 use crate::checks::CrossContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
@@ -16,7 +18,7 @@ use crate::database::catalog::{Place, SystemFile, TableFile, VersionDir};
 use crate::database::support::{Claim, Matrix};
 use crate::findings::{Finding, Severity};
 use crate::specs::Filling;
-use crate::specs::Machine;
+use crate::specs::system::System;
 
 /// The file that declared reuse before reuse.yaml did.
 const REUSE_MARKER: &str = "/SHARED_LAYER_REUSE.txt";
@@ -133,7 +135,7 @@ impl SupportNeeds {
                 known.then(|| case.serves(release, table))
             };
             let system = case.system.system.as_ref().ok();
-            let here = Machine { system, backend: release.0, serves: &serves };
+            let here = ServingBackend { system, backend: release.0, serves: &serves };
             for need in self.needs.iter().filter(|n| n.concerns(architecture)) {
                 if !need.tables.mask(&here)?.get(0) {
                     let tables = need.tables.columns().into_iter();
@@ -302,4 +304,35 @@ impl<'a> MatrixCase<'a> {
 fn is_after_oldest(version: &str, versions: &BTreeSet<&str>) -> bool {
     let oldest = versions.iter().filter_map(|v| Version::from_str(v).ok()).min();
     Version::from_str(version).is_ok_and(|v| oldest.is_some_and(|oldest| v > oldest))
+}
+
+/// What a need's formula reads: a machine, a backend, and whether there is something to serve of a table.
+struct ServingBackend<'a> {
+    system: Option<&'a System>,
+    backend: &'a str,
+    /// By a table's name; none where no table has it.
+    serves: &'a dyn Fn(&str) -> Option<bool>,
+}
+
+impl Scope for ServingBackend<'_> {
+    fn rows(&self) -> usize {
+        1
+    }
+
+    fn column(&self, name: &str) -> Option<Value<'_>> {
+        let one = |text: &str| Value::Text(Vals::One(0), Cow::Owned(vec![Arc::from(text)]));
+        match name {
+            "backend" => Some(one(self.backend)),
+            "system" => Some(one(self.system.map_or("", |s| &s.name))),
+            table => (self.serves)(table).map(|serves| Value::Bool(Vals::One(serves))),
+        }
+    }
+
+    fn field(&self, path: &str) -> Option<f64> {
+        self.system?.figure(path)
+    }
+
+    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
+        None
+    }
 }

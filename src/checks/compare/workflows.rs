@@ -1,9 +1,11 @@
 //! Default models that the newest version of a backend cannot plan with what its loader serves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use pep440_rs::Version;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::base::expr::ExprError;
 use crate::base::words::{names, plural};
@@ -11,23 +13,23 @@ use crate::checks::CrossContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Place, TableFile};
+use crate::database::served::{Channel, ReuseManifest, SystemShelf, TableSource};
 use crate::findings::{Finding, Severity};
+use crate::planner::{
+    BackendPlan, KeySource, Lack, MachineFigures, ModelList, ServedKeys, TableName, library_sources,
+};
 use crate::specs::system::System;
-use crate::specs::{Machine, Model, Need, Shape};
-
-/// A backend of a system at its newest version.
-struct Newest<'a> {
-    at: &'a CrossContext<'a>,
-    /// Place of one of its tables.
-    place: &'a Place,
-    system: &'a System,
-}
-
-/// Rows that a model looks up and nothing serves: the first of each alternative.
-type Lack<'a> = Vec<&'a Shape>;
 
 /// Default models that cannot be planned.
-pub struct DefaultModels;
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "DefaultModels")]
+pub struct DefaultModels {
+    /// Groups of tables by which a backend says what it runs: a model is planned where of each group of
+    /// which its operations read a table, one that they read has a file.
+    #[schemars(with = "Vec<Vec<String>>")]
+    claims: Vec<Vec<TableName>>,
+}
 
 impl Judge for DefaultModels {
     fn needs(&self) -> CheckInputs {
@@ -36,14 +38,28 @@ impl Judge for DefaultModels {
 
     /// One finding for the newest version of each backend that cannot plan some model.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
-        Ok(newest(at).iter().filter_map(|newest| newest.finding(rule)).collect())
+        let nothing_lent = ReuseManifest::default();
+        let lent = at.sharing.unwrap_or(&nothing_lent);
+        Ok(newest(at, lent).iter().filter_map(|newest| newest.finding(rule, self)).collect())
     }
+}
+
+/// A backend of a system at its newest version.
+struct Newest<'a> {
+    at: &'a CrossContext<'a>,
+    /// Place of one of its tables.
+    place: &'a Place,
+    system: &'a System,
+    machine: MachineFigures,
+    shelf: &'a SystemShelf<'a>,
+    /// What backends take from each other.
+    lent: &'a ReuseManifest,
 }
 
 /// The version of each backend of each system that counts, where all of it is judged: of a part nothing can
 /// be said to be missing. It is the current one of queries where the database names one that holds
 /// tables, else the newest.
-fn newest<'a>(at: &'a CrossContext<'a>) -> Vec<Newest<'a>> {
+fn newest<'a>(at: &'a CrossContext<'a>, lent: &'a ReuseManifest) -> Vec<Newest<'a>> {
     // Whether the version is the current one of queries, then how late it is.
     type Rank = (bool, Version);
     let mut found: BTreeMap<(&str, &str), (Rank, Vec<&TableFile>)> = BTreeMap::new();
@@ -60,134 +76,166 @@ fn newest<'a>(at: &'a CrossContext<'a>) -> Vec<Newest<'a>> {
             files.push(file);
         }
     }
-    found.into_values().filter_map(|(_, files)| Newest::new(at, &files)).collect()
+    found.into_values().filter_map(|(_, files)| Newest::new(at, lent, &files)).collect()
 }
 
 impl<'a> Newest<'a> {
     /// None where not all of the version is judged, or its system is not known.
-    fn new(at: &'a CrossContext<'a>, files: &[&'a TableFile]) -> Option<Self> {
+    fn new(
+        at: &'a CrossContext<'a>,
+        lent: &'a ReuseManifest,
+        files: &[&'a TableFile],
+    ) -> Option<Self> {
         let place = &files.first()?.place;
         let system = at.catalog.systems.get(&place.system)?.system.as_ref().ok()?;
+        let machine = MachineFigures::new(system).ok()?;
+        let shelf = at.shelf.loader(&place.system)?;
         let whole = match at.pr {
             None => files.iter().all(|f| at.judged(f)),
             // A pull request touches a backend by one of its tables, gone ones too.
             Some(pr) => pr.backends.contains(&(place.system.clone(), place.backend.clone())),
         };
-        whole.then_some(Self { at, place, system })
+        whole.then_some(Self { at, place, system, machine, shelf, lent })
     }
 
-    fn finding(&self, rule: &Rule) -> Option<Finding> {
-        let serves = |table: &str| {
-            let known = self.at.specs.tables.contains_key(table);
-            known.then(|| self.sources(table).next().is_some())
-        };
-        let backend = &self.place.backend;
-        let here = Machine { system: Some(self.system), backend, serves: &serves };
-        let is_for =
-            |m: &&(&String, &Model)| here.is(m.1.when.as_ref()) && here.is(Some(&m.1.claims));
-        let models: Vec<_> = self.at.specs.workflows.models.iter().collect();
-        let judged: Vec<(&String, Vec<Lack<'_>>)> = models
-            .iter()
-            .filter(is_for)
-            .map(|(name, model)| (*name, self.lacks(model, &here)))
+    fn finding(&self, rule: &Rule, check: &DefaultModels) -> Option<Finding> {
+        let served = self.keys(|table| self.sources(table));
+        let lists = self.at.models.lists.iter();
+        let judged: Vec<(&str, Vec<Lack>)> = lists
+            .filter_map(|list| Some((list.id.as_str(), self.lacks(list, check, &served)?)))
             .collect();
         // What one model lacks first, others often do, too.
-        let mut firsts: Vec<(&Lack<'_>, String, Vec<&str>)> = Vec::new();
+        let mut firsts: Vec<(&Lack, Vec<&str>)> = Vec::new();
         for (name, lacks) in &judged {
             let Some(first) = lacks.first() else { continue };
-            let said = said(first);
-            match firsts.iter_mut().find(|(_, known, _)| *known == said) {
-                Some((_, _, models)) => models.push(name),
-                None => firsts.push((first, said, vec![name])),
+            match firsts.iter_mut().find(|(known, _)| known.why == first.why) {
+                Some((_, models)) => models.push(name),
+                None => firsts.push((first, vec![name])),
             }
         }
         if firsts.is_empty() {
             return None;
         }
+        let others = self.other_versions();
         let told: Vec<String> = firsts
             .iter()
-            .map(|(lack, said, models)| {
-                let elsewhere = self.elsewhere(lack);
-                format!("{} for want of {said}{elsewhere}", names(models.iter().copied()))
+            .map(|(lack, models)| {
+                let elsewhere = self.elsewhere(lack, &others);
+                format!("{}{elsewhere}, for {}", lack.why, names(models.iter().copied()))
             })
             .collect();
-        let short: usize = firsts.iter().map(|(.., models)| models.len()).sum();
+        let short: usize = firsts.iter().map(|(_, models)| models.len()).sum();
         let message = format!(
             "{short} of {} cannot be planned in full: {}",
             plural(judged.len(), "default model"),
             told.join("; ")
         );
-        let all: BTreeMap<&str, Vec<String>> = judged
+        let all: BTreeMap<&str, Vec<&str>> = judged
             .iter()
             .filter(|(_, lacks)| !lacks.is_empty())
-            .map(|(name, lacks)| (name.as_str(), lacks.iter().map(|l| said(l)).collect()))
+            .map(|(name, lacks)| (*name, lacks.iter().map(|l| l.why.as_str()).collect()))
             .collect();
         let (place, path) = self.home();
         // What never could be planned here, and a version that is only being brought, wait for more.
-        let could_be = judged.iter().any(|(_, lacks)| lacks.iter().any(|l| self.was_served(l)));
+        let was_served = |lack: &Lack| others.iter().any(|(_, keys)| lack.is_met_by(keys));
+        let could_be = judged.iter().flat_map(|(_, lacks)| lacks).any(was_served);
         let severity = if could_be && !self.is_brought() {
             rule.severity
         } else {
             rule.severity.at_most(Severity::Info)
         };
         let (backend, version) = (&self.place.backend, &self.place.version);
-        let causes: Vec<&str> = firsts.iter().map(|(_, said, _)| said.as_str()).collect();
-        let cause = format!("{backend} {version} without {}", causes.join("; "));
+        let causes: Vec<&str> = firsts.iter().map(|(lack, _)| lack.why.as_str()).collect();
+        let cause = format!("{backend} {version}: {}", causes.join("; "));
         let finding = Finding::on_path(&rule.id, severity, &path, message).evidence("cause", cause);
         let parts =
             all.iter().flat_map(|(model, lacks)| lacks.iter().map(move |l| format!("{model} {l}")));
         Some(finding.at(&place).parts(parts).evidence("lacks", serde_json::json!(all)))
     }
 
-    /// The needs of a model that are not met.
-    fn lacks<'m>(&self, model: &'m Model, here: &Machine<'_>) -> Vec<Lack<'m>> {
-        let needs = model.needs.iter().filter(|n| here.is(n.when.as_ref()));
-        needs.filter_map(|need| self.lack(need, here)).filter(|lack| !lack.is_empty()).collect()
-    }
-
-    /// What each way to meet a need lacks first; none where one way lacks nothing.
-    fn lack<'m>(&self, need: &'m Need, here: &Machine<'_>) -> Option<Lack<'m>> {
-        let ways = need.any.iter().filter(|a| here.is(a.when.as_ref()));
-        ways.map(|way| way.shapes.iter().find(|s| !self.served(s))).collect()
-    }
-
-    /// Whether some table that the loader reads has such rows; what was not read is not missing.
-    fn served(&self, shape: &Shape) -> bool {
-        let holds = |file: &TableFile| self.holds(file, shape).unwrap_or(true);
-        match &shape.from {
-            Some((backend, field)) => {
-                let version = text(self.system, field);
-                let tables = self.tables(&shape.table).filter(|t| t.place.backend == *backend);
-                tables.filter(|t| Some(&t.place.version) == version.as_ref()).any(holds)
-            }
-            None => self.sources(&shape.table).any(holds),
+    /// What a model lacks over all layouts, each thing once; none where it is not judged: the backend claims
+    /// no such model, or the machine does not multiply its weights or hold them in any layout.
+    fn lacks(
+        &self,
+        list: &ModelList,
+        check: &DefaultModels,
+        served: &ServedKeys<'_>,
+    ) -> Option<Vec<Lack>> {
+        let plan = list.plan(&self.place.backend)?;
+        if !list.runs_on(&self.machine) || !self.claims(list, check) {
+            return None;
         }
+        let mut found: Option<Vec<Lack>> = None;
+        for lacks in self.lacks_by_layout(list, plan, served) {
+            let all = found.get_or_insert_default();
+            for lack in lacks {
+                if all.iter().all(|known| known.why != lack.why) {
+                    all.push(lack);
+                }
+            }
+        }
+        found
     }
 
-    /// Whether a table has such rows; none where it was not read.
-    fn holds(&self, file: &TableFile, shape: &Shape) -> Option<bool> {
-        let held = self.at.sketches.held.get(&file.entry.path)?;
-        Some(held.get(shape.predicate).copied().unwrap_or(false))
+    /// What each layout lacks that the machine can hold.
+    fn lacks_by_layout<'l>(
+        &self,
+        list: &'l ModelList,
+        plan: &'l BackendPlan,
+        served: &'l ServedKeys<'_>,
+    ) -> impl Iterator<Item = Vec<Lack>> + use<'l, '_> {
+        let memory = self.system.figure("gpu.mem_capacity").unwrap_or(f64::INFINITY);
+        let layouts = plan.layouts.iter().filter(move |layout| layout.weight_bytes() <= memory);
+        layouts.filter_map(|layout| list.resolve(plan, layout, served).ops.lacks(served).ok())
     }
 
-    /// Tables of that name on the system.
-    fn tables<'t>(&'t self, table: &'t str) -> impl Iterator<Item = &'t TableFile> {
-        let tables = self.at.catalog.tables.iter();
-        tables.filter(move |t| t.place.system == self.place.system && t.table == table)
-    }
-
-    /// What the loader reads for a table: the version's own, declared donors, earlier versions.
-    fn sources(&self, table: &str) -> impl Iterator<Item = &'a TableFile> + use<'a> {
-        let filling = self.at.specs.filling(table);
-        self.at.shelf.sources(self.place, table, filling).files()
-    }
-
-    /// Whether some version of the backend has what is lacking, in a table that versions do not share.
-    fn was_served(&self, lack: &Lack<'_>) -> bool {
-        lack.iter().any(|shape| {
-            let holds = |t: &TableFile| self.holds(t, shape) == Some(true);
-            self.tables(&shape.table).any(|t| self.is_alike(&t.place) && holds(t))
+    /// Whether the backend says by its tables that it runs such a model.
+    fn claims(&self, list: &ModelList, check: &DefaultModels) -> bool {
+        let mut reads = BTreeSet::new();
+        list.tables(&self.place.backend, &mut reads);
+        let is_own = |source: &TableSource<'_>| source.channel != Channel::OtherBackend;
+        let has = |table: &TableName| self.sources(*table).iter().any(is_own);
+        check.claims.iter().all(|group| {
+            let mut read = group.iter().filter(|table| reads.contains(table)).peekable();
+            read.peek().is_none() || read.any(has)
         })
+    }
+
+    /// The slices of the files that `sources` gives for a table; those of libraries are the machine's.
+    fn keys(&self, sources: impl Fn(TableName) -> Vec<TableSource<'a>>) -> ServedKeys<'_> {
+        let sketches = self.at.sketches;
+        ServedKeys::new(&self.machine, &sketches.names, |table| {
+            let files = library_sources(self.shelf, &self.machine, table);
+            let files = files.unwrap_or_else(|| sources(table));
+            let key_source = |TableSource { file, kernels, .. }| KeySource {
+                keys: sketches.slices.get(&file.entry.path).map(AsRef::as_ref),
+                kernels,
+            };
+            files.into_iter().map(key_source).collect()
+        })
+    }
+
+    /// What the loader reads for a table: the version's own, declared donors, earlier versions, what other
+    /// backends lend.
+    fn sources(&self, table: TableName) -> Vec<TableSource<'a>> {
+        let filling = self.at.specs.filling(table.stem());
+        let Place { backend, version, .. } = self.place;
+        self.shelf.sources(backend, version, table.stem(), filling, self.lent)
+    }
+
+    /// The other versions of the backend by their own files, oldest first.
+    fn other_versions(&self) -> Vec<(&'a str, ServedKeys<'_>)> {
+        let backend = self.place.backend.as_str();
+        let versions = self.shelf.versions().filter(|(name, _)| *name == backend);
+        let others = versions.flat_map(|(_, v)| v).filter(|v| *v != self.place.version);
+        others.map(|version| (version, self.keys(|table| self.own(version, table)))).collect()
+    }
+
+    /// The file of a version itself.
+    fn own(&self, version: &str, table: TableName) -> Vec<TableSource<'a>> {
+        let file = self.shelf.own(&self.place.backend, version, table.stem());
+        let own = |file| TableSource { file, channel: Channel::Own, kernels: None };
+        file.map(own).into_iter().collect()
     }
 
     /// Whether a pull request brings every table of the version.
@@ -202,21 +250,16 @@ impl<'a> Newest<'a> {
     }
 
     /// Says where rows are that the loader does not take from there.
-    fn elsewhere(&self, lack: &Lack<'_>) -> String {
-        let [shape] = lack[..] else { return String::new() };
-        let has = |t: &&TableFile| self.is_alike(&t.place) && self.holds(t, shape) == Some(true);
-        let mut versions: Vec<(Option<Version>, &str)> = self
-            .tables(&shape.table)
-            .filter(has)
-            .map(|t| t.place.version.as_str())
-            .map(|v| (Version::from_str(v).ok(), v))
-            .collect();
-        versions.sort();
-        match versions.last() {
-            Some((_, newest)) => {
-                format!(" ({newest} has it, but versions do not share that table)")
-            }
-            None => String::new(),
+    fn elsewhere(&self, lack: &Lack, others: &[(&str, ServedKeys<'_>)]) -> String {
+        let Some((version, _)) = others.iter().rev().find(|(_, keys)| lack.is_met_by(keys)) else {
+            return String::new();
+        };
+        let [has, wants] =
+            [version, self.place.version.as_str()].map(|v| Version::from_str(v).ok());
+        if has < wants {
+            format!(" ({version} has it, but versions do not share that table)")
+        } else {
+            format!(" ({version} has it, which is later)")
         }
     }
 
@@ -227,16 +270,4 @@ impl<'a> Newest<'a> {
         let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
         (Place { family: None, ..self.place.clone() }, parts.join("/"))
     }
-}
-
-/// `a table (a kind of row)`, or what is missing of each alternative.
-fn said(lack: &Lack<'_>) -> String {
-    let each = lack.iter().map(|s| format!("{} ({})", s.table, s.name));
-    each.collect::<Vec<_>>().join(" or ")
-}
-
-/// A field of a system as it names a directory.
-fn text(system: &System, field: &str) -> Option<String> {
-    let figure = || system.figure(field).map(|f| f.to_string());
-    system.texts.get(field).cloned().or_else(figure)
 }

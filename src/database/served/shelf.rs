@@ -128,6 +128,11 @@ impl<'a> Shelf<'a> {
         Served::of(system.sources(&place.backend, &place.version, table, filling, &nothing_lent))
     }
 
+    /// What the loader finds on a system.
+    pub fn loader(&self, system: &str) -> Option<&SystemShelf<'a>> {
+        self.loaders.get(system)
+    }
+
     /// What `edition` of a table is loaded from.
     pub fn served(&self, spec: &TableSpec, edition: &Edition<'a>) -> Served<'a> {
         self.sources(&edition.files[0].place, &spec.name, spec.filling)

@@ -1,11 +1,10 @@
-//! What is known of a table's columns, and what is asked of its rows.
+//! What is known of a table's columns.
 
 use std::sync::Arc;
 
-use super::{Column, Table, TableFault, TableScope};
-use crate::base::expr::{ExprError, Scope};
+use super::{Column, Table, TableFault};
 use crate::database::catalog::TableFile;
-use crate::specs::{ColumnKind, Specs, TableSpec, Workflows};
+use crate::specs::{ColumnKind, Specs, TableSpec};
 
 impl TableFile {
     /// What is known of the table; from its own columns where no spec is written for it.
@@ -47,27 +46,4 @@ pub(super) fn fits(spec: &TableSpec, name: &str, found: &Column) -> bool {
             matches!(found, Column::Int { .. } | Column::Float { .. })
         }
     }
-}
-
-/// Whether a table has rows of each kind that some model asks for, by predicate.
-///
-/// # Errors
-///
-/// When a predicate does not fit the table's columns.
-pub fn rows_held(workflows: &Workflows, scope: &TableScope<'_>) -> Result<Vec<bool>, ExprError> {
-    // Evenly spaced rows settle nearly all of it; the rest is looked for in every row.
-    const SAMPLE: usize = 512;
-    let predicates = workflows.predicates(scope.spec)?;
-    let mut held = vec![false; predicates.len()];
-    let parts = scope.parts().map(|(_, part)| part);
-    for part in std::iter::once(scope.spaced(SAMPLE)).chain(parts) {
-        for (predicate, held) in predicates.iter().zip(&mut held).filter(|(_, h)| !**h) {
-            let mask = predicate.mask(&part)?;
-            *held = (0..part.rows()).any(|row| mask.get(row));
-        }
-        if held.iter().all(|h| *h) {
-            break;
-        }
-    }
-    Ok(held)
 }

@@ -23,7 +23,6 @@ pub use example::{EXAMPLES, Example};
 pub use fault::{TableFault, Torn};
 pub use key::Keys;
 pub(crate) use key::{mix, number_bits, text_hash};
-pub use known::rows_held;
 pub(crate) use lanes::lane_ranks;
 pub use scope::TableScope;
 pub use take::keep_lines;

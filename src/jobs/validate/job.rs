@@ -26,6 +26,7 @@ use crate::database::served::Shelf;
 use crate::database::source::Source;
 use crate::database::support::{self, Matrices};
 use crate::findings::Finding;
+use crate::planner::{Models, NameCodes};
 use crate::specs::Specs;
 
 /// A state of a database under judgement; how, is the same for every job.
@@ -88,6 +89,7 @@ impl Job<'_> {
         };
         neighbours.retain(|i| !known.by_path.get(path(*i)).is_some_and(|s| serves(path(*i), s)));
 
+        let names = self.needs().plans.then_some(known.names.as_ref());
         let done = AtomicUsize::new(0);
         let items: Vec<(usize, bool)> = alone
             .iter()
@@ -98,7 +100,8 @@ impl Job<'_> {
         let size = |i: &usize| self.catalog.tables[items[*i].0].entry.size;
         order.sort_by_key(|i| (Reverse(size(i)), *i));
         let judged = threads::map(&items, &order, self.threads, |(index, judge)| {
-            let judged = self.read_table(&self.catalog.tables[*index], *judge, &sidecars, &named);
+            let file = &self.catalog.tables[*index];
+            let judged = self.read_table(file, *judge, &sidecars, &named, names);
             if *judge {
                 progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, alone.len());
             }
@@ -116,7 +119,9 @@ impl Job<'_> {
                 rows += sketch.rows as u64;
             }
             sketches.by_path.insert(path(*index).to_owned(), sketch);
-            sketches.held.insert(path(*index).to_owned(), judged.held);
+            if let Some(slices) = judged.slices {
+                sketches.slices.insert(path(*index).to_owned(), Arc::new(slices));
+            }
         }
         let judged = against.iter().map(|i| path(*i)).collect();
         findings.extend(self.cross(&judged, &sketches, &shelf, &sidecars)?);
@@ -132,11 +137,12 @@ impl Job<'_> {
         judge: bool,
         sidecars: &Sidecars,
         named: &BTreeSet<&str>,
+        names: Option<&NameCodes>,
     ) -> Result<JudgedTable> {
         let rules = if judge { &self.rules[..] } else { &[] };
         let named = named.contains(file.entry.path.as_str());
         let start = Instant::now();
-        let judged = self.table(file, sidecars, rules, named);
+        let judged = self.table(file, sidecars, rules, named, names);
         let rows = judged.as_ref().ok().and_then(|j| Some(j.sketch.as_ref()?.rows));
         debug!(path = ?file.entry.path, rows, judge, took = ?start.elapsed(), "read");
         judged
@@ -154,6 +160,11 @@ impl Job<'_> {
             support::read(self.source, self.catalog)
         } else {
             Matrices::default()
+        };
+        let models = if self.needs().plans {
+            Models::read(&self.specs.library, |_| true)?
+        } else {
+            Models::default()
         };
         // Each table is decoded again once, however many others it is like.
         let foreign: Mutex<BTreeMap<String, usize>> = Mutex::default();
@@ -186,6 +197,7 @@ impl Job<'_> {
             age: &|a, b| self.source.age(&a.entry, &b.entry),
             relative: Default::default(),
             specs: self.specs,
+            models: &models,
             pr: self.pr,
         };
         let order: Vec<usize> = (0..self.rules.len()).collect();

@@ -14,29 +14,32 @@ use crate::checks::rule::Rule;
 use crate::checks::{PrChange, TableContext};
 use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;
-use crate::database::table::{Keys, Table, TableFault, TableScope, rows_held};
+use crate::database::table::{Keys, Table, TableFault, TableScope};
 use crate::findings::{Finding, Severity};
+use crate::planner::{FileKeys, NameCodes, TableName};
 use crate::specs::system::System;
 
 /// What judging a table leaves; one that cannot be read has no sketch.
 pub(super) struct JudgedTable {
     pub sketch: Option<Sketch>,
-    /// Which of the rows that default models ask for it has.
-    pub held: Vec<bool>,
+    /// Its slices, where operations look it up.
+    pub slices: Option<FileKeys>,
     pub findings: Vec<Finding>,
 }
 
 impl Job<'_> {
     /// Judges a table by some rules, and takes its sketch to compare others with, its keys `named`
-    /// where they are told of others.
+    /// where they are told of others; its slices are
+    /// taken where there are `names` to number their texts.
     pub(super) fn table(
         &self,
         file: &TableFile,
         sidecars: &Sidecars,
         rules: &[Arc<Rule>],
         named: bool,
+        names: Option<&NameCodes>,
     ) -> Result<JudgedTable> {
-        let work = || self.judge_table(file, sidecars, rules, named);
+        let work = || self.judge_table(file, sidecars, rules, named, names);
         // A fault of ours must not pass for a verdict on the data.
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(judged)) => Ok(judged),
@@ -58,6 +61,7 @@ impl Job<'_> {
         sidecars: &Sidecars,
         rules: &[Arc<Rule>],
         named: bool,
+        names: Option<&NameCodes>,
     ) -> Result<JudgedTable, ExprError> {
         let meta = self
             .catalog
@@ -87,10 +91,8 @@ impl Job<'_> {
             (Some(scope), None) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
             (None, _) => None,
         };
-        let held = match &scope {
-            Some(scope) if needs.plans => rows_held(&self.specs.workflows, scope)?,
-            _ => Vec::new(),
-        };
+        let looked_up = TableName::of(&file.table).zip(table.as_deref().ok()).zip(names);
+        let slices = looked_up.and_then(|((name, table), names)| FileKeys::of(table, name, names));
         let context = TableContext {
             file,
             spec: &spec,
@@ -111,7 +113,7 @@ impl Job<'_> {
             findings.extend(rule.check.table(rule, &context)?);
             findings.extend(rule.check.judge().placement(rule, file, self.specs));
         }
-        Ok(JudgedTable { sketch, held, findings })
+        Ok(JudgedTable { sketch, slices, findings })
     }
 
     /// A table, which another stage may have decoded already, and the digest of its bytes where that
@@ -140,7 +142,7 @@ impl Job<'_> {
         let rules: Vec<_> =
             self.all_rules.all().filter(|r| r.check.needs().origin).cloned().collect();
         let counts = |f: &&Finding| f.severity != Severity::Info;
-        self.table(file, sidecars, &rules, false)
+        self.table(file, sidecars, &rules, false, None)
             .map_or(0, |judged| judged.findings.iter().filter(counts).count())
     }
 

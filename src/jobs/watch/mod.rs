@@ -184,7 +184,7 @@ fn skipped(rules: &Rules, options: &Options) -> Vec<String> {
     let of_databases = |check: &Check| {
         matches!(
             check,
-            Check::Workflows | Check::SupportMatrix(_) | Check::Parity(_) | Check::Coverage(_)
+            Check::Workflows(_) | Check::SupportMatrix(_) | Check::Parity(_) | Check::Coverage(_)
         )
     };
     let mut skip = options.judged.skip.clone();

@@ -2,8 +2,10 @@
 
 use serde::Deserialize;
 
+use super::super::cells::{Cells, Columns, Located};
 use super::super::dtypes;
-use super::super::slices::{Cells, Columns, Located, SliceKey};
+use super::super::keys::{SliceSource, no_rows, served};
+use super::super::slices::SliceKey;
 use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, new_share, once};
 
@@ -96,7 +98,7 @@ pub(super) fn locate_generation(cells: &Cells<'_>) -> Located {
 
 /// What a bound needs beside the coordinates.
 #[derive(Debug, Clone, Copy)]
-struct AttentionShape {
+pub(super) struct AttentionShape {
     kv: u64,
     head_size: u64,
     window: u64,
@@ -140,6 +142,28 @@ impl ContextAttention {
         evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let machine = session.machine();
+        let (key, shape) = self.slice(session)?;
+        let table = session.table(TableName::ContextAttention)?;
+        let grid = table.grid(key, 3, Some(1), None);
+        let grid = grid.ok_or_else(|| no_rows(TableName::ContextAttention, &self.words()))?;
+        let full = query.sequence + query.prefix;
+        let mut weights = evidence.weights();
+        let sol = |at| shape.prefill_sol(at);
+        let (ms, how) = grid.query([self.n, full, query.batch], &sol, &mut weights)?;
+        let ms = ms * new_share(full, query.prefix);
+        evidence.add(table, how, ms, weights, || {
+            format!("{}, isl {full}, batch {}", self.words(), query.batch)
+        });
+        let fmha = dtypes::fmha(&self.fmha_quant_mode)?;
+        Ok((ms + self.around(machine, fmha.bytes)).max(0.0) * self.count)
+    }
+
+    /// The slice that it reads, and what bounds it.
+    pub(super) fn slice(
+        &self,
+        source: &dyn SliceSource,
+    ) -> Result<(SliceKey, AttentionShape), Refusal> {
+        let machine = source.machine();
         let fmha = dtypes::fmha(&self.fmha_quant_mode)?;
         let kv = kv_key(self.n, self.n_kv);
         let shape = AttentionShape {
@@ -150,25 +174,16 @@ impl ContextAttention {
             flops: fmha.flops(machine)?,
             bandwidth: machine.bandwidth,
         };
-        let codes = [&self.fmha_quant_mode, &self.kv_cache_dtype].map(|t| session.code(t));
+        let codes = [&self.fmha_quant_mode, &self.kv_cache_dtype].map(|t| source.code(t));
         let [head, window] = [self.head_size, self.window_size].map(|n| n as u32);
         let key: SliceKey = [codes[0], codes[1], kv as u32, head, window, 0, 0, 0, 0];
-        let table = session.table(TableName::ContextAttention)?;
-        let heads = || heads(self.n, self.n_kv, self.head_size, self.window_size);
-        let words =
-            || format!("{}, cache {}, {}", self.fmha_quant_mode, self.kv_cache_dtype, heads());
-        let grid = table.grid(key, 3, Some(1), None).ok_or_else(|| {
-            Refusal::missing(format!("context_attention_perf has no rows of {}", words()))
-        })?;
-        let full = query.sequence + query.prefix;
-        let mut weights = evidence.weights();
-        let sol = |at| shape.prefill_sol(at);
-        let (ms, how) = grid.query([self.n, full, query.batch], &sol, &mut weights)?;
-        let ms = ms * new_share(full, query.prefix);
-        evidence.add(table, how, ms, weights, || {
-            format!("{}, isl {full}, batch {}", words(), query.batch)
-        });
-        Ok((ms + self.around(machine, fmha.bytes)).max(0.0) * self.count)
+        Ok((served(source, TableName::ContextAttention, key, || self.words())?, shape))
+    }
+
+    /// Its slice, for people.
+    fn words(&self) -> String {
+        let heads = heads(self.n, self.n_kv, self.head_size, self.window_size);
+        format!("{}, cache {}, {heads}", self.fmha_quant_mode, self.kv_cache_dtype)
     }
 
     /// Norms, rotation and the write of the cache: memory traffic, ms. Figures are per token and not
@@ -192,10 +207,36 @@ impl GenerationAttention {
         query: Query,
         evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
+        let (key, shape) = self.slice(session)?;
+        let sol = |at| shape.decode_sol(at);
+        let table = session.table(TableName::GenerationAttention)?;
+        // Rows faster than light are raised to it when they are loaded.
+        let grid = table.grid(key, 3, None, Some(&sol));
+        let grid = grid.ok_or_else(|| no_rows(TableName::GenerationAttention, &self.words()))?;
+        let mut mean = 0.0;
+        for tokens in samples(query.sequence) {
+            let mut weights = evidence.weights();
+            let (ms, how) = grid.query([self.n, query.batch, tokens], &sol, &mut weights)?;
+            mean += ms * 0.2;
+            evidence.add(table, how, ms * 0.2, weights, || {
+                format!("{}, batch {}, tokens {tokens}", self.words(), query.batch)
+            });
+        }
+        Ok(mean.max(0.0) * self.count)
+    }
+
+    /// The slice that it reads, and what bounds it.
+    pub(super) fn slice(
+        &self,
+        source: &dyn SliceSource,
+    ) -> Result<(SliceKey, AttentionShape), Refusal> {
         let kv = kv_key(self.n, self.n_kv);
         let cache_bytes = dtypes::cache(&self.kv_cache_dtype)?;
-        let table = session.table(TableName::GenerationAttention)?;
-        let machine = session.machine();
+        let [head, window] = [self.head_size, self.window_size].map(|n| n as u32);
+        let cache = source.code(&self.kv_cache_dtype);
+        let key: SliceKey = [cache, kv as u32, head, window, 0, 0, 0, 0, 0];
+        let key = served(source, TableName::GenerationAttention, key, || self.words())?;
+        let machine = source.machine();
         let shape = AttentionShape {
             kv,
             head_size: self.head_size,
@@ -204,26 +245,13 @@ impl GenerationAttention {
             flops: dtypes::decode_flops(machine, &self.kv_cache_dtype)?,
             bandwidth: machine.bandwidth,
         };
-        let sol = |at| shape.decode_sol(at);
-        let [head, window] = [self.head_size, self.window_size].map(|n| n as u32);
-        let cache = session.code(&self.kv_cache_dtype);
-        let key: SliceKey = [cache, kv as u32, head, window, 0, 0, 0, 0, 0];
-        let heads = || heads(self.n, self.n_kv, self.head_size, self.window_size);
-        let words = || format!("cache {}, {}", self.kv_cache_dtype, heads());
-        // Rows faster than light are raised to it when they are loaded.
-        let grid = table.grid(key, 3, None, Some(&sol)).ok_or_else(|| {
-            Refusal::missing(format!("generation_attention_perf has no rows of {}", words()))
-        })?;
-        let mut mean = 0.0;
-        for tokens in samples(query.sequence) {
-            let mut weights = evidence.weights();
-            let (ms, how) = grid.query([self.n, query.batch, tokens], &sol, &mut weights)?;
-            mean += ms * 0.2;
-            evidence.add(table, how, ms * 0.2, weights, || {
-                format!("{}, batch {}, tokens {tokens}", words(), query.batch)
-            });
-        }
-        Ok(mean.max(0.0) * self.count)
+        Ok((key, shape))
+    }
+
+    /// Its slice, for people.
+    fn words(&self) -> String {
+        let heads = heads(self.n, self.n_kv, self.head_size, self.window_size);
+        format!("cache {}, {heads}", self.kv_cache_dtype)
     }
 }
 

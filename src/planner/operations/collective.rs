@@ -1,10 +1,14 @@
 //! Collectives: the backend's own all-reduce, and those of NCCL and oneCCL (operators, perf_database
 //! communication.rs). Sizes are counts of elements, although the tables' column says bytes.
 
+use std::collections::HashSet;
+
 use serde::Deserialize;
 
-use super::super::slices::{Cells, Columns, Located, SliceKey};
-use super::super::{PlannerSession, Provenance, Refusal, TableIndex};
+use super::super::cells::{Cells, Columns, Located};
+use super::super::keys::{SliceSource, no_rows};
+use super::super::slices::SliceKey;
+use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, once};
 
 /// The backend's own all-reduce.
@@ -76,6 +80,11 @@ const EAGER_SYSTEM: &str = "b60";
 const RACK_NODE: f64 = 72.0;
 
 impl CustomAllReduce {
+    /// Whether the slice that it reads is served.
+    pub(super) fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+        check_all_reduce(source, self.tp_size)
+    }
+
     pub(super) fn ms(
         &self,
         session: &PlannerSession<'_, '_>,
@@ -88,6 +97,15 @@ impl CustomAllReduce {
 }
 
 impl Nccl {
+    fn call(&self) -> Call<'_> {
+        Call { dtype: &self.dtype, operation: &self.operation, gpus: self.num_gpus }
+    }
+
+    /// Whether the slice that it reads is served.
+    pub(super) fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+        check_library(source, self.call())
+    }
+
     pub(super) fn ms(
         &self,
         session: &PlannerSession<'_, '_>,
@@ -95,8 +113,7 @@ impl Nccl {
         evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let elements = query.tokens as f64 * self.hidden_size as f64;
-        let call = Call { dtype: &self.dtype, operation: &self.operation, gpus: self.num_gpus };
-        Ok(library_ms(session, call, elements, evidence)?.max(0.0) * self.count)
+        Ok(library_ms(session, self.call(), elements, evidence)?.max(0.0) * self.count)
     }
 }
 
@@ -113,18 +130,15 @@ pub(super) fn all_reduce_ms(
     }
     let machine = session.machine();
     let node = machine.node();
-    if node == RACK_NODE && gpus > 4 {
-        let call = Call { dtype: "half", operation: "all_reduce", gpus };
+    if let Some(call) = library_all_reduce(machine, gpus) {
         return library_ms(session, call, elements, evidence);
     }
     let measured = (gpus as f64).min(node);
+    let [key, eager] = own_slices(measured);
+    let more = is_eager(machine).then_some(eager);
     let table = session.table(TableName::CustomAllReduce)?;
-    let eager = machine.name() == EAGER_SYSTEM;
-    let more = eager.then(|| all_reduce(measured as u32, true));
-    let curve = table.curve(all_reduce(measured as u32, false), more);
-    let curve = curve.ok_or_else(|| {
-        Refusal::missing(format!("custom_allreduce_perf has no rows of {measured} GPUs"))
-    })?;
+    let none = || no_rows(TableName::CustomAllReduce, &own_words(measured));
+    let curve = table.curve(key, more).ok_or_else(none)?;
     let mut weights = evidence.weights();
     let (mut ms, how) = curve.query(elements, &proportional, &mut weights)?;
     evidence.add(table, how, ms, weights, || format!("{measured} GPUs, {elements} elements"));
@@ -133,6 +147,49 @@ pub(super) fn all_reduce_ms(
         evidence.bandwidth_scaled(ms);
     }
     Ok(ms)
+}
+
+/// The call that all-reduces among `gpus` in place of the backend's own, on racks that are one node.
+fn library_all_reduce(machine: &MachineFigures, gpus: u64) -> Option<Call<'static>> {
+    let call = Call { dtype: "half", operation: "all_reduce", gpus };
+    (machine.node() == RACK_NODE && gpus > 4).then_some(call)
+}
+
+fn is_eager(machine: &MachineFigures) -> bool {
+    machine.name() == EAGER_SYSTEM
+}
+
+/// The slices of the backend's own all-reduce: with CUDA graphs, and without.
+fn own_slices(measured: f64) -> [SliceKey; 2] {
+    [false, true].map(|eager| all_reduce(measured as u32, eager))
+}
+
+/// A slice of the backend's own all-reduce, for people.
+fn own_words(measured: f64) -> String {
+    format!("{measured} GPUs")
+}
+
+/// Whether the slice that an all-reduce among `gpus` reads is served.
+pub(super) fn check_all_reduce(source: &dyn SliceSource, gpus: u64) -> Result<(), Refusal> {
+    let machine = source.machine();
+    if gpus <= 1 {
+        return Ok(());
+    }
+    if let Some(call) = library_all_reduce(machine, gpus) {
+        return check_library(source, call);
+    }
+    let measured = (gpus as f64).min(machine.node());
+    let [key, eager] = own_slices(measured);
+    let known = source.keys(TableName::CustomAllReduce)?;
+    if known.contains(&key) || (is_eager(machine) && known.contains(&eager)) {
+        return Ok(());
+    }
+    Err(no_rows(TableName::CustomAllReduce, &own_words(measured)))
+}
+
+/// Whether the slice that a library's collective reads is served.
+pub(super) fn check_library(source: &dyn SliceSource, call: Call<'_>) -> Result<(), Refusal> {
+    if call.gpus <= 1 { Ok(()) } else { library_slice(source, call).map(drop) }
 }
 
 /// Beyond its curve a collective takes time in proportion to its size.
@@ -148,6 +205,34 @@ pub(super) struct Call<'a> {
     pub gpus: u64,
 }
 
+impl Call<'_> {
+    fn no_rows(self, measured: u64) -> Refusal {
+        let Call { dtype, operation, .. } = self;
+        Refusal::missing(format!(
+            "neither nccl_perf nor oneccl_perf has rows of {operation}, {dtype}, {measured} GPUs"
+        ))
+    }
+}
+
+/// The slice that a library's collective reads, and the GPUs that were measured: at most its own.
+fn library_slice(
+    source: &dyn SliceSource,
+    call: Call<'_>,
+) -> Result<(TableName, SliceKey, u64), Refusal> {
+    let names = [source.code(call.dtype), source.code(call.operation)];
+    let tables: Vec<(TableName, &HashSet<SliceKey>)> = [TableName::Nccl, TableName::OneCcl]
+        .into_iter()
+        .filter(|table| source.has_files(*table))
+        .map(|table| Ok((table, source.keys(table)?)))
+        .collect::<Result<_, Refusal>>()?;
+    let keys = tables.iter().flat_map(|(_, keys)| *keys);
+    let most = keys.filter(|k| k[..2] == names).map(|k| u64::from(k[2])).max();
+    let measured = most.map_or(call.gpus, |most| call.gpus.min(most));
+    let key = [names[0], names[1], measured as u32, 0, 0, 0, 0, 0, 0];
+    let found = tables.iter().find(|(_, keys)| keys.contains(&key));
+    found.map(|(table, _)| (*table, key, measured)).ok_or_else(|| call.no_rows(measured))
+}
+
 /// Time of a library's collective of `elements`, ms: NCCL's rows first, then oneCCL's. More GPUs than
 /// were measured take the time of the most, scaled by bandwidth.
 pub(super) fn library_ms(
@@ -159,23 +244,9 @@ pub(super) fn library_ms(
     if call.gpus <= 1 {
         return Ok(0.0);
     }
-    let names = [session.code(call.dtype), session.code(call.operation)];
-    let tables: Vec<&TableIndex> = [TableName::Nccl, TableName::OneCcl]
-        .into_iter()
-        .filter(|table| !session.origins(*table).is_empty())
-        .map(|table| session.table(table))
-        .collect::<Result<_, _>>()?;
-    let keys = tables.iter().flat_map(|t| t.keys());
-    let most = keys.filter(|k| k[..2] == names).map(|k| u64::from(k[2])).max();
-    let measured = most.map_or(call.gpus, |most| call.gpus.min(most));
-    let key = [names[0], names[1], measured as u32, 0, 0, 0, 0, 0, 0];
-    let found = tables.iter().find_map(|table| Some((*table, table.curve(key, None)?)));
-    let (table, curve) = found.ok_or_else(|| {
-        let Call { dtype, operation, .. } = call;
-        Refusal::missing(format!(
-            "neither nccl_perf nor oneccl_perf has rows of {operation}, {dtype}, {measured} GPUs"
-        ))
-    })?;
+    let (name, key, measured) = library_slice(session, call)?;
+    let table = session.table(name)?;
+    let curve = table.curve(key, None).ok_or_else(|| call.no_rows(measured))?;
     let mut weights = evidence.weights();
     let (mut ms, how) = curve.query(elements, &proportional, &mut weights)?;
     evidence.add(table, how, ms, weights, || {

@@ -3,8 +3,9 @@
 
 use serde::Deserialize;
 
-use super::super::{PlannerSession, Provenance, Refusal};
-use super::collective::{Call, all_reduce_ms, library_ms};
+use super::super::keys::SliceSource;
+use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
+use super::collective::{Call, all_reduce_ms, check_all_reduce, check_library, library_ms};
 use super::{Query, once, one};
 
 /// Communication before or after the experts of a layer.
@@ -48,38 +49,42 @@ pub enum Flavor {
 /// The compute capability on which TensorRT-LLM gathers quantised tokens.
 const ALLTOALL_SM: f64 = 100.0;
 
-/// A layer's communication at one point.
-struct Exchange<'q, 's, 'a> {
-    session: &'q PlannerSession<'s, 'a>,
-    tokens: f64,
-    hidden: f64,
-    /// GPUs of the experts.
+/// A part of a layer's communication.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Exchange {
+    /// An all-reduce of the tokens of one batch.
+    AllReduce { gpus: u64 },
+    /// A library's collective of the tokens of one batch.
+    OneBatch { operation: &'static str, gpus: u64 },
+    /// A library's collective of the tokens of all batches; `share` of their bytes is sent.
+    AllBatches { operation: &'static str, gpus: u64, share: f64 },
+}
+
+/// The GPUs of a layer.
+#[derive(Debug, Clone, Copy)]
+struct Spread {
+    /// Those of the experts.
     gpus: u64,
+    /// Batches in attention.
     dp: u64,
-    /// GPUs that share a batch in attention.
+    /// Those that share a batch in attention.
     tp: u64,
 }
 
-impl Exchange<'_, '_, '_> {
-    fn all_reduce(&self, gpus: u64, evidence: &mut Provenance) -> Result<f64, Refusal> {
-        let elements = self.tokens * self.hidden;
-        Ok(all_reduce_ms(self.session, gpus, elements, evidence)?.max(0.0))
+impl Spread {
+    /// A collective among all GPUs, of the tokens of all batches.
+    fn all(self, operation: &'static str, share: f64) -> Exchange {
+        Exchange::AllBatches { operation, gpus: self.gpus, share }
     }
 
-    /// A library's collective among `gpus`, of the tokens of one batch.
-    fn small(&self, operation: &str, gpus: u64, evidence: &mut Provenance) -> Result<f64, Refusal> {
-        let call = Call { dtype: "half", operation, gpus };
-        let elements = self.tokens * self.hidden;
-        Ok(library_ms(self.session, call, elements, evidence)?.max(0.0))
+    fn all_reduce(self) -> Exchange {
+        Exchange::AllReduce { gpus: self.gpus }
     }
+}
 
-    /// A library's collective among all GPUs, of the tokens of all batches; `share` of their bytes
-    /// is sent.
-    fn all(&self, operation: &str, share: f64, evidence: &mut Provenance) -> Result<f64, Refusal> {
-        let call = Call { dtype: "half", operation, gpus: self.gpus };
-        let elements = self.tokens * self.dp as f64 * (self.hidden * share);
-        Ok(library_ms(self.session, call, elements, evidence)?.max(0.0))
-    }
+/// A call of a collective of 16 bits an element.
+fn half(operation: &'static str, gpus: u64) -> Call<'static> {
+    Call { dtype: "half", operation, gpus }
 }
 
 impl MoeDispatch {
@@ -89,25 +94,57 @@ impl MoeDispatch {
         query: Query,
         evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
+        let (tokens, hidden) = (query.tokens as f64, self.hidden_size as f64);
+        let mut ms = 0.0;
+        for exchange in self.exchanges(session.machine())? {
+            let part = match exchange {
+                Exchange::AllReduce { gpus } => {
+                    all_reduce_ms(session, gpus, tokens * hidden, evidence)?
+                }
+                Exchange::OneBatch { operation, gpus } => {
+                    library_ms(session, half(operation, gpus), tokens * hidden, evidence)?
+                }
+                Exchange::AllBatches { operation, gpus, share } => {
+                    let elements = tokens * self.spread().dp as f64 * (hidden * share);
+                    library_ms(session, half(operation, gpus), elements, evidence)?
+                }
+            };
+            ms += part.max(0.0);
+        }
+        Ok(ms.max(0.0) * self.count)
+    }
+
+    /// Whether the slices that it reads are served.
+    pub(super) fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+        let exchanges = self.exchanges(source.machine());
+        // Rows of that table may be there: it is this room that does not read them.
+        let exchanges = exchanges.map_err(|_| Refusal::Unread("trtllm_alltoall_perf"))?;
+        exchanges.into_iter().try_for_each(|exchange| match exchange {
+            Exchange::AllReduce { gpus } => check_all_reduce(source, gpus),
+            Exchange::OneBatch { operation, gpus }
+            | Exchange::AllBatches { operation, gpus, .. } => {
+                check_library(source, half(operation, gpus))
+            }
+        })
+    }
+
+    fn spread(&self) -> Spread {
         let gpus = self.moe_tp_size.saturating_mul(self.moe_ep_size).max(1);
         let dp = self.attention_dp_size.max(1);
-        let exchange = Exchange {
-            session,
-            tokens: query.tokens as f64,
-            hidden: self.hidden_size as f64,
-            gpus,
-            dp,
-            tp: (gpus / dp).max(1),
-        };
-        let ms = match self.flavor {
-            Flavor::TrtllmAlltoall => self.trtllm(&exchange, evidence)?,
-            Flavor::CustomAllReduce => match self.backend.as_str() {
-                "vllm" => self.vllm(&exchange, evidence)?,
-                "sglang" => self.sglang(&exchange, evidence)?,
-                _ => exchange.all_reduce(exchange.tp, evidence)?,
-            },
-        };
-        Ok(ms.max(0.0) * self.count)
+        Spread { gpus, dp, tp: (gpus / dp).max(1) }
+    }
+
+    /// What it is made of on a machine, in the planner's order.
+    fn exchanges(&self, machine: &MachineFigures) -> Result<Vec<Exchange>, Refusal> {
+        let spread = self.spread();
+        match self.flavor {
+            Flavor::TrtllmAlltoall => self.trtllm(spread, machine),
+            Flavor::CustomAllReduce => Ok(match self.backend.as_str() {
+                "vllm" => self.vllm(spread),
+                "sglang" => self.sglang(spread),
+                _ => vec![Exchange::AllReduce { gpus: spread.tp }],
+            }),
+        }
     }
 
     /// Tokens of all batches are gathered before the experts and reduced after them.
@@ -115,51 +152,42 @@ impl MoeDispatch {
         if self.pre_dispatch { "all_gather" } else { "reduce_scatter" }
     }
 
-    fn vllm(&self, x: &Exchange<'_, '_, '_>, evidence: &mut Provenance) -> Result<f64, Refusal> {
-        let mut ms = 0.0;
-        if x.tp > 1 && !(self.pre_dispatch && self.attn_ar_modeled) {
-            ms += x.all_reduce(x.gpus, evidence)?;
-        }
-        if x.dp > 1 {
-            ms += x.all(self.gather_or_reduce(), 1.0, evidence)?;
-        }
-        Ok(ms)
+    fn vllm(&self, x: Spread) -> Vec<Exchange> {
+        let reduced = x.tp > 1 && !(self.pre_dispatch && self.attn_ar_modeled);
+        let reduced = reduced.then(|| x.all_reduce());
+        let spread = (x.dp > 1).then(|| x.all(self.gather_or_reduce(), 1.0));
+        reduced.into_iter().chain(spread).collect()
     }
 
-    fn sglang(&self, x: &Exchange<'_, '_, '_>, evidence: &mut Provenance) -> Result<f64, Refusal> {
+    fn sglang(&self, x: Spread) -> Vec<Exchange> {
+        let one = |operation| Exchange::OneBatch { operation, gpus: x.tp };
         match (x.tp > 1, x.dp > 1) {
             (true, true) if self.pre_dispatch => {
-                Ok(x.small("reduce_scatter", x.tp, evidence)?
-                    + x.all("all_gather", 1.0, evidence)?)
+                vec![one("reduce_scatter"), x.all("all_gather", 1.0)]
             }
-            (true, true) => {
-                Ok(x.all("reduce_scatter", 1.0, evidence)?
-                    + x.small("all_gather", x.tp, evidence)?)
-            }
-            (true, false) => x.all_reduce(x.gpus, evidence),
-            (false, true) => x.all(self.gather_or_reduce(), 1.0, evidence),
-            (false, false) => Ok(0.0),
+            (true, true) => vec![x.all("reduce_scatter", 1.0), one("all_gather")],
+            (true, false) => vec![x.all_reduce()],
+            (false, true) => vec![x.all(self.gather_or_reduce(), 1.0)],
+            (false, false) => Vec::new(),
         }
     }
 
-    fn trtllm(&self, x: &Exchange<'_, '_, '_>, evidence: &mut Provenance) -> Result<f64, Refusal> {
-        let machine = x.session.machine();
+    fn trtllm(&self, x: Spread, machine: &MachineFigures) -> Result<Vec<Exchange>, Refusal> {
+        let all = |share| x.all(self.gather_or_reduce(), share);
         if machine.sm_version() == ALLTOALL_SM && x.dp > 1 {
             if self.moe_tp_size == 1 && machine.node() >= 72.0 {
                 let why = "trtllm_alltoall_perf, which nodes of 72 GPUs need, is not read";
                 return Err(Refusal::missing(why));
             }
-            let operation = self.gather_or_reduce();
-            let share = if self.pre_dispatch { self.sent_share() } else { 1.0 };
-            return x.all(operation, share, evidence);
+            return Ok(vec![all(if self.pre_dispatch { self.sent_share() } else { 1.0 })]);
         }
-        if x.tp > 1 {
-            x.all_reduce(x.gpus, evidence)
+        Ok(if x.tp > 1 {
+            vec![x.all_reduce()]
         } else if x.dp > 1 {
-            x.all(self.gather_or_reduce(), 1.0, evidence)
+            vec![all(1.0)]
         } else {
-            Ok(0.0)
-        }
+            Vec::new()
+        })
     }
 
     /// Bytes of a token as it is sent, by those of 16 bits; fp4 with a scale of 8 bits per 16.

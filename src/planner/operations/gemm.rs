@@ -2,9 +2,11 @@
 
 use serde::Deserialize;
 
+use super::super::cells::{Cells, Columns, Located};
 use super::super::dtypes::{self, QuantFacts};
 use super::super::interpolate::query_sites;
-use super::super::slices::{Cells, Columns, Located, shape_slice};
+use super::super::keys::{SliceSource, no_rows};
+use super::super::slices::shape_slice;
 use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, once, one, quantize};
 
@@ -65,6 +67,47 @@ impl Gemm {
         tokens / self.scale_num_tokens.max(1)
     }
 
+    /// Whether the scale is known before: the rows of fp8, less the time of computing one.
+    fn is_static(&self) -> bool {
+        self.quant_mode == "fp8_static"
+    }
+
+    /// The quantisation that it was measured in.
+    fn measured_quant(&self) -> &str {
+        if self.is_static() { "fp8" } else { &self.quant_mode }
+    }
+
+    /// The slices of its dtype, for people.
+    fn words(&self) -> String {
+        format!("gemm_dtype {}", self.measured_quant())
+    }
+
+    /// Whether the slices that it reads are served.
+    pub(super) fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+        let quant = self.measured_quant();
+        dtypes::gemm(quant)?.flops(source.machine())?;
+        match source.has_first(TableName::Gemm, source.code(quant)) {
+            Ok(true) => {}
+            Ok(false) if self.below_grid_sol => {}
+            Err(Refusal::Missing(_)) if self.below_grid_sol => {}
+            Ok(false) => return Err(no_rows(TableName::Gemm, &self.words())),
+            Err(other) => return Err(other),
+        }
+        if self.is_static() {
+            quantize::slice(source, TableName::Computescale, quant)?;
+            if self.low_precision_input {
+                quantize::slice(source, TableName::ScaleMatrix, quant)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of its weights.
+    pub(super) fn weight_bytes(&self) -> f64 {
+        let bytes = dtypes::gemm(self.measured_quant()).map_or(0.0, |dtype| dtype.bytes);
+        self.count * self.n as f64 * self.k as f64 * bytes
+    }
+
     pub(super) fn ms(
         &self,
         session: &PlannerSession<'_, '_>,
@@ -72,18 +115,16 @@ impl Gemm {
         evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let m = self.rows(query);
-        // A static scale is known before: the rows of fp8, less the time of computing one.
-        let is_static = self.quant_mode == "fp8_static";
-        let quant = if is_static { "fp8" } else { self.quant_mode.as_str() };
+        let quant = self.measured_quant();
         let dtype = dtypes::gemm(quant)?;
         let sol = sol(dtype, dtype.flops(session.machine())?, session.machine());
         let shape = [m, self.n, self.k];
         let floats = shape.map(|c| c as f64);
-        let mut ms = match self.product(session, quant, shape, &sol, evidence) {
+        let mut ms = match self.product(session, shape, &sol, evidence) {
             Err(Refusal::Missing(_)) if self.below_grid_sol => sol(floats),
             other => other?,
         };
-        if is_static {
+        if self.is_static() {
             ms -= quantize::compute_scale(session, quant, m, self.k, evidence)?;
             if self.low_precision_input {
                 ms -= quantize::scale_matrix(session, quant, m, self.k, evidence)?;
@@ -96,16 +137,15 @@ impl Gemm {
     fn product(
         &self,
         session: &PlannerSession<'_, '_>,
-        quant: &str,
         shape: [u64; 3],
         sol: &dyn Fn([f64; 3]) -> f64,
         evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let table = session.table(TableName::Gemm)?;
         // Rows faster than light are raised to it when they are loaded.
-        let rows = table.shapes(session.code(quant), sol).ok_or_else(|| {
-            Refusal::missing(format!("gemm_perf has no rows of gemm_dtype {quant}"))
-        })?;
+        let quant = self.measured_quant();
+        let rows = table.shapes(session.code(quant), sol);
+        let rows = rows.ok_or_else(|| no_rows(TableName::Gemm, &self.words()))?;
         let mut weights = evidence.weights();
         let [m, n, k] = shape;
         let answer = query_sites(shape, &rows, || rows.sites(), sol, &mut weights);

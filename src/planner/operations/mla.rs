@@ -2,8 +2,10 @@
 
 use serde::Deserialize;
 
+use super::super::cells::{Cells, Columns, Located};
 use super::super::dtypes;
-use super::super::slices::{Cells, Columns, Located, SliceKey};
+use super::super::keys::{SliceSource, no_rows, served};
+use super::super::slices::SliceKey;
 use super::super::{PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, new_share, once};
 
@@ -101,11 +103,10 @@ impl ContextMla {
         evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let (fmha, cache) = (self.fmha_quant_mode.as_str(), self.kv_cache_dtype.as_str());
+        let key = self.slice(session)?;
         let table = session.table(TableName::ContextMla)?;
-        let key: SliceKey = [session.code(fmha), session.code(cache), 0, 0, 0, 0, 0, 0, 0];
-        let grid = table.grid(key, 3, Some(1), None).ok_or_else(|| {
-            Refusal::missing(format!("context_mla_perf has no rows of {fmha}, cache {cache}"))
-        })?;
+        let grid = table.grid(key, 3, Some(1), None);
+        let grid = grid.ok_or_else(|| no_rows(TableName::ContextMla, &self.words()))?;
         let machine = session.machine();
         let flops = dtypes::fmha(fmha)?.flops(machine)?;
         let sol = prefill_sol(dtypes::cache(cache)?, flops, machine.bandwidth);
@@ -114,9 +115,28 @@ impl ContextMla {
         let (ms, how) = grid.query([n, full, query.batch], &sol, &mut weights)?;
         let ms = ms * new_share(full, query.prefix);
         evidence.add(table, how, ms, weights, || {
-            format!("{fmha}, cache {cache}, {n} heads, isl {full}, batch {}", query.batch)
+            format!("{}, {n} heads, isl {full}, batch {}", self.words(), query.batch)
         });
         Ok(ms.max(0.0) * self.count)
+    }
+
+    fn slice(&self, source: &dyn SliceSource) -> Result<SliceKey, Refusal> {
+        let [fmha, cache] =
+            [&self.fmha_quant_mode, &self.kv_cache_dtype].map(|text| source.code(text));
+        let key = [fmha, cache, 0, 0, 0, 0, 0, 0, 0];
+        served(source, TableName::ContextMla, key, || self.words())
+    }
+
+    /// Its slice, for people.
+    fn words(&self) -> String {
+        format!("{}, cache {}", self.fmha_quant_mode, self.kv_cache_dtype)
+    }
+
+    /// Whether the slice that it reads is served.
+    pub(super) fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+        self.slice(source)?;
+        dtypes::fmha(&self.fmha_quant_mode)?.flops(source.machine())?;
+        dtypes::cache(&self.kv_cache_dtype).map(drop)
     }
 }
 
@@ -128,11 +148,10 @@ impl GenerationMla {
         evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
         let cache = self.kv_cache_dtype.as_str();
+        let key = self.slice(session)?;
         let table = session.table(TableName::GenerationMla)?;
-        let key: SliceKey = [session.code(cache), 0, 0, 0, 0, 0, 0, 0, 0];
-        let grid = table.grid(key, 3, None, None).ok_or_else(|| {
-            Refusal::missing(format!("generation_mla_perf has no rows of cache {cache}"))
-        })?;
+        let grid = table.grid(key, 3, None, None);
+        let grid = grid.ok_or_else(|| no_rows(TableName::GenerationMla, &self.words()))?;
         let machine = session.machine();
         let flops = dtypes::decode_flops(machine, cache)?;
         let parts = decode_parts(dtypes::cache(cache)?, flops, machine.bandwidth);
@@ -144,8 +163,25 @@ impl GenerationMla {
         let mut weights = evidence.weights();
         let (ms, how) = grid.query([n, query.batch, tokens], &sol, &mut weights)?;
         evidence.add(table, how, ms, weights, || {
-            format!("cache {cache}, {n} heads, batch {}, tokens {tokens}", query.batch)
+            format!("{}, {n} heads, batch {}, tokens {tokens}", self.words(), query.batch)
         });
         Ok(ms.max(0.0) * self.count)
+    }
+
+    fn slice(&self, source: &dyn SliceSource) -> Result<SliceKey, Refusal> {
+        let key = [source.code(&self.kv_cache_dtype), 0, 0, 0, 0, 0, 0, 0, 0];
+        served(source, TableName::GenerationMla, key, || self.words())
+    }
+
+    /// Its slice, for people.
+    fn words(&self) -> String {
+        format!("cache {}", self.kv_cache_dtype)
+    }
+
+    /// Whether the slice that it reads is served.
+    pub(super) fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+        self.slice(source)?;
+        dtypes::decode_flops(source.machine(), &self.kv_cache_dtype)?;
+        dtypes::cache(&self.kv_cache_dtype).map(drop)
     }
 }

@@ -1,10 +1,14 @@
 //! Multi-head latent attention measured with its projections (perf_database/mla.rs 96).
 
+use std::collections::HashSet;
+
 use serde::Deserialize;
 
+use super::super::cells::{Cells, Columns, Located};
 use super::super::dtypes;
-use super::super::slices::{Cells, Columns, Located, SliceKey};
-use super::super::{PlannerSession, Provenance, Reason, Refusal, TableIndex};
+use super::super::keys::{SliceSource, no_rows};
+use super::super::slices::SliceKey;
+use super::super::{PlannerSession, Provenance, Reason, Refusal};
 use super::mla::{decode_parts, prefill_sol};
 use super::{Query, TableName, new_share, once};
 
@@ -100,9 +104,9 @@ fn native(cells: &Cells<'_>, model: usize) -> Result<u32, Reason> {
 
 /// The slice of the native heads nearest to those asked for: the same, the only one, the largest that
 /// is not above, else the smallest.
-fn pick(table: &TableIndex, key: SliceKey, asked: Option<u64>) -> Option<SliceKey> {
+fn pick(all: &HashSet<SliceKey>, key: SliceKey, asked: Option<u64>) -> Option<SliceKey> {
     let same = |k: &&SliceKey| k[..3] == key[..3];
-    let mut known: Vec<u32> = table.keys().filter(same).map(|k| k[3]).collect();
+    let mut known: Vec<u32> = all.iter().filter(same).map(|k| k[3]).collect();
     known.sort_unstable();
     let native = match (asked, known.as_slice()) {
         (_, [only]) => *only,
@@ -122,26 +126,44 @@ impl MlaModuleContext {
         query: Query,
         evidence: &mut Provenance,
     ) -> Result<f64, Refusal> {
-        let texts = [&self.fmha_quant_mode, &self.kv_cache_dtype, &self.gemm_quant_mode];
-        let [fmha, cache, gemm] = texts.map(String::as_str);
         let machine = session.machine();
-        let flops = dtypes::fmha(fmha)?.flops(machine)?;
+        let flops = dtypes::fmha(&self.fmha_quant_mode)?.flops(machine)?;
+        let key = self.slice(session)?;
         let table = session.table(TableName::MlaContextModule)?;
-        let [a, b, c] = [fmha, cache, gemm].map(|t| session.code(t));
-        let key = pick(table, [a, b, c, 0, 0, 0, 0, 0, 0], self.native_num_heads);
-        let words = || format!("{fmha}, cache {cache}, GEMM {gemm}, {} heads", self.num_heads);
-        let grid = key.and_then(|key| table.grid(key, 3, Some(1), None)).ok_or_else(|| {
-            Refusal::missing(format!("mla_context_module_perf has no rows of {}", words()))
-        })?;
-        let sol = prefill_sol(dtypes::cache(cache)?, flops, machine.bandwidth);
+        let grid = table.grid(key, 3, Some(1), None);
+        let grid = grid.ok_or_else(|| no_rows(TableName::MlaContextModule, &self.words()))?;
+        let sol = prefill_sol(dtypes::cache(&self.kv_cache_dtype)?, flops, machine.bandwidth);
         let full = query.sequence + query.prefix;
         let mut weights = evidence.weights();
         let (ms, how) = grid.query([self.num_heads, full, query.batch], &sol, &mut weights)?;
         let ms = ms * new_share(full, query.prefix);
         evidence.add(table, how, ms, weights, || {
-            format!("{}, isl {full}, batch {}", words(), query.batch)
+            format!("{}, isl {full}, batch {}", self.words(), query.batch)
         });
         Ok(ms.max(0.0) * self.count)
+    }
+
+    fn slice(&self, source: &dyn SliceSource) -> Result<SliceKey, Refusal> {
+        let texts = [&self.fmha_quant_mode, &self.kv_cache_dtype, &self.gemm_quant_mode];
+        let [a, b, c] = texts.map(|text| source.code(text));
+        let known = source.keys(TableName::MlaContextModule)?;
+        let key = pick(known, [a, b, c, 0, 0, 0, 0, 0, 0], self.native_num_heads);
+        key.ok_or_else(|| no_rows(TableName::MlaContextModule, &self.words()))
+    }
+
+    /// Its slice, for people.
+    fn words(&self) -> String {
+        let Self { fmha_quant_mode, kv_cache_dtype, gemm_quant_mode, num_heads, .. } = self;
+        format!(
+            "{fmha_quant_mode}, cache {kv_cache_dtype}, GEMM {gemm_quant_mode}, {num_heads} heads"
+        )
+    }
+
+    /// Whether the slice that it reads is served.
+    pub(super) fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+        dtypes::fmha(&self.fmha_quant_mode)?.flops(source.machine())?;
+        self.slice(source)?;
+        dtypes::cache(&self.kv_cache_dtype).map(drop)
     }
 }
 
@@ -157,13 +179,10 @@ impl MlaModuleGeneration {
         let flops = dtypes::decode_flops(machine, cache)?;
         let dtype = dtypes::gemm(gemm)?;
         let projections = dtype.flops(machine)?;
+        let key = self.slice(session)?;
         let table = session.table(TableName::MlaGenerationModule)?;
-        let asked = [session.code(cache), session.code(gemm), 0, 0, 0, 0, 0, 0, 0];
-        let key = pick(table, asked, self.native_num_heads);
-        let words = || format!("cache {cache}, GEMM {gemm}, {} heads", self.num_heads);
-        let grid = key.and_then(|key| table.grid(key, 3, None, None)).ok_or_else(|| {
-            Refusal::missing(format!("mla_generation_module_perf has no rows of {}", words()))
-        })?;
+        let grid = table.grid(key, 3, None, None);
+        let grid = grid.ok_or_else(|| no_rows(TableName::MlaGenerationModule, &self.words()))?;
         let bandwidth = machine.bandwidth;
         let attention = decode_parts(dtypes::cache(cache)?, flops, bandwidth);
         // Attention, and the two products of 128 × 512 around it.
@@ -177,8 +196,30 @@ impl MlaModuleGeneration {
         let mut weights = evidence.weights();
         let (ms, how) = grid.query([n, query.batch, tokens], &sol, &mut weights)?;
         evidence.add(table, how, ms, weights, || {
-            format!("{}, batch {}, tokens {tokens}", words(), query.batch)
+            format!("{}, batch {}, tokens {tokens}", self.words(), query.batch)
         });
         Ok(ms.max(0.0) * self.count)
+    }
+
+    fn slice(&self, source: &dyn SliceSource) -> Result<SliceKey, Refusal> {
+        let [cache, gemm] =
+            [&self.kv_cache_dtype, &self.gemm_quant_mode].map(|text| source.code(text));
+        let known = source.keys(TableName::MlaGenerationModule)?;
+        let key = pick(known, [cache, gemm, 0, 0, 0, 0, 0, 0, 0], self.native_num_heads);
+        key.ok_or_else(|| no_rows(TableName::MlaGenerationModule, &self.words()))
+    }
+
+    /// Its slice, for people.
+    fn words(&self) -> String {
+        let Self { kv_cache_dtype, gemm_quant_mode, num_heads, .. } = self;
+        format!("cache {kv_cache_dtype}, GEMM {gemm_quant_mode}, {num_heads} heads")
+    }
+
+    /// Whether the slice that it reads is served.
+    pub(super) fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+        dtypes::decode_flops(source.machine(), &self.kv_cache_dtype)?;
+        dtypes::gemm(&self.gemm_quant_mode)?.flops(source.machine())?;
+        self.slice(source)?;
+        dtypes::cache(&self.kv_cache_dtype).map(drop)
     }
 }

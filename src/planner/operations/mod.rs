@@ -28,6 +28,7 @@ pub use mla_module::{MlaModuleContext, MlaModuleGeneration};
 pub use moe::Moe;
 pub use tables::TableName;
 
+use super::keys::SliceSource;
 use super::{PlannerSession, Provenance, Refusal};
 
 /// The point at which an operation is evaluated.
@@ -142,6 +143,46 @@ impl Op {
             evidence.leave(ms);
         }
         Ok(ms)
+    }
+
+    /// Whether the slices that it reads are served, itself and those inside it.
+    ///
+    /// # Errors
+    ///
+    /// The first refusal, as that of [`ms`](Self::ms) where the data lacks a slice.
+    pub fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+        match self {
+            Self::Gemm(o) => o.check(source),
+            Self::ContextAttention(o) => o.slice(source).map(drop),
+            Self::GenerationAttention(o) => o.slice(source).map(drop),
+            Self::ContextMla(o) => o.check(source),
+            Self::GenerationMla(o) => o.check(source),
+            Self::MlaModuleContext(o) => o.check(source),
+            Self::MlaModuleGeneration(o) => o.check(source),
+            Self::MlaBmm(o) => o.check(source),
+            Self::Moe(o) => o.check(source),
+            Self::MoeDispatch(o) => o.check(source),
+            Self::CustomAllReduce(o) => o.check(source),
+            Self::Nccl(o) => o.check(source),
+            Self::Max(o) => o.of.iter().flatten().try_for_each(|op| op.check(source)),
+            Self::First(o) => match o.attempt.check(source) {
+                Err(Refusal::Missing(_)) => o.otherwise.iter().try_for_each(|op| op.check(source)),
+                other => other,
+            },
+            Self::Elementwise(_) | Self::Embedding(_) | Self::P2P(_) => Ok(()),
+        }
+    }
+
+    /// Bytes of the weights that it names, on one GPU, over all layers.
+    pub fn weight_bytes(&self) -> f64 {
+        match self {
+            Self::Gemm(o) => o.weight_bytes(),
+            Self::Moe(o) => o.weight_bytes(),
+            Self::Max(o) => o.of.iter().flatten().map(Self::weight_bytes).sum(),
+            // A module does not say how large its projections are; what stands in for it does.
+            Self::First(o) => o.otherwise.iter().map(Self::weight_bytes).sum(),
+            _ => 0.0,
+        }
     }
 
     /// The tables that it may read itself.

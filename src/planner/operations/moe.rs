@@ -1,11 +1,15 @@
 //! Mixtures of experts (perf_database/moe.rs 404).
 
+use std::collections::HashSet;
+
 use serde::Deserialize;
 
+use super::super::cells::{Cells, Columns, Located};
 use super::super::dtypes;
+use super::super::keys::{SliceSource, no_rows, served};
 use super::super::names::NameCodes;
-use super::super::slices::{Cells, Columns, Located, SliceKey};
-use super::super::{MachineFigures, PlannerSession, Provenance, Refusal, TableIndex};
+use super::super::slices::SliceKey;
+use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, once, one};
 
 /// The routed experts of a layer.
@@ -85,12 +89,10 @@ impl Moe {
     ) -> Result<f64, Refusal> {
         let tokens = query.tokens * self.attention_dp_size.max(1);
         let sol = self.sol(session.machine())?;
+        let key = self.slice(session, tokens)?;
         let table = session.table(TableName::Moe)?;
-        let few = tokens <= 128 && self.quant_mode == "nvfp4" && self.is_gated;
-        let found = few.then(|| self.slice(session, table, 1)).filter(|key| table.has(key));
-        let key = found.unwrap_or_else(|| self.slice(session, table, 0));
-        let none = || Refusal::missing(format!("moe_perf has no rows of {}", self.words()));
-        let curve = table.curve(key, None).ok_or_else(none)?;
+        let curve = table.curve(key, None);
+        let curve = curve.ok_or_else(|| no_rows(TableName::Moe, &self.words()))?;
         let at = tokens as f64;
         if curve.is_singleton_above(at) {
             let why = format!("moe_perf has one row, above {tokens} tokens, of {}", self.words());
@@ -112,12 +114,36 @@ impl Moe {
         )
     }
 
-    /// The slice of its shape. A distribution that the dtype has no row of is read as `uniform`.
-    fn slice(&self, session: &PlannerSession<'_, '_>, table: &TableIndex, few: u32) -> SliceKey {
-        let dtype = session.code(&self.quant_mode);
-        let asked = session.code(&self.workload_distribution);
-        let known = table.keys().any(|k| k[..3] == [dtype, few, asked]);
-        let distribution = if known { asked } else { session.code("uniform") };
+    /// The slice that it reads for so many tokens: that of the kernel for few where it has one.
+    fn slice(&self, source: &dyn SliceSource, tokens: u64) -> Result<SliceKey, Refusal> {
+        let known = source.keys(TableName::Moe)?;
+        let few = tokens <= 128 && self.quant_mode == "nvfp4" && self.is_gated;
+        let found = few.then(|| self.key(source, known, 1)).filter(|key| known.contains(key));
+        let key = found.unwrap_or_else(|| self.key(source, known, 0));
+        served(source, TableName::Moe, key, || self.words())
+    }
+
+    /// Whether the slice that it reads is served, of however many tokens.
+    pub(super) fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+        dtypes::moe(&self.quant_mode)?.flops(source.machine())?;
+        self.slice(source, u64::MAX).map(drop)
+    }
+
+    /// Bytes of its weights on a GPU.
+    pub(super) fn weight_bytes(&self) -> f64 {
+        let bytes = dtypes::moe(&self.quant_mode).map_or(0.0, |dtype| dtype.bytes);
+        let products = if self.is_gated { 3.0 } else { 2.0 };
+        let expert = products * self.hidden_size as f64 * self.inter_size as f64 * bytes;
+        let shared = self.moe_tp_size.max(1) as f64 * self.moe_ep_size.max(1) as f64;
+        self.count * self.num_experts as f64 * expert / shared
+    }
+
+    /// The key of its shape. A distribution that the dtype has no row of is read as `uniform`.
+    fn key(&self, source: &dyn SliceSource, known: &HashSet<SliceKey>, few: u32) -> SliceKey {
+        let dtype = source.code(&self.quant_mode);
+        let asked = source.code(&self.workload_distribution);
+        let has = known.iter().any(|k| k[..3] == [dtype, few, asked]);
+        let distribution = if has { asked } else { source.code("uniform") };
         let shape = [
             self.topk,
             self.num_experts,

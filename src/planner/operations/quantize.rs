@@ -1,7 +1,9 @@
 //! What a static fp8 scale saves: computing the scale, and with quantised input its application.
 
+use super::super::cells::{Cells, Columns, Located};
 use super::super::evidence::How;
-use super::super::slices::{Cells, Columns, Located, SliceKey};
+use super::super::keys::{SliceSource, no_rows, served};
+use super::super::slices::SliceKey;
 use super::super::{PlannerSession, Provenance, Refusal};
 use super::TableName;
 
@@ -10,11 +12,25 @@ pub(super) const COLUMNS: Columns =
 
 /// quant_dtype → (m, k).
 pub(super) fn locate(cells: &Cells<'_>) -> Located {
-    Located { key: slice(cells.code(0)), at: [cells.number(0), cells.number(1), 0] }
+    Located { key: key(cells.code(0)), at: [cells.number(0), cells.number(1), 0] }
 }
 
-fn slice(dtype: u32) -> SliceKey {
+fn key(dtype: u32) -> SliceKey {
     [dtype, 0, 0, 0, 0, 0, 0, 0, 0]
+}
+
+/// The slice of a quantisation.
+pub(super) fn slice(
+    source: &dyn SliceSource,
+    table: TableName,
+    quant: &str,
+) -> Result<SliceKey, Refusal> {
+    served(source, table, key(source.code(quant)), || words(quant))
+}
+
+/// A slice, for people.
+fn words(quant: &str) -> String {
+    format!("quant_dtype {quant}")
 }
 
 /// Time of computing the scale of m × k, ms; coordinates are clamped into the grid.
@@ -50,10 +66,10 @@ fn lookup(
     accesses: f64,
     evidence: &mut Provenance,
 ) -> Result<(f64, Option<f64>), Refusal> {
+    let key = slice(session, name, quant)?;
     let table = session.table(name)?;
-    let stem = name.stem();
-    let none = || Refusal::missing(format!("{stem} has no rows of quant_dtype {quant}"));
-    let grid = table.grid(slice(session.code(quant)), 2, None, None).ok_or_else(none)?;
+    let none = || no_rows(name, &words(quant));
+    let grid = table.grid(key, 2, None, None).ok_or_else(none)?;
     let leaves = grid.leaves();
     let (first, last) = leaves.first().zip(leaves.last()).ok_or_else(none)?;
     let ks = leaves.iter().map(|l| l.at[1]);

@@ -1,12 +1,15 @@
 //! The tables that operations read: their columns, and where a row belongs in them.
 
+use serde::Deserialize;
+
 use super::super::Reason;
+use super::super::cells::{Cells, Columns, Located};
 use super::super::names::NameCodes;
-use super::super::slices::{Cells, Columns, Located};
 use super::{attention, collective, gemm, mla, mla_bmm, mla_module, moe, quantize};
 
 /// A table that operations read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub enum TableName {
     /// `gemm_perf`
     Gemm,
@@ -36,6 +39,14 @@ pub enum TableName {
     Nccl,
     /// `oneccl_perf`
     OneCcl,
+}
+
+impl TryFrom<String> for TableName {
+    type Error = Reason;
+
+    fn try_from(stem: String) -> Result<Self, Reason> {
+        Self::of(&stem).ok_or_else(|| format!("no operation reads {stem}").into())
+    }
 }
 
 impl TableName {

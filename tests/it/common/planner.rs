@@ -3,8 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use perfdb_gate::database::catalog::Catalog;
+use perfdb_gate::database::facts::TreeFacts;
+use perfdb_gate::database::served::ServedFormats;
+use perfdb_gate::database::source::WorkTree;
+use perfdb_gate::database::state::ReadState;
 use perfdb_gate::database::table::{Column, write};
-use perfdb_gate::planner::Op;
+use perfdb_gate::planner::{Op, PlannerSession, Snapshot, Store};
+use perfdb_gate::specs::Specs;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -75,6 +81,24 @@ pub fn write_tree(root: &Path, fixture: &Fixture) {
             .collect();
         write(&path, &columns).expect("a table");
     }
+}
+
+/// Runs `check` on the session of the fixture's version.
+pub fn with_session(check: impl FnOnce(&PlannerSession<'_, '_>, &Fixture)) {
+    let fixture = fixture();
+    let root = tempfile::tempdir().expect("a folder");
+    write_tree(root.path(), &fixture);
+    let specs = Specs::embedded().expect("specs");
+    let source = WorkTree::open(root.path()).expect("a tree");
+    let catalog = Catalog::read(&source, &specs).expect("a catalog");
+    let store = Store::default();
+    let facts = TreeFacts::read(&source, &catalog, &specs);
+    let read = ReadState::new(catalog, facts, &specs, 0);
+    let snapshot =
+        Snapshot::new(read.of(&source), ServedFormats::Parquet, &store).expect("a snapshot");
+    let system = snapshot.system("synthetic").expect("a system");
+    let session = system.session(&fixture.backend, &fixture.version).expect("a session");
+    check(&session, &fixture);
 }
 
 /// A model whose operations the synthetic tables answer, as a file of `rules/models/`.

@@ -166,9 +166,13 @@ fn a_made_up_model_is_a_few_lines_of_yaml() {
     tree.file("systems/h200_sxm.yaml", common::H200);
     let model = |dtype: &str, gpus: u32| {
         format!(
-            "dense-1b:\n  about: Synthetic.\n  when: gpu.sm_version >= 90\n  claims: gemm_perf\n  needs:\n\
-             \x20   - table: gemm_perf\n      shape: some\n      rows: m >= 16\n      each: {{ gemm_dtype: [bfloat16, {dtype}] }}\n\
-             \x20   - table: custom_allreduce_perf\n      shape: some\n      rows: num_gpus = {gpus}\n"
+            "model: synthetic/dense-1b\ncaptured_from: a test\n\
+             quant: {{gemm: {dtype}, moe: bfloat16, kvcache: bfloat16, comm: half}}\n\
+             plans:\n- backends: [vllm]\n  fmha: bfloat16\n  layouts:\n\
+             \x20 - parallel: {{tp: {gpus}, dp: 1, moe_tp: {gpus}, moe_ep: 1}}\n    prefill:\n\
+             \x20   - Gemm: {{name: qkv, n: 128, k: 128, quant_mode: {dtype}}}\n\
+             \x20   - Gemm: {{name: logits_gemm, n: 128, k: 128, quant_mode: bfloat16}}\n\
+             \x20   - CustomAllReduce: {{name: ar, hidden_size: 128, tp_size: {gpus}}}\n    decode: []\n"
         )
     };
     let rows = gemm(&[(16, 0.5)]);
@@ -180,18 +184,18 @@ fn a_made_up_model_is_a_few_lines_of_yaml() {
     tree.file("data/h200_sxm/vllm/0.24.0/custom_allreduce_perf.txt", reduce);
     tree.file(&format!("{older}/custom_allreduce_perf.txt"), reduce.replace(",8,8192", ",2,8192"));
 
-    let overlay = ".perfdb-gate/rules/workflows.yaml";
+    let overlay = ".perfdb-gate/rules/models/dense-1b.yaml";
     let find = |model: String, more: &[&str]| {
         tree.file(overlay, model);
         tree.validate(&[&["--only", "workflow-incomplete"], more].concat())
     };
     // An earlier version serves fp8.
     let served = find(model("fp8", 8), &[]);
-    let dtype = find(model("int8", 8), &[]);
+    let dtype = find(model("fp8_block", 8), &[]);
     // An earlier version has the row, of a table that versions do not share.
     let gpus = find(model("fp8", 2), &[]);
     let part = find(model("fp8", 2), &["--table", "gemm"]);
-    let misspelt = find(model("fp8", 2).replace("num_gpus", "gpus"), &[]);
+    let misspelt = find(model("fp8", 2).replace("tp_size", "tp_sise"), &[]);
     let codes = [&served, &dtype, &gpus, &part, &misspelt].map(Run::code);
     assert_eq!(codes, [0, 0, 0, 0, 2]);
     insta::assert_snapshot!(shown([&served, &dtype, &gpus, &part, &misspelt]));

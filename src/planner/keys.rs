@@ -1,0 +1,159 @@
+//! What lookups ask before they interpolate: which slices a table serves. Rows are not needed for that, so
+//! a plan can be told to lack some from the keys of files alone.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::OnceLock;
+
+use super::cells::{LocatedRow, locate_rows};
+use super::names::NameCodes;
+use super::operations::TableName;
+use super::slices::SliceKey;
+use super::{MachineFigures, Refusal, Table};
+
+/// A machine, and the slices that its tables serve.
+pub trait SliceSource {
+    /// The machine.
+    fn machine(&self) -> &MachineFigures;
+
+    /// The number that stands for a text in keys.
+    fn code(&self, text: &str) -> u32;
+
+    /// Whether the loader finds a file of a table.
+    fn has_files(&self, table: TableName) -> bool;
+
+    /// The keys of the slices that a table serves.
+    ///
+    /// # Errors
+    ///
+    /// Where the loader refuses the table or no row of it is served, and [`Refusal::Unread`] where a
+    /// file of it was not looked at.
+    fn keys(&self, table: TableName) -> Result<&HashSet<SliceKey>, Refusal>;
+
+    /// Whether a table serves a slice whose key begins so.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`keys`](Self::keys).
+    fn has_first(&self, table: TableName, first: u32) -> Result<bool, Refusal>;
+}
+
+/// The refusal of a lookup that finds no rows.
+pub(super) fn no_rows(table: TableName, of: &str) -> Refusal {
+    Refusal::Missing(format!("{} has no rows of {of}", table.stem()))
+}
+
+/// `key`, where the table serves that slice.
+///
+/// # Errors
+///
+/// Where it does not: `of` says in words of what there are no rows.
+pub(super) fn served(
+    source: &dyn SliceSource,
+    table: TableName,
+    key: SliceKey,
+    of: impl FnOnce() -> String,
+) -> Result<SliceKey, Refusal> {
+    if source.keys(table)?.contains(&key) { Ok(key) } else { Err(no_rows(table, &of())) }
+}
+
+/// The slices that a file has rows of, each with the kernels of those rows.
+#[derive(Debug, Clone, Default)]
+pub struct FileKeys(HashSet<(SliceKey, u32)>);
+
+impl FileKeys {
+    /// Those of a decoded table; `None` where its loader refuses the file or a row of it, so that nothing
+    /// tells what it would serve.
+    pub fn of(table: &Table, name: TableName, names: &NameCodes) -> Option<Self> {
+        let mut keys = HashSet::new();
+        let mut last = None;
+        let mut is_refused = false;
+        let take = |LocatedRow { kernel, place, .. }: LocatedRow| match place {
+            Ok(Some(place)) => {
+                let key = asked_for(name, place.key);
+                // Most rows belong to the slice of the row before.
+                if last != Some((key, kernel)) {
+                    last = Some((key, kernel));
+                    keys.insert((key, kernel));
+                }
+            }
+            Ok(None) => {}
+            Err(_) => is_refused = true,
+        };
+        locate_rows(table, name, names, take).ok()?;
+        (!is_refused).then_some(Self(keys))
+    }
+}
+
+/// The part of a key that rows must have for an answer: of a GEMM the dtype, since shapes are interpolated.
+fn asked_for(table: TableName, key: SliceKey) -> SliceKey {
+    if table == TableName::Gemm { [key[0], 0, 0, 0, 0, 0, 0, 0, 0] } else { key }
+}
+
+/// A file behind a table.
+pub struct KeySource<'k> {
+    /// Its slices; none where it was not read.
+    pub keys: Option<&'k FileKeys>,
+    /// The values of kernel_source that it serves; all without this.
+    pub kernels: Option<BTreeSet<String>>,
+}
+
+type MergedKeys = OnceLock<Result<HashSet<SliceKey>, Refusal>>;
+
+/// A version of a backend on a machine, by the slices of its files.
+pub struct ServedKeys<'k> {
+    machine: &'k MachineFigures,
+    names: &'k NameCodes,
+    sources: [Vec<KeySource<'k>>; TableName::ALL.len()],
+    merged: [MergedKeys; TableName::ALL.len()],
+}
+
+impl<'k> ServedKeys<'k> {
+    /// A machine whose tables are read from `sources`, their texts numbered by `names`.
+    pub fn new(
+        machine: &'k MachineFigures,
+        names: &'k NameCodes,
+        sources: impl Fn(TableName) -> Vec<KeySource<'k>>,
+    ) -> Self {
+        let merged = [const { OnceLock::new() }; TableName::ALL.len()];
+        Self { machine, names, sources: TableName::ALL.map(sources), merged }
+    }
+
+    fn merge(&self, table: TableName) -> Result<HashSet<SliceKey>, Refusal> {
+        let mut merged = HashSet::new();
+        for KeySource { keys, kernels } in &self.sources[table as usize] {
+            let FileKeys(keys) = keys.ok_or(Refusal::Unread(table.stem()))?;
+            let kernels: Option<HashSet<u32>> =
+                kernels.as_ref().map(|k| k.iter().map(|name| self.names.code(name)).collect());
+            let admitted =
+                keys.iter().filter(|(_, k)| kernels.as_ref().is_none_or(|all| all.contains(k)));
+            merged.extend(admitted.map(|(key, _)| *key));
+        }
+        if merged.is_empty() {
+            return Err(Refusal::Missing(format!("no rows of {} are served", table.stem())));
+        }
+        Ok(merged)
+    }
+}
+
+impl SliceSource for ServedKeys<'_> {
+    fn machine(&self) -> &MachineFigures {
+        self.machine
+    }
+
+    fn code(&self, text: &str) -> u32 {
+        self.names.code(text)
+    }
+
+    fn has_files(&self, table: TableName) -> bool {
+        !self.sources[table as usize].is_empty()
+    }
+
+    fn keys(&self, table: TableName) -> Result<&HashSet<SliceKey>, Refusal> {
+        let merged = self.merged[table as usize].get_or_init(|| self.merge(table));
+        merged.as_ref().map_err(Clone::clone)
+    }
+
+    fn has_first(&self, table: TableName, first: u32) -> Result<bool, Refusal> {
+        Ok(self.keys(table)?.iter().any(|key| key[0] == first))
+    }
+}
