@@ -10,13 +10,16 @@ use serde::Deserialize;
 
 use super::{Readings, findings};
 use crate::base::expr::ExprError;
-use crate::base::stats::{nearest_rank, upper_median};
+use crate::base::stats::upper_median;
 use crate::base::words::plural;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::sweeps::AxisSeries;
 use crate::findings::{Reads, Severity};
 use crate::specs::TableSpec;
+
+/// Readings of a large slice that are looked at first.
+const SAMPLE: usize = 64;
 
 /// What readings of a meter are never like.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -110,6 +113,9 @@ impl PowerSigns {
         table: &PowerReadings<'_>,
         slice: &[usize],
     ) -> Option<(&'static str, Severity)> {
+        if self.is_metered(table, slice) {
+            return None;
+        }
         let mut power: Vec<f64> = slice.iter().map(|row| table.power(*row)).collect();
         power.sort_by(f64::total_cmp);
         let count = power.len() as f64;
@@ -132,12 +138,26 @@ impl PowerSigns {
             };
             return Some((says, severity));
         }
-        let logs: Vec<f64> = power.iter().map(|p| p.ln()).collect();
-        let mean = logs.iter().sum::<f64>() / count;
-        let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / count;
         let says =
             "hardly change with the size: no kernel draws the same from its least to its largest";
-        (variance.sqrt() < self.flat).then_some((says, severity))
+        (deviation_of_logs(&power) < self.flat).then_some((says, severity))
+    }
+
+    /// Whether a sample of a large slice is twice as far from every sign as a meter's readings have to be;
+    /// nearly every slice ends here.
+    fn is_metered(&self, table: &PowerReadings<'_>, slice: &[usize]) -> bool {
+        let step = slice.len() / SAMPLE;
+        if step < 4 {
+            return false;
+        }
+        let sample: Vec<usize> = slice.iter().copied().step_by(step).collect();
+        let mut shares = table.shares(&sample);
+        let mut power: Vec<f64> = sample.iter().map(|row| table.power(*row)).collect();
+        power.sort_by(f64::total_cmp);
+        let most = power.chunk_by(|a, b| a == b).map(<[f64]>::len).max().unwrap_or(0);
+        (shares.is_empty() || upper_median(&mut shares) >= 2.0 * self.kilowatts)
+            && most as f64 <= 0.5 * self.one_value * power.len() as f64
+            && deviation_of_logs(&power) >= 2.0 * self.flat
     }
 
     /// What is wrong with a table's readings as a whole.
@@ -149,9 +169,9 @@ impl PowerSigns {
         if table.rows.len() < self.series_readings {
             return None;
         }
-        let mut shares = table.shares(&table.rows);
-        shares.sort_by(f64::total_cmp);
-        if nearest_rank(&shares, 0.99).is_some_and(|top| top < self.idle) {
+        let shares = table.shares(&table.rows);
+        let idle = shares.iter().filter(|share| **share < self.idle).count();
+        if !shares.is_empty() && idle as f64 >= 0.99 * shares.len() as f64 {
             return sign("stay near idle at every size: the meter did not see the kernel");
         }
         let series = rows.series().iter();
@@ -159,6 +179,9 @@ impl PowerSigns {
             series.filter_map(|axis| self.apart(neighbours(axis), table)).collect();
         // Of a table without a sweep, of sizes that were drawn for example, nothing is to be expected.
         let nearest = along.into_iter().min_by(f64::total_cmp)?;
+        if nearest <= self.chance {
+            return None;
+        }
         // The order of the file is often that of a sweep, too.
         let by_row = self.apart(table.rows.windows(2).map(|w| [w[0], w[1]]), table);
         let nearest = by_row.map_or(nearest, |by_row| by_row.min(nearest));
@@ -193,6 +216,14 @@ impl PowerSigns {
         let mut far: Vec<f64> = far.collect();
         Some(upper_median(&mut near) / upper_median(&mut far))
     }
+}
+
+/// The standard deviation of the logarithms of some readings.
+fn deviation_of_logs(power: &[f64]) -> f64 {
+    let count = power.len() as f64;
+    let logs: Vec<f64> = power.iter().map(|p| p.ln()).collect();
+    let mean = logs.iter().sum::<f64>() / count;
+    (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / count).sqrt()
 }
 
 /// Neighbours along an axis.
