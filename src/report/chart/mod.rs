@@ -23,6 +23,7 @@ mod pick;
 mod rings;
 mod scale;
 mod series;
+mod shares;
 mod spec;
 mod text;
 mod undrawn;
@@ -34,6 +35,7 @@ pub use mermaid::mermaid;
 pub use moves::TableChange;
 pub use peer::Peer;
 pub use rings::{Ring, Rings};
+pub use shares::{ShareChart, ShareLine};
 pub use spec::ChartSpec;
 pub use undrawn::{NoChart, Undrawn};
 
