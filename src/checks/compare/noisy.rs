@@ -101,24 +101,29 @@ impl NoiseLimits {
         }
         let texts = sketch.slices.get(slice as usize)?;
         let mut elsewhere = Vec::new();
-        for other in at.catalog.tables.iter().filter(|t| t.table == file.table && t.place != file.place) {
+        for other in
+            at.catalog.tables.iter().filter(|t| t.table == file.table && t.place != file.place)
+        {
             let Some(theirs) = at.sketches.by_path.get(&other.entry.path) else { continue };
             let Some(number) = theirs.slices.iter().position(|s| s == texts) else { continue };
-            let points = all.spiked_in(other, number as u32, self.disturbed, self.groups, self.floor_ms);
+            let points =
+                all.spiked_in(other, number as u32, self.disturbed, self.groups, self.floor_ms);
             elsewhere.extend(points.filter(|p| p.scored >= self.scored).map(SpikedPoints::share));
         }
         let usual = if elsewhere.is_empty() { 0.0 } else { upper_median(&mut elsewhere) };
         if own.share() < self.siblings * usual {
             return None;
         }
-        let own = scores.spiked_alone(all, at, file, slice, (self.disturbed, self.groups), self.floor_ms);
+        let own =
+            scores.spiked_alone(all, at, file, slice, (self.disturbed, self.groups), self.floor_ms);
         (own.spiked >= self.points && own.share() >= self.share).then_some(own)
     }
 
     /// How rough a slice is, where that is too much.
     fn rough(&self, scores: &TableScores, slice: u32) -> Option<f64> {
         let found = scores.roughness.iter().find(|r| r.slice == slice)?;
-        (found.references >= self.references && found.median >= self.roughness).then_some(found.median)
+        (found.references >= self.references && found.median >= self.roughness)
+            .then_some(found.median)
     }
 }
 
@@ -130,14 +135,17 @@ fn finding(
 ) -> Option<Finding> {
     let spiked = |n: &NoisySlice<'_>| n.spiked.map_or(0.0, SpikedPoints::share);
     let rough = |n: &NoisySlice<'_>| n.roughness.unwrap_or(0.0);
-    let worst = noisy.iter().max_by(|a, b| {
-        rough(a).total_cmp(&rough(b)).then(spiked(a).total_cmp(&spiked(b)))
-    })?;
-    let name = if worst.slice.is_empty() { "the table".to_owned() } else { slice_words(worst.slice) };
+    let worst = noisy
+        .iter()
+        .max_by(|a, b| rough(a).total_cmp(&rough(b)).then(spiked(a).total_cmp(&spiked(b))))?;
+    let name =
+        if worst.slice.is_empty() { "the table".to_owned() } else { slice_words(worst.slice) };
     let mut said = Vec::new();
     if let Some(roughness) = worst.roughness {
         let percent = roughness.exp_m1() * 100.0;
-        said.push(format!("half of its points are {percent:.1} % or more off the line between their neighbours"));
+        said.push(format!(
+            "half of its points are {percent:.1} % or more off the line between their neighbours"
+        ));
     }
     if let Some(points) = worst.spiked {
         said.push(format!(

@@ -84,7 +84,8 @@ impl<'a> Target<'a> {
             (None, _) => None,
         };
         let is_within = |row: usize| {
-            let latency = latency.as_ref().map(|([from, below], v)| (*from..*below).contains(&v.get(row)));
+            let latency =
+                latency.as_ref().map(|([from, below], v)| (*from..*below).contains(&v.get(row)));
             latency != Some(false)
         };
         let fertile = |row: &usize| {

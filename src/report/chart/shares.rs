@@ -2,7 +2,9 @@
 
 use plotters::prelude::*;
 
-use super::draw::{COLOURS, FINE, Failed, GRID, INK, NAMES, WIDTH, darker, font, pixel, sized, with_font};
+use super::draw::{
+    COLOURS, FINE, Failed, GRID, INK, NAMES, WIDTH, darker, font, pixel, sized, with_font,
+};
 use super::ends::{End, draw_ends};
 use super::scale::{span, ticks};
 use super::short;
@@ -45,8 +47,7 @@ impl ShareChart {
     pub fn svg(&self) -> Result<String> {
         with_font();
         let mut drawn = String::new();
-        self.paint(&mut drawn)
-            .map_err(|e| Error::new(format!("cannot draw a chart: {e}"), ""))?;
+        self.paint(&mut drawn).map_err(|e| Error::new(format!("cannot draw a chart: {e}"), ""))?;
         Ok(sized(&drawn, HEIGHT, &format!("{}. {}", self.title, self.subtitle)))
     }
 
@@ -106,7 +107,8 @@ mod tests {
 
     #[test]
     fn lines_and_names_are_drawn() {
-        let line = |name: &str| ShareLine { name: name.into(), points: vec![(1.5, 0.0), (3.0, 1.0)] };
+        let line =
+            |name: &str| ShareLine { name: name.into(), points: vec![(1.5, 0.0), (3.0, 1.0)] };
         let chart = ShareChart {
             title: "recall".into(),
             subtitle: "synthetic".into(),
@@ -116,7 +118,8 @@ mod tests {
         };
         let drawn = chart.svg().unwrap();
         let page = roxmltree::Document::parse(&drawn).unwrap();
-        let texts = page.descendants().filter(|n| n.has_tag_name("text") || n.tag_name().name() == "text");
+        let texts =
+            page.descendants().filter(|n| n.has_tag_name("text") || n.tag_name().name() == "text");
         let texts: Vec<&str> = texts.filter_map(|n| n.text()).map(str::trim).collect();
         for text in ["recall", "synthetic", "factor", "share found", "points", "</svg>"] {
             assert!(texts.contains(&text), "{text} is drawn: {texts:?}");

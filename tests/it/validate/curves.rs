@@ -32,8 +32,10 @@ fn tree(places: usize, factor: impl Fn(usize, u64, u64) -> f64) -> Tree {
             for n in (1..=6).map(|i| 1024 * i) {
                 let step = if (m / 256) % 5 == 0 { 1.4 } else { 1.0 };
                 // No two tables have the same figures.
-                let own = 1.0 + 1e-4 * ((m / 256 * 7 + n / 1024 * 3 + number as u64 * 5) % 11) as f64;
-                let time = (0.02 + (m * n) as f64 / 1e8) * step * level * own * factor(number, m, n);
+                let own =
+                    1.0 + 1e-4 * ((m / 256 * 7 + n / 1024 * 3 + number as u64 * 5) % 11) as f64;
+                let time =
+                    (0.02 + (m * n) as f64 / 1e8) * step * level * own * factor(number, m, n);
                 let _ = writeln!(
                     text,
                     "{framework},{version},{device},gemm,cutlass,bfloat16,{m},{n},4096,{time:.9}"
@@ -55,8 +57,10 @@ fn found(tree: &Tree, rule: &str) -> Vec<(String, String, String)> {
 
 #[test]
 fn a_point_twice_too_slow_stands_out_beside_other_tables() {
-    let slow = |factor: f64| move |place, m, n| {
-        if (place, m, n) == (0, 2048, 3072) { factor } else { 1.0 }
+    let slow = |factor: f64| {
+        move |place, m, n| {
+            if (place, m, n) == (0, 2048, 3072) { factor } else { 1.0 }
+        }
     };
     let one = found(&tree(4, slow(2.2)), "latency-spike");
     assert_eq!(one.len(), 1, "{one:?}");
@@ -101,10 +105,13 @@ fn a_level_that_the_other_systems_do_not_have_is_found() {
 
 #[test]
 fn noise_over_a_whole_table_is_found() {
-    let noise = |share: f64| move |place, m, n| {
-        // A number from -1 to 1 that depends on the place in the grid alone.
-        let drawn = ((m / 256 * 31 + n / 1024 * 17) * 2_654_435_761 % 1000) as f64 / 500.0 - 1.0;
-        if place == 0 { 1.0 + share * drawn } else { 1.0 }
+    let noise = |share: f64| {
+        move |place, m, n| {
+            // A number from -1 to 1 that depends on the place in the grid alone.
+            let drawn =
+                ((m / 256 * 31 + n / 1024 * 17) * 2_654_435_761 % 1000) as f64 / 500.0 - 1.0;
+            if place == 0 { 1.0 + share * drawn } else { 1.0 }
+        }
     };
     let noisy = found(&tree(4, noise(0.3)), "noisy-slice");
     assert_eq!(noisy.len(), 1, "{noisy:?}");

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::latencies::KeyLatencies;
-use crate::base::expr::{Value, Vals};
+use crate::base::expr::{Vals, Value};
 use crate::checks::compare::series::{NO_ROW, SHAPE_POINTS, Scan};
 use crate::checks::compare::sketch::Slice;
 use crate::database::table::{Keys, number_json};
@@ -60,13 +60,13 @@ impl ShapePoints {
     }
 }
 
-/// Three points of a series one after the other, none of them shorter than the timer needs.
+/// Five points of a series one after the other, none of them shorter than the timer needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stretch {
     /// Its slice, an index into the sketch's slices.
     pub slice: u32,
     /// Its points.
-    pub points: [KeyPoint; 3],
+    pub points: [KeyPoint; 5],
 }
 
 /// The keys of some points, for people.
@@ -158,9 +158,9 @@ impl TableCurve {
             let inner = &scan.inner[start..shape.inner_end as usize];
             // Every `step`-th point of the table, and not of the series, which may be short.
             let first = start.next_multiple_of(step) - start;
-            for three in inner.windows(3).skip(first).step_by(step) {
-                if three.iter().all(is_slow) {
-                    let points = [three[0], three[1], three[2]].map(|row| rows.point(row));
+            for five in inner.windows(5).skip(first).step_by(step) {
+                if five.iter().all(is_slow) {
+                    let points = std::array::from_fn(|n| rows.point(five[n]));
                     own.stretches.push(Stretch { slice, points });
                 }
             }
@@ -231,9 +231,10 @@ impl PointKeys {
             let value = match kind {
                 PartKind::Text => slice.get(name).map_or(Json::Null, |t| t.as_str().into()),
                 PartKind::Flag => numbers.next().is_some_and(|n| *n != 0.0).into(),
-                PartKind::Number => {
-                    numbers.next().filter(|n| !n.is_nan()).map_or(Json::Null, |n| number_json(f64::from(*n)))
-                }
+                PartKind::Number => numbers
+                    .next()
+                    .filter(|n| !n.is_nan())
+                    .map_or(Json::Null, |n| number_json(f64::from(*n))),
             };
             (name.clone(), value)
         };

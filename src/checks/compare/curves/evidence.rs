@@ -46,7 +46,11 @@ pub fn evidence(curve: &TableCurve, bend: &BendPoint, groups: &ReferenceGroups) 
 pub fn middle(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let (last, half) = (values.len().checked_sub(1)?, values.len() / 2);
-    Some(if last == 2 * half { values[half] } else { least_telling(values[half - 1], values[half]) })
+    Some(if last == 2 * half {
+        values[half]
+    } else {
+        least_telling(values[half - 1], values[half])
+    })
 }
 
 /// Logarithm of a point's latency over a reference's; none where that lacks it.
@@ -56,11 +60,7 @@ pub fn log_ratio(point: KeyPoint, reference: &CurveReference) -> Option<f64> {
     (own > 0.0 && other > 0.0).then(|| (own / other).ln())
 }
 
-fn by_reference(
-    curve: &TableCurve,
-    bend: &BendPoint,
-    reference: &CurveReference,
-) -> Option<f64> {
+fn by_reference(curve: &TableCurve, bend: &BendPoint, reference: &CurveReference) -> Option<f64> {
     // The same figure is the same measurement.
     let own = log_ratio(bend.point, reference).filter(|ratio| ratio.abs() > SAME)?;
     let mut least: Option<f64> = None;
@@ -70,7 +70,8 @@ fn by_reference(
         let (Some(before_it), Some(after_it)) = (before.or(far_before), after.or(far_after)) else {
             continue;
         };
-        let known: Vec<f64> = [far_before, before, after, far_after].into_iter().flatten().collect();
+        let known: Vec<f64> =
+            [far_before, before, after, far_after].into_iter().flatten().collect();
         let level = median(&known);
         let told = [own - before_it, own - after_it].into_iter().fold(own - level, least_telling);
         if told == 0.0 {

@@ -63,7 +63,8 @@ impl SpikedPoints {
         stands_out: impl Fn(usize, &BendPoint) -> bool,
     ) -> Self {
         let of_slice = curve.shapes.iter().filter(|shape| shape.slice == slice);
-        let slow = |bend: &BendPoint| bend.slice == slice && f64::from(bend.point.latency) >= floor_ms;
+        let slow =
+            |bend: &BendPoint| bend.slice == slice && f64::from(bend.point.latency) >= floor_ms;
         let bends = curve.bends.iter().enumerate();
         let spiked = bends.filter(|(number, bend)| slow(bend) && stands_out(*number, bend)).count();
         Self { spiked: spiked as u32, scored: of_slice.map(|shape| shape.slow).sum() }
@@ -76,13 +77,21 @@ impl TableScores {
         let path = &file.entry.path;
         debug!(?path, bends = self.bends.len(), shapes = self.shapes.len(), "scored curves");
         for rough in &self.roughness {
-            debug!(?path, slice = rough.slice, median = rough.median, references = rough.references, "roughness");
+            debug!(
+                ?path,
+                slice = rough.slice,
+                median = rough.median,
+                references = rough.references,
+                "roughness"
+            );
         }
     }
 
     /// The points of a slice that stand out by a factor of `least` beside `groups` of tables.
     pub fn spiked(&self, slice: u32, least: f64, groups: usize, floor_ms: f64) -> SpikedPoints {
-        SpikedPoints::of(&self.curve, slice, floor_ms, |number, _| self.bends[number].is(least, groups))
+        SpikedPoints::of(&self.curve, slice, floor_ms, |number, _| {
+            self.bends[number].is(least, groups)
+        })
     }
 
     /// As [`TableScores::spiked`], without the points that stand out in other places, too.

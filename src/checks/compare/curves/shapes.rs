@@ -30,12 +30,13 @@ pub struct ShapeScore {
 pub struct Roughness {
     /// Its number in the sketch.
     pub slice: u32,
-    /// How far the middle of three points one after the other is from the mean of the others, in the
-    /// logarithm of the ratio to a reference: the median, of the smoothest reference.
+    /// How far the middle of five points one after the other is from the mean of its neighbours, or of those
+    /// beyond them, in the logarithm of the ratio to a reference: the lesser of the medians, of the smoothest
+    /// reference.
     pub median: f64,
     /// References that could tell.
     pub references: usize,
-    /// Stretches of three points.
+    /// Stretches of five points.
     pub stretches: usize,
 }
 
@@ -78,7 +79,7 @@ fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -
 pub(super) fn roughness(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<Roughness> {
     let [most, least] = STRETCHES;
     let slices = curve.stretches.iter().map(|s| s.slice as usize + 1).max().unwrap_or(0);
-    let mut by_slice: Vec<Vec<[KeyPoint; 3]>> = vec![Vec::new(); slices];
+    let mut by_slice: Vec<Vec<[KeyPoint; 5]>> = vec![Vec::new(); slices];
     for stretch in &curve.stretches {
         by_slice[stretch.slice as usize].push(stretch.points);
     }
@@ -91,11 +92,12 @@ pub(super) fn roughness(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<Rou
             if one.median < SMOOTH {
                 break;
             }
-            let rough = stretches.iter().step_by(step).filter_map(|three| rough(*three, reference));
-            let mut rough: Vec<f64> = rough.collect();
-            if rough.len() >= least {
-                one.stretches = one.stretches.max(rough.len());
-                one.median = one.median.min(upper_median(&mut rough));
+            let told = stretches.iter().step_by(step).filter_map(|five| rough(five, reference));
+            let (mut next, mut beyond): (Vec<f64>, Vec<f64>) = told.unzip();
+            if next.len() >= least {
+                one.stretches = one.stretches.max(next.len());
+                let told = upper_median(&mut next).min(upper_median(&mut beyond));
+                one.median = one.median.min(told);
                 one.references += 1;
             }
         }
@@ -106,8 +108,12 @@ pub(super) fn roughness(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<Rou
     found
 }
 
-/// How far the middle one of three points is from the mean of the others, in the ratio to a reference.
-fn rough(three: [KeyPoint; 3], reference: &CurveReference) -> Option<f64> {
-    let [before, own, after] = three.map(|point| log_ratio(point, reference));
-    Some((own? - (before? + after?) / 2.0).abs())
+/// How far the middle one of five points is from the mean of its neighbours, and from the mean of those
+/// beyond them, in the ratio to a reference. A kernel that pads every other size makes a zigzag, which is
+/// rough by the first and smooth by the second; noise is rough by both.
+fn rough(five: &[KeyPoint; 5], reference: &CurveReference) -> Option<(f64, f64)> {
+    let [far_before, before, own, after, far_after] = five.map(|point| log_ratio(point, reference));
+    let own = own?;
+    let next = (own - (before? + after?) / 2.0).abs();
+    Some((next, (own - (far_before? + far_after?) / 2.0).abs()))
 }

@@ -4,6 +4,7 @@
 //! other tables ([`super::curves`]) much less is enough, since a step is in all of them; where these speak,
 //! they decide. Both make one finding for each table, the worst points first.
 
+mod evidence;
 mod finding;
 mod point;
 
@@ -12,12 +13,13 @@ use std::collections::{BTreeSet, HashMap};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::base::expr::ExprError;
-use crate::base::stats::upper_median;
+use self::evidence::TableEvidence;
 use self::finding::TableOutliers;
 use self::point::{OutlyingPoint, StandsOutBy};
+use crate::base::expr::ExprError;
+use crate::base::stats::upper_median;
 use crate::checks::CrossContext;
-use crate::checks::compare::curves::{CurveScores, Evidence, ShapeScore, TableScores};
+use crate::checks::compare::curves::Evidence;
 use crate::checks::compare::series::Outlier;
 use crate::checks::compare::sketch::{Sketch, SketchOutlier};
 use crate::checks::judge::{CheckInputs, CurveTerms, Found, Judge};
@@ -165,83 +167,6 @@ fn evidence_from(evidence: Option<&TableEvidence<'_>>) -> f64 {
     evidence.map_or(0.0, |e| e.limits.bends.ln())
 }
 
-/// What other tables say of a table's points.
-struct TableEvidence<'a> {
-    limits: CurveLimits,
-    all: &'a CurveScores,
-    scores: &'a TableScores,
-    sketch: &'a Sketch,
-    file: &'a TableFile,
-}
-
-impl TableEvidence<'_> {
-    /// What they say of an outlier; none where they say nothing.
-    fn on(&self, outlier: &SketchOutlier) -> Option<Evidence> {
-        let bends = self.scores.curve.bends_at(outlier.hash);
-        let number = bends.filter(|(_, b)| b.row == outlier.outlier.row).map(|(n, _)| n).next()?;
-        Some(self.scores.bends[number]).filter(|evidence| evidence.groups > 0)
-    }
-
-    /// Bends, slow or fast ones, that enough groups of tables do not have, by number.
-    fn standing_out(&self, at: &CrossContext<'_>, spike: bool, floor_ms: f64) -> Vec<usize> {
-        let stands_out = |number: &usize| {
-            let (bend, found) = (&self.scores.curve.bends[*number], self.scores.bends[*number]);
-            if found.groups < self.limits.groups || (found.score > 0.0) != spike {
-                return false;
-            }
-            let latency = f64::from(bend.point.latency);
-            // What it should take, where that is the slower side.
-            let slower = latency * (-found.score).exp().max(1.0);
-            let (table, backend) = (&self.file.table, &self.file.place.backend);
-            let tail = at.specs.noise.at(table, backend, slower).map_or(1.0, |b| b.p99);
-            if slower < self.limits.least_ms {
-                return false;
-            }
-            let least = if slower < floor_ms { self.limits.short } else { self.limits.factor };
-            found.score.abs() >= least.max(tail.powf(self.limits.tails)).ln()
-        };
-        (0..self.scores.bends.len()).filter(stands_out).collect()
-    }
-
-    /// The hash of a bend's key.
-    fn hash(&self, bend: usize) -> u64 {
-        self.scores.curve.bends[bend].point.hash
-    }
-
-    /// Series, slow or fast ones, that are off all along their sweep in a slice whose others are not.
-    fn shapes(&self, spike: bool, floor_ms: f64) -> Vec<OutlyingPoint> {
-        let limits = self.limits.shapes;
-        let (all, found) = (&self.scores.curve.shapes, &self.scores.shapes);
-        let judged = |s: &&ShapeScore| s.groups >= self.limits.groups;
-        let slices = self.sketch.slices.len();
-        let (mut sizes, mut restless) = (vec![0usize; slices], vec![0usize; slices]);
-        all.iter().for_each(|shape| sizes[shape.slice as usize] += 1);
-        for score in found.iter().filter(judged).filter(|s| s.score.abs() >= limits.calm.ln()) {
-            restless[all[score.shape].slice as usize] += 1;
-        }
-        let is_calm = |slice: u32| {
-            let most = (limits.share * sizes[slice as usize] as f64).max(1.0);
-            restless[slice as usize] as f64 <= most
-        };
-        let is_off = |s: &&ShapeScore| {
-            let shape = &all[s.shape];
-            (s.score > 0.0) == spike
-                && s.score.abs() >= limits.factor.ln()
-                && shape.latency() * (-s.score).exp().max(1.0) >= floor_ms
-                && is_calm(shape.slice)
-        };
-        let off = found.iter().filter(judged).filter(is_off);
-        off.map(|score| OutlyingPoint::of_shape(self.sketch, self.scores, score)).collect()
-    }
-
-    /// A bend as findings show it, and whether it recurs elsewhere.
-    fn point(&self, at: &CrossContext<'_>, bend: usize, recurs: f64) -> (OutlyingPoint, bool) {
-        let evidence = self.scores.bends[bend];
-        let recurs = self.all.recurs(at, self.file, self.scores, bend, recurs);
-        (OutlyingPoint::beside(self.sketch, self.scores, bend, evidence), recurs)
-    }
-}
-
 impl OutlierLimits {
     fn needs(&self) -> CheckInputs {
         let curves = self.curves.map(|c| CurveTerms { bends: c.bends, floor_ms: self.floor_ms });
@@ -263,7 +188,10 @@ impl OutlierLimits {
             for half in at.halves(rule, file) {
                 let part = points.iter().filter(|p| half.has(p.point.row as usize));
                 let of = |standing: Standing| -> Vec<OutlyingPoint> {
-                    part.clone().filter(|p| p.standing == standing).map(|p| p.point.clone()).collect()
+                    part.clone()
+                        .filter(|p| p.standing == standing)
+                        .map(|p| p.point.clone())
+                        .collect()
                 };
                 let alone = of(Standing::Alone);
                 let outliers = TableOutliers {
@@ -284,7 +212,8 @@ impl OutlierLimits {
     /// Whether points beside other tables are too few and too near for a warning.
     fn is_minor(&self, points: &[OutlyingPoint]) -> bool {
         let Some(limits) = self.curves else { return false };
-        let minor = |p: &OutlyingPoint| p.by == StandsOutBy::References && p.factor() < limits.warns;
+        let minor =
+            |p: &OutlyingPoint| p.by == StandsOutBy::References && p.factor() < limits.warns;
         !points.is_empty() && points.len() < limits.points && points.iter().all(minor)
     }
 
@@ -301,7 +230,9 @@ impl OutlierLimits {
         let mut points = Vec::new();
         let beside = evidence.map(|e| e.standing_out(at, spike, self.floor_ms)).unwrap_or_default();
         let mut rows = BTreeSet::new();
-        for (evidence, bend) in evidence.into_iter().flat_map(|e| beside.iter().map(move |b| (e, *b))) {
+        for (evidence, bend) in
+            evidence.into_iter().flat_map(|e| beside.iter().map(move |b| (e, *b)))
+        {
             let (point, recurs) = evidence.point(at, bend, self.recurs);
             rows.insert(point.row);
             let standing = if recurs {

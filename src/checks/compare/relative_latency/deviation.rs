@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::culprit::{CulpritVerdict, References};
 use super::differences::{DifferenceBand, Residual, Residuals, differences};
-use super::{ELSEWHERE, ELSEWHERE_SHORT, finding};
 use super::peers::{NEARBY, OTHER_KERNELS, PeerTerms, RelativeLatencies};
+use super::{ELSEWHERE, ELSEWHERE_SHORT, finding};
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::checks::CrossContext;
@@ -55,7 +55,8 @@ impl Judge for DeviationBand {
             let backend = &file.place.backend;
             let Some(own) = relative.get(&file.entry.path) else { continue };
             let mut by_verdict: BTreeMap<CulpritVerdict, RelativeLatencies> = BTreeMap::new();
-            let residuals = differences.as_ref().map(|(band, all)| (band, all.get(file.entry.path.as_str())));
+            let residuals =
+                differences.as_ref().map(|(band, all)| (band, all.get(file.entry.path.as_str())));
             for (slice, refs) in own {
                 let level = self.verdict(backend, own, slice, refs);
                 let elsewhere = residuals
@@ -113,7 +114,8 @@ impl DifferenceBand {
         let all = residuals.all.as_ref().filter(level);
         let short = residuals.short.as_ref().filter(|r| r.near && off(r.ratio) > self.short);
         let slight = residuals.all.as_ref().filter(|r| r.near && off(r.ratio) > self.info);
-        let verdict = if all.or(short).is_some() { CulpritVerdict::Culprit } else { CulpritVerdict::Slight };
+        let verdict =
+            if all.or(short).is_some() { CulpritVerdict::Culprit } else { CulpritVerdict::Slight };
         let named = [(ELSEWHERE, all.or(slight)), (ELSEWHERE_SHORT, short)];
         let ratios = named.into_iter().filter_map(|(name, r)| Some((name.to_owned(), r?.ratio)));
         let ratios: Vec<(String, f64)> = ratios.collect();
@@ -123,7 +125,10 @@ impl DifferenceBand {
 
 /// What is to be said of a slice by its level and by the differences on other systems. These decide where
 /// its references split or it is the fastest, and not against what clears it.
-fn together(level: Option<CulpritVerdict>, elsewhere: Option<&ToldElsewhere>) -> Option<CulpritVerdict> {
+fn together(
+    level: Option<CulpritVerdict>,
+    elsewhere: Option<&ToldElsewhere>,
+) -> Option<CulpritVerdict> {
     match (level, elsewhere.map(|told| told.verdict)) {
         (None, elsewhere) => elsewhere,
         (Some(CulpritVerdict::Split | CulpritVerdict::Fastest), Some(CulpritVerdict::Culprit)) => {

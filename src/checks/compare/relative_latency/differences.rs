@@ -4,9 +4,10 @@
 //! nor the backend explains that: the machine is in both tables of a system, the backend in the tables of
 //! all systems. So what is left is a table that is off, and far less of it shows than by its level alone.
 //!
-//! A sibling W' is the same table of another backend or version on the system. The residual over a sibling
-//! is the level over it here less the level over it on the other systems, in logarithms. A residual that
-//! most of the siblings reach is the table's own.
+//! A sibling is the same table of another backend or version on the system. Of the keys that the two have
+//! here and on another system, the ratio here over the ratio there is taken ([`Gap`]); its median over the
+//! keys and over the systems is the residual over that sibling. A residual that most of the siblings reach
+//! is the table's own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,7 @@ use tracing::debug;
 
 use crate::base::stats::{median, upper_median};
 use crate::checks::CrossContext;
-use crate::checks::compare::sketch::{Sketch, Slice};
+use crate::checks::compare::sketch::{Sketch, SketchPoint, Slice};
 use crate::database::catalog::TableFile;
 
 /// When a slice is off by differences in differences.
@@ -41,12 +42,24 @@ const SHORT_END: usize = 4;
 /// Two levels that differ by less are of one measurement.
 const SAME: f64 = 1e-6;
 
-/// The level of a slice over a sibling's, in logarithms.
+/// A key of two tables.
 #[derive(Debug, Clone, Copy)]
-struct Level {
-    /// The median of all points that both have.
+struct KeyRatio {
+    hash: u64,
+    /// Logarithm of the first table's latency over the second's.
+    ratio: f64,
+    /// Logarithm of the product of both.
+    size: f64,
+    /// Its slice, an index into the first sketch's slices.
+    slice: u16,
+}
+
+/// How far the ratio of two tables on a system is from that of the same two on another, in logarithms.
+#[derive(Debug, Clone, Copy)]
+struct Gap {
+    /// The median over the keys that all four have.
     all: f64,
-    /// That of the shortest quarter of them; none where that is too few.
+    /// That over the shortest quarter of them; none where that is too few.
     short: Option<f64>,
 }
 
@@ -75,15 +88,26 @@ pub(super) type Differences<'a> = BTreeMap<&'a str, BTreeMap<&'a Slice, Residual
 
 /// A backend and a version.
 type Software<'a> = (&'a str, &'a str);
-/// Levels of the first software over the second on a system, by slice.
-type LevelsBySlice<'a> = BTreeMap<&'a Slice, Level>;
+/// Gaps by slice.
+type GapsBySlice<'a> = BTreeMap<&'a Slice, Gap>;
+
+/// A sibling pair on a system: one table over another, key by key.
+struct PairRatios<'a> {
+    /// The sketch of the first.
+    sketch: &'a Sketch,
+    keys: Vec<KeyRatio>,
+    /// The median ratio by slice.
+    levels: BTreeMap<&'a Slice, f64>,
+}
 
 /// The tables of one name.
 struct NamedTables<'a> {
     /// By system and software.
     sketches: BTreeMap<(&'a str, Software<'a>), &'a Sketch>,
-    /// By software, another, and system.
-    levels: BTreeMap<(Software<'a>, Software<'a>), BTreeMap<&'a str, LevelsBySlice<'a>>>,
+    /// By two softwares, the lesser first, and system.
+    pairs: BTreeMap<(Software<'a>, Software<'a>), BTreeMap<&'a str, PairRatios<'a>>>,
+    /// By two softwares and two systems, the lesser first.
+    gaps: BTreeMap<(Software<'a>, Software<'a>), BTreeMap<(&'a str, &'a str), GapsBySlice<'a>>>,
     generations: BTreeMap<&'a str, &'a str>,
 }
 
@@ -130,32 +154,59 @@ impl<'a> NamedTables<'a> {
                 sketches.entry((system, software(file))).or_insert(sketch);
             }
         }
-        let mut levels: BTreeMap<_, BTreeMap<&str, LevelsBySlice<'_>>> = BTreeMap::new();
-        for ((system, one), own) in &sketches {
-            let of_system = sketches.iter().filter(|((s, other), _)| s == system && other > one);
-            for ((_, other), sketch) in of_system {
-                let ahead = levels_over(own, sketch, points);
-                let turn = |level: &Level| Level { all: -level.all, short: level.short.map(|s| -s) };
-                let back = ahead.iter().map(|(slice, level)| (*slice, turn(level))).collect();
-                levels.entry((*one, *other)).or_default().insert(*system, ahead);
-                levels.entry((*other, *one)).or_default().insert(*system, back);
+        let mut own = Self { sketches, pairs: BTreeMap::new(), gaps: BTreeMap::new(), generations };
+        own.pair_up(points);
+        own
+    }
+
+    /// Takes the ratios of siblings on each system, and their gaps between systems.
+    fn pair_up(&mut self, points: usize) {
+        for ((system, one), sketch) in &self.sketches {
+            let others = self.sketches.iter().filter(|((s, other), _)| s == system && other > one);
+            for ((_, other), theirs) in others {
+                let pair = PairRatios::new(sketch, theirs, points);
+                self.pairs.entry((*one, *other)).or_default().insert(*system, pair);
             }
         }
-        Self { sketches, levels, generations }
+        for (softwares, by_system) in &self.pairs {
+            let gaps = self.gaps.entry(*softwares).or_default();
+            for (system, pair) in by_system {
+                for (other, theirs) in by_system.range(*system..).skip(1) {
+                    gaps.insert((*system, *other), pair.gaps(theirs, points));
+                }
+            }
+        }
+    }
+
+    /// A slice's gap between two systems of `own` over `sibling`.
+    fn gap(
+        &self,
+        (own, sibling): (Software<'a>, Software<'a>),
+        (system, other): (&'a str, &'a str),
+        slice: &Slice,
+    ) -> Option<Gap> {
+        let softwares = if own < sibling { (own, sibling) } else { (sibling, own) };
+        let systems = if system < other { (system, other) } else { (other, system) };
+        let gap = *self.gaps.get(&softwares)?.get(&systems)?.get(slice)?;
+        let turned = (own < sibling) != (system < other);
+        let turn = |v: f64| if turned { -v } else { v };
+        Some(Gap { all: turn(gap.all), short: gap.short.map(turn) })
     }
 
     /// The residuals of a table's slices.
-    fn residuals(&self, file: &TableFile, band: &DifferenceBand) -> BTreeMap<&'a Slice, Residuals> {
+    fn residuals(
+        &self,
+        file: &'a TableFile,
+        band: &DifferenceBand,
+    ) -> BTreeMap<&'a Slice, Residuals> {
         let (own, system) = (software(file), file.place.system.as_str());
-        let others: BTreeSet<Software<'_>> =
-            self.levels.keys().filter(|(one, _)| *one == own).map(|(_, other)| *other).collect();
         let Some(sketch) = self.sketches.get(&(system, own)) else { return BTreeMap::new() };
         let mut found = BTreeMap::new();
         for slice in &sketch.slices {
-            let siblings = || others.iter().filter_map(|other| self.levels.get(&(own, *other)));
+            let siblings = self.siblings(own, system, slice);
             let residuals = Residuals {
-                all: self.residual(system, slice, siblings(), band, |l| Some(l.all)),
-                short: self.residual(system, slice, siblings(), band, |l| l.short),
+                all: self.residual(own, system, slice, &siblings, band, |gap| Some(gap.all)),
+                short: self.residual(own, system, slice, &siblings, band, |gap| gap.short),
             };
             if residuals != Residuals::default() {
                 found.insert(slice, residuals);
@@ -164,50 +215,73 @@ impl<'a> NamedTables<'a> {
         found
     }
 
-    /// What most siblings say of a slice: those of the generation where enough of them can.
-    fn residual<'s>(
-        &'s self,
-        system: &str,
-        slice: &Slice,
-        siblings: impl Iterator<Item = &'s BTreeMap<&'a str, LevelsBySlice<'a>>>,
-        band: &DifferenceBand,
-        level: fn(&Level) -> Option<f64>,
-    ) -> Option<Residual>
-    where
-        'a: 's,
-    {
-        let (mut near, mut any, mut known) = (Vec::new(), Vec::new(), Vec::<f64>::new());
-        let mut farther = Vec::new();
-        for by_system in siblings {
-            let of = |levels: &LevelsBySlice<'a>| levels.get(slice).and_then(level);
-            let Some(own) = by_system.get(system).and_then(of) else { continue };
-            // A version that has another's measurements says nothing that the other does not.
-            if known.iter().any(|k| (k - own).abs() <= SAME) {
-                continue;
-            }
-            known.push(own);
-            let generation = self.generations.get(system);
-            let is_near = |name: &&str| generation.is_some() && self.generations.get(*name) == generation;
-            let others = by_system.iter().filter(|(name, _)| **name != system);
-            let (of_generation, of_others): (Vec<_>, Vec<_>) = others.partition(|(name, _)| is_near(name));
-            let values = |side: &[(&&'a str, &LevelsBySlice<'a>)]| -> Vec<f64> {
-                side.iter().filter_map(|(_, levels)| of(levels)).collect()
+    /// The siblings of a slice on its system, and how far it is from them. A version that has another's
+    /// measurements says nothing that the other does not.
+    fn siblings(&self, own: Software<'a>, system: &str, slice: &Slice) -> Vec<(Software<'a>, f64)> {
+        let mut found: Vec<(Software<'a>, f64)> = Vec::new();
+        for ((one, other), by_system) in &self.pairs {
+            let (sibling, sign) = match (*one == own, *other == own) {
+                (true, _) => (*other, 1.0),
+                (_, true) => (*one, -1.0),
+                _ => continue,
             };
-            let (of_generation, of_others) = (values(&of_generation), values(&of_others));
-            if !of_generation.is_empty() {
-                near.push(own - median(&of_generation));
-            }
-            if let [other] = of_generation[..] {
-                farther.push(farther_out(own, other, &of_others));
-            }
-            let all: Vec<f64> = of_generation.into_iter().chain(of_others).collect();
-            match all[..] {
-                [] => {}
-                [other] => any.push(if farther_out(own, other, &[]) > 0.0 { own - other } else { 0.0 }),
-                _ => any.push(own - median(&all)),
+            let level = by_system.get(system).and_then(|pair| pair.levels.get(slice));
+            let Some(level) = level.map(|level| level * sign) else { continue };
+            if found.iter().all(|(_, known)| (known - level).abs() > SAME) {
+                found.push((sibling, level));
             }
         }
-        // Of two systems either may be off.
+        found
+    }
+
+    /// What most siblings say of a slice: those of the generation where enough of them can.
+    fn residual(
+        &self,
+        own: Software<'a>,
+        system: &'a str,
+        slice: &Slice,
+        siblings: &[(Software<'a>, f64)],
+        band: &DifferenceBand,
+        part: fn(&Gap) -> Option<f64>,
+    ) -> Option<Residual> {
+        let (mut near, mut any, mut farther) = (Vec::new(), Vec::new(), Vec::new());
+        let systems: BTreeSet<&'a str> = self.sketches.keys().map(|(system, _)| *system).collect();
+        let generation = self.generations.get(system);
+        for (sibling, level) in siblings {
+            let gap = |a: &'a str, b: &'a str| part(&self.gap((own, *sibling), (a, b), slice)?);
+            let others: Vec<(&'a str, f64)> =
+                systems.iter().filter_map(|other| Some((*other, gap(system, other)?))).collect();
+            let is_near = |(name, _): &(&'a str, f64)| {
+                generation.is_some() && self.generations.get(*name) == generation
+            };
+            let (kin, rest): (Vec<_>, Vec<_>) = others.iter().copied().partition(is_near);
+            let values = |side: &[(&'a str, f64)]| -> Vec<f64> {
+                side.iter().map(|(_, gap)| *gap).collect()
+            };
+            // Of two systems either may be off: the one that is farther from the rest, or, where there is
+            // no rest, from its sibling.
+            let is_farther = |other: &'a str, apart: f64| {
+                let from_rest =
+                    rest.iter().filter_map(|(name, own)| Some((own, gap(other, name)?)));
+                let (own, theirs): (Vec<f64>, Vec<f64>) = from_rest.unzip();
+                match own[..] {
+                    [] => level.abs() - (level - apart).abs(),
+                    _ => median(&own).abs() - median(&theirs).abs(),
+                }
+            };
+            if !kin.is_empty() {
+                near.push(median(&values(&kin)));
+            }
+            if let [(other, apart)] = kin[..] {
+                farther.push(is_farther(other, apart));
+            }
+            let all: Vec<f64> = others.iter().map(|(_, gap)| *gap).collect();
+            match all[..] {
+                [] => {}
+                [apart] => any.push(if level.abs() > (level - apart).abs() { apart } else { 0.0 }),
+                _ => any.push(median(&all)),
+            }
+        }
         if farther.len() == near.len() && !near.is_empty() && median(&farther) <= 0.0 {
             near.fill(0.0);
         }
@@ -216,13 +290,6 @@ impl<'a> NamedTables<'a> {
         let ratio = reached(&residuals, band.siblings).exp();
         Some(Residual { ratio, near, siblings: residuals.len() })
     }
-}
-
-/// How much farther a level is than that of another system from the rest, or, where there is no rest, from
-/// that of its sibling: above 0 it is the one that is off.
-fn farther_out(own: f64, other: f64, rest: &[f64]) -> f64 {
-    let usual = if rest.is_empty() { 0.0 } else { median(rest) };
-    (own - usual).abs() - (other - usual).abs()
 }
 
 /// What three of four residuals reach on one side, or `least` of few; 0 where so many do not.
@@ -236,23 +303,55 @@ fn reached(residuals: &[f64], least: usize) -> f64 {
     side(1.0).or_else(|| side(-1.0)).unwrap_or(0.0)
 }
 
-/// The levels of a table over another at the points that both have, by slice of the first.
-fn levels_over<'a>(own: &'a Sketch, other: &Sketch, points: usize) -> LevelsBySlice<'a> {
-    let mut by_slice: Vec<Vec<(f64, f64)>> = vec![Vec::new(); own.slices.len()];
-    for (a, b) in own.common(other).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0) {
-        by_slice[a.slice as usize].push((a.latency * b.latency, (a.latency / b.latency).ln()));
+impl<'a> PairRatios<'a> {
+    /// The ratios at the keys that both sketches hold; the level of slices with so many points.
+    fn new(sketch: &'a Sketch, other: &Sketch, points: usize) -> Self {
+        let timed = sketch.common(other).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0);
+        let key = |(a, b): (SketchPoint, SketchPoint)| KeyRatio {
+            hash: a.hash,
+            ratio: (a.latency / b.latency).ln(),
+            size: (a.latency * b.latency).ln(),
+            slice: a.slice,
+        };
+        let keys: Vec<KeyRatio> = timed.map(key).collect();
+        let mut by_slice: Vec<Vec<f64>> = vec![Vec::new(); sketch.slices.len()];
+        keys.iter().for_each(|key| by_slice[key.slice as usize].push(key.ratio));
+        let enough =
+            sketch.slices.iter().zip(by_slice).filter(|(_, ratios)| ratios.len() >= points);
+        let levels = enough.map(|(slice, mut ratios)| (slice, upper_median(&mut ratios))).collect();
+        Self { sketch, keys, levels }
     }
-    let enough = own.slices.iter().zip(by_slice).filter(|(_, ratios)| ratios.len() >= points);
-    let level = |(slice, mut ratios): (&'a Slice, Vec<(f64, f64)>)| {
-        let all = upper_median(&mut ratios.iter().map(|(_, ratio)| *ratio).collect::<Vec<_>>());
-        let short = ratios.len() / SHORT_END;
+
+    /// How far the ratios are from those of the same pair on another system, by slice.
+    fn gaps(&self, other: &PairRatios<'_>, points: usize) -> GapsBySlice<'a> {
+        let mut by_slice: Vec<Vec<(f64, f64)>> = vec![Vec::new(); self.sketch.slices.len()];
+        let mut theirs = other.keys.iter().peekable();
+        for own in &self.keys {
+            while theirs.next_if(|key| key.hash < own.hash).is_some() {}
+            if let Some(key) = theirs.next_if(|key| key.hash == own.hash) {
+                by_slice[own.slice as usize].push((own.size + key.size, own.ratio - key.ratio));
+            }
+        }
+        let enough =
+            self.sketch.slices.iter().zip(by_slice).filter(|(_, gaps)| gaps.len() >= points);
+        enough.map(|(slice, gaps)| (slice, Gap::of(gaps, points))).collect()
+    }
+}
+
+impl Gap {
+    /// The gap of some keys, each with its size.
+    fn of(mut gaps: Vec<(f64, f64)>, points: usize) -> Self {
+        let middle = |gaps: &[(f64, f64)]| {
+            upper_median(&mut gaps.iter().map(|(_, gap)| *gap).collect::<Vec<_>>())
+        };
+        let all = middle(&gaps);
+        let short = gaps.len() / SHORT_END;
         let short = (short >= points).then(|| {
-            ratios.select_nth_unstable_by(short, |a, b| a.0.total_cmp(&b.0));
-            upper_median(&mut ratios[..short].iter().map(|(_, ratio)| *ratio).collect::<Vec<_>>())
+            gaps.select_nth_unstable_by(short, |a, b| a.0.total_cmp(&b.0));
+            middle(&gaps[..short])
         });
-        (slice, Level { all, short })
-    };
-    enough.map(level).collect()
+        Self { all, short }
+    }
 }
 
 #[cfg(test)]
@@ -260,12 +359,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_two_systems_the_one_far_from_the_rest_is_off() {
-        assert!(farther_out(0.5, 0.1, &[0.1]) > 0.0);
-        assert!(farther_out(0.1, 0.5, &[0.1]) < 0.0);
-        assert!(farther_out(0.5, 0.1, &[0.6]) < 0.0);
-        // Without a third the level itself says it.
-        assert!(farther_out(0.1, 0.5, &[]) < 0.0);
+    fn gaps_are_of_the_keys_that_both_pairs_have() {
+        let slices = vec![Slice::new()];
+        let sketch = Sketch { slices, ..Sketch::default() };
+        let key = |(hash, ratio): (u64, f64)| KeyRatio { hash, ratio, size: hash as f64, slice: 0 };
+        let pair = |keys: &[(u64, f64)]| PairRatios {
+            sketch: &sketch,
+            keys: keys.iter().copied().map(key).collect(),
+            levels: BTreeMap::new(),
+        };
+        // Two keys of the first are no part of the other, and far off.
+        let own = pair(&[(1, 0.5), (2, 0.5), (3, 0.2), (4, 9.0), (5, 9.0), (6, 0.2)]);
+        let other = pair(&[(1, 0.1), (2, 0.1), (3, 0.1), (6, 0.1), (7, 0.1)]);
+        let gap = own.gaps(&other, 1)[&Slice::new()];
+        assert!((gap.all - 0.4).abs() < 1e-9 && (gap.short.unwrap() - 0.4).abs() < 1e-9, "{gap:?}");
+        assert!(own.gaps(&other, 5).is_empty());
     }
 
     #[test]

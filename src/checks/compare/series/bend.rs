@@ -43,12 +43,8 @@ impl BendCandidate {
         let Some(ratio) = log_ratio(points, i) else { return };
         self.log_ratio = Some(self.log_ratio.map_or(ratio, |known| least_telling(known, ratio)));
         let row = |at: Option<usize>| at.and_then(|at| points.get(at)).map_or(NO_ROW, |p| p.row);
-        let rows = [
-            row(i.checked_sub(2)),
-            row(i.checked_sub(1)),
-            row(Some(i + 1)),
-            row(Some(i + 2)),
-        ];
+        let rows =
+            [row(i.checked_sub(2)), row(i.checked_sub(1)), row(Some(i + 1)), row(Some(i + 2))];
         self.axes.push(BendAxis { bit, rows });
     }
 

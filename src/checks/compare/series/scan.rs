@@ -102,8 +102,7 @@ pub fn scan(
         };
         let series = |row: usize| fixed[row].wrapping_sub(axis.part(row));
         let waiting = candidates.iter().filter(waits);
-        let members =
-            Members::of(table.rows, series, waiting.map(|c| series(c.row as usize)));
+        let members = Members::of(table.rows, series, waiting.map(|c| series(c.row as usize)));
         for rows in members.series() {
             axis.points(rows, &times, &mut points);
             for i in 0..points.len() {
