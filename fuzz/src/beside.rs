@@ -12,7 +12,7 @@ use perfdb_gate::checks::rule::Rule;
 use perfdb_gate::database::catalog::{Catalog, Format, Place};
 use perfdb_gate::database::coverage::{Coverage, Points};
 use perfdb_gate::database::decoded::Decoded;
-use perfdb_gate::database::diff::State;
+use perfdb_gate::database::state::State;
 use perfdb_gate::database::facts::TreeFacts;
 use perfdb_gate::database::ledger::Ledger;
 use perfdb_gate::database::served::ReuseManifest;

@@ -10,11 +10,12 @@ use crate::checks::compare::relative_latency::{PeerTerms, RelativeLatencies, rel
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
-use crate::database::diff::{Diff, State};
+use crate::database::diff::Diff;
 use crate::database::ledger::Ledger;
 use crate::database::seal::SealFile;
 use crate::database::served::{ReuseManifest, Shelf};
 use crate::database::sidecar::{Meta, Reuse, TableMeta};
+use crate::database::state::State;
 use crate::database::support::Matrices;
 use crate::database::table::{Keys, Table, TableFault, TableScope};
 use crate::findings::{Example, Finding, Half, Reads, RowChange, Severity};

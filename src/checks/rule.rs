@@ -22,8 +22,11 @@ pub struct Rule {
     pub severity: Severity,
     /// One line for lists.
     pub summary: String,
-    /// What it looks for.
+    /// What it looks for, in a few sentences: comments on pull requests show it.
     pub what: String,
+    /// Severities, exceptions and thresholds, each threshold with its source.
+    #[serde(default)]
+    pub details: Vec<String>,
     /// Why that matters.
     pub why: String,
     /// What to do instead.

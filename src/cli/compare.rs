@@ -2,57 +2,49 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::{DocumentFormat, compare};
+use perfdb_gate::jobs::compare;
 use perfdb_gate::report::chart;
 
 use super::TerminalArgs;
 use super::bar::Bar;
+use super::output::DocumentFormatName;
 use super::outputs::{self, Outputs};
 use super::selection::SelectionArgs;
 
 /// `perfdb-gate compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// A table, a folder (a database, or what a run or `remeasure --record` left), or a commit.
+    /// A table, a folder (a database, or the output of a run or of `remeasure --record`), or a
+    /// commit.
     #[arg(value_name = "A")]
     pub a: String,
-    /// The same, compared with A.
+    /// The other one, compared with A.
     #[arg(value_name = "B")]
     pub b: String,
-    /// The repository whose commits are named.
+    /// The repository that contains the named commits.
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to compare")]
     pub root: PathBuf,
     #[command(flatten)]
     pub selection: SelectionArgs,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "What to compare")]
     pub rules_dir: Option<PathBuf>,
-    /// For people, for a pull request, for programs.
-    #[arg(long, value_enum, default_value_t = CompareFormat::Human, help_heading = "Output")]
-    pub format: CompareFormat,
-    /// Write it to a file instead of standard output.
+    /// For people, for a pull request or a page, or JSON of schema perfdb-gate/compare/v1.
+    #[arg(long, value_enum, default_value_t = DocumentFormatName::Human, help_heading = "Output")]
+    pub format: DocumentFormatName,
+    /// Write to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Write charts of B over A to a folder, as SVG: against latency, and along B's file.
+    /// Write SVG charts of B over A to a folder: against latency, and in the order of B's file.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
-    /// Threads to use; 0 for as many as there are cores.
+    /// Number of threads; 0 means one per core.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     pub threads: usize,
-}
-
-/// Formats of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CompareFormat {
-    /// For people.
-    Human,
-    /// For a pull request.
-    Markdown,
-    /// For programs, schema perfdb-gate/compare/v1.
-    Json,
 }
 
 impl From<&CompareArgs> for compare::Options {
@@ -74,11 +66,7 @@ impl CompareArgs {
         let bar = Bar::of("tables", terminal);
         let report = compare::run(&self.into(), &bar)?;
         drop(bar);
-        let format = match self.format {
-            CompareFormat::Human => DocumentFormat::Human { brief: terminal.quiet },
-            CompareFormat::Markdown => DocumentFormat::Markdown,
-            CompareFormat::Json => DocumentFormat::Json,
-        };
+        let format = self.format.of(terminal);
         let mut outputs = Outputs::default();
         if let Some(folder) = &self.output_dir {
             let drawings = chart::drawings(&compare::figures(&report), self.threads)?;

@@ -12,7 +12,7 @@ use super::Cli;
 /// `perfdb-gate completions`.
 #[derive(Debug, Args)]
 pub struct Completions {
-    /// The shell that reads them.
+    /// The shell.
     #[arg(value_enum)]
     pub shell: ShellName,
 }
@@ -28,7 +28,7 @@ pub enum ShellName {
 /// `perfdb-gate schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
-    /// The file.
+    /// The file format.
     #[arg(value_enum)]
     pub file: SchemaName,
 }
@@ -36,11 +36,11 @@ pub struct SchemaArgs {
 /// Files with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchemaName {
-    /// A report, `--format json`.
+    /// A report: `validate --format json`.
     Report,
-    /// An impact, `impact --format json`.
+    /// Predictions: `impact --format json`.
     Impact,
-    /// What queries reach, `reach --format json`.
+    /// Rows and lookups: `reach --format json`.
     Reach,
     /// `rules/<rule>.yaml`.
     Rule,
@@ -48,9 +48,9 @@ pub enum SchemaName {
     Tables,
     /// `.perfdb-gate/waivers.yaml`.
     Waivers,
-    /// A rerun list, as `plan` writes it.
+    /// A rerun list: `plan --output FILE`.
     Rerun,
-    /// A comparison, `compare --format json`.
+    /// A comparison: `compare --format json`.
     Compare,
 }
 

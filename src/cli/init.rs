@@ -14,13 +14,13 @@ use super::bar::Bar;
 /// `perfdb-gate init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
-    /// Repository that holds the database, or a folder in it.
+    /// Repository that contains the database, or a folder in it.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub root: PathBuf,
-    /// The commit of perfdb-gate that the workflows name; this version's tag without it.
+    /// The commit of perfdb-gate that the workflows use; without it, this version's tag.
     #[arg(long, value_name = "COMMIT")]
     pub action: Option<String>,
-    /// Threads to use; 0 for as many as there are cores.
+    /// Number of threads; 0 means one per core.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
 }

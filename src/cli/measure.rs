@@ -22,10 +22,10 @@ use super::selection::SelectionArgs;
 /// `perfdb-gate remeasure`.
 #[derive(Debug, Args)]
 pub struct Remeasure {
-    /// Repository or folder that holds the database.
+    /// Repository or folder that contains the database.
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to measure")]
     pub root: PathBuf,
-    /// Tables of a commit, read without a checkout, instead of the files on disk.
+    /// Read the tables of a commit, without a checkout, instead of the files on disk.
     #[arg(long = "ref", value_name = "REF", help_heading = "What to measure")]
     pub reference: Option<String>,
     #[command(flatten)]
@@ -33,30 +33,31 @@ pub struct Remeasure {
     /// Only these rows: "gemm_dtype = 'bfloat16' AND m <= 256", or an exact key.
     #[arg(long = "where", value_name = "EXPR", help_heading = "What to measure")]
     pub filter: Option<String>,
-    /// The points of a rerun list, instead of a draw; `plan` writes one.
+    /// Measure the points of a rerun list instead of a random sample; `plan` writes such lists.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["sample", "seed"], help_heading = "What to measure")]
     pub points: Option<PathBuf>,
-    /// Points of each table, drawn from strata of slice and latency.
+    /// Points per table, sampled from strata of slice and latency.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), help_heading = "What to measure")]
     pub sample: u32,
-    /// Seed of the draw.
+    /// Seed of the random draw.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "What to measure")]
     pub seed: u64,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// Measure the power of points whose rows have one, a second each.
+    /// Also measure power, one second per point, where the row has a power.
     #[arg(long, help_heading = "How to measure")]
     pub power: bool,
-    /// Write charts of measured over recorded to a folder, as SVG.
+    /// Write SVG charts of measured over recorded latencies to a folder.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
-    /// Keep what is measured as rows of a table, DIR/TABLE.parquet, with a log and a sidecar beside it.
+    /// Save the measurements as a table, DIR/TABLE.parquet, with a log and a sidecar.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub record: Option<PathBuf>,
-    /// Print a runner for `--device process` that measures GEMM with PyTorch, and measure nothing.
+    /// Print an example runner for `--device process` that measures GEMM with PyTorch, and exit.
     #[arg(long, help_heading = "How to measure")]
     pub print_runner: bool,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "How to measure")]
     pub rules_dir: Option<PathBuf>,
     #[command(flatten)]
@@ -66,20 +67,21 @@ pub struct Remeasure {
 /// `perfdb-gate measure`.
 #[derive(Debug, Args)]
 pub struct Measure {
-    /// A plan by its name, as rules/plans/ has it (gemm, mla_bmm, nccl), a file of one's own, PLAN.yaml, or
-    /// a rerun list.
+    /// A plan from rules/plans/ (gemm, mla_bmm, nccl), a file PLAN.yaml, or a rerun list.
     #[arg(long, value_name = "PLAN")]
     pub plan: String,
-    /// The folder of a database's data: the table is DIR/<system>/<family>/<backend>/<version>/<table>.parquet,
-    /// with a log of every sample and a sidecar beside it.
+    /// The data folder of a database. The table becomes
+    /// DIR/<system>/<family>/<backend>/<version>/<table>.parquet, with a sidecar and a log of every
+    /// sample.
     #[arg(long, value_name = "DIR")]
     pub output_dir: PathBuf,
-    /// Begin no further point after so many minutes; the same command goes on later.
+    /// Stop after this many minutes; the same command continues later.
     #[arg(long, value_name = "N", value_parser = minutes)]
     pub minutes: Option<f64>,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
     #[arg(long = "rules", value_name = "DIR")]
     pub rules_dir: Option<PathBuf>,
 }
@@ -93,10 +95,11 @@ fn minutes(text: &str) -> Result<f64, String> {
 /// What measures.
 #[derive(Debug, Args)]
 pub struct DeviceArgs {
-    /// Where to measure: this machine's GPU through CUDA, or a command.
+    /// What measures: this machine's GPU through CUDA, or a command.
     #[arg(long, value_enum, default_value_t = DeviceName::Cuda, help_heading = "How to measure")]
     pub device: DeviceName,
-    /// The command of `--device process`: it reads a point per line as JSON, and answers a line each.
+    /// The command for `--device process`: it reads one point per line as JSON and answers each
+    /// with one line.
     #[arg(
         long,
         value_name = "CMD",
@@ -109,9 +112,9 @@ pub struct DeviceArgs {
 /// Where points are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DeviceName {
-    /// This machine's GPU, with the kernels built in.
+    /// This machine's GPU, with the built-in kernels.
     Cuda,
-    /// A command.
+    /// A command of yours.
     Process,
 }
 

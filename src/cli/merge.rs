@@ -14,41 +14,42 @@ use super::repair::file_name;
 /// `perfdb-gate merge`.
 #[derive(Debug, Args)]
 pub struct MergeArgs {
-    /// The table, a parquet file; of a run's shards, the one that they become.
+    /// The table, a Parquet file; for shards, the table that they are joined into.
     #[arg(value_name = "TABLE")]
     pub table: PathBuf,
-    /// A file of the run with rows of the table, or a folder that has some; may be repeated, the last counts most.
+    /// A file with rows of the run, or a folder of such files; may be repeated, later ones win.
     #[arg(long, value_name = "RUN", required = true, num_args = 1.., help_heading = "What to merge")]
     pub with: Vec<PathBuf>,
-    /// Only keys of this rerun list: the run may have no others.
+    /// Merge only the keys of this rerun list; other keys in the run are refused.
     #[arg(long, value_name = "FILE", help_heading = "What to merge")]
     pub only: Option<PathBuf>,
-    /// Leave out rows of the run that the list does not name, instead of refusing them.
+    /// Ignore rows of the run that the list does not name, instead of refusing them.
     #[arg(long, requires = "only", help_heading = "What to merge")]
     pub pick: bool,
-    /// How many shards the run has, where their names do not say.
+    /// Number of shards of the run, if the file names do not state it.
     #[arg(long, value_name = "N", help_heading = "What to merge")]
     pub shards: Option<usize>,
-    /// Merge although shards are missing.
+    /// Merge even if shards are missing.
     #[arg(long, help_heading = "What to merge")]
     pub incomplete: bool,
-    /// Which measurement of a key stays.
+    /// Which measurement of a key is kept.
     #[arg(long, value_enum, default_value_t = PolicyName::Last, help_heading = "How to merge")]
     pub policy: PolicyName,
-    /// Add keys alone: a key that the table has already is refused.
+    /// Only add keys; a key that the table already has is refused.
     #[arg(long, help_heading = "How to merge")]
     pub append: bool,
-    /// A column whose cells do not make another measurement, such as a model's name; may be repeated.
+    /// A column to ignore when measurements are compared, such as `model`; may be repeated.
     #[arg(long, value_name = "COLUMN", help_heading = "How to merge")]
     pub ignore: Vec<String>,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "How to merge")]
     pub rules_dir: Option<PathBuf>,
-    /// The record of what is replaced and added, one JSON object per line; it must not exist yet.
+    /// Where to record replaced and added rows, one JSON object per line; must not exist yet.
     #[arg(long, value_name = "FILE", default_value = "merged.jsonl", value_parser = file_name)]
     #[arg(help_heading = "How to merge")]
     pub ledger: PathBuf,
-    /// Do it; without this, say what would be done.
+    /// Write the changes; without it, only print what would change.
     #[arg(long, help_heading = "How to merge")]
     pub write: bool,
 }
@@ -56,11 +57,11 @@ pub struct MergeArgs {
 /// Measurements of a key, of which one stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PolicyName {
-    /// The run's; of several, the last.
+    /// The run's measurement; of several, the last.
     Last,
-    /// The fastest, the table's own included.
+    /// The fastest measurement, including the table's.
     Min,
-    /// The one in the middle by latency, the table's own included.
+    /// The median measurement by latency, including the table's.
     Median,
 }
 

@@ -37,21 +37,25 @@ use self::selftest::Selftest;
 use self::status::StatusArgs;
 use self::validate::Validate;
 
-/// How every job ends, with what to do about it.
+/// Columns of help and of rules' texts, at most.
+const MOST_COLUMNS: usize = 100;
+
+/// The exit codes of every job, with an example of each.
 const EXIT_CODES: &str = "\
 Exit codes, the same for every job and format:
-  0  clean: everything was checked, and nothing found that fails the run
+  0  clean: everything was checked and no finding fails the run
        perfdb-gate validate && git push
-  1  findings of the severity that --fail-on names, or worse; --fail-on never only tells of them
+  1  findings of the severity that --fail-on names, or worse; with --fail-on never they do not fail
        perfdb-gate validate --fail-on warning || less report.txt
-  2  the tool could not do its work: no report, but a line and a hint on standard error
+  2  the tool could not run: no report, and an error with a hint on standard error
        perfdb-gate validate --system h20_sxm       no system matches 'h20_sxm'
-  3  nothing was checked or compared, or it was too noisy to say; --inconclusive pass makes it 0
+  3  inconclusive: nothing was checked or compared, or the measurement was too noisy to decide;
+     with --inconclusive pass the code is 0
        perfdb-gate sanity --base-ref main          on a branch that changes no data";
 
 /// The quality gate for GPU performance databases.
 #[derive(Debug, Parser)]
-#[command(name = "perfdb-gate", version, max_term_width = 100)]
+#[command(name = "perfdb-gate", version, max_term_width = MOST_COLUMNS)]
 #[command(after_help = EXIT_CODES)]
 pub struct Cli {
     #[command(subcommand)]
@@ -63,14 +67,14 @@ pub struct Cli {
 /// What shows on the terminal, whatever the job.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct TerminalArgs {
-    /// Colour in reports for people: on a terminal (NO_COLOR is heeded), always or never.
+    /// When to colour reports for people; `auto` respects NO_COLOR.
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorName::Auto)]
     #[arg(help_heading = "Terminal")]
     pub color: ColorName,
-    /// No progress, and of a report for people only the line that sums it up.
+    /// Show no progress, and print only the summary line of a report for people.
     #[arg(long, short, global = true, help_heading = "Terminal")]
     pub quiet: bool,
-    /// Tell on standard error what is read and how long each stage takes.
+    /// Log to standard error what is read and how long each stage takes.
     #[arg(long, short, global = true, conflicts_with = "quiet", help_heading = "Terminal")]
     pub verbose: bool,
 }
@@ -78,7 +82,7 @@ pub struct TerminalArgs {
 /// When reports for people have colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ColorName {
-    /// On a terminal.
+    /// Only on a terminal.
     Auto,
     Always,
     Never,
@@ -87,44 +91,44 @@ pub enum ColorName {
 /// The jobs.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Judge a perf database: is this data right?
+    /// Check a perf database: is this data right?
     Validate(Box<Validate>),
     /// Compare a pull request with its base: what does it change, and is that right?
     Sanity(Box<Sanity>),
     /// Predict step times of default models before and after a change, with the rows behind each move.
     Impact(Box<ImpactArgs>),
-    /// Which rows answer queries, and where the lookups of default models find their answers.
+    /// Show which rows answer queries, and where the lookups of default models find their answers.
     Reach(Box<ReachArgs>),
-    /// Measure a sample of rows again: does the GPU still say what the table says?
+    /// Measure a sample of rows again: does this GPU confirm the table?
     Remeasure(Box<Remeasure>),
-    /// Measure a plan's grid into a table; goes on where it was stopped.
+    /// Measure a plan's grid into a table; an interrupted run continues.
     Measure(Measure),
     /// Compare two collections key by key: same, faster, slower or mixed?
     Compare(Box<CompareArgs>),
-    /// What there is of a system's tables: the table that a collection run keeps.
+    /// Show which tables a system has, and how complete they are.
     Status(Box<StatusArgs>),
     /// List what to measure again: from a report, holes, predictions or coverage.
     Plan(Box<PlanArgs>),
-    /// Put a run's rows into a table key by key; a dry run unless told otherwise.
+    /// Merge a run's rows into a table key by key; a dry run without --write.
     Merge(Box<MergeArgs>),
-    /// Remove repeated measurements from tables on disk; a dry run unless told otherwise.
+    /// Remove repeated measurements from tables on disk; a dry run without --write.
     Dedupe(Box<DedupeArgs>),
-    /// Convert text tables on disk to parquet, cell for cell; a dry run unless told otherwise.
+    /// Convert text tables on disk to Parquet, cell for cell; a dry run without --write.
     Convert(Box<ConvertArgs>),
-    /// Set a repository up: workflows, a hook and a baseline; what is there stays as it is.
+    /// Set up a repository: workflows, a hook and a baseline; existing files are kept.
     Init(InitArgs),
     /// List the rules.
     Rules(RulesArgs),
-    /// Tell the whole story of a rule.
+    /// Explain a rule: what it reports, why, what to do, with examples.
     Explain(Explain),
-    /// Print a spec to begin with for a table that none is written for, as YAML to be edited.
+    /// Print a first spec for a table that has none, as YAML to edit.
     Suggest(SuggestArgs),
-    /// Plant known faults in a copy of real tables: how many does the gate find?
+    /// Plant known faults in a copy of real tables and count how many are found.
     Selftest(Selftest),
-    /// Learn from repeated rows how far honest reruns differ, as rules/noise.yaml.
+    /// Learn from repeated rows how far honest reruns differ, and print it as rules/noise.yaml.
     Noise(NoiseArgs),
-    /// Print the completions of a shell.
+    /// Print completions for a shell.
     Completions(Completions),
-    /// Print the JSON Schema of a file, for editors.
+    /// Print the JSON Schema of a file format, for editors.
     Schema(SchemaArgs),
 }

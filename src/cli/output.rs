@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::findings::Severity;
+use perfdb_gate::jobs::DocumentFormat;
 use perfdb_gate::report::RunVerdict;
+
+use super::TerminalArgs;
 
 /// What comes out, and how.
 #[derive(Debug, Args)]
@@ -16,16 +19,16 @@ pub struct OutputArgs {
     /// Write the report to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Write the report in one more format: `sarif=perfdb.sarif`; may be repeated.
+    /// Also write the report in another format, e.g. `sarif=perfdb.sarif`; may be repeated.
     #[arg(long, value_name = "FORMAT=FILE", value_parser = report_of, help_heading = "Output")]
     pub report: Vec<(FormatName, PathBuf)>,
-    /// Write the report as a page that opens in a browser, from disk too: one file, no network.
+    /// Write the report as an HTML page: one file that needs no network.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
-    /// Whether a run that could not read or compare everything fails.
+    /// What to do if the run could not read or compare everything.
     #[arg(long, value_enum, default_value_t = Inconclusive::Fail, help_heading = "Output")]
     pub inconclusive: Inconclusive,
-    /// Threads to use; 0 for as many as there are cores.
+    /// Number of threads; 0 means one per core.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     pub threads: usize,
 }
@@ -52,26 +55,48 @@ fn report_of(text: &str) -> Result<(FormatName, PathBuf), String> {
 pub enum FormatName {
     /// For people.
     Human,
-    /// A line a finding.
+    /// One line per finding.
     Concise,
-    /// For programs, schema perfdb-gate/v1.
+    /// For programs (schema perfdb-gate/v1).
     Json,
-    /// For code scanning and editors, SARIF 2.1.0.
+    /// For code scanning and editors (SARIF 2.1.0).
     Sarif,
-    /// Annotations of GitHub Actions.
+    /// GitHub Actions annotations.
     Github,
-    /// For CI systems that show tests.
+    /// For CI systems that display test results.
     Junit,
-    /// For a step's summary.
+    /// For a workflow step's summary.
     Markdown,
+}
+
+/// Formats of what is no report: an impact, a reach, a comparison, a selftest, a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DocumentFormatName {
+    /// For people.
+    Human,
+    /// For a pull request or a page.
+    Markdown,
+    /// For programs.
+    Json,
+}
+
+impl DocumentFormatName {
+    /// How it is rendered; people may ask for the summary alone.
+    pub fn of(self, terminal: TerminalArgs) -> DocumentFormat {
+        match self {
+            Self::Human => DocumentFormat::Human { brief: terminal.quiet },
+            Self::Markdown => DocumentFormat::Markdown,
+            Self::Json => DocumentFormat::Json,
+        }
+    }
 }
 
 /// How an inconclusive run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Inconclusive {
-    /// With exit code 3.
+    /// Exit with code 3.
     Fail,
-    /// With exit code 0; the report still says that it is inconclusive.
+    /// Exit with code 0; the report still says that the run is inconclusive.
     Pass,
 }
 

@@ -19,27 +19,30 @@ use super::selection::SelectionArgs;
 pub struct PlanArgs {
     #[command(flatten)]
     pub occasion: OccasionArgs,
-    /// Of a report only these rules; without this, all findings but infos. May be repeated.
+    /// Only findings of these rules from the report; without it, errors and warnings of all rules.
+    /// May be repeated.
     #[arg(long, value_name = "RULE", requires = "from", help_heading = "What asks for points")]
     pub only: Vec<String>,
-    /// Repository or folder that holds the database.
+    /// Repository or folder that contains the database.
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Which tables")]
     pub root: PathBuf,
-    /// Tables of a commit, read without a checkout, instead of the files on disk.
+    /// Read the tables of a commit, without a checkout, instead of the files on disk.
     #[arg(long = "ref", value_name = "REF", help_heading = "Which tables")]
     pub reference: Option<String>,
     #[command(flatten)]
     pub selection: SelectionArgs,
-    /// A collector's log directory: what its failures explain is not a hole.
+    /// A collector's log directory; missing keys that its recorded failures explain are left out.
     #[arg(long, value_name = "DIR", help_heading = "Which tables")]
     pub ledger: Option<PathBuf>,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "Which tables")]
     pub rules_dir: Option<PathBuf>,
-    /// Write the list to a file, for measure, remeasure and merge; without this, sum it up.
+    /// Write the list to a file for `measure`, `remeasure` and `merge`; without it, print a
+    /// summary.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Threads to use; 0 for as many as there are cores.
+    /// Number of threads; 0 means one per core.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     pub threads: usize,
 }
@@ -48,17 +51,18 @@ pub struct PlanArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct OccasionArgs {
-    /// Rows that a report in JSON names: findings of validate or sanity, points that remeasure found beyond
-    /// reruns, keys that compare found more than 2× apart.
+    /// Rows named by a JSON report: findings of `validate` or `sanity`, points that `remeasure`
+    /// could not confirm, keys that `compare` found more than 2× apart.
     #[arg(long, value_name = "FILE", help_heading = "What asks for points")]
     pub from: Option<PathBuf>,
-    /// Keys that the nearest systems have and a table would not serve.
+    /// Keys that similar systems have and the table does not serve.
     #[arg(long, help_heading = "What asks for points")]
     pub holes: bool,
-    /// Rows that default models read and a version lacks, or all that they read.
+    /// Rows that default models read and the version lacks, or all rows that they read.
     #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, default_missing_value = "lacking", require_equals = true, help_heading = "What asks for points")]
     pub predictions: Option<ReadRows>,
-    /// Rows that bring a measured column to a share of each slice's keys: power=90.
+    /// Rows needed so that a column is measured on this share of each slice's keys, e.g.
+    /// `power=90`.
     #[arg(long, value_name = "COLUMN=PERCENT", value_parser = coverage, help_heading = "What asks for points")]
     pub coverage: Option<(String, f64)>,
 }
@@ -66,9 +70,9 @@ pub struct OccasionArgs {
 /// Rows that default models read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ReadRows {
-    /// Those that another version or backend answers, since the version lacks them.
+    /// Rows that another version or backend answers because the version lacks them.
     Lacking,
-    /// Those of the version's own tables too.
+    /// Also rows of the version's own tables.
     All,
 }
 

@@ -2,77 +2,57 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::{DocumentFormat, impact, reach};
+use perfdb_gate::jobs::{impact, reach};
 
 use super::TerminalArgs;
+use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
 
 /// `perfdb-gate reach`.
 #[derive(Debug, Args)]
 pub struct ReachArgs {
-    /// Repository that holds the database, a bare one too where commits are named; or a folder in it.
+    /// Repository that contains the database, or a folder in it; may be bare if commits are named.
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to look at")]
     pub root: PathBuf,
-    /// The branch to merge into; the comparison starts where the head's history left it. Without
-    /// this, one state is looked at.
+    /// The branch to merge into; the head is compared with their merge base. Without it, one state
+    /// is shown.
     #[arg(long, value_name = "REF", help_heading = "What to look at")]
     pub base_ref: Option<String>,
-    /// The commit to look at, read without a checkout; the files on disk without this.
+    /// The commit to read, without a checkout; without it, the files on disk.
     #[arg(long, value_name = "REF", help_heading = "What to look at")]
     pub head_ref: Option<String>,
-    /// Only these systems; `*` stands for any characters, may be repeated.
+    /// Only these systems, e.g. `h200_sxm` or `b*`; may be repeated.
     #[arg(long, value_name = "NAME", help_heading = "What to look at")]
     pub system: Vec<String>,
-    /// Only these backends.
+    /// Only these backends, e.g. `vllm`; may be repeated.
     #[arg(long, value_name = "NAME", help_heading = "What to look at")]
     pub backend: Vec<String>,
-    /// Rows and lookups of these versions; without this, rows of all, and lookups of those that changed
-    /// and of each backend's current one.
+    /// Only rows and lookups of these versions. Without it: rows of all versions, and lookups of
+    /// changed versions and of each backend's current one.
     #[arg(long, value_name = "VERSION", help_heading = "What to look at")]
     pub version: Vec<String>,
-    /// Rows of these tables only.
+    /// Only rows of these tables.
     #[arg(long, value_name = "NAME", help_heading = "What to look at")]
     pub table: Vec<String>,
-    /// Lookups of these models only, by their names in rules/models/.
+    /// Only lookups of these models, by their names in rules/models/.
     #[arg(long, value_name = "NAME", help_heading = "What to look at")]
     pub model: Vec<String>,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "What to look at")]
     pub rules_dir: Option<PathBuf>,
-    /// For people, for a pull request, for programs.
-    #[arg(long, value_enum, default_value_t = ReachFormat::Human, help_heading = "Output")]
-    pub format: ReachFormat,
-    /// Write it to a file instead of standard output.
+    /// For people, for a pull request or a page, or JSON of schema perfdb-gate/reach/v1.
+    #[arg(long, value_enum, default_value_t = DocumentFormatName::Human, help_heading = "Output")]
+    pub format: DocumentFormatName,
+    /// Write to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Threads to use; 0 for as many as there are cores.
+    /// Number of threads; 0 means one per core.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     pub threads: usize,
-}
-
-/// Formats of a reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ReachFormat {
-    /// For people.
-    Human,
-    /// For a pull request.
-    Markdown,
-    /// For programs, schema perfdb-gate/reach/v1.
-    Json,
-}
-
-impl ReachFormat {
-    /// How it is rendered; people may ask for the summary alone.
-    fn format(self, terminal: TerminalArgs) -> DocumentFormat {
-        match self {
-            Self::Human => DocumentFormat::Human { brief: terminal.quiet },
-            Self::Markdown => DocumentFormat::Markdown,
-            Self::Json => DocumentFormat::Json,
-        }
-    }
 }
 
 impl From<&ReachArgs> for reach::Options {
@@ -96,7 +76,7 @@ impl ReachArgs {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         outputs::check(&self.output, [])?;
         let reach = reach::run(&self.into())?;
-        write_text(self.output.as_deref(), reach::render(&reach, self.format.format(terminal))?)?;
+        write_text(self.output.as_deref(), reach::render(&reach, self.format.of(terminal))?)?;
         Ok(reach.exit())
     }
 }

@@ -16,18 +16,19 @@ use super::selection::SelectionArgs;
 /// Which tables on disk a repair is for.
 #[derive(Debug, Args)]
 pub struct RepairArgs {
-    /// Repository or folder that holds the database; its files on disk.
+    /// Repository or folder that contains the database; its files on disk are changed.
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to change")]
     pub root: PathBuf,
     #[command(flatten)]
     pub selection: SelectionArgs,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "What to change")]
     pub rules_dir: Option<PathBuf>,
-    /// Do it; without this, say what would be done.
+    /// Write the changes; without it, only print what would change.
     #[arg(long, help_heading = "How to change it")]
     pub write: bool,
-    /// Threads to use; 0 for as many as there are cores.
+    /// Number of threads; 0 means one per core.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "How to change it")]
     pub threads: usize,
 }
@@ -48,16 +49,16 @@ impl From<&RepairArgs> for repair::Options {
 pub struct DedupeArgs {
     #[command(flatten)]
     pub repair: RepairArgs,
-    /// Which copy of a measurement stays.
+    /// Which copy of a measurement is kept.
     #[arg(long, value_enum, default_value_t = KeepName::Last, help_heading = "How to change it")]
     pub keep: KeepName,
-    /// Remove copies too that differ by more than reruns do.
+    /// Also remove copies that differ by more than reruns do.
     #[arg(long, help_heading = "How to change it")]
     pub disagreeing: bool,
-    /// A column whose cells tell no other measurement, a model's name for one; may be repeated.
+    /// A column to ignore when measurements are compared, such as `model`; may be repeated.
     #[arg(long, value_name = "COLUMN", help_heading = "How to change it")]
     pub ignore: Vec<String>,
-    /// The record of what was removed, a JSON object a line; it must not be there yet.
+    /// Where to record removed rows, one JSON object per line; must not exist yet.
     #[arg(long, value_name = "FILE", default_value = "dropped.jsonl", value_parser = file_name)]
     #[arg(help_heading = "How to change it")]
     pub dropped: PathBuf,
@@ -78,7 +79,7 @@ pub enum KeepName {
     First,
     /// The last in the file.
     Last,
-    /// The one in the middle by latency.
+    /// The median by latency.
     Median,
 }
 

@@ -11,15 +11,17 @@ use perfdb_gate::jobs::{explain, noise, operations, suggest};
 use perfdb_gate::report;
 use perfdb_gate::specs::Library;
 
+use super::MOST_COLUMNS;
 use super::outputs::write_text;
 
 /// `perfdb-gate rules`.
 #[derive(Debug, Args)]
 pub struct RulesArgs {
-    /// List instead where the table specs and a repository's own operation catalog differ.
+    /// Compare the table specs with a repository's own operation catalog instead.
     #[arg(long, value_name = "DIR")]
     pub check_root: Option<PathBuf>,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
     #[arg(long = "rules", value_name = "DIR")]
     pub rules_dir: Option<PathBuf>,
 }
@@ -27,9 +29,10 @@ pub struct RulesArgs {
 /// `perfdb-gate explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// Rule id.
+    /// The rule's id, e.g. `duplicate-key`.
     pub rule: String,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
     #[arg(long = "rules", value_name = "DIR")]
     pub rules_dir: Option<PathBuf>,
 }
@@ -37,15 +40,16 @@ pub struct Explain {
 /// `perfdb-gate suggest`.
 #[derive(Debug, Args)]
 pub struct SuggestArgs {
-    /// The table, with or without `_perf`.
+    /// The table's name, with or without `_perf`.
     pub table: String,
-    /// Repository or folder that holds the database.
+    /// Repository or folder that contains the database.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub root: PathBuf,
-    /// Learn from a commit, read without a checkout, instead of the files on disk.
+    /// Learn from a commit, without a checkout, instead of the files on disk.
     #[arg(long = "ref", value_name = "REF")]
     pub reference: Option<String>,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
     #[arg(long = "rules", value_name = "DIR")]
     pub rules_dir: Option<PathBuf>,
     /// Write the spec to a file instead of standard output.
@@ -56,10 +60,10 @@ pub struct SuggestArgs {
 /// `perfdb-gate noise`.
 #[derive(Debug, Args)]
 pub struct NoiseArgs {
-    /// Repository or folder that holds the database.
+    /// Repository or folder that contains the database.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub root: PathBuf,
-    /// Learn from a commit, read without a checkout, instead of the files on disk.
+    /// Learn from a commit, without a checkout, instead of the files on disk.
     #[arg(long = "ref", value_name = "REF")]
     pub reference: Option<String>,
     /// Write the profile to a file instead of standard output.
@@ -83,7 +87,7 @@ impl RulesArgs {
 impl Explain {
     pub fn run(&self) -> Result<Exit> {
         let rules = Rules::with_examples(&library(self.rules_dir.as_deref())?)?;
-        report::print(&explain::story(rules.get(&self.rule)?))?;
+        report::print(&explain::story(rules.get(&self.rule)?, width()))?;
         Ok(Exit::Clean)
     }
 }
@@ -116,4 +120,10 @@ fn library(overlay: Option<&Path>) -> Result<Library> {
         library.overlay(folder)?;
     }
     Ok(library)
+}
+
+/// Columns of the terminal, at most as many as help has; as many where there is none.
+fn width() -> usize {
+    let columns = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
+    columns.map_or(MOST_COLUMNS, |columns| columns.clamp(40, MOST_COLUMNS))
 }

@@ -8,16 +8,16 @@ use perfdb_gate::database::selection::Selection;
 /// Which tables; `*` stands for any characters.
 #[derive(Debug, Clone, Args)]
 pub struct SelectionArgs {
-    /// Only these systems; `*` stands for any characters, may be repeated.
+    /// Only these systems, e.g. `h200_sxm` or `b*`; may be repeated.
     #[arg(long, value_name = "NAME", help_heading = "Which tables")]
     pub system: Vec<String>,
-    /// Only these backends.
+    /// Only these backends, e.g. `vllm`; may be repeated.
     #[arg(long, value_name = "NAME", help_heading = "Which tables")]
     pub backend: Vec<String>,
-    /// Only these versions.
+    /// Only these versions, e.g. `0.24.0`; may be repeated.
     #[arg(long, value_name = "VERSION", help_heading = "Which tables")]
     pub version: Vec<String>,
-    /// Only these tables, with or without `_perf`.
+    /// Only these tables, e.g. `gemm` or `gemm_perf`; may be repeated.
     #[arg(long, value_name = "NAME", help_heading = "Which tables")]
     pub table: Vec<String>,
 }
@@ -36,13 +36,14 @@ impl From<SelectionArgs> for Selection {
 /// Which rules run.
 #[derive(Debug, Args)]
 pub struct RuleArgs {
-    /// Only these rules; may be repeated.
+    /// Run only these rules, e.g. `duplicate-key`; may be repeated.
     #[arg(long, value_name = "RULE", help_heading = "Rules")]
     pub only: Vec<String>,
-    /// Not these rules; may be repeated.
+    /// Do not run these rules; may be repeated.
     #[arg(long, value_name = "RULE", help_heading = "Rules")]
     pub skip: Vec<String>,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "Rules")]
     pub rules_dir: Option<PathBuf>,
 }

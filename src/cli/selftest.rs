@@ -2,59 +2,50 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::{DocumentFormat, selftest};
+use perfdb_gate::jobs::selftest;
 
 use super::TerminalArgs;
 use super::bar::Bar;
+use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
 use super::selection::SelectionArgs;
 
 /// `perfdb-gate selftest`.
 #[derive(Debug, Args)]
 pub struct Selftest {
-    /// Repository or folder that holds the database; nothing in it is changed.
+    /// Repository or folder that contains the database; it is not changed.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub root: PathBuf,
-    /// Tables of a commit, read without a checkout, instead of the files on disk.
+    /// Read the tables of a commit, without a checkout, instead of the files on disk.
     #[arg(long = "ref", value_name = "REF")]
     pub reference: Option<String>,
     #[command(flatten)]
     pub selection: SelectionArgs,
-    /// Faults of each kind and size.
+    /// Number of faults per kind and size.
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: u32,
-    /// Seed of the draw of tables and rows.
+    /// Seed of the random choice of tables and rows.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
     #[arg(long = "rules", value_name = "DIR")]
     pub rules_dir: Option<PathBuf>,
-    /// Format of the tables.
-    #[arg(long, value_enum, default_value_t = SelftestFormat::Human)]
-    pub format: SelftestFormat,
-    /// Write them to a file instead of standard output.
+    /// For people, for a pull request or a page, or JSON of schema perfdb-gate/selftest/v1.
+    #[arg(long, value_enum, default_value_t = DocumentFormatName::Human)]
+    pub format: DocumentFormatName,
+    /// Write to a file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Draw recall over the size of faults, as SVG.
     #[arg(long, value_name = "FILE")]
     pub curves: Option<PathBuf>,
-    /// Threads to use; 0 for as many as there are cores.
+    /// Number of threads; 0 means one per core.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
-}
-
-/// Formats of a selftest's tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SelftestFormat {
-    /// For people.
-    Human,
-    /// For programs, schema perfdb-gate/selftest/v1.
-    Json,
-    /// For a page.
-    Markdown,
 }
 
 impl From<&Selftest> for selftest::Options {
@@ -71,16 +62,6 @@ impl From<&Selftest> for selftest::Options {
     }
 }
 
-impl SelftestFormat {
-    fn format(self, terminal: TerminalArgs) -> DocumentFormat {
-        match self {
-            Self::Human => DocumentFormat::Human { brief: terminal.quiet },
-            Self::Json => DocumentFormat::Json,
-            Self::Markdown => DocumentFormat::Markdown,
-        }
-    }
-}
-
 impl Selftest {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         outputs::check(self.output.iter().chain(&self.curves), [])?;
@@ -88,7 +69,7 @@ impl Selftest {
         if let Some(file) = &self.curves {
             write_text(Some(file), selftest::recall_curves(&scores)?)?;
         }
-        let text = selftest::render(&scores, self.format.format(terminal));
+        let text = selftest::render(&scores, self.format.of(terminal));
         write_text(self.output.as_deref(), text)?;
         Ok(scores.exit())
     }

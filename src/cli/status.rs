@@ -2,64 +2,55 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::{DocumentFormat, status};
+use perfdb_gate::jobs::status;
 
 use super::TerminalArgs;
 use super::bar::Bar;
+use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
 
 /// `perfdb-gate status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// Repository or folder that holds the database.
+    /// Repository or folder that contains the database.
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to tell of")]
     pub root: PathBuf,
-    /// Tables of a commit, read without a checkout, instead of the files on disk.
+    /// Read the tables of a commit, without a checkout, instead of the files on disk.
     #[arg(long = "ref", value_name = "REF", help_heading = "What to tell of")]
     pub reference: Option<String>,
-    /// The system.
+    /// The system's name, e.g. `h200_sxm`.
     #[arg(long, value_name = "NAME", help_heading = "What to tell of")]
     #[arg(required_unless_present = "all")]
     pub system: Option<String>,
-    /// All systems: tables by systems, with the findings of each.
+    /// Show all systems: a map of tables × systems with the worst finding of each.
     #[arg(long, help_heading = "What to tell of")]
     #[arg(conflicts_with_all = ["system", "backend", "version", "ledger"])]
     pub all: bool,
-    /// Only these backends; `*` stands for any characters, may be repeated.
+    /// Only these backends, e.g. `vllm` or `v*`; may be repeated.
     #[arg(long, value_name = "NAME", help_heading = "What to tell of")]
     pub backend: Vec<String>,
-    /// These versions; without this, the version that counts of each table.
+    /// Only these versions; without it, each table's current version.
     #[arg(long, value_name = "VERSION", help_heading = "What to tell of")]
     pub version: Vec<String>,
-    /// A collector's log directory: what it skipped, and why.
+    /// A collector's log directory: shows what it skipped and why.
     #[arg(long, value_name = "DIR", help_heading = "What to tell of")]
     pub ledger: Option<PathBuf>,
-    /// A folder laid out as perfdb-gate's rules/, which adds to them and replaces by id.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "What to tell of")]
     pub rules_dir: Option<PathBuf>,
-    /// For people, for a pull request's body, for programs.
-    #[arg(long, value_enum, default_value_t = StatusFormat::Human, help_heading = "Output")]
-    pub format: StatusFormat,
-    /// Write it to a file instead of standard output.
+    /// For people, for a pull request or a page, or JSON of schema perfdb-gate/status/v1.
+    #[arg(long, value_enum, default_value_t = DocumentFormatName::Human, help_heading = "Output")]
+    pub format: DocumentFormatName,
+    /// Write to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Threads to use; 0 for as many as there are cores.
+    /// Number of threads; 0 means one per core.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     pub threads: usize,
-}
-
-/// Formats of a status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum StatusFormat {
-    /// For people.
-    Human,
-    /// For a pull request's body.
-    Markdown,
-    /// For programs, schema perfdb-gate/status/v1.
-    Json,
 }
 
 impl From<&StatusArgs> for status::Options {
@@ -77,26 +68,16 @@ impl From<&StatusArgs> for status::Options {
     }
 }
 
-impl StatusFormat {
-    fn format(self, terminal: TerminalArgs) -> DocumentFormat {
-        match self {
-            Self::Human => DocumentFormat::Human { brief: terminal.quiet },
-            Self::Markdown => DocumentFormat::Markdown,
-            Self::Json => DocumentFormat::Json,
-        }
-    }
-}
-
 impl StatusArgs {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         outputs::check(&self.output, [])?;
         if self.all {
             let map = status::map(&self.into(), &Bar::of("tables", terminal))?;
-            write_text(self.output.as_deref(), map.render(self.format.format(terminal)))?;
+            write_text(self.output.as_deref(), map.render(self.format.of(terminal)))?;
             return Ok(map.exit());
         }
         let status = status::run(&self.into(), &Bar::of("tables", terminal))?;
-        let text = status::render(&status, self.format.format(terminal))?;
+        let text = status::render(&status, self.format.of(terminal))?;
         write_text(self.output.as_deref(), text)?;
         Ok(status.exit())
     }

@@ -20,23 +20,23 @@ use super::watch::WatchArgs;
 /// `perfdb-gate validate`.
 #[derive(Debug, Args)]
 pub struct Validate {
-    /// Repository or folder that holds the database.
+    /// Repository or folder that contains the database.
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to judge")]
     pub root: PathBuf,
-    /// Judge a commit, read without a checkout, instead of the files on disk.
+    /// Check a commit, read without a checkout, instead of the files on disk.
     #[arg(long = "ref", value_name = "REF", help_heading = "What to judge")]
     pub reference: Option<String>,
-    /// Only what changed since the merge base with this commit.
+    /// Check only what changed since the merge base with this commit.
     #[arg(long, value_name = "REF", help_heading = "What to judge")]
     pub since: Option<String>,
-    /// Judge end-to-end traces below a folder instead: workload cards, experiment configs and metric
-    /// files. One thread does it, whatever --threads says.
+    /// Check end-to-end traces in a folder instead: workload cards, experiment configs and metric
+    /// files. This always uses one thread.
     #[arg(long, value_name = "DIR", help_heading = "What to judge")]
     #[arg(conflicts_with_all = ["root", "since", "ledger", "system", "backend", "version", "table"])]
     pub traces: Option<PathBuf>,
     #[command(flatten)]
     pub selection: SelectionArgs,
-    /// A collector's log directory: what it classified as failed is missing for a reason.
+    /// A collector's log directory; keys that it recorded as failed are not reported as missing.
     #[arg(long, value_name = "DIR", help_heading = "What to judge")]
     pub ledger: Option<PathBuf>,
     #[command(flatten)]
@@ -52,29 +52,29 @@ pub struct Validate {
 /// Which findings fail a run.
 #[derive(Debug, Args)]
 pub struct GateArgs {
-    /// The least severity that fails the run.
+    /// Fail if there is a finding of this severity or worse.
     #[arg(long, value_enum, default_value_t = FailOn::Error, help_heading = "Output")]
     pub fail_on: FailOn,
-    /// Fail as inconclusive (exit code 3) where tables lie below no root, so that nothing judges them.
+    /// Exit with code 3 if there are tables outside every database root, which no rule checks.
     #[arg(long, help_heading = "Output")]
     pub strict: bool,
-    /// Judge against this baseline instead of the repository's `.perfdb-gate/baseline.json`.
+    /// Use this baseline instead of the repository's `.perfdb-gate/baseline.json`.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub baseline: Option<PathBuf>,
-    /// Freeze today's findings into a baseline; later runs report what is new or has grown.
+    /// Write today's findings to a baseline; later runs report only new and grown findings.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub write_baseline: Option<PathBuf>,
-    /// Show only this many findings of each rule and severity, drawn at random, to judge by hand.
+    /// Show only this many findings per rule and severity, drawn at random, to review by hand.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     #[arg(help_heading = "Output")]
     pub draw: Option<u32>,
-    /// Seed of the draw.
+    /// Seed of the random draw.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "draw", help_heading = "Output")]
     pub seed: u64,
-    /// Print every finding; without it, more than ten are told by their causes.
+    /// Print every finding; without it, more than ten are grouped by cause.
     #[arg(long, help_heading = "Output")]
     pub full: bool,
-    /// Write all rows of each finding to a folder: CSV, a file a finding, and findings.csv.
+    /// Write all rows of each finding to a folder as CSV: one file per finding, and findings.csv.
     #[arg(long = "rows", value_name = "DIR", conflicts_with = "traces", help_heading = "Output")]
     pub rows_dir: Option<PathBuf>,
 }

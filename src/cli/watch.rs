@@ -12,17 +12,18 @@ use perfdb_gate::report::Report;
 /// How a running collection is watched.
 #[derive(Debug, Args)]
 pub struct WatchArgs {
-    /// Watch a running collection's staging folder, a line at a time, and judge what it left when it ends.
+    /// Watch a running collection's staging folder, print one line per change, and check the result
+    /// when it ends.
     #[arg(long, value_name = "DIR", help_heading = "What to judge")]
     #[arg(conflicts_with_all = ["root", "reference", "since", "traces", "system", "backend", "version", "table"])]
     pub watch: Option<PathBuf>,
-    /// What is to be measured, as `plan` writes it: the run ends when all of it is there.
+    /// The rerun list that is being measured; the run ends when all of its points have arrived.
     #[arg(long, value_name = "FILE", requires = "watch", help_heading = "What to judge")]
     pub points: Option<PathBuf>,
-    /// How often the folder is read, in seconds.
+    /// Seconds between two looks at the folder.
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds, requires = "watch", help_heading = "What to judge")]
     pub every: f64,
-    /// After how long without a change the run counts as ended, in seconds.
+    /// Seconds without a change after which the run counts as ended.
     #[arg(long, value_name = "SECONDS", default_value_t = 900.0, value_parser = seconds, requires = "watch", help_heading = "What to judge")]
     pub idle: f64,
 }

@@ -12,6 +12,10 @@ use crate::specs::{Specs, StatedFacts};
 /// The name of the operation catalog among the facts.
 const OPERATIONS: &str = "operation-catalog";
 
+/// The names of those that decide which rows answer a query.
+const REUSE_MANIFEST: &str = "reuse-manifest";
+const QUERY_VERSIONS: &str = "query-versions";
+
 /// Bytes of a file of facts, at most; the largest known has 300 kB.
 const LARGEST: u64 = 16 << 20;
 
@@ -69,11 +73,11 @@ impl TreeFacts {
         facts.tree.operations = facts.add(OPERATIONS, &files.operation_catalog, &reader, |text| {
             Operations::parse(text.as_bytes())
         });
-        facts.sharing = facts.add("reuse-manifest", &files.reuse_manifest, &reader, |text| {
+        facts.sharing = facts.add(REUSE_MANIFEST, &files.reuse_manifest, &reader, |text| {
             ReuseManifest::parse(text.as_bytes())
         });
         facts.tree.query_versions =
-            facts.add("query-versions", &files.query_versions, &reader, QueryVersions::parse);
+            facts.add(QUERY_VERSIONS, &files.query_versions, &reader, QueryVersions::parse);
         facts.tree.lanes = facts.add(
             "attention-lanes",
             &files.attention_lanes.place(),
@@ -110,6 +114,13 @@ impl TreeFacts {
     /// Where the operation catalog is from.
     pub fn operation_catalog(&self) -> Option<&Fact> {
         self.origins.iter().find(|f| f.name == OPERATIONS)
+    }
+
+    /// A file that decides which rows answer a query and cannot be read, with the reason.
+    pub fn unread_answers(&self) -> Option<(&str, &str)> {
+        let decides = |fact: &&Fact| [REUSE_MANIFEST, QUERY_VERSIONS].contains(&fact.name.as_str());
+        let mut deciding = self.origins.iter().filter(decides);
+        deciding.find_map(|fact| Some((fact.path.as_deref()?, fact.problem.as_deref()?)))
     }
 
     /// The operation catalog, where the tree has one that can be read.

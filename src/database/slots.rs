@@ -6,7 +6,7 @@ use crate::database::catalog::{Catalog, Place};
 use crate::specs::facts::{QueryVersions, Slots};
 
 /// The versions that a query can reach of each backend that a system has tables of.
-pub(super) fn slots<'a>(
+pub fn slots<'a>(
     catalog: &'a Catalog,
     versions: &'a QueryVersions,
 ) -> BTreeMap<&'a str, BTreeMap<&'a str, Slots<'a>>> {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use textwrap::{Options, fill};
+
 use crate::checks::rule::{ExampleTree, Rule, Rules};
 
 /// All rules, a line each.
@@ -22,8 +24,8 @@ const LINES: usize = 12;
 pub fn page(rules: &Rules) -> String {
     let mut out = String::from(
         "# Rules\n\n\
-         A rule is one file in `rules/`, with its text, its parameters and its examples; this page is made from them. `perfdb-gate\n\
-         explain RULE` tells the same, with whole examples. Severity is that of most of its findings: a check may say another.\n\n\
+         Each rule is one file in `rules/` with its text, parameters and examples. This page is generated from these files. `perfdb-gate\n\
+         explain RULE` prints the same with whole examples. The severity is that of most findings; single findings can have another.\n\n\
          | rule | severity | finds |\n|---|---|---|\n",
     );
     for rule in rules.all() {
@@ -38,12 +40,14 @@ pub fn page(rules: &Rules) -> String {
 
 fn section(rule: &Rule) -> String {
     let mut out = format!("\n## {}\n\n{}: {}.\n", rule.id, rule.severity.name(), rule.summary);
-    for (title, text) in [
-        ("What it looks for", &rule.what),
-        ("Why that matters", &rule.why),
-        ("What to do instead", &rule.instead),
-    ] {
+    for (title, text, details) in parts(rule) {
         let _ = write!(out, "\n**{title}.** {}\n", literal(text.trim()));
+        if !details.is_empty() {
+            out.push('\n');
+        }
+        for detail in details {
+            let _ = writeln!(out, "- {}", literal(detail.trim()));
+        }
     }
     out += "\n<details><summary>An example that it finds, and one that is right (synthetic)</summary>\n\n```text\n";
     out += &shortened(&rule.bad);
@@ -82,15 +86,25 @@ fn shortened(example: &ExampleTree) -> String {
     out
 }
 
-/// All that a rule's file says.
-pub fn story(rule: &Rule) -> String {
+/// A rule's texts with their titles, and the list that follows each.
+fn parts(rule: &Rule) -> [(&'static str, &str, &[String]); 3] {
+    [
+        ("What it looks for", &rule.what, &rule.details),
+        ("Why that matters", &rule.why, &[]),
+        ("What to do instead", &rule.instead, &[]),
+    ]
+}
+
+/// All that a rule's file says, in lines of at most `width` columns.
+pub fn story(rule: &Rule, width: usize) -> String {
     let mut out = format!("{} ({}): {}\n", rule.id, rule.severity.name(), rule.summary);
-    for (title, text) in [
-        ("What it looks for", &rule.what),
-        ("Why that matters", &rule.why),
-        ("What to do instead", &rule.instead),
-    ] {
-        let _ = write!(out, "\n{title}\n{}", indent(text.trim()));
+    let text = Options::new(width).initial_indent("  ").subsequent_indent("  ");
+    let item = Options::new(width).initial_indent("  - ").subsequent_indent("    ");
+    for (title, said, details) in parts(rule) {
+        let _ = writeln!(out, "\n{title}\n{}", fill(&words(said), &text));
+        for detail in details {
+            let _ = writeln!(out, "{}", fill(&words(detail), &item));
+        }
     }
     for (title, example) in
         [("An example that it finds", &rule.bad), ("One that is right", &rule.good)]
@@ -98,6 +112,11 @@ pub fn story(rule: &Rule) -> String {
         let _ = write!(out, "\n{title}\n{}", files(example));
     }
     out
+}
+
+/// A text with one blank between words, wherever its file breaks lines.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn files(example: &ExampleTree) -> String {

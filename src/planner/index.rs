@@ -1,14 +1,16 @@
 //! A table as a version sees it: slices merged over its sources, built when asked for.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use hashbrown::HashMap;
 
 pub use super::slices::RowRef;
 
-use super::interpolate::{LatencyCurve, LatencyGrid, Sites};
+use super::interpolate::{LatencyCurve, LatencyGrid, ShapeRows, Sites, Sol};
 use super::names::NameCodes;
 use super::operations::TableName;
-use super::slices::{Leaf, SliceKey};
+use super::slices::{FileRow, FileSlices, Leaf, SliceKey, shape_slice};
 use super::store::{Content, SharedSlices};
 use super::{Channel, Refusal};
 
@@ -31,13 +33,19 @@ pub struct TableIndex {
     loaded: OnceLock<Result<Loaded, Refusal>>,
     grids: Cache<LatencyGrid>,
     curves: Cache<LatencyCurve>,
+    /// Rows of shapes, by slice.
+    shape_curves: Cache<Vec<Leaf>>,
+    /// Shapes, by dtype.
     sites: Cache<Sites>,
 }
 
 /// The files of a table, decoded.
 struct Loaded {
     files: Vec<SourceRows>,
-    keys: HashSet<SliceKey>,
+    /// First parts of keys.
+    firsts: HashSet<u32>,
+    /// Keys, for whoever asks.
+    keys: OnceLock<HashSet<SliceKey>>,
 }
 
 struct SourceRows {
@@ -48,6 +56,19 @@ struct SourceRows {
 impl SourceRows {
     fn admits(&self, kernel: u32) -> bool {
         self.kernels.as_ref().is_none_or(|k| k.contains(&kernel))
+    }
+
+    /// The keys of the slices that it has rows of.
+    fn keys(&self) -> impl Iterator<Item = &SliceKey> {
+        let slices = self.rows.as_ref().as_ref().ok().into_iter().flat_map(FileSlices::iter);
+        let has = |rows: &[FileRow]| rows.iter().any(|row| self.admits(row.kernel));
+        slices.filter(move |(_, rows)| has(rows)).map(|(key, _)| key)
+    }
+}
+
+impl Loaded {
+    fn keys(&self) -> &HashSet<SliceKey> {
+        self.keys.get_or_init(|| self.files.iter().flat_map(SourceRows::keys).copied().collect())
     }
 }
 
@@ -87,6 +108,7 @@ impl TableIndex {
             loaded: OnceLock::new(),
             grids: Cache::default(),
             curves: Cache::default(),
+            shape_curves: Cache::default(),
             sites: Cache::default(),
         }
     }
@@ -145,26 +167,31 @@ impl TableIndex {
             }
             files.push(file);
         }
-        let keys = keys(&files);
-        if keys.is_empty() {
+        let firsts: HashSet<u32> =
+            files.iter().flat_map(SourceRows::keys).map(|key| key[0]).collect();
+        if firsts.is_empty() {
             let why = format!("no rows of {} are served", self.table.stem());
             return Err(Refusal::Missing(why));
         }
-        Ok(Loaded { files, keys })
+        Ok(Loaded { files, firsts, keys: OnceLock::new() })
+    }
+
+    fn loaded(&self) -> Option<&Loaded> {
+        self.loaded.get()?.as_ref().ok()
     }
 
     fn files(&self) -> &[SourceRows] {
-        self.loaded.get().and_then(|l| l.as_ref().ok()).map_or(&[], |l| l.files.as_slice())
+        self.loaded().map_or(&[], |l| l.files.as_slice())
     }
 
     /// The keys of the slices that it serves, in no order.
     pub fn keys(&self) -> impl Iterator<Item = &SliceKey> {
-        self.loaded.get().and_then(|l| l.as_ref().ok()).into_iter().flat_map(|l| &l.keys)
+        self.loaded().into_iter().flat_map(Loaded::keys)
     }
 
     /// Whether it serves a slice.
     pub fn has(&self, key: &SliceKey) -> bool {
-        self.loaded.get().and_then(|l| l.as_ref().ok()).is_some_and(|l| l.keys.contains(key))
+        self.loaded().is_some_and(|l| l.keys().contains(key))
     }
 
     /// The rows of slices that are one to the loader, in the order of reading.
@@ -203,7 +230,7 @@ impl TableIndex {
         key: SliceKey,
         axes: usize,
         sqrt_axis: Option<usize>,
-        floor: Option<super::interpolate::Sol<'_>>,
+        floor: Option<Sol<'_>>,
     ) -> Option<Arc<LatencyGrid>> {
         self.grids.get(key, || {
             let mut leaves = self.served(&[key]);
@@ -221,33 +248,66 @@ impl TableIndex {
         })
     }
 
-    /// A slice as scattered sites, its leaves raised to `floor` (ms) where one is given.
-    pub(super) fn sites(
-        &self,
-        key: SliceKey,
-        floor: Option<super::interpolate::Sol<'_>>,
-    ) -> Option<Arc<Sites>> {
-        self.sites.get(key, || {
-            let mut leaves = self.served(&[key]);
-            raise(&mut leaves, floor);
-            (!leaves.is_empty()).then(|| Arc::new(Sites::new(leaves)))
-        })
+    /// The rows of a dtype by shape, raised to `floor` (ms); none where it has none.
+    pub(super) fn shapes<'i>(&'i self, dtype: u32, floor: Sol<'i>) -> Option<DtypeShapes<'i>> {
+        let is_there = self.loaded()?.firsts.contains(&dtype);
+        is_there.then_some(DtypeShapes { index: self, dtype, floor })
     }
 }
 
-fn raise(leaves: &mut [Leaf], floor: Option<super::interpolate::Sol<'_>>) {
+/// The shapes of a dtype in a table.
+pub(super) struct DtypeShapes<'i> {
+    index: &'i TableIndex,
+    dtype: u32,
+    floor: Sol<'i>,
+}
+
+impl DtypeShapes<'_> {
+    /// All of them.
+    pub fn sites(&self) -> Arc<Sites> {
+        let key = shape_slice(self.dtype, [0, 0]);
+        let built = self.index.sites.get(key, || Some(Arc::new(Sites::new(self))));
+        built.unwrap_or_else(|| Arc::new(Sites::new(self)))
+    }
+}
+
+impl ShapeRows for DtypeShapes<'_> {
+    fn curve(&self, shape: [u64; 2]) -> Option<Arc<Vec<Leaf>>> {
+        let key = shape_slice(self.dtype, shape);
+        self.index.shape_curves.get(key, || {
+            let mut leaves = self.index.served(&[key]);
+            raise(&mut leaves, Some(self.floor));
+            (!leaves.is_empty()).then(|| Arc::new(leaves))
+        })
+    }
+
+    fn spans(&self) -> Vec<([u64; 2], [u64; 2])> {
+        let mut spans: BTreeMap<[u64; 2], [u64; 2]> = BTreeMap::new();
+        for file in self.index.files() {
+            let Ok(slices) = file.rows.as_ref() else { continue };
+            for (shape, [low, high]) in slices.shapes(self.dtype, file.kernels.as_ref()) {
+                let span = spans.entry(shape).or_insert([low, high]);
+                *span = [span[0].min(low), span[1].max(high)];
+            }
+        }
+        spans.into_iter().collect()
+    }
+
+    fn visit(&self, see: &mut dyn FnMut([u64; 3], u64)) {
+        for (source, file) in self.index.files().iter().enumerate() {
+            let Ok(slices) = file.rows.as_ref() else { continue };
+            for (_, rows) in slices.iter().filter(|(key, _)| key[0] == self.dtype) {
+                for row in rows.iter().filter(|row| file.admits(row.kernel)) {
+                    see(row.at, (source as u64) << 32 | u64::from(row.row));
+                }
+            }
+        }
+    }
+}
+
+fn raise(leaves: &mut [Leaf], floor: Option<Sol<'_>>) {
     let Some(floor) = floor else { return };
     for leaf in leaves {
         leaf.ms = leaf.ms.max(floor(leaf.at.map(|c| c as f64)));
     }
-}
-
-fn keys(files: &[SourceRows]) -> HashSet<SliceKey> {
-    let mut keys = HashSet::new();
-    for file in files {
-        let Ok(slices) = file.rows.as_ref() else { continue };
-        let served = slices.iter().filter(|(_, rows)| rows.iter().any(|r| file.admits(r.kernel)));
-        keys.extend(served.map(|(key, _)| *key));
-    }
-    keys
 }

@@ -7,19 +7,19 @@ use super::index::{RowOrigin, TableIndex};
 use super::operations::TableName;
 use super::store::{Content, Store};
 use super::{
-    Catalog, Channel, Error, MachineFigures, Reason, Refusal, Result, Reuse, ReuseManifest,
-    ServedFormats, Source, Specs, SystemFile, SystemShelf, Table, TableFault, TableFile,
-    TableSource, VersionDir,
+    Catalog, Channel, Error, MachineFigures, Refusal, Result, Reuse, ReuseManifest, ServedFormats,
+    Slots, Source, Specs, State, SystemFile, SystemShelf, Table, TableFault, TableFile,
+    TableSource, VersionDir, slots,
 };
 
 /// A state of a database.
 pub struct Snapshot<'a> {
-    source: &'a dyn Source,
-    catalog: &'a Catalog,
-    specs: &'a Specs,
+    state: State<'a>,
     formats: ServedFormats,
     store: &'a Store,
     manifest: ReuseManifest,
+    /// The versions that a query can reach, by system and backend, where the state says that.
+    slots: Option<BTreeMap<&'a str, BTreeMap<&'a str, Slots<'a>>>>,
     /// What the loader finds, by system.
     shelves: Mutex<BTreeMap<String, Arc<SystemShelf<'a>>>>,
 }
@@ -29,55 +29,56 @@ impl<'a> Snapshot<'a> {
     ///
     /// # Errors
     ///
-    /// Where the reuse manifest cannot be read: then nothing says what backends take from each other.
-    pub fn new(
-        source: &'a dyn Source,
-        catalog: &'a Catalog,
-        specs: &'a Specs,
-        formats: ServedFormats,
-        store: &'a Store,
-    ) -> Result<Self> {
-        let manifest = match &catalog.manifest {
-            None => ReuseManifest::default(),
-            Some(entry) => {
-                let bad = |why: Reason| {
-                    Error::new(format!("{}: {why}", entry.path), "the planner reads it too")
-                };
-                let bytes = source.read(entry).map_err(|e| bad(e.into()))?;
-                ReuseManifest::parse(&bytes).map_err(bad)?
-            }
-        };
-        Ok(Self { source, catalog, specs, formats, store, manifest, shelves: Mutex::default() })
+    /// Where what it says of itself cannot be read, so that nothing tells which rows answer a query.
+    pub fn new(state: State<'a>, formats: ServedFormats, store: &'a Store) -> Result<Self> {
+        if let Some((path, why)) = state.facts.unread_answers() {
+            return Err(Error::new(format!("{path}: {why}"), "the planner reads it too"));
+        }
+        let manifest = state.facts.sharing.clone().unwrap_or_default();
+        let versions = state.specs.query_versions.as_ref();
+        let slots = versions.map(|versions| slots(state.catalog, versions));
+        Ok(Self { state, formats, store, manifest, slots, shelves: Mutex::default() })
     }
 
     /// Where its bytes come from.
     pub fn source(&self) -> &'a dyn Source {
-        self.source
+        self.state.source
     }
 
     /// Its catalog.
     pub fn catalog(&self) -> &'a Catalog {
-        self.catalog
+        self.state.catalog
+    }
+
+    /// The versions of a system's backend that a query can reach; none where the state does not say.
+    pub fn slots(&self, system: &str, backend: &str) -> Option<&Slots<'a>> {
+        self.slots.as_ref()?.get(system)?.get(backend)
     }
 
     /// A system of it; `None` where there is none of that name.
     pub fn system(&self, name: &str) -> Option<SystemView<'_, 'a>> {
-        let file = self.catalog.systems.get(name)?;
+        let file = self.state.catalog.systems.get(name)?;
         Some(SystemView { snapshot: self, shelf: self.shelf(name), machine: self.machine(file) })
     }
 
     /// Takes over a file's rows that were decoded for another purpose.
     pub fn offer(&self, table: TableName, file: &TableFile, decoded: &Table) {
-        self.store.offer(table, &Content::of(self.source, file), decoded);
+        self.store.offer(table, &Content::of(self.state.source, file), decoded);
     }
 
-    fn decode(&self, file: &TableFile) -> std::result::Result<Table, TableFault> {
-        file.decode(self.specs, &self.source.read(&file.entry)?)
+    /// A table, which another stage may have decoded already; the store keeps what the planner needs
+    /// of it.
+    fn decode(&self, file: &TableFile) -> std::result::Result<Arc<Table>, TableFault> {
+        let State { source, decoded, specs, .. } = self.state;
+        match decoded.get(file) {
+            Some(table) => Ok(table),
+            None => Ok(Arc::new(file.decode(specs, &source.read(&file.entry)?)?)),
+        }
     }
 
     /// What is known of tables.
     pub fn specs(&self) -> &'a Specs {
-        self.specs
+        self.state.specs
     }
 
     /// What backends take from each other.
@@ -99,10 +100,10 @@ impl<'a> Snapshot<'a> {
             return shelf.clone();
         }
         let declared = |dir: &VersionDir| {
-            let text = self.source.text(dir.reuse.as_ref()?).ok()?;
+            let text = self.state.source.text(dir.reuse.as_ref()?).ok()?;
             Some(Reuse::parse(&text).ok()?.donors())
         };
-        let shelf = SystemShelf::new(self.catalog, system, self.formats, declared);
+        let shelf = SystemShelf::new(self.state.catalog, system, self.formats, declared);
         known.entry(system.to_owned()).or_insert(Arc::new(shelf)).clone()
     }
 }
@@ -133,7 +134,7 @@ impl<'s, 'a> SystemView<'s, 'a> {
         }
         let of = |table: TableName| match table.library() {
             None => {
-                let filling = self.snapshot.specs.filling(table.stem());
+                let filling = self.snapshot.state.specs.filling(table.stem());
                 let manifest = &self.snapshot.manifest;
                 self.shelf.sources(backend, version, table.stem(), filling, manifest)
             }
@@ -167,7 +168,7 @@ impl<'a> TableSlot<'a> {
         let files = sources.iter().map(|s| s.file).collect();
         let origin = |s: TableSource<'a>| {
             let path = s.file.entry.path.clone();
-            let content = Content::of(snapshot.source, s.file);
+            let content = Content::of(snapshot.state.source, s.file);
             (content, RowOrigin { path, channel: s.channel, kernels: s.kernels })
         };
         let sources = sources.into_iter().map(origin).collect();

@@ -3,8 +3,10 @@
 //! A file is read and grouped once, whoever asks: both states of a comparison, and every version that
 //! it is a donor of.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
+use hashbrown::HashMap;
 
 use super::names::NameCodes;
 use super::operations::TableName;
@@ -12,6 +14,18 @@ use super::{Column, NULL_CODE, Reason, Table};
 
 /// Key parts that must match exactly, texts by their number in [`NameCodes`]; unused parts are 0.
 pub type SliceKey = [u32; 9];
+
+/// The slice of a GEMM's shape: a lookup needs the rows of a few of a dtype's thousand shapes.
+pub(super) fn shape_slice(dtype: u32, shape: [u64; 2]) -> SliceKey {
+    let [n, k] = shape.map(|size| [size as u32, (size >> 32) as u32]);
+    [dtype, n[0], n[1], k[0], k[1], 0, 0, 0, 0]
+}
+
+/// The shape of such a slice.
+fn shape_of(key: &SliceKey) -> [u64; 2] {
+    let [_, n, n_high, k, k_high, ..] = key.map(u64::from);
+    [n | n_high << 32, k | k_high << 32]
+}
 
 /// A row of a table, by the place of its file among the table's sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +65,8 @@ pub(super) struct FileRow {
 #[derive(Debug, Default)]
 pub struct FileSlices {
     slices: HashMap<SliceKey, Vec<FileRow>>,
+    /// The lowest and the highest outer coordinate of each slice.
+    spans: OnceLock<HashMap<SliceKey, [u64; 2]>>,
     /// Rows that the loader refuses to load, each with its kernel_source: one of them fails the table.
     faults: Vec<(u32, String)>,
     /// Rows whose power was measured; empty where none was.
@@ -216,6 +232,29 @@ impl FileSlices {
         self.slices.iter().map(|(key, rows)| (key, rows.as_slice()))
     }
 
+    /// The shapes of a dtype with their lowest and highest m, of the rows that pass a filter.
+    pub(super) fn shapes(
+        &self,
+        dtype: u32,
+        kernels: Option<&HashSet<u32>>,
+    ) -> Vec<([u64; 2], [u64; 2])> {
+        let of_dtype = |key: &&SliceKey| key[0] == dtype;
+        let Some(kernels) = kernels else {
+            let spans = self.spans.get_or_init(|| {
+                let all = self.slices.iter().filter_map(|(key, rows)| Some((*key, span(rows)?)));
+                all.collect()
+            });
+            let own = spans.iter().filter(|(key, _)| of_dtype(key));
+            return own.map(|(key, span)| (shape_of(key), *span)).collect();
+        };
+        let mut shapes = Vec::new();
+        for (key, rows) in self.slices.iter().filter(|(key, _)| of_dtype(key)) {
+            let span = span(rows.iter().filter(|row| kernels.contains(&row.kernel)));
+            shapes.extend(span.map(|span| (shape_of(key), span)));
+        }
+        shapes
+    }
+
     /// The rows of a slice, in file order.
     pub(super) fn rows(&self, key: &SliceKey) -> &[FileRow] {
         self.slices.get(key).map_or(&[], Vec::as_slice)
@@ -225,6 +264,14 @@ impl FileSlices {
     pub fn fault(&self, admits: impl Fn(u32) -> bool) -> Option<&str> {
         self.faults.iter().find(|(kernel, _)| admits(*kernel)).map(|(_, why)| why.as_str())
     }
+}
+
+/// The lowest and the highest outer coordinate of some rows.
+fn span<'r>(rows: impl IntoIterator<Item = &'r FileRow>) -> Option<[u64; 2]> {
+    rows.into_iter().fold(None, |span, row| {
+        let [low, high] = span.unwrap_or([row.at[0]; 2]);
+        Some([low.min(row.at[0]), high.max(row.at[0])])
+    })
 }
 
 /// Rows with a power; the loader reads an absent one, a null and zero alike.
@@ -293,7 +340,7 @@ impl Grouping {
         FileSlices {
             slices: self.slices.into_iter().collect(),
             faults: self.faults,
-            powered: Vec::new(),
+            ..FileSlices::default()
         }
     }
 }

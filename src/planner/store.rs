@@ -80,7 +80,7 @@ impl Store {
         &self,
         table: TableName,
         content: &Content,
-        read: impl FnOnce() -> Result<Table, TableFault>,
+        read: impl FnOnce() -> Result<Arc<Table>, TableFault>,
     ) -> SharedSlices {
         let cell = lock(&self.files).entry((table, content.clone())).or_default().clone();
         cell.get_or_init(|| Arc::new(self.group(table, read))).clone()
@@ -95,7 +95,7 @@ impl Store {
     fn group(
         &self,
         table: TableName,
-        read: impl FnOnce() -> Result<Table, TableFault>,
+        read: impl FnOnce() -> Result<Arc<Table>, TableFault>,
     ) -> Result<FileSlices, Reason> {
         match read() {
             Ok(decoded) => FileSlices::group(&decoded, table, &self.names),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::find::split;
-use crate::database::diff::State;
 use crate::database::source::Entry;
+use crate::database::state::State;
 use crate::findings::Finding;
 
 /// Where files of the base lie in the head, and so their directories.

@@ -11,8 +11,9 @@ use super::{JudgedTraces, charts, find, jobs, judge, ranks};
 use crate::base::error::Result;
 use crate::checks::rule::Rule;
 use crate::database::catalog::Role;
-use crate::database::diff::{FileDiff, State, Status};
+use crate::database::diff::{FileDiff, Status};
 use crate::database::source::Entry;
+use crate::database::state::State;
 use crate::findings::{BaseFindings, Finding, Repaired};
 use crate::report::chart::Figure;
 

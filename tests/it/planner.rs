@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use perfdb_gate::database::catalog::Catalog;
+use perfdb_gate::database::facts::TreeFacts;
 use perfdb_gate::database::served::ServedFormats;
 use perfdb_gate::database::source::WorkTree;
+use perfdb_gate::database::state::ReadState;
 use perfdb_gate::planner::{
     How, Models, Op, PlannerSession, Provenance, Query, Refusal, Snapshot, Store, TableName,
 };
@@ -21,8 +23,10 @@ fn with_session(check: impl FnOnce(&PlannerSession<'_, '_>, &Fixture)) {
     let source = WorkTree::open(root.path()).expect("a tree");
     let catalog = Catalog::read(&source, &specs).expect("a catalog");
     let store = Store::default();
-    let snapshot = Snapshot::new(&source, &catalog, &specs, ServedFormats::Parquet, &store)
-        .expect("a snapshot");
+    let facts = TreeFacts::read(&source, &catalog, &specs);
+    let read = ReadState::new(catalog, facts, &specs, 0);
+    let snapshot =
+        Snapshot::new(read.of(&source), ServedFormats::Parquet, &store).expect("a snapshot");
     let system = snapshot.system("synthetic").expect("a system");
     let session = system.session(&fixture.backend, &fixture.version).expect("a session");
     check(&session, &fixture);

@@ -108,7 +108,8 @@ fn every_row_has_one_state() {
 #[test]
 fn versions_that_no_slot_names_are_read_as_donors_alone() {
     let tree = tree();
-    let slots = "defaults:\n  vllm: {current: 1.1.0, next: null}\n  sglang: {current: 2.0.0}\n";
+    let slots = "schema_version: 1\ndefaults:\n  sglang: {current: 2.0.0}\n\
+        overrides:\n  synthetic:\n    vllm: {current: 1.1.0}\n";
     tree.file("systems/query_versions.yaml", slots);
     let document = json(&tree, &[]);
     sums(&document);

@@ -16,38 +16,10 @@ use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
 use crate::base::threads;
-use crate::database::catalog::{Catalog, Format, Role, TableFile};
-use crate::database::decoded::Decoded;
-use crate::database::facts::TreeFacts;
-use crate::database::source::Source;
+use crate::database::catalog::{Format, Role, TableFile};
+use crate::database::state::State;
 use crate::database::table::{Table, TableFault};
 use crate::specs::Specs;
-
-/// A state of a database.
-#[derive(Clone, Copy)]
-pub struct State<'a> {
-    /// Where its bytes are.
-    pub source: &'a dyn Source,
-    /// What it holds.
-    pub catalog: &'a Catalog,
-    /// Tables of it that were decoded already.
-    pub decoded: &'a Decoded,
-    /// What it says of itself.
-    pub facts: &'a TreeFacts,
-    /// What is known of its tables, those facts over it.
-    pub specs: &'a Specs,
-}
-
-impl State<'_> {
-    /// A table of it, decoded once for all stages that share the state.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
-    pub fn table(&self, file: &TableFile, specs: &Specs) -> Result<Arc<Table>, TableFault> {
-        self.decoded.table(self.source, file, specs)
-    }
-}
 
 /// How two states are compared.
 pub struct Comparison<'a> {

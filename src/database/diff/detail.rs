@@ -158,15 +158,18 @@ struct DetailField<'a> {
 fn fields<'a>((base, head): Sides<&'a Table>) -> Vec<DetailField<'a>> {
     let names = |t: Option<&'a Table>| t.into_iter().flat_map(Table::columns).map(|(name, _)| name);
     let lost = names(base).filter(|name| head.is_none_or(|h| h.column(name).is_none()));
-    let field = |name: &'a str| {
+    names(head).chain(lost).map(|name| DetailField::new(name, (base, head))).collect()
+}
+
+impl<'a> DetailField<'a> {
+    fn new(name: &'a str, (base, head): Sides<&'a Table>) -> Self {
         let columns = (base.and_then(|t| t.column(name)), head.and_then(|t| t.column(name)));
         let shared = match columns {
             (Some(b), Some(h)) => comparable(b, h),
             _ => base.is_none() || head.is_none(),
         };
-        DetailField { name, columns, key: shared && measured_unit(name).is_none() }
-    };
-    names(head).chain(lost).map(field).collect()
+        Self { name, columns, key: shared && measured_unit(name).is_none() }
+    }
 }
 
 /// One line per row: what happened to it, where it is, its cells.

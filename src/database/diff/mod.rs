@@ -24,7 +24,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use class::Class;
-pub use compare::{Comparison, State};
+pub use compare::Comparison;
 pub use detail::Details;
 pub use held::AttributeChange;
 pub use keys::{ServedPair, ServedPairs, rows_by_key};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use git2::Oid;
 
-use super::State;
 use crate::database::catalog::{Format, TableFile};
+use crate::database::state::State;
 
 /// A table of the base, the one of the head that it became, or both.
 pub(super) struct FilePair<'a> {

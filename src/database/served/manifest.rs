@@ -8,14 +8,14 @@ use crate::base::reason::Reason;
 use crate::base::yaml;
 
 /// Kernels whose rows several backends read.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct ReuseManifest {
     #[serde(default)]
     groups: Vec<KernelGroup>,
 }
 
 /// Backends that share the rows of a kernel.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct KernelGroup {
     #[serde(default)]
     op_file: Option<String>,

@@ -4,7 +4,6 @@
 mod editions;
 mod manifest;
 mod near;
-mod query_versions;
 pub mod rows;
 mod shelf;
 mod sources;
@@ -13,7 +12,6 @@ mod states;
 pub use editions::{Edition, Editions};
 pub use manifest::ReuseManifest;
 pub use near::Nearness;
-pub use query_versions::QueryVersions;
 pub use shelf::{Served, Shelf};
 pub use sources::{Channel, ServedFormats, SystemShelf, TableSource};
 pub use states::{RowFault, RowRun, RowState, RowStates};

@@ -61,20 +61,6 @@ struct CompareView<'a> {
 ///
 /// When the template fails, which is a fault of this program.
 pub fn markdown(report: &CompareReport) -> Result<String> {
-    let cells = |t: &TableComparison| {
-        let between = t.whole.interval.map_or_else(String::new, |[low, high]| {
-            format!("{} to {}", percent(low), percent(high))
-        });
-        [
-            place(t),
-            t.verdict.name().to_owned(),
-            t.whole.ratio.map_or_else(|| "-".to_owned(), percent),
-            between,
-            count(t.common),
-            format!("{:.1} %", t.whole.beyond * 100.0),
-            format!("{} / {}", count(t.slower_2x), count(t.faster_2x)),
-        ]
-    };
     let view = CompareView {
         a: &report.a,
         b: &report.b,
@@ -84,6 +70,22 @@ pub fn markdown(report: &CompareReport) -> Result<String> {
         unread: report.unread.iter().map(|u| [u.path.as_str(), u.why.as_str()]).collect(),
     };
     fill("compare.md.j2", TEMPLATE, &view).map(|text| text + "\n")
+}
+
+/// A table's cells in the Markdown table.
+fn cells(table: &TableComparison) -> [String; 7] {
+    let whole = &table.whole;
+    let between =
+        whole.interval.map(|[low, high]| format!("{} to {}", percent(low), percent(high)));
+    [
+        place(table),
+        table.verdict.name().to_owned(),
+        whole.ratio.map_or_else(|| "-".to_owned(), percent),
+        between.unwrap_or_default(),
+        count(table.common),
+        format!("{:.1} %", whole.beyond * 100.0),
+        format!("{} / {}", count(table.slower_2x), count(table.faster_2x)),
+    ]
 }
 
 fn word(verdict: Tendency) -> &'static str {
@@ -160,22 +162,24 @@ fn slices(all: &[SliceSummary]) -> Vec<String> {
             |s: &SliceSummary| matches!(s.ratios.verdict, Tendency::Same | Tendency::Unclear);
         quiet(a).cmp(&quiet(b)).then(apart(b).total_cmp(&apart(a)))
     });
-    let line = |s: &&SliceSummary| {
-        let names: Vec<&str> = s.slice.values().map(String::as_str).collect();
-        let ratio = s.ratios.ratio.map_or_else(|| "-".to_owned(), percent);
-        format!(
-            "  {:<8} {ratio:>8}  {:>5.1} % beyond  {:>7} keys  {}",
-            s.ratios.verdict.name(),
-            s.ratios.beyond * 100.0,
-            count(s.ratios.keys),
-            names.join(" ")
-        )
-    };
-    let mut lines: Vec<String> = order.iter().take(SLICES).map(line).collect();
+    let mut lines: Vec<String> = order.into_iter().take(SLICES).map(slice).collect();
     if all.len() > SLICES {
         lines.push(format!("  and {} more", count(all.len() - SLICES)));
     }
     lines
+}
+
+fn slice(summary: &SliceSummary) -> String {
+    let ratios = &summary.ratios;
+    let names: Vec<&str> = summary.slice.values().map(String::as_str).collect();
+    let ratio = ratios.ratio.map_or_else(|| "-".to_owned(), percent);
+    format!(
+        "  {:<8} {ratio:>8}  {:>5.1} % beyond  {:>7} keys  {}",
+        ratios.verdict.name(),
+        ratios.beyond * 100.0,
+        count(ratios.keys),
+        names.join(" ")
+    )
 }
 
 fn far(key: &FarKey) -> String {

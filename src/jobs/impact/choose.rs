@@ -6,7 +6,6 @@ use super::{Options, States};
 use crate::base::error::{Error, Result, unknown};
 use crate::base::glob::{Of, matcher};
 use crate::database::catalog::VersionDir;
-use crate::database::served::QueryVersions;
 use crate::planner::{Models, PlannerSession, Refusal, Snapshot};
 
 /// A version of a backend on a system.
@@ -76,9 +75,8 @@ impl Choice<'_, '_> {
         let mut found = Vec::new();
         let changed = self.changed();
         let after = &self.states.after;
-        let slots = QueryVersions::read(after.source(), after.catalog())?;
         for ((system, backend), versions) in known.iter().filter(|((_, b), _)| wanted.has(b)) {
-            let slot = slots.as_ref().and_then(|s| s.current(system, backend));
+            let slot = after.slots(system, backend).map(|slots| slots.current);
             let current = slot.or(versions.last().map(String::as_str));
             let of = |version: &str| PlannedVersion {
                 system: system.clone(),

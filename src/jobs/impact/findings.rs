@@ -10,7 +10,8 @@ use crate::checks::Check;
 use crate::checks::kinds::predictions::MovedPredictions;
 use crate::checks::rule::Rule;
 use crate::database::catalog::Place;
-use crate::database::diff::{Class, State};
+use crate::database::diff::Class;
+use crate::database::state::State;
 use crate::findings::{Finding, Severity};
 use crate::report::predictions::percent;
 
@@ -58,12 +59,7 @@ impl PredictedChange {
         let mut told: Vec<(&String, &(usize, BTreeSet<&str>))> = reasons.iter().collect();
         told.sort_by_key(|(_, (steps, _))| std::cmp::Reverse(*steps));
         let each = told.iter().take(REASONS).map(|(why, (steps, models))| {
-            let first = models.first().copied().unwrap_or_default();
-            let more = match models.len() {
-                0 | 1 => String::new(),
-                n => format!(" and {}", plural(n - 1, "other model")),
-            };
-            format!("{why} ({} of {first}{more})", count(*steps))
+            format!("{why} ({} of {})", count(*steps), first_of(models))
         });
         let mut message = format!(
             "{} of the current version {} an error: {}",
@@ -147,4 +143,13 @@ impl PredictedChange {
 /// something else did: a system's YAML, a declared donor.
 fn moves_nothing(class: Class) -> bool {
     matches!(class, Class::ReEncode | Class::Move | Class::AppendOnly | Class::ColumnOverlay)
+}
+
+/// A model, and how many others.
+fn first_of(models: &BTreeSet<&str>) -> String {
+    let first = models.first().copied().unwrap_or_default();
+    match models.len() {
+        0 | 1 => first.to_owned(),
+        n => format!("{first} and {}", plural(n - 1, "other model")),
+    }
 }

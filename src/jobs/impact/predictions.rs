@@ -7,13 +7,13 @@ use super::choose::Choice;
 use super::{Fate, Impact, Options, PlannedVersion, PointImpact, States, predict, summary};
 use crate::base::error::{Error, Result};
 use crate::database::catalog::Role;
-use crate::database::diff::{Class, Diff, State};
+use crate::database::diff::{Class, Diff};
 use crate::database::served::ServedFormats;
 use crate::database::source::Entry;
+use crate::database::state::State;
 use crate::findings::{Finding, ModelReach};
 use crate::planner::{Models, RowsRead, Store, TableName};
 use crate::report::Predictions;
-use crate::specs::Specs;
 
 /// Movers that are kept for reports.
 const MOVERS: usize = 8;
@@ -44,13 +44,7 @@ impl PredictedChange {
     /// # Errors
     ///
     /// Where a list of operations, a manifest or `query_versions.yaml` cannot be read.
-    pub fn of(
-        base: State<'_>,
-        head: State<'_>,
-        diff: &Diff,
-        specs: &Specs,
-        threads: usize,
-    ) -> Result<Self> {
+    pub fn of(base: State<'_>, head: State<'_>, diff: &Diff, threads: usize) -> Result<Self> {
         let mut this = Self {
             predictions: None,
             impact: Impact { compared: true, ..Impact::default() },
@@ -63,12 +57,10 @@ impl PredictedChange {
             this.predictions = (!diff.tables.is_empty()).then(Predictions::default);
             return Ok(this);
         }
-        let models = Models::read(&specs.library, |_| true)?;
+        let models = Models::read(&head.specs.library, |_| true)?;
         let store = Store::default();
-        let before = Some((base.source, base.catalog));
-        let after = (head.source, head.catalog);
         // Text tables are what a collector converts, and are compared as tables.
-        let states = States::new(before, after, specs, ServedFormats::All, &store)?;
+        let states = States::new(Some(base), head, ServedFormats::All, &store)?;
         let options = Options::default();
         let choice = Choice { options: &options, models: &models, states: &states };
         let chosen = choice.versions()?;
@@ -79,7 +71,7 @@ impl PredictedChange {
         for of_system in versions.chunk_by(|a, b| a.system == b.system) {
             // What was read of a system is dropped before the next one is.
             let store = Store::default();
-            let states = States::new(before, after, specs, ServedFormats::All, &store)?;
+            let states = States::new(Some(base), head, ServedFormats::All, &store)?;
             let mut sides = predict::sides(&states, of_system);
             sides.retain(|side| !side.is_same());
             for side in &sides {

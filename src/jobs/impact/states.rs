@@ -5,18 +5,17 @@ use super::{Options, PlannedVersion};
 use crate::base::error::Result;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, no_database};
+use crate::database::facts::TreeFacts;
 use crate::database::served::ServedFormats;
 use crate::database::source::{self, Commit, Source};
+use crate::database::state::{ReadState, State};
 use crate::planner::{Models, Snapshot, Store};
-use crate::specs::Specs;
 
-/// What a command's options name: one state or two, rules and models.
+/// What a command's options name: one state or two, each with what it says of itself, and models.
 pub(crate) struct Opened {
     head: Box<dyn Source>,
-    base: Option<Commit>,
-    after: Catalog,
-    before: Option<Catalog>,
-    pub settings: Settings,
+    after: ReadState,
+    before: Option<(Commit, ReadState)>,
     pub models: Models,
 }
 
@@ -31,38 +30,43 @@ impl Opened {
         let base = options.base.as_deref().map(|base| head.base(base)).transpose()?;
         let judged = base.as_ref().map_or(head.as_ref(), |base| base as &dyn Source);
         // A change must not alter how it is judged.
-        let settings = Settings::read(judged, options.rules.as_deref(), None)?;
-        let specs = &settings.specs;
+        let specs = Settings::read(judged, options.rules.as_deref(), None)?.specs;
         let wanted = choose::names(&options.models, "model", Models::names(&specs.library))?;
         let models = Models::read(&specs.library, |name| wanted.has(name))?;
-        let after = Catalog::walk(head.as_ref(), specs)?;
-        let before = base.as_ref().map(|base| Catalog::walk(base, specs)).transpose()?;
-        if after.systems.is_empty() && before.as_ref().is_none_or(|b| b.systems.is_empty()) {
+        let read = |source: &dyn Source| -> Result<ReadState> {
+            let catalog = Catalog::walk(source, &specs)?;
+            let facts = TreeFacts::read(source, &catalog, &specs);
+            // The planner keeps what it needs of a table in a form of its own.
+            Ok(ReadState::new(catalog, facts, &specs, 0))
+        };
+        let after = read(head.as_ref())?;
+        let before = base.map(|base| read(&base).map(|state| (base, state))).transpose()?;
+        let opened = Self { head, after, before, models };
+        if opened.catalogs().all(|catalog| catalog.systems.is_empty()) {
             return Err(no_database());
         }
-        Ok(Self { head, base, after, before, settings, models })
+        Ok(opened)
     }
 
     /// The catalogs of the states, the later one last.
     pub fn catalogs(&self) -> impl Iterator<Item = &Catalog> {
-        self.before.iter().chain([&self.after])
+        self.before.iter().map(|(_, state)| &state.catalog).chain([&self.after.catalog])
     }
 
     /// What the later state holds.
     pub fn after(&self) -> &Catalog {
-        &self.after
+        &self.after.catalog
     }
 
     /// The states as a planner sees them; what they read is kept in `store`.
     ///
     /// # Errors
     ///
-    /// Where a reuse manifest cannot be read.
+    /// Where what a state says of itself cannot be read.
     pub fn states<'a>(&'a self, store: &'a Store) -> Result<States<'a>> {
-        let before = self.base.as_ref().zip(self.before.as_ref());
-        let before = before.map(|(base, catalog)| (base as &dyn Source, catalog));
-        let after = (self.head.as_ref(), &self.after);
-        States::new(before, after, &self.settings.specs, ServedFormats::Parquet, store)
+        let before = self.before.as_ref().map(|(base, state)| state.of(base));
+        let after = self.after.of(self.head.as_ref());
+        States::new(before, after, ServedFormats::Parquet, store)
     }
 
     /// The versions to predict, sorted.
@@ -85,21 +89,18 @@ pub(crate) struct States<'a> {
 }
 
 impl<'a> States<'a> {
-    /// States of sources with their catalogs.
+    /// What a planner sees of states.
     ///
     /// # Errors
     ///
-    /// Where a reuse manifest cannot be read.
+    /// Where what a state says of itself cannot be read.
     pub fn new(
-        before: Option<(&'a dyn Source, &'a Catalog)>,
-        after: (&'a dyn Source, &'a Catalog),
-        specs: &'a Specs,
+        before: Option<State<'a>>,
+        after: State<'a>,
         formats: ServedFormats,
         store: &'a Store,
     ) -> Result<Self> {
-        let snapshot = |(source, catalog): (&'a dyn Source, &'a Catalog)| {
-            Snapshot::new(source, catalog, specs, formats, store)
-        };
+        let snapshot = |state: State<'a>| Snapshot::new(state, formats, store);
         Ok(Self { before: before.map(snapshot).transpose()?, after: snapshot(after)? })
     }
 

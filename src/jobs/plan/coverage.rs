@@ -21,7 +21,7 @@ pub fn wishes(
 ) -> Result<Vec<Wish>> {
     let (mut all, mut without, mut tables) = (Vec::new(), 0, 0);
     for file in site.selected() {
-        let specs = &site.settings.specs;
+        let specs = site.specs();
         let unreadable = |why: String| {
             let hint = "perfdb-gate validate says what is wrong with it";
             Error::new(format!("{}: {why}", file.entry.path), hint)
@@ -65,7 +65,7 @@ fn of_table(
     column: &str,
     share: f64,
 ) -> Result<Vec<Wish>, ExprError> {
-    let specs = &site.settings.specs;
+    let specs = site.specs();
     let spec = file.spec(specs, Some(table));
     let system = specs.systems.get(&file.place.system);
     let scope = TableScope::new(table, &spec, &file.place, system, &specs.lookups);

@@ -86,7 +86,7 @@ fn holed(looked: &Looked<'_>) -> Vec<HoledTable> {
 }
 
 fn of_table(site: &PlanSite, holed: &HoledTable) -> Result<Vec<Wish>> {
-    let Some(file) = site.catalog.tables.iter().find(|t| t.entry.path == holed.path) else {
+    let Some(file) = site.tables().iter().find(|t| t.entry.path == holed.path) else {
         return Ok(Vec::new());
     };
     let mut served: BTreeSet<u64> = BTreeSet::new();
@@ -124,7 +124,7 @@ fn each_key(
     file: &TableFile,
     mut each: impl FnMut(usize, u64, KeyShown<'_>),
 ) -> Result<()> {
-    let specs = &site.settings.specs;
+    let specs = site.specs();
     // What cannot be read is a finding of its own; it serves nothing.
     let Ok(bytes) = site.source.read(&file.entry) else { return Ok(()) };
     let Ok(table) = file.decode(specs, &bytes) else { return Ok(()) };

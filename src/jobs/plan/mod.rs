@@ -20,9 +20,12 @@ use crate::base::progress::Progress;
 use crate::base::words::plural;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, Format, Place, TableFile, place_of};
+use crate::database::facts::TreeFacts;
 use crate::database::selection::Selection;
 use crate::database::source::{self, Entry, EntryKind, LooseFiles, Source};
+use crate::database::state::{ReadState, State};
 use crate::gpu::rerun::RerunList;
+use crate::specs::Specs;
 
 use self::cost::Collectors;
 use self::reported::ReportedRow;
@@ -88,7 +91,7 @@ impl RerunPlan {
 struct PlanSite {
     source: Box<dyn Source>,
     settings: Settings,
-    catalog: Catalog,
+    read: ReadState,
     /// The tables selected, as indices into the catalog.
     tables: Vec<usize>,
 }
@@ -101,11 +104,25 @@ impl PlanSite {
         let selected = options.selection.resolve(&catalog, None)?;
         let chosen = |t: &TableFile| selected.table(&t.place, &t.table);
         let tables = (0..catalog.tables.len()).filter(|i| chosen(&catalog.tables[*i])).collect();
-        Ok(Self { source, settings, catalog, tables })
+        let facts = TreeFacts::read(source.as_ref(), &catalog, &settings.specs);
+        let read = ReadState::new(catalog, facts, &settings.specs, 0);
+        Ok(Self { source, settings, read, tables })
+    }
+
+    fn state(&self) -> State<'_> {
+        self.read.of(self.source.as_ref())
+    }
+
+    fn specs(&self) -> &Specs {
+        &self.read.specs
+    }
+
+    fn tables(&self) -> &[TableFile] {
+        &self.read.catalog.tables
     }
 
     fn selected(&self) -> impl Iterator<Item = &TableFile> {
-        self.tables.iter().map(|i| &self.catalog.tables[*i])
+        self.tables.iter().map(|i| &self.tables()[*i])
     }
 }
 
@@ -140,8 +157,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<RerunPlan> {
         ),
         Occasion::Report(..) => (Vec::new(), String::new()),
     };
-    let collectors = Collectors::read(&site.settings.specs.library)?;
-    let gathered = gather(wishes, site.source.as_ref(), &site.settings.specs, &collectors)?;
+    let collectors = Collectors::read(&site.specs().library)?;
+    let gathered = gather(wishes, site.source.as_ref(), site.specs(), &collectors)?;
     Ok(finish(about, gathered, notes))
 }
 
@@ -161,12 +178,12 @@ fn of_report(options: &Options, reported: Vec<ReportedRow>, about: String) -> Re
         Err(why) => return Err(why),
     };
     // A path of the database is meant as such, wherever the command runs.
-    let is_known = |row: &ReportedRow| site.catalog.tables.iter().any(|t| t.entry.path == row.path);
+    let is_known = |row: &ReportedRow| site.tables().iter().any(|t| t.entry.path == row.path);
     match reported.iter().find(|row| !is_known(row)) {
         None => of_site_rows(&site, reported, about),
         Some(_) if all_files => of_loose_rows(options, reported, about),
         Some(row) => {
-            let paths = site.catalog.tables.iter().map(|t| t.entry.path.as_str());
+            let paths = site.tables().iter().map(|t| t.entry.path.as_str());
             Err(unknown("table", &row.path, paths))
         }
     }
@@ -179,7 +196,7 @@ fn of_site_rows(site: &PlanSite, reported: Vec<ReportedRow>, about: String) -> R
         Some(wish_of((*file).clone(), row))
     };
     let wishes = reported.into_iter().filter_map(wish).collect();
-    let specs = &site.settings.specs;
+    let specs = site.specs();
     let collectors = Collectors::read(&specs.library)?;
     Ok(finish(about, gather(wishes, site.source.as_ref(), specs, &collectors)?, Vec::new()))
 }
@@ -189,25 +206,28 @@ fn of_loose_rows(
     reported: Vec<ReportedRow>,
     about: String,
 ) -> Result<RerunPlan> {
-    let specs = crate::specs::Specs::overlaid(options.rules.as_deref())?;
-    let wish = |row: ReportedRow| {
-        let path = PathBuf::from(&row.path);
-        let table = path.file_stem()?.to_string_lossy().into_owned();
-        let parquet = path.extension().is_some_and(|e| e == "parquet");
-        let format = if parquet { Format::Parquet } else { Format::Csv };
-        let mut place = place_of(&path, &specs);
-        if let Some([system, backend, version]) = row.place.clone()
-            && specs.systems.get(&place.system).is_none()
-        {
-            place = Place { system, family: None, backend, version };
-        }
-        let entry = Entry { path: row.path.clone(), kind: EntryKind::Path(path), size: 0 };
-        Some(wish_of(TableFile { entry, place, table, format }, row))
-    };
+    let specs = Specs::overlaid(options.rules.as_deref())?;
+    let wish = |row: ReportedRow| Some(wish_of(loose_file(&row, &specs)?, row));
     let wishes: Vec<Wish> = reported.into_iter().filter_map(wish).collect();
     let collectors = Collectors::read(&specs.library)?;
     let source = LooseFiles::default();
     Ok(finish(about, gather(wishes, &source, &specs, &collectors)?, Vec::new()))
+}
+
+/// The file of a row in a report on loose files; none where its path names no file.
+fn loose_file(row: &ReportedRow, specs: &Specs) -> Option<TableFile> {
+    let path = PathBuf::from(&row.path);
+    let table = path.file_stem()?.to_string_lossy().into_owned();
+    let parquet = path.extension().is_some_and(|e| e == "parquet");
+    let format = if parquet { Format::Parquet } else { Format::Csv };
+    let mut place = place_of(&path, specs);
+    if let Some([system, backend, version]) = row.place.clone()
+        && specs.systems.get(&place.system).is_none()
+    {
+        place = Place { system, family: None, backend, version };
+    }
+    let entry = Entry { path: row.path.clone(), kind: EntryKind::Path(path), size: 0 };
+    Some(TableFile { entry, place, table, format })
 }
 
 fn wish_of(file: TableFile, row: ReportedRow) -> Wish {

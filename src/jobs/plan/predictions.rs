@@ -28,19 +28,17 @@ pub fn wishes(
     own: bool,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Wish>> {
-    let models = Models::read(&site.settings.specs.library, |_| true)?;
+    let models = Models::read(&site.specs().library, |_| true)?;
     let store = Store::default();
-    let specs = &site.settings.specs;
-    let (source, formats) = (site.source.as_ref(), ServedFormats::All);
-    let snapshot = Snapshot::new(source, &site.catalog, specs, formats, &store)?;
+    let snapshot = Snapshot::new(site.state(), ServedFormats::All, &store)?;
     let selects = |globs: &[String], name: &str| {
         let is_match = |glob: &String| matcher(glob, Of::Names).is_ok_and(|g| g.is_match(name));
         globs.is_empty() || globs.iter().any(is_match)
     };
     let files: BTreeMap<&str, &TableFile> =
-        site.catalog.tables.iter().map(|t| (t.entry.path.as_str(), t)).collect();
+        site.tables().iter().map(|t| (t.entry.path.as_str(), t)).collect();
     let (mut wishes, mut steps, mut refused) = (Vec::new(), 0, BTreeMap::new());
-    for name in site.catalog.systems.keys() {
+    for name in site.read.catalog.systems.keys() {
         let Some(system) = snapshot.system(name) else { continue };
         if !selects(&options.selection.systems, name) {
             continue;

@@ -4,11 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::FileRows;
-use crate::base::error::Result;
 use crate::database::catalog::{TableFile, VersionDir};
-use crate::database::served::{
-    QueryVersions, RowRun, RowState, RowStates, SystemShelf, TableSource,
-};
+use crate::database::served::{RowRun, RowState, RowStates, SystemShelf, TableSource};
 use crate::database::table::TableFault;
 use crate::planner::{Snapshot, TableName};
 
@@ -25,7 +22,6 @@ pub(super) struct Loading<'x, 'a> {
     snapshot: &'x Snapshot<'a>,
     shelf: Arc<SystemShelf<'a>>,
     own: &'x BTreeMap<&'a str, (&'a TableFile, OwnRows)>,
-    query_versions: Option<QueryVersions>,
     /// By path, the versions that can be asked for and load it.
     read_by: BTreeMap<&'a str, Vec<String>>,
 }
@@ -35,10 +31,9 @@ impl<'x, 'a> Loading<'x, 'a> {
         snapshot: &'x Snapshot<'a>,
         system: &str,
         own: &'x BTreeMap<&'a str, (&'a TableFile, OwnRows)>,
-    ) -> Result<Self> {
-        let query_versions = QueryVersions::read(snapshot.source(), snapshot.catalog())?;
+    ) -> Self {
         let shelf = snapshot.shelf(system);
-        let mut this = Self { snapshot, shelf, own, query_versions, read_by: BTreeMap::new() };
+        let mut this = Self { snapshot, shelf, own, read_by: BTreeMap::new() };
         let tables: BTreeSet<&str> = own.values().map(|(file, _)| file.table.as_str()).collect();
         let mut read_by: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for (backend, versions) in this.shelf.versions() {
@@ -55,7 +50,7 @@ impl<'x, 'a> Loading<'x, 'a> {
             }
         }
         this.read_by = read_by;
-        Ok(this)
+        this
     }
 
     fn sources(&self, backend: &str, version: &str, table: &str) -> Vec<TableSource<'a>> {
@@ -79,8 +74,8 @@ impl<'x, 'a> Loading<'x, 'a> {
                 None => Some(format!("the system's YAML names no version of {library}")),
             };
         }
-        let reaches = |q: &QueryVersions| q.reaches(system, backend, version);
-        let unreached = self.query_versions.as_ref().is_some_and(|q| !reaches(q));
+        let slots = self.snapshot.slots(system, backend);
+        let unreached = slots.is_some_and(|slots| slots.versions().all(|named| named != version));
         unreached.then(|| "no slot of query_versions.yaml names the version".to_owned())
     }
 

@@ -103,7 +103,7 @@ impl<'a> SystemTables<'_, 'a> {
         for snapshot in self.states.all() {
             let is_after = std::ptr::eq(snapshot, &self.states.after);
             let own = self.read(snapshot, planned, &known)?;
-            let loading = Loading::new(snapshot, self.system, &own)?;
+            let loading = Loading::new(snapshot, self.system, &own);
             for (path, (file, rows)) in &own {
                 if !self.filter.has(file) {
                     continue;

@@ -18,16 +18,16 @@ use crate::checks::ChangeContext;
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, Role, no_database};
-use crate::database::diff::{Comparison, Details, Diff, State};
+use crate::database::diff::{Comparison, Details, Diff};
 use crate::database::facts::origins;
 use crate::database::source::{self, Commit, Source};
+use crate::database::state::State;
 use crate::findings::{ComparedStates, Sink};
 use crate::jobs::impact;
 use crate::jobs::impact::predictions::PredictedChange;
 use crate::report::Report;
 use crate::report::chart::{Figure, Gallery};
 use crate::report::health::JudgedPlaces;
-use crate::specs::Specs;
 use crate::traces::{self, TraceSpecs};
 use news::News;
 use roots::Root;
@@ -68,11 +68,10 @@ fn predictions(
     head: State<'_>,
     diff: &Diff,
     rules: &[Arc<Rule>],
-    specs: &Specs,
     threads: usize,
 ) -> Option<Result<PredictedChange>> {
     let asked = rules.iter().any(|rule| rule.check.needs().predictions);
-    asked.then(|| PredictedChange::of(base, head, diff, specs, threads))
+    asked.then(|| PredictedChange::of(base, head, diff, threads))
 }
 
 /// Compares a head with its merge base, judges what changed and picks charts of it.
@@ -128,7 +127,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         diffs.push(diff);
     }
     // Default models are planned with the main root.
-    let predicted = predictions(before, after, &diffs[0], &rules, roots[0].specs(), threads);
+    let predicted = predictions(before, after, &diffs[0], &rules, threads);
     if let Some(Ok(predicted)) = &predicted {
         sink.extend(predicted.findings(&rules, after));
         sink.each(|finding| predicted.weigh(finding));

@@ -19,8 +19,9 @@ use crate::checks::PrChange;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::{Rule, Rules};
 use crate::database::catalog::{Catalog, Place, Role, TableFile};
-use crate::database::diff::{Diff, Side, State, Status, TableDiff};
+use crate::database::diff::{Diff, Side, Status, TableDiff};
 use crate::database::selection::Selection;
+use crate::database::state::State;
 use crate::findings::{
     BaseFindings, Compared, Finding, Novelty, Reads, Repaired, RowChange, Successor,
 };

@@ -8,10 +8,10 @@ use crate::base::threads;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::decoded::Decoded;
-use crate::database::diff::State;
 use crate::database::selection::Selection;
 use crate::database::served::Shelf;
 use crate::database::source;
+use crate::database::state::State;
 use crate::report::chart::{self, Figure};
 
 /// Which tables to draw.

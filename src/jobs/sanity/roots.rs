@@ -3,44 +3,19 @@
 use std::collections::BTreeMap;
 
 use crate::database::catalog::Catalog;
-use crate::database::decoded::Decoded;
-use crate::database::diff::State;
 use crate::database::facts::{Fact, TreeFacts};
 use crate::database::source::Source;
+use crate::database::state::{ReadState, State};
 use crate::specs::Specs;
 
-/// Bytes of decoded tables that are kept of each side, from the comparison until charts are chosen.
-const KEPT: usize = 8 << 20;
+/// Bytes of decoded tables that are kept of each side, from the comparison over the judgement and the
+/// predictions until charts are chosen: enough for the largest known pull request.
+const KEPT: usize = 64 << 20;
 
 /// A root before and after, each with what it says of itself.
 pub(super) struct Root {
-    before: RootSide,
-    after: RootSide,
-}
-
-/// A root in one state.
-struct RootSide {
-    catalog: Catalog,
-    facts: TreeFacts,
-    specs: Specs,
-    decoded: Decoded,
-}
-
-impl RootSide {
-    fn new(catalog: Catalog, facts: TreeFacts, specs: &Specs) -> Self {
-        let specs = facts.over(specs);
-        Self { catalog, facts, specs, decoded: Decoded::new(KEPT) }
-    }
-
-    fn state<'a>(&'a self, source: &'a dyn Source) -> State<'a> {
-        State {
-            source,
-            catalog: &self.catalog,
-            decoded: &self.decoded,
-            facts: &self.facts,
-            specs: &self.specs,
-        }
-    }
+    before: ReadState,
+    after: ReadState,
 }
 
 impl Root {
@@ -56,8 +31,8 @@ impl Root {
             let base_facts = TreeFacts::read(base, &before, specs);
             let head_facts = TreeFacts::read(head, &after, specs).since(&base_facts);
             Self {
-                before: RootSide::new(before, base_facts, specs),
-                after: RootSide::new(after, head_facts, specs),
+                before: ReadState::new(before, base_facts, specs, KEPT),
+                after: ReadState::new(after, head_facts, specs, KEPT),
             }
         };
         pairs(before, after).into_iter().map(root).collect()
@@ -69,7 +44,7 @@ impl Root {
         base: &'a dyn Source,
         head: &'a dyn Source,
     ) -> (State<'a>, State<'a>) {
-        (self.before.state(base), self.after.state(head))
+        (self.before.of(base), self.after.of(head))
     }
 
     /// Whether neither side holds a system.

@@ -15,6 +15,10 @@ pub struct Faults {
     /// Rules that any change of a table's bytes may break, whatever the fault.
     #[serde(default)]
     pub always: Vec<String>,
+    /// Rules that hold a table's curves against those of its namesakes: a fault in one of these may change
+    /// what they say of the others.
+    #[serde(default)]
+    pub beside: Vec<String>,
     /// The faults, in the order in which they are told.
     pub faults: Vec<Fault>,
 }

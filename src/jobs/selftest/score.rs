@@ -115,6 +115,7 @@ pub struct Scores {
     /// What was found besides.
     pub alarms: Vec<Alarm>,
     always: BTreeSet<String>,
+    beside: BTreeSet<String>,
 }
 
 impl Scores {
@@ -139,6 +140,7 @@ impl Scores {
                 .map(rule)
                 .collect(),
             always: faults.always.iter().cloned().collect(),
+            beside: faults.beside.iter().cloned().collect(),
             ..Self::default()
         }
     }
@@ -223,7 +225,10 @@ impl Scores {
             FindingReach::Place => {
                 names(&fault.finds, rule) || names(&fault.may, rule) || self.always.contains(rule)
             }
-            FindingReach::Elsewhere => names(&fault.elsewhere, rule),
+            FindingReach::Elsewhere => {
+                let changes = fault.class != FaultClass::Control;
+                names(&fault.elsewhere, rule) || changes && self.beside.contains(rule)
+            }
         }
     }
 

@@ -199,21 +199,22 @@ impl<'a> Learned<'a> {
     /// Columns that the key is made of, most likely: sizes, flags, and names that tell rows apart or that other
     /// tables are keyed by.
     pub fn key(&self) -> Vec<&LearnedColumn> {
-        let is_part = |c: &&LearnedColumn| {
-            let name = c.name.as_str();
-            if c.unit().is_some() || ORIGIN.contains(&name) || KeyPart::column(name).is_none() {
-                return false;
-            }
-            let known = self.known_parts.contains(name) || name.ends_with("dtype");
-            match c.kind {
-                Some(ColumnKind::Text) if c.is_identity() => c.varies,
-                Some(ColumnKind::Text) => known || c.varies && !c.unlike,
-                Some(ColumnKind::Number) => known,
-                Some(_) => true,
-                None => false,
-            }
-        };
-        self.columns.iter().filter(is_part).collect()
+        self.columns.iter().filter(|column| self.is_key_part(column)).collect()
+    }
+
+    fn is_key_part(&self, column: &LearnedColumn) -> bool {
+        let name = column.name.as_str();
+        if column.unit().is_some() || ORIGIN.contains(&name) || KeyPart::column(name).is_none() {
+            return false;
+        }
+        let known = self.known_parts.contains(name) || name.ends_with("dtype");
+        match column.kind {
+            Some(ColumnKind::Text) if column.is_identity() => column.varies,
+            Some(ColumnKind::Text) => known || column.varies && !column.unlike,
+            Some(ColumnKind::Number) => known,
+            Some(_) => true,
+            None => false,
+        }
     }
 
     /// Notes whether latency sums up columns in µs.

@@ -9,7 +9,7 @@ mod sites;
 
 pub use curve::LatencyCurve;
 pub use grid::LatencyGrid;
-pub use sites::Sites;
+pub use sites::{ShapeRows, Sites, query as query_sites};
 
 use super::Refusal;
 

@@ -2,9 +2,12 @@
 
 use proptest::prelude::*;
 
+use std::sync::Arc;
+
+use super::super::Refusal;
 use super::super::evidence::{How, Weights};
 use super::super::slices::{Leaf, RowRef};
-use super::{LatencyCurve, LatencyGrid, Sites};
+use super::{LatencyCurve, LatencyGrid, ShapeRows, Sites, query_sites};
 
 fn leaf(at: [u64; 3], ms: f64, seq: usize) -> Leaf {
     Leaf { at, ms, row: RowRef { source: 0, row: seq as u32, powered: false }, seq: seq as u32 }
@@ -13,6 +16,38 @@ fn leaf(at: [u64; 3], ms: f64, seq: usize) -> Leaf {
 /// A bound that grows with every coordinate.
 fn sol(at: [f64; 3]) -> f64 {
     (at[0] + 1.0) * (at[1] + 1.0) * (at[2] + 1.0) * 1e-6
+}
+
+/// Leaves at (m, n, k), each once.
+struct SyntheticShapes(Vec<Leaf>);
+
+impl SyntheticShapes {
+    fn ask(&self, at: [u64; 3], weights: &mut Weights) -> Result<(f64, How), Refusal> {
+        query_sites(at, self, || Arc::new(Sites::new(self)), &sol, weights)
+    }
+}
+
+impl ShapeRows for SyntheticShapes {
+    fn curve(&self, shape: [u64; 2]) -> Option<Arc<Vec<Leaf>>> {
+        let of_shape = self.0.iter().filter(|leaf| leaf.at[1..] == shape);
+        let mut curve: Vec<Leaf> = of_shape.copied().collect();
+        curve.sort_unstable_by_key(|leaf| leaf.at[0]);
+        (!curve.is_empty()).then(|| Arc::new(curve))
+    }
+
+    fn spans(&self) -> Vec<([u64; 2], [u64; 2])> {
+        let shapes = self.0.iter().map(|leaf| [leaf.at[1], leaf.at[2]]);
+        let shapes: std::collections::BTreeSet<_> = shapes.collect();
+        let span = |shape| {
+            let curve = self.curve(shape).expect("a curve");
+            (shape, [curve[0].at[0], curve[curve.len() - 1].at[0]])
+        };
+        shapes.into_iter().map(span).collect()
+    }
+
+    fn visit(&self, see: &mut dyn FnMut([u64; 3], u64)) {
+        self.0.iter().for_each(|leaf| see(leaf.at, u64::from(leaf.seq)));
+    }
 }
 
 /// Latencies over a grid of three axes.
@@ -119,14 +154,14 @@ proptest! {
                 leaves.push(leaf([m, n, k], sol([m, n, k].map(|c| c as f64)) * 2.0, leaves.len()));
             }
         }
-        let sites = Sites::new(leaves.clone());
+        let rows = SyntheticShapes(leaves.clone());
         for leaf in &leaves {
-            let answer = sites.query(leaf.at, &sol, &mut Weights::new(false));
+            let answer = rows.ask(leaf.at, &mut Weights::new(false));
             prop_assert_eq!(answer, Ok((leaf.ms, How::Exact)));
         }
         let mut weights = Weights::new(true);
         let (n, k) = query;
-        let (_, how) = sites.query([m, n, k], &sol, &mut weights).expect("an answer");
+        let (_, how) = rows.ask([m, n, k], &mut weights).expect("an answer");
         prop_assert_eq!(how, How::Transfer);
         let distance = |shape: [u64; 2]| {
             let [a, b] = [(shape[0], n), (shape[1], k)]
@@ -149,10 +184,23 @@ proptest! {
 #[test]
 fn far_shapes_are_refused_unless_they_exceed_one_axis_alone() {
     let leaves = vec![leaf([1, 1024, 1024], 1.0, 0), leaf([64, 1024, 1024], 2.0, 1)];
-    let sites = Sites::new(leaves);
-    let ask = |n, k| sites.query([8, n, k], &sol, &mut Weights::new(false)).is_ok();
+    let rows = SyntheticShapes(leaves);
+    let ask = |n, k| rows.ask([8, n, k], &mut Weights::new(false)).is_ok();
     assert!(ask(1 << 20, 1024), "beyond the largest n");
     assert!(!ask(1 << 20, 1 << 20), "beyond both");
     assert!(!ask(8, 1024), "far below");
     assert!(!ask(1 << 20, 8), "beyond one, below the other");
+}
+
+#[test]
+fn of_shapes_at_one_distance_those_that_are_met_first_answer() {
+    // One shape is nearer; of the four that are an octave away, three answer. (1024, 512) was read last,
+    // but its n was met with the first row, so the walk over nested maps comes by it before n 2048.
+    let shapes = [[1024, 2048], [2048, 1024], [512, 1024], [1024, 512], [1200, 1024]];
+    let leaves = shapes.iter().enumerate().map(|(i, [n, k])| leaf([64, *n, *k], 1.0, i)).collect();
+    let rows = SyntheticShapes(leaves);
+    let mut weights = Weights::new(true);
+    rows.ask([64, 1024, 1024], &mut weights).expect("an answer");
+    let answering: Vec<usize> = weights.rows().map(|(row, _)| row.row as usize).collect();
+    assert_eq!(answering, [4, 0, 3, 1]);
 }

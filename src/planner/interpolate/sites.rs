@@ -2,6 +2,7 @@
 //! curve over m.
 
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 use super::super::Refusal;
 use super::super::evidence::{How, Weights};
@@ -15,78 +16,86 @@ const REACH: f64 = 2.0;
 /// Points of a curve's end whose median utilisation is held.
 const TAIL: usize = 3;
 
+/// The rows of a dtype, of which a lookup needs those of a few shapes.
+pub trait ShapeRows {
+    /// The rows of a shape by m, each once; none where it was not measured.
+    fn curve(&self, shape: [u64; 2]) -> Option<Arc<Vec<Leaf>>>;
+
+    /// Every shape with its lowest and highest m, in no order.
+    fn spans(&self) -> Vec<([u64; 2], [u64; 2])>;
+
+    /// Visits (m, n, k) of every row with its place in the order of reading, in no order.
+    fn visit(&self, see: &mut dyn FnMut([u64; 3], u64));
+}
+
 /// A measured shape.
 #[derive(Debug)]
 struct ShapeSite {
-    shape: [f64; 2],
+    shape: [u64; 2],
     logs: [f64; 2],
-    /// By m, each once.
-    curve: Vec<Leaf>,
+    /// Lowest and highest m.
+    span: [u64; 2],
 }
 
-/// All shapes of a dtype, in the order in which the planner meets them: it breaks ties of distance.
+/// Where the planner meets a shape first, which breaks ties of distance: it reads into maps nested
+/// m → n → k that remember the first insertion at each level, and walks them.
+type Rank = [u64; 3];
+
+/// All shapes of a dtype.
 #[derive(Debug)]
 pub struct Sites {
     sites: Vec<ShapeSite>,
-    by_shape: HashMap<[u64; 2], usize>,
+    /// Of the sites; found out when two are at one distance.
+    ranks: OnceLock<Vec<Rank>>,
+}
+
+/// The latency of a GEMM of (m, n, k), ms; `sites` gathers the shapes, where this one was not measured.
+///
+/// # Errors
+///
+/// Where no site is near enough, or none of the nearest has a usable row.
+pub fn query(
+    [m, n, k]: [u64; 3],
+    rows: &dyn ShapeRows,
+    sites: impl FnOnce() -> Arc<Sites>,
+    sol: Sol<'_>,
+    weights: &mut Weights,
+) -> Result<(f64, How), Refusal> {
+    match rows.curve([n, k]) {
+        Some(curve) => at_shape([n, k], &curve, m as f64, sol, weights),
+        None => sites().transfer([m, n, k], rows, sol, weights),
+    }
 }
 
 impl Sites {
-    /// Sites of leaves at (m, n, k), sorted and distinct; `seq` of a leaf is its place in the order of
-    /// reading. The planner reads into maps nested m → n → k that remember the first insertion at each
-    /// level, and walks them.
-    pub fn new(leaves: Vec<Leaf>) -> Self {
-        let mut order: Vec<(u32, u32, u32, usize)> = Vec::with_capacity(leaves.len());
-        for rows in leaves.chunk_by(|a, b| a.at[0] == b.at[0]) {
-            let first = rows.iter().map(|l| l.seq).min().unwrap_or(0);
-            for columns in rows.chunk_by(|a, b| a.at[1] == b.at[1]) {
-                let second = columns.iter().map(|l| l.seq).min().unwrap_or(0);
-                let at = order.len();
-                order.extend(
-                    columns.iter().enumerate().map(|(i, l)| (first, second, l.seq, at + i)),
-                );
-            }
-        }
-        order.sort_unstable();
-        let mut this = Self { sites: Vec::new(), by_shape: HashMap::new() };
-        for (.., i) in order {
-            let leaf = leaves[i];
-            let shape = [leaf.at[1], leaf.at[2]];
-            let site = *this.by_shape.entry(shape).or_insert_with(|| {
-                let shape = shape.map(|c| c as f64);
-                this.sites.push(ShapeSite { shape, logs: shape.map(log2), curve: Vec::new() });
-                this.sites.len() - 1
-            });
-            this.sites[site].curve.push(leaf);
-        }
-        for site in &mut this.sites {
-            site.curve.sort_unstable_by_key(|l| l.at[0]);
-        }
-        this
+    /// The shapes of some rows.
+    pub fn new(rows: &dyn ShapeRows) -> Self {
+        let mut spans = rows.spans();
+        spans.sort_unstable();
+        let site = |(shape, span): ([u64; 2], [u64; 2])| {
+            let logs = shape.map(|c| log2(c as f64));
+            ShapeSite { shape, logs, span }
+        };
+        Self { sites: spans.into_iter().map(site).collect(), ranks: OnceLock::new() }
     }
 
-    /// The latency of a GEMM of (m, n, k), ms.
-    ///
-    /// # Errors
-    ///
-    /// Where no site is near enough, or none of the nearest has a usable row.
-    pub fn query(
+    /// The latency at a shape that was not measured, from the nearest ones.
+    fn transfer(
         &self,
         [m, n, k]: [u64; 3],
+        rows: &dyn ShapeRows,
         sol: Sol<'_>,
         weights: &mut Weights,
     ) -> Result<(f64, How), Refusal> {
-        if let Some(site) = self.by_shape.get(&[n, k]) {
-            return self.sites[*site].query(m as f64, sol, weights);
-        }
         let (m, shape) = (m as f64, [n as f64, k as f64]);
         let (mut total, mut utilisation) = (0.0, 0.0);
         let start = weights.mark();
-        for (distance, site) in self.nearest(m, shape)? {
-            let site = &self.sites[site];
+        for (distance, site) in self.nearest(m, shape, rows)? {
+            let site = self.sites[site].shape;
             let mark = weights.mark();
-            let bound = sol([m, site.shape[0], site.shape[1]]);
-            let answer = site.query(m, sol, weights).ok();
+            let bound = sol([m, site[0] as f64, site[1] as f64]);
+            let curve = rows.curve(site);
+            let answer = curve.and_then(|curve| at_shape(site, &curve, m, sol, weights).ok());
             let usable = answer.filter(|(ms, _)| is_usable(*ms) && is_usable(bound));
             let Some((ms, _)) = usable else {
                 weights.drop_since(mark);
@@ -104,8 +113,32 @@ impl Sites {
         Ok((sol([m, shape[0], shape[1]]) / (utilisation / total), How::Transfer))
     }
 
+    /// The ranks of the sites.
+    fn ranks(&self, rows: &dyn ShapeRows) -> Vec<Rank> {
+        let mut first: HashMap<u64, u64> = HashMap::new();
+        let mut second: HashMap<[u64; 2], u64> = HashMap::new();
+        let keep = |least: &mut u64, place: u64| *least = place.min(*least);
+        rows.visit(&mut |[m, n, _], place| {
+            keep(first.entry(m).or_insert(u64::MAX), place);
+            keep(second.entry([m, n]).or_insert(u64::MAX), place);
+        });
+        let mut ranks = vec![[u64::MAX; 3]; self.sites.len()];
+        rows.visit(&mut |[m, n, k], place| {
+            let site = self.sites.binary_search_by_key(&[n, k], |site| site.shape);
+            let rank = site.ok().and_then(|site| ranks.get_mut(site));
+            let own = [first[&m], second[&[m, n]], place];
+            rank.into_iter().for_each(|least| *least = own.min(*least));
+        });
+        ranks
+    }
+
     /// Distances and indices of the sites that answer for a shape, nearest first.
-    fn nearest(&self, m: f64, shape: [f64; 2]) -> Result<Vec<(f64, usize)>, Refusal> {
+    fn nearest(
+        &self,
+        m: f64,
+        shape: [f64; 2],
+        rows: &dyn ShapeRows,
+    ) -> Result<Vec<(f64, usize)>, Refusal> {
         let logs = shape.map(log2);
         let distance = |i: usize| {
             let [n, k] = self.sites[i].logs;
@@ -127,7 +160,13 @@ impl Sites {
         if near.is_empty() {
             return Err(too_far());
         }
-        near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        near.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // Which of those at one distance answers is the planner's choice; the order of those that do is not
+        // looked into, since it moves no more than the last bits of a sum.
+        if near.len() > NEAREST && near[NEAREST - 1].0 == near[NEAREST].0 {
+            let ranks = self.ranks.get_or_init(|| self.ranks(rows));
+            near.sort_by(|a, b| a.0.total_cmp(&b.0).then(ranks[a.1].cmp(&ranks[b.1])));
+        }
         near.truncate(NEAREST);
         Ok(near)
     }
@@ -137,7 +176,7 @@ impl Sites {
     fn inside_axis(&self, near: &[(f64, usize)], shape: [f64; 2]) -> Result<usize, Refusal> {
         let mut over = Vec::new();
         for (axis, size) in shape.into_iter().enumerate() {
-            let values = near.iter().map(|(_, i)| self.sites[*i].shape[axis]);
+            let values = near.iter().map(|(_, i)| self.sites[*i].shape[axis] as f64);
             let (low, high) =
                 values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
             if size < low {
@@ -161,47 +200,51 @@ fn too_far() -> Refusal {
 impl ShapeSite {
     /// Whether its curve spans m.
     fn covers(&self, m: f64) -> bool {
-        let ends = self.curve.first().zip(self.curve.last());
-        ends.is_some_and(|(a, b)| a.at[0] as f64 <= m && m <= b.at[0] as f64)
+        self.span[0] as f64 <= m && m <= self.span[1] as f64
     }
+}
 
-    /// The latency at m of this very shape: exact, linear, beyond both ends the median utilisation of
-    /// the end's points (perf_interp.rs 1093).
-    fn query(&self, m: f64, sol: Sol<'_>, weights: &mut Weights) -> Result<(f64, How), Refusal> {
-        let curve = &self.curve;
-        let next = curve.partition_point(|l| (l.at[0] as f64) < m);
-        let after = curve.get(next);
-        if let Some(leaf) = after.filter(|l| l.at[0] as f64 == m) {
-            weights.push(leaf.row, 1.0);
-            return Ok((leaf.ms, How::Exact));
-        }
-        let before = next.checked_sub(1).and_then(|i| curve.get(i));
-        if let (Some(low), Some(high)) = (before, after) {
-            let w = fraction(m, low.at[0] as f64, high.at[0] as f64);
-            weights.push(low.row, 1.0 - w);
-            weights.push(high.row, w);
-            return Ok((low.ms + (high.ms - low.ms) * w, How::Between));
-        }
-        let tail = if next == 0 {
-            &curve[..curve.len().min(TAIL)]
-        } else {
-            &curve[curve.len().saturating_sub(TAIL)..]
-        };
-        let [n, k] = self.shape;
-        let mut held: Vec<(f64, &Leaf)> = Vec::with_capacity(TAIL);
-        for leaf in tail {
-            let bound = sol([leaf.at[0] as f64, n, k]);
-            if leaf.ms > 0.0 && bound > 0.0 {
-                held.push((bound / leaf.ms, leaf));
-            }
-        }
-        let mut values: Vec<f64> = held.iter().map(|(u, _)| *u).collect();
-        let utilisation = median(&mut values).ok_or_else(no_anchor)?;
-        for (_, leaf) in &held {
-            weights.push(leaf.row, 1.0 / held.len() as f64);
-        }
-        Ok((sol([m, n, k]) / utilisation, How::Beyond))
+/// The latency at m of a measured shape: exact, linear, beyond both ends the median utilisation of the
+/// end's points (perf_interp.rs 1093).
+fn at_shape(
+    shape: [u64; 2],
+    curve: &[Leaf],
+    m: f64,
+    sol: Sol<'_>,
+    weights: &mut Weights,
+) -> Result<(f64, How), Refusal> {
+    let next = curve.partition_point(|l| (l.at[0] as f64) < m);
+    let after = curve.get(next);
+    if let Some(leaf) = after.filter(|l| l.at[0] as f64 == m) {
+        weights.push(leaf.row, 1.0);
+        return Ok((leaf.ms, How::Exact));
     }
+    let before = next.checked_sub(1).and_then(|i| curve.get(i));
+    if let (Some(low), Some(high)) = (before, after) {
+        let w = fraction(m, low.at[0] as f64, high.at[0] as f64);
+        weights.push(low.row, 1.0 - w);
+        weights.push(high.row, w);
+        return Ok((low.ms + (high.ms - low.ms) * w, How::Between));
+    }
+    let tail = if next == 0 {
+        &curve[..curve.len().min(TAIL)]
+    } else {
+        &curve[curve.len().saturating_sub(TAIL)..]
+    };
+    let [n, k] = shape.map(|c| c as f64);
+    let mut held: Vec<(f64, &Leaf)> = Vec::with_capacity(TAIL);
+    for leaf in tail {
+        let bound = sol([leaf.at[0] as f64, n, k]);
+        if leaf.ms > 0.0 && bound > 0.0 {
+            held.push((bound / leaf.ms, leaf));
+        }
+    }
+    let mut values: Vec<f64> = held.iter().map(|(u, _)| *u).collect();
+    let utilisation = median(&mut values).ok_or_else(no_anchor)?;
+    for (_, leaf) in &held {
+        weights.push(leaf.row, 1.0 / held.len() as f64);
+    }
+    Ok((sol([m, n, k]) / utilisation, How::Beyond))
 }
 
 /// The median; the mean of the middle two where their number is even.

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 
 use super::super::dtypes::{self, QuantFacts};
-use super::super::slices::{Cells, Columns, Located, SliceKey};
+use super::super::interpolate::query_sites;
+use super::super::slices::{Cells, Columns, Located, shape_slice};
 use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, once, one, quantize};
 
@@ -45,11 +46,7 @@ pub(super) fn locate(cells: &Cells<'_>) -> Option<Located> {
         return None;
     }
     let at = [cells.number(0), cells.number(1), cells.number(2)];
-    Some(Located { key: slice(cells.code(0)), at })
-}
-
-fn slice(dtype: u32) -> SliceKey {
-    [dtype, 0, 0, 0, 0, 0, 0, 0, 0]
+    Some(Located { key: shape_slice(cells.code(0), [at[1], at[2]]), at })
 }
 
 /// max(2mnk / flops, bytes · (mn + mk + nk) / bandwidth), ms.
@@ -106,13 +103,13 @@ impl Gemm {
     ) -> Result<f64, Refusal> {
         let table = session.table(TableName::Gemm)?;
         // Rows faster than light are raised to it when they are loaded.
-        let sites = table.sites(slice(session.code(quant)), Some(sol));
-        let sites = sites.ok_or_else(|| {
+        let rows = table.shapes(session.code(quant), sol).ok_or_else(|| {
             Refusal::missing(format!("gemm_perf has no rows of gemm_dtype {quant}"))
         })?;
         let mut weights = evidence.weights();
         let [m, n, k] = shape;
-        let (ms, how) = sites.query(shape, sol, &mut weights).map_err(|why| {
+        let answer = query_sites(shape, &rows, || rows.sites(), sol, &mut weights);
+        let (ms, how) = answer.map_err(|why| {
             Refusal::missing(format!("gemm_perf, {quant} m {m} n {n} k {k}: {why}"))
         })?;
         evidence.add(table, how, ms, weights, || format!("{quant}, m {m}, n {n}, k {k}"));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::checks::compare::relative_latency::NEARBY;
 use crate::database::catalog::{Place, TableFile};
-use crate::database::diff::State;
 use crate::database::served::Shelf;
+use crate::database::state::State;
 use crate::database::table::{Table, TableScope};
 use crate::findings::{Finding, SliceEvidence};
 use crate::specs::Specs;

@@ -51,15 +51,15 @@ pub(super) fn causes<'a>(view: &'a ReportView<'a>) -> Vec<CauseSection<'a>> {
         (*severity, Reverse(rows), *rule, *backend, *version)
     });
     let mut told = BTreeSet::new();
-    let sections = groups.into_iter().filter_map(|((severity, rule, backend, version), group)| {
-        let mut group = group;
+    let mut sections = Vec::new();
+    for ((severity, rule, backend, version), mut group) in groups {
         group.sort_by_key(|f| urgency(f.raw));
-        let example = *group.first()?;
+        let Some(example) = group.first().copied() else { continue };
         let rows: u64 = group.iter().map(|f| f.count).sum();
         let rows =
             if rows > 0 { format!(", {}", plural(rows as usize, "row")) } else { String::new() };
         let advice = view.rules.iter().find(|r| r.id == rule).map_or("", |r| &r.instead);
-        Some(CauseSection {
+        sections.push(CauseSection {
             mark: if severity == Severity::Error { "❌" } else { "⚠️" },
             rule,
             place: [backend, version].join(" ").trim().to_owned(),
@@ -69,9 +69,9 @@ pub(super) fn causes<'a>(view: &'a ReportView<'a>) -> Vec<CauseSection<'a>> {
             rest: 0,
             lines: example.examples.lines.iter().map(String::as_str).collect(),
             instead: if told.insert(rule) { advice } else { "" },
-        })
-    });
-    sections.collect()
+        });
+    }
+    sections
 }
 
 impl CauseSection<'_> {

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use perfdb_gate::database::catalog::Catalog;
 use perfdb_gate::database::decoded::Decoded;
-use perfdb_gate::database::diff::{Comparison, State};
+use perfdb_gate::database::diff::Comparison;
 use perfdb_gate::database::facts::TreeFacts;
 use perfdb_gate::database::source;
+use perfdb_gate::database::state::State;
 use perfdb_gate::findings::{Example, Finding, Novelty, Severity, SliceEvidence};
 use perfdb_gate::report::chart::{ChartPoint, Charts, Figure, Gallery, LineKind};
 use perfdb_gate::specs::Specs;

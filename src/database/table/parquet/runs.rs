@@ -80,21 +80,25 @@ pub(super) fn runs<'a>(
 pub(super) fn ones(bytes: &[u8], total: usize) -> Option<usize> {
     let mut ones = 0;
     runs(bytes, 1, total, |run| {
-        match run {
-            Run::Same { value, count } if value < 2 => ones += count * value as usize,
-            Run::Same { .. } => return None,
-            Run::Packed { bits, count } => {
-                let whole = &bits[..count / 8];
-                ones += whole.iter().map(|b| b.count_ones() as usize).sum::<usize>();
-                if count % 8 > 0 {
-                    let last = bits[count / 8] & ((1 << (count % 8)) - 1);
-                    ones += last.count_ones() as usize;
-                }
-            }
-        }
+        ones += run.ones()?;
         Some(())
     })?;
     Some(ones)
+}
+
+impl Run<'_> {
+    /// How many of its bits are 1; none if its value is no bit.
+    fn ones(&self) -> Option<usize> {
+        match *self {
+            Self::Same { value, count } => (value < 2).then_some(count * value as usize),
+            Self::Packed { bits, count } => {
+                let (whole, rest) = (&bits[..count / 8], count % 8);
+                let ones: usize = whole.iter().map(|b| b.count_ones() as usize).sum();
+                let last = bits.get(count / 8).map_or(0, |b| b & ((1 << rest) - 1));
+                Some(ones + last.count_ones() as usize)
+            }
+        }
+    }
 }
 
 #[cfg(test)]

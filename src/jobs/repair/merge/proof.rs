@@ -312,16 +312,16 @@ fn loses(
     serves: Serves,
 ) -> Vec<(String, usize, usize)> {
     let replaced = || groups.iter().filter(|(_, effect)| *effect == MergeEffect::Replaced);
-    let of_column = |(name, column): (&str, &Column)| {
-        let lost = |group: &MeasurementGroup| {
-            column.is_null(group.winner) && group.place(serves).is_some_and(|r| !column.is_null(r))
-        };
-        let losers: Vec<usize> =
-            replaced().filter(|(g, _)| lost(g)).map(|(g, _)| g.winner).collect();
-        Some((name.to_owned(), *losers.first()?, losers.len()))
-    };
     let measured = table.columns().filter(|(name, _)| measured_unit(name).is_some());
-    measured.filter_map(of_column).collect()
+    let mut lost = Vec::new();
+    for (name, column) in measured {
+        let has = |row: usize| !column.is_null(row);
+        let losers = replaced()
+            .filter(|(group, _)| !has(group.winner) && group.place(serves).is_some_and(has));
+        let losers: Vec<usize> = losers.map(|(group, _)| group.winner).collect();
+        lost.extend(losers.first().map(|first| (name.to_owned(), *first, losers.len())));
+    }
+    lost
 }
 
 /// Columns of which rows that compete for a key hold different cells.
@@ -343,12 +343,11 @@ fn untimed(
     }
     let is_timed =
         |time: f64| time.is_finite() && (time > 0.0 || time == 0.0 && !spec.zero.is_empty());
-    let of_file = |(number, rows): &(usize, std::ops::Range<usize>)| {
-        let wrong: Vec<usize> = rows
-            .clone()
-            .filter(|row| !left_out.contains(row) && !is_timed(latency[*row]))
-            .collect();
-        Some((*number, wrong.first()? - rows.start, wrong.len()))
-    };
-    stack.files.iter().filter_map(of_file).collect()
+    let is_wrong = |row: &usize| !left_out.contains(row) && !is_timed(latency[*row]);
+    let mut untimed = Vec::new();
+    for (number, rows) in &stack.files {
+        let wrong: Vec<usize> = rows.clone().filter(is_wrong).collect();
+        untimed.extend(wrong.first().map(|first| (*number, first - rows.start, wrong.len())));
+    }
+    untimed
 }
