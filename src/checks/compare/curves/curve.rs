@@ -11,6 +11,9 @@ use crate::database::table::{Keys, number_json};
 /// Stretches that are kept of a table, about.
 const STRETCHES: usize = 1024;
 
+/// How many times shorter than the timer needs a series may be that is kept: a fast one should take longer.
+const SHORTER: f64 = 3.0;
+
 /// A key and the table's latency there; of a neighbour that is not there, 0 ms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C, packed(4))]
@@ -49,8 +52,6 @@ pub struct ShapePoints {
     pub row: u32,
     /// Points spread evenly over it.
     pub points: [KeyPoint; SHAPE_POINTS],
-    /// Its points with two neighbours that take as long as the timer needs.
-    pub slow: u32,
 }
 
 impl ShapePoints {
@@ -94,8 +95,10 @@ pub struct TableCurve {
     pub bends: Vec<BendPoint>,
     /// Of the bends: two before and two after, axis by axis.
     neighbours: Vec<[KeyPoint; 4]>,
-    /// Its series.
+    /// Its series that take about as long as the timer needs.
     pub shapes: Vec<ShapePoints>,
+    /// Points with two neighbours that take as long as the timer needs, by slice.
+    slow: Vec<u32>,
     /// A sample of stretches of the series, evenly spread.
     pub stretches: Vec<Stretch>,
     bend_keys: PointKeys,
@@ -165,15 +168,21 @@ impl TableCurve {
                 }
             }
             start = shape.inner_end as usize;
-            own.shapes.push(ShapePoints {
-                slice,
-                row: shape.rows[SHAPE_POINTS / 2],
-                points: shape.rows.map(|row| rows.point(row)),
-                slow: inner.iter().filter(|row| is_slow(row)).count() as u32,
-            });
+            own.slow.resize(own.slow.len().max(slice as usize + 1), 0);
+            own.slow[slice as usize] += inner.iter().filter(|row| is_slow(row)).count() as u32;
+            let row = shape.rows[SHAPE_POINTS / 2];
+            if rows.latency.get(row as usize) * SHORTER >= rows.floor_ms {
+                let points = shape.rows.map(|row| rows.point(row));
+                own.shapes.push(ShapePoints { slice, row, points });
+            }
         }
         own.shape_keys = PointKeys::of(rows.keys, own.shapes.iter().map(|s| s.row));
         own
+    }
+
+    /// Points of a slice with two neighbours that take as long as the timer needs.
+    pub fn slow(&self, slice: u32) -> u32 {
+        self.slow.get(slice as usize).copied().unwrap_or(0)
     }
 
     /// The neighbours of a bend: two before and two after, an entry for each axis.

@@ -62,12 +62,11 @@ impl SpikedPoints {
         floor_ms: f64,
         stands_out: impl Fn(usize, &BendPoint) -> bool,
     ) -> Self {
-        let of_slice = curve.shapes.iter().filter(|shape| shape.slice == slice);
         let slow =
             |bend: &BendPoint| bend.slice == slice && f64::from(bend.point.latency) >= floor_ms;
         let bends = curve.bends.iter().enumerate();
         let spiked = bends.filter(|(number, bend)| slow(bend) && stands_out(*number, bend)).count();
-        Self { spiked: spiked as u32, scored: of_slice.map(|shape| shape.slow).sum() }
+        Self { spiked: spiked as u32, scored: curve.slow(slice) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whole series against references: shapes that are off all along their sweep, and how rough slices are.
 
-use super::curve::{KeyPoint, TableCurve};
+use super::curve::{KeyPoint, ShapePoints, TableCurve};
 use super::evidence::{log_ratio, middle};
 use super::references::{CurveReference, ReferenceGroups};
 use crate::base::stats::upper_median;
@@ -46,11 +46,7 @@ pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<
     for (number, shape) in curve.shapes.iter().enumerate() {
         let mut one = ShapeScore { shape: number, score: 0.0, groups: 0 };
         for (_, group) in groups {
-            let told = group.iter().filter_map(|reference| {
-                let level = reference.levels.get(shape.slice as usize).filter(|l| l.is_finite())?;
-                off_as_a_whole(&shape.points, *level, reference)
-            });
-            let Some(told) = middle(told.collect()) else { continue };
+            let Some(told) = off_by_group(shape, group) else { continue };
             one.score = if one.groups == 0 { told } else { least_telling(one.score, told) };
             one.groups += 1;
             if one.score.abs() < KEPT {
@@ -64,13 +60,32 @@ pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<
     found
 }
 
-/// How far a shape's points are from the level of their slice, the least of them; 0 where they are on either
-/// side. None where the reference lacks one.
+/// The median of what the references of a group say of a shape; of three, two that say nothing are enough.
+fn off_by_group(shape: &ShapePoints, group: &[CurveReference]) -> Option<f64> {
+    let mut told = Vec::new();
+    for reference in group {
+        let Some(level) = reference.levels.get(shape.slice as usize) else { continue };
+        if level.is_finite() {
+            told.extend(off_as_a_whole(&shape.points, *level, reference));
+        }
+        if told.len() == 2 && told.iter().all(|off| *off == 0.0) {
+            return Some(0.0);
+        }
+    }
+    middle(told)
+}
+
+/// How far a shape's points are from the level of their slice, the least of them; 0 where one of them is
+/// near, or they are on either side. None where the reference lacks one.
 fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -> Option<f64> {
     let mut least: Option<f64> = None;
     for point in points {
         let off = log_ratio(*point, reference)? - level;
-        least = Some(least.map_or(off, |known| least_telling(known, off)));
+        let told = least.map_or(off, |known| least_telling(known, off));
+        if told.abs() < KEPT {
+            return Some(0.0);
+        }
+        least = Some(told);
     }
     least
 }
