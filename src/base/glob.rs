@@ -48,7 +48,7 @@ pub fn parse(pattern: &str, of: Of) -> Result<Glob, Reason> {
 }
 
 fn malformed(pattern: &str, why: &str) -> Reason {
-    format!("'{}' is no pattern: {why}", names(std::iter::once(pattern))).into()
+    format!("'{}' is not a valid pattern: {why}", names(std::iter::once(pattern))).into()
 }
 
 #[cfg(test)]

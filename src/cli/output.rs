@@ -43,7 +43,7 @@ impl OutputArgs {
 /// `FORMAT=FILE`.
 fn report_of(text: &str) -> Result<(FormatName, PathBuf), String> {
     let (format, file) =
-        text.split_once('=').ok_or("it is FORMAT=FILE, sarif=perfdb.sarif for one")?;
+        text.split_once('=').ok_or("it is FORMAT=FILE, for example sarif=perfdb.sarif")?;
     if file.is_empty() || file == "-" {
         return Err("it needs the name of a file; --format is what standard output gets".to_owned());
     }

@@ -16,31 +16,31 @@ use super::outputs::{self, write_text};
 #[derive(Debug, Args)]
 pub struct StatusArgs {
     /// Repository or folder that contains the database.
-    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to tell of")]
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to show")]
     pub root: PathBuf,
     /// Read the tables of a commit, without a checkout, instead of the files on disk.
-    #[arg(long = "ref", value_name = "REF", help_heading = "What to tell of")]
+    #[arg(long = "ref", value_name = "REF", help_heading = "What to show")]
     pub reference: Option<String>,
     /// The system's name, e.g. `h200_sxm`.
-    #[arg(long, value_name = "NAME", help_heading = "What to tell of")]
+    #[arg(long, value_name = "NAME", help_heading = "What to show")]
     #[arg(required_unless_present = "all")]
     pub system: Option<String>,
     /// Show all systems: a map of tables × systems with the worst finding of each.
-    #[arg(long, help_heading = "What to tell of")]
+    #[arg(long, help_heading = "What to show")]
     #[arg(conflicts_with_all = ["system", "backend", "version", "ledger"])]
     pub all: bool,
     /// Only these backends, e.g. `vllm` or `v*`; may be repeated.
-    #[arg(long, value_name = "NAME", help_heading = "What to tell of")]
+    #[arg(long, value_name = "NAME", help_heading = "What to show")]
     pub backend: Vec<String>,
     /// Only these versions; without it, each table's current version.
-    #[arg(long, value_name = "VERSION", help_heading = "What to tell of")]
+    #[arg(long, value_name = "VERSION", help_heading = "What to show")]
     pub version: Vec<String>,
     /// A collector's log directory: shows what it skipped and why.
-    #[arg(long, value_name = "DIR", help_heading = "What to tell of")]
+    #[arg(long, value_name = "DIR", help_heading = "What to show")]
     pub ledger: Option<PathBuf>,
     /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
     /// the same id.
-    #[arg(long = "rules", value_name = "DIR", help_heading = "What to tell of")]
+    #[arg(long = "rules", value_name = "DIR", help_heading = "What to show")]
     pub rules_dir: Option<PathBuf>,
     /// For people, for a pull request or a page, or JSON of schema perfdb-gate/status/v1.
     #[arg(long, value_enum, default_value_t = DocumentFormatName::Human, help_heading = "Output")]

@@ -79,7 +79,7 @@ impl Waiver {
             return Err(format!("{name} is empty").into());
         }
         let glob = matcher(&self.path, Of::Paths)?;
-        let until = self.until.parse().map_err(|_| format!("'{}' is no date", self.until))?;
+        let until = self.until.parse().map_err(|_| format!("'{}' is not a date", self.until))?;
         Ok((glob, until))
     }
 }

@@ -54,7 +54,7 @@ pub enum ProcessError {
     #[error("is gone")]
     Gone,
     /// Its answer is not a line of UTF-8.
-    #[error("answered what is no text: {0}")]
+    #[error("answered with bytes that are not text: {0}")]
     Text(#[source] std::io::Error),
     /// It did not answer in time.
     #[error("did not answer within {0} s")]
@@ -66,13 +66,13 @@ pub enum ProcessError {
     #[error("closed its output without an answer")]
     Closed,
     /// Its answer is not a measurement.
-    #[error("answered what is no measurement: {0}")]
+    #[error("answered with a line that is not a measurement: {0}")]
     Measurement(#[source] serde_json::Error),
     /// It answered another request.
     #[error("answered {got} when asked {asked}")]
     OtherRequest { got: u64, asked: u64 },
     /// Its samples are not positive numbers.
-    #[error("answered samples that are no times")]
+    #[error("answered with samples that are not times")]
     Times,
 }
 

@@ -59,8 +59,8 @@ fn rows(n: u64) -> String {
     }
 }
 
-/// What was there before a pull request, in a line; none where there is nothing.
-pub(super) fn old_debt(report: &Report) -> Option<String> {
+/// How many findings a pull request inherits, by rule; none where there are none.
+pub(super) fn existing(report: &Report) -> Option<String> {
     let mut rules: BTreeMap<&str, usize> = BTreeMap::new();
     report.findings.iter().filter(|f| report.diff.is_some() && f.is_old()).for_each(|f| {
         *rules.entry(&f.rule).or_default() += 1;
@@ -70,7 +70,5 @@ pub(super) fn old_debt(report: &Report) -> Option<String> {
     rules.sort_by_key(|(rule, n)| (Reverse(*n), *rule));
     let rules: Vec<String> =
         rules.iter().map(|(rule, n)| format!("{} {rule}", count(*n))).collect();
-    let were = if all == 1 { "was" } else { "were" };
-    (all > 0)
-        .then(|| format!("{} {were} there before ({})", plural(all, "finding"), rules.join(", ")))
+    (all > 0).then(|| format!("{} ({})", count(all), rules.join(", ")))
 }

@@ -96,7 +96,7 @@ fn coloured(view: &ReportView<'_>) -> String {
         out.push('\n');
     }
     if let Some(old) = &view.old {
-        let _ = writeln!(out, "old debt: {old}; --format json lists them\n");
+        let _ = writeln!(out, "existing findings: {old}; --format json lists them\n");
     }
     write_advice(&mut out, view);
     write_summary(&mut out, view);
@@ -252,8 +252,7 @@ fn write_advice(out: &mut String, view: &ReportView<'_>) {
         let _ = writeln!(out, "{} {}", styled(BOLD, format!("{}:", rule.id)), rule.instead);
     }
     if !found.is_empty() {
-        let _ =
-            writeln!(out, "{}\n", styled(DIM, "perfdb-gate explain RULE tells the whole story"));
+        let _ = writeln!(out, "{}\n", styled(DIM, "`perfdb-gate explain RULE` explains a rule"));
     }
 }
 

@@ -98,7 +98,7 @@ impl Predictions {
         }
         if self.power[0] != self.power[1] {
             let [before, after] = self.power.map(count);
-            let said = format!("power can be told of {after} steps, before of {before}");
+            let said = format!("the planner knows the power of {after} steps, before of {before}");
             lines.push(PredictionLine::said(said));
         }
         for mover in self.movers.iter().take(LINES - lines.len()) {

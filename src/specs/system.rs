@@ -32,7 +32,7 @@ impl System {
         let value: serde_json::Value = crate::base::yaml::parse(text)?;
         let mut system = Self { name: name.to_owned(), ..Self::default() };
         if !value.is_object() {
-            return Err("it is no map of fields".into());
+            return Err("it is not a map of fields".into());
         }
         system.flatten("", &value)?;
         for name in &system.devices {

@@ -234,7 +234,9 @@ fn try_formulas(spec: &TableSpec) -> Result<(), Reason> {
     let named = spec.formulas().flat_map(Expr::columns);
     let plain = spec.sweep.iter().chain(&spec.coexist).chain(spec.zero.keys()).map(String::as_str);
     match named.chain(plain).find(|c| !spec.knows(c)) {
-        Some(unknown) => Err(format!("a formula reads {unknown}, which is no column of it").into()),
+        Some(unknown) => {
+            Err(format!("a formula reads {unknown}, which is not one of its columns").into())
+        }
         None => Ok(()),
     }
 }

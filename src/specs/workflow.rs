@@ -230,7 +230,7 @@ impl Workflows {
             return Err(format!("a need has `table`, `shape` and `rows`, or `any`{place}").into());
         };
         if !tables.contains_key(&table) {
-            return Err(format!("{table} is no known table{place}").into());
+            return Err(format!("{table} is not a known table{place}").into());
         }
         let from = from.map(|f| (f.backend, f.version));
         let mut shapes = Vec::new();

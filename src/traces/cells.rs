@@ -34,7 +34,7 @@ impl Metrics<'_, '_> {
             let what = "for what was not measured; null is for that, or an empty cell";
             ("unmeasured", Severity::Warning, what)
         } else {
-            ("text", Severity::Error, "that is no number")
+            ("text", Severity::Error, "that is not a number")
         };
         let all = self.rows.texts.iter();
         let texts: Vec<_> = all.filter(|(_, _, text)| is_blank(text) == blank).collect();

@@ -217,7 +217,7 @@ impl<'s> Reader<'s, '_> {
         let near = near.map(|p| (like(p), p)).filter(|(l, _)| *l > 0.9);
         let near = near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, p)| p.clone());
         let (line, hint) = match near {
-            Some(p) => (Some(self.nodes[&p].0), format!(" ({} is no field)", brief(last(&p)))),
+            Some(p) => (Some(self.nodes[&p].0), format!(" ({} is not a field)", brief(last(&p)))),
             None => (None, String::new()),
         };
         let text = format!("{shown}{hint}");

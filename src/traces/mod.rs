@@ -256,7 +256,7 @@ fn fields(file: &TraceFile<'_>) -> Result<YamlNode, Reason> {
     }
     let root = YamlNode::parse(text)?;
     if root.members().next().is_none() {
-        return Err("it is no map of fields".into());
+        return Err("it is not a map of fields".into());
     }
     Ok(root)
 }

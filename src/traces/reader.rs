@@ -134,7 +134,9 @@ fn json(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: Json = serde_json::from_str(text).map_err(|e| {
         let word = ["NaN", "Infinity"].iter().find(|w| text.contains(**w));
-        let word = word.map_or(String::new(), |w| format!(" ({w} is no JSON: unmeasured is null)"));
+        let word = word.map_or(String::new(), |w| {
+            format!(" ({w} is not valid JSON: write null for unmeasured values)")
+        });
         format!("no JSON: {e}{word}")
     })?;
     let mut rows = MetricRows::default();
@@ -146,7 +148,7 @@ fn json(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
         },
     };
     if list.iter().any(|row| !row.is_object()) {
-        return Err("a row is no object".into());
+        return Err("a row is not an object".into());
     }
     rows.rows = list.len();
     rows.lines = vec![None; list.len()];

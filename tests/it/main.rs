@@ -49,4 +49,5 @@ mod traces;
 mod validate;
 mod watch;
 mod wheel;
+mod words;
 mod writers;

@@ -30,7 +30,7 @@ fn lower(e: &ast::Expr, left: &Cell<usize>) -> Result<Node, String> {
         }
         E::Value(v) => match &v.value {
             ast::Value::Number(n, _) => {
-                Node::Number(n.parse().map_err(|_| format!("`{n}` is no number"))?)
+                Node::Number(n.parse().map_err(|_| format!("`{n}` is not a number"))?)
             }
             ast::Value::SingleQuotedString(s) => Node::Text(s.as_str().into()),
             ast::Value::Boolean(b) => Node::Bool(*b),

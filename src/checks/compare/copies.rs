@@ -172,7 +172,7 @@ fn finding(
     let which = match (named.is_ne(), which) {
         (true, _) => "its rows name another origin than this place, so it is the copy",
         (false, true) => "it came to its place later, so it is the copy",
-        (false, false) => "nothing tells which is the copy",
+        (false, false) => "it is not known which is the copy",
     };
     // A run on one of the systems tells it only where the copy lies.
     if !at.judged(copy) {

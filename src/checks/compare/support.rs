@@ -173,7 +173,7 @@ impl Contradiction {
         let lines = plural(lines, "line");
         Self {
             message: format!(
-                "PASS from silicon in {lines} at {backend} {version}, of which there is no data"
+                "PASS from silicon in {lines} at {backend} {version}, which has no data"
             ),
             parts: vec![format!("{backend} {version} without data")],
         }

@@ -40,12 +40,12 @@ pub struct SliceDiff {
 
 /// Slices by number, in the order in which they come; each side has codes of its own for its texts.
 #[derive(Default)]
-struct SliceNumbers {
+struct SliceIds {
     names: BTreeMap<SliceName, usize>,
     codes: [HashMap<u64, usize>; 2],
 }
 
-impl SliceNumbers {
+impl SliceIds {
     /// The number of a row's slice.
     fn of(&mut self, side: usize, keys: &Keys<'_>, row: u32) -> usize {
         let Self { names, codes } = self;
@@ -68,7 +68,7 @@ impl SliceNumbers {
 
 /// Keys that are lost, with their slices, by their hashes and rows of the base.
 pub(super) fn lost_keys(keys: &Keys<'_>, rows: &[(u64, u32)]) -> (Vec<LostKey>, Vec<SliceName>) {
-    let mut numbers = SliceNumbers::default();
+    let mut numbers = SliceIds::default();
     let lost = rows
         .iter()
         .map(|(hash, row)| LostKey { hash: *hash, slice: numbers.of(BASE, keys, *row) as u32 });
@@ -89,7 +89,7 @@ struct Gathered {
 #[derive(Default)]
 struct Slices {
     gathered: Vec<Gathered>,
-    numbers: SliceNumbers,
+    numbers: SliceIds,
 }
 
 impl Slices {

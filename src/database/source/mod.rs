@@ -213,7 +213,7 @@ fn slashes(path: &Path) -> String {
 fn merge_base(repo: &git2::Repository, reference: &str, head: git2::Oid) -> Result<git2::Oid> {
     let base = commit::resolve(repo, reference)?
         .peel_to_commit()
-        .map_err(|e| Error::new(format!("{reference} is no commit: {}", e.message()), ""))?
+        .map_err(|e| Error::new(format!("{reference} is not a commit: {}", e.message()), ""))?
         .id();
     let hint = if repo.is_shallow() {
         "this clone is shallow: fetch the whole history (fetch-depth: 0)"
@@ -242,7 +242,7 @@ fn git_error(what: &str) -> impl Fn(git2::Error) -> Error {
     move |e| {
         Error::new(
             format!("{what}: {}", e.message()),
-            "`git fsck` tells whether the repository is whole",
+            "`git fsck` checks whether the repository is complete",
         )
     }
 }

@@ -68,7 +68,7 @@ impl WorkTree {
         let Some((repo, prefix)) = repository(&self.root)? else {
             return Err(Error::new(
                 format!("{} is in no git repository", self.root.display()),
-                "what changed is told against a commit, so it needs one",
+                "changes are found by comparing with a commit, so it needs one",
             ));
         };
         let head = resolve(&repo, "HEAD")?.id();

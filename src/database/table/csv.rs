@@ -25,7 +25,7 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
     let bytes = bytes.strip_prefix(BOM).unwrap_or(bytes);
     if let Some(at) = long_line(bytes) {
         let why =
-            format!("line {at} is longer than {LONGEST_LINE} bytes, so this is no text table");
+            format!("line {at} is longer than {LONGEST_LINE} bytes, so this is not a text table");
         return Err(TableFault::Unreadable(why));
     }
     if bytes[..bytes.len().min(4096)].contains(&0) {

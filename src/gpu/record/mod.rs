@@ -116,7 +116,7 @@ impl Log {
     pub fn open(table: &Path, about: &About) -> Result<Self> {
         if table.extension().is_none_or(|e| e != "parquet") {
             return Err(Error::new(
-                format!("{} is no table's name", table.display()),
+                format!("{} is not a table's name", table.display()),
                 "measurements are recorded as DIR/TABLE.parquet, with a log and a sidecar beside it",
             ));
         }
@@ -158,7 +158,7 @@ impl Log {
                 Err(e) => {
                     return Err(Error::caused(
                         format!("{} line {}", path.display(), number + 1),
-                        "it is no log of measurements; move it away to begin anew",
+                        "it is not a log of measurements; move it away to start again",
                         e,
                     ));
                 }

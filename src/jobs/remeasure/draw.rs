@@ -71,7 +71,10 @@ impl<'a> Remeasurement<'a> {
     ) -> Result<Option<Drawn<'a>>> {
         let path = &file.entry.path;
         let unreadable = |why: &dyn std::error::Error| {
-            Error::new(format!("{path}: {why}"), "perfdb-gate validate tells what is wrong with it")
+            Error::new(
+                format!("{path}: {why}"),
+                "`perfdb-gate validate` shows what is wrong with it",
+            )
         };
         let bytes = self.source.read(&file.entry).map_err(|e| unreadable(&e))?;
         let table = file.decode(self.specs, &bytes).map_err(|fault| unreadable(&fault))?;

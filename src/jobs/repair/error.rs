@@ -19,7 +19,7 @@ pub enum RepairError {
     #[error("{0}")]
     Torn(Torn),
     /// It is not a regular file.
-    #[error("it is no file on the disk")]
+    #[error("it is not a file on disk")]
     NotOnDisk,
     /// Its new bytes cannot be made, or read back otherwise.
     #[error(transparent)]
@@ -40,10 +40,10 @@ pub enum RepairError {
     #[error("its column {0} is of a type that no table has")]
     ColumnType(String),
     /// Without a measured column every row is a measurement of its own.
-    #[error("it has no measured column, so nothing tells what is measured again")]
+    #[error("it has no measured column, so repeated measurements cannot be found")]
     NothingMeasured,
     /// Rows cannot be removed line by line.
-    #[error("its lines cannot be told apart")]
+    #[error("its lines cannot be separated")]
     Lines,
     /// The file that it would become cannot be read.
     #[error("{name} beside it: {}", .source.kind())]

@@ -30,7 +30,7 @@ use crate::jobs::validate::{self, Looked};
 pub use map::{DatabaseMap, map};
 pub use render::render;
 
-/// What to tell of.
+/// What to show.
 #[derive(Debug, Default, Clone)]
 pub struct Options {
     /// The folder or repository.

@@ -60,7 +60,7 @@ fn write_key(out: &mut String, learned: &Learned<'_>) {
         let _ = writeln!(out, "      - {}{note}", quoted(&column.name));
     }
     if key.is_empty() {
-        let _ = writeln!(out, "      - op_name # no column tells its rows apart");
+        let _ = writeln!(out, "      - op_name # no column distinguishes its rows");
     }
     let left_out = |c: &&LearnedColumn| {
         c.unit().is_none() && !c.is_identity() && !key.iter().any(|k| k.name == c.name)

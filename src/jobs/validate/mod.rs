@@ -118,7 +118,7 @@ pub(crate) fn judged<R>(
         .sum();
     if ledger.is_some() && machines > 1 {
         return Err(Error::new(
-            format!("--ledger holds for one system, and {machines} are judged"),
+            format!("--ledger applies to one system, and {machines} are checked"),
             "name the system of the log with --system",
         ));
     }

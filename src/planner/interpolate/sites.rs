@@ -39,14 +39,14 @@ struct ShapeSite {
 
 /// Where the planner meets a shape first, which breaks ties of distance: it reads into maps nested
 /// m → n → k that remember the first insertion at each level, and walks them.
-type Rank = [u64; 3];
+type FirstMet = [u64; 3];
 
 /// All shapes of a dtype.
 #[derive(Debug)]
 pub struct Sites {
     sites: Vec<ShapeSite>,
     /// Of the sites; found out when two are at one distance.
-    ranks: OnceLock<Vec<Rank>>,
+    ranks: OnceLock<Vec<FirstMet>>,
 }
 
 /// The latency of a GEMM of (m, n, k), ms; `sites` gathers the shapes, where this one was not measured.
@@ -114,7 +114,7 @@ impl Sites {
     }
 
     /// The ranks of the sites.
-    fn ranks(&self, rows: &dyn ShapeRows) -> Vec<Rank> {
+    fn ranks(&self, rows: &dyn ShapeRows) -> Vec<FirstMet> {
         let mut first: HashMap<u64, u64> = HashMap::new();
         let mut second: HashMap<[u64; 2], u64> = HashMap::new();
         let keep = |least: &mut u64, place: u64| *least = place.min(*least);

@@ -178,7 +178,7 @@ mod tests {
         assert!(lines.next().unwrap().starts_with("**perfdb-gate: ❌ 200 new errors**"), "{text}");
         assert!(text.find("`t199`").unwrap() < text.find("`t198`").unwrap(), "{text}");
         assert!(text.contains("more in the JSON report"), "{text}");
-        assert!(text.contains("Old debt: 2 findings were there before (2 a-rule)"), "{text}");
+        assert!(text.contains("Existing findings: 2 (2 a-rule)"), "{text}");
         assert!(text.contains("--only a-rule"), "{text}");
     }
 

@@ -27,7 +27,7 @@ pub(in crate::report) fn write(out: &mut String, view: &MeasuredView<'_>) {
     if !view.unmeasured.is_empty() {
         let _ = writeln!(
             out,
-            "\nnot measured, since no recipe tells how, this device cannot or no row is selected:"
+            "\nnot measured, because there is no recipe, this device cannot, or no row is selected:"
         );
         for path in &view.unmeasured {
             let _ = writeln!(out, "  {path}");

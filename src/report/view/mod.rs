@@ -10,7 +10,7 @@ mod summary;
 use serde::Serialize;
 
 use super::facts::{facts, outside, unread};
-use super::headline::{headline, old_debt};
+use super::headline::{existing, headline};
 use super::measured::view::MeasuredView;
 use super::triage::{self, Cause};
 use super::{Report, RunOutcome, urgency};
@@ -86,14 +86,14 @@ impl<'a> ReportView<'a> {
     /// Escapes a report.
     pub fn new(report: &'a Report, outcome: RunOutcome) -> Self {
         let overlays = (!report.overlays.is_empty()).then(|| clean(&report.overlays.join(", ")));
-        let old = old_debt(report).map(|old| clean(&old));
+        let old = existing(report).map(|old| clean(&old));
         let drawn = report.drawn.as_deref().map(clean);
         let outside = outside(&report.outside);
         let mut notes: Vec<String> = drawn.iter().cloned().collect();
         notes.extend(outside.iter().map(|outside| format!("{outside}.")));
         notes.extend(overlays.as_deref().map(changed_rules));
         notes.extend(report.facts.iter().filter_map(unread).map(|why| format!("{why}.")));
-        notes.extend(old.iter().map(|old| format!("Old debt: {old}.")));
+        notes.extend(old.iter().map(|old| format!("Existing findings: {old}.")));
         Self {
             raw: report,
             outcome,

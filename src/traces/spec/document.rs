@@ -105,7 +105,7 @@ impl DocumentSpec {
         let parts = self.names.iter().flat_map(|p| &p.is);
         parts.into_iter().try_for_each(|e| reads(e, &known, &self.thresholds))?;
         match self.agrees.iter().find(|name| !known.contains(*name)) {
-            Some(name) => Err(format!("agrees: {name} is no column of its fields").into()),
+            Some(name) => Err(format!("agrees: {name} is not a column of its fields").into()),
             None => Ok(()),
         }
     }

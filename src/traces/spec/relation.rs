@@ -110,7 +110,7 @@ pub(super) fn check(
             reads(formula, known, thresholds).map_err(bad)?;
         }
         if let Some(name) = relation.show.iter().find(|n| !known.contains(*n)) {
-            return Err(bad(format!("it shows {name}, which is no column").into()));
+            return Err(bad(format!("it shows {name}, which is not a column").into()));
         }
     }
     Ok(())
@@ -125,7 +125,7 @@ pub(super) fn reads(
     // Columns of a row's card are those of another file.
     let unknown = |c: &&str| !known.contains(*c) && !c.starts_with("card_");
     if let Some(column) = formula.columns().into_iter().find(unknown) {
-        return Err(format!("`{formula}` reads {column}, which is no column").into());
+        return Err(format!("`{formula}` reads {column}, which is not a column").into());
     }
     let missing = |f: &&str| {
         let name = f.strip_prefix("threshold.");
@@ -135,7 +135,7 @@ pub(super) fn reads(
     };
     match formula.fields().into_iter().find(missing) {
         Some(field) => {
-            Err(format!("`{formula}` reads {field}, which is no threshold or figure").into())
+            Err(format!("`{formula}` reads {field}, which is not a threshold or figure").into())
         }
         None => Ok(()),
     }

@@ -144,7 +144,7 @@ fn a_bad_table_does_not_pass() {
       warning duplicate-key: 1 row repeats a key that an earlier row has; the loader serves the first and drops the rest; copies of 1 key differ by over 10 %, up to 1.17×
           row 1: gemm_dtype=bfloat16 m=0 n=128 k=128 → served_ms=0.6 dropped_ms=[0.7] dropped_rows=[2]
 
-    old debt: 1 finding was there before (1 key-out-of-range); --format json lists them
+    existing findings: 1 (1 key-out-of-range); --format json lists them
 
     duplicate-key: Keep one measurement a key: the last run, or the kernel that the framework would choose. Put the other kernel's rows where their own key can hold them.
     key-out-of-range: Remove the rows, and mend the sweep that made them.

@@ -60,7 +60,7 @@ fn a_finding_splits_into_what_the_head_brings_and_what_was_there() {
     Change: append-only; tables: 1 modified; rows: 1 added, 0 removed, 0 changed
     Served: 3 keys stay: every latency as it was; 0 lost; 1 gained
 
-    old debt: 1 finding was there before (1 latency-not-positive); --format json lists them
+    existing findings: 1 (1 latency-not-positive); --format json lists them
 
     0 new errors, 0 new warnings, 0 new infos; tables: 1 modified; rows: 1 added, 0 removed, 0 changed; compared in [seconds] s
     (exit 0)

@@ -108,8 +108,9 @@ fn noise_over_a_whole_table_is_found() {
     let noise = |share: f64| {
         move |place, m, n| {
             // A number from -1 to 1 that depends on the place in the grid alone.
-        let mixed = (m / 256).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            ^ (n / 1024).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let (row, column): (u64, u64) = (m / 256, n / 1024);
+        let mixed = row.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ column.wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
         let drawn = (mixed >> 40) as f64 / f64::from(1 << 23) - 1.0;
         if place == 0 { 1.0 + share * drawn } else { 1.0 }

@@ -74,7 +74,7 @@ impl Frameworks {
             }
         }
         if !absent.is_empty() {
-            wrong.push(format!("it describes {}, of which there is no file", absent.join(", ")));
+            wrong.push(format!("it describes {}, which has no file", absent.join(", ")));
         }
         wrong
     }

@@ -75,30 +75,30 @@ impl fmt::Display for Objection {
             ),
             Self::Untimed { file, rows, first } => {
                 let rows = plural(*rows, "row");
-                write!(f, "{file}: {rows} without a time above zero, row {first} for one")
+                write!(f, "{file}: {rows} without a time above zero, for example row {first}")
             }
             Self::Unlisted { keys, list, example } => {
                 write!(
                     f,
-                    "{} not in {list}, {example} for one; --pick leaves them out",
+                    "{} not in {list}, for example {example}; --pick leaves them out",
                     plural(*keys, "row")
                 )
             }
             Self::Conflict { keys, columns, example } => write!(
                 f,
-                "{} that the table has with another {}, {example} for one; --ignore COLUMN where that \
+                "{} that the table has with another {}, for example {example}; --ignore COLUMN where that \
                  does not make another measurement",
                 plural(*keys, "key"),
                 names(columns.iter().map(String::as_str)),
             ),
             Self::NotNew { keys, example } => write!(
                 f,
-                "{} that the table has already, {example} for one; --append only adds keys",
+                "{} that the table has already, for example {example}; --append only adds keys",
                 plural(*keys, "key")
             ),
             Self::Loses { column, keys, example } => write!(
                 f,
-                "{} would lose their {column}, {example} for one: measure it too",
+                "{} would lose their {column}, for example {example}: measure it too",
                 plural(*keys, "key")
             ),
             Self::Touched { rows } => write!(

@@ -1,0 +1,134 @@
+//! Plain words: what people read has none of the phrases that were hard to understand, and rules are short.
+
+use std::path::Path;
+
+use perfdb_gate::checks::rule::Rules;
+use perfdb_gate::specs::Library;
+use regex::Regex;
+
+/// Phrases that readers stumbled over, as patterns, each with what to write instead.
+const BANNED: [(&str, &str); 12] = [
+    (r"(?i)(?:\bthere )?\b(?:is|are|was|were) no [a-z]+\b", "is not a …"),
+    (r"(?i)\b(?:tell|tells|told)\b", "report, show, state"),
+    (r"(?i)\bfor one[.,:;)]", "for example, such as"),
+    (r"(?i)\bbut for\b", "except"),
+    (r"(?i)\bgoes by\b", "is, matches"),
+    (r"(?i)\bso many\b", "the number"),
+    (r"(?i)\bold debt\b", "existing findings"),
+    (r"(?i)\bmend(?:s|ed)?\b", "fix, correct"),
+    (r"(?i)\bto begin with\b", "a first …"),
+    (r"(?i)\bof one's own\b", "your own"),
+    (
+        r"(?i)\b(?:line|file|row|object|finding|case|key) a (?:line|file|table|row|finding|rule|key|run|system)\b",
+        "one … per …",
+    ),
+    (r"(?i)\b(?:bytes|FLOP|samples|points|rows|ms) a (?:second|row|point|table)\b", "… per …"),
+];
+
+/// What makes such a phrase right: "there is no table", "is no longer served".
+const FINE: [&str; 4] = ["here ", "no longer", "no more", "no other"];
+
+/// Words of a sentence in a rule, at most.
+const WORDS: usize = 35;
+
+/// Characters of a rule's `what`, at most: it stands in every comment on a pull request.
+const WHAT: usize = 400;
+
+/// The banned phrases of a text, each with what to write.
+fn banned(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (pattern, instead) in BANNED {
+        let pattern = Regex::new(pattern).unwrap();
+        for phrase in pattern.find_iter(text) {
+            if !FINE.iter().any(|fine| phrase.as_str().contains(fine)) {
+                found.push(format!("\"{}\": write {instead}", phrase.as_str()));
+            }
+        }
+    }
+    found
+}
+
+/// The text of a Markdown page without its code.
+fn prose(page: &str) -> String {
+    let mut inside = false;
+    let lines = page.lines().filter(|line| {
+        let fence = line.trim_start().starts_with("```");
+        inside ^= fence;
+        !inside && !fence
+    });
+    let text: Vec<&str> = lines.collect();
+    Regex::new("`[^`]*`").unwrap().replace_all(&text.join(" "), "…").into_owned()
+}
+
+fn sentences(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    text.split_inclusive(['.', ':', ';']).map(|part| part.split_whitespace().collect())
+}
+
+#[test]
+fn a_planted_phrase_is_found() {
+    assert_eq!(
+        banned("A table that is no table is told, a line a table."),
+        [
+            "\"is no table\": write is not a …",
+            "\"told\": write report, show, state",
+            "\"line a table\": write one … per …",
+        ]
+    );
+    assert!(banned("It is no longer served, and has no more than one row per table.").is_empty());
+}
+
+#[test]
+fn rules_are_short_and_plain() {
+    let mut wrong = Vec::new();
+    for rule in Rules::read(&Library::embedded()).unwrap().all() {
+        let what = rule.what.split_whitespace().collect::<Vec<_>>().join(" ");
+        if what.chars().count() > WHAT {
+            wrong.push(format!("{}: what has {} characters", rule.id, what.chars().count()));
+        }
+        let texts = [&rule.summary, &rule.what, &rule.why, &rule.instead];
+        for text in texts.into_iter().chain(&rule.details) {
+            wrong.extend(banned(text).into_iter().map(|phrase| format!("{}: {phrase}", rule.id)));
+            for words in sentences(text).filter(|words| words.len() > WORDS) {
+                wrong.push(format!("{}: {} words: {}", rule.id, words.len(), words.join(" ")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn documents_are_plain() {
+    let mut pages: Vec<_> = ["docs", "."]
+        .into_iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "md"))
+        .collect();
+    pages.sort();
+    wrong_texts(
+        pages.iter().map(|path| (path.as_path(), prose(&std::fs::read_to_string(path).unwrap()))),
+    );
+}
+
+#[test]
+fn help_is_plain() {
+    let snapshots = std::fs::read_dir("tests/it/snapshots").unwrap().map(|e| e.unwrap().path());
+    let mut help: Vec<_> = snapshots
+        .filter(|path| {
+            path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("it__help__"))
+        })
+        .collect();
+    help.sort();
+    assert!(help.len() > 10);
+    wrong_texts(help.iter().map(|path| (path.as_path(), std::fs::read_to_string(path).unwrap())));
+}
+
+fn wrong_texts<'a>(texts: impl Iterator<Item = (&'a Path, String)>) {
+    let wrong: Vec<String> = texts
+        .flat_map(|(path, text)| {
+            let name = path.display().to_string();
+            banned(&text).into_iter().map(move |phrase| format!("{name}: {phrase}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
