@@ -108,16 +108,19 @@ fn noise_over_a_whole_table_is_found() {
     let noise = |share: f64| {
         move |place, m, n| {
             // A number from -1 to 1 that depends on the place in the grid alone.
-        let (row, column): (u64, u64) = (m / 256, n / 1024);
-        let mixed = row.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            ^ column.wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let drawn = (mixed >> 40) as f64 / f64::from(1 << 23) - 1.0;
-        if place == 0 { 1.0 + share * drawn } else { 1.0 }
+            let (row, column): (u64, u64) = (m / 256, n / 1024);
+            let mixed = row.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                ^ column.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            let drawn = (mixed >> 40) as f64 / f64::from(1 << 23) - 1.0;
+            if place == 0 { 1.0 + share * drawn } else { 1.0 }
         }
     };
     let noisy = found(&tree(4, noise(0.3)), "noisy-slice");
     assert_eq!(noisy.len(), 1, "{noisy:?}");
-    assert!(noisy[0].2.starts_with("1 slice noisier than elsewhere: at gemm_dtype=bfloat16 half"), "{noisy:?}");
+    assert!(
+        noisy[0].2.starts_with("1 slice noisier than elsewhere: at gemm_dtype=bfloat16 half"),
+        "{noisy:?}"
+    );
     assert_eq!(found(&tree(4, noise(0.02)), "noisy-slice"), []);
 }

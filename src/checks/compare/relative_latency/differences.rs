@@ -91,6 +91,9 @@ type Software<'a> = (&'a str, &'a str);
 /// Gaps by slice.
 type GapsBySlice<'a> = BTreeMap<&'a Slice, Gap>;
 
+/// Gaps by two systems, the lesser first.
+type GapsBySystems<'a> = BTreeMap<(&'a str, &'a str), GapsBySlice<'a>>;
+
 /// A sibling pair on a system: one table over another, key by key.
 struct PairRatios<'a> {
     /// The sketch of the first.
@@ -106,8 +109,8 @@ struct NamedTables<'a> {
     sketches: BTreeMap<(&'a str, Software<'a>), &'a Sketch>,
     /// By two softwares, the lesser first, and system.
     pairs: BTreeMap<(Software<'a>, Software<'a>), BTreeMap<&'a str, PairRatios<'a>>>,
-    /// By two softwares and two systems, the lesser first.
-    gaps: BTreeMap<(Software<'a>, Software<'a>), BTreeMap<(&'a str, &'a str), GapsBySlice<'a>>>,
+    /// By two softwares, the lesser first.
+    gaps: BTreeMap<(Software<'a>, Software<'a>), GapsBySystems<'a>>,
     generations: BTreeMap<&'a str, &'a str>,
 }
 
