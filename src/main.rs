@@ -9,6 +9,7 @@ use clap::Parser;
 use perfdb_gate::base::error::{Error, Result};
 use perfdb_gate::base::escape::clean;
 use perfdb_gate::base::exit::Exit;
+use perfdb_gate::base::interrupt;
 use perfdb_gate::base::panics::install_panic_hook;
 
 use cli::{Cli, Command, TerminalArgs};
@@ -18,6 +19,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     install_panic_hook();
+    interrupt::watch();
     let cli = Cli::parse();
     if cli.terminal.verbose {
         log();
@@ -39,6 +41,7 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
         Command::Measure(args) => args.run(terminal),
         Command::Compare(args) => args.run(terminal),
         Command::Status(args) => args.run(terminal),
+        Command::Explore(args) => args.run(terminal),
         Command::Plan(args) => args.run(terminal),
         Command::Merge(args) => args.run(),
         Command::Dedupe(args) => args.run(),

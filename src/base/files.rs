@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::base::error::{Error, Result};
+use crate::base::interrupt::{Leftover, RemovedOnSignal};
 
 /// How the names of files and folders begin that are written and have no name of their own yet.
 pub(crate) const STAGED: &str = ".perfdb-gate-";
@@ -135,7 +136,11 @@ pub fn write_all(folders: &[PathBuf], files: &[(PathBuf, Vec<u8>)]) -> Result<()
 
 /// A file that is written and has no name yet.
 enum Staged<'a> {
-    File(tempfile::NamedTempFile, PathBuf),
+    File {
+        file: tempfile::NamedTempFile,
+        target: PathBuf,
+        _removed: RemovedOnSignal,
+    },
     /// No regular file: there is no other to take its place.
     Device(File, PathBuf, &'a [u8]),
 }
@@ -161,17 +166,18 @@ impl<'a> Staged<'a> {
         while !lock_staged(file.as_file(), file.path()) {
             file = create()?;
         }
+        let _removed = RemovedOnSignal::new(Leftover::File(file.path().to_owned()));
         if let Some(before) = before {
             file.as_file().set_permissions(before.permissions()).map_err(failed)?;
         }
         file.write_all(text).map_err(failed)?;
         file.as_file().sync_all().map_err(failed)?;
-        Ok(Self::File(file, target))
+        Ok(Self::File { file, target, _removed })
     }
 
     fn place(self) -> Result<()> {
         match self {
-            Self::File(file, target) => {
+            Self::File { file, target, .. } => {
                 file.persist(&target).map(drop).map_err(|e| unwritten(&target, &e.error))
             }
             Self::Device(mut device, target, text) => {

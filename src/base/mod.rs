@@ -8,6 +8,7 @@ pub mod exit;
 pub mod expr;
 pub mod files;
 pub(crate) mod glob;
+pub mod interrupt;
 pub mod panics;
 pub mod progress;
 pub mod random;

@@ -1,5 +1,6 @@
 //! What a check sees: a table, a version directory, a system, or all tables against each other.
 
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -9,6 +10,7 @@ use crate::checks::compare::curves::CurveScores;
 use crate::checks::compare::relative_latency::{PeerTerms, RelativeLatencies, relative_latencies};
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
+use crate::checks::sweeps::AxisSeries;
 use crate::database::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
 use crate::database::diff::Diff;
 use crate::database::ledger::Ledger;
@@ -17,7 +19,7 @@ use crate::database::served::{ReuseManifest, Shelf};
 use crate::database::sidecar::{Meta, Reuse, TableMeta};
 use crate::database::state::State;
 use crate::database::support::Matrices;
-use crate::database::table::{Keys, Table, TableFault, TableScope};
+use crate::database::table::{Column, Keys, Table, TableFault, TableScope};
 use crate::findings::{Example, Finding, Half, Reads, RowChange, Severity};
 use crate::specs::system::System;
 use crate::specs::{Specs, TableSpec};
@@ -44,6 +46,8 @@ pub struct TableContext<'a> {
     pub seal: Option<&'a SealFile>,
     /// Which of its rows a pull request adds or changes.
     pub change: &'a RowChange,
+    /// Its series along the axes of its sweep, once a rule has asked for them.
+    pub series: OnceCell<Vec<AxisSeries>>,
 }
 
 /// A version directory under judgement.
@@ -235,6 +239,26 @@ impl<'a> RowContext<'a> {
             self.at.system,
             &self.at.specs.lookups,
         )
+    }
+
+    /// The first of its measured columns, with its name; none where it holds anything but numbers.
+    pub fn measured(&self) -> Option<(&'a str, &'a [f64])> {
+        let (name, _) = self.at.spec.measures().next()?;
+        match self.table.column(name)? {
+            Column::Float { values, .. } => Some((name, values)),
+            _ => None,
+        }
+    }
+
+    /// Its series along the axes of its sweep: none of a table without a key or a latency.
+    pub fn series(&self) -> &'a [AxisSeries] {
+        let taken = || match (self.at.keys, self.measured()) {
+            (Some(keys), Some((_, latency))) => {
+                AxisSeries::all(keys, self.table, self.at.spec, latency)
+            }
+            _ => Vec::new(),
+        };
+        self.at.series.get_or_init(taken)
     }
 
     /// The halves in which findings on rows are told.

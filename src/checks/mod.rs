@@ -10,12 +10,14 @@ pub mod judge;
 pub mod kinds;
 pub mod rule;
 pub mod settings;
+pub mod sweeps;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::compare::{
-    copies, holes, no_longer_served, noisy, outliers, parity, relative_latency, support, workflows,
+    copies, holes, no_longer_served, noisy, outliers, parity, relative_latency, support,
+    unit_shift, workflows,
 };
 pub use self::context::{
     ChangeContext, CrossContext, DirContext, PrChange, RowContext, SystemContext, TableContext,
@@ -62,6 +64,8 @@ pub enum Check {
     PowerRange(power::PowerMeter),
     /// A power limit that is not the system's.
     PowerLimit(power::LimitTolerance),
+    /// Power that no meter reads.
+    PowerImplausible(power::PowerSigns),
     /// Power columns in which some rows have no reading.
     PowerCoverage,
     /// The loader's key, more than once.
@@ -73,7 +77,7 @@ pub enum Check {
     /// Slices that stand apart from their siblings.
     Siblings(relative_latency::DeviationBand),
     /// Slices in another unit than their siblings.
-    UnitShift(relative_latency::UnitFactors),
+    UnitShift(unit_shift::UnitFactors),
     /// Points slower than both neighbours along every axis.
     Spike(#[schemars(with = "outliers::OutlierLimits")] outliers::Spikes),
     /// Points faster than both neighbours along every axis.
@@ -140,6 +144,7 @@ impl Check {
             Self::KeyRange(range) => range,
             Self::PowerRange(meter) => meter,
             Self::PowerLimit(tolerance) => tolerance,
+            Self::PowerImplausible(signs) => signs,
             Self::PowerCoverage => &power::PartialPower,
             Self::DuplicateKey(conflict) => conflict,
             Self::SpeedOfLight(margins) => margins,

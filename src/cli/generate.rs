@@ -50,6 +50,8 @@ pub enum SchemaName {
     Waivers,
     /// A rerun list: `plan --output FILE`.
     Rerun,
+    /// A line between `remeasure --device process` and its command.
+    Runner,
     /// A comparison: `compare --format json`.
     Compare,
 }
@@ -84,6 +86,7 @@ impl SchemaArgs {
             SchemaName::Tables => schema::tables(),
             SchemaName::Waivers => schema::waivers(),
             SchemaName::Rerun => schema::rerun(),
+            SchemaName::Runner => schema::runner(),
             SchemaName::Compare => schema::compare(),
         })?;
         Ok(Exit::Clean)

@@ -107,6 +107,11 @@ pub struct DeviceArgs {
         help_heading = "How to measure"
     )]
     pub command: Option<String>,
+    /// Seconds that the command of `--device process` may take for a point, or until its next sign of
+    /// life. A point that takes longer is left out, and the command is started again.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, help_heading = "How to measure")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub point_timeout: u64,
 }
 
 /// Where points are measured.
@@ -119,14 +124,22 @@ pub enum DeviceName {
 }
 
 impl DeviceArgs {
-    fn open(&self) -> Result<Box<dyn Device>> {
+    fn open(&self, terminal: TerminalArgs) -> Result<Box<dyn Device>> {
         Ok(match self.device {
             DeviceName::Cuda => Box::new(Cuda::open()?),
             DeviceName::Process => {
-                Box::new(Process::start(self.command.as_deref().unwrap_or_default())?)
+                let command = self.command.as_deref().unwrap_or_default();
+                let patience = Duration::from_secs(self.point_timeout);
+                let tell = if terminal.quiet { |_: &str| {} } else { tell };
+                Box::new(Process::start(command, patience, tell)?)
             }
         })
     }
+}
+
+/// Says on standard error what a runner is at.
+fn tell(line: &str) {
+    eprintln!("perfdb-gate: {line}");
 }
 
 impl From<&Remeasure> for remeasure::Options {
@@ -153,7 +166,7 @@ impl Remeasure {
             return Ok(Exit::Clean);
         }
         outputs::check(self.output.files(), &self.output_dir)?;
-        let mut device = self.device.open()?;
+        let mut device = self.device.open(terminal)?;
         let bar = Bar::of("points", terminal);
         let report = remeasure::run(&self.into(), device.as_mut(), &bar)?;
         drop(bar);
@@ -191,10 +204,11 @@ impl Measure {
         let options: measure::Options = self.into();
         // A wrong name is reported before a GPU is looked for.
         let plan = measure::PlannedPoints::find(&specs.library, &options.plan)?;
-        let mut device = self.device.open()?;
+        let mut device = self.device.open(terminal)?;
         let bar = Bar::of("points", terminal);
         let collected = measure::run(&specs, &plan, &options, device.as_mut(), &bar)?;
         drop(bar);
+        device.notes().iter().for_each(|note| tell(note));
         collected.iter().try_for_each(|table| report::print(&table.told()))?;
         Ok(collected.iter().map(measure::Collected::exit).max().unwrap_or(Exit::Inconclusive))
     }

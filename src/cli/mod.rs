@@ -2,6 +2,7 @@
 
 pub mod bar;
 pub mod compare;
+pub mod explore;
 pub mod generate;
 pub mod impact;
 pub mod init;
@@ -23,6 +24,7 @@ pub mod watch;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::compare::CompareArgs;
+use self::explore::ExploreArgs;
 use self::generate::{Completions, SchemaArgs};
 use self::impact::ImpactArgs;
 use self::init::InitArgs;
@@ -107,6 +109,8 @@ pub enum Command {
     Compare(Box<CompareArgs>),
     /// Show which tables a system has, and how complete they are.
     Status(Box<StatusArgs>),
+    /// Write a page to look into a table: its curves by columns, beside its peers, findings ringed.
+    Explore(Box<ExploreArgs>),
     /// List what to measure again: from a report, holes, predictions or coverage.
     Plan(Box<PlanArgs>),
     /// Merge a run's rows into a table key by key; a dry run without --write.

@@ -296,6 +296,24 @@ impl Finding {
         words.join(" ")
     }
 
+    /// The command that draws its table with its rows ringed, of a comparison beside what the table was;
+    /// none of a finding that is not on a table of a place.
+    pub fn explore_command(&self, states: &ComparedStates, is_compared: bool) -> Option<String> {
+        let (place, table) = (self.place.as_ref()?, self.table.as_ref()?);
+        let mut command = format!("perfdb-gate explore --root .{}", states.head("--ref"));
+        if is_compared {
+            command += &format!(" --base-ref {}", quoted(&states.base));
+        }
+        let names = [
+            ("--system", &place.system),
+            ("--backend", &place.backend),
+            ("--version", &place.version),
+            ("--table", table),
+        ];
+        names.iter().for_each(|(flag, name)| command += &format!(" {flag} {}", quoted(name)));
+        Some(command)
+    }
+
     /// Whether it was not there before.
     pub fn is_new(&self) -> bool {
         self.novelty == Novelty::New

@@ -13,7 +13,7 @@ use crate::base::error::Error;
 use crate::gpu::recipe::{Dtype, Fill, Inputs, Operation};
 
 /// What a device runs for a point: a recipe with a row's figures in it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Work {
     /// What runs.
     pub operation: Operation,
@@ -116,7 +116,7 @@ pub struct Point {
 }
 
 /// What a device answers for a point.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// Every sample, a call's mean time each, in ms.
     pub samples_ms: Vec<f64>,
@@ -138,7 +138,7 @@ pub struct Answer {
 }
 
 /// What a device is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct About {
     /// The GPU's name, as the tables' `device` column has it.
     #[serde(rename = "device")]
@@ -236,6 +236,11 @@ pub trait Device {
     /// Whether what it measures for this is not what was recorded, as the recipe warns.
     fn stands_in(&self, work: &Work) -> bool {
         work.proxy.is_some()
+    }
+
+    /// What happened on the way, a sentence each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// The card now, where that can be read.

@@ -8,6 +8,7 @@ pub mod outcome;
 pub mod plan;
 pub mod points;
 pub mod process;
+pub mod protocol;
 pub mod recipe;
 pub mod record;
 pub mod rerun;

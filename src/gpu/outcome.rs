@@ -20,6 +20,8 @@ pub struct Remeasured {
     /// Paths of the selected tables that nothing was drawn from: no recipe tells how their rows were
     /// measured, the device cannot, or no row is selected.
     pub unmeasured: Vec<String>,
+    /// What happened on the way, a sentence each.
+    pub notes: Vec<String>,
 }
 
 impl Remeasured {

@@ -1,6 +1,6 @@
 """Measures points with PyTorch for `perfdb-gate remeasure --device process --command "python3 THIS"`.
 
-Reads a request per line and answers a line each; src/measure/process.rs tells the form. It runs the
+Reads a request per line and answers a line each; docs/runner-protocol.md explains the form. It runs the
 products that a recipe describes (operation gemm in bfloat16) as torch.nn.functional.linear. A runner for a
 framework keeps main() and puts the framework's own call in place of calls(). With "replies" on standard output,
 everything else that is printed goes to standard error.

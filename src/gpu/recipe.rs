@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::error::Result;
@@ -104,7 +105,7 @@ pub struct Recipe {
 }
 
 /// A kind of operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
     /// `y[m,n] = x[m,k] W[n,k]ᵀ`.
@@ -129,7 +130,7 @@ impl Operation {
 }
 
 /// Element types that are measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dtype {
     /// bfloat16.
@@ -153,7 +154,7 @@ impl Dtype {
 }
 
 /// Whether calls share their input.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inputs {
     /// One for all calls of a unit.
@@ -164,7 +165,7 @@ pub enum Inputs {
 }
 
 /// What a tensor holds; power, and with it time, depends on it.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fill {
     /// Zeros; uninitialised memory measures like them.

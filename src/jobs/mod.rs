@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod explain;
+pub mod explore;
 pub mod impact;
 pub mod init;
 pub mod measure;

@@ -6,6 +6,7 @@ use schemars::{Schema, SchemaGenerator};
 
 use crate::checks::rule::Rule;
 use crate::findings::waiver;
+use crate::gpu::protocol::RunnerLine;
 use crate::gpu::rerun::RerunList;
 use crate::jobs::compare::CompareReport;
 use crate::jobs::{impact, reach};
@@ -47,6 +48,15 @@ pub fn waivers() -> String {
 /// The schema of a rerun list, `plan --output`.
 pub fn rerun() -> String {
     text("a rerun list of perfdb-gate", read().into_root_schema_for::<RerunList>())
+}
+
+/// The schema of the lines between this program and a runner, `remeasure --device process`.
+pub fn runner() -> String {
+    let settings = SchemaSettings::draft07();
+    text(
+        "a line of perfdb-gate's runner protocol",
+        settings.into_generator().into_root_schema_for::<RunnerLine<'_>>(),
+    )
 }
 
 /// The schema of a comparison, `compare --format json`.

@@ -2,6 +2,7 @@
 
 pub mod chart;
 pub mod comment;
+pub mod explore;
 mod facts;
 mod github;
 mod headline;

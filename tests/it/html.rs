@@ -74,7 +74,7 @@ fn a_page_of_a_comparison_tells_what_changed() {
 }
 
 /// A browser that runs without a screen.
-fn chromium() -> PathBuf {
+pub fn chromium() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
@@ -84,7 +84,7 @@ fn chromium() -> PathBuf {
 }
 
 /// Opens a file; the document as it is then, and what the browser said.
-fn open(browser: &Path, folder: &Path, file: &Path) -> (String, String) {
+pub fn open(browser: &Path, folder: &Path, file: &Path) -> (String, String) {
     let (out, err) = (folder.join("out"), folder.join("err"));
     let mut child = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"])

@@ -18,6 +18,7 @@ mod convert;
 mod coverage;
 mod dedupe;
 mod docs;
+mod explore;
 mod facts;
 mod fail_closed;
 mod formats;

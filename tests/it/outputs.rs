@@ -148,3 +148,43 @@ fn a_full_disk_is_one_line() {
     (exit 2)
     ");
 }
+
+/// A report to a pipe that nobody reads: the run waits there, with the page still without a name.
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_removes_what_has_no_name_yet() {
+    use std::os::unix::process::ExitStatusExt;
+    let tree = tree();
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let files = || {
+        let items = std::fs::read_dir(folder.path()).unwrap();
+        let mut names: Vec<String> =
+            items.map(|item| item.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    };
+    let mut child = command()
+        .args([
+            "validate",
+            "--root",
+            tree.path().to_str().unwrap(),
+            "--output",
+            pipe.to_str().unwrap(),
+        ])
+        .args(["--html", folder.path().join("page.html").to_str().unwrap()])
+        .spawn()
+        .unwrap();
+    for _ in 0..600 {
+        if files().len() > 1 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(files().len(), 2, "the pipe, and a page without a name");
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(2), "as the shell expects it");
+    assert_eq!(files(), ["pipe"]);
+}

@@ -163,6 +163,7 @@ fn rule_ids_are_the_contract() {
     no-longer-served
     noisy-slice
     power-coverage
+    power-implausible
     power-limit-mismatch
     power-out-of-range
     prediction-lost

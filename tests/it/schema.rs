@@ -157,3 +157,27 @@ fn reports_fit() {
     wrong["findings"][0]["rows"] = json!("two");
     assert!(!json_schema::faults(&schema, &wrong).is_empty());
 }
+
+/// The examples of a page: what follows a fence ```json NAME, a document each.
+fn examples(page: &str, name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let fence = format!("```json {name}\n");
+    let blocks = text.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap());
+    blocks.map(|block| serde_json::from_str(block).unwrap()).collect()
+}
+
+#[test]
+fn the_lines_of_the_runner_protocol_s_page_fit_and_others_do_not() {
+    let schema = schema("runner");
+    let mut seen = 0;
+    for name in ["hello", "about", "request", "reply"] {
+        for line in examples("docs/runner-protocol.md", name) {
+            assert_eq!(json_schema::faults(&schema, &line), Vec::<String>::new(), "{line}");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 6);
+    for wrong in [json!({"id": 0}), json!({"id": 0, "samples_ms": "fast"}), json!([1])] {
+        assert!(!json_schema::faults(&schema, &wrong).is_empty(), "{wrong}");
+    }
+}

@@ -10,11 +10,12 @@ use crate::base::expr::ExprError;
 use crate::base::words::{count, names, plural};
 use crate::checks::CrossContext;
 use crate::checks::compare::groups::{SketchedTable, excused, groups};
+use crate::checks::compare::noisy_copy::{NoisyCopies, NoisyLikeness};
 use crate::checks::compare::sketch::Sketch;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
-use crate::findings::Finding;
+use crate::findings::{Finding, Severity};
 
 /// When two tables are one.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -24,6 +25,8 @@ pub struct Copies {
     points: usize,
     /// Their share of the points that both tables have.
     share: f64,
+    /// How near all points must be where none are equal.
+    noise: NoisyCopies,
 }
 
 /// How far two tables are one.
@@ -32,6 +35,14 @@ struct Likeness {
     equal: usize,
     /// The factor between them: 1 for a plain copy.
     factor: f64,
+}
+
+/// What two tables that are alike have in common.
+enum Alike {
+    /// The same figures, or the same times a factor.
+    Equal(Likeness),
+    /// The same times a factor, with noise on it.
+    Noisy(NoisyLikeness),
 }
 
 /// Two ratios are one factor when they agree this closely: a product of doubles is off by 1e-16.
@@ -55,15 +66,12 @@ impl Judge for Copies {
                 by_table.entry(&file.table).or_default().push(SketchedTable { file, sketch });
             }
         }
-        let alike = |a: &Sketch, b: &Sketch| self.is_copy(&likeness(a, b));
+        let alike = |a: &Sketch, b: &Sketch| self.alike(a, b).is_some();
         let mut found = Vec::new();
         for tables in by_table.values() {
             for group in groups(at, tables, &alike) {
                 found.extend(match group[..] {
-                    [a, b] => {
-                        let (a, b) = (&tables[a], &tables[b]);
-                        finding(rule, at, a.file, b.file, &likeness(a.sketch, b.sketch), &[])
-                    }
+                    [a, b] => self.of_pair(rule, at, &tables[a], &tables[b], &[]),
                     _ => self.of_group(rule, at, tables, &group),
                 });
             }
@@ -73,8 +81,23 @@ impl Judge for Copies {
 }
 
 impl Copies {
-    fn is_copy(&self, like: &Likeness) -> bool {
-        like.equal >= self.points && like.equal as f64 >= self.share * like.common as f64
+    fn alike(&self, a: &Sketch, b: &Sketch) -> Option<Alike> {
+        let like = likeness(a, b);
+        if like.equal >= self.points && like.equal as f64 >= self.share * like.common as f64 {
+            return Some(Alike::Equal(like));
+        }
+        self.noise.likeness(a, b).map(Alike::Noisy)
+    }
+
+    fn of_pair(
+        &self,
+        rule: &Rule,
+        at: &CrossContext<'_>,
+        a: &SketchedTable<'_>,
+        b: &SketchedTable<'_>,
+        others: &[&TableFile],
+    ) -> Option<Finding> {
+        finding(rule, at, a.file, b.file, &self.alike(a.sketch, b.sketch)?, others)
     }
 
     /// The finding on a group of three tables or more: the copy among them against the most
@@ -89,10 +112,10 @@ impl Copies {
         let key = |i: &usize| ((at.foreign)(tables[*i].file), at.later(tables[*i].file));
         let keys: BTreeMap<usize, (usize, bool)> = group.iter().map(|i| (*i, key(i))).collect();
         let copy = *group.iter().max_by_key(|i| (keys[i], **i))?;
-        let like = |i: usize| likeness(tables[copy].sketch, tables[i].sketch);
         let is_partner = |i: &usize| {
             let (a, b) = (tables[copy].file, tables[*i].file);
-            *i != copy && !excused(at, a, b) && self.is_copy(&like(*i))
+            let alike = || self.alike(tables[copy].sketch, tables[*i].sketch);
+            *i != copy && !excused(at, a, b) && alike().is_some()
         };
         let partners: Vec<usize> = group.iter().copied().filter(is_partner).collect();
         let origin = *partners.iter().min_by_key(|i| (keys[i], **i))?;
@@ -100,8 +123,7 @@ impl Copies {
         let others: Vec<&TableFile> = others.map(|i| tables[*i].file).collect();
         // In the order of paths, as where there are two.
         let (a, b) = (copy.min(origin), copy.max(origin));
-        let like = likeness(tables[a].sketch, tables[b].sketch);
-        finding(rule, at, tables[a].file, tables[b].file, &like, &others)
+        self.of_pair(rule, at, &tables[a], &tables[b], &others)
     }
 }
 
@@ -149,12 +171,34 @@ fn likeness(a: &Sketch, b: &Sketch) -> Likeness {
     }
 }
 
+fn equal_words(like: &Likeness, origin: &TableFile) -> String {
+    let scaled = match like.factor {
+        1.0 => String::new(),
+        f => format!(", each multiplied by {f:.6}"),
+    };
+    let part =
+        if like.equal == like.common { "all".to_owned() } else { format!("{} of", like.equal) };
+    let points = plural(like.common, "point");
+    let path = &origin.entry.path;
+    format!("{part} {points} that it shares with {path} have the same measurements{scaled}")
+}
+
+fn noisy_words(like: &NoisyLikeness, times: f64, origin: &TableFile) -> String {
+    format!(
+        "nine tenths of {} that it shares with {} are within {:.1} % of {times:.3} times the \
+         measurement there, nearer than two honest runs are",
+        plural(like.common, "point"),
+        origin.entry.path,
+        100.0 * like.spread,
+    )
+}
+
 fn finding(
     rule: &Rule,
     at: &CrossContext<'_>,
     a: &TableFile,
     b: &TableFile,
-    like: &Likeness,
+    alike: &Alike,
     others: &[&TableFile],
 ) -> Option<Finding> {
     let (foreign_a, foreign_b) = ((at.foreign)(a), (at.foreign)(b));
@@ -178,30 +222,37 @@ fn finding(
     if !at.judged(copy) {
         return None;
     }
-    let scaled = match like.factor {
-        1.0 => String::new(),
-        f => format!(", each multiplied by {f:.6}"),
-    };
-    let part =
-        if like.equal == like.common { "all".to_owned() } else { format!("{} of", like.equal) };
     let more = if others.is_empty() {
         String::new()
     } else {
         let paths = others.iter().map(|f| f.entry.path.as_str());
         format!("; {} more in the same way: {}", count(others.len()), names(paths))
     };
-    let message = format!(
-        "{part} {} that it shares with {} have the same measurements{scaled}; {which}{more}",
-        plural(like.common, "point"),
-        origin.entry.path
-    );
-    let mut finding = Finding::on_table(&rule.id, rule.severity, copy, message)
-        .rows(like.equal)
+    let (severity, said, rows) = match alike {
+        Alike::Equal(like) => (rule.severity, equal_words(like, origin), like.equal),
+        // So near are no two honest runs yet, which is less than that none can be.
+        Alike::Noisy(like) => {
+            // The factor is that of `b` over `a`.
+            let times = if std::ptr::eq(copy, b) { like.factor } else { 1.0 / like.factor };
+            let said = noisy_words(like, times, origin);
+            (rule.severity.at_most(Severity::Warning), said, like.common)
+        }
+    };
+    let message = format!("{said}; {which}{more}");
+    let mut finding = Finding::on_table(&rule.id, severity, copy, message)
+        .rows(rows)
         .parts([origin].iter().chain(others).map(|file| place_of(file)))
-        .copy_of(origin)
-        .evidence("common_points", like.common)
-        .evidence("equal_points", like.equal)
-        .evidence("factor", like.factor);
+        .copy_of(origin);
+    finding = match alike {
+        Alike::Equal(like) => finding
+            .evidence("common_points", like.common)
+            .evidence("equal_points", like.equal)
+            .evidence("factor", like.factor),
+        Alike::Noisy(like) => finding
+            .evidence("common_points", like.common)
+            .evidence("factor", like.factor)
+            .evidence("spread", like.spread),
+    };
     if !others.is_empty() {
         let paths: Vec<&str> = others.iter().map(|f| f.entry.path.as_str()).collect();
         finding = finding.evidence("tables", others.len() + 2).evidence("more", paths);

@@ -7,12 +7,13 @@ use serde::Deserialize;
 
 use crate::base::expr::ExprError;
 use crate::base::words::{count, plural};
-use crate::checks::CrossContext;
+use crate::checks::compare::scattered::Scattered;
 use crate::checks::compare::served_keys::{keys, points_by_slice};
 use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
-use crate::checks::compare::stubs::StubSize;
+use crate::checks::compare::stubs::{Namesakes, StubSize};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
+use crate::checks::{CrossContext, RowContext};
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
 use crate::findings::{Finding, Severity, SliceEvidence};
@@ -30,6 +31,8 @@ pub struct Shares {
     points: usize,
     /// How small what is a table's own must be, whatever is served beside it.
     own: StubSize,
+    /// How much must be missing from the middle of sweeps.
+    scattered: Scattered,
 }
 
 /// A table and the tables it is compared with: their names, and what is served there.
@@ -49,11 +52,18 @@ struct ThinSlice<'a> {
 }
 
 impl Judge for Shares {
+    /// One finding for a table that lacks rows here and there, whatever others have.
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        Ok(self.scattered.finding(rows).into_iter().collect())
+    }
+
     /// One finding for each table that has far less than every reference, as a whole or of slices.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let judged = at.catalog.tables.iter().filter(|f| at.judged(f));
+        let namesakes = Namesakes::by_name(at);
         let of_table = |file: &TableFile| {
-            self.finding(rule, at, file).or_else(|| self.own.finding(rule, at, file))
+            let stub = || self.own.finding(rule, at, file, namesakes.get(file.table.as_str())?);
+            self.finding(rule, at, file).or_else(stub)
         };
         Ok(judged.filter_map(of_table).collect())
     }

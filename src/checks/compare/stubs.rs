@@ -1,8 +1,9 @@
 //! Stubs: tables, or slices of them, that hold next to nothing of their own, whatever is served beside
 //! them.
 //!
-//! Their own size is held against that of the other versions here and of the tables of the systems of
-//! the generation. A table of keys that no earlier version has is an addition, and small by right.
+//! Their own size is held against that of the other versions here and of the systems of the generation,
+//! and against that of all other tables of the name and backend, whatever their system and version. A
+//! table of keys that no earlier version has is an addition, and small by right.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +11,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::stats::upper_median;
-use crate::base::words::{count, plural};
+use crate::base::words::{count, names, plural};
 use crate::checks::CrossContext;
+use crate::checks::compare::served_keys::keys;
 use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
 use crate::checks::rule::Rule;
-use crate::database::catalog::TableFile;
+use crate::database::catalog::{Place, TableFile};
 use crate::findings::{Finding, Severity, SliceEvidence};
 use crate::specs::Filling;
 
@@ -26,12 +28,19 @@ pub struct StubSize {
     median: f64,
     /// Share of their smallest tenth.
     tenth: f64,
-    /// Share of the median where only systems of other generations are left to compare with.
-    distant: f64,
     /// Other tables that a judgement takes.
     tables: usize,
     /// Share of keys that no earlier version has which makes an addition.
     addition: f64,
+}
+
+/// The tables of a name, whatever their system, backend and version, and how many keys each slice of them
+/// has.
+#[derive(Default)]
+pub struct Namesakes<'a> {
+    tables: Vec<(&'a TableFile, &'a Sketch)>,
+    /// The number of a table, and how many keys of the slice it has, about.
+    by_slice: BTreeMap<&'a Slice, Vec<(usize, usize)>>,
 }
 
 /// A slice, or the whole table, that is far smaller than elsewhere.
@@ -43,18 +52,87 @@ struct Stub<'a> {
     others: usize,
 }
 
+impl<'a> Namesakes<'a> {
+    /// The tables of each name that a judged table has.
+    pub fn by_name(at: &CrossContext<'a>) -> BTreeMap<&'a str, Self> {
+        let judged = at.catalog.tables.iter().filter(|f| at.judged(f));
+        let mut names: BTreeMap<&str, Self> =
+            judged.map(|f| (f.table.as_str(), Self::default())).collect();
+        for file in &at.catalog.tables {
+            if let Some(sketch) = at.sketches.by_path.get(&file.entry.path)
+                && let Some(namesakes) = names.get_mut(file.table.as_str())
+            {
+                namesakes.add(file, sketch);
+            }
+        }
+        names
+    }
+
+    fn add(&mut self, file: &'a TableFile, sketch: &'a Sketch) {
+        let number = self.tables.len();
+        self.tables.push((file, sketch));
+        for (slice, keys) in keys_by_slice(sketch) {
+            self.by_slice.entry(slice).or_default().push((number, keys));
+        }
+    }
+
+    /// The others of a table's backend, by number, in order; where these are too few, all others.
+    fn others(&self, file: &TableFile, least: usize) -> Vec<usize> {
+        let of_backend = self.chosen(file, &|place| place.backend == file.place.backend);
+        if of_backend.len() >= least { of_backend } else { self.chosen(file, &|_| true) }
+    }
+
+    /// The others of a table's backend on its system and on those of its generation.
+    fn near(&self, at: &CrossContext<'_>, file: &TableFile) -> Vec<usize> {
+        let generation = |system: &str| {
+            let facts = at.catalog.systems.get(system)?.system.as_ref().ok()?;
+            facts.generation()
+        };
+        let own = &file.place;
+        let of_own = generation(&own.system);
+        let is_near =
+            |system: &str| system == own.system || of_own.is_some() && generation(system) == of_own;
+        self.chosen(file, &|place| place.backend == own.backend && is_near(&place.system))
+    }
+
+    /// The others in some places. The same version in another layout is the same table.
+    fn chosen(&self, file: &TableFile, is_chosen: &dyn Fn(&Place) -> bool) -> Vec<usize> {
+        let own = &file.place;
+        let is_other = |place: &Place| {
+            (&place.system, &place.backend, &place.version)
+                != (&own.system, &own.backend, &own.version)
+        };
+        let places = self.tables.iter().enumerate().map(|(i, (file, _))| (i, &file.place));
+        places.filter(|(_, place)| is_other(place) && is_chosen(place)).map(|(i, _)| i).collect()
+    }
+
+    fn keys(&self, table: usize) -> usize {
+        self.tables[table].1.keys
+    }
+
+    /// How many keys of a slice each of some tables has, of those that have any.
+    fn keys_of(&self, slice: &Slice, tables: &[usize]) -> Vec<usize> {
+        let held = self.by_slice.get(slice).into_iter().flatten();
+        let held = held.filter(|(table, _)| tables.binary_search(table).is_ok());
+        held.map(|(_, keys)| *keys).collect()
+    }
+}
+
 impl StubSize {
     /// What is a stub of a table, as one finding.
-    pub fn finding(&self, rule: &Rule, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
+    pub fn finding(
+        &self,
+        rule: &Rule,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+        namesakes: &Namesakes<'_>,
+    ) -> Option<Finding> {
         let own = at.sketches.by_path.get(&file.entry.path).filter(|s| s.keys > 0)?;
-        let (others, distant) = self.others(at, file)?;
-        let least = if distant { self.distant } else { self.median };
-        let whole = self.stub(own.keys, others.iter().map(|s| s.keys).collect(), least);
-        let stubs: Vec<Stub<'_>> = match whole {
-            Some(stub) if !self.adds(at, file, own, None) => vec![stub],
-            Some(_) => Vec::new(),
-            None => self.slices(at, file, own, &others, least),
-        };
+        let (near, others) = (namesakes.near(at, file), namesakes.others(file, self.tables));
+        let mut stubs = self.stubs(at, file, own, namesakes, &near);
+        if stubs.is_empty() && !self.is_small_plan(namesakes, &near, &others) {
+            stubs = self.stubs(at, file, own, namesakes, &others);
+        }
         if stubs.is_empty() {
             return None;
         }
@@ -63,6 +141,7 @@ impl StubSize {
         if stubs.len() > told.len() {
             message += &format!(" and {} more", plural(stubs.len() - told.len(), "slice"));
         }
+        message += &filled(at, file);
         let mut severity = rule.severity.at_most(Severity::Warning);
         let editions = at.shelf.editions(file)?;
         let current = at.shelf.current(&file.place.system, editions)?;
@@ -88,44 +167,38 @@ impl StubSize {
         Some(finding)
     }
 
-    /// The other tables of its name and backend: other versions here and the systems of its generation;
-    /// where these are too few, all other systems. None where these are.
-    fn others<'a>(
-        &self,
-        at: &CrossContext<'a>,
-        file: &TableFile,
-    ) -> Option<(Vec<&'a Sketch>, bool)> {
-        let generation = |system: &str| {
-            let facts = at.catalog.systems.get(system)?.system.as_ref().ok()?;
-            facts.generation()
-        };
-        let own = generation(&file.place.system);
-        let is_other = |f: &&TableFile| {
-            f.table == file.table && f.place.backend == file.place.backend && f.place != file.place
-        };
-        let is_near = |f: &&TableFile| {
-            f.place.system == file.place.system
-                || own.is_some() && generation(&f.place.system) == own
-        };
-        let all = || at.catalog.tables.iter().filter(is_other);
-        let sketch = |f: &TableFile| at.sketches.by_path.get(&f.entry.path);
-        let near: Vec<&Sketch> = all().filter(is_near).filter_map(sketch).collect();
-        if near.len() >= self.tables {
-            return Some((near, false));
-        }
-        let every: Vec<&Sketch> = all().filter_map(sketch).collect();
-        (every.len() >= self.tables).then_some((every, true))
+    /// Whether another table near by is as small beside all others: machines of its kind have a small plan.
+    fn is_small_plan(&self, namesakes: &Namesakes<'_>, near: &[usize], others: &[usize]) -> bool {
+        let mut keys: Vec<f64> = others.iter().map(|i| namesakes.keys(*i) as f64).collect();
+        let median = upper_median(&mut keys);
+        near.iter().any(|i| (namesakes.keys(*i) as f64) < self.median * median)
     }
 
-    fn stub<'a>(&self, own: usize, mut others: Vec<usize>, least: f64) -> Option<Stub<'a>> {
+    fn stub<'a>(&self, own: usize, mut others: Vec<usize>) -> Option<Stub<'a>> {
         if others.len() < self.tables {
             return None;
         }
         others.sort_unstable();
         let tenth = others[others.len() / 10] as f64;
         let median = upper_median(&mut others.iter().map(|n| *n as f64).collect::<Vec<_>>());
-        let few = (own as f64) < least * median && (own as f64) < self.tenth * tenth;
+        let few = (own as f64) < self.median * median && (own as f64) < self.tenth * tenth;
         few.then_some(Stub { slice: None, own, median: median as usize, others: others.len() })
+    }
+
+    /// The table where it is a stub beside others, else its slices that are.
+    fn stubs<'a>(
+        &self,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+        own: &'a Sketch,
+        namesakes: &Namesakes<'_>,
+        others: &[usize],
+    ) -> Vec<Stub<'a>> {
+        match self.stub(own.keys, others.iter().map(|i| namesakes.keys(*i)).collect()) {
+            Some(stub) if !self.adds(at, file, own, None) => vec![stub],
+            Some(_) => Vec::new(),
+            None => self.slices(at, file, own, namesakes, others),
+        }
     }
 
     /// Slices that are stubs, of a table that is none.
@@ -134,15 +207,13 @@ impl StubSize {
         at: &CrossContext<'_>,
         file: &TableFile,
         own: &'a Sketch,
-        others: &[&Sketch],
-        least: f64,
+        namesakes: &Namesakes<'_>,
+        others: &[usize],
     ) -> Vec<Stub<'a>> {
-        let sizes: Vec<BTreeMap<&Slice, usize>> = others.iter().map(|s| keys_by_slice(s)).collect();
         let mut found = Vec::new();
         for (slice, keys) in keys_by_slice(own) {
-            let elsewhere = sizes.iter().filter_map(|s| s.get(slice).copied()).collect();
             let stub = self
-                .stub(keys, elsewhere, least)
+                .stub(keys, namesakes.keys_of(slice, others))
                 .filter(|_| !self.adds(at, file, own, Some(slice)));
             found.extend(stub.map(|stub| Stub { slice: Some(slice), ..stub }));
         }
@@ -174,6 +245,29 @@ impl StubSize {
         }
         !earlier.is_empty() && new as f64 >= self.addition * f64::from(all)
     }
+}
+
+/// What the loader fills a table up with.
+fn filled(at: &CrossContext<'_>, file: &TableFile) -> String {
+    let Some(spec) = at.specs.tables.get(&file.table) else { return String::new() };
+    let served = at.shelf.sources(&file.place, &file.table, spec.filling);
+    let versions = |files: &[&TableFile]| {
+        let versions: BTreeSet<&str> = files.iter().map(|f| f.place.version.as_str()).collect();
+        names(versions.into_iter())
+    };
+    let mut by = Vec::new();
+    if !served.donors.is_empty() {
+        by.push(format!("reuse.yaml fills it from {}", versions(&served.donors)));
+    }
+    if !served.earlier.is_empty() {
+        by.push(format!("the loader fills it from {}", versions(&served.earlier)));
+    }
+    if by.is_empty() {
+        return "; nothing fills it".to_owned();
+    }
+    let sketches: Vec<&Sketch> =
+        served.files().filter_map(|f| at.sketches.by_path.get(&f.entry.path)).collect();
+    format!("; {}, to {}", by.join(" and "), plural(keys(&sketches), "key"))
 }
 
 /// About how many keys each slice of a table has.

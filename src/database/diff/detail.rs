@@ -12,6 +12,7 @@ use super::{Diff, RowDiff};
 use crate::base::error::{Error, Result};
 use crate::base::escape::file_stem;
 use crate::base::files::{STAGED, lock_staged, sweep, write_whole};
+use crate::base::interrupt::{Leftover, RemovedOnSignal};
 use crate::database::catalog::{Place, TableFile};
 use crate::database::table::spreadsheet::{inert, shown, shown_cell, write_cell};
 use crate::database::table::{Column, Table};
@@ -27,6 +28,7 @@ type Sides<T> = (Option<T>, Option<T>);
 pub struct Details {
     folder: PathBuf,
     staged: TempDir,
+    _removed: RemovedOnSignal,
     /// Held while the folder has no name.
     _lock: File,
 }
@@ -46,7 +48,9 @@ impl Details {
             let staged = staged.map_err(failed)?;
             let lock = File::open(staged.path()).map_err(failed)?;
             if lock_staged(&lock, staged.path()) {
-                return Ok(Self { folder: folder.to_owned(), staged, _lock: lock });
+                let removed = Leftover::Folder(staged.path().to_owned());
+                let _removed = RemovedOnSignal::new(removed);
+                return Ok(Self { folder: folder.to_owned(), staged, _removed, _lock: lock });
             }
         }
     }

@@ -7,6 +7,9 @@
 //! throttled or drifted is not the table's fault: inconclusive.
 
 pub mod power;
+mod words;
+
+pub use words::{against_recorded, longer, percent, size};
 
 use crate::base::stats::{
     Interval, at_least, median, median_error, median_interval, middle_half, normal_within,
@@ -264,7 +267,7 @@ impl Verdict {
     fn unsure(&self, judged: &[&Measured], trouble: &[String], limits: &Margins) -> Vec<String> {
         let mut reasons = trouble.to_vec();
         if let Some(moved) = self.drift.iter().copied().find(|d| d.abs() > limits.bias) {
-            reasons.push(format!("the control points drifted by {}", percent(moved)));
+            reasons.push(format!("the control points moved by {} during the run", percent(moved)));
         }
         let restless = judged.iter().filter(|p| p.restless()).count();
         if restless * 2 > judged.len() {
@@ -288,15 +291,15 @@ impl Verdict {
         let mut reasons = Vec::new();
         if self.bias.abs() > self.allowed {
             reasons.push(format!(
-                "measured times differ by {} in the median, {:.0} of 100 honest samples as wide by at most {}",
-                percent(self.bias),
+                "measured times are {} in the median; {:.0} of 100 honest collections differ by at most {} in such a sample",
+                against_recorded(self.bias),
                 100.0 * (1.0 - limits.level),
                 size(self.allowed)
             ));
         }
         if self.tail < limits.tail_level {
             reasons.push(format!(
-                "{} of {} points are beyond what 99 % of reruns differ by; honest collections have up to {:.0} %",
+                "{} of {} points differ by more than 99 % of reruns do; in honest collections up to {:.0} % do",
                 self.beyond,
                 self.judged,
                 limits.tail_share * 100.0
@@ -312,21 +315,11 @@ impl Verdict {
             return None;
         }
         Some(format!(
-            "the median differs by {}, as in honest samples, but a table that is off by {:.1} % is not excluded: take more points",
-            percent(self.bias),
-            limits.excludes * 100.0
+            "measured times are {} in the median, as in honest collections, but the table may be {} off: take more points",
+            against_recorded(self.bias),
+            size(self.excluded)
         ))
     }
-}
-
-/// A log ratio as a signed percentage.
-pub fn percent(log: f64) -> String {
-    format!("{:+.1} %", (log.exp() - 1.0) * 100.0)
-}
-
-/// The size of a log ratio as a percentage.
-pub fn size(log: f64) -> String {
-    format!("{:.1} %", (log.abs().exp() - 1.0) * 100.0)
 }
 
 #[cfg(test)]

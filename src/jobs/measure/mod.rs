@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use self::grid::Grid;
 use crate::base::error::{Error, Result};
 use crate::base::exit::Exit;
+use crate::base::interrupt::{self, Finishing};
 use crate::base::progress::Progress;
 use crate::base::words::count;
 use crate::gpu::device::{Device, MeasureError, Point};
@@ -97,6 +98,7 @@ pub fn run(
     progress: &dyn Progress,
 ) -> Result<Vec<Collected>> {
     let start = Instant::now();
+    let _finishing = Finishing::on_request();
     let grids = match points {
         PlannedPoints::Plan(plan) => vec![Grid::of(specs, plan, device)?],
         PlannedPoints::List(list) => {
@@ -107,13 +109,18 @@ pub fn run(
     let mut collected = Vec::new();
     for grid in &grids {
         // What there is no time for any more is left for the next run.
-        let over = options.until.is_some_and(|until| start.elapsed() > until);
+        let over = is_over(options, start);
         if over && !collected.is_empty() {
             break;
         }
         collected.push(measure(grid, specs, options, start, device, progress)?);
     }
     Ok(collected)
+}
+
+/// Whether no further point is begun: the time is over, or the user has asked for an end.
+fn is_over(options: &Options, start: Instant) -> bool {
+    interrupt::is_requested() || options.until.is_some_and(|until| start.elapsed() > until)
 }
 
 fn measure(
@@ -132,7 +139,7 @@ fn measure(
         works.points.into_iter().map(keyed).filter(|(key, _)| !log.has(key)).collect();
     let (total, mut now) = (left.len(), 0);
     for (key, point) in left {
-        if options.until.is_some_and(|until| start.elapsed() > until) {
+        if is_over(options, start) {
             break;
         }
         let answer = MeasureError::of_point(device.measure(&point))?;
@@ -143,10 +150,11 @@ fn measure(
     let planned = works.keys.len();
     let measured = works.keys.iter().filter(|key| log.has(key)).count();
     if measured == 0 && now < total {
-        return Err(Error::new(
-            "the time was over before a point was measured",
-            "give it more --minutes",
-        ));
+        return Err(if interrupt::is_requested() {
+            Error::new("stopped before a point was measured", "the same command goes on")
+        } else {
+            Error::new("the time was over before a point was measured", "give it more --minutes")
+        });
     }
     let framework = grid.framework()?;
     let origin = Origin {

@@ -11,6 +11,7 @@ use crate::gpu::outcome::{Remeasured, Sample};
 pub use chart::figures;
 
 use crate::base::error::{Error, Result, unknown};
+use crate::base::interrupt::{self, Finishing};
 use crate::base::stats;
 use crate::base::words::plural;
 use crate::checks::settings::Settings;
@@ -94,6 +95,7 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
             "--where selects rows, rules/recipes.yaml says which can be measured by --device cuda",
         ));
     }
+    let _finishing = Finishing::on_request();
     let total = drawn.iter().map(|d| d.points.len()).sum();
     let mut states = Vec::new();
     states.extend(device.state().map(|s| ("before", s)));
@@ -121,7 +123,13 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
         rows: samples.iter().map(measured).sum(),
         findings,
         counts,
-        remeasured: Some(Remeasured { about: device.about().clone(), states, samples, unmeasured }),
+        remeasured: Some(Remeasured {
+            about: device.about().clone(),
+            states,
+            samples,
+            unmeasured,
+            notes: device.notes(),
+        }),
         elapsed: start.elapsed(),
         ..Report::default()
     })
@@ -204,11 +212,15 @@ impl Remeasurement<'_> {
         let middle = drawn.points.len() / 2;
         let mut points = Vec::new();
         // A card at rest runs at other clocks: once over the controls wakes it, and does not count.
-        for point in &controls {
+        for point in controls.iter().take_while(|_| !interrupt::is_requested()) {
             let _ = MeasureError::of_point(device.measure(point))?;
         }
         pass(device, &controls, &mut passes)?;
+        let asked = drawn.points.len();
         for (index, (point, band)) in drawn.points.into_iter().enumerate() {
+            if interrupt::is_requested() {
+                break;
+            }
             if index == middle && index > 0 {
                 pass(device, &controls, &mut passes)?;
             }
@@ -224,7 +236,10 @@ impl Remeasurement<'_> {
         // One that could not be measured each time says nothing of the time between.
         let most = passes.iter().map(Vec::len).max().unwrap_or(0);
         passes.retain(|times| times.len() == most && most > 1);
-        let trouble = trouble(device.about(), &points);
+        let mut trouble = trouble(device.about(), &points);
+        if points.len() < asked {
+            trouble.push(format!("it was stopped after {} of {asked} points", points.len()));
+        }
         Ok(Sample {
             file: drawn.file.clone(),
             measured_with: another_version(device.about(), drawn.file),
@@ -289,6 +304,9 @@ fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
 /// Measures the controls once more: the median of each that can be measured joins its times.
 fn pass(device: &mut dyn Device, controls: &[Point], times: &mut [Vec<f64>]) -> Result<()> {
     for (point, times) in controls.iter().zip(times) {
+        if interrupt::is_requested() {
+            break;
+        }
         if let Ok(answer) = MeasureError::of_point(device.measure(point))? {
             times.push(stats::median(&answer.samples_ms));
         }

@@ -120,6 +120,15 @@ pub enum Plant {
     Retype(Retype),
     /// Points are put on the line between their neighbours.
     Draw,
+    /// Every second point of `by` series along an axis, or of all, is put on the line between its
+    /// neighbours.
+    DrawSeries(Drawn),
+    /// The cells of a column stand in other rows.
+    Shuffle(String),
+    /// Two sizes of every row are exchanged.
+    SwapColumns,
+    /// The two most frequent texts of the first of these columns that has two are exchanged.
+    SwapTexts(Vec<String>),
     /// The rows of the same table elsewhere, with cells set where that is asked for.
     Copy(Copied),
     /// The bytes of the file are damaged.
@@ -182,6 +191,17 @@ pub struct Copied {
     /// Cells that are set in the copy.
     #[serde(default)]
     pub set: Vec<Set>,
+    /// Noise on what the copy measured, its standard deviation over the latency.
+    #[serde(default)]
+    pub noise: f64,
+}
+
+/// How points are drawn.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drawn {
+    /// Noise on the line, its standard deviation over the latency.
+    pub noise: f64,
 }
 
 /// A part of a table's place.

@@ -1,5 +1,6 @@
 //! One table under judgement: it is read once, judged by itself, and sketched to compare others with.
 
+use std::cell::OnceCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -101,6 +102,7 @@ impl Job<'_> {
             meta,
             seal: seal.as_ref(),
             change: PrChange::of_table(self.pr, file),
+            series: OnceCell::new(),
         };
         let mut findings = Vec::new();
         let apply =

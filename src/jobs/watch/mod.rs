@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use self::stage::{Stage, StagedTable};
 use crate::base::error::{Error, Result};
+use crate::base::interrupt::{Leftover, RemovedOnSignal};
 use crate::base::words::{count, plural};
 use crate::checks::Check;
 use crate::checks::rule::Rules;
@@ -217,6 +218,7 @@ fn as_database(stage: &Stage, specs: &Specs, judged: &validate::Options) -> Resu
         Error::caused("cannot lay out what was collected", "check the space for temporary files", e)
     };
     let folder = tempfile::tempdir().map_err(failed)?;
+    let _removed = RemovedOnSignal::new(Leftover::Folder(folder.path().to_owned()));
     for table in stage.tables.iter().filter(|t| t.rows > 0 && !t.is_log()) {
         lay_out(folder.path(), table, stage, specs).map_err(failed)?;
     }

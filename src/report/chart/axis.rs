@@ -11,7 +11,7 @@ use crate::specs::{ColumnKind, KeyPart, TableSpec, measured_unit};
 /// The columns that a table can be drawn along: the chart's, then those of the sweep, then, of a table
 /// that has no spec, integers, those with most values first. Columns with too few values for a line are
 /// left out.
-pub(super) fn axes(chart: &ChartSpec, scope: &TableScope<'_>) -> Vec<String> {
+pub(in crate::report) fn axes(chart: &ChartSpec, scope: &TableScope<'_>) -> Vec<String> {
     let mut axes: Vec<String> = Vec::new();
     for name in candidates(chart, scope.spec) {
         if distinct(scope.table, &name).is_some_and(|n| n >= POINTS) {
@@ -58,7 +58,11 @@ pub(super) fn is_served(scope: &TableScope<'_>, table: &Table) -> bool {
 /// What is fixed along a line: the loader's key without the axis, and the maps that rows go into, so that
 /// a line before and after is found by what it serves. Where no loader's key is known, all columns but
 /// the axis and what is measured, of a comparison those that both sides have.
-pub(super) fn fixed_parts(scope: &TableScope<'_>, x: &str, base: Option<&Table>) -> Vec<KeyPart> {
+pub(in crate::report) fn fixed_parts(
+    scope: &TableScope<'_>,
+    x: &str,
+    base: Option<&Table>,
+) -> Vec<KeyPart> {
     let tables = || std::iter::once(scope.table).chain(base);
     if !tables().all(|table| is_served(scope, table)) {
         return fixed_columns(scope.table, x, base);
@@ -96,7 +100,7 @@ fn fixed_columns(table: &Table, x: &str, base: Option<&Table>) -> Vec<KeyPart> {
 }
 
 /// What a chart shows one value of: the columns of its entry, else all names and flags.
-pub(super) fn slice_parts(
+pub(in crate::report) fn slice_parts(
     chart: &ChartSpec,
     scope: &TableScope<'_>,
     fixed: &[KeyPart],

@@ -28,6 +28,7 @@ mod spec;
 mod text;
 mod undrawn;
 
+pub(in crate::report) use axis::{axes, fixed_parts, slice_parts};
 pub use choose::{Beside, figure};
 pub use draw::svg;
 pub use gallery::{Charts, Drawing, Gallery, drawings, overview};
@@ -35,8 +36,10 @@ pub use mermaid::mermaid;
 pub use moves::TableChange;
 pub use peer::Peer;
 pub use rings::{Ring, Rings};
+pub(in crate::report) use series::{POINTS, RowUse, SeriesSet};
 pub use shares::{ShareChart, ShareLine};
 pub use spec::ChartSpec;
+pub(crate) use spec::read;
 pub use undrawn::{NoChart, Undrawn};
 
 use crate::base::escape::clean;

@@ -27,11 +27,11 @@ pub(super) type SliceTexts = BTreeMap<String, String>;
 #[derive(Debug, Default)]
 pub struct Rings {
     /// The rules, those of errors first.
-    pub(super) rules: Vec<Ring>,
+    pub(in crate::report) rules: Vec<Ring>,
     /// Rules by row, as indices.
     by_row: BTreeMap<usize, Vec<usize>>,
     /// Rows that a chart shows before others: the first of each finding, then the second of each.
-    pub(super) led: Vec<usize>,
+    pub(in crate::report) led: Vec<usize>,
     /// Slices that findings hold against a peer, without naming rows, those farthest from it first.
     pub(super) slices: Vec<SliceTexts>,
 }
@@ -85,7 +85,7 @@ impl Rings {
     }
 
     /// What a row is ringed for, as indices of the rules.
-    pub(super) fn of(&self, row: usize) -> &[usize] {
+    pub(in crate::report) fn of(&self, row: usize) -> &[usize] {
         self.by_row.get(&row).map_or(&[], Vec::as_slice)
     }
 

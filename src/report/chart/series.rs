@@ -16,31 +16,31 @@ use crate::database::table::{Keys, TableScope};
 use crate::specs::KeyPart;
 
 /// Points that make a line.
-pub(super) const POINTS: usize = 3;
+pub(in crate::report) const POINTS: usize = 3;
 /// Rows of a series that are served no more or twice, and are drawn, at most.
 const COPIES: usize = 200;
 
 /// What the loader does with a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RowUse {
+pub(in crate::report) enum RowUse {
     /// It serves it.
-    Served,
+    Served = 0,
     /// It serves another row of its key.
-    Copy,
+    Copy = 1,
     /// It does not read it.
-    Unread,
+    Unread = 2,
 }
 
 /// A table's rows by series, with what is drawn of them.
-pub(super) struct SeriesSet<'a> {
-    x: Vec<f64>,
+pub(in crate::report) struct SeriesSet<'a> {
+    pub x: Vec<f64>,
     /// What is fixed along a series.
     pub keys: Keys<'a>,
     /// What one chart shows one value of.
     pub panels: Keys<'a>,
     /// The loader's key, where it is known.
     loader: Option<Keys<'a>>,
-    uses: Vec<RowUse>,
+    pub uses: Vec<RowUse>,
     /// Rows by the hash of what is fixed, in file order.
     pub series: HashMap<u64, Vec<usize>>,
     /// In ms.
@@ -49,7 +49,7 @@ pub(super) struct SeriesSet<'a> {
     pub bound: Vec<f64>,
     pub rate: Vec<f64>,
     /// The first of the preferences that a row meets; their number where it meets none.
-    preferred: Vec<usize>,
+    pub preferred: Vec<usize>,
 }
 
 impl<'a> SeriesSet<'a> {
@@ -104,7 +104,7 @@ impl<'a> SeriesSet<'a> {
     /// that a finding names, or one that a finding tells of, or the one of which most rows moved, or
     /// the largest. Of it those series are candidates that have such rows, or all where none has.
     /// Series of other slices are shown where a finding's worst row is in them.
-    pub fn choose(&self, moves: &RatioMoves, rings: &Rings) -> Vec<Vec<usize>> {
+    pub(super) fn choose(&self, moves: &RatioMoves, rings: &Rings) -> Vec<Vec<usize>> {
         let (moved, moved_slices) = moves.tally(self);
         let marks = tally(self.keys.hashes(), rings.rows());
         let led = self.led(rings);
@@ -139,7 +139,7 @@ impl<'a> SeriesSet<'a> {
     }
 
     /// Whether the slice of which most rows moved has a line along this axis.
-    pub fn shows_moves(&self, moves: &RatioMoves) -> bool {
+    pub(super) fn shows_moves(&self, moves: &RatioMoves) -> bool {
         let (_, slices) = moves.tally(self);
         // Of slices alike the least hash, so that the order of the map does not count.
         let most = slices.iter().max_by_key(|(slice, moved)| (moved.rows, Reverse(**slice)));

@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use super::view::{MeasuredView, PointView, SampleView};
 use crate::base::words::{count, plural};
-use crate::gpu::judge::{percent, size};
-use crate::gpu::outcome::Sample;
+use crate::gpu::judge::{against_recorded, longer, percent, size};
 use crate::report::style::{self, BOLD, DIM, styled};
 
 /// Writes the device, then each sample: its points, its figures and its verdict.
@@ -20,6 +19,9 @@ pub(in crate::report) fn write(out: &mut String, view: &MeasuredView<'_>) {
     }
     for (when, state) in &view.states {
         let _ = writeln!(out, "{when}: {state}");
+    }
+    for note in &view.notes {
+        let _ = writeln!(out, "{note}");
     }
     for sample in &view.samples {
         write_sample(out, sample);
@@ -38,47 +40,89 @@ pub(in crate::report) fn write(out: &mut String, view: &MeasuredView<'_>) {
 fn write_sample(out: &mut String, view: &SampleView<'_>) {
     let sample = view.raw;
     let _ = writeln!(out, "\n{}", styled(BOLD, &view.path));
-    let mut line = format!(
-        "  {} of {} rows, seed {}, from {}",
-        sample.points.len(),
-        count(sample.rows),
+    let outcome = sample.verdict.outcome;
+    let _ = writeln!(
+        out,
+        "  {}: {}",
+        styled(style::of_outcome(outcome), outcome.name()),
+        sample.verdict.sentence(&view.reasons)
+    );
+    for sentence in sentences(view) {
+        let _ = writeln!(out, "  {sentence}");
+    }
+    write_points(out, view);
+}
+
+/// What the verdict rests on: what was measured, what was compared, and what such a sample can tell.
+fn sentences(view: &SampleView<'_>) -> Vec<String> {
+    let (sample, verdict) = (view.raw, &view.raw.verdict);
+    let mut said = Vec::new();
+    if let Some(interval) = verdict.interval {
+        let points = plural(verdict.judged, "point");
+        said.push(format!(
+            "Measured times are {} in the median of {points} ({:.0} % confidence: {} to {}).",
+            against_recorded(verdict.bias),
+            interval.confidence * 100.0,
+            longer(interval.low),
+            longer(interval.high)
+        ));
+        said.push(format!(
+            "{:.0} of 100 honest collections differ by at most {} in such a sample.",
+            100.0 * (1.0 - sample.level),
+            size(verdict.allowed)
+        ));
+        said.push(format!(
+            "{} of {points} differ by more than 99 % of reruns do; {} % of honest collections have as many.",
+            verdict.beyond,
+            short(verdict.tail * 100.0)
+        ));
+        said.push(format!(
+            "{} of {points} are within 2 %; of honest reruns {:.0} % are.",
+            verdict.within_2_percent,
+            verdict.honest_within * 100.0
+        ));
+    }
+    said.push(compared(view));
+    said.push(match sample.power.detects {
+        Some(detects) => format!(
+            "Such a sample fails 9 of 10 tables that are off by {}, and {} % of those that are right.",
+            size(detects),
+            short(sample.power.false_alarm * 100.0)
+        ),
+        None => "The points are too few to find any bias.".to_owned(),
+    });
+    if !verdict.drift.is_empty() {
+        let moved: Vec<String> = verdict.drift.iter().map(|moved| percent(*moved)).collect();
+        let moved = moved.join(", then ");
+        said.push(format!("The control points moved by {moved} since they were measured first."));
+    }
+    said
+}
+
+/// What was measured, of what.
+fn compared(view: &SampleView<'_>) -> String {
+    let sample = view.raw;
+    let mut said = format!(
+        "Compared: {} of {}, drawn with seed {} from {}",
+        count(sample.points.len()),
+        plural(sample.rows, "row"),
         sample.seed,
         plural(sample.strata, "stratum").replace("stratums", "strata"),
     );
+    if let Some(with) = &view.measured_with {
+        said += &format!("; measured with {with}, recorded with {}", view.version);
+    }
     if sample.replaced > 0 {
-        line += &format!("; {} replaced that do not fit the memory", sample.replaced);
+        said += &format!("; {} that do not fit the memory were replaced", sample.replaced);
     }
     if sample.without_recipe > 0 {
-        line += &format!("; {} rows have no recipe", count(sample.without_recipe));
+        said += &format!("; {} without a recipe", plural(sample.without_recipe, "row"));
     }
     if sample.proxies > 0 {
-        line += &format!(
-            "; {} rows left out that this device cannot measure as recorded",
-            count(sample.proxies)
-        );
+        let proxies = plural(sample.proxies, "row");
+        said += &format!("; {proxies} that this device cannot measure as recorded left out");
     }
-    let _ = writeln!(out, "{line}");
-    if let Some(with) = &view.measured_with {
-        let _ = writeln!(out, "  measured with {with}, recorded with {}", view.version);
-    }
-    match sample.power.detects {
-        Some(detects) => {
-            let _ = writeln!(
-                out,
-                "  fails 9 times of 10 when times are off by {}; fails honest collections {} % of the time",
-                size(detects),
-                short(sample.power.false_alarm * 100.0)
-            );
-        }
-        None => {
-            let _ = writeln!(out, "  too few points to find any bias");
-        }
-    }
-    write_points(out, view);
-    write_verdict(out, sample);
-    let outcome = sample.verdict.outcome;
-    let why = if view.reasons.is_empty() { String::new() } else { format!(": {}", view.reasons) };
-    let _ = writeln!(out, "  {}{why}", styled(style::of_outcome(outcome), outcome.name()));
+    said + "."
 }
 
 /// One line per point, by recorded latency.
@@ -119,54 +163,6 @@ fn measured_line(view: &PointView<'_>, confidence: f64) -> Option<String> {
 /// A figure without digits after the point; a dash where there is none.
 fn whole(figure: Option<f64>) -> String {
     figure.map_or("-".to_owned(), |v| format!("{v:.0}"))
-}
-
-fn write_verdict(out: &mut String, sample: &Sample) {
-    let v = &sample.verdict;
-    if let Some(i) = v.interval {
-        let _ = writeln!(
-            out,
-            "  {} {} in the median ({} to {} at {:.0} %); {:.0} of 100 honest samples as wide differ by at most {}",
-            styled(BOLD, "bias"),
-            percent(v.bias),
-            percent(i.low),
-            percent(i.high),
-            i.confidence * 100.0,
-            100.0 * (1.0 - sample.level),
-            size(v.allowed)
-        );
-        let _ = writeln!(
-            out,
-            "  {} that the table is off by {} or more",
-            styled(BOLD, "excludes"),
-            size(v.excluded)
-        );
-        let _ = writeln!(
-            out,
-            "  {} {} of {} beyond 99 % of reruns; that many or more in {} % of honest collections",
-            styled(BOLD, "tail"),
-            v.beyond,
-            v.judged,
-            short(v.tail * 100.0)
-        );
-        let _ = writeln!(
-            out,
-            "  {} {} of {}; of honest reruns {:.0} % are",
-            styled(BOLD, "within 2 %"),
-            v.within_2_percent,
-            v.judged,
-            v.honest_within * 100.0
-        );
-    }
-    if !v.drift.is_empty() {
-        let moved: Vec<String> = v.drift.iter().map(|d| percent(*d)).collect();
-        let _ = writeln!(
-            out,
-            "  {} {} since the first pass",
-            styled(BOLD, "controls"),
-            moved.join(", ")
-        );
-    }
 }
 
 /// A percentage with as many digits as say something.

@@ -45,6 +45,8 @@ pub(in crate::report) struct JsonRemeasure<'a> {
     tables: Vec<JsonSample<'a>>,
     /// Selected tables that nothing was measured of.
     unmeasured: &'a [String],
+    /// What happened on the way: a runner that was started again, lines of it that were skipped.
+    notes: &'a [String],
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -126,6 +128,7 @@ pub(in crate::report) fn remeasure(remeasured: &Remeasured) -> JsonRemeasure<'_>
         states: remeasured.states.iter().map(|(when, state)| (*when, state)).collect(),
         tables: remeasured.samples.iter().map(sample).collect(),
         unmeasured: &remeasured.unmeasured,
+        notes: &remeasured.notes,
     }
 }
 

@@ -19,6 +19,8 @@ pub struct MeasuredView<'a> {
     pub settings: String,
     /// The card before and after.
     pub states: Vec<(&'static str, String)>,
+    /// What happened on the way.
+    pub notes: Vec<String>,
     /// By table.
     pub samples: Vec<SampleView<'a>>,
     /// Paths of the selected tables that nothing was measured of.
@@ -62,6 +64,7 @@ impl<'a> MeasuredView<'a> {
             versions: clean(&list(&about.versions)),
             settings: clean(&list(&about.settings)),
             states: remeasured.states.iter().map(|(w, state)| (*w, clean(&line(state)))).collect(),
+            notes: remeasured.notes.iter().map(|note| clean(note)).collect(),
             samples: remeasured.samples.iter().map(SampleView::new).collect(),
             unmeasured: remeasured.unmeasured.iter().map(|path| clean(path)).collect(),
         }

@@ -53,6 +53,8 @@ pub struct FindingView<'a> {
     pub examples: ExamplesView,
     /// The command that finds it again.
     pub command: String,
+    /// The command that draws its table; none of a finding that is not on a table.
+    pub explore: Option<String>,
 }
 
 /// Example rows, as lines and as a table. The texts are escaped.
@@ -70,7 +72,7 @@ pub struct ExamplesView {
 
 impl<'a> FindingView<'a> {
     /// Escapes a finding.
-    pub fn new(finding: &'a Finding, states: &ComparedStates) -> Self {
+    pub fn new(finding: &'a Finding, states: &ComparedStates, is_compared: bool) -> Self {
         let place = finding.place.as_ref();
         let named = |(name, value): (&String, &Value)| (clean(name), clean(&plain(value)));
         let slice: Vec<String> =
@@ -97,6 +99,7 @@ impl<'a> FindingView<'a> {
             evidence: finding.evidence.json().iter().map(named).collect(),
             examples: ExamplesView::new(&finding.examples),
             command: clean(&finding.command(states)),
+            explore: finding.explore_command(states, is_compared).map(|command| clean(&command)),
         }
     }
 }

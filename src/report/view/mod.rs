@@ -110,7 +110,11 @@ impl<'a> ReportView<'a> {
             drawn,
             old,
             rules: report.rules.iter().map(|rule| RuleView::new(rule)).collect(),
-            findings: report.findings.iter().map(|f| FindingView::new(f, &report.states)).collect(),
+            findings: report
+                .findings
+                .iter()
+                .map(|f| FindingView::new(f, &report.states, report.diff.is_some()))
+                .collect(),
             causes: triage::at_a_glance(report),
             summary: summary::lines(report),
             changes: report.diff.as_ref().map(ChangesView::new),

@@ -83,13 +83,13 @@ fn a_command_that_breaks_is_an_error_without_a_report() {
     assert_eq!(failed.code(), 2);
     insta::assert_snapshot!(shown([&run, &failed]), @"
     $ perfdb-gate remeasure --root [tmp] --device process --command sh [tmp]/runner.sh --output [tmp]/report.json
-    2> perfdb-gate: the command answered samples that are no times
+    2> perfdb-gate: the command answered with samples that are not times
     2> hint: the request was for a point of the table; try it by hand
     (exit 2)
 
     $ perfdb-gate remeasure --device process --command exit 4
     2> perfdb-gate: `exit 4` ended (exit status: 4) without an answer
-    2> hint: it reads a request per line and answers a line each; --print-runner writes an example
+    2> hint: docs/runner-protocol.md says what a runner reads and writes; --print-runner writes an example
     (exit 2)
     ");
 }
@@ -111,4 +111,73 @@ fn the_runner_is_part_of_the_binary() {
     let run = run(&["remeasure", "--print-runner"]);
     assert_eq!(run.code(), 0);
     assert!(run.out().contains("torch.nn.functional.linear"));
+}
+
+/// A runner that is slow at its third request, and leaves a file when it is asked for it.
+#[cfg(unix)]
+fn slow(tree: &Tree, seconds: u32) -> String {
+    let asked = tree.path().join("asked");
+    let script = format!(
+        "#!/bin/sh\nread hello\necho '{{\"device\": \"NVIDIA H200\"}}'\nid=0\n\
+         while read -r line; do\n  if [ $id = 14 ]; then touch {}; sleep {seconds}; fi\n  \
+         echo '{{\"id\": '$id', \"samples_ms\": [0.5]}}'\n  id=$((id + 1))\ndone\n",
+        asked.display()
+    );
+    format!("sh {}", tree.file("slow.sh", script).display())
+}
+
+/// Waits until a file is there.
+#[cfg(unix)]
+fn wait_for(path: &std::path::Path) {
+    for _ in 0..600 {
+        if path.exists() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("{} does not come", path.display());
+}
+
+/// A run that is interrupted when its runner is at the fifteenth request, so many times.
+#[cfg(unix)]
+fn interrupted(tree: &Tree, seconds: u32, times: usize) -> std::process::Output {
+    let mut command = common::command();
+    command.args(["remeasure", "--sample", "20", "--device", "process", "--format", "json"]);
+    command.args(["--command", &slow(tree, seconds), "--root"]).arg(tree.path());
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    wait_for(&tree.path().join("asked"));
+    for _ in 0..times {
+        let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(300));
+    }
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_ends_a_run_with_a_report_on_the_points_so_far() {
+    let tree = tree();
+    let out = interrupted(&tree, 1, 1);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(3), "{said}");
+    assert!(said.contains("Ctrl-C once more"), "{said}");
+    let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let table = &report["remeasure"]["tables"][0];
+    let points = table["points"].as_u64().unwrap();
+    assert!(points > 0 && points < 20, "{points}");
+    let reasons = table["reasons"].to_string();
+    assert!(reasons.contains(&format!("it was stopped after {points} of 20 points")), "{reasons}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_second_ctrl_c_ends_it_and_its_runner_at_once() {
+    use std::os::unix::process::ExitStatusExt;
+    let tree = tree();
+    let start = std::time::Instant::now();
+    let out = interrupted(&tree, 60, 2);
+    assert_eq!((out.status.signal(), out.stdout.len()), (Some(2), 0));
+    assert!(start.elapsed().as_secs() < 40);
 }

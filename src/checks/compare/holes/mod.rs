@@ -32,6 +32,7 @@
 
 mod axes;
 mod blocks;
+mod exchanged;
 mod explain;
 mod hole;
 mod references;
@@ -43,6 +44,7 @@ use serde::Deserialize;
 
 use self::axes::AxisShift;
 use self::blocks::{PointState, Search};
+use self::exchanged::AxisExchange;
 use self::explain::MissingReason;
 use self::hole::Hole;
 use self::references::{Reference, ReferencePoints};
@@ -74,6 +76,8 @@ pub struct HoleSize {
     workload: Vec<String>,
     /// When an axis is shifted against every other backend's.
     axes: AxisShift,
+    /// When two axes are exchanged.
+    exchanged: AxisExchange,
 }
 
 /// A table, the references that it is compared with, and the references' points.
@@ -108,7 +112,8 @@ impl Judge for HoleSize {
         let found = threads::map(&judged, &order, at.threads, |file| self.of_table(rule, at, file));
         let shifted = judged.iter().flat_map(|file| self.axes.findings(rule, at, file));
         let holes = found.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok(holes.into_iter().flatten().chain(shifted).collect())
+        let exchanged = judged.iter().filter_map(|file| self.exchanged.finding(rule, at, file));
+        Ok(holes.into_iter().flatten().chain(shifted).chain(exchanged).collect())
     }
 }
 

@@ -1,22 +1,19 @@
 //! The latencies of a table's slices over those of its peers: the same slices of other backends and
 //! versions on the same machine, and of the same version on the other systems of the generation.
 //!
-//! [`peers`] takes the ratios; two kinds of check judge them: slices that deviate from their peers, and
-//! slices that are off by the factor of a unit. [`culprit`] says which of the two sides a deviation is the
-//! fault of.
+//! [`peers`] takes the ratios, [`deviation`] judges them, and [`culprit`] says which of the two sides a
+//! deviation is the fault of.
 
 mod culprit;
 mod deviation;
 mod differences;
 mod peers;
-mod unit_shift;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::deviation::DeviationBand;
 use self::peers::OTHER_KERNELS;
 pub use self::peers::{NEARBY, PeerTerms, RelativeLatencies, relative_latencies};
-pub use self::unit_shift::UnitFactors;
 use crate::base::words::plural;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
@@ -29,17 +26,6 @@ const ELSEWHERE: &str = "differences on other systems";
 
 /// As [`ELSEWHERE`], of the short end of a slice.
 const ELSEWHERE_SHORT: &str = "differences of short points on other systems";
-
-/// The slices of a table that `choose` picks by their references.
-fn chosen(
-    own: &RelativeLatencies,
-    choose: impl Fn(&Slice, &BTreeMap<String, f64>) -> bool,
-) -> RelativeLatencies {
-    own.iter()
-        .filter(|(slice, refs)| choose(slice, refs))
-        .map(|(slice, refs)| (slice.clone(), refs.clone()))
-        .collect()
-}
 
 /// A finding on slices and their references; `why` is what there is to say of them.
 fn finding(

@@ -1,10 +1,13 @@
-//! Power readings against their limit, the limit against the machine, and which rows have any.
+//! Power readings against their limit and against each other, the limit against the machine, and which
+//! rows have any.
 
 mod coverage;
+mod implausible;
 mod limit;
 mod range;
 
 pub use self::coverage::PartialPower;
+pub use self::implausible::PowerSigns;
 pub use self::limit::LimitTolerance;
 pub use self::range::PowerMeter;
 use crate::checks::RowContext;

@@ -2,6 +2,8 @@
 //! typed with fewer digits than the rest.
 
 mod digits;
+mod drawn;
+mod jittered;
 mod line;
 
 use std::cmp::Reverse;
@@ -12,12 +14,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::digits::{Digits, is_whole, usual_digits};
+use self::drawn::{DrawnSign, Latencies};
+use self::jittered::JitteredSign;
 use self::line::LineSign;
 use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
-use crate::database::table::{Column, Keys};
+use crate::database::table::Keys;
 use crate::findings::{EXAMPLES, Finding, Half, Reads};
 use crate::specs::{Doubt, TableSpec};
 
@@ -31,8 +35,12 @@ pub struct Signs {
     rounded: usize,
     /// Decimals that such rows lack.
     decimals: i32,
-    /// Points between their neighbours.
+    /// Points between their neighbours, in parts of the file.
     line: LineSign,
+    /// Points between their neighbours, in whole series.
+    drawn: DrawnSign,
+    /// Points near the line between their neighbours, every second one of a series.
+    jittered: JitteredSign,
 }
 
 /// Says what some rows of a sign show.
@@ -97,16 +105,14 @@ fn doubted(rows: &RowContext<'_>, doubt: &Doubt) -> Result<Vec<Finding>, ExprErr
 impl Signs {
     /// One finding for each half of the table, with all its signs.
     fn findings(&self, rows: &RowContext<'_>) -> Vec<Finding> {
-        let measured = rows.at.spec.measures().next().map(|(name, _)| name);
-        let Some((name, keys)) = measured.zip(rows.at.keys) else { return Vec::new() };
-        let Some(Column::Float { values, .. }) = rows.table.column(name) else {
+        let Some(((name, values), keys)) = rows.measured().zip(rows.at.keys) else {
             return Vec::new();
         };
         let digits = usual_digits(values);
         let mut signs: Vec<Sign> = Vec::new();
         signs.extend(self.repeated(values, keys));
         signs.extend(self.rounded(values, digits));
-        signs.extend(self.line.check(rows, keys, values, digits));
+        signs.extend(self.between_neighbours(rows, keys, values, digits));
         let all: BTreeSet<usize> = signs.iter().flat_map(|s| s.rows.iter().copied()).collect();
         let mut findings = Vec::new();
         for half in rows.halves() {
@@ -128,6 +134,20 @@ impl Signs {
             findings.push(finding.half(&half, all.len()).naming(found));
         }
         findings
+    }
+
+    /// Points on the line between their neighbours, or near it: the sign that says most.
+    fn between_neighbours(
+        &self,
+        rows: &RowContext<'_>,
+        keys: &Keys<'_>,
+        values: &[f64],
+        digits: Digits,
+    ) -> Option<Sign> {
+        let series = rows.series();
+        let drawn = self.drawn.check(series, &Latencies::new(values, digits));
+        let line = || self.line.check(rows, keys, values, digits);
+        drawn.or_else(line).or_else(|| self.jittered.check(series, values))
     }
 
     /// Runs of one value at different keys.

@@ -5,7 +5,7 @@ use crate::base::expr::ExprError;
 use crate::base::random::Random;
 use crate::checks::compare::sketch::Sketch;
 use crate::database::catalog::TableFile;
-use crate::database::table::TableScope;
+use crate::database::table::{Column, TableScope};
 use crate::findings::RowChange;
 use crate::jobs::selftest::draft::Draft;
 use crate::jobs::selftest::fault::{Copied, Other};
@@ -36,6 +36,13 @@ impl<'a> Injector<'a> {
         let target = Target { table: &table, spec: &spec, scope: &scope };
         for set in &copied.set {
             target.set(set, None, &rows, &mut draft)?;
+        }
+        if copied.noise > 0.0 {
+            for (name, _) in spec.measures() {
+                let Some(Column::Float { values, .. }) = draft.column(name) else { continue };
+                let noisy = |v: &mut f64| *v *= 1.0 + copied.noise * f64::from(random.normal());
+                values.iter_mut().for_each(noisy);
+            }
         }
         let Ok(bytes) = draft.parquet() else { return Ok(None) };
         Ok(Some(Planted {

@@ -2,6 +2,7 @@
 
 mod copied;
 mod rows;
+mod series;
 mod text;
 
 use std::collections::BTreeMap;

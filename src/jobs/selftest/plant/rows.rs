@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::text::torn;
-use super::{FileChange, Injector, Planted};
+use super::{FileChange, Injector, Planted, series};
 use crate::base::expr::{Expr, ExprError, Vals, Value};
 use crate::base::random::Random;
 use crate::database::catalog::TableFile;
@@ -33,11 +33,10 @@ impl Injector<'_> {
         if let Plant::Text(tear) = &variant.fault.plant {
             return Ok(torn(*tear, file, &whole(&target), random));
         }
-        let Some((draft, new)) = redrafted(&target, variant, rows)? else { return Ok(None) };
-        let by_rows = matches!(
-            variant.fault.plant,
-            Plant::Set(_) | Plant::Drop | Plant::Repeat(_) | Plant::Draw
-        );
+        let Some((draft, new)) = redrafted(&target, variant, rows, random)? else {
+            return Ok(None);
+        };
+        let by_rows = !matches!(variant.fault.plant, Plant::Retype(_) | Plant::Bytes(_));
         let mut planted = Planted { slice, rows: new.len(), ..Planted::default() };
         if by_rows {
             let mut marked = vec![false; draft.rows];
@@ -60,6 +59,7 @@ fn redrafted(
     target: &Target<'_>,
     variant: Variant<'_>,
     rows: Vec<usize>,
+    random: &mut Random,
 ) -> Result<Option<Redrafted>, ExprError> {
     let mut draft = whole(target);
     Ok(match &variant.fault.plant {
@@ -74,6 +74,18 @@ fn redrafted(
         Plant::Draw => {
             let drawn = target.draw(&mut draft, &rows);
             (!drawn.is_empty()).then_some((draft, drawn))
+        }
+        Plant::DrawSeries(drawn) => {
+            let drawn = series::draw(target, drawn, variant.by, &mut draft, random)?;
+            (!drawn.is_empty()).then_some((draft, drawn))
+        }
+        Plant::Shuffle(name) => {
+            series::shuffle(target, name, &rows, &mut draft, random).then_some((draft, rows))
+        }
+        Plant::SwapColumns => series::swap_columns(target, &mut draft).then_some((draft, rows)),
+        Plant::SwapTexts(names) => {
+            let swapped = series::swap_texts(target, names, &mut draft);
+            (!swapped.is_empty()).then_some((draft, swapped))
         }
         // Bytes of a table without rows.
         _ => Some((Draft::of(target.table, &[]), Vec::new())),

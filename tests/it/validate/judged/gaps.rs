@@ -19,7 +19,7 @@ fn a_table_of_next_to_nothing_is_told_whatever_is_served_beside_it() {
     };
     let (severity, message) = of(1..=4).unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"the table holds 4 keys of its own, where 2 other tables have 220 (median)");
+    insta::assert_snapshot!(message, @"the table holds 4 keys of its own, where 2 other tables have 220 (median); the loader fills it from 0.22.0, 0.23.0, to 220 keys");
     let whole = Tree::new();
     let path = |version: &str| format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.txt");
     whole.file(&path("0.22.0"), rows(1..=200, "0.22.0"));
@@ -52,7 +52,7 @@ fn a_ragged_slice_is_told_beside_full_ones() {
     }
     let (severity, message) = told(&tree, "row-count-parity").unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"gemm_dtype=fp8 holds 16 keys of its own, where 2 other tables have 400 (median)");
+    insta::assert_snapshot!(message, @"gemm_dtype=fp8 holds 16 keys of its own, where 2 other tables have 400 (median); the loader fills it from 0.22.0, 0.23.0, to 800 keys");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod gaps;
 mod levels;
+mod lies;
 
 use crate::common::Tree;
 use crate::common::snapshot::message;

@@ -1,0 +1,294 @@
+//! Slices in another unit than the same keys have everywhere else.
+//!
+//! No machine, backend or version makes a kernel a hundred times slower at the same sizes, so the table
+//! is held against every other of its name. A slice that shares its keys with none is held to what one
+//! run of a kernel takes at all.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::base::expr::ExprError;
+use crate::base::stats::upper_median;
+use crate::base::words::plural;
+use crate::checks::CrossContext;
+use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule::Rule;
+use crate::database::catalog::TableFile;
+use crate::database::table::number_json;
+use crate::findings::{Finding, Severity, SliceEvidence};
+
+/// Factors that a unit is off by.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Units")]
+pub struct UnitFactors {
+    /// Keys that a slice and a reference must share.
+    points: usize,
+    /// Ratio, or its inverse, from which on a slice is a warning.
+    from: f64,
+    /// Least and most ratio that is certainly a unit's factor; its inverse too.
+    factor: [f64; 2],
+    /// Least and greatest latency in ms at which the fastest hundredth of a slice without a reference
+    /// ends.
+    alone_ms: [f64; 2],
+    /// Points of such a slice, at least.
+    alone_points: usize,
+    /// Tables that are not judged.
+    except: Vec<String>,
+}
+
+/// How many times nearer than [`UnitFactors::from`] two slices' mean levels may be, by the sizes that only
+/// one of them has, without a look at the keys that they share.
+const SCREEN: f64 = 5.0;
+
+/// A slice of a table, with the mean of its latencies' logarithms.
+#[derive(Clone, Copy)]
+struct SliceLevel {
+    table: usize,
+    /// Its index in the table's sketch.
+    slice: u16,
+    level: f64,
+}
+
+/// A slice that is off.
+struct Shifted<'a> {
+    slice: &'a Slice,
+    index: u16,
+    /// Its latency over the references', the middle of them.
+    ratio: f64,
+    references: usize,
+}
+
+/// The tables of a name.
+struct Namesakes<'a> {
+    tables: Vec<(&'a TableFile, &'a Sketch)>,
+    slices: BTreeMap<&'a Slice, Vec<SliceLevel>>,
+}
+
+impl Judge for UnitFactors {
+    /// One finding for each table with slices in another unit than the others of its name.
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+        let mut names: BTreeMap<&str, Vec<(&TableFile, &Sketch)>> = BTreeMap::new();
+        for file in &at.catalog.tables {
+            let sketch = at.sketches.by_path.get(&file.entry.path);
+            if let Some(sketch) = sketch.filter(|s| s.points.len() >= self.points)
+                && !self.except.contains(&file.table)
+            {
+                names.entry(&file.table).or_default().push((file, sketch));
+            }
+        }
+        let mut found = Found::new();
+        for tables in names.into_values() {
+            if !tables.iter().any(|(file, _)| at.judged(file)) {
+                continue;
+            }
+            let namesakes = Namesakes::new(tables);
+            for (number, (file, _)) in namesakes.tables.iter().enumerate() {
+                if at.judged(file) {
+                    found.extend(self.finding(rule, &namesakes, number));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl UnitFactors {
+    fn finding(&self, rule: &Rule, all: &Namesakes<'_>, number: usize) -> Option<Finding> {
+        let (file, sketch) = all.tables[number];
+        let shifted = self.shifted(all, number);
+        let Some(worst) = shifted.iter().max_by(|a, b| off(a.ratio).total_cmp(&off(b.ratio)))
+        else {
+            return self.alone(rule, all, number);
+        };
+        let [least, most] = self.factor;
+        let is_unit = |s: &Shifted<'_>| (least..=most).contains(&off(s.ratio));
+        // One reference that is as unlikely may be what is wrong.
+        let is_certain = |s: &Shifted<'_>| {
+            is_unit(s) && (s.references > 1 || self.implausible_end(sketch, s.index).is_some())
+        };
+        let certain = shifted.iter().any(is_certain);
+        let severity =
+            if certain { rule.severity } else { rule.severity.at_most(Severity::Warning) };
+        let within = sketch.points.iter();
+        let within = within.filter(|p| shifted.iter().any(|s| s.index == p.slice)).count();
+        let rows = within as f64 / sketch.points.len().max(1) as f64 * sketch.rows as f64;
+        let of = if worst.slice.is_empty() { "the table".into() } else { slice_words(worst.slice) };
+        let side = if worst.ratio > 1.0 { "more" } else { "less" };
+        let message = format!(
+            "{} in another unit: at {of} the same keys take {:.0} times {side} than in the middle of {}",
+            plural(shifted.len(), "slice"),
+            off(worst.ratio),
+            plural(worst.references, "other table"),
+        );
+        let evidence = shifted.iter().map(|s| SliceEvidence {
+            slice: s.slice.clone(),
+            figure: ("ratio", number_json(s.ratio)),
+        });
+        let finding = Finding::on_table(&rule.id, severity, file, message)
+            .rows(rows.round() as usize)
+            .parts(shifted.iter().map(|s| slice_id(s.slice)))
+            .slices(evidence);
+        Some(finding)
+    }
+
+    /// The slices of a table that are off by a unit's factor, or more.
+    fn shifted<'a>(&self, all: &Namesakes<'a>, number: usize) -> Vec<Shifted<'a>> {
+        let sketch = all.tables[number].1;
+        let mut found = Vec::new();
+        for (slice, levels) in &all.slices {
+            let Some(own) = levels.iter().find(|l| l.table == number) else { continue };
+            let others = levels.iter().filter(|l| l.table != number);
+            let mut away: Vec<f64> = others.clone().map(|l| (l.level - own.level).abs()).collect();
+            if away.is_empty() || upper_median(&mut away) < (self.from / SCREEN).ln() {
+                continue;
+            }
+            let ratios = others
+                .filter_map(|other| self.log_ratio(sketch, own.slice, all.tables[other.table].1));
+            let mut ratios: Vec<f64> = ratios.collect();
+            if let Some(middle) = middle(&mut ratios)
+                && middle.abs() >= self.from.ln()
+            {
+                let (ratio, references) = (middle.exp(), ratios.len());
+                found.push(Shifted { slice, index: own.slice, ratio, references });
+            }
+        }
+        found
+    }
+
+    /// The logarithm of a slice's latency over another table's at the keys that both have; none of too few.
+    fn log_ratio(&self, own: &Sketch, slice: u16, other: &Sketch) -> Option<f64> {
+        let shared = own
+            .common(other)
+            .filter(|(a, b)| ({ a.slice }) == slice && a.latency > 0.0 && b.latency > 0.0);
+        let mut ratios: Vec<f64> = shared.map(|(a, b)| a.latency / b.latency).collect();
+        (ratios.len() >= self.points).then(|| upper_median(&mut ratios).ln())
+    }
+
+    /// The finding on slices that share their keys with no other table, where their latencies are none that
+    /// a kernel has.
+    fn alone(&self, rule: &Rule, all: &Namesakes<'_>, number: usize) -> Option<Finding> {
+        let (file, sketch) = all.tables[number];
+        let ends: Vec<(u16, f64)> = self
+            .implausible_slices(sketch)
+            .into_iter()
+            .filter_map(|slice| Some((slice, self.implausible_end(sketch, slice)?)))
+            .filter(|(slice, _)| !self.has_reference(all, number, *slice))
+            .collect();
+        let (worst, end) = *ends.first()?;
+        let [least, most] = self.alone_ms;
+        let worst = &sketch.slices[worst as usize];
+        let of = if worst.is_empty() { "the table".into() } else { slice_words(worst) };
+        let message = format!(
+            "{} in another unit: the fastest hundredth of {of} ends at {end} ms, where those of kernels \
+             end at {least} to {most} ms; no other table has these keys",
+            plural(ends.len(), "slice"),
+        );
+        let within = sketch.points.iter();
+        let within = within.filter(|p| ends.iter().any(|(slice, _)| *slice == p.slice)).count();
+        let rows = within as f64 / sketch.points.len().max(1) as f64 * sketch.rows as f64;
+        let evidence = ends.iter().map(|(slice, end)| SliceEvidence {
+            slice: sketch.slices[*slice as usize].clone(),
+            figure: ("fastest_ms", number_json(*end)),
+        });
+        let severity = rule.severity.at_most(Severity::Warning);
+        let finding = Finding::on_table(&rule.id, severity, file, message);
+        let parts = ends.iter().map(|(slice, _)| slice_id(&sketch.slices[*slice as usize]));
+        Some(finding.rows(rows.round() as usize).parts(parts).slices(evidence))
+    }
+
+    /// The slices of a table of which too many points are too fast, or too few fast enough: one look at each
+    /// point, since nearly every table ends here.
+    fn implausible_slices(&self, sketch: &Sketch) -> Vec<u16> {
+        let [least, most] = self.alone_ms;
+        let mut counts = vec![[0_usize; 3]; sketch.slices.len()];
+        for point in sketch.points.iter().filter(|p| p.latency > 0.0) {
+            let [all, below, within] = &mut counts[point.slice as usize];
+            *all += 1;
+            *below += usize::from(point.latency < least);
+            *within += usize::from(point.latency <= most);
+        }
+        let is_implausible = |[all, below, within]: [usize; 3]| {
+            all >= self.alone_points && (below > all / 100 || within <= all / 100)
+        };
+        let numbered = counts.into_iter().enumerate().filter(|(_, counts)| is_implausible(*counts));
+        numbered.map(|(slice, _)| slice as u16).collect()
+    }
+
+    /// Where the fastest hundredth of a slice ends, in ms, if that of no kernel does. Zeros are another
+    /// rule's.
+    fn implausible_end(&self, sketch: &Sketch, slice: u16) -> Option<f64> {
+        let own =
+            || sketch.points.iter().filter(move |p| ({ p.slice }) == slice && p.latency > 0.0);
+        let [least, most] = self.alone_ms;
+        let count = own().count();
+        let below = own().filter(|p| p.latency < least).count();
+        let within = own().filter(|p| p.latency <= most).count();
+        let rank = count / 100;
+        if count < self.alone_points || below <= rank && within > rank {
+            return None;
+        }
+        let mut times: Vec<f64> = own().map(|p| p.latency).collect();
+        times.sort_by(f64::total_cmp);
+        times.get(rank).copied()
+    }
+
+    fn has_reference(&self, all: &Namesakes<'_>, number: usize, slice: u16) -> bool {
+        let own = all.tables[number].1;
+        let mut others = all.tables.iter().enumerate().filter(|(i, _)| *i != number);
+        others.any(|(_, (_, other))| self.log_ratio(own, slice, other).is_some())
+    }
+}
+
+impl<'a> Namesakes<'a> {
+    fn new(tables: Vec<(&'a TableFile, &'a Sketch)>) -> Self {
+        let mut slices: BTreeMap<&Slice, Vec<SliceLevel>> = BTreeMap::new();
+        for (table, (_, sketch)) in tables.iter().enumerate() {
+            let mut sums = vec![(0_usize, 0.0); sketch.slices.len()];
+            for point in sketch.points.iter().filter(|p| p.latency > 0.0) {
+                let (points, sum) = &mut sums[point.slice as usize];
+                *points += 1;
+                *sum += { point.latency }.ln();
+            }
+            for (slice, (points, sum)) in sums.into_iter().enumerate().filter(|(_, s)| s.0 > 0) {
+                let level = SliceLevel { table, slice: slice as u16, level: sum / points as f64 };
+                slices.entry(&sketch.slices[slice]).or_default().push(level);
+            }
+        }
+        Self { tables, slices }
+    }
+}
+
+/// How many times a ratio is off, up or down.
+fn off(ratio: f64) -> f64 {
+    ratio.max(1.0 / ratio)
+}
+
+/// The middle of some logarithms; of an even number the one that is nearer to nothing, so that of two
+/// references both must be off.
+fn middle(logs: &mut [f64]) -> Option<f64> {
+    logs.sort_by(f64::total_cmp);
+    let (below, above) = (*logs.get(logs.len().checked_sub(1)? / 2)?, logs[logs.len() / 2]);
+    if below * above <= 0.0 && below != above {
+        return Some(0.0);
+    }
+    Some(if below.abs() < above.abs() { below } else { above })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_references_both_must_be_off() {
+        assert_eq!(middle(&mut [6.9]), Some(6.9));
+        assert_eq!(middle(&mut [6.9, 0.1]), Some(0.1));
+        assert_eq!(middle(&mut [6.9, -6.9]), Some(0.0));
+        assert_eq!(middle(&mut [-6.8, -6.9]), Some(-6.8));
+        assert_eq!(middle(&mut [6.9, 0.1, 7.0]), Some(6.9));
+        assert_eq!(middle(&mut []), None);
+    }
+}

@@ -1,0 +1,275 @@
+//! Series that are drawn: many of their points lie on the line between their neighbours.
+//!
+//! A line is straight, or a power law (straight in the logarithms of size and latency). A point is on it
+//! when it is as near as its own digits can say. One such point says nothing, since sweeps have flat and
+//! straight stretches; several in each of several series are an interpolation.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Sign;
+use super::digits::{Digits, digits};
+use crate::base::stats::upper_median;
+use crate::base::words::{count, plural};
+use crate::checks::sweeps::AxisSeries;
+
+/// How many points of how many series lie on a line.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Drawn")]
+pub(super) struct DrawnSign {
+    /// Points of a series on the line, at least.
+    points: usize,
+    /// Their share of those of which it can be told, at least.
+    share: f64,
+    /// How many times the share that chance puts on the line, at least.
+    chance: f64,
+    /// The coarsest rounding of a point, over its latency, of which it can be told.
+    rounding: f64,
+    /// Rows of the table that may have a point's latency: a timer's quanta repeat.
+    repeats: usize,
+    /// Such series along one axis that make a finding.
+    series: usize,
+}
+
+/// Rounding of a number with all its digits, over the number.
+const ARITHMETIC: f64 = 1e-7;
+
+/// Error of [`coarse_log2`] in what three of them say of a point.
+const COARSE: f64 = 1e-4;
+
+/// Series of which an axis' usual distance from the line is taken.
+const SPREAD: usize = 256;
+
+/// A table's latencies, in the forms in which lines are drawn through them.
+pub(super) struct Latencies<'a> {
+    values: &'a [f64],
+    logs: Vec<f32>,
+    /// Digits that most of them have.
+    digits: Digits,
+}
+
+/// Where the points of a series are between their neighbours: most series have the sizes of another.
+#[derive(Default)]
+struct Places {
+    sizes: Vec<f64>,
+    /// Of the way from the neighbour before to the one after.
+    straight: Vec<f64>,
+    /// The same in logarithms.
+    power: Vec<f64>,
+}
+
+impl Places {
+    fn take(&mut self, sizes: &[f64]) {
+        if self.sizes == sizes {
+            return;
+        }
+        let logs: Vec<f64> = sizes.iter().map(|size| coarse_log2(*size)).collect();
+        let place = |three: &[f64]| (three[1] - three[0]) / (three[2] - three[0]);
+        self.straight = sizes.windows(3).map(place).collect();
+        self.power = logs.windows(3).map(place).collect();
+        self.sizes = sizes.to_vec();
+    }
+}
+
+/// The logarithm to the base of 2 of a number above 0, to 1e-4: enough to see which points deserve an exact
+/// look. The polynomial is the best of its degree between two powers of 2 (least squares, reweighted).
+fn coarse_log2(value: f64) -> f64 {
+    const MANTISSA: u64 = (1 << 52) - 1;
+    let bits = value.to_bits();
+    let power = (bits >> 52) as f64 - 1023.0;
+    let m = f64::from_bits(bits & MANTISSA | 1023 << 52) - 1.0;
+    let curve =
+        m * (1.441_966 + m * (-0.709_663 + m * (0.417_595 + m * (-0.196_269 + m * 0.046_385))));
+    power + curve
+}
+
+impl<'a> Latencies<'a> {
+    pub(super) fn new(values: &'a [f64], digits: Digits) -> Self {
+        let logs = values.iter().map(|v| coarse_log2(*v) as f32).collect();
+        Self { values, logs, digits }
+    }
+
+    fn around(&self, rows: &[u32], at: usize) -> [f64; 3] {
+        [at - 1, at, at + 1].map(|at| self.values[rows[at] as usize])
+    }
+
+    /// How far a writer may have rounded a value: by its own digits, or by those of the table where it has
+    /// fewer, since an honest value may end in zeros.
+    fn rounding(&self, value: f64) -> f64 {
+        match (digits(value), self.digits) {
+            (Digits::All, _) | (_, Digits::All) => ARITHMETIC * value,
+            (own, usual) => own.cut().min(usual.cut()),
+        }
+    }
+
+    /// How many points of a series are on the line, whatever else is to be said of them. `points` is
+    /// there to be used again.
+    fn on_line(&self, rows: &[u32], places: &Places, points: &mut Vec<(f64, f64)>) -> usize {
+        points.clear();
+        points.extend(
+            rows.iter()
+                .map(|row| (self.values[*row as usize], f64::from(self.logs[*row as usize]))),
+        );
+        let usual = self.digits.cut();
+        let mut on = 0;
+        for (i, three) in points.windows(3).enumerate() {
+            let [(y0, l0), (y1, l1), (y2, l2)] = [three[0], three[1], three[2]];
+            let most = usual.max(ARITHMETIC * y1);
+            let straight = (y1 - (y0 + places.straight[i] * (y2 - y0))).abs() <= most;
+            // Far enough from both lines by a cheap look, as nearly all points are.
+            let power = l1 - (l0 + places.power[i] * (l2 - l0));
+            if !straight && power.abs() * y1 > COARSE * y1 + 1.5 * most {
+                continue;
+            }
+            let sizes = neighbourhood(&places.sizes, i + 1);
+            on += usize::from(y0 != y2 && distance([y0, y1, y2], sizes) <= most);
+        }
+        on
+    }
+}
+
+/// How far a point is from the nearer of the two lines between its neighbours.
+fn distance([y0, y1, y2]: [f64; 3], [x0, x1, x2]: [f64; 3]) -> f64 {
+    let straight = y0 + (y2 - y0) * (x1 - x0) / (x2 - x0);
+    let power = y0 * ((y2 / y0).ln() * (x1 / x0).ln() / (x2 / x0).ln()).exp();
+    // Without a logarithm of the size there is no power law; `min` leaves out what is not a number.
+    (y1 - straight).abs().min((y1 - power).abs())
+}
+
+fn neighbourhood(values: &[f64], at: usize) -> [f64; 3] {
+    [values[at - 1], values[at], values[at + 1]]
+}
+
+/// What a series' points are, exactly.
+#[derive(Default)]
+struct Judged {
+    /// Rows on the line.
+    on: Vec<usize>,
+    /// Points of which it can be told.
+    told: usize,
+    /// The sum of their rounding over their latency.
+    rounding: f64,
+}
+
+impl DrawnSign {
+    /// The points of hot series, along the first axis with enough of them.
+    pub(super) fn check(&self, series: &[AxisSeries], latencies: &Latencies<'_>) -> Option<Sign> {
+        let mut counts: Option<Vec<u64>> = None;
+        series.iter().find_map(|axis| self.along(axis, latencies, &mut counts))
+    }
+
+    fn along(
+        &self,
+        axis: &AxisSeries,
+        latencies: &Latencies<'_>,
+        sorted: &mut Option<Vec<u64>>,
+    ) -> Option<Sign> {
+        let (mut places, mut points) = (Places::default(), Vec::new());
+        let mut near = Vec::new();
+        for (rows, sizes) in axis.iter().filter(|(rows, _)| rows.len() >= self.points + 2) {
+            places.take(sizes);
+            if latencies.on_line(rows, &places, &mut points) >= self.points {
+                near.push((rows, sizes));
+            }
+        }
+        if near.len() < self.series {
+            return None;
+        }
+        let sorted = sorted.get_or_insert_with(|| {
+            let mut bits: Vec<u64> = latencies.values.iter().map(|v| v.to_bits()).collect();
+            bits.sort_unstable();
+            bits
+        });
+        let usual = usual_distance(axis, latencies);
+        let mut hot = Vec::new();
+        for (rows, sizes) in near {
+            let judged = self.judged(rows, sizes, latencies, sorted);
+            if self.is_hot(&judged, usual) {
+                hot.push(judged.on);
+            }
+        }
+        (hot.len() >= self.series).then(|| sign(&axis.axis, &hot))
+    }
+
+    fn is_hot(&self, judged: &Judged, usual: f64) -> bool {
+        let (on, told) = (judged.on.len(), judged.told as f64);
+        // Either side of the line, as far as the digits reach, of a distance that is usually `usual`.
+        let expected = 2.0 * judged.rounding / told / usual;
+        let least = self.share.max(self.chance * expected);
+        on >= self.points && on as f64 >= least * told
+    }
+
+    /// The points of a series that have neighbours on both sides and a latency that is not a timer's
+    /// quantum.
+    fn judged(&self, rows: &[u32], sizes: &[f64], of: &Latencies<'_>, sorted: &[u64]) -> Judged {
+        let mut judged = Judged::default();
+        for at in 1..rows.len() - 1 {
+            let y = of.around(rows, at);
+            let rounding = of.rounding(y[1]);
+            if rounding > self.rounding * y[1] || y[0] == y[2] || self.repeats(y[1], sorted) {
+                continue;
+            }
+            judged.told += 1;
+            judged.rounding += rounding / y[1];
+            if distance(y, neighbourhood(sizes, at)) <= rounding {
+                judged.on.push(rows[at] as usize);
+            }
+        }
+        judged
+    }
+
+    fn repeats(&self, value: f64, sorted: &[u64]) -> bool {
+        let bits = value.to_bits();
+        let first = sorted.partition_point(|b| *b < bits);
+        sorted[first..].iter().take_while(|b| **b == bits).take(self.repeats + 1).count()
+            > self.repeats
+    }
+}
+
+/// The median distance of an axis' points from their lines, over their latency.
+fn usual_distance(axis: &AxisSeries, latencies: &Latencies<'_>) -> f64 {
+    let mut distances = Vec::new();
+    for (rows, sizes) in axis.spread(SPREAD) {
+        for at in 1..rows.len() - 1 {
+            let y = latencies.around(rows, at);
+            distances.push(distance(y, neighbourhood(sizes, at)) / y[1]);
+        }
+    }
+    upper_median(&mut distances)
+}
+
+fn sign(axis: &str, hot: &[Vec<usize>]) -> Sign {
+    let rows: BTreeSet<usize> = hot.iter().flatten().copied().collect();
+    let series = count(hot.len());
+    let axis = axis.to_owned();
+    let say = move |rows: &[usize]| {
+        let points = plural(rows.len(), "point");
+        format!(
+            "{points} in {series} series lie exactly on the line between their neighbours along {axis}"
+        )
+    };
+    Sign { say: Box::new(say), rows: rows.into_iter().collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_coarse_logarithm_is_near_the_true_one() {
+        for value in [1e-5, 0.001, 0.37, 1.0, 1.999_999, 2.0, 3.0, 5e4] {
+            assert!((coarse_log2(value) - f64::log2(value)).abs() < COARSE, "{value}");
+        }
+    }
+
+    #[test]
+    fn the_nearer_line_counts() {
+        assert!(distance([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]) < 1e-12, "straight");
+        assert!(distance([1.0, 3.0, 9.0], [1.0, 2.0, 4.0]) < 1e-12, "a power law");
+        assert!(distance([1.0, 1.5, 2.0], [0.0, 1.0, 2.0]) < 1e-12, "from size 0");
+        assert!(distance([1.0, 2.5, 9.0], [1.0, 2.0, 4.0]) > 0.1);
+    }
+}

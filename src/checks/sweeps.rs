@@ -1,0 +1,221 @@
+//! The series of a table along the axes of its sweep, for checks that look at a point beside its
+//! neighbours in the same table.
+//!
+//! Rows of a series have the same key except for one size. Points drawn between their neighbours, rows
+//! missing from the middle of a sweep and power that jumps from point to point all show there.
+
+use crate::base::expr::{NULL_CODE, Vals, Value};
+use crate::database::table::{Column, Keys, Table, mix, number_bits, text_hash};
+use crate::specs::TableSpec;
+
+/// Rows that are looked at along an axis. Of a larger table a sample of its series is, each of them
+/// whole: those whose hashes fall into one of as many parts as it has this many rows.
+const ROWS: usize = 16_384;
+
+/// Rows in a bucket, about, before they are sorted: few enough to sort by insertion.
+const BUCKET: usize = 8;
+
+/// The series along one axis.
+pub struct AxisSeries {
+    /// The axis: the name of a part of the key.
+    pub axis: String,
+    /// Rows, series by series, in the order of their sizes.
+    rows: Vec<u32>,
+    /// The size of each of `rows`.
+    sizes: Vec<f64>,
+    /// Where each series ends in `rows`.
+    ends: Vec<u32>,
+    /// One of this many series is here.
+    pub one_of: usize,
+}
+
+/// A row and where it stands.
+#[derive(Clone, Copy)]
+struct PlacedRow {
+    series: u64,
+    /// Bits of its size, which is not negative, so they are in its order.
+    size: u64,
+    row: u32,
+}
+
+impl AxisSeries {
+    /// The series along every axis of a table's sweep, of rows with a latency: three points or more.
+    pub fn all(keys: &Keys<'_>, table: &Table, spec: &TableSpec, latency: &[f64]) -> Vec<Self> {
+        let along = |column: &&str| spec.sweep.iter().any(|s| s == column);
+        let parts = spec.key.iter().enumerate();
+        let axes = parts.filter(|(_, p)| p.value.columns().iter().any(along));
+        let hashes = hashes(keys, table);
+        let series = axes.filter_map(|(part, p)| {
+            let Some(Vals::Rows(sizes)) = keys.numbers(part) else { return None };
+            if sizes.iter().all(|size| *size == sizes[0]) {
+                return None;
+            }
+            let mut series = Self::along(part, sizes, &hashes, latency);
+            series.axis.clone_from(&p.name);
+            Some(series)
+        });
+        series.collect()
+    }
+
+    fn along(part: usize, sizes: &[f64], hashes: &[u64], latency: &[f64]) -> Self {
+        let one_of = sizes.len().div_ceil(ROWS).max(1);
+        let salt = salt(part);
+        let mut placed: Vec<PlacedRow> = Vec::with_capacity(sizes.len().min(2 * ROWS));
+        for (row, (size, hash)) in sizes.iter().zip(hashes).enumerate() {
+            let size_bits = number_bits(*size);
+            let series = hash.wrapping_sub(mix(salt, size_bits));
+            let is_sampled = one_of == 1 || (series >> 8) % one_of as u64 == 0;
+            if is_sampled && *size >= 0.0 && latency[row] > 0.0 {
+                placed.push(PlacedRow { series, size: size_bits, row: row as u32 });
+            }
+        }
+        let placed = ordered(placed);
+        let mut this =
+            Self { axis: String::new(), rows: vec![], sizes: vec![], ends: vec![], one_of };
+        for series in placed.chunk_by(|a, b| a.series == b.series) {
+            let start = this.rows.len();
+            for point in series {
+                let size = f64::from_bits(point.size);
+                // Of a repeated key the first row counts.
+                if this.rows.len() == start || this.sizes.last() != Some(&size) {
+                    this.rows.push(point.row);
+                    this.sizes.push(size);
+                }
+            }
+            if this.rows.len() - start < 3 {
+                this.rows.truncate(start);
+                this.sizes.truncate(start);
+            } else {
+                this.ends.push(this.rows.len() as u32);
+            }
+        }
+        this
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The rows and the sizes of a series by its number, in the order of the sizes.
+    fn series(&self, number: usize) -> (&[u32], &[f64]) {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        let end = self.ends[number] as usize;
+        (&self.rows[start..end], &self.sizes[start..end])
+    }
+
+    /// Every series.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u32], &[f64])> {
+        (0..self.len()).map(|number| self.series(number))
+    }
+
+    /// At most `most` of the series, spread evenly over them.
+    pub fn spread(&self, most: usize) -> impl Iterator<Item = (&[u32], &[f64])> {
+        let taken = self.len().min(most);
+        (0..taken).map(move |n| self.series(n * self.len() / taken))
+    }
+}
+
+/// Rows by series and size. A hash spreads series evenly, so a counting sort by its first bits leaves a
+/// few rows to sort in each bucket.
+fn ordered(rows: Vec<PlacedRow>) -> Vec<PlacedRow> {
+    let bits = (rows.len() / BUCKET).max(2).next_power_of_two().trailing_zeros();
+    let bucket = |row: &PlacedRow| (row.series >> (64 - bits)) as usize;
+    let mut ends = vec![0_u32; 1 << bits];
+    rows.iter().for_each(|row| ends[bucket(row)] += 1);
+    let mut total = 0;
+    for end in &mut ends {
+        (*end, total) = (total, total + *end);
+    }
+    let mut sorted = rows.clone();
+    for row in &rows {
+        let end = &mut ends[bucket(row)];
+        sorted[*end as usize] = *row;
+        *end += 1;
+    }
+    let mut start = 0;
+    for end in ends {
+        let end = end as usize;
+        sorted[start..end].sort_unstable_by_key(|row| (row.series, row.size, row.row));
+        start = end;
+    }
+    sorted
+}
+
+/// What a part of the key adds to a hash.
+fn salt(part: usize) -> u64 {
+    mix(0x5eed, part as u64 + 1)
+}
+
+/// A hash of each row's key and of what else its series have in common: a sum, so that the part of an
+/// axis can be taken away again.
+fn hashes(keys: &Keys<'_>, table: &Table) -> Vec<u64> {
+    let mut hashes = vec![0_u64; table.rows];
+    for (part, value) in keys.values().enumerate() {
+        let salt = salt(part);
+        match value {
+            Value::Number(Vals::Rows(v)) => add(&mut hashes, v, |v| mix(salt, number_bits(v))),
+            Value::Bool(Vals::Rows(v)) => add(&mut hashes, v, |b| mix(salt, u64::from(b))),
+            Value::Text(Vals::Rows(codes), dict) => add_texts(&mut hashes, codes, salt, dict.len()),
+            // The same in every row; of an axis that has one size nobody asks.
+            _ => {}
+        }
+    }
+    for name in ["kernel_source", "op_name"] {
+        if let Some(Column::Text { codes, dict, .. }) = table.column(name)
+            && dict.len() > 1
+        {
+            add_texts(&mut hashes, codes, text_hash(name), dict.len());
+        }
+    }
+    hashes
+}
+
+fn add<T: Copy>(hashes: &mut [u64], values: &[T], part: impl Fn(T) -> u64) {
+    hashes.iter_mut().zip(values).for_each(|(hash, v)| *hash = hash.wrapping_add(part(*v)));
+}
+
+fn add_texts(hashes: &mut [u64], codes: &[u32], salt: u64, texts: usize) {
+    let parts: Vec<u64> = (0..texts as u64).map(|code| mix(salt, code)).collect();
+    let part = |code: u32| if code == NULL_CODE { 0 } else { parts[code as usize] };
+    add(hashes, codes, part);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::catalog::{Format, Place};
+    use crate::database::table::TableScope;
+    use crate::specs::Specs;
+
+    /// Synthetic: GEMMs in any order.
+    #[test]
+    fn rows_of_a_series_differ_in_one_size_and_are_in_its_order() {
+        let mut rows = Vec::new();
+        for m in [4, 1, 2] {
+            for n in [64, 128, 32] {
+                rows.push(format!("bfloat16,{m},{n},64,0.0{m}{n}"));
+            }
+        }
+        let text = format!("gemm_dtype,m,n,k,latency\n{}\n", rows.join("\n"));
+        let table = Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
+        let specs = Specs::embedded().unwrap();
+        let spec = specs.tables.get("gemm_perf").unwrap();
+        let place = Place {
+            system: "h200_sxm".into(),
+            family: None,
+            backend: "vllm".into(),
+            version: "1".into(),
+        };
+        let scope = TableScope::new(&table, spec, &place, None, &specs.lookups);
+        let keys = Keys::new(&spec.key, &scope).unwrap();
+        let Some(Column::Float { values, .. }) = table.column("latency") else { panic!() };
+        let all = AxisSeries::all(&keys, &table, spec, values);
+        let axes: Vec<(&str, usize)> = all.iter().map(|a| (a.axis.as_str(), a.len())).collect();
+        assert_eq!(axes, [("m", 3), ("n", 3)]);
+        for (rows, sizes) in all[0].iter() {
+            assert_eq!(sizes, [1.0, 2.0, 4.0]);
+            assert!(rows.iter().all(|row| row % 3 == rows[0] % 3), "one n");
+        }
+        assert_eq!(all[1].spread(2).count(), 2);
+    }
+}

@@ -1,0 +1,47 @@
+//! A verdict in words.
+
+use super::{Outcome, Verdict};
+
+impl Verdict {
+    /// What it says of the table, as a sentence after its name; `reasons` are its own, escaped.
+    pub fn sentence(&self, reasons: &str) -> String {
+        match (self.outcome, self.interval) {
+            (Outcome::Pass, Some(interval)) => format!(
+                "the table is at most {} off ({:.0} % confidence).",
+                size(self.excluded),
+                interval.confidence * 100.0
+            ),
+            _ => format!("{reasons}."),
+        }
+    }
+}
+
+/// A log ratio of measured over recorded times in words: `0.4 % longer`.
+pub fn longer(log: f64) -> String {
+    let size = size(log);
+    match size.as_str() {
+        "0.0 %" => "as long".to_owned(),
+        _ if log > 0.0 => format!("{size} longer"),
+        _ => format!("{size} shorter"),
+    }
+}
+
+/// The same, as the end of a sentence: `0.4 % longer than recorded`.
+pub fn against_recorded(log: f64) -> String {
+    let words = longer(log);
+    if words == "as long" {
+        "as long as recorded".to_owned()
+    } else {
+        format!("{words} than recorded")
+    }
+}
+
+/// A log ratio as a signed percentage.
+pub fn percent(log: f64) -> String {
+    format!("{:+.1} %", (log.exp() - 1.0) * 100.0)
+}
+
+/// The size of a log ratio as a percentage.
+pub fn size(log: f64) -> String {
+    format!("{:.1} %", (log.abs().exp() - 1.0) * 100.0)
+}

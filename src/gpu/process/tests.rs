@@ -1,0 +1,124 @@
+//! What runners do, in the shell.
+
+use rustix::process::{Pid, test_kill_process};
+
+use super::*;
+
+const HELLO: &str = r#"read l; echo '{"device": "mock"}'; "#;
+
+fn point() -> Point {
+    Point {
+        path: "a/gemm_perf.parquet".into(),
+        row: 0,
+        key: vec![("m".into(), 1.into())],
+        slice: String::new(),
+        decile: 1,
+        recorded_ms: 1.0,
+        recorded_w: None,
+        power: false,
+        work: None,
+    }
+}
+
+fn runner(script: &str) -> Process {
+    let command = format!("{HELLO}{script}");
+    Process::start(&command, Duration::from_secs(2), |_| {}).unwrap()
+}
+
+fn ask(script: &str) -> Result<Answer, MeasureError> {
+    let mut process = runner(script);
+    assert_eq!(process.about().name, "mock");
+    process.measure(&point())
+}
+
+#[test]
+fn a_line_is_answered_by_a_line() {
+    let answer = ask(r#"read l; echo '{"id": 0, "samples_ms": [1.5, 2], "power_w": 300}'"#);
+    let answer = answer.unwrap();
+    assert_eq!((answer.samples_ms, answer.power_w), (vec![1.5, 2.0], Some(300.0)));
+    let fault = ask(r#"read l; echo '{"id": 0, "error": "out of memory"}'"#);
+    assert!(matches!(fault, Err(MeasureError::Point(why)) if why.to_string() == "out of memory"));
+}
+
+#[test]
+fn whatever_a_command_does_is_an_error_of_one_line() {
+    for (script, why) in [
+        (r#"read l; echo '{"id": 0, "samples": []}'"#, "not a measurement"),
+        (r#"read l; echo '{"id": 9, "samples_ms": [1]}'"#, "answered 9 when asked 0"),
+        (r#"read l; echo '{"id": 0, "samples_ms": [-1]}'"#, "not times"),
+        ("read l; cat /dev/zero", "without an end"),
+    ] {
+        match ask(script) {
+            Err(MeasureError::Device(e)) => assert!(e.message.contains(why), "{script}: {e}"),
+            other => panic!("{script}: {other:?}"),
+        }
+    }
+    // What a command started ends with it.
+    let started = tempfile::NamedTempFile::new().unwrap();
+    let path = started.path().display();
+    let _ = ask(&format!("read l; sleep 60 & echo $! > {path}; echo '{{\"id\": 7}}'; wait"));
+    let pid: i32 = std::fs::read_to_string(started.path()).unwrap().trim().parse().unwrap();
+    let gone = |_| {
+        std::thread::sleep(Duration::from_millis(50));
+        // A process that ended and was not waited for yet is one too.
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.contains(") Z ") || Pid::from_raw(pid).is_none_or(|p| test_kill_process(p).is_err())
+    };
+    assert!((0..40).any(gone), "{pid} lives");
+    let none = Process::start("exit 1", Duration::from_secs(2), |_| {}).err().unwrap();
+    assert!(none.message.contains("exit 1"), "{none}");
+}
+
+#[test]
+fn what_is_not_an_answer_is_skipped_and_noted() {
+    let mut process =
+        runner(r#"read l; echo loading; echo '[1]'; echo '{"id": 0, "samples_ms": [1]}'"#);
+    assert_eq!(process.measure(&point()).unwrap().samples_ms, [1.0]);
+    let notes = process.notes();
+    assert_eq!(notes.len(), 1);
+    assert!(notes[0].starts_with("2 lines"), "{notes:?}");
+    let command = format!("echo WARNING; {HELLO}");
+    let process = Process::start(&command, Duration::from_secs(2), |_| {}).unwrap();
+    assert_eq!(process.about().name, "mock");
+}
+
+#[test]
+fn a_command_that_ends_is_started_again_once_for_a_point() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = folder.path().join("seen").display().to_string();
+    // It ends at its first request, and answers after a restart.
+    let once = format!(
+        r#"read l; if [ ! -e {seen} ]; then touch {seen}; exit 3; fi; echo '{{"id": 1, "samples_ms": [1]}}'"#
+    );
+    let mut process = runner(&once);
+    assert_eq!(process.measure(&point()).unwrap().samples_ms, [1.0]);
+    assert_eq!(process.notes(), ["the runner was started again 1 time"]);
+
+    // One that always ends costs its points, and after three of them the run.
+    let mut process = runner("exit 3");
+    for _ in 0..2 {
+        match process.measure(&point()) {
+            Err(MeasureError::Point(why)) => assert!(why.why().contains("ended"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    match process.measure(&point()) {
+        Err(MeasureError::Device(e)) => assert!(e.message.contains("3 points in a row"), "{e}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(process.notes(), ["the runner was started again 5 times"]);
+}
+
+#[test]
+fn a_point_that_takes_too_long_is_left_and_a_sign_of_life_gives_it_time() {
+    let mut process = runner("sleep 60");
+    let start = Instant::now();
+    match process.measure(&point()) {
+        Err(MeasureError::Point(why)) => assert!(why.why().contains("within 2 s"), "{why}"),
+        other => panic!("{other:?}"),
+    }
+    assert!(start.elapsed() < Duration::from_secs(10));
+    let alive = r#"echo '{"id": 0, "alive": "compiling"}'; sleep 1.2; "#;
+    let answer = format!(r#"read l; {alive}{alive}echo '{{"id": 0, "samples_ms": [1]}}'"#);
+    assert_eq!(ask(&answer).unwrap().samples_ms, [1.0]);
+}

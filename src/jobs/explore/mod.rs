@@ -1,0 +1,219 @@
+//! A table to look into: read with what it was before, its peers and its findings, as a page.
+//!
+//! Findings are those of `validate` on the same state, so that a ring stands for what a run reports.
+
+mod peers;
+
+use std::path::PathBuf;
+
+use self::peers::{ChosenPeers, peers};
+use crate::base::error::{Error, Result};
+use crate::base::escape::file_stem;
+use crate::base::expr::Expr;
+use crate::base::progress::Progress;
+use crate::base::words::{names, plural};
+use crate::database::catalog::{Catalog, TableFile};
+use crate::database::selection::Selection;
+use crate::database::served::Shelf;
+use crate::database::source::{Commit, Source};
+use crate::database::table::Table;
+use crate::findings::Finding;
+use crate::jobs::validate::{self, Job, Looked};
+use crate::report::chart;
+use crate::report::explore::{Exploration, ExploredSide, ExplorerPage, SideKind};
+
+/// What to show.
+#[derive(Debug, Default, Clone)]
+pub struct Options {
+    /// The folder or repository.
+    pub root: PathBuf,
+    /// A commit to read instead of the files on disk.
+    pub reference: Option<String>,
+    /// A branch: the table is drawn beside what it was where the history left that.
+    pub base: Option<String>,
+    /// One table of one system; of several backends and versions one is chosen.
+    pub selection: Selection,
+    /// A formula: only rows that meet it.
+    pub filter: Option<String>,
+    /// Peers, at most.
+    pub peers: usize,
+    /// A folder that overlays the embedded rules.
+    pub rules: Option<PathBuf>,
+    /// Threads; 0 for as many as the machine has cores.
+    pub threads: usize,
+}
+
+/// A table that was explored.
+#[derive(Debug)]
+pub struct ExploredTable {
+    /// A file's name without its ending.
+    pub name: String,
+    /// The page.
+    pub page: ExplorerPage,
+}
+
+/// Makes the page of a table.
+///
+/// # Errors
+///
+/// When there is no such table, it cannot be read, or has nothing that can be drawn.
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<ExploredTable> {
+    let judged = validate::Options {
+        root: options.root.clone(),
+        reference: options.reference.clone(),
+        selection: options.selection.clone(),
+        rules: options.rules.clone(),
+        threads: options.threads,
+        ..validate::Options::default()
+    };
+    validate::judged(&judged, progress, |looked| explored(options, looked)).map(|(_, page)| page)
+}
+
+fn explored(options: &Options, looked: &Looked<'_>) -> Result<ExploredTable> {
+    let job = looked.job;
+    let reuse = std::collections::BTreeMap::new();
+    let shelf = Shelf::new(job.catalog, &reuse, job.specs);
+    let file = chosen(options, job, &shelf)?;
+    let filter = options.filter.as_deref().map(filter).transpose()?;
+    let table = read(job.source, job, file)?;
+    let mut notes = Vec::new();
+    let own: Vec<&Finding> = looked.findings.iter().filter(|f| f.path == file.entry.path).collect();
+    let findings: Vec<&Finding> = own.iter().copied().filter(|f| f.counts()).collect();
+    if findings.len() < own.len() {
+        notes.push(format!(
+            "{} waived or known to the baseline, and not ringed.",
+            plural(own.len() - findings.len(), "finding")
+        ));
+    }
+    let base = options.base.as_deref().map(|base| BaseTable::open(base, job, file)).transpose()?;
+    if let (Some(name), Some(BaseTable { file: None, .. })) = (&options.base, &base) {
+        notes.push(format!("{name} does not have this table."));
+    }
+
+    let place = &file.place;
+    let name = format!("{} {}", place.backend, place.version);
+    let spec = file.spec(job.specs, Some(&table));
+    let mut sides = vec![side(job, SideKind::Head, name, file, table)];
+    let before = base.as_ref().and_then(|base| Some((base, base.file.as_ref()?)));
+    if let Some((base, before)) = before {
+        let table = read(&base.commit, job, before)?;
+        let id: String = base.commit.commit().unwrap_or_default().chars().take(9).collect();
+        sides.push(side(job, SideKind::Base, format!("before, at {id}"), before, table));
+    }
+    let ChosenPeers { files, left_out } = peers(&shelf, job.catalog, file, options.peers);
+    if !left_out.is_empty() {
+        let left_out = names(left_out.iter().map(String::as_str));
+        notes.push(format!("Peers that are not drawn: {left_out} (--peers draws more)."));
+    }
+    for (name, peer) in files {
+        match read(job.source, job, peer) {
+            Ok(table) => sides.push(side(job, SideKind::Peer, name, peer, table)),
+            Err(why) => notes.push(format!("A peer is not drawn: {}.", why.message)),
+        }
+    }
+    let charts = chart::read(&job.specs.library)?;
+    let plain = chart::ChartSpec::default();
+    let exploration = Exploration {
+        sides,
+        spec: &spec,
+        chart: charts.get(&file.table).unwrap_or(&plain),
+        lookups: &job.specs.lookups,
+        findings: &findings,
+        filter: filter.as_ref(),
+        notes,
+    };
+    let name = [&place.system, &place.backend, &place.version, &file.table];
+    Ok(ExploredTable { name: file_stem(&name.map(String::as_str), "-"), page: exploration.page()? })
+}
+
+fn filter(text: &str) -> Result<Expr> {
+    text.parse().map_err(|e| {
+        let hint = "--where takes a condition on a table's columns: \"n = 4096 AND m <= 256\"";
+        Error::caused("--where is not a formula", hint, e)
+    })
+}
+
+/// The table that the options name: of several backends the one whose table is the largest, of several
+/// versions the one that counts, or the newest of those that are named.
+fn chosen<'a>(options: &Options, job: &Job<'a>, shelf: &Shelf<'a>) -> Result<&'a TableFile> {
+    let selected =
+        || job.catalog.tables.iter().filter(|file| job.selected.table(&file.place, &file.table));
+    let mut best: Option<&TableFile> = None;
+    for file in selected() {
+        let Some(editions) = shelf.editions(file) else { continue };
+        let edition = if options.selection.versions.is_empty() {
+            shelf.current(&file.place.system, editions)
+        } else {
+            editions.iter().rev().find(|edition| job.selected.place(&edition.files[0].place))
+        };
+        let Some(own) = edition.and_then(|edition| edition.files.first().copied()) else {
+            continue;
+        };
+        if best.is_none_or(|best| own.entry.size > best.entry.size) {
+            best = Some(own);
+        }
+    }
+    let Some(best) = best else {
+        return Err(Error::new(
+            "no table is selected",
+            "`perfdb-gate status --all` lists the tables",
+        ));
+    };
+    let other = selected()
+        .find(|file| (&file.place.system, &file.table) != (&best.place.system, &best.table));
+    match other {
+        None => Ok(best),
+        Some(other) => Err(Error::new(
+            format!(
+                "several tables are selected: {} on {} and {} on {}",
+                best.table, best.place.system, other.table, other.place.system
+            ),
+            "a page shows one table of one system: write out --system and --table",
+        )),
+    }
+}
+
+fn side<'a>(
+    job: &Job<'a>,
+    kind: SideKind,
+    name: String,
+    file: &'a TableFile,
+    table: Table,
+) -> ExploredSide<'a> {
+    let system = job.catalog.systems.get(&file.place.system);
+    let system = system.and_then(|system| system.system.as_ref().ok());
+    ExploredSide { kind, name, table: table.into(), place: &file.place, system }
+}
+
+fn read(source: &dyn Source, job: &Job<'_>, file: &TableFile) -> Result<Table> {
+    let read = || file.decode(job.specs, &source.read(&file.entry)?);
+    read().map_err(|why| {
+        Error::new(
+            format!("{} {why}", file.entry.path),
+            "`perfdb-gate validate` shows what is wrong with it",
+        )
+    })
+}
+
+/// A table before.
+struct BaseTable {
+    commit: Commit,
+    /// None where there was none.
+    file: Option<TableFile>,
+}
+
+impl BaseTable {
+    /// The table at the merge base with a branch: at its path, or wherever its place was then.
+    fn open(base: &str, job: &Job<'_>, file: &TableFile) -> Result<Self> {
+        let commit = job.source.base(base)?;
+        let catalog = Catalog::walk(&commit, job.specs)?;
+        let place = |of: &TableFile| {
+            let place = &of.place;
+            (place.system.clone(), place.backend.clone(), place.version.clone(), of.table.clone())
+        };
+        let at_path = catalog.tables.iter().find(|t| t.entry.path == file.entry.path);
+        let at_place = || catalog.tables.iter().find(|t| place(t) == place(file));
+        let file = at_path.or_else(at_place).cloned();
+        Ok(Self { commit, file })
+    }
+}

@@ -1,0 +1,159 @@
+//! Faults along the series of a sweep: points that are drawn between their neighbours.
+
+use std::collections::BTreeMap;
+
+use crate::base::expr::{ExprError, Vals, Value};
+use crate::base::random::Random;
+use crate::database::table::{Column, Keys};
+use crate::jobs::selftest::draft::{Draft, coded};
+use crate::jobs::selftest::fault::Drawn;
+use crate::jobs::selftest::target::Target;
+
+/// Points of a series worth drawing.
+const LEAST_POINTS: usize = 8;
+/// Such series of an axis worth drawing along.
+const LEAST_SERIES: usize = 5;
+
+/// Rows of a series with their sizes, in the order of the sizes.
+type Series = Vec<(f64, usize)>;
+
+/// Draws every second point of some series along one axis, `by` of them or all: a power law between its
+/// neighbours, or a straight line from a size of zero. The rows that are drawn.
+pub(super) fn draw(
+    target: &Target<'_>,
+    drawn: &Drawn,
+    by: Option<f64>,
+    draft: &mut Draft,
+    random: &mut Random,
+) -> Result<Vec<usize>, ExprError> {
+    let keys = Keys::new(&target.spec.key, target.scope)?;
+    let Some((measured, _)) = target.spec.measures().next() else { return Ok(Vec::new()) };
+    let Some(Column::Float { values, .. }) = target.table.column(measured) else {
+        return Ok(Vec::new());
+    };
+    let mut axes: Vec<Vec<Series>> = Vec::new();
+    for (part, key) in target.spec.key.iter().enumerate() {
+        let is_axis = key.value.columns().iter().any(|c| target.spec.sweep.iter().any(|s| s == c));
+        let series = if is_axis { series(&keys, part, values) } else { Vec::new() };
+        if series.len() >= LEAST_SERIES {
+            axes.push(series);
+        }
+    }
+    if axes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut chosen = axes.swap_remove(random.below(axes.len()));
+    random.shuffle(&mut chosen);
+    chosen.truncate(by.map_or(usize::MAX, |series| series as usize));
+    let mut new = values.clone();
+    let mut rows = Vec::new();
+    for series in chosen {
+        for three in series.windows(3).step_by(2) {
+            let [(x0, a), (x1, b), (x2, c)] = *three else { continue };
+            let share =
+                if x0 > 0.0 { (x1 / x0).ln() / (x2 / x0).ln() } else { (x1 - x0) / (x2 - x0) };
+            let line = if x0 > 0.0 {
+                values[a] * (values[c] / values[a]).powf(share)
+            } else {
+                values[a] + share * (values[c] - values[a])
+            };
+            new[b] = line * (1.0 + drawn.noise * f64::from(random.normal()));
+            rows.push(b);
+        }
+    }
+    if let Some(Column::Float { values, .. }) = draft.column(measured) {
+        *values = new;
+    }
+    rows.sort_unstable();
+    Ok(rows)
+}
+
+/// The series along a part of the key that are worth drawing, in the order of their first rows.
+fn series(keys: &Keys<'_>, part: usize, values: &[f64]) -> Vec<Series> {
+    let Some(sizes) = keys.numbers(part) else { return Vec::new() };
+    let mut by_hash: BTreeMap<u64, Series> = BTreeMap::new();
+    for (row, hash) in keys.without(part, &[], 0..values.len()).into_iter().enumerate() {
+        if values[row] > 0.0 && sizes.get(row) >= 0.0 {
+            by_hash.entry(hash).or_default().push((sizes.get(row), row));
+        }
+    }
+    let mut all: Vec<Series> = by_hash.into_values().collect();
+    for series in &mut all {
+        series.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        series.dedup_by(|later, first| later.0 == first.0);
+    }
+    all.retain(|series| series.len() >= LEAST_POINTS);
+    all.sort_by_key(|series| series[0].1);
+    all
+}
+
+/// Puts the cells of a column into other rows, of those that are told; false where there is no such column.
+pub(super) fn shuffle(
+    target: &Target<'_>,
+    name: &str,
+    rows: &[usize],
+    draft: &mut Draft,
+    random: &mut Random,
+) -> bool {
+    let Some(column) = target.table.column(name) else { return false };
+    let mut from = rows.to_vec();
+    random.shuffle(&mut from);
+    let mut cells: Vec<f64> = (0..target.table.rows).map(|row| column.number(row)).collect();
+    rows.iter().zip(from).for_each(|(row, from)| cells[*row] = column.number(from));
+    draft.set(name, rows, Some(&Value::Number(Vals::Rows(cells.into()))));
+    true
+}
+
+/// Exchanges two sizes of every row: the first two columns of the sweep that differ.
+pub(super) fn swap_columns(target: &Target<'_>, draft: &mut Draft) -> bool {
+    let sweep =
+        target.spec.sweep.iter().filter(|name| {
+            matches!(target.table.column(name), Some(Column::Int { nulls: None, .. }))
+        });
+    let names: Vec<&String> = sweep.collect();
+    let column = |name: &str| draft.columns.iter().position(|(n, _)| n == name);
+    for (i, a) in names.iter().enumerate() {
+        for b in &names[i + 1..] {
+            let (Some(at_a), Some(at_b)) = (column(a), column(b)) else { continue };
+            let sizes = |name: &str| match target.table.column(name) {
+                Some(Column::Int { values, .. }) => &values[..],
+                _ => &[],
+            };
+            if sizes(a) != sizes(b) {
+                let (name_a, name_b) = ((*a).clone(), (*b).clone());
+                draft.columns[at_a].0 = name_b;
+                draft.columns[at_b].0 = name_a;
+                draft.columns.swap(at_a, at_b);
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// Exchanges the two most frequent texts of the first of some columns that has two.
+pub(super) fn swap_texts(target: &Target<'_>, names: &[String], draft: &mut Draft) -> Vec<usize> {
+    for name in names {
+        let Some(column @ Column::Text { .. }) = target.table.column(name) else { continue };
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for text in (0..target.table.rows).filter_map(|row| column.text(row)) {
+            *counts.entry(text).or_default() += 1;
+        }
+        let mut texts: Vec<(&str, usize)> = counts.into_iter().collect();
+        texts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+        let [(first, _), (second, _), ..] = texts[..] else { continue };
+        let exchanged = |text: &str| match text {
+            text if text == first => second.to_owned(),
+            text if text == second => first.to_owned(),
+            text => text.to_owned(),
+        };
+        let cells = (0..target.table.rows).map(|row| column.text(row).map(exchanged));
+        let new = coded(cells.collect());
+        let is_changed = |row: &usize| column.text(*row).is_some_and(|t| t == first || t == second);
+        if let Some(own) = draft.column(name) {
+            *own = new;
+        }
+        return (0..target.table.rows).filter(is_changed).collect();
+    }
+    Vec::new()
+}

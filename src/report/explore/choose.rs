@@ -1,0 +1,239 @@
+//! Which series a page holds: all of them, or, of a large table, those that findings name, those that
+//! changed, and then as many as fit, evenly from all slices.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
+use super::{Exploration, SideKind};
+use crate::base::expr::{ExprError, Vals};
+use crate::base::words::{count, plural};
+use crate::database::table::TableScope;
+use crate::report::chart::{POINTS, Rings, RowUse, SeriesSet};
+
+/// The rows of a page, and what it lacks.
+pub(super) struct ChosenRows {
+    /// Rows of each side, those of one series together.
+    pub rows: Vec<Vec<usize>>,
+    /// The series that the page opens with: a row of the head or the base, by its side.
+    pub first: Option<(usize, usize)>,
+    /// Series that the page shows.
+    series: usize,
+    /// Series that there are.
+    of: usize,
+    /// Rows of the head that have no time that a logarithmic axis could show.
+    untimed: usize,
+    /// Rows of the head that the loader does not read.
+    unread: usize,
+    /// Rows of series that are too long for a page.
+    thinned: usize,
+}
+
+/// A series that may be on the page.
+#[derive(Default)]
+struct PageSeries {
+    /// Rows of each side.
+    rows: Vec<(usize, Vec<usize>)>,
+    /// Rows that findings name.
+    ringed: usize,
+    /// The place of its first row among those that findings show first; none of another.
+    led: Option<usize>,
+    /// Points that are other before and after.
+    changed: usize,
+    /// The best of the preferences that its rows meet.
+    preference: usize,
+    /// Its slice.
+    slice: u64,
+}
+
+impl PageSeries {
+    fn weight(&self) -> usize {
+        self.rows.iter().map(|(_, rows)| rows.len()).sum()
+    }
+
+    /// Points of the table itself, or of what it was.
+    fn points(&self) -> usize {
+        self.rows
+            .iter()
+            .filter(|(side, _)| *side <= 1)
+            .map(|(_, rows)| rows.len())
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+/// Chooses at most `most` rows.
+///
+/// # Errors
+///
+/// When the filter does not fit a table.
+pub(super) fn choose(
+    page: &Exploration<'_>,
+    scopes: &[TableScope<'_>],
+    sets: &[SeriesSet<'_>],
+    rings: &Rings,
+    most: usize,
+) -> Result<ChosenRows, ExprError> {
+    let mut chosen = ChosenRows {
+        rows: vec![Vec::new(); sets.len()],
+        first: None,
+        series: 0,
+        of: 0,
+        untimed: 0,
+        unread: 0,
+        thinned: 0,
+    };
+    let mut led: HashMap<usize, usize> = HashMap::new();
+    for (place, row) in rings.led.iter().enumerate() {
+        led.entry(*row).or_insert(place);
+    }
+    let mut all: HashMap<u64, PageSeries> = HashMap::new();
+    for (side, (set, scope)) in sets.iter().zip(scopes).enumerate() {
+        let kind = page.sides[side].kind;
+        let mask = page.filter.map(|filter| filter.mask(scope)).transpose()?;
+        let is_wanted =
+            |row: usize| mask.as_ref().is_none_or(|mask: &Vals<'_, bool>| mask.get(row));
+        for (hash, rows) in &set.series {
+            // A peer stands beside what the table has.
+            if kind == SideKind::Peer && !all.contains_key(hash) {
+                continue;
+            }
+            let mut drawn: Vec<usize> = Vec::new();
+            for row in rows.iter().copied().filter(|row| is_wanted(*row)) {
+                let ringed = kind == SideKind::Head && !rings.of(row).is_empty();
+                let is_timed = set.latency[row] > 0.0 && set.latency[row].is_finite();
+                if !is_timed {
+                    chosen.untimed += usize::from(kind == SideKind::Head);
+                } else if set.uses[row] == RowUse::Unread && !ringed {
+                    chosen.unread += usize::from(kind == SideKind::Head);
+                } else {
+                    drawn.push(row);
+                }
+            }
+            if drawn.is_empty() {
+                continue;
+            }
+            let series = all.entry(*hash).or_default();
+            if kind != SideKind::Peer {
+                series.slice = set.panels.hashes()[drawn[0]];
+                let best = drawn.iter().map(|row| set.preferred[*row]).min();
+                series.preference = best.unwrap_or(usize::MAX);
+            }
+            if kind == SideKind::Head {
+                series.led = drawn.iter().filter_map(|row| led.get(row).copied()).min();
+                series.ringed = drawn.iter().filter(|row| !rings.of(**row).is_empty()).count();
+            }
+            series.rows.push((side, drawn));
+        }
+    }
+    chosen.of = all.len();
+    let base = page.sides.iter().position(|side| side.kind == SideKind::Base);
+    if let Some(base) = base {
+        all.values_mut().for_each(|series| series.changed = changed(series, sets, base));
+    }
+    chosen.take(ranked(all), most);
+    Ok(chosen)
+}
+
+/// How many points of a series are other before and after.
+fn changed(series: &PageSeries, sets: &[SeriesSet<'_>], base: usize) -> usize {
+    let points = |side: usize| -> BTreeSet<(u64, u64)> {
+        let set = &sets[side];
+        let rows = series.rows.iter().filter(|(of, _)| *of == side).flat_map(|(_, rows)| rows);
+        let served = rows.filter(|row| set.uses[**row] == RowUse::Served);
+        served.map(|row| (set.x[*row].to_bits(), set.latency[*row].to_bits())).collect()
+    };
+    points(0).symmetric_difference(&points(base)).count()
+}
+
+/// Series in the order in which they get room.
+fn ranked(all: HashMap<u64, PageSeries>) -> Vec<PageSeries> {
+    let mut series: Vec<(u64, PageSeries)> = all.into_iter().collect();
+    // The hash draws lots, the same ones in every run.
+    series.sort_by_key(|(hash, s)| {
+        let led = s.led.unwrap_or(usize::MAX);
+        (
+            led,
+            Reverse(s.ringed),
+            Reverse(s.changed),
+            Reverse(s.points() >= POINTS),
+            s.preference,
+            *hash,
+        )
+    });
+    // Of those about which nothing is said, one of each slice, then a second of each.
+    let mut taken: HashMap<u64, usize> = HashMap::new();
+    let mut turns: Vec<(usize, usize, PageSeries)> = Vec::new();
+    for (place, (_, series)) in series.into_iter().enumerate() {
+        let is_told = series.ringed + series.changed > 0;
+        let turn = if is_told {
+            0
+        } else {
+            let turn = taken.entry(series.slice).or_default();
+            *turn += 1;
+            *turn
+        };
+        turns.push((turn, place, series));
+    }
+    turns.sort_by_key(|(turn, place, _)| (*turn, *place));
+    turns.into_iter().map(|(.., series)| series).collect()
+}
+
+impl ChosenRows {
+    fn take(&mut self, ranked: Vec<PageSeries>, most: usize) {
+        let mut room = most;
+        for (place, mut series) in ranked.into_iter().enumerate() {
+            let weight = series.weight();
+            if weight > room {
+                if place > 0 {
+                    break;
+                }
+                // One series alone is too much: some of its points stand for all.
+                let step = weight.div_ceil(room.max(1));
+                for (_, rows) in &mut series.rows {
+                    let all = rows.len();
+                    *rows = rows.iter().copied().step_by(step).collect();
+                    self.thinned += all - rows.len();
+                }
+            }
+            if place == 0 {
+                self.first = series.rows.first().map(|(side, rows)| (*side, rows[0]));
+            }
+            room = room.saturating_sub(series.weight());
+            self.series += 1;
+            for (side, rows) in series.rows {
+                self.rows[side].extend(rows);
+            }
+        }
+    }
+
+    /// How many series of how many are shown.
+    pub fn shown(&self) -> String {
+        match self.of {
+            of if self.series == of => format!("all {} series", count(of)),
+            of => format!("{} of {} series", count(self.series), count(of)),
+        }
+    }
+
+    /// What the page lacks, a sentence each.
+    pub fn left_out(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        if self.series < self.of {
+            said.push(format!(
+                "This page holds {} of {} series: first those that findings name, then those that changed, \
+                 then as many as fit, evenly from all slices. Fewer --peers leave room for more, and \
+                 --where \"COLUMN = VALUE\" chooses others.",
+                count(self.series),
+                count(self.of),
+            ));
+        }
+        let mut few = |n: usize, what: &str| {
+            if n > 0 {
+                said.push(format!("{} {what}", plural(n, "row")));
+            }
+        };
+        few(self.untimed, "without a positive time cannot be drawn.");
+        few(self.unread, "that the loader does not read are not drawn.");
+        few(self.thinned, "of a series that is too long for a page were left out evenly.");
+        said
+    }
+}

@@ -1,0 +1,202 @@
+//! Columns of rows as a page holds them: a code for each value, in base64.
+
+use std::collections::HashMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+
+use crate::base::escape::clean;
+use crate::base::expr::{NULL_CODE, Value};
+
+/// A part of the key: the values that it takes, and which of them each row has.
+#[derive(Debug, Serialize)]
+pub(super) struct PageColumn {
+    name: String,
+    /// Whether its values are numbers, along which it can be drawn.
+    number: bool,
+    /// Its values in order: numbers, texts, flags or null.
+    values: Vec<serde_json::Value>,
+    /// Bytes of a code; 0 where all rows have the one value.
+    width: usize,
+    /// Codes of the rows, least significant byte first.
+    codes: String,
+}
+
+/// What a row holds in a part of the key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Cell {
+    Null,
+    Flag(bool),
+    /// The number's bits.
+    Number(u64),
+    Text(String),
+}
+
+/// Gathers the cells of a part, row by row.
+pub(super) struct ColumnBuilder {
+    name: String,
+    known: HashMap<Cell, u32>,
+    cells: Vec<Cell>,
+    rows: Vec<u32>,
+}
+
+impl ColumnBuilder {
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), known: HashMap::new(), cells: Vec::new(), rows: Vec::new() }
+    }
+
+    /// Adds rows of a table.
+    pub fn extend(&mut self, value: &Value<'_>, rows: &[usize]) {
+        match value {
+            Value::Number(numbers) => {
+                rows.iter().for_each(|row| self.push(number(numbers.get(*row))));
+            }
+            Value::Bool(flags) => {
+                rows.iter().for_each(|row| self.push(Cell::Flag(flags.get(*row))));
+            }
+            Value::Text(codes, dict) => {
+                // A text is looked at once, however many rows have it.
+                let mut known: HashMap<u32, u32> = HashMap::new();
+                for row in rows {
+                    let text = codes.get(*row);
+                    let code = match known.get(&text) {
+                        Some(code) => *code,
+                        None => {
+                            let cell = match dict.get(text as usize) {
+                                Some(text_of) if text != NULL_CODE => Cell::Text(clean(text_of)),
+                                _ => Cell::Null,
+                            };
+                            let code = self.code(cell);
+                            known.insert(text, code);
+                            code
+                        }
+                    };
+                    self.rows.push(code);
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, cell: Cell) {
+        let code = self.code(cell);
+        self.rows.push(code);
+    }
+
+    fn code(&mut self, cell: Cell) -> u32 {
+        let next = self.cells.len() as u32;
+        *self.known.entry(cell).or_insert_with_key(|cell| {
+            self.cells.push(cell.clone());
+            next
+        })
+    }
+
+    /// The column, its values in order.
+    pub fn finish(self) -> PageColumn {
+        let mut order: Vec<usize> = (0..self.cells.len()).collect();
+        order.sort_by(|a, b| compare(&self.cells[*a], &self.cells[*b]));
+        let mut code_of = vec![0u32; order.len()];
+        order.iter().enumerate().for_each(|(code, old)| code_of[*old] = code as u32);
+        let width = match order.len() {
+            0 | 1 => 0,
+            2..=0x100 => 1,
+            0x101..=0x1_0000 => 2,
+            _ => 4,
+        };
+        let mut bytes = Vec::with_capacity(self.rows.len() * width);
+        for row in &self.rows {
+            bytes.extend_from_slice(&code_of[*row as usize].to_le_bytes()[..width]);
+        }
+        let is_number = |cell: &Cell| matches!(cell, Cell::Number(_) | Cell::Null);
+        PageColumn {
+            name: clean(&self.name),
+            number: self.cells.iter().all(is_number) && self.cells.iter().any(|c| *c != Cell::Null),
+            values: order.iter().map(|old| json(&self.cells[*old])).collect(),
+            width,
+            codes: STANDARD.encode(bytes),
+        }
+    }
+}
+
+fn number(value: f64) -> Cell {
+    // Zero is one number, whatever its sign.
+    if value.is_nan() { Cell::Null } else { Cell::Number((value + 0.0).to_bits()) }
+}
+
+fn compare(a: &Cell, b: &Cell) -> std::cmp::Ordering {
+    let rank = |cell: &Cell| match cell {
+        Cell::Null => 0,
+        Cell::Flag(_) => 1,
+        Cell::Number(_) => 2,
+        Cell::Text(_) => 3,
+    };
+    match (a, b) {
+        (Cell::Number(a), Cell::Number(b)) => f64::from_bits(*a).total_cmp(&f64::from_bits(*b)),
+        (Cell::Text(a), Cell::Text(b)) => a.cmp(b),
+        (Cell::Flag(a), Cell::Flag(b)) => a.cmp(b),
+        _ => rank(a).cmp(&rank(b)),
+    }
+}
+
+fn json(cell: &Cell) -> serde_json::Value {
+    match cell {
+        Cell::Null => serde_json::Value::Null,
+        Cell::Flag(flag) => (*flag).into(),
+        Cell::Number(bits) => crate::database::table::number_json(f64::from_bits(*bits)),
+        Cell::Text(text) => text.clone().into(),
+    }
+}
+
+/// Numbers of rows as a page holds them: single precision, which is more than a chart shows.
+pub(super) fn singles(values: impl Iterator<Item = f64>) -> String {
+    let bytes: Vec<u8> = values.flat_map(|value| (value as f32).to_le_bytes()).collect();
+    STANDARD.encode(bytes)
+}
+
+/// Rows by their numbers.
+pub(super) fn numbers(rows: impl Iterator<Item = usize>) -> String {
+    let bytes: Vec<u8> = rows.flat_map(|row| (row as u32).to_le_bytes()).collect();
+    STANDARD.encode(bytes)
+}
+
+/// A byte for each row.
+pub(super) fn bytes(values: &[u8]) -> String {
+    STANDARD.encode(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::expr::Vals;
+
+    #[test]
+    fn a_column_holds_its_values_in_order_and_a_code_a_row() {
+        let mut column = ColumnBuilder::new("m");
+        let value = Value::Number(Vals::Rows(vec![8.0, 2.0, f64::NAN, 8.0].into()));
+        column.extend(&value, &[0, 1, 3]);
+        column.extend(&value, &[2]);
+        let column = column.finish();
+        assert_eq!(column.values, [serde_json::Value::Null, 2.into(), 8.into()]);
+        assert_eq!(STANDARD.decode(&column.codes).unwrap(), [2, 1, 2, 0]);
+        assert!(column.number && column.width == 1);
+    }
+
+    #[test]
+    fn a_value_of_all_rows_needs_no_codes() {
+        let mut column = ColumnBuilder::new("dtype");
+        column.extend(&Value::Text(Vals::One(0), vec!["fp8\u{202e}".into()].into()), &[0, 1, 2]);
+        let column = column.finish();
+        assert_eq!((column.width, column.codes.as_str(), column.number), (0, "", false));
+        assert_eq!(column.values, ["fp8\\u{202e}"], "a name does nothing to the text around it");
+    }
+
+    #[test]
+    fn wide_columns_have_wide_codes() {
+        let mut column = ColumnBuilder::new("n");
+        let rows: Vec<usize> = (0..300).collect();
+        column.extend(&Value::Number(Vals::Rows((0..300).map(f64::from).collect())), &rows);
+        let column = column.finish();
+        let codes = STANDARD.decode(&column.codes).unwrap();
+        assert_eq!((column.width, &codes[598..]), (2, &[43, 1][..]));
+    }
+}

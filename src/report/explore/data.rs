@@ -1,0 +1,150 @@
+//! What the page's script reads.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::choose::ChosenRows;
+use super::columns::{self, ColumnBuilder, PageColumn};
+use super::{Exploration, ExploredSide, SideKind};
+use crate::base::escape::clean;
+use crate::base::expr::ExprError;
+use crate::database::table::{Keys, TableScope};
+use crate::findings::Finding;
+use crate::report::chart::{Ring, Rings, SeriesSet};
+use crate::specs::KeyPart;
+
+/// Rows in columns, those of the sides one after the other.
+#[derive(Debug, Serialize)]
+pub(super) struct PageData {
+    /// What the loader's key is made of; the last is the one to draw along first.
+    parts: Vec<PageColumn>,
+    sides: Vec<PageSide>,
+    /// In ms, single precision, one a row.
+    latency: String,
+    /// What the machine allows at best, in ms, likewise; NaN where that is not known. Empty where it is
+    /// known of no row.
+    bound: String,
+    /// What the loader does with a row: 0 serves it, 1 serves another row of its key, 2 does not read it.
+    uses: String,
+    rings: Vec<PageRing>,
+    findings: Vec<PageFinding>,
+    /// The row whose series the page shows first.
+    first: Option<usize>,
+    /// Whether the page can show each finding.
+    #[serde(skip)]
+    pub drawn: Vec<bool>,
+}
+
+#[derive(Debug, Serialize)]
+struct PageSide {
+    name: String,
+    kind: SideKind,
+    /// How many rows are its.
+    rows: usize,
+}
+
+/// Rows that the findings of a rule name.
+#[derive(Debug, Serialize)]
+struct PageRing {
+    rule: String,
+    severity: &'static str,
+    /// Rows of the page.
+    at: String,
+    /// The same rows by their numbers in the table.
+    rows: String,
+}
+
+/// Where the page shows a finding.
+#[derive(Debug, Serialize)]
+struct PageFinding {
+    fingerprint: String,
+    /// A row of the page that it names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<usize>,
+    /// The slice that it is about, by part.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    slice: Vec<(String, String)>,
+}
+
+impl PageData {
+    /// Rows of a page.
+    ///
+    /// # Errors
+    ///
+    /// When a formula of the key does not fit a table.
+    pub fn new(
+        page: &Exploration<'_>,
+        scopes: &[TableScope<'_>],
+        sets: &[SeriesSet<'_>],
+        parts: &[KeyPart],
+        rings: &Rings,
+        chosen: &ChosenRows,
+    ) -> Result<Self, ExprError> {
+        let mut builders: Vec<ColumnBuilder> =
+            parts.iter().map(|part| ColumnBuilder::new(&part.name)).collect();
+        let (mut latency, mut bound, mut uses) = (Vec::new(), Vec::new(), Vec::new());
+        let mut sides = Vec::new();
+        for (side, rows) in chosen.rows.iter().enumerate() {
+            let set = &sets[side];
+            let keys = Keys::new(parts, &scopes[side])?;
+            keys.values().zip(&mut builders).for_each(|(value, column)| column.extend(value, rows));
+            latency.extend(rows.iter().map(|row| set.latency[*row]));
+            bound.extend(rows.iter().map(|row| set.bound[*row]));
+            uses.extend(rows.iter().map(|row| set.uses[*row] as u8));
+            let ExploredSide { name, kind, .. } = &page.sides[side];
+            sides.push(PageSide { name: clean(name), kind: *kind, rows: rows.len() });
+        }
+        let known = bound.iter().any(|bound| *bound > 0.0);
+        let place: HashMap<usize, usize> =
+            chosen.rows[0].iter().enumerate().map(|(at, row)| (*row, at)).collect();
+        let findings: Vec<PageFinding> =
+            page.findings.iter().map(|finding| placed(finding, &place)).collect();
+        let before = |side: usize| chosen.rows[..side].iter().map(Vec::len).sum::<usize>();
+        let first = chosen.first.and_then(|(side, row)| {
+            let at = chosen.rows[side].iter().position(|r| *r == row)?;
+            Some(before(side) + at)
+        });
+        Ok(Self {
+            parts: builders.into_iter().map(ColumnBuilder::finish).collect(),
+            sides,
+            latency: columns::singles(latency.into_iter()),
+            bound: if known { columns::singles(bound.into_iter()) } else { String::new() },
+            uses: columns::bytes(&uses),
+            rings: ringed(rings, &chosen.rows[0]),
+            drawn: findings.iter().map(|f| f.at.is_some() || !f.slice.is_empty()).collect(),
+            findings,
+            first,
+        })
+    }
+}
+
+/// Where a finding is on the page: at the first of its rows, or at the first slice that it is about.
+fn placed(finding: &Finding, place: &HashMap<usize, usize>) -> PageFinding {
+    let examples = finding.examples.iter().map(|example| example.row as u32);
+    let is_named = |row: &u32| finding.named_rows.contains(row);
+    let worst = examples.filter(is_named).chain(finding.named_rows.iter().copied());
+    let mut at = worst.filter_map(|row| place.get(&(row as usize)).copied());
+    let slice = finding.evidence.slices.first();
+    let slice = slice.into_iter().flat_map(|evidence| &evidence.slice);
+    PageFinding {
+        fingerprint: finding.fingerprint(),
+        at: at.next(),
+        slice: slice.map(|(name, text)| (clean(name), clean(text))).collect(),
+    }
+}
+
+/// The rings of the rows that are on the page.
+fn ringed(rings: &Rings, rows: &[usize]) -> Vec<PageRing> {
+    let mut found: Vec<Vec<(usize, usize)>> = vec![Vec::new(); rings.rules.len()];
+    for (at, row) in rows.iter().enumerate() {
+        rings.of(*row).iter().for_each(|ring| found[*ring].push((at, *row)));
+    }
+    let ring = |(ring, found): (&Ring, Vec<(usize, usize)>)| PageRing {
+        rule: clean(&ring.name),
+        severity: ring.severity.name(),
+        at: columns::numbers(found.iter().map(|(at, _)| *at)),
+        rows: columns::numbers(found.iter().map(|(_, row)| *row)),
+    };
+    rings.rules.iter().zip(found).map(ring).collect()
+}

@@ -1,0 +1,250 @@
+//! A table as a page to look into: its series by columns, beside its peers, its bound and what it was
+//! before, with what findings name ringed.
+//!
+//! The page is one file that loads nothing: rows are columns of codes in base64 ([`columns`]), `model.js`
+//! makes series of them and `page.js` draws these with uPlot, which is part of the page. What does not fit
+//! is left out by whole series ([`choose`]), and the page lists that.
+
+mod choose;
+mod columns;
+mod data;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use self::choose::{ChosenRows, choose};
+use self::data::PageData;
+use super::chart::{ChartSpec, Rings, SeriesSet, axes, fixed_parts, slice_parts};
+use super::template::fill;
+use crate::base::digest::hex;
+use crate::base::error::{Error, Result};
+use crate::base::escape::{clean, inert_json};
+use crate::base::expr::{Expr, ExprError};
+use crate::base::words::plural;
+use crate::database::catalog::Place;
+use crate::database::table::{Column, Table, TableScope};
+use crate::findings::Finding;
+use crate::specs::system::System;
+use crate::specs::{KeyPart, Lookups, TableSpec};
+
+const TEMPLATE: &str = include_str!("page.html.j2");
+const STYLE: &str = include_str!("page.css");
+const MODEL: &str = include_str!("model.js");
+const SCRIPT: &str = include_str!("page.js");
+
+/// The chart library, whole and with its licence in its head: a page is a copy of it.
+const LIBRARY: &str = include_str!("uplot/uPlot.iife.min.js");
+const LIBRARY_STYLE: &str = include_str!("uplot/uPlot.min.css");
+const LIBRARY_LICENCE: &str = include_str!("uplot/LICENSE");
+
+/// Bytes of a page at most: more of them are slow to send and to open.
+const LARGEST: usize = 3_000_000;
+
+/// Rows that are tried first: with fewer columns than ten they fit a page.
+const MOST_ROWS: usize = 240_000;
+
+/// What the rows of a page are from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SideKind {
+    /// The table that the page is about.
+    Head,
+    /// The same table before.
+    Base,
+    /// The same table of another version, backend or system.
+    Peer,
+}
+
+/// A table whose rows the page shows.
+pub struct ExploredSide<'a> {
+    /// What it is.
+    pub kind: SideKind,
+    /// By what it differs from the others: `sglang 0.5.9`.
+    pub name: String,
+    /// Its rows.
+    pub table: Arc<Table>,
+    /// Its place.
+    pub place: &'a Place,
+    /// Its machine, where one is described.
+    pub system: Option<&'a System>,
+}
+
+/// What a page shows.
+pub struct Exploration<'a> {
+    /// The table that it is about, then what it is shown beside.
+    pub sides: Vec<ExploredSide<'a>>,
+    /// What is known of the table.
+    pub spec: &'a TableSpec,
+    /// How it is drawn.
+    pub chart: &'a ChartSpec,
+    /// What its texts stand for.
+    pub lookups: &'a Lookups,
+    /// What was found in it.
+    pub findings: &'a [&'a Finding],
+    /// Only these rows.
+    pub filter: Option<&'a Expr>,
+    /// What is said of it beside the chart.
+    pub notes: Vec<String>,
+}
+
+/// A page, and what a line about it says.
+#[derive(Debug)]
+pub struct ExplorerPage {
+    /// The file.
+    pub html: String,
+    /// How many series it shows of how many, and beside what.
+    pub summary: String,
+}
+
+/// What the template shows.
+#[derive(Serialize)]
+struct PageView<'a> {
+    version: &'static str,
+    title: &'a str,
+    summary: &'a str,
+    notes: &'a [String],
+    findings: Vec<FindingLine<'a>>,
+    /// Findings that are not listed.
+    more_findings: usize,
+    nonce: String,
+    data: &'a str,
+    licence: &'static str,
+    style: String,
+    script: String,
+}
+
+/// A finding in the list below the chart.
+#[derive(Serialize)]
+struct FindingLine<'a> {
+    severity: &'static str,
+    rule: &'a str,
+    message: String,
+    fingerprint: String,
+    /// Whether the chart can show it.
+    is_drawn: bool,
+}
+
+/// Findings that are listed; a table has at most one for each rule and slice.
+const FINDINGS: usize = 200;
+
+impl Exploration<'_> {
+    /// The page.
+    ///
+    /// # Errors
+    ///
+    /// When the table has nothing that could be drawn, or a formula of `rules/` or `charts/` does not fit it.
+    pub fn page(&self) -> Result<ExplorerPage> {
+        let head = &self.sides[0];
+        let scopes: Vec<TableScope<'_>> = self.sides.iter().map(|side| self.scope(side)).collect();
+        let base = self.sides.iter().find(|side| side.kind == SideKind::Base);
+        let axis = self.axis(&scopes[0])?;
+        let fixed = fixed_parts(&scopes[0], &axis, base.map(|side| &*side.table));
+        let panel = slice_parts(self.chart, &scopes[0], &fixed);
+        let mut sets = Vec::new();
+        for scope in &scopes {
+            let set = SeriesSet::new(scope, &axis, &fixed, &panel, self.chart);
+            sets.push(set.map_err(|e| undrawn(head, &e))?);
+        }
+        let rings = Rings::new(self.findings.iter().copied(), head.table.rows);
+        let mut parts = fixed.clone();
+        parts.extend(KeyPart::column(&axis));
+        let mut most = MOST_ROWS;
+        loop {
+            let chosen =
+                choose(self, &scopes, &sets, &rings, most).map_err(|e| undrawn(head, &e))?;
+            let data = PageData::new(self, &scopes, &sets, &parts, &rings, &chosen)
+                .map_err(|e| undrawn(head, &e))?;
+            let page = self.filled(&data, &chosen)?;
+            if page.html.len() <= LARGEST || most < 1000 {
+                return Ok(page);
+            }
+            most = most / 4 * 3;
+        }
+    }
+
+    fn scope<'s>(&'s self, side: &'s ExploredSide<'_>) -> TableScope<'s> {
+        TableScope::new(&side.table, self.spec, side.place, side.system, self.lookups)
+    }
+
+    /// The column that the page is drawn along first.
+    fn axis(&self, scope: &TableScope<'_>) -> Result<String> {
+        let known = axes(self.chart, scope).into_iter().next();
+        let any = || {
+            let mut columns = self.spec.key.iter().filter_map(|part| part.value.as_column());
+            let is_number = |name: &&str| {
+                matches!(scope.table.column(name), Some(Column::Int { .. } | Column::Float { .. }))
+            };
+            columns.find(is_number).map(str::to_owned)
+        };
+        known.or_else(any).ok_or_else(|| {
+            let path = &self.spec.name;
+            Error::new(
+                format!("{path} has no column of numbers to draw along"),
+                "`perfdb-gate validate --rows DIR` writes its findings' rows as CSV",
+            )
+        })
+    }
+
+    fn filled(&self, data: &PageData, chosen: &ChosenRows) -> Result<ExplorerPage> {
+        let Place { system, backend, version, .. } = self.sides[0].place;
+        let title = clean(&format!("{} on {system}, {backend} {version}", self.spec.name));
+        let summary = clean(&self.summary(chosen));
+        let mut notes: Vec<String> = self.notes.iter().map(|note| clean(note)).collect();
+        notes.extend(chosen.left_out());
+        let text = serde_json::to_string(data).unwrap_or_default();
+        // Names are shown as text by the script, and cannot end the element that they stand in.
+        let text = inert_json(&text).replace('<', "\\u003c").replace('>', "\\u003e");
+        let mut findings = Vec::new();
+        for (finding, is_drawn) in self.findings.iter().zip(&data.drawn).take(FINDINGS) {
+            findings.push(FindingLine {
+                severity: finding.severity.name(),
+                rule: &finding.rule,
+                message: clean(&finding.message),
+                fingerprint: finding.fingerprint(),
+                is_drawn: *is_drawn,
+            });
+        }
+        let view = PageView {
+            version: env!("CARGO_PKG_VERSION"),
+            title: &title,
+            summary: &summary,
+            notes: &notes,
+            findings,
+            more_findings: self.findings.len().saturating_sub(FINDINGS),
+            nonce: hex(&Sha256::digest(text.as_bytes())[..16]),
+            data: &text,
+            licence: LIBRARY_LICENCE,
+            style: format!("{LIBRARY_STYLE}\n{STYLE}"),
+            script: format!("{LIBRARY}\n{MODEL}\n{SCRIPT}"),
+        };
+        Ok(ExplorerPage { html: fill("explore.html.j2", TEMPLATE, &view)?, summary })
+    }
+
+    /// `all 40 series, 2 peers, 3 findings`.
+    fn summary(&self, chosen: &ChosenRows) -> String {
+        let mut kinds: BTreeMap<bool, usize> = BTreeMap::new();
+        for side in &self.sides[1..] {
+            *kinds.entry(side.kind == SideKind::Base).or_default() += 1;
+        }
+        let mut parts = vec![chosen.shown()];
+        parts.extend(kinds.contains_key(&true).then(|| "the state before".to_owned()));
+        parts.extend(kinds.get(&false).map(|peers| plural(*peers, "peer")));
+        parts.push(match self.findings.len() {
+            0 => "no findings".to_owned(),
+            n => plural(n, "finding"),
+        });
+        format!("{}: {}", plural(self.sides[0].table.rows, "row"), parts.join(", "))
+    }
+}
+
+/// The error of a formula that does not fit a table.
+fn undrawn(side: &ExploredSide<'_>, why: &ExprError) -> Error {
+    let Place { backend, version, .. } = side.place;
+    Error::new(
+        format!("cannot draw the table of {backend} {version}: {why}"),
+        "the formula is in rules/tables, in charts/ or behind --where",
+    )
+}

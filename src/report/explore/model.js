@@ -1,0 +1,113 @@
+"use strict";
+// The rows of the page, and series of them: nothing here knows of the document but for the data it holds.
+const data = JSON.parse(document.getElementById("data").textContent);
+
+const buffer = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;
+const CODES = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array };
+const parts = data.parts.map((part) => ({ ...part, codes: part.width ? new CODES[part.width](buffer(part.codes)) : null }));
+const latency = new Float32Array(buffer(data.latency));
+const bound = data.bound ? new Float32Array(buffer(data.bound)) : null;
+const uses = new Uint8Array(buffer(data.uses));
+const SERVED = 0;
+
+// Which side a row is of, by where the side begins.
+const sides = [];
+for (const side of data.sides) {
+  const start = sides.length ? sides.at(-1).end : 0;
+  sides.push({ ...side, start, end: start + side.rows });
+}
+
+// Rings by row, and the rows' numbers in the table.
+const rings = new Map();
+const numbers = new Map();
+data.rings.forEach((ring, i) => {
+  const rows = new Uint32Array(buffer(ring.rows));
+  new Uint32Array(buffer(ring.at)).forEach((at, n) => {
+    rings.set(at, [...(rings.get(at) ?? []), i]);
+    numbers.set(at, rows[n]);
+  });
+});
+
+const code = (part, row) => (part.codes ? part.codes[row] : 0);
+const value = (part, row) => part.values[code(part, row)];
+const shown = (v) => (v === null ? "none" : String(v));
+
+// The sides' own name for a number on an axis or in a sentence: three digits that count.
+const short = (v) => {
+  if (v === null || !Number.isFinite(v)) return "";
+  if (Number.isInteger(v) && Math.abs(v) < 1e4) return String(v);
+  if (Math.abs(v) < 1e-3) return Number(v.toPrecision(3)).toExponential();
+  const units = [[1e9, "G"], [1e6, "M"], [1e4, "k"]];
+  const [scale, unit] = units.find(([least]) => Math.abs(v) >= least) ?? [1, ""];
+  return `${Number((v / (unit === "k" ? 1e3 : scale)).toPrecision(3))}${unit}`;
+};
+
+// Rows by series along `axis`: a series is what is alike in all other parts. `wanted` holds a code for each
+// part that is chosen, and nothing for the others.
+const seriesOf = (axis, wanted) => {
+  const fixed = parts.filter((part) => part !== axis && part.codes);
+  const tests = [...wanted].filter(([part]) => part !== axis && part.codes);
+  const found = new Map();
+  sides.forEach((side, n) => {
+    for (let row = side.start; row < side.end; row += 1) {
+      if (tests.some(([part, wants]) => part.codes[row] !== wants)) continue;
+      let key = "";
+      for (const part of fixed) key += `${part.codes[row]},`;
+      let series = found.get(key);
+      if (!series) {
+        series = { key, row, codes: fixed.map((part) => part.codes[row]), sides: sides.map(() => []), rings: 0 };
+        found.set(key, series);
+      }
+      series.sides[n].push(row);
+      if (rings.has(row)) series.rings += 1;
+    }
+  });
+  for (const series of found.values()) {
+    series.places = new Set(series.sides.flat().map((row) => code(axis, row))).size;
+  }
+  // What findings name first, then lines of many points, then in the order of the columns.
+  const order = (a, b) => {
+    if (a.rings !== b.rings) return b.rings - a.rings;
+    if (a.places !== b.places) return b.places - a.places;
+    const at = a.codes.findIndex((c, i) => c !== b.codes[i]);
+    return at < 0 ? 0 : a.codes[at] - b.codes[at];
+  };
+  const list = [...found.values()].sort(order);
+  // A line needs two points; where there is none, points are all there is.
+  const lines = list.filter((series) => series.rings || series.places > 1);
+  return { fixed, list: lines.length ? lines : list };
+};
+
+// Places for labels on a logarithmic axis, at most `most`: powers of two along x, and along y powers of
+// ten, with 2 and 5 between them where there are few.
+const logSplits = (base, min, max, most) => {
+  const powers = [];
+  const log = (v) => Math.log(v) / Math.log(base);
+  for (let p = Math.ceil(log(min) - 1e-9); p <= log(max) + 1e-9; p += 1) powers.push(base ** p);
+  if (base === 10 && powers.length < 3) {
+    const fine = [];
+    for (let p = Math.floor(log(min)); p <= log(max); p += 1) fine.push(...[1, 2, 5].map((n) => n * base ** p));
+    return fine.filter((v) => v >= min && v <= max);
+  }
+  const step = Math.ceil(powers.length / most);
+  return powers.filter((_, i) => i % step === 0);
+};
+
+// Names of series by the parts in which they differ.
+const nameSeries = (fixed, list) => {
+  const differ = fixed.filter((part) => list.some((s) => code(part, s.row) !== code(part, list[0].row)));
+  const told = differ.length ? differ : fixed.filter((part) => part.number);
+  return list.map((s) => told.map((part) => `${part.name} ${shown(value(part, s.row))}`).join(", ") || "all rows");
+};
+
+// The points of rows that can be drawn, by x.
+const pointsOf = (axis, rows, measure, log) => {
+  const points = [];
+  for (const row of rows) {
+    const x = value(axis, row);
+    const y = measure === "time" ? latency[row] : measure === "bound" ? bound[row] : latency[row] / bound[row];
+    if (x === null || !Number.isFinite(y) || (log.x && x <= 0) || (log.y && y <= 0)) continue;
+    points.push({ x, y, row });
+  }
+  return points.sort((a, b) => a.x - b.x);
+};

@@ -1,0 +1,167 @@
+//! Tables that look measured and are not: drawn, copied with noise, thinned, exchanged, and power that no
+//! meter reads. Synthetic rows.
+
+use perfdb_gate::base::random::Random;
+
+use super::told;
+use crate::common::{GEMM, Tree};
+
+/// A GEMM sweep: latency by `m` and `n`, and power.
+struct Sweep {
+    rows: Vec<(u64, u64, f64, f64)>,
+}
+
+const SIZES: std::ops::RangeInclusive<u64> = 1..=12;
+
+impl Sweep {
+    /// Latencies with steps and noise, as kernels have them; power that rises with the size.
+    fn measured(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut noise = |share: f64| 1.0 + share * f64::from(random.normal());
+        let mut rows = Vec::new();
+        for n in 1..=24_u64 {
+            for m in SIZES {
+                let waves = ((m * n) as f64 / 13.0).ceil();
+                let power = 150.0 + 500.0 * (1.0 - (-((m * n) as f64) / 60.0).exp());
+                rows.push((64 * m, 128 * n, 0.01 * waves * noise(0.08), power * noise(0.02)));
+            }
+        }
+        Self { rows }
+    }
+
+    /// Every second point along `m` on the line between its neighbours, give or take.
+    fn drawn(mut self, noise: f64) -> Self {
+        let mut random = Random::new(9);
+        for series in self.rows.chunks_mut(SIZES.count()) {
+            for at in (1..series.len() - 1).step_by(2) {
+                let (before, after) = (series[at - 1], series[at + 1]);
+                let line = before.2
+                    + (after.2 - before.2) * (series[at].0 - before.0) as f64
+                        / (after.0 - before.0) as f64;
+                series[at].2 = line * (1.0 + noise * f64::from(random.normal()));
+            }
+        }
+        self
+    }
+
+    fn text(&self, version: &str) -> String {
+        let row = |(m, n, latency, _): &(u64, u64, f64, f64)| {
+            format!("VLLM,{version},NVIDIA H200,gemm,cutlass,bfloat16,{m},{n},128,{latency}\n")
+        };
+        GEMM.to_owned() + &self.rows.iter().map(row).collect::<String>()
+    }
+}
+
+fn path(version: &str) -> String {
+    format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.txt")
+}
+
+fn judged(sweep: &Sweep, rule: &str) -> Option<(String, String)> {
+    let tree = Tree::new();
+    tree.file(&path("0.24.0"), sweep.text("0.24.0"));
+    told(&tree, rule)
+}
+
+#[test]
+fn every_second_point_on_a_line_is_drawn_with_noise_or_without() {
+    assert_eq!(judged(&Sweep::measured(1), "synthetic-rows"), None);
+    let (severity, message) = judged(&Sweep::measured(1).drawn(0.0), "synthetic-rows").unwrap();
+    assert_eq!(severity, "warning");
+    insta::assert_snapshot!(message, @"120 points in 24 series lie exactly on the line between their neighbours along m");
+    let (severity, message) = judged(&Sweep::measured(1).drawn(0.01), "synthetic-rows").unwrap();
+    assert_eq!(severity, "warning");
+    insta::assert_snapshot!(message, @"95 points along m, every second one in 19 of 24 series looked at, lie within 2.5 % of the line between their neighbours, and these much farther from theirs");
+}
+
+#[test]
+fn rows_that_are_missing_here_and_there_are_told_and_ends_of_sweeps_are_not() {
+    let thinned = |keep: &dyn Fn(usize, u64, u64) -> bool| {
+        let mut sweep = Sweep::measured(1);
+        let mut number = 0;
+        sweep.rows.retain(|(m, n, ..)| {
+            number += 1;
+            keep(number, *m, *n)
+        });
+        judged(&sweep, "row-count-parity")
+    };
+    assert_eq!(thinned(&|_, _, _| true), None);
+    assert_eq!(thinned(&|_, m, n| m * n < 640 * 1280), None, "what no machine can run");
+    let (severity, message) = thinned(&|number, _, _| number * 7919 % 10 != 0).unwrap();
+    assert_eq!(severity, "warning");
+    insta::assert_snapshot!(message, @"about 26 of 286 rows are missing here and there, 9 % in the middle of sweeps along m, n");
+}
+
+#[test]
+fn a_factor_and_noise_hide_no_copy() {
+    let of = |other: &Sweep| {
+        let tree = Tree::new();
+        tree.file(&path("0.23.0"), Sweep::measured(1).text("0.23.0"));
+        tree.file(&path("0.24.0"), other.text("0.24.0"));
+        told(&tree, "copied-table")
+    };
+    assert_eq!(of(&Sweep::measured(2)), None);
+    let mut copy = Sweep::measured(1);
+    let mut random = Random::new(5);
+    for row in &mut copy.rows {
+        row.2 *= 0.8 * (1.0 + 0.01 * f64::from(random.normal()));
+    }
+    let (severity, message) = of(&copy).unwrap();
+    assert_eq!(severity, "warning");
+    insta::assert_snapshot!(message, @"nine tenths of 288 points that it shares with systems/data/h200_sxm/vllm/0.23.0/gemm_perf.txt are within 1.7 % of 0.800 times the measurement there, nearer than two honest runs are; it is not known which is the copy");
+}
+
+#[test]
+fn two_axes_that_hold_each_other_s_sizes_are_told() {
+    let tree = Tree::new();
+    let right = Sweep::measured(1);
+    tree.file(&path("0.22.0"), right.text("0.22.0"));
+    tree.file(&path("0.23.0"), Sweep::measured(2).text("0.23.0"));
+    let mut wrong = Sweep::measured(3);
+    wrong.rows.iter_mut().for_each(|row| (row.0, row.1) = (row.1, row.0));
+    tree.file(&path("0.24.0"), wrong.text("0.24.0"));
+    let run = tree.validate(&["--only", "coverage-hole", "--format", "json"]);
+    let found = run.json()["findings"].to_string();
+    assert!(found.contains("m holds the sizes that n has in 2 other tables"), "{found}");
+}
+
+#[test]
+fn power_that_no_meter_reads_is_told_by_what_it_is_like() {
+    let of = |power: &mut dyn FnMut(f64) -> f64| {
+        let sweep = Sweep::measured(1);
+        let mut text = GEMM.replace("latency", "latency,power,power_limit");
+        for (m, n, latency, watts) in sweep.rows {
+            let watts = power(watts);
+            text += &format!(
+                "VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,{m},{n},128,{latency},{watts},700\n"
+            );
+        }
+        let tree = Tree::new();
+        tree.file(&path("0.24.0"), text);
+        told(&tree, "power-implausible")
+    };
+    assert_eq!(of(&mut |watts| watts), None);
+    let mut random = Random::new(4);
+    let mut noise = Random::new(6);
+    let said = [
+        of(&mut |_| 410.0),
+        of(&mut |_| 700.0),
+        of(&mut |_| 410.0 * (1.0 + 0.02 * f64::from(noise.normal()))),
+        of(&mut |watts| 80.0 + 0.1 * watts),
+        of(&mut |_| 150.0 + 500.0 * random.unit()),
+        of(&mut |watts| watts / 1000.0),
+    ];
+    let said: Vec<String> = said
+        .into_iter()
+        .map(|found| {
+            found.map_or("nothing".into(), |(severity, message)| format!("{severity}: {message}"))
+        })
+        .collect();
+    insta::assert_snapshot!(said.join("\n"), @"
+    warning: 288 power readings are of a slice in which one value repeats at different keys: nothing was metered
+    warning: 288 power readings are the power limit itself, at different keys: nothing was metered
+    warning: 288 power readings hardly change with the size: no kernel draws the same from its least to its largest
+    warning: 288 power readings stay near idle at every size: the meter did not see the kernel
+    warning: 288 power readings jump from point to point as if drawn at random: neighbours are no more alike than any two rows
+    error: 288 power readings are a thousandth of what the GPU draws: kilowatts, not watts
+    ");
+}
