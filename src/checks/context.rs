@@ -3,9 +3,10 @@
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::base::reason::Reason;
+use crate::checks::compare::curves::CurveScores;
 use crate::checks::compare::relative_latency::{PeerTerms, RelativeLatencies, relative_latencies};
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
@@ -126,6 +127,8 @@ pub struct CrossContext<'a> {
     pub threads: usize,
     /// Relative latencies by what they are taken of, for the rules that share them.
     pub relative: Mutex<BTreeMap<PeerTerms, Arc<BTreeMap<String, RelativeLatencies>>>>,
+    /// What other tables say of the curves of those under judgement, for the rules that share it.
+    pub curves: OnceLock<CurveScores>,
     /// What is known of tables, and how far honest reruns differ.
     pub specs: &'a Specs,
     /// The operation lists of default models; none where no rule needs them.
@@ -181,6 +184,11 @@ impl CrossContext<'_> {
         let found = known.get(&terms).cloned().unwrap_or_else(compute);
         known.insert(terms, found.clone());
         found
+    }
+
+    /// What other tables say of the curves of those under judgement.
+    pub(super) fn curve_scores(&self) -> &CurveScores {
+        self.curves.get_or_init(|| CurveScores::of(self))
     }
 
     /// What a table's sidecar says of it.

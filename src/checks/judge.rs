@@ -117,6 +117,24 @@ pub struct CheckInputs {
     pub keys: bool,
     /// Outliers, from this factor over (or under) their neighbours.
     pub outliers: Option<f64>,
+    /// The latencies of all keys, and the points that bend by this factor or more.
+    pub curves: Option<CurveTerms>,
+}
+
+/// What is kept of a table's curves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CurveTerms {
+    /// Factor over (or under) the line between its neighbours from which on a point is kept.
+    pub bends: f64,
+    /// Latency in ms below which the timer explains much.
+    pub floor_ms: f64,
+}
+
+impl CurveTerms {
+    /// Terms that keep what either keeps.
+    fn both(self, other: Self) -> Self {
+        Self { bends: self.bends.min(other.bends), floor_ms: self.floor_ms.min(other.floor_ms) }
+    }
 }
 
 impl CheckInputs {
@@ -134,6 +152,7 @@ impl CheckInputs {
             plans: self.plans || other.plans,
             keys: self.keys || other.keys,
             outliers: [self.outliers, other.outliers].into_iter().flatten().reduce(f64::min),
+            curves: [self.curves, other.curves].into_iter().flatten().reduce(CurveTerms::both),
         }
     }
 }

@@ -16,14 +16,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::compare::{
-    copies, holes, no_longer_served, outliers, parity, relative_latency, support, unit_shift,
-    workflows,
+    copies, holes, no_longer_served, noisy, outliers, parity, relative_latency, support,
+    unit_shift, workflows,
 };
 pub use self::context::{
     ChangeContext, CrossContext, DirContext, PrChange, RowContext, SystemContext, TableContext,
     WaiverContext,
 };
-pub use self::judge::{CheckInputs, Found, Judge};
+pub use self::judge::{CheckInputs, CurveTerms, Found, Judge};
 use self::kinds::traces::TraceCheck;
 use self::kinds::{
     bounds, decoding, deleted, duplicates, header, identity, placement, power, predictions, reuse,
@@ -82,6 +82,8 @@ pub enum Check {
     Spike(#[schemars(with = "outliers::OutlierLimits")] outliers::Spikes),
     /// Points faster than both neighbours along every axis.
     Drop(#[schemars(with = "outliers::OutlierLimits")] outliers::Drops),
+    /// Slices that are noisier than elsewhere.
+    NoisySlice(noisy::NoiseLimits),
     /// Rows that no machine measured.
     Synthetic(synthetic::Signs),
     /// Default models that cannot be planned.
@@ -151,6 +153,7 @@ impl Check {
             Self::UnitShift(factors) => factors,
             Self::Spike(spikes) => spikes,
             Self::Drop(drops) => drops,
+            Self::NoisySlice(limits) => limits,
             Self::Synthetic(signs) => signs,
             Self::Workflows(models) => models,
             Self::SupportMatrix(needs) => needs,

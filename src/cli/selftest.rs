@@ -40,6 +40,9 @@ pub struct Selftest {
     /// Write to a file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Draw recall over the size of faults, as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub curves: Option<PathBuf>,
     /// Number of threads; 0 means one per core.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
@@ -61,8 +64,11 @@ impl From<&Selftest> for selftest::Options {
 
 impl Selftest {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
-        outputs::check(&self.output, [])?;
+        outputs::check(self.output.iter().chain(&self.curves), [])?;
         let scores = selftest::run(&self.into(), &Bar::of("faults", terminal))?;
+        if let Some(file) = &self.curves {
+            write_text(Some(file), selftest::recall_curves(&scores)?)?;
+        }
         let text = selftest::render(&scores, self.format.of(terminal));
         write_text(self.output.as_deref(), text)?;
         Ok(scores.exit())

@@ -161,6 +161,7 @@ fn rule_ids_are_the_contract() {
     legacy-marker
     lfs-pointer
     no-longer-served
+    noisy-slice
     power-coverage
     power-implausible
     power-limit-mismatch

@@ -1,9 +1,11 @@
 //! Kinds of check that judge a table against its peers, and what they need of every table: its sketch.
 
 pub mod copies;
+pub mod curves;
 mod groups;
 pub mod holes;
 pub mod no_longer_served;
+pub mod noisy;
 mod noisy_copy;
 pub mod outliers;
 pub mod parity;

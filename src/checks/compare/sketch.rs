@@ -7,7 +7,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::base::expr::{ExprError, Scope};
-use crate::checks::compare::series::{self, Outlier};
+use crate::checks::compare::curves::{CurveRows, TableCurve};
+use crate::checks::compare::series::{self, Outlier, ScanTerms};
+use crate::checks::judge::CheckInputs;
 use crate::database::coverage::Coverage;
 use crate::database::table::{Column, Keys, TableScope, lane_ranks};
 use crate::planner::{FileKeys, NameCodes};
@@ -78,6 +80,8 @@ pub struct Sketch {
     pub end: u64,
     /// Outliers, by row.
     pub outliers: Vec<SketchOutlier>,
+    /// Its curves, where others are held against them.
+    pub curve: Option<Arc<TableCurve>>,
     /// The values of its points along each axis of the sweep, by column.
     pub axes: BTreeMap<String, BTreeSet<i64>>,
     /// What the points are, of a table that others are compared with key by key.
@@ -97,12 +101,12 @@ pub struct Sketches {
 }
 
 impl Sketch {
-    /// Takes the sketch of a table, with its outliers by a factor of `outliers_from` or more, and with
-    /// the values of its points' keys where they are `named`: others lack them by name.
+    /// Takes the sketch of a table, with the outliers and curves that are needed, and with the values of
+    /// its points' keys where they are `named`: others lack them by name.
     pub fn of(
         keys: &Keys<'_>,
         scope: &TableScope<'_>,
-        outliers_from: Option<f64>,
+        needs: CheckInputs,
         named: bool,
     ) -> Result<Self, ExprError> {
         let spec = scope.spec;
@@ -133,16 +137,41 @@ impl Sketch {
         let points: Vec<SketchPoint> = order.iter().map(point).collect();
         let kernels = kernels(scope, &order, &points, slices.all.len());
         let axes = axes(scope, &order);
-        let mut outliers = Vec::new();
-        if let Some(least) = outliers_from {
-            let is_loaded = |row: usize| loaded.as_ref().is_none_or(|l| l.get(row));
-            for outlier in series::outliers(scope.table, spec, &latency, is_loaded, least) {
-                let row = outlier.row as usize;
-                let (hash, slice) = (keys.hashes()[row], slices.number(keys, row));
-                outliers.push(SketchOutlier { outlier, hash, slice, key: Vec::new() });
-            }
-            name_farthest(&mut outliers, keys);
+        let is_loaded = |row: usize| loaded.as_ref().is_none_or(|l| l.get(row));
+        let bends = needs.curves.map(|terms| terms.bends);
+        let scanned = series::scan(
+            scope.table,
+            spec,
+            &latency,
+            is_loaded,
+            ScanTerms { outliers: needs.outliers, bends },
+        );
+        let mut outliers = Vec::with_capacity(scanned.outliers.len());
+        for outlier in &scanned.outliers {
+            let row = outlier.row as usize;
+            let (hash, slice) = (keys.hashes()[row], slices.number(keys, row));
+            outliers.push(SketchOutlier { outlier: *outlier, hash, slice, key: Vec::new() });
         }
+        name_farthest(&mut outliers, keys);
+        let curve = needs.curves.map(|terms| {
+            let rows = CurveRows { keys, latency: &latency, floor_ms: terms.floor_ms };
+            let timed = |row: &usize| is_loaded(*row) && latency.get(*row) > 0.0;
+            let point = |row: usize| (keys.hashes()[row], latency.get(row));
+            let slice = |row: usize| slices.number(keys, row);
+            // Of a repeated key the loader serves the row of the first rank.
+            let curve = match lane_ranks(scope) {
+                Some(ranks) => {
+                    let mut order: Vec<usize> = (0..scope.rows()).filter(timed).collect();
+                    order.sort_by_key(|row| ranks[*row]);
+                    TableCurve::of(&scanned, &rows, order.into_iter().map(point), slice)
+                }
+                None => {
+                    let served = (0..scope.rows()).filter(timed).map(point);
+                    TableCurve::of(&scanned, &rows, served, slice)
+                }
+            };
+            Arc::new(curve)
+        });
         let share = end as f64 / u64::MAX as f64;
         let count = (points.len() as f64 / share).round() as usize;
         let coverage = if named {
@@ -159,6 +188,7 @@ impl Sketch {
             kernels,
             end,
             outliers,
+            curve,
             axes,
             coverage,
         })

@@ -34,6 +34,11 @@ impl<'a> Keys<'a> {
         self.parts.iter().map(|(_, value)| value)
     }
 
+    /// The names of the key's parts, in the loader's order.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.parts.iter().map(|(name, _)| *name)
+    }
+
     fn hash(&mut self) {
         for (_, value) in &self.parts {
             match value {

@@ -14,6 +14,10 @@ pub enum Amount {
     Share(f64),
     /// Those of one slice: of the same texts in the key.
     Slice,
+    /// A share of those of one slice.
+    SliceShare(f64),
+    /// Those of one series: all along the first axis of the sweep, everything else fixed.
+    Shape,
     /// So many one after the other.
     Run(usize),
     /// All.
@@ -22,8 +26,11 @@ pub enum Amount {
 
 /// A text that is not an [`Amount`].
 #[derive(Debug, thiserror::Error)]
-#[error("'{0}' is not a number of rows: 5, 1 %, run 20, slice or all")]
+#[error("'{0}' is not a number of rows: 5, 1 %, run 20, slice, 3 % of a slice, shape or all")]
 pub struct BadAmount(String);
+
+/// How a share of a slice ends.
+const OF_A_SLICE: &str = "% of a slice";
 
 impl FromStr for Amount {
     type Err = BadAmount;
@@ -34,6 +41,11 @@ impl FromStr for Amount {
         Ok(match text {
             "all" => Self::All,
             "slice" => Self::Slice,
+            "shape" => Self::Shape,
+            _ if text.ends_with(OF_A_SLICE) => {
+                let share = text.strip_suffix(OF_A_SLICE).ok_or_else(bad)?;
+                Self::SliceShare(share.trim().parse::<f64>().map_err(|_| bad())? / 100.0)
+            }
             _ => match (text.strip_prefix("run "), text.strip_suffix('%')) {
                 (Some(rows), _) => Self::Run(number(rows)?),
                 (None, Some(share)) => {
@@ -58,6 +70,8 @@ impl std::fmt::Display for Amount {
             Self::Rows(n) => write!(f, "{n} rows"),
             Self::Share(share) => write!(f, "{} % of rows", share * 100.0),
             Self::Slice => f.write_str("a slice"),
+            Self::SliceShare(share) => write!(f, "{} % of a slice", share * 100.0),
+            Self::Shape => f.write_str("a shape"),
             Self::Run(n) => write!(f, "{n} rows in a run"),
             Self::All => f.write_str("all rows"),
         }
@@ -75,6 +89,8 @@ mod tests {
             ("1 %", Amount::Share(0.01)),
             ("run 20", Amount::Run(20)),
             ("slice", Amount::Slice),
+            ("3 % of a slice", Amount::SliceShare(0.03)),
+            ("shape", Amount::Shape),
             ("all", Amount::All),
         ] {
             assert_eq!(text.parse::<Amount>().unwrap(), amount);

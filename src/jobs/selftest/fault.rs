@@ -15,6 +15,10 @@ pub struct Faults {
     /// Rules that any change of a table's bytes may break, whatever the fault.
     #[serde(default)]
     pub always: Vec<String>,
+    /// Rules that hold a table's curves against those of its namesakes: a fault in one of these may change
+    /// what they say of the others.
+    #[serde(default)]
+    pub beside: Vec<String>,
     /// The faults, in the order in which they are told.
     pub faults: Vec<Fault>,
 }
@@ -82,6 +86,15 @@ pub struct Fault {
     /// Whether only the newest version of a backend is wrong by it.
     #[serde(default)]
     pub newest: bool,
+    /// Latencies in ms of the rows that it is planted in: from the first, below the second.
+    #[serde(default)]
+    pub latency_ms: Option<[f64; 2]>,
+    /// Whether an info on its rows finds it, too: a pull request shows it beside them.
+    #[serde(default)]
+    pub infos: bool,
+    /// The line of the chart of recall over size that its sizes are points of.
+    #[serde(default)]
+    pub curve: Option<String>,
     /// What is done to a table, or beside it.
     pub plant: Plant,
     /// How many rows of it; a variant each. All where none is named.
@@ -92,7 +105,8 @@ pub struct Fault {
     pub by: Vec<f64>,
 }
 
-/// What is done. Formulas read the table's columns, `value` (the cell that is replaced) and `by`.
+/// What is done. Formulas read the table's columns, `value` (the cell that is replaced), `by`, and
+/// of each row `normal` and `chance`: a standard normal number, and one from 0 to 1.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Plant {

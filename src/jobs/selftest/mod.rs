@@ -6,6 +6,7 @@
 //! state's sketches serve. A finding counts as [`score`] says.
 
 mod amount;
+mod curves;
 mod draft;
 mod fault;
 mod overlay;
@@ -16,6 +17,7 @@ mod rounds;
 mod score;
 mod target;
 
+pub use curves::recall_curves;
 pub use fault::{Fault, FaultClass, Faults};
 pub use render::render;
 pub use score::Scores;

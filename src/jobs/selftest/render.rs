@@ -52,7 +52,7 @@ fn text(scores: &Scores, lay: &Lay) -> String {
     out += &lay(&header, &rules);
     let faults: Vec<Vec<String>> = scores.faults.iter().map(fault_cells).collect();
     out += "\n";
-    out += &lay(&["fault", "size", "class", "planted", "found", "recall", "by"], &faults);
+    out += &lay(&["fault", "size", "class", "planted", "found", "recall", "warned", "by"], &faults);
     let structural: Vec<String> = scores
         .missed
         .iter()
@@ -99,6 +99,7 @@ fn fault_cells(fault: &FaultScore) -> Vec<String> {
         fault.planted.to_string(),
         fault.found.to_string(),
         recall,
+        fault.warned.to_string(),
         fault.finds.join(", "),
     ]
 }
@@ -182,7 +183,7 @@ fn json(scores: &Scores) -> serde_json::Value {
         .map(|f| {
             json!({
                 "fault": f.id, "size": f.size, "class": f.class.name(), "finds": f.finds,
-                "planted": f.planted, "found": f.found,
+                "planted": f.planted, "found": f.found, "warned": f.warned,
                 "recall": share(f.found as u64, f.planted as u64),
                 "rows_recall": share(f.rows_told, f.rows),
             })

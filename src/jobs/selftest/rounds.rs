@@ -156,8 +156,10 @@ impl<'a> Round<'a> {
             let of_system = touches_system(one.variant);
             let free = self.injections.iter().all(|i| touches_system(i.variant) == of_system);
             if !free || tries == TRIES || touched.iter().any(|t| self.taken.contains(t)) {
+                // Not another table in its place: rare names, which are free in more rounds, would be
+                // drawn more often than others.
                 later = true;
-                continue;
+                break;
             }
             tries += 1;
             let planted = injector.plant(one.variant, file, random).map_err(|e| {

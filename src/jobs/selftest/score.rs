@@ -1,6 +1,6 @@
 //! What was found of the faults, and what was found besides.
 //!
-//! A fault is found when one of its rules has a new finding, no info, in the place where it was planted:
+//! A fault is found when one of its rules has a new finding, no info unless its `infos` say so, in the place where it was planted:
 //! on its table, directory or system; of rows that it changes or adds where findings tell rows, of its
 //! slice where they tell slices. A false alarm is a finding, no info, that the clean state has not, or not as
 //! bad or of as many rows, of a rule that the fault does not imply, or in another place.
@@ -34,6 +34,14 @@ pub struct FaultScore {
     pub planted: usize,
     /// Times that it was found.
     pub found: usize,
+    /// Times that a warning or an error found it.
+    pub warned: usize,
+    /// Whether an info on its rows finds it, too.
+    infos: bool,
+    /// The line of the chart that it is a point of.
+    pub curve: Option<String>,
+    /// What its size is by.
+    pub by: Option<f64>,
     /// Rows planted, where rows tell.
     pub rows: u64,
     /// Those told by the finding.
@@ -107,6 +115,7 @@ pub struct Scores {
     /// What was found besides.
     pub alarms: Vec<Alarm>,
     always: BTreeSet<String>,
+    beside: BTreeSet<String>,
 }
 
 impl Scores {
@@ -131,6 +140,7 @@ impl Scores {
                 .map(rule)
                 .collect(),
             always: faults.always.iter().cloned().collect(),
+            beside: faults.beside.iter().cloned().collect(),
             ..Self::default()
         }
     }
@@ -147,6 +157,10 @@ impl Scores {
             elsewhere: fault.elsewhere.clone(),
             planted: 0,
             found: 0,
+            warned: 0,
+            infos: fault.infos,
+            curve: fault.curve.clone(),
+            by: variant.by,
             rows: 0,
             rows_told: 0,
         });
@@ -160,7 +174,16 @@ impl Scores {
         is_new: &dyn Fn(&Finding) -> bool,
     ) {
         let mut found: Vec<Vec<&Finding>> = vec![Vec::new(); injections.len()];
+        let mut noted: Vec<Vec<&Finding>> = vec![Vec::new(); injections.len()];
         for finding in findings {
+            if finding.severity == Severity::Info && finding.is_new() {
+                if let Some((at, FindingReach::Place)) = owner(injections, finding)
+                    && self.finds(&injections[at], finding)
+                {
+                    noted[at].push(finding);
+                }
+                continue;
+            }
             // Rows with findings of before that are changed now count for what was done to them, and
             // are not false alarms.
             let on_changed_rows = finding.severity != Severity::Info && finding.is_new();
@@ -177,8 +200,13 @@ impl Scores {
                 _ => self.alarm(finding, owner.map(|(at, _)| injections[at].number)),
             }
         }
-        for (injection, mut found) in injections.iter().zip(found) {
+        for (injection, (mut found, noted)) in injections.iter().zip(found.into_iter().zip(noted)) {
             found.retain(|finding| injection.is_of_slice(finding));
+            let fault = &mut self.faults[injection.number];
+            fault.warned += usize::from(!found.is_empty());
+            if fault.infos {
+                found.extend(noted.into_iter().filter(|finding| injection.is_of_slice(finding)));
+            }
             self.count(injection.number, !found.is_empty(), &injection.file.entry.path);
             self.count_rows(injection, &found);
         }
@@ -197,7 +225,10 @@ impl Scores {
             FindingReach::Place => {
                 names(&fault.finds, rule) || names(&fault.may, rule) || self.always.contains(rule)
             }
-            FindingReach::Elsewhere => names(&fault.elsewhere, rule),
+            FindingReach::Elsewhere => {
+                let changes = fault.class != FaultClass::Control;
+                names(&fault.elsewhere, rule) || changes && self.beside.contains(rule)
+            }
         }
     }
 
@@ -219,6 +250,7 @@ impl Scores {
     /// Scores what is said of planted waivers.
     pub(super) fn waivers(&mut self, number: usize, told: &[Finding]) {
         let found = told.iter().any(|f| self.faults[number].finds.contains(&f.rule));
+        self.faults[number].warned += usize::from(found);
         for finding in told {
             if !self.faults[number].finds.contains(&finding.rule) {
                 self.alarm(finding, Some(number));

@@ -9,7 +9,7 @@ use crate::base::expr::{ExprError, Lookup, Scope, Vals, Value};
 use crate::base::random::Random;
 use crate::checks::compare::sketch::Slice;
 use crate::database::table::{Column, Keys, Table, TableScope};
-use crate::specs::{ColumnKind, TableSpec};
+use crate::specs::{ColumnKind, TableSpec, measured_unit};
 
 /// Rows of a slice that is worth a name.
 const LEAST_SLICE: usize = 20;
@@ -45,6 +45,8 @@ impl Scope for CellScope<'_> {
         match name {
             "value" => self.scope.column(self.column),
             "by" => Some(Value::Number(Vals::One(self.by?))),
+            "normal" => Some(drawn(self.rows(), |random| f64::from(random.normal()))),
+            "chance" => Some(drawn(self.rows(), Random::unit)),
             name => self.scope.column(name),
         }
     }
@@ -56,17 +58,39 @@ impl Scope for CellScope<'_> {
     }
 }
 
+/// A number for each row, always the same.
+fn drawn(rows: usize, draw: impl Fn(&mut Random) -> f64) -> Value<'static> {
+    let mut random = Random::new(rows as u64);
+    Value::Number(Vals::Rows((0..rows).map(|_| draw(&mut random)).collect()))
+}
+
 impl<'a> Target<'a> {
     /// Rows to plant in, and the slice they are where they are one: rows that the loader reads, of
     /// times that are above zero and have to be.
-    pub fn choose(&self, amount: Amount, random: &mut Random) -> Result<Option<Chosen>, ExprError> {
+    pub fn choose(
+        &self,
+        amount: Amount,
+        within: Option<[f64; 2]>,
+        random: &mut Random,
+    ) -> Result<Option<Chosen>, ExprError> {
         let loaded = self.spec.filter.as_ref().map(|f| f.mask(self.scope)).transpose()?;
         let zero = self.spec.zero.values().map(|z| z.mask(self.scope));
         let zero = zero.collect::<Result<Vec<_>, _>>()?;
         let measured: Vec<&Column> =
             self.spec.measures().filter_map(|(name, _)| self.table.column(name)).collect();
+        let latency = match (within, self.spec.latency.first()) {
+            (Some(within), Some(first)) => Some((within, first.value.numbers(self.scope)?)),
+            (Some(_), None) => return Ok(None),
+            (None, _) => None,
+        };
+        let is_within = |row: usize| {
+            let latency =
+                latency.as_ref().map(|([from, below], v)| (*from..*below).contains(&v.get(row)));
+            latency != Some(false)
+        };
         let fertile = |row: &usize| {
-            loaded.as_ref().is_none_or(|l| l.get(*row))
+            is_within(*row)
+                && loaded.as_ref().is_none_or(|l| l.get(*row))
                 && measured.iter().all(|c| c.number(*row) > 0.0)
                 && !zero.iter().any(|z| z.get(*row))
         };
@@ -101,7 +125,11 @@ impl<'a> Target<'a> {
                 let start = runs[random.below(runs.len())];
                 rows = rows[start..start + n].to_vec();
             }
-            Amount::Slice => {
+            Amount::Shape => {
+                let Some(shape) = self.shape(&rows, random) else { return Ok(None) };
+                rows = shape;
+            }
+            Amount::Slice | Amount::SliceShare(_) => {
                 let keys = Keys::new(&self.spec.key, self.scope)?;
                 let mut slices: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
                 rows.iter().for_each(|r| slices.entry(keys.text_code(*r)).or_default().push(*r));
@@ -114,9 +142,33 @@ impl<'a> Target<'a> {
                 let texts = keys.show(rows[0]).into_iter();
                 let text = |(k, v): (String, serde_json::Value)| Some((k, v.as_str()?.to_owned()));
                 slice = Some(texts.filter_map(text).collect());
+                if let Amount::SliceShare(share) = amount {
+                    let n = (share * rows.len() as f64).round() as usize;
+                    some(&mut rows, n, random);
+                }
             }
         }
         Ok(Some((rows, slice)))
+    }
+
+    /// The rows of one series of `rows`: alike in all but what is measured and the first axis of the sweep.
+    fn shape(&self, rows: &[usize], random: &mut Random) -> Option<Vec<usize>> {
+        /// Points of a series that is worth a name.
+        const LEAST: usize = 8;
+        const TRIES: usize = 20;
+        let first = self.spec.sweep.iter().find(|name| self.table.column(name).is_some())?;
+        let fixed: Vec<&Column> = self
+            .table
+            .columns()
+            .filter(|(name, _)| *name != first && measured_unit(name).is_none())
+            .map(|(_, column)| column)
+            .collect();
+        (0..TRIES).find_map(|_| {
+            let one = rows[random.below(rows.len())];
+            let alike = |row: &&usize| fixed.iter().all(|column| column.equal(one, **row));
+            let shape: Vec<usize> = rows.iter().filter(alike).copied().collect();
+            (shape.len() >= LEAST).then_some(shape)
+        })
     }
 
     /// The columns that a fault names.

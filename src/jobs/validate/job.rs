@@ -196,6 +196,7 @@ impl Job<'_> {
             threads: self.threads,
             age: &|a, b| self.source.age(&a.entry, &b.entry),
             relative: Default::default(),
+            curves: Default::default(),
             specs: self.specs,
             models: &models,
             pr: self.pr,

@@ -87,7 +87,7 @@ impl Job<'_> {
         };
         let needs = self.needs();
         let sketch = match (&scope, &keys) {
-            (Some(scope), Some(keys)) => Some(Sketch::of(keys, scope, needs.outliers, named)?),
+            (Some(scope), Some(keys)) => Some(Sketch::of(keys, scope, needs, named)?),
             (Some(scope), None) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
             (None, _) => None,
         };

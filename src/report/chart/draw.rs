@@ -33,7 +33,7 @@ pub(super) const NAMES: u32 = 226;
 pub(super) const FINE: u32 = 4;
 
 /// Colours that everybody tells apart, by Okabe and Ito (Color Universal Design, 2008).
-const COLOURS: [RGBColor; 6] = [
+pub(super) const COLOURS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -41,8 +41,8 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(230, 159, 0),
     RGBColor(86, 180, 233),
 ];
-const INK: RGBColor = RGBColor(34, 34, 34);
-const GRID: RGBColor = RGBColor(228, 228, 228);
+pub(super) const INK: RGBColor = RGBColor(34, 34, 34);
+pub(super) const GRID: RGBColor = RGBColor(228, 228, 228);
 
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Failed<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
@@ -53,11 +53,7 @@ pub(super) type Failed<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBack
 ///
 /// When plotters cannot draw, which is a fault of this program.
 pub fn svg(figure: &Figure) -> Result<String> {
-    static FONT: Once = Once::new();
-    FONT.call_once(|| {
-        // Its bytes are part of the binary; a text without a font fails below.
-        let _ = register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF);
-    });
+    with_font();
     let figure = &figure.escaped();
     let heights: Vec<u32> =
         (0..figure.panels.len()).map(|i| if i == 0 { LATENCY } else { RATE }).collect();
@@ -69,15 +65,28 @@ pub fn svg(figure: &Figure) -> Result<String> {
     let frame = FigureFrame { figure, said, heights, head, height };
     paint(&frame, &mut drawn, &mut hovers)
         .map_err(|e| Error::new(format!("cannot draw a chart: {e}"), ""))?;
-    // The picture has its own size and scales with the page.
+    let said = format!("{}. {}", figure.title, figure.subtitle);
+    let end = format!("{hovers}</svg>");
+    Ok(sized(&drawn, height, &said).replacen("</svg>", &end, 1))
+}
+
+/// Makes the font of the binary known.
+pub(super) fn with_font() {
+    static FONT: Once = Once::new();
+    FONT.call_once(|| {
+        // Its bytes are part of the binary; a text without a font fails when it is drawn.
+        let _ = register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF);
+    });
+}
+
+/// A picture of its own size, which scales with the page, and what it says to those who do not see it.
+pub(super) fn sized(drawn: &str, height: u32, said: &str) -> String {
     let (fine_w, fine_h) = (WIDTH * FINE, height * FINE);
     let plain = format!("<svg width=\"{fine_w}\" height=\"{fine_h}\"");
-    let sized = format!(
-        "<svg width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"{}\"",
-        xml(&format!("{}. {}", figure.title, figure.subtitle))
-    );
-    let end = format!("{hovers}</svg>");
-    Ok(drawn.replacen(&plain, &sized, 1).replacen("</svg>", &end, 1))
+    let label = xml(said);
+    let sized =
+        format!("<svg width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"{label}\"");
+    drawn.replacen(&plain, &sized, 1)
 }
 
 /// What a picture is made of, and how high its parts are.
@@ -228,7 +237,7 @@ fn draw_point<'a>(
 }
 
 /// Text needs more contrast than lines.
-fn darker(RGBColor(r, g, b): RGBColor) -> RGBColor {
+pub(super) fn darker(RGBColor(r, g, b): RGBColor) -> RGBColor {
     let less = |c: u8| (f64::from(c) * 0.72) as u8;
     RGBColor(less(r), less(g), less(b))
 }

@@ -21,6 +21,8 @@ pub(super) enum CulpritVerdict {
     Fastest,
     /// Its own kin that differ name another kernel.
     Kernel,
+    /// Its differences to its siblings are a little off those on other systems.
+    Slight,
 }
 
 /// The references of a slice that it stands apart from, and the others.

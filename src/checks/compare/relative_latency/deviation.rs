@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::culprit::{CulpritVerdict, References};
-use super::finding;
+use super::differences::{DifferenceBand, Residual, Residuals, differences};
 use super::peers::{NEARBY, OTHER_KERNELS, PeerTerms, RelativeLatencies};
+use super::{ELSEWHERE, ELSEWHERE_SHORT, finding};
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::checks::CrossContext;
@@ -37,6 +38,9 @@ pub struct DeviationBand {
     references: usize,
     /// Texts of `kernel_source` that do not say which kernel ran.
     unnamed: Vec<String>,
+    /// When the differences to siblings are others than on other systems; not looked at without it.
+    #[serde(default)]
+    differences: Option<DifferenceBand>,
 }
 
 impl Judge for DeviationBand {
@@ -46,14 +50,22 @@ impl Judge for DeviationBand {
         let mut found = Vec::new();
         let terms = PeerTerms { points: self.points, unnamed: Some(self.unnamed.clone()) };
         let relative = at.relative_latencies(terms);
+        let differences = self.differences.map(|band| (band, differences(at, &band, self.points)));
         for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
             let backend = &file.place.backend;
             let Some(own) = relative.get(&file.entry.path) else { continue };
             let mut by_verdict: BTreeMap<CulpritVerdict, RelativeLatencies> = BTreeMap::new();
+            let residuals =
+                differences.as_ref().map(|(band, all)| (band, all.get(file.entry.path.as_str())));
             for (slice, refs) in own {
-                if let Some(verdict) = self.verdict(backend, own, slice, refs) {
-                    let slices = by_verdict.entry(verdict).or_default();
-                    slices.insert(slice.clone(), refs.clone());
+                let level = self.verdict(backend, own, slice, refs);
+                let elsewhere = residuals
+                    .and_then(|(band, of_table)| Some((band, of_table?.get(slice)?)))
+                    .and_then(|(band, residuals)| band.verdict(residuals));
+                if let Some(verdict) = together(level, elsewhere.as_ref()) {
+                    let mut refs = refs.clone();
+                    refs.extend(elsewhere.into_iter().flat_map(|told| told.ratios));
+                    by_verdict.entry(verdict).or_default().insert(slice.clone(), refs);
                 }
             }
             if let Some(said) = at.declared(file) {
@@ -78,11 +90,51 @@ impl Judge for DeviationBand {
                         Severity::Info,
                         "; kernel_source shows that the framework chose another kernel",
                     ),
+                    CulpritVerdict::Slight => (Severity::Info, ""),
                 };
                 found.extend(finding(rule, severity, at, file, slices, why));
             }
         }
         Ok(found)
+    }
+}
+
+/// What the differences on other systems say of a slice.
+struct ToldElsewhere {
+    verdict: CulpritVerdict,
+    /// How many times slower than they predict it is, by what they are of.
+    ratios: Vec<(String, f64)>,
+}
+
+impl DifferenceBand {
+    fn verdict(&self, residuals: &Residuals) -> Option<ToldElsewhere> {
+        let level = |r: &&Residual| {
+            if r.near { off(r.ratio) > self.generation } else { r.ratio > self.any }
+        };
+        let all = residuals.all.as_ref().filter(level);
+        let short = residuals.short.as_ref().filter(|r| r.near && off(r.ratio) > self.short);
+        let slight = residuals.all.as_ref().filter(|r| r.near && off(r.ratio) > self.info);
+        let verdict =
+            if all.or(short).is_some() { CulpritVerdict::Culprit } else { CulpritVerdict::Slight };
+        let named = [(ELSEWHERE, all.or(slight)), (ELSEWHERE_SHORT, short)];
+        let ratios = named.into_iter().filter_map(|(name, r)| Some((name.to_owned(), r?.ratio)));
+        let ratios: Vec<(String, f64)> = ratios.collect();
+        (!ratios.is_empty()).then_some(ToldElsewhere { verdict, ratios })
+    }
+}
+
+/// What is to be said of a slice by its level and by the differences on other systems. These decide where
+/// its references split or it is the fastest, and not against what clears it.
+fn together(
+    level: Option<CulpritVerdict>,
+    elsewhere: Option<&ToldElsewhere>,
+) -> Option<CulpritVerdict> {
+    match (level, elsewhere.map(|told| told.verdict)) {
+        (None, elsewhere) => elsewhere,
+        (Some(CulpritVerdict::Split | CulpritVerdict::Fastest), Some(CulpritVerdict::Culprit)) => {
+            Some(CulpritVerdict::Culprit)
+        }
+        (level, _) => level,
     }
 }
 
@@ -154,6 +206,7 @@ mod tests {
             agrees: 1.3,
             references: 2,
             unnamed: Vec::new(),
+            differences: None,
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod culprit;
 mod deviation;
+mod differences;
 mod peers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +20,12 @@ use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, Severity, SliceEvidence};
+
+/// The name of what a slice takes over its siblings on other systems, as a reference beside the backends.
+const ELSEWHERE: &str = "differences on other systems";
+
+/// As [`ELSEWHERE`], of the short end of a slice.
+const ELSEWHERE_SHORT: &str = "differences of short points on other systems";
 
 /// A finding on slices and their references; `why` is what there is to say of them.
 fn finding(
@@ -63,6 +70,8 @@ fn sides(backend: &str, refs: &BTreeMap<String, f64>) -> String {
     let named = |name: &str| match name {
         NEARBY => "this version on other systems".to_owned(),
         OTHER_KERNELS => "its versions with another kernel".to_owned(),
+        ELSEWHERE => "its differences to its siblings on other systems predict".to_owned(),
+        ELSEWHERE_SHORT => "they predict of its shortest points".to_owned(),
         same if same == backend => "its other versions".to_owned(),
         other => other.to_owned(),
     };

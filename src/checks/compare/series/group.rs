@@ -71,8 +71,8 @@ impl Members {
         Self(members)
     }
 
-    /// The rows of a series, in the order of the file; none of one that was not wanted.
-    pub fn rows(&self, hash: u64) -> &[u32] {
-        self.0.find(hash, |(known, _)| *known == hash).map_or(&[], |(_, rows)| rows)
+    /// The rows of each series, in the order of the file; the series in no order.
+    pub fn series(&self) -> impl Iterator<Item = &[u32]> {
+        self.0.iter().map(|(_, rows)| &rows[..])
     }
 }

@@ -4,15 +4,21 @@
 //! version are fixed. Time grows along an axis, so a point slower than both its neighbours is a
 //! spike and one faster than both a drop. A kernel that does badly at some size does so along that
 //! axis only, a disturbed measurement stands out along all of them.
+//!
+//! [`scan`] walks over all series of a table once. It finds the [`Outlier`]s, which stand out by
+//! themselves; the [`Bend`]s, much milder and mostly right, which are held against other tables; and a
+//! sample of each series ([`Shape`]).
 
+mod bend;
 mod candidate;
 mod group;
+mod scan;
 
-use self::candidate::{OutlierCandidate, candidate, is_inner, ratio_over_neighbours};
-use self::group::{Grouped, Members};
-use crate::base::expr::{NULL_CODE, Vals};
+pub use self::bend::{Bend, BendAxis, NO_ROW, least_telling};
+pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, scan};
+use crate::base::expr::NULL_CODE;
 use crate::database::table::{Column, Table, mix, number_bits, text_hash};
-use crate::specs::{IDENTITY, TableSpec, measured_unit};
+use crate::specs::{IDENTITY, measured_unit};
 
 /// A point that stands out.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,53 +46,6 @@ impl Outlier {
     pub fn factor(&self) -> f64 {
         self.ratio.max(1.0 / self.ratio)
     }
-}
-
-/// A table's points that stand out by `least` or more (or `1 / least` or less), by row.
-///
-/// `latency` in ms, a value a row; `loaded` tells the rows that the loader reads.
-pub fn outliers(
-    table: &Table,
-    spec: &TableSpec,
-    latency: &Vals<'_, f64>,
-    loaded: impl Fn(usize) -> bool,
-    least: f64,
-) -> Vec<Outlier> {
-    let numbered = spec.sweep.iter().enumerate();
-    let axes: Vec<Axis<'_>> = numbered.filter_map(|(n, name)| Axis::of(table, name, n)).collect();
-    let Some((first, others)) = axes.split_first() else { return Vec::new() };
-    let fixed = fixed(table);
-    let times = |row: usize| {
-        let time = latency.get(row);
-        (time > 0.0 && time.is_finite() && loaded(row)).then_some(time)
-    };
-
-    let mut candidates = Vec::new();
-    let mut points = Vec::new();
-    let grouped = Grouped::by(table.rows, |row| fixed[row].wrapping_sub(first.part(row)));
-    for rows in grouped.series() {
-        first.points(rows, &times, &mut points);
-        candidates
-            .extend((0..points.len()).filter_map(|i| candidate(&points, i, least, first.bit)));
-    }
-    for axis in others {
-        if candidates.is_empty() {
-            break;
-        }
-        let series = |row: usize| fixed[row].wrapping_sub(axis.part(row));
-        let wanted = candidates.iter().map(|c| series(c.row as usize));
-        let members = Members::of(table.rows, series, wanted);
-        for candidate in &mut candidates {
-            axis.points(members.rows(series(candidate.row as usize)), &times, &mut points);
-            if let Some(at) = points.iter().position(|p| p.row == candidate.row) {
-                let ratio = ratio_over_neighbours(&points, at, candidate.spike, least);
-                candidate.judge(ratio, axis.bit, is_inner(&points, at));
-            }
-        }
-    }
-    candidates.retain(|c| c.axes != 0 && c.factor() >= least);
-    candidates.sort_unstable_by_key(|c| c.row);
-    candidates.into_iter().map(OutlierCandidate::outlier).collect()
 }
 
 /// A hash of everything that is no measurement, so far as it varies; a sum over columns, so that
@@ -143,6 +102,8 @@ struct SeriesPoint {
     at: f64,
     time: f64,
     row: u32,
+    log_at: f64,
+    log_time: f64,
 }
 
 impl<'a> Axis<'a> {
@@ -173,7 +134,10 @@ impl<'a> Axis<'a> {
     ) {
         let point = |row: &u32| {
             let time = times(*row as usize)?;
-            Some(SeriesPoint { at: self.values[*row as usize] as f64, time, row: *row })
+            let at = self.values[*row as usize] as f64;
+            // A size of 0 is one step below 1.
+            let log_at = at.max(0.5).ln();
+            Some(SeriesPoint { at, time, row: *row, log_at, log_time: time.ln() })
         };
         out.clear();
         out.extend(rows.iter().filter_map(point));
@@ -187,6 +151,7 @@ impl<'a> Axis<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::expr::Vals;
     use crate::database::catalog::Format;
     use crate::specs::Specs;
 
@@ -208,7 +173,8 @@ mod tests {
         let specs = Specs::embedded().unwrap();
         let Some(Column::Float { values, .. }) = table.column("latency") else { panic!() };
         let latency = Vals::Rows(values.into());
-        outliers(table, specs.tables.get("gemm_perf").unwrap(), &latency, |_| true, 1.5)
+        let terms = ScanTerms { outliers: Some(1.5), bends: None };
+        scan(table, specs.tables.get("gemm_perf").unwrap(), &latency, |_| true, terms).outliers
     }
 
     #[test]

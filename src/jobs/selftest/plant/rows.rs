@@ -28,7 +28,8 @@ impl Injector<'_> {
         let system = self.system(file);
         let scope = TableScope::new(&table, &spec, &file.place, system, &self.specs.lookups);
         let target = Target { table: &table, spec: &spec, scope: &scope };
-        let Some((rows, slice)) = target.choose(variant.rows, random)? else { return Ok(None) };
+        let chosen = target.choose(variant.rows, variant.fault.latency_ms, random)?;
+        let Some((rows, slice)) = chosen else { return Ok(None) };
         if let Plant::Text(tear) = &variant.fault.plant {
             return Ok(torn(*tear, file, &whole(&target), random));
         }

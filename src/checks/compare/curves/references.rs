@@ -1,0 +1,107 @@
+//! The tables that a table's curves are held against.
+
+use std::sync::Arc;
+
+use super::curve::TableCurve;
+use crate::base::stats::upper_median;
+use crate::checks::CrossContext;
+use crate::checks::compare::sketch::Sketch;
+use crate::database::catalog::TableFile;
+
+/// Points of the sketches that tell whether two tables are one measurement.
+const SAMPLE: usize = 1024;
+/// Points that two tables must share.
+const SHARED: usize = 20;
+/// Two figures that differ by no more are one measurement.
+pub const SAME: f64 = 1e-6;
+/// Share of the common keys from which on two tables with the same figures are one measurement.
+const SAME_SHARE: f64 = 0.3;
+
+/// What a reference has in common with a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kinship {
+    /// Another version of the backend on the system.
+    Version,
+    /// The backend on another system.
+    System,
+    /// Another backend on the system.
+    Backend,
+    /// The name alone.
+    Name,
+}
+
+impl Kinship {
+    fn of(own: &TableFile, other: &TableFile) -> Option<Self> {
+        let (a, b) = (&own.place, &other.place);
+        Some(match (a.system == b.system, a.backend == b.backend) {
+            (true, true) if a.version == b.version => return None,
+            (true, true) => Self::Version,
+            (false, true) => Self::System,
+            (true, false) => Self::Backend,
+            (false, false) => Self::Name,
+        })
+    }
+
+    /// References of a kind that are asked, at most.
+    fn most(self) -> usize {
+        if self == Self::Name { 2 } else { 3 }
+    }
+}
+
+/// A reference.
+pub struct CurveReference {
+    /// Its curves.
+    pub curve: Arc<TableCurve>,
+    /// Logarithm of the table's latency over its own by slice of the table, the median of the points both
+    /// have; NaN where they share none.
+    pub levels: Vec<f64>,
+}
+
+/// The references of a table, by what they have in common with it: independent groups.
+pub type ReferenceGroups = Vec<(Kinship, Vec<CurveReference>)>;
+
+/// The references of a table: of each group those whose number of keys is nearest to its own.
+pub fn reference_groups(at: &CrossContext<'_>, file: &TableFile) -> ReferenceGroups {
+    let Some(own) = at.sketches.by_path.get(&file.entry.path) else { return Vec::new() };
+    let mut candidates: Vec<(Kinship, usize, &str, &Sketch)> = Vec::new();
+    for other in at.catalog.tables.iter().filter(|t| t.table == file.table) {
+        let Some(kinship) = Kinship::of(file, other) else { continue };
+        let Some(sketch) = at.sketches.by_path.get(&other.entry.path) else { continue };
+        candidates.push((kinship, sketch.keys.abs_diff(own.keys), &other.entry.path, sketch));
+    }
+    candidates.sort_by_key(|(kinship, apart, path, _)| (*kinship, *apart, *path));
+    let mut groups: ReferenceGroups = Vec::new();
+    for (kinship, _, _, sketch) in candidates {
+        let is_known = groups.last().is_some_and(|(last, _)| *last == kinship);
+        if kinship == Kinship::Name && groups.len() >= 2 && !is_known {
+            break;
+        }
+        if is_known && groups.last().is_some_and(|(_, group)| group.len() >= kinship.most()) {
+            continue;
+        }
+        let Some(curve) = sketch.curve.clone() else { continue };
+        let Some(levels) = levels(own, sketch) else { continue };
+        let reference = CurveReference { curve, levels };
+        match groups.last_mut().filter(|_| is_known) {
+            Some((_, group)) => group.push(reference),
+            None => groups.push((kinship, vec![reference])),
+        }
+    }
+    groups
+}
+
+/// How far two tables are apart by slice of the first; none where they share too little, or are one
+/// measurement.
+fn levels(own: &Sketch, other: &Sketch) -> Option<Vec<f64>> {
+    let mut by_slice: Vec<Vec<f64>> = vec![Vec::new(); own.slices.len()];
+    let (mut shared, mut same) = (0, 0);
+    let timed = own.common(other).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0);
+    for (a, b) in timed.take(SAMPLE) {
+        let ratio = (a.latency / b.latency).ln();
+        shared += 1;
+        same += usize::from(ratio.abs() <= SAME);
+        by_slice[a.slice as usize].push(ratio);
+    }
+    let apart = shared >= SHARED && same as f64 <= SAME_SHARE * shared as f64;
+    apart.then(|| by_slice.iter_mut().map(|ratios| upper_median(ratios)).collect())
+}

@@ -1,0 +1,134 @@
+//! Whole series against references: shapes that are off all along their sweep, and how rough slices are.
+
+use super::curve::{KeyPoint, ShapePoints, TableCurve};
+use super::evidence::{log_ratio, middle};
+use super::references::{CurveReference, ReferenceGroups};
+use crate::base::stats::upper_median;
+use crate::checks::compare::series::least_telling;
+
+/// A shape that is off is kept from this logarithm on (1.3).
+const KEPT: f64 = 0.262;
+/// A slice less rough than that is smooth.
+const SMOOTH: f64 = 0.04;
+/// Stretches that a slice's roughness is told from, at most and at least.
+const STRETCHES: [usize; 2] = [256, 20];
+
+/// A series against the other series of its slice.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ShapeScore {
+    /// Its number in [`TableCurve::shapes`].
+    pub shape: usize,
+    /// Logarithm of how many times it is slower than its slice, in the ratio to the references. That of
+    /// the group that tells least.
+    pub score: f64,
+    /// Independent groups of references that say something.
+    pub groups: usize,
+}
+
+/// How rough a slice is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Roughness {
+    /// Its number in the sketch.
+    pub slice: u32,
+    /// How far the middle of five points one after the other is from the mean of its neighbours, or of those
+    /// beyond them, in the logarithm of the ratio to a reference: the lesser of the medians, of the smoothest
+    /// reference.
+    pub median: f64,
+    /// References that could tell.
+    pub references: usize,
+    /// Stretches of five points.
+    pub stretches: usize,
+}
+
+/// The shapes that are off.
+pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<ShapeScore> {
+    let mut found = Vec::new();
+    for (number, shape) in curve.shapes.iter().enumerate() {
+        let mut one = ShapeScore { shape: number, score: 0.0, groups: 0 };
+        for (_, group) in groups {
+            let Some(told) = off_by_group(shape, group) else { continue };
+            one.score = if one.groups == 0 { told } else { least_telling(one.score, told) };
+            one.groups += 1;
+            if one.score.abs() < KEPT {
+                break;
+            }
+        }
+        if one.score.abs() >= KEPT {
+            found.push(one);
+        }
+    }
+    found
+}
+
+/// The median of what the references of a group say of a shape; of three, two that say nothing are enough.
+fn off_by_group(shape: &ShapePoints, group: &[CurveReference]) -> Option<f64> {
+    let mut told = Vec::new();
+    for reference in group {
+        let Some(level) = reference.levels.get(shape.slice as usize) else { continue };
+        if level.is_finite() {
+            told.extend(off_as_a_whole(&shape.points, *level, reference));
+        }
+        if told.len() == 2 && told.iter().all(|off| *off == 0.0) {
+            return Some(0.0);
+        }
+    }
+    middle(told)
+}
+
+/// How far a shape's points are from the level of their slice, the least of them; 0 where one of them is
+/// near, or they are on either side. None where the reference lacks one.
+fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -> Option<f64> {
+    let mut least: Option<f64> = None;
+    for point in points {
+        let off = log_ratio(*point, reference)? - level;
+        let told = least.map_or(off, |known| least_telling(known, off));
+        if told.abs() < KEPT {
+            return Some(0.0);
+        }
+        least = Some(told);
+    }
+    least
+}
+
+/// How rough each slice is; smooth ones are left out.
+pub(super) fn roughness(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<Roughness> {
+    let [most, least] = STRETCHES;
+    let slices = curve.stretches.iter().map(|s| s.slice as usize + 1).max().unwrap_or(0);
+    let mut by_slice: Vec<Vec<[KeyPoint; 5]>> = vec![Vec::new(); slices];
+    for stretch in &curve.stretches {
+        by_slice[stretch.slice as usize].push(stretch.points);
+    }
+    let mut found = Vec::new();
+    for (slice, stretches) in (0u32..).zip(by_slice).filter(|(_, s)| s.len() >= least) {
+        let step = stretches.len().div_ceil(most);
+        let mut one = Roughness { slice, median: f64::INFINITY, references: 0, stretches: 0 };
+        for reference in groups.iter().flat_map(|(_, group)| group) {
+            // One that it is smooth beside is enough.
+            if one.median < SMOOTH {
+                break;
+            }
+            let told = stretches.iter().step_by(step).filter_map(|five| rough(five, reference));
+            let (mut next, mut beyond): (Vec<f64>, Vec<f64>) = told.unzip();
+            if next.len() >= least {
+                one.stretches = one.stretches.max(next.len());
+                let told = upper_median(&mut next).min(upper_median(&mut beyond));
+                one.median = one.median.min(told);
+                one.references += 1;
+            }
+        }
+        if one.references > 0 && one.median >= SMOOTH {
+            found.push(one);
+        }
+    }
+    found
+}
+
+/// How far the middle one of five points is from the mean of its neighbours, and from the mean of those
+/// beyond them, in the ratio to a reference. A kernel that pads every other size makes a zigzag, which is
+/// rough by the first and smooth by the second; noise is rough by both.
+fn rough(five: &[KeyPoint; 5], reference: &CurveReference) -> Option<(f64, f64)> {
+    let [far_before, before, own, after, far_after] = five.map(|point| log_ratio(point, reference));
+    let own = own?;
+    let next = (own - (before? + after?) / 2.0).abs();
+    Some((next, (own - (far_before? + far_after?) / 2.0).abs()))
+}

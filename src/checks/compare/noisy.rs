@@ -1,0 +1,174 @@
+//! Slices that are noisier than the same slices elsewhere: many small disturbances, or one that never ended.
+//!
+//! Two signs, both in the ratio to other tables, in which the steps of kernels cancel. Too many points
+//! stand out a little ([`super::curves::Evidence`]): something else ran on the machine now and then. Or
+//! points one after the other do not lie on a line ([`super::curves::Roughness`]) beside any other table:
+//! all of the slice was measured too few times, or on a clock that moved.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::base::expr::ExprError;
+use crate::base::stats::upper_median;
+use crate::base::words::plural;
+use crate::checks::CrossContext;
+use crate::checks::compare::curves::{CurveScores, SpikedPoints, TableScores};
+use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
+use crate::checks::judge::{CheckInputs, CurveTerms, Found, Judge};
+use crate::checks::rule::Rule;
+use crate::database::catalog::TableFile;
+use crate::findings::{Finding, Reads, SliceEvidence};
+use crate::specs::TableSpec;
+
+/// When a slice is noisy.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoiseLimits {
+    /// Factor in the ratio to other tables from which on a point counts as disturbed.
+    disturbed: f64,
+    /// Latency in ms below which the timer explains much.
+    floor_ms: f64,
+    /// Independent groups of tables that must agree on a point.
+    groups: usize,
+    /// Points that a slice must have.
+    scored: u32,
+    /// Disturbed points that make it noisy.
+    points: u32,
+    /// The share of its points that they must be.
+    share: f64,
+    /// How many times the share that half of the same slices elsewhere have that must be.
+    siblings: f64,
+    /// How far points are from the line between their neighbours, in the ratio to the smoothest other table:
+    /// the median that few slices exceed.
+    roughness: f64,
+    /// Other tables that must be able to tell so.
+    references: usize,
+}
+
+/// What makes a slice noisy.
+struct NoisySlice<'a> {
+    slice: &'a Slice,
+    /// Points that are disturbed, of how many.
+    spiked: Option<SpikedPoints>,
+    /// How rough it is.
+    roughness: Option<f64>,
+}
+
+impl Judge for NoiseLimits {
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        Reads::loaded(spec)
+    }
+
+    fn needs(&self) -> CheckInputs {
+        let curves = Some(CurveTerms { bends: self.disturbed, floor_ms: self.floor_ms });
+        CheckInputs { curves, ..CheckInputs::default() }
+    }
+
+    /// One finding for each table with noisy slices.
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+        let all = at.curve_scores();
+        let mut found = Found::new();
+        for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
+            let Some(sketch) = at.sketches.by_path.get(&file.entry.path) else { continue };
+            let Some(scores) = all.of_table(file) else { continue };
+            let slices = (0u32..).zip(&sketch.slices);
+            let noisy = slices.filter_map(|(number, slice)| {
+                let spiked = self.spiked(all, at, file, sketch, scores, number);
+                let roughness = self.rough(scores, number);
+                let is_noisy = spiked.is_some() || roughness.is_some();
+                is_noisy.then_some(NoisySlice { slice, spiked, roughness })
+            });
+            found.extend(finding(rule, at, file, &noisy.collect::<Vec<_>>()));
+        }
+        Ok(found)
+    }
+}
+
+impl NoiseLimits {
+    /// The disturbed points of a slice where they are too many.
+    fn spiked(
+        &self,
+        all: &CurveScores,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+        sketch: &Sketch,
+        scores: &TableScores,
+        slice: u32,
+    ) -> Option<SpikedPoints> {
+        let own = scores.spiked(slice, self.disturbed, self.groups, self.floor_ms);
+        if own.scored < self.scored || own.spiked < self.points || own.share() < self.share {
+            return None;
+        }
+        let texts = sketch.slices.get(slice as usize)?;
+        let mut elsewhere = Vec::new();
+        for other in
+            at.catalog.tables.iter().filter(|t| t.table == file.table && t.place != file.place)
+        {
+            let Some(theirs) = at.sketches.by_path.get(&other.entry.path) else { continue };
+            let Some(number) = theirs.slices.iter().position(|s| s == texts) else { continue };
+            let points =
+                all.spiked_in(other, number as u32, self.disturbed, self.groups, self.floor_ms);
+            elsewhere.extend(points.filter(|p| p.scored >= self.scored).map(SpikedPoints::share));
+        }
+        let usual = if elsewhere.is_empty() { 0.0 } else { upper_median(&mut elsewhere) };
+        if own.share() < self.siblings * usual {
+            return None;
+        }
+        let own =
+            scores.spiked_alone(all, at, file, slice, (self.disturbed, self.groups), self.floor_ms);
+        (own.spiked >= self.points && own.share() >= self.share).then_some(own)
+    }
+
+    /// How rough a slice is, where that is too much.
+    fn rough(&self, scores: &TableScores, slice: u32) -> Option<f64> {
+        let found = scores.roughness.iter().find(|r| r.slice == slice)?;
+        (found.references >= self.references && found.median >= self.roughness)
+            .then_some(found.median)
+    }
+}
+
+fn finding(
+    rule: &Rule,
+    at: &CrossContext<'_>,
+    file: &TableFile,
+    noisy: &[NoisySlice<'_>],
+) -> Option<Finding> {
+    let spiked = |n: &NoisySlice<'_>| n.spiked.map_or(0.0, SpikedPoints::share);
+    let rough = |n: &NoisySlice<'_>| n.roughness.unwrap_or(0.0);
+    let worst = noisy
+        .iter()
+        .max_by(|a, b| rough(a).total_cmp(&rough(b)).then(spiked(a).total_cmp(&spiked(b))))?;
+    let name =
+        if worst.slice.is_empty() { "the table".to_owned() } else { slice_words(worst.slice) };
+    let mut said = Vec::new();
+    if let Some(roughness) = worst.roughness {
+        let percent = roughness.exp_m1() * 100.0;
+        said.push(format!(
+            "half of its points are {percent:.1} % or more off the line between their neighbours"
+        ));
+    }
+    if let Some(points) = worst.spiked {
+        said.push(format!(
+            "{} of {} stand out",
+            points.spiked,
+            plural(points.scored as usize, "point")
+        ));
+    }
+    let message = format!(
+        "{} noisier than elsewhere: at {name} {}, beside every other table",
+        plural(noisy.len(), "slice"),
+        said.join(", and ")
+    );
+    let points = noisy.iter().filter_map(|n| n.spiked).map(|p| p.spiked as usize).sum();
+    let slices = noisy.iter().map(|n| {
+        let figure = serde_json::json!({"disturbed_share": spiked(n), "roughness": n.roughness});
+        SliceEvidence { slice: n.slice.clone(), figure: ("noise", figure) }
+    });
+    let finding = Finding::on_table(&rule.id, rule.severity, file, message).rows(points);
+    let finding = finding.parts(noisy.iter().map(|n| slice_id(n.slice))).slices(slices);
+    let declared = at.declared(file);
+    Some(match declared {
+        Some(said) => finding.evidence("declared", said),
+        None => finding,
+    })
+}

@@ -1,0 +1,139 @@
+//! The finding on a table's outliers.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::point::{OutlyingPoint, StandsOutBy};
+use crate::base::words::{count, names, plural};
+use crate::checks::CrossContext;
+use crate::checks::compare::sketch::Slice;
+use crate::checks::rule::Rule;
+use crate::database::catalog::TableFile;
+use crate::database::table::number_json;
+use crate::findings::{EXAMPLES, Finding, Severity, SliceEvidence};
+
+/// Rows that a finding lists, at most.
+const LISTED: usize = 1000;
+
+/// The outliers of a table.
+pub(super) struct TableOutliers<'a> {
+    pub file: &'a TableFile,
+    /// The slices of the table's sketch.
+    pub slices: &'a [Slice],
+    /// Those that are outliers elsewhere, too: a kernel's steps.
+    pub recurring: Vec<OutlyingPoint>,
+    /// Those that nothing but a neighbour speaks for.
+    pub unsupported: Vec<OutlyingPoint>,
+    /// Those that are neither.
+    pub alone: Vec<OutlyingPoint>,
+    /// Whether those are too few and too near to be worth a warning.
+    pub minor: bool,
+}
+
+impl TableOutliers<'_> {
+    /// Those that a finding shows: unsupported ones, then recurring ones, only where there are no others.
+    fn shown(&self) -> &[OutlyingPoint] {
+        let order = [&self.alone, &self.unsupported];
+        order.into_iter().find(|some| !some.is_empty()).unwrap_or(&self.recurring)
+    }
+
+    pub fn finding(&self, rule: &Rule, at: &CrossContext<'_>) -> Option<Finding> {
+        let mut order: Vec<&OutlyingPoint> = self.shown().iter().collect();
+        order.sort_by(|a, b| b.factor().total_cmp(&a.factor()).then(a.row.cmp(&b.row)));
+        let worst = *order.first()?;
+        let axes = self.axes(at);
+        let side = if worst.spike() { "slower" } else { "faster" };
+        let (shapes, points): (Vec<&OutlyingPoint>, Vec<&OutlyingPoint>) =
+            order.iter().copied().partition(|o| o.by == StandsOutBy::Shape);
+        let mut said = Vec::new();
+        if let Some(worst) = points.first() {
+            said.push(format!(
+                "{} {side} than the neighbours along {}, by up to {:.1}×",
+                plural(points.len(), "point"),
+                names(axes.keys().map(String::as_str)),
+                worst.factor(),
+            ));
+        }
+        let beside = points.iter().filter(|o| o.by == StandsOutBy::References).count();
+        if beside > 0 {
+            let some = if beside == points.len() { String::new() } else { count(beside) + " " };
+            said.push(format!("{some}beside other tables, which are smooth there"));
+        }
+        if let Some(worst) = shapes.first() {
+            said.push(format!(
+                "{} series {side} all along {} than the rest of the slice, by up to {:.1}×, beside other tables",
+                count(shapes.len()),
+                sweep(at, self.file).first().map_or("the sweep", String::as_str),
+                worst.factor(),
+            ));
+        }
+        let mut message = said.join("; ");
+        let mut severity = rule.severity;
+        if self.alone.is_empty() && !self.unsupported.is_empty() {
+            severity = severity.at_most(Severity::Info);
+            message += if worst.by == (StandsOutBy::Neighbours { inner: true }) {
+                "; the machine's other tables take no longer, so the neighbours are slow"
+            } else {
+                "; at the end of every axis, with no second point and no peer, a cache or an idle expert explains it"
+            };
+        } else if self.alone.is_empty() {
+            severity = severity.at_most(Severity::Info);
+            message += "; other places show the same, so it is the kernel's step";
+        } else if !self.recurring.is_empty() {
+            let recurring = count(self.recurring.len());
+            message += &format!("; {recurring} more recur elsewhere, a kernel's step");
+        }
+        if self.minor {
+            severity = severity.at_most(Severity::Info);
+        }
+        let examples = order.iter().take(EXAMPLES).map(|o| o.example()).collect();
+        // All of them, the worst first: `plan` measures them again.
+        let rows: Vec<u32> = order.iter().take(LISTED).map(|o| o.row).collect();
+        let finding = Finding::on_table(&rule.id, severity, self.file, message)
+            .rows(order.len())
+            .naming(order.iter().map(|o| o.row as usize))
+            .examples(examples)
+            .evidence("worst", number_json(worst.factor()))
+            .evidence("axes", serde_json::json!(axes))
+            .evidence("recurring", self.recurring.len())
+            .evidence("beside_references", beside)
+            .evidence("series", shapes.len())
+            .evidence("point_rows", rows)
+            .slices(self.points_by_slice());
+        Some(finding)
+    }
+
+    /// Points by axis that shows them.
+    fn axes(&self, at: &CrossContext<'_>) -> BTreeMap<String, usize> {
+        let mut axes = BTreeMap::new();
+        for (number, axis) in sweep(at, self.file).iter().enumerate() {
+            let points = self.shown().iter().filter(|o| o.axes >> number & 1 == 1).count();
+            if points > 0 {
+                axes.insert(axis.clone(), points);
+            }
+        }
+        axes
+    }
+
+    /// Points by slice, the slices with most of them first.
+    fn points_by_slice(&self) -> Vec<SliceEvidence> {
+        const SHOWN: usize = 10;
+        let mut counts: BTreeMap<&Slice, usize> = BTreeMap::new();
+        for outlier in self.shown() {
+            *counts.entry(&self.slices[outlier.slice as usize]).or_default() += 1;
+        }
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by_key(|(slice, points)| (Reverse(*points), *slice));
+        let told = counts.into_iter().take(SHOWN);
+        told.map(|(slice, points)| SliceEvidence {
+            slice: slice.clone(),
+            figure: ("points", points.into()),
+        })
+        .collect()
+    }
+}
+
+/// The columns along which the table's time grows.
+fn sweep<'a>(at: &CrossContext<'a>, file: &TableFile) -> &'a [String] {
+    at.specs.tables.get(&file.table).map_or(&[], |spec| &spec.sweep)
+}

@@ -1,0 +1,329 @@
+//! Outliers: points far from their neighbours along every axis of their sweep.
+//!
+//! Two ways lead here. By itself, a point stands out by a factor that kernels' steps hardly reach. Beside
+//! other tables ([`super::curves`]) much less is enough, since a step is in all of them; where these speak,
+//! they decide. Both make one finding for each table, the worst points first.
+
+mod evidence;
+mod finding;
+mod point;
+
+use std::collections::{BTreeSet, HashMap};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use self::evidence::TableEvidence;
+use self::finding::TableOutliers;
+use self::point::{OutlyingPoint, StandsOutBy};
+use crate::base::expr::ExprError;
+use crate::base::stats::upper_median;
+use crate::checks::CrossContext;
+use crate::checks::compare::curves::Evidence;
+use crate::checks::compare::series::Outlier;
+use crate::checks::compare::sketch::{Sketch, SketchOutlier};
+use crate::checks::judge::{CheckInputs, CurveTerms, Found, Judge};
+use crate::checks::rule::Rule;
+use crate::database::catalog::TableFile;
+use crate::findings::{Finding, Reads};
+use crate::specs::TableSpec;
+
+/// When a point stands out.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Standout")]
+pub struct OutlierLimits {
+    /// Factor over (or under) every neighbour that few points exceed.
+    factor: f64,
+    /// How many times the tail of honest reruns, by logarithm, the factor has to exceed, too.
+    tails: f64,
+    /// Latency in ms that the slower side must reach; below it the timer explains much.
+    floor_ms: f64,
+    /// Factor from which on a point at the same key elsewhere stands out as well.
+    recurs: f64,
+    /// When a point stands out beside other tables; they are not asked without it.
+    #[serde(default)]
+    curves: Option<CurveLimits>,
+}
+
+/// When a point stands out in the ratio to other tables.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CurveLimits {
+    /// Factor over (or under) the line between its neighbours from which on a point is looked at, and from
+    /// which on other tables confirm that it stands out.
+    bends: f64,
+    /// Factor in the ratio to other tables that few points exceed.
+    factor: f64,
+    /// How many times the tail of honest reruns, by logarithm, the factor has to exceed, too.
+    tails: f64,
+    /// The factor below `floor_ms`.
+    short: f64,
+    /// Latency in ms that the slower side must reach; what is below, no timer tells.
+    least_ms: f64,
+    /// Independent groups of tables that must agree.
+    groups: usize,
+    /// Factor from which on one point is worth a warning.
+    warns: f64,
+    /// Points that are worth one, whatever their factor.
+    points: usize,
+    /// When a series is off all along its sweep.
+    shapes: ShapeLimits,
+}
+
+/// When a series is off all along its sweep, beside the other series of its slice.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShapeLimits {
+    /// Factor in the ratio to other tables.
+    factor: f64,
+    /// Factor that few series of a slice exceed where its kernels are those of the other tables.
+    calm: f64,
+    /// The share of them that may.
+    share: f64,
+}
+
+/// Points slower than both neighbours along every axis.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Spikes(OutlierLimits);
+
+/// Points faster than both neighbours along every axis.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Drops(OutlierLimits);
+
+impl Judge for Spikes {
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        Reads::loaded(spec)
+    }
+
+    fn needs(&self) -> CheckInputs {
+        self.0.needs()
+    }
+
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+        Ok(self.0.check(rule, at, true))
+    }
+}
+
+impl Judge for Drops {
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        Reads::loaded(spec)
+    }
+
+    fn needs(&self) -> CheckInputs {
+        self.0.needs()
+    }
+
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+        Ok(self.0.check(rule, at, false))
+    }
+}
+
+/// Keys that are outliers: table, key, spike or drop → their places and latencies.
+type OutliersByKey<'a> = HashMap<(&'a str, u64, bool), Vec<(&'a TableFile, f64)>>;
+
+fn outliers_by_key<'a>(at: &CrossContext<'a>, spike: bool) -> OutliersByKey<'a> {
+    let mut by_key = OutliersByKey::new();
+    for file in &at.catalog.tables {
+        let sketch = at.sketches.by_path.get(&file.entry.path);
+        for outlier in sketch.into_iter().flat_map(|s| &s.outliers) {
+            if outlier.outlier.spike() == spike {
+                let places = by_key.entry((&file.table, outlier.hash, spike)).or_default();
+                places.push((file, outlier.outlier.latency));
+            }
+        }
+    }
+    by_key
+}
+
+/// Whether an outlier of a table is one elsewhere, too, by its places. The same figure is the same
+/// measurement, in a copy or a later version.
+fn recurs(places: Option<&Vec<(&TableFile, f64)>>, file: &TableFile, outlier: &Outlier) -> bool {
+    let mut places = places.into_iter().flatten();
+    places.any(|(other, latency)| other.place != file.place && *latency != outlier.latency)
+}
+
+/// What is to be said of an outlier.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Standing {
+    /// It stands out here alone.
+    Alone,
+    /// Other places show it, too: a kernel's step.
+    Recurring,
+    /// Nothing but a neighbour speaks for it.
+    Unsupported,
+}
+
+/// An outlier, and what is to be said of it.
+struct JudgedPoint {
+    point: OutlyingPoint,
+    standing: Standing,
+}
+
+/// Logarithm from which on other tables confirm an outlier.
+fn evidence_from(evidence: Option<&TableEvidence<'_>>) -> f64 {
+    evidence.map_or(0.0, |e| e.limits.bends.ln())
+}
+
+impl OutlierLimits {
+    fn needs(&self) -> CheckInputs {
+        let curves = self.curves.map(|c| CurveTerms { bends: c.bends, floor_ms: self.floor_ms });
+        CheckInputs { outliers: Some(self.recurs), curves, ..CheckInputs::default() }
+    }
+
+    /// One finding for each table with outliers; an info where all of them are outliers elsewhere, too.
+    fn check(&self, rule: &Rule, at: &CrossContext<'_>, spike: bool) -> Vec<Finding> {
+        let by_key = outliers_by_key(at, spike);
+        let scores = self.curves.map(|limits| (limits, at.curve_scores()));
+        let mut found = Vec::new();
+        for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
+            let Some(sketch) = at.sketches.by_path.get(&file.entry.path) else { continue };
+            let evidence = scores.and_then(|(limits, all)| {
+                let scores = all.of_table(file)?;
+                Some(TableEvidence { limits, all, scores, sketch, file })
+            });
+            let points = self.points(at, file, sketch, evidence.as_ref(), &by_key, spike);
+            for half in at.halves(rule, file) {
+                let part = points.iter().filter(|p| half.has(p.point.row as usize));
+                let of = |standing: Standing| -> Vec<OutlyingPoint> {
+                    part.clone()
+                        .filter(|p| p.standing == standing)
+                        .map(|p| p.point.clone())
+                        .collect()
+                };
+                let alone = of(Standing::Alone);
+                let outliers = TableOutliers {
+                    file,
+                    slices: &sketch.slices,
+                    recurring: of(Standing::Recurring),
+                    unsupported: of(Standing::Unsupported),
+                    minor: self.is_minor(&alone),
+                    alone,
+                };
+                let finding = outliers.finding(rule, at);
+                found.extend(finding.map(|finding| finding.half(&half, points.len())));
+            }
+        }
+        found
+    }
+
+    /// Whether points beside other tables are too few and too near for a warning.
+    fn is_minor(&self, points: &[OutlyingPoint]) -> bool {
+        let Some(limits) = self.curves else { return false };
+        let minor =
+            |p: &OutlyingPoint| p.by == StandsOutBy::References && p.factor() < limits.warns;
+        !points.is_empty() && points.len() < limits.points && points.iter().all(minor)
+    }
+
+    /// The outliers of a table, and what is to be said of each.
+    fn points(
+        &self,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+        sketch: &Sketch,
+        evidence: Option<&TableEvidence<'_>>,
+        by_key: &OutliersByKey<'_>,
+        spike: bool,
+    ) -> Vec<JudgedPoint> {
+        let mut points = Vec::new();
+        let beside = evidence.map(|e| e.standing_out(at, spike, self.floor_ms)).unwrap_or_default();
+        let mut rows = BTreeSet::new();
+        for (evidence, bend) in
+            evidence.into_iter().flat_map(|e| beside.iter().map(move |b| (e, *b)))
+        {
+            let (point, recurs) = evidence.point(at, bend, self.recurs);
+            rows.insert(point.row);
+            let standing = if recurs {
+                Standing::Recurring
+            } else if !spike && self.at_level_of_peers(at, file, evidence.hash(bend), &point) {
+                Standing::Unsupported
+            } else {
+                Standing::Alone
+            };
+            points.push(JudgedPoint { point, standing });
+        }
+        for point in evidence.into_iter().flat_map(|e| e.shapes(spike, self.floor_ms)) {
+            points.push(JudgedPoint { point, standing: Standing::Alone });
+        }
+        let is_outlier = |o: &&SketchOutlier| {
+            o.outlier.spike() == spike && self.is_outlier(file, &o.outlier, at)
+        };
+        let all: Vec<&SketchOutlier> = sketch.outliers.iter().filter(is_outlier).collect();
+        for outlier in all.iter().copied().filter(|o| !rows.contains(&o.outlier.row)) {
+            let places = by_key.get(&(file.table.as_str(), outlier.hash, spike));
+            let acquitted = |told: Evidence| told.score.abs() < evidence_from(evidence);
+            let shared = evidence.and_then(|e| e.on(outlier)).is_some_and(acquitted);
+            let standing = if shared || recurs(places, file, &outlier.outlier) {
+                Standing::Recurring
+            } else if self.supported(at, file, &all, outlier) {
+                Standing::Alone
+            } else {
+                Standing::Unsupported
+            };
+            points.push(JudgedPoint { point: OutlyingPoint::alone(outlier), standing });
+        }
+        points
+    }
+
+    /// Whether something beside its neighbours speaks for an outlier. A drop at the end of every axis has
+    /// neighbours on one side only, and a cache or an idle expert makes a first point fast: it needs a
+    /// second one of its slice, or a peer on the machine that is as slow as the neighbours say. Any other
+    /// drop has neighbours that are slow themselves where the machine's other tables are at its level.
+    fn supported(
+        &self,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+        all: &[&SketchOutlier],
+        one: &SketchOutlier,
+    ) -> bool {
+        if one.outlier.spike() {
+            return true;
+        }
+        let peers = peer_latencies(at, file, one.hash);
+        let Outlier { latency, inner, .. } = one.outlier;
+        if inner {
+            return !self.at_level_of_peers(at, file, one.hash, &OutlyingPoint::alone(one));
+        }
+        let is_second = |o: &&&SketchOutlier| o.slice == one.slice && o.hash != one.hash;
+        let slower = |peer: &f64| *peer >= self.factor * latency;
+        all.iter().any(|o| is_second(&o)) || !peers.is_empty() && peers.iter().all(slower)
+    }
+
+    /// Whether the machine's other tables are nearer to a fast point than to its neighbours, by ratio.
+    fn at_level_of_peers(
+        &self,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+        key: u64,
+        point: &OutlyingPoint,
+    ) -> bool {
+        let mut peers = peer_latencies(at, file, key);
+        !peers.is_empty() && upper_median(&mut peers) <= point.latency / point.ratio.sqrt()
+    }
+
+    fn is_outlier(&self, file: &TableFile, point: &Outlier, at: &CrossContext<'_>) -> bool {
+        // What the neighbours took, where they are the slower side.
+        let slower = if point.spike() { point.latency } else { point.latency / point.ratio };
+        let tail =
+            at.specs.noise.at(&file.table, &file.place.backend, slower).map_or(1.0, |b| b.p99);
+        slower >= self.floor_ms && point.factor() >= self.factor.max(tail.powf(self.tails))
+    }
+}
+
+/// What other tables of the machine take at a key.
+fn peer_latencies(at: &CrossContext<'_>, file: &TableFile, key: u64) -> Vec<f64> {
+    let is_peer = |f: &&TableFile| {
+        f.table == file.table && f.place.system == file.place.system && f.place != file.place
+    };
+    let peers = at.catalog.tables.iter().filter(is_peer);
+    let latency = |f: &TableFile| {
+        let sketch = at.sketches.by_path.get(&f.entry.path)?;
+        match &sketch.curve {
+            Some(curve) => curve.latencies.get(key).map(f64::from),
+            None => sketch.latency(key),
+        }
+    };
+    peers.filter_map(latency).collect()
+}

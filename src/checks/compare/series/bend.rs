@@ -1,0 +1,81 @@
+//! A point against the line between its neighbours along an axis.
+
+use super::SeriesPoint;
+
+/// No row.
+pub const NO_ROW: u32 = u32::MAX;
+
+/// A point that lies off the line between its neighbours along every axis on which it has two.
+///
+/// A power law joins two neighbours: a line in the logarithms of size and latency. Kernels step, so most
+/// bends are right; which of them is a disturbed measurement shows against other tables.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bend {
+    /// Its row.
+    pub row: u32,
+    /// Logarithm of its latency over that of the line, of the axis that tells least. Above 0 for a slow
+    /// point.
+    pub log_ratio: f64,
+    /// Its neighbours, an entry for each axis on which it has one on either side.
+    pub axes: Vec<BendAxis>,
+}
+
+/// The neighbours of a bend along an axis, in the order of the sweep.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BendAxis {
+    /// Its bit, as in [`super::Outlier::axes`].
+    pub bit: u8,
+    /// Two rows before it and two after; [`NO_ROW`] beyond an end.
+    pub rows: [u32; 4],
+}
+
+/// A point on its way to be a bend.
+#[derive(Default)]
+pub(super) struct BendCandidate {
+    /// None until an axis has told.
+    log_ratio: Option<f64>,
+    axes: Vec<BendAxis>,
+}
+
+impl BendCandidate {
+    /// Takes in what an axis says: the least telling stays, and nothing does where two contradict.
+    pub fn judge(&mut self, points: &[SeriesPoint], i: usize, bit: u8) {
+        let Some(ratio) = log_ratio(points, i) else { return };
+        self.log_ratio = Some(self.log_ratio.map_or(ratio, |known| least_telling(known, ratio)));
+        let row = |at: Option<usize>| at.and_then(|at| points.get(at)).map_or(NO_ROW, |p| p.row);
+        let rows =
+            [row(i.checked_sub(2)), row(i.checked_sub(1)), row(Some(i + 1)), row(Some(i + 2))];
+        self.axes.push(BendAxis { bit, rows });
+    }
+
+    /// Whether nothing said yet keeps it from bending by that much.
+    pub fn may_bend(&self, least: f64) -> bool {
+        self.log_ratio.is_none_or(|ratio| ratio.abs() >= least)
+    }
+
+    /// The bend of that row; none where it bends less, or lies at the end of every axis.
+    pub fn bend(self, row: u32, least: f64) -> Option<Bend> {
+        let log_ratio = self.log_ratio.filter(|ratio| ratio.abs() >= least)?;
+        Some(Bend { row, log_ratio, axes: self.axes })
+    }
+}
+
+/// Of two logarithms the one nearer to 0; 0 where they have different signs.
+pub fn least_telling(a: f64, b: f64) -> f64 {
+    if a * b <= 0.0 {
+        0.0
+    } else if a.abs() < b.abs() {
+        a
+    } else {
+        b
+    }
+}
+
+/// The logarithm of a point's latency over the line between its neighbours; none at an end.
+pub(super) fn log_ratio(points: &[SeriesPoint], i: usize) -> Option<f64> {
+    let (before, after) = (points.get(i.checked_sub(1)?)?, points.get(i + 1)?);
+    let point = &points[i];
+    let share = (point.log_at - before.log_at) / (after.log_at - before.log_at);
+    let line = before.log_time + share * (after.log_time - before.log_time);
+    Some(point.log_time - line)
+}

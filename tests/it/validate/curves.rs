@@ -1,0 +1,126 @@
+//! Curves against those of other tables: points, shapes, levels and noise, on synthetic GEMMs.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use crate::common::{GEMM, Tree};
+
+/// Where synthetic tables are: system, backend, version, its level, and the framework's name.
+const PLACES: [(&str, &str, &str, f64, &str); 8] = [
+    ("h200_sxm", "vllm", "0.24.0", 1.0, "VLLM"),
+    ("h200_sxm", "vllm", "0.23.0", 1.05, "VLLM"),
+    ("h200_sxm", "sglang", "0.5.14", 1.2, "SGLang"),
+    ("h200_sxm", "trtllm", "1.3.0rc15", 0.9, "TRTLLM"),
+    ("h100_sxm", "vllm", "0.24.0", 1.31, "VLLM"),
+    ("h100_sxm", "vllm", "0.23.0", 1.36, "VLLM"),
+    ("h100_sxm", "sglang", "0.5.14", 1.55, "SGLang"),
+    ("h100_sxm", "trtllm", "1.3.0rc15", 1.2, "TRTLLM"),
+];
+
+/// A grid whose kernel steps at some sizes; `factor` is by the number of the place, m and n.
+fn tree(places: usize, factor: impl Fn(usize, u64, u64) -> f64) -> Tree {
+    let tree = Tree::new();
+    let h100 = std::fs::read_to_string("systems/h100_sxm.yaml").expect("a shipped system");
+    tree.file("systems/h100_sxm.yaml", h100.replace("../data/", "data/"));
+    for (number, (system, backend, version, level, framework)) in
+        PLACES.iter().enumerate().take(places)
+    {
+        let device = if *system == "h200_sxm" { "NVIDIA H200" } else { "NVIDIA H100 80GB HBM3" };
+        let mut text = GEMM.to_owned();
+        for m in (1..=16).map(|i| 256 * i) {
+            for n in (1..=6).map(|i| 1024 * i) {
+                let step = if (m / 256) % 5 == 0 { 1.4 } else { 1.0 };
+                // No two tables have the same figures.
+                let own =
+                    1.0 + 1e-4 * ((m / 256 * 7 + n / 1024 * 3 + number as u64 * 5) % 11) as f64;
+                let time =
+                    (0.02 + (m * n) as f64 / 1e8) * step * level * own * factor(number, m, n);
+                let _ = writeln!(
+                    text,
+                    "{framework},{version},{device},gemm,cutlass,bfloat16,{m},{n},4096,{time:.9}"
+                );
+            }
+        }
+        tree.file(&format!("systems/data/{system}/{backend}/{version}/gemm_perf.txt"), text);
+    }
+    tree
+}
+
+/// Findings of a rule: severity, path, message.
+fn found(tree: &Tree, rule: &str) -> Vec<(String, String, String)> {
+    let json = tree.validate(&["--format", "json", "--only", rule]).json();
+    let text = |f: &Value, name: &str| f[name].as_str().unwrap_or_default().to_owned();
+    let findings = json["findings"].as_array().expect("a list").iter();
+    findings.map(|f| (text(f, "severity"), text(f, "path"), text(f, "message"))).collect()
+}
+
+#[test]
+fn a_point_twice_too_slow_stands_out_beside_other_tables() {
+    let slow = |factor: f64| {
+        move |place, m, n| {
+            if (place, m, n) == (0, 2048, 3072) { factor } else { 1.0 }
+        }
+    };
+    let one = found(&tree(4, slow(2.2)), "latency-spike");
+    assert_eq!(one.len(), 1, "{one:?}");
+    let (severity, path, message) = &one[0];
+    assert_eq!(severity, "warning");
+    assert!(path.contains("vllm/0.24.0"), "{path}");
+    insta::assert_snapshot!(message, @"1 point slower than the neighbours along m, n, by up to 2.2×; beside other tables, which are smooth there");
+    // Less than twice is worth a second look, no warning.
+    let mild = found(&tree(4, slow(1.8)), "latency-spike");
+    assert_eq!(mild.len(), 1, "{mild:?}");
+    assert_eq!(mild[0].0, "info");
+    assert_eq!(found(&tree(4, slow(1.0)), "latency-spike"), []);
+    // One group of references may be off itself.
+    assert_eq!(found(&tree(2, slow(2.2)), "latency-spike"), []);
+    let fast = found(&tree(4, slow(0.4)), "latency-drop");
+    assert_eq!(fast.len(), 1, "{fast:?}");
+}
+
+#[test]
+fn a_step_that_other_tables_have_is_the_kernels() {
+    let step = |_, m, n| if (m, n) == (2048, 3072) { 2.2 } else { 1.0 };
+    assert_eq!(found(&tree(4, step), "latency-spike"), []);
+}
+
+#[test]
+fn a_shape_that_is_slow_all_along_its_sweep_is_found() {
+    let slow = |place, _, n| if (place, n) == (0, 3072) { 3.0 } else { 1.0 };
+    let shape = found(&tree(4, slow), "latency-spike");
+    assert_eq!(shape.len(), 1, "{shape:?}");
+    insta::assert_snapshot!(shape[0].2, @"2 points slower than the neighbours along m, n, by up to 3.0×; beside other tables, which are smooth there; 1 series slower all along m than the rest of the slice, by up to 3.0×, beside other tables");
+}
+
+#[test]
+fn a_level_that_the_other_systems_do_not_have_is_found() {
+    let slow = |factor: f64| move |place, _, _| if place == 0 { factor } else { 1.0 };
+    let level = found(&tree(8, slow(1.5)), "sibling-deviation");
+    assert_eq!(level.len(), 1, "{level:?}");
+    assert!(level[0].1.contains("h200_sxm/vllm/0.24.0"), "{level:?}");
+    insta::assert_snapshot!(level[0].2, @"1 slice apart from its siblings: at gemm_dtype=bfloat16 vllm is 1.67× slower than trtllm, 1.48× slower than they predict of its shortest points, 1.48× slower than its differences to its siblings on other systems predict, 1.43× slower than its other versions, 1.25× slower than sglang");
+    assert_eq!(found(&tree(8, slow(1.0)), "sibling-deviation"), []);
+}
+
+#[test]
+fn noise_over_a_whole_table_is_found() {
+    let noise = |share: f64| {
+        move |place, m, n| {
+            // A number from -1 to 1 that depends on the place in the grid alone.
+            let (row, column): (u64, u64) = (m / 256, n / 1024);
+            let mixed = row.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                ^ column.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            let drawn = (mixed >> 40) as f64 / f64::from(1 << 23) - 1.0;
+            if place == 0 { 1.0 + share * drawn } else { 1.0 }
+        }
+    };
+    let noisy = found(&tree(4, noise(0.3)), "noisy-slice");
+    assert_eq!(noisy.len(), 1, "{noisy:?}");
+    assert!(
+        noisy[0].2.starts_with("1 slice noisier than elsewhere: at gemm_dtype=bfloat16 half"),
+        "{noisy:?}"
+    );
+    assert_eq!(found(&tree(4, noise(0.02)), "noisy-slice"), []);
+}
