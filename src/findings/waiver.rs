@@ -85,7 +85,7 @@ impl Waiver {
 }
 
 /// Where it is told how a waiver is written.
-pub const WAIVER_HINT: &str = "docs/validate.md tells how a waiver is written, in \"The repository's own settings\"; \
+pub const WAIVER_HINT: &str = "docs/validate.md explains how a waiver is written, in \"The repository's own settings\"; \
                                `perfdb-gate schema waivers` prints its fields for an editor";
 
 /// Why waivers cannot be applied.
@@ -314,7 +314,7 @@ mod tests {
             Waivers::parse("w", &FILE.replace("2030-01-31", "soon"))
                 .unwrap_err()
                 .to_string()
-                .contains("no date")
+                .contains("not a date")
         );
     }
 }

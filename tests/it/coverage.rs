@@ -126,7 +126,7 @@ fn a_classified_failure_explains_its_case() {
     let empty = judge(&tree, &["--ledger", &empty]);
     insta::assert_snapshot!(shown([&many, &missing, &empty]), @"
     $ perfdb-gate validate --root [tmp] --format json --only coverage-hole --ledger [tmp]/logs
-    2> perfdb-gate: --ledger holds for one system, and 2 are judged
+    2> perfdb-gate: --ledger applies to one system, and 2 are checked
     2> hint: name the system of the log with --system
     (exit 2)
 

@@ -138,6 +138,6 @@ fn a_misspelt_waiver_is_an_error_with_the_nearest() {
     hint: did you mean rows? there is rows, rows_by_kind, severity
 
     perfdb-gate: .perfdb-gate/waivers.yaml: unknown field `untill`, expected one of rule, path, where, reason, evidence, approved_by, until at line 3, column 3
-    hint: docs/validate.md tells how a waiver is written, in "The repository's own settings"; `perfdb-gate schema waivers` prints its fields for an editor
+    hint: docs/validate.md explains how a waiver is written, in "The repository's own settings"; `perfdb-gate schema waivers` prints its fields for an editor
     "#);
 }

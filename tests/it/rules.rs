@@ -313,7 +313,7 @@ fn a_broken_rule_file_is_named_with_its_line() {
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --rules [tmp]/my
-    2> perfdb-gate: [tmp]/my/tables/x.yaml: table x_perf: a formula reads n, which is no column of it
+    2> perfdb-gate: [tmp]/my/tables/x.yaml: table x_perf: a formula reads n, which is not one of its columns
     2> hint: see CONTRIBUTING.md for the form of rules, tables and systems
     (exit 2)
     ");

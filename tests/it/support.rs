@@ -50,7 +50,7 @@ fn what_passes_has_data_and_tables() {
     }
     assert_eq!(said(&tree, &[lacking]), "");
     let absent = [ok, line("A", "sglang", "0.5.14", "PASS", "silicon")];
-    insta::assert_snapshot!(said(&tree, &absent), @"PASS from silicon in 1 line at sglang 0.5.14, of which there is no data");
+    insta::assert_snapshot!(said(&tree, &absent), @"PASS from silicon in 1 line at sglang 0.5.14, which has no data");
 }
 
 #[test]

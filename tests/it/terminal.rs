@@ -96,7 +96,7 @@ fn one_run_writes_several_formats() {
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --report json
-    2> error: invalid value 'json' for '--report <FORMAT=FILE>': it is FORMAT=FILE, sarif=perfdb.sarif for one
+    2> error: invalid value 'json' for '--report <FORMAT=FILE>': it is FORMAT=FILE, for example sarif=perfdb.sarif
     2>
     2> For more information, try '--help'.
     (exit 2)

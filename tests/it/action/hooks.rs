@@ -146,9 +146,9 @@ fn a_bad_table_does_not_pass() {
 
     existing findings: 1 (1 key-out-of-range); --format json lists them
 
-    duplicate-key: Keep one measurement a key: the last run, or the kernel that the framework would choose. Put the other kernel's rows where their own key can hold them.
-    key-out-of-range: Remove the rows, and mend the sweep that made them.
-    perfdb-gate explain RULE tells the whole story
+    duplicate-key: Keep one measurement per key: the last run, or the kernel that the framework would choose. Store rows of the other kernel under a key of their own.
+    key-out-of-range: Remove the rows and fix the sweep that produced them.
+    `perfdb-gate explain RULE` explains a rule
 
     1 new error, 1 new warning, 0 new infos in 1 file; tables: 1 modified; rows: 1 added, 0 removed, 0 changed; compared in [seconds] s
     (exit 1)

@@ -30,7 +30,7 @@ fn yaml_that_means_harm() {
     an alias bomb: budget breached: Nodes { nodes: 250001 } at line 1, column 20 (defined at line 5, column 7) (used at line 6, column 16)
     deep nesting: recursion limit exceeded at line 1, column 256
     a key twice: duplicate mapping key: gpu at line 36, column 1
-    no map: it is no map of fields
+    no map: it is not a map of fields
     no YAML: unclosed bracket '[' at line 1, column 6
     no text: unexpected character: `\u{0}' at line 1, column 1
     ");
@@ -61,7 +61,7 @@ fn patterns_and_formulas_that_are_too_deep_are_refused() {
     let system = format!("data_dir: data/h200_sxm\ngpu: {{mem_bw: 4.8e12}}\ndevices: ['{deep}']\n");
     tree.file("systems/h200_sxm.yaml", system);
     let found = tree.validate(&["--format", "json"]).finding("system-invalid");
-    insta::assert_snapshot!(message(&found), @"devices: '{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{…' is no pattern: it is longer than 1000 bytes");
+    insta::assert_snapshot!(message(&found), @"devices: '{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{…' is not a valid pattern: it is longer than 1000 bytes");
 
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
@@ -80,13 +80,13 @@ fn patterns_and_formulas_that_are_too_deep_are_refused() {
     assert!(runs.iter().all(|run| run.code() == 2));
     insta::assert_snapshot!(shown(&runs), @r#"
     $ perfdb-gate validate --root [tmp]
-    2> perfdb-gate: .perfdb-gate/waivers.yaml: waivers[0]: '{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{…' is no pattern: it is longer than 1000 bytes
-    2> hint: docs/validate.md tells how a waiver is written, in "The repository's own settings"; `perfdb-gate schema waivers` prints its fields for an editor
+    2> perfdb-gate: .perfdb-gate/waivers.yaml: waivers[0]: '{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{…' is not a valid pattern: it is longer than 1000 bytes
+    2> hint: docs/validate.md explains how a waiver is written, in "The repository's own settings"; `perfdb-gate schema waivers` prints its fields for an editor
     (exit 2)
 
     $ perfdb-gate validate --root [tmp]
     2> perfdb-gate: .perfdb-gate/waivers.yaml: 700005 bytes, a formula has at most 2000, in `rows + rows + rows + rows + rows + rows + rows + rows + rows…` at line 2, column 44
-    2> hint: docs/validate.md tells how a waiver is written, in "The repository's own settings"; `perfdb-gate schema waivers` prints its fields for an editor
+    2> hint: docs/validate.md explains how a waiver is written, in "The repository's own settings"; `perfdb-gate schema waivers` prints its fields for an editor
     (exit 2)
     "#);
 }

@@ -143,7 +143,7 @@ fn a_missing_ref_leaves_nothing_behind() {
 
     $ perfdb-gate sanity --root [tmp] --base-ref main
     2> perfdb-gate: [tmp] is in no git repository
-    2> hint: what changed is told against a commit, so it needs one
+    2> hint: changes are found by comparing with a commit, so it needs one
     (exit 2)
     ");
 }

@@ -53,6 +53,15 @@ fn with_column(rows: &str, name: &str, value: &str) -> String {
     rows.lines().enumerate().map(line).collect()
 }
 
+/// Synthetic power that rises with the row, as a meter's does along a sweep.
+fn with_power(rows: &str) -> String {
+    let line = |(n, line): (usize, &str)| match n {
+        0 => format!("{line},power\n"),
+        n => format!("{line},{}\n", 200 + 10 * n),
+    };
+    rows.lines().enumerate().map(line).collect()
+}
+
 /// A repository with a table in which two copies of a key and a negative latency are wrong.
 fn with_debt() -> (Tree, Vec<(u64, f64)>) {
     let mut rows = sweep(1);
@@ -68,7 +77,7 @@ fn with_debt() -> (Tree, Vec<(u64, f64)>) {
 #[test]
 fn a_column_that_a_rule_does_not_read_makes_no_finding_new() {
     let (tree, rows) = with_debt();
-    tree.gemm(TABLE, with_column(&gemm(&rows), "power", "500"));
+    tree.gemm(TABLE, with_power(&gemm(&rows)));
     let report = report(&tree);
     assert_eq!(report["change"]["class"], "column-overlay");
     let wanted = ["duplicate-key inherited 1", "latency-not-positive inherited 1"];

@@ -93,7 +93,7 @@ fn a_spec_that_reads_what_is_not_there_is_refused_with_its_line() {
     assert!(runs.iter().all(|run| run.code() == 2));
     insta::assert_snapshot!(shown(&runs), @"
     $ perfdb-gate validate --traces [tmp] --rules [tmp]/rules
-    2> perfdb-gate: [tmp]/rules/traces/card.yaml: relation experts-without-moe, line 97: `eps = 1` reads eps, which is no column
+    2> perfdb-gate: [tmp]/rules/traces/card.yaml: relation experts-without-moe, line 97: `eps = 1` reads eps, which is not a column
     2> hint: see CONTRIBUTING.md for the form of rules, tables and systems
     (exit 2)
 

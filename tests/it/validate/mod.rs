@@ -207,8 +207,8 @@ fn the_human_report_reads_as_shown() {
       error   table-unreadable: cannot be read: the file is empty, 0 bytes
 
     latency-not-positive: Remove the rows and collect their points again.
-    table-unreadable: Of a damaged table: fetch or collect it again; if it came through git, compare its object with the one that was pushed. Of one that may not be read: give the right to read it. Of a stale sha256: take it again, once it is known that the table is right.
-    perfdb-gate explain RULE tells the whole story
+    table-unreadable: Damaged table: fetch or collect it again; if it came through git, compare its object with the one that was pushed. No permission: make the file readable. Stale sha256: update it once you know that the table is right.
+    `perfdb-gate explain RULE` explains a rule
 
     2 errors, 0 warnings, 0 infos in 2 files; 2 tables, 2 rows judged in [seconds] s
     (exit 1)

@@ -126,7 +126,7 @@ fn of_two_equal_tables_the_one_that_came_later_is_the_copy() {
     fresh.file(&path("0.23.0"), &rows);
     fresh.commit();
     let found = fresh.validate(&["--only", "copied-table", "--format", "json"]);
-    insta::assert_snapshot!(message(&found.finding("copied-table")), @"all 60 points that it shares with systems/data/h200_sxm/vllm/0.23.0/gemm_perf.txt have the same measurements; nothing tells which is the copy");
+    insta::assert_snapshot!(message(&found.finding("copied-table")), @"all 60 points that it shares with systems/data/h200_sxm/vllm/0.23.0/gemm_perf.txt have the same measurements; it is not known which is the copy");
 }
 
 #[test]
