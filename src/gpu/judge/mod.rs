@@ -267,7 +267,8 @@ impl Verdict {
     fn unsure(&self, judged: &[&Measured], trouble: &[String], limits: &Margins) -> Vec<String> {
         let mut reasons = trouble.to_vec();
         if let Some(moved) = self.drift.iter().copied().find(|d| d.abs() > limits.bias) {
-            reasons.push(format!("the control points moved by {} during the run", percent(moved)));
+            reasons
+                .push(format!("the control points drifted by {} during the run", percent(moved)));
         }
         let restless = judged.iter().filter(|p| p.restless()).count();
         if restless * 2 > judged.len() {
@@ -291,7 +292,7 @@ impl Verdict {
         let mut reasons = Vec::new();
         if self.bias.abs() > self.allowed {
             reasons.push(format!(
-                "measured times are {} in the median; {:.0} of 100 honest collections differ by at most {} in such a sample",
+                "measured times are {} in the median; of 100 undisturbed collections, {:.0} differ by at most {} in a sample that spreads like this one",
                 against_recorded(self.bias),
                 100.0 * (1.0 - limits.level),
                 size(self.allowed)
@@ -299,7 +300,7 @@ impl Verdict {
         }
         if self.tail < limits.tail_level {
             reasons.push(format!(
-                "{} of {} points differ by more than 99 % of reruns do; in honest collections up to {:.0} % do",
+                "{} of {} points are outside rerun noise; in undisturbed collections at most {:.0} % of the points are",
                 self.beyond,
                 self.judged,
                 limits.tail_share * 100.0
@@ -315,7 +316,7 @@ impl Verdict {
             return None;
         }
         Some(format!(
-            "measured times are {} in the median, as in honest collections, but the table may be {} off: take more points",
+            "measured times are {} in the median, as in undisturbed collections, but the table may be {} off: take more points",
             against_recorded(self.bias),
             size(self.excluded)
         ))

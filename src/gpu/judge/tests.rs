@@ -84,7 +84,7 @@ fn a_troubled_machine_does_not_blame_the_table() {
     let wrong = sample(20, 1.3);
     let drifted = judge(&wrong, &[vec![1.0, 1.0, 1.2], vec![2.0, 2.0, 2.4]], &[], &limits());
     assert_eq!(drifted.outcome, Outcome::Inconclusive);
-    assert!(drifted.reasons[0].contains("moved by +20.0 %"), "{:?}", drifted.reasons);
+    assert!(drifted.reasons[0].contains("drifted by +20.0 %"), "{:?}", drifted.reasons);
     let busy = judge(&wrong, &[], &["another process is on the card".into()], &limits());
     assert_eq!(busy.outcome, Outcome::Inconclusive);
     let mut restless = sample(20, 1.0);

@@ -67,17 +67,17 @@ fn sentences(view: &SampleView<'_>) -> Vec<String> {
             longer(interval.high)
         ));
         said.push(format!(
-            "{:.0} of 100 honest collections differ by at most {} in such a sample.",
+            "Of 100 undisturbed collections, {:.0} differ by at most {} in a sample that spreads like this one.",
             100.0 * (1.0 - sample.level),
             size(verdict.allowed)
         ));
         said.push(format!(
-            "{} of {points} differ by more than 99 % of reruns do; {} % of honest collections have as many.",
+            "{} of {points} are outside rerun noise (the 99th percentile of reruns); {} % of undisturbed collections have as many such points.",
             verdict.beyond,
             short(verdict.tail * 100.0)
         ));
         said.push(format!(
-            "{} of {points} are within 2 %; of honest reruns {:.0} % are.",
+            "{} of {points} are within 2 % of the record; in undisturbed reruns {:.0} % are.",
             verdict.within_2_percent,
             verdict.honest_within * 100.0
         ));
@@ -85,7 +85,7 @@ fn sentences(view: &SampleView<'_>) -> Vec<String> {
     said.push(compared(view));
     said.push(match sample.power.detects {
         Some(detects) => format!(
-            "Such a sample fails 9 of 10 tables that are off by {}, and {} % of those that are right.",
+            "A usual sample of this size finds 9 of 10 tables that are off by {}; its false alarms are {} % of correct tables.",
             size(detects),
             short(sample.power.false_alarm * 100.0)
         ),
@@ -94,7 +94,7 @@ fn sentences(view: &SampleView<'_>) -> Vec<String> {
     if !verdict.drift.is_empty() {
         let moved: Vec<String> = verdict.drift.iter().map(|moved| percent(*moved)).collect();
         let moved = moved.join(", then ");
-        said.push(format!("The control points moved by {moved} since they were measured first."));
+        said.push(format!("Drift of the control points since the start: {moved}."));
     }
     said
 }
@@ -130,7 +130,7 @@ fn write_points(out: &mut String, view: &SampleView<'_>) {
     let _ = writeln!(
         out,
         "{}",
-        styled(DIM, "    recorded ms  measured ms   ratio  its samples      2 %  W now/then   MHz")
+        styled(DIM, "    recorded ms  measured ms   ratio  sample range     2 %  W now/then   MHz")
     );
     for point in &view.points {
         let line = match measured_line(point, view.raw.confidence) {

@@ -113,7 +113,7 @@ impl<'a> PointView<'a> {
         const PLACE: [&str; 3] = ["framework", "version", "device"];
         let key = measured.point.key.iter().filter(|(name, _)| !PLACE.contains(&name.as_str()));
         let standing = match (measured.standing(), measured.proxy()) {
-            (Standing::Beyond, _) => "  beyond reruns".to_owned(),
+            (Standing::Beyond, _) => "  outside rerun noise".to_owned(),
             (_, Some(why)) => format!("  proxy: {why}"),
             _ => String::new(),
         };

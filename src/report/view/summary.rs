@@ -59,7 +59,7 @@ fn attributes(diff: &Diff) -> Option<String> {
         })
         .collect();
     let more = if rest > 0 { format!("; {rest} more") } else { String::new() };
-    (!said.is_empty()).then(|| format!("Measured elsewhere: {}{more}", said.join("; ")))
+    (!said.is_empty()).then(|| format!("Attributes changed: {}{more}", said.join("; ")))
 }
 
 /// What is served before and after.
@@ -76,7 +76,7 @@ fn served(served: &ServedDiff) -> Option<String> {
             Some(median) => {
                 let far = served.ratios.iter().filter(|r| (*r - 1.0).abs() > FAR).count();
                 format!(
-                    "latency × {median:.3} in the median, {} off by over {:.0} %, {} over 2× slower, {} over 2× faster",
+                    "median latency × {median:.3}; {} differ by over {:.0} %, {} are over 2× slower, {} over 2× faster",
                     count(far),
                     FAR * 100.0,
                     keys(served.slower_2x()),
@@ -84,7 +84,10 @@ fn served(served: &ServedDiff) -> Option<String> {
                 )
             }
         };
-        parts.push(format!("{} stay: {latency}", plural(served.common as usize, "key")));
+        parts.push(format!(
+            "{} on both sides: {latency}",
+            plural(served.common as usize, "key")
+        ));
     }
     parts.push(format!("{} lost", keys(served.lost)));
     parts.push(format!("{} gained", keys(served.gained)));
@@ -93,7 +96,9 @@ fn served(served: &ServedDiff) -> Option<String> {
 
 /// The tables whose latencies moved most.
 fn moved(diff: &Diff) -> Option<String> {
-    let ratio = |table: &TableDiff| table.served.as_ref().and_then(ServedDiff::median_ratio);
+    // Of a table that is mostly zeros, a difference clamped at 0 for example, a few ratios say nothing.
+    let has_most = |served: &&ServedDiff| 2 * served.ratios.len() as u64 >= served.common;
+    let ratio = |table: &TableDiff| table.served.as_ref().filter(has_most)?.median_ratio();
     let mut moved: Vec<(f64, &TableDiff)> =
         diff.tables.iter().filter_map(|table| Some((ratio(table)?, table))).collect();
     moved.retain(|(ratio, _)| (ratio - 1.0).abs() > FAR);
@@ -107,7 +112,7 @@ fn moved(diff: &Diff) -> Option<String> {
         .map(|(ratio, table)| format!("{} × {ratio:.3}", below_data(&table.path)))
         .collect();
     let more = if rest > 0 { format!("; {} more", plural(rest, "table")) } else { String::new() };
-    (!said.is_empty()).then(|| format!("Moved most: {}{more}", said.join("; ")))
+    (!said.is_empty()).then(|| format!("Largest median changes: {}{more}", said.join("; ")))
 }
 
 /// Findings of the base that the head no longer has.

@@ -136,7 +136,7 @@ fn a_bad_table_does_not_pass() {
     modified  systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
         +1 -0 ~0 rows, 2 → 3
     Change: append-only; tables: 1 modified; rows: 1 added, 0 removed, 0 changed
-    Served: 2 keys stay: every latency as it was; 0 lost; 0 gained
+    Served: 2 keys on both sides: every latency as it was; 0 lost; 0 gained
 
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
       error   key-out-of-range: 1 row has m zero

@@ -220,7 +220,7 @@ fn a_machine_that_slows_down_does_not_blame_the_table() {
     let (remeasured, _) = measure(&options(&tree(), 20, 1), &mut mock);
     let verdict = &remeasured.samples[0].verdict;
     assert_eq!(verdict.outcome, Outcome::Inconclusive);
-    insta::assert_snapshot!(verdict.reasons.join("\n"), @"the control points moved by +7.2 % during the run");
+    insta::assert_snapshot!(verdict.reasons.join("\n"), @"the control points drifted by +7.2 % during the run");
     let mut busy = Mock::new(2.0);
     busy.about.busy = Some("the card is busy".into());
     assert_eq!(measure(&options(&tree(), 20, 1), &mut busy).0.outcome(), Outcome::Inconclusive);
