@@ -169,6 +169,16 @@ impl CrossContext<'_> {
         self.pr.is_some_and(|pr| pr.tables.contains(&file.entry.path))
     }
 
+    /// Whether a pull request makes a table what it is: adds it, or most of what the loader reads of it.
+    pub fn remade(&self, file: &TableFile) -> bool {
+        let path = &file.entry.path;
+        let rows = self.sketches.by_path.get(path).map_or(0, |sketch| sketch.rows);
+        let spec = self.specs.tables.get(&file.table);
+        let reads = spec.map_or(Reads::All, |spec| Reads::loaded(spec));
+        let changed = self.pr.and_then(|pr| pr.rows.get(path));
+        self.later(file) && changed.is_none_or(|rows_changed| rows_changed.is_most(rows, &reads))
+    }
+
     /// Whether findings on the table are asked for.
     pub fn judged(&self, file: &TableFile) -> bool {
         self.judged.contains(file.entry.path.as_str())

@@ -157,6 +157,21 @@ impl RowChange {
         rows.iter().any(|row| compared.changes(*row as usize, bits))
     }
 
+    /// Whether at least half of a table's `rows` were added, or changed in what a rule reads.
+    pub fn is_most(&self, rows: usize, reads: &Reads) -> bool {
+        let half = |new: usize| 2 * new >= rows;
+        match self {
+            Self::Untouched => false,
+            Self::All | Self::Unknown => true,
+            Self::Rows(marked) => half(marked.iter().filter(|marked| **marked).count()),
+            Self::Compared(compared) => {
+                let bits = self.seen_by("", reads).bits;
+                let is_new = |row: &usize| compared.is_added(*row) || compared.changes(*row, bits);
+                half((0..rows).filter(is_new).count())
+            }
+        }
+    }
+
     /// Whether it adds or changes any row.
     pub fn any(&self) -> bool {
         match self {

@@ -109,7 +109,7 @@ impl Copies {
         tables: &[SketchedTable<'_>],
         group: &[usize],
     ) -> Option<Finding> {
-        let key = |i: &usize| ((at.foreign)(tables[*i].file), at.later(tables[*i].file));
+        let key = |i: &usize| ((at.foreign)(tables[*i].file), at.remade(tables[*i].file));
         let keys: BTreeMap<usize, (usize, bool)> = group.iter().map(|i| (*i, key(i))).collect();
         let copy = *group.iter().max_by_key(|i| (keys[i], **i))?;
         let is_partner = |i: &usize| {
@@ -203,9 +203,9 @@ fn finding(
 ) -> Option<Finding> {
     let (foreign_a, foreign_b) = ((at.foreign)(a), (at.foreign)(b));
     let named = foreign_a.cmp(&foreign_b);
-    // What a pull request changes comes after what it leaves alone.
+    // What a pull request measured anew comes after what it leaves alone.
     let age = || {
-        let changed = at.later(a).cmp(&at.later(b));
+        let changed = at.remade(a).cmp(&at.remade(b));
         changed.then_with(|| (at.age)(a, b).unwrap_or(Ordering::Equal))
     };
     let (copy, origin, which) = match named.then_with(age) {

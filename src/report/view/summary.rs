@@ -84,10 +84,7 @@ fn served(served: &ServedDiff) -> Option<String> {
                 )
             }
         };
-        parts.push(format!(
-            "{} on both sides: {latency}",
-            plural(served.common as usize, "key")
-        ));
+        parts.push(format!("{} on both sides: {latency}", plural(served.common as usize, "key")));
     }
     parts.push(format!("{} lost", keys(served.lost)));
     parts.push(format!("{} gained", keys(served.gained)));
