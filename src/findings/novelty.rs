@@ -252,6 +252,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn half_of_the_rows_are_most_of_a_table() {
+        let marked = |new: usize| RowChange::Rows((0..60).map(|row| row < new).collect());
+        assert!(!marked(1).is_most(60, &Reads::All) && marked(30).is_most(60, &Reads::All));
+        assert!(RowChange::All.is_most(60, &Reads::All));
+        assert!(!RowChange::Untouched.is_most(60, &Reads::All));
+        let in_place = RowChange::Compared(Compared::default());
+        assert!(!in_place.is_most(60, &Reads::All));
+    }
+
+    #[test]
     fn halves_share_no_row_and_miss_none() {
         let rows = [0, 1, 2, 3];
         let halves = |change: RowChange| -> Vec<Vec<usize>> {

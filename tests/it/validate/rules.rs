@@ -130,27 +130,6 @@ fn of_two_equal_tables_the_one_that_came_later_is_the_copy() {
 }
 
 #[test]
-fn a_touched_original_does_not_become_the_copy() {
-    let tree = Tree::new();
-    let header = "op_name,kernel_source,gemm_dtype,m,n,k,latency\n".to_owned();
-    let row = |m: u64| format!("gemm,cutlass,bfloat16,{m},128,128,{}\n", 0.05 + m as f64 * 0.00371);
-    let rows = header + &(1..=60).map(row).collect::<String>();
-    let path = |version: &str| format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.txt");
-    tree.file(&path("0.24.0"), &rows);
-    tree.commit();
-    tree.file(&path("0.23.0"), &rows);
-    tree.commit();
-    let blamed = |changed: &str| {
-        tree.file(&path("0.24.0"), changed);
-        let report = tree.sanity(&["--base-ref", "main", "--only", "copied-table"]).json();
-        let findings = report["findings"].as_array().unwrap().iter();
-        findings.filter(|f| f["path"] == path("0.24.0").as_str()).count()
-    };
-    // One row of the original is measured again: the copy is still the table that came later.
-    assert_eq!(blamed(&rows.replace(&row(7), "gemm,cutlass,bfloat16,7,128,128,0.09\n")), 0);
-}
-
-#[test]
 fn a_slice_that_its_sidecar_declares_measured_otherwise_is_an_info() {
     let tree = Tree::new();
     let rows = |factor: f64| -> String {
