@@ -52,6 +52,15 @@ struct Stub<'a> {
     others: usize,
 }
 
+/// A table whose size is judged.
+#[derive(Clone, Copy)]
+struct SizedTable<'t, 'c> {
+    at: &'t CrossContext<'c>,
+    file: &'t TableFile,
+    sketch: &'t Sketch,
+    namesakes: &'t Namesakes<'c>,
+}
+
 impl<'a> Namesakes<'a> {
     /// The tables of each name that a judged table has.
     pub fn by_name(at: &CrossContext<'a>) -> BTreeMap<&'a str, Self> {
@@ -120,18 +129,19 @@ impl<'a> Namesakes<'a> {
 
 impl StubSize {
     /// What is a stub of a table, as one finding.
-    pub fn finding(
+    pub fn finding<'a>(
         &self,
         rule: &Rule,
-        at: &CrossContext<'_>,
+        at: &CrossContext<'a>,
         file: &TableFile,
-        namesakes: &Namesakes<'_>,
+        namesakes: &Namesakes<'a>,
     ) -> Option<Finding> {
         let own = at.sketches.by_path.get(&file.entry.path).filter(|s| s.keys > 0)?;
+        let sized = SizedTable { at, file, sketch: own, namesakes };
         let (near, others) = (namesakes.near(at, file), namesakes.others(file, self.tables));
-        let mut stubs = self.stubs(at, file, own, namesakes, &near);
+        let mut stubs = self.stubs(sized, &near);
         if stubs.is_empty() && !self.is_small_plan(namesakes, &near, &others) {
-            stubs = self.stubs(at, file, own, namesakes, &others);
+            stubs = self.stubs(sized, &others);
         }
         if stubs.is_empty() {
             return None;
@@ -186,48 +196,30 @@ impl StubSize {
     }
 
     /// The table where it is a stub beside others, else its slices that are.
-    fn stubs<'a>(
-        &self,
-        at: &CrossContext<'_>,
-        file: &TableFile,
-        own: &'a Sketch,
-        namesakes: &Namesakes<'_>,
-        others: &[usize],
-    ) -> Vec<Stub<'a>> {
-        match self.stub(own.keys, others.iter().map(|i| namesakes.keys(*i)).collect()) {
-            Some(stub) if !self.adds(at, file, own, None) => vec![stub],
+    fn stubs<'t>(&self, table: SizedTable<'t, '_>, others: &[usize]) -> Vec<Stub<'t>> {
+        let sizes = others.iter().map(|i| table.namesakes.keys(*i)).collect();
+        match self.stub(table.sketch.keys, sizes) {
+            Some(stub) if !self.adds(table, None) => vec![stub],
             Some(_) => Vec::new(),
-            None => self.slices(at, file, own, namesakes, others),
+            None => self.slices(table, others),
         }
     }
 
     /// Slices that are stubs, of a table that is none.
-    fn slices<'a>(
-        &self,
-        at: &CrossContext<'_>,
-        file: &TableFile,
-        own: &'a Sketch,
-        namesakes: &Namesakes<'_>,
-        others: &[usize],
-    ) -> Vec<Stub<'a>> {
+    fn slices<'t>(&self, table: SizedTable<'t, '_>, others: &[usize]) -> Vec<Stub<'t>> {
         let mut found = Vec::new();
-        for (slice, keys) in keys_by_slice(own) {
+        for (slice, keys) in keys_by_slice(table.sketch) {
             let stub = self
-                .stub(keys, namesakes.keys_of(slice, others))
-                .filter(|_| !self.adds(at, file, own, Some(slice)));
+                .stub(keys, table.namesakes.keys_of(slice, others))
+                .filter(|_| !self.adds(table, Some(slice)));
             found.extend(stub.map(|stub| Stub { slice: Some(slice), ..stub }));
         }
         found
     }
 
     /// Whether a table, or a slice of it, holds mostly keys that no earlier version has.
-    fn adds(
-        &self,
-        at: &CrossContext<'_>,
-        file: &TableFile,
-        own: &Sketch,
-        slice: Option<&Slice>,
-    ) -> bool {
+    fn adds(&self, table: SizedTable<'_, '_>, slice: Option<&Slice>) -> bool {
+        let SizedTable { at, file, sketch: own, .. } = table;
         // A table that versions do not share is compared with those of earlier versions all the same.
         let served = at.shelf.sources(&file.place, &file.table, Filling::Always);
         let before = served.donors.iter().chain(&served.earlier);
