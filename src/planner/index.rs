@@ -1,9 +1,9 @@
 //! A table as a version sees it: slices merged over its sources, built when asked for.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 pub use super::slices::RowRef;
 

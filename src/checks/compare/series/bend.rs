@@ -1,5 +1,7 @@
 //! A point against the line between its neighbours along an axis.
 
+use smallvec::SmallVec;
+
 use super::SeriesPoint;
 
 /// No row.
@@ -17,8 +19,11 @@ pub struct Bend {
     /// point.
     pub log_ratio: f64,
     /// Its neighbours, an entry for each axis on which it has one on either side.
-    pub axes: Vec<BendAxis>,
+    pub axes: BendAxes,
 }
+
+/// Most tables are swept along two axes; millions of points are candidates.
+pub type BendAxes = SmallVec<[BendAxis; 2]>;
 
 /// The neighbours of a bend along an axis, in the order of the sweep.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,7 +39,7 @@ pub struct BendAxis {
 pub(super) struct BendCandidate {
     /// None until an axis has told.
     log_ratio: Option<f64>,
-    axes: Vec<BendAxis>,
+    axes: BendAxes,
 }
 
 impl BendCandidate {

@@ -14,16 +14,23 @@ impl Grouped {
         let mut numbers: HashTable<(u64, u32)> = HashTable::new();
         let mut counts: Vec<u32> = Vec::new();
         let mut series = Vec::with_capacity(rows);
+        let mut last = None;
         for row in 0..rows {
             let hash = hash(row);
-            let entry = numbers.entry(hash, |(known, _)| *known == hash, |(known, _)| *known);
-            let number = entry
-                .or_insert_with(|| {
-                    counts.push(0);
-                    (hash, counts.len() as u32 - 1)
-                })
-                .get()
-                .1;
+            // Often the row before is of the same series.
+            let number = match last {
+                Some((known, number)) if known == hash => number,
+                _ => {
+                    let entry =
+                        numbers.entry(hash, |(known, _)| *known == hash, |(known, _)| *known);
+                    let fresh = || {
+                        counts.push(0);
+                        (hash, counts.len() as u32 - 1)
+                    };
+                    entry.or_insert_with(fresh).get().1
+                }
+            };
+            last = Some((hash, number));
             counts[number as usize] += 1;
             series.push(number);
         }
@@ -62,9 +69,12 @@ impl Members {
             let entry = members.entry(hash, |(known, _)| *known == hash, |(known, _)| *known);
             entry.or_insert_with(|| (hash, Vec::new()));
         }
+        let wanted = HashFilter::of(members.iter().map(|(hash, _)| *hash));
         for row in 0..rows {
             let hash = series(row);
-            if let Some((_, rows)) = members.find_mut(hash, |(known, _)| *known == hash) {
+            if wanted.may_have(hash)
+                && let Some((_, rows)) = members.find_mut(hash, |(known, _)| *known == hash)
+            {
                 rows.push(row as u32);
             }
         }
@@ -74,5 +84,34 @@ impl Members {
     /// The rows of each series, in the order of the file; the series in no order.
     pub fn series(&self) -> impl Iterator<Item = &[u32]> {
         self.0.iter().map(|(_, rows)| &rows[..])
+    }
+}
+
+/// Hashes that are looked for among many more: a bit for each tells most of the others without a look
+/// into the table.
+struct HashFilter {
+    words: Vec<u64>,
+}
+
+impl HashFilter {
+    fn of(hashes: impl ExactSizeIterator<Item = u64>) -> Self {
+        // Eight bits for each, so that seven of eight others are told apart, in a power of two of words.
+        let words = (hashes.len() / 8).next_power_of_two();
+        let mut filter = Self { words: vec![0; words] };
+        for hash in hashes {
+            let (word, bit) = filter.place(hash);
+            filter.words[word] |= bit;
+        }
+        filter
+    }
+
+    fn may_have(&self, hash: u64) -> bool {
+        let (word, bit) = self.place(hash);
+        self.words[word] & bit != 0
+    }
+
+    /// The low bits number the word and the high ones the bit; tables of hashes use others first.
+    fn place(&self, hash: u64) -> (usize, u64) {
+        ((hash >> 16) as usize & (self.words.len() - 1), 1 << (hash >> 58))
     }
 }

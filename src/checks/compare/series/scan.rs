@@ -6,7 +6,7 @@
 use super::bend::{Bend, BendCandidate, log_ratio};
 use super::candidate::{OutlierCandidate, candidate, is_inner, ratio_over_neighbours};
 use super::group::{Grouped, Members};
-use super::{Axis, Outlier, SeriesPoint, fixed};
+use super::{Axis, Outlier, SeriesPoint, SizeLogs, fixed};
 use crate::base::expr::Vals;
 use crate::database::table::Table;
 use crate::specs::TableSpec;
@@ -74,10 +74,10 @@ pub fn scan(
 
     let mut found = Scan::default();
     let mut candidates: Vec<Candidate> = Vec::new();
-    let mut points = Vec::new();
+    let (mut points, mut logs) = (Vec::new(), SizeLogs::default());
     let grouped = Grouped::by(table.rows, |row| fixed[row].wrapping_sub(first.part(row)));
     for rows in grouped.series() {
-        first.points(rows, &times, &mut points);
+        first.points(rows, &times, &mut logs, &mut points);
         for i in 0..points.len() {
             let outlier = terms.outliers.and_then(|least| candidate(&points, i, least, first.bit));
             let bend = least_bend.and_then(|least| bend_candidate(&points, i, least, first.bit));
@@ -104,7 +104,7 @@ pub fn scan(
         let waiting = candidates.iter().filter(waits);
         let members = Members::of(table.rows, series, waiting.map(|c| series(c.row as usize)));
         for rows in members.series() {
-            axis.points(rows, &times, &mut points);
+            axis.points(rows, &times, &mut logs, &mut points);
             for i in 0..points.len() {
                 let number = numbers[points[i].row as usize] as usize;
                 if let Some(candidate) = candidates.get_mut(number) {
