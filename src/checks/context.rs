@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::base::reason::Reason;
-use crate::checks::compare::curves::CurveScores;
+use crate::checks::compare::curves::{CurveScores, TableCurve};
 use crate::checks::compare::relative_latency::{PeerTerms, RelativeLatencies, relative_latencies};
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
@@ -146,6 +146,8 @@ pub struct PrChange {
     pub tables: BTreeSet<String>,
     /// Systems and their backends of which it adds, changes or removes tables.
     pub backends: BTreeSet<(String, String)>,
+    /// The curves that changed tables had before, by the path that they have now.
+    pub curves: BTreeMap<String, Arc<TableCurve>>,
 }
 
 impl PrChange {

@@ -209,7 +209,8 @@ impl TableIndex {
 
     /// The rows of slices that are one to the loader, in the order of reading.
     fn rows(&self, keys: &[SliceKey]) -> Vec<Leaf> {
-        let mut rows: Vec<Leaf> = Vec::new();
+        let read = |file: &SourceRows| file.rows.as_ref().as_ref().map_or(0, |s| s.count(keys));
+        let mut rows: Vec<Leaf> = Vec::with_capacity(self.files().iter().map(read).sum());
         for (source, file) in self.files().iter().enumerate() {
             let Ok(slices) = file.rows.as_ref() else { continue };
             let start = rows.len();

@@ -131,6 +131,11 @@ impl FileSlices {
         self.slices.get(key).map_or(&[], |range| self.within(range))
     }
 
+    /// How many rows some slices have.
+    pub(super) fn count(&self, keys: &[SliceKey]) -> usize {
+        keys.iter().map(|key| self.rows(key).len()).sum()
+    }
+
     /// Why the loader refuses the file, where one of the rows that pass a filter does.
     pub fn fault(&self, admits: impl Fn(u32) -> bool) -> Option<&str> {
         self.faults.iter().find(|(kernel, _)| admits(*kernel)).map(|(_, why)| why.as_str())
