@@ -99,11 +99,13 @@ pub struct WaiverContext<'a> {
     pub unused: &'a [String],
 }
 
-/// All tables against each other.
+/// The tables of one name against each other, or the database as a whole.
 pub struct CrossContext<'a> {
     /// All files.
     pub catalog: &'a Catalog,
-    /// What is known of each table's rows.
+    /// The tables of the name; all where the database is judged as a whole.
+    pub tables: &'a [&'a TableFile],
+    /// What is known of the rows of each of these tables; of the whole their points alone.
     pub sketches: &'a Sketches,
     /// The tables by backend, system and version.
     pub shelf: &'a Shelf<'a>,

@@ -137,6 +137,7 @@ impl News<'_> {
             ledger: None,
             pr: None,
             decoded: Some(state.decoded),
+            keeps_sketches: false,
         })
     }
 
@@ -307,6 +308,7 @@ impl News<'_> {
             ..PrChange::default()
         };
         base.pr = Some(&change);
+        base.keeps_sketches = true;
         let judged = base.run(&alone, &against, Sketches::default(), &())?;
         Ok((judged.findings, judged.sketches))
     }

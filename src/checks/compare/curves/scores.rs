@@ -136,12 +136,12 @@ impl CurveScores {
     /// Scores the judged tables.
     pub fn of(at: &CrossContext<'_>) -> Self {
         let is_judged = |file: &&TableFile| at.judged(file);
-        let judged: Vec<&TableFile> = at.catalog.tables.iter().filter(is_judged).collect();
+        let judged: Vec<&TableFile> = at.tables.iter().copied().filter(is_judged).collect();
         let mut names: Vec<&str> = judged.iter().map(|f| f.table.as_str()).collect();
         names.sort_unstable();
         names.dedup();
         let of_name = |f: &&TableFile| names.binary_search(&f.table.as_str()).is_ok();
-        let named: Vec<&TableFile> = at.catalog.tables.iter().filter(of_name).collect();
+        let named: Vec<&TableFile> = at.tables.iter().copied().filter(of_name).collect();
         let order: Vec<usize> = (0..named.len()).collect();
         let tables = threads::map(&named, &order, at.threads, |file| {
             let curve = at.sketches.by_path.get(&file.entry.path)?.curve.clone()?;
@@ -177,7 +177,7 @@ impl CurveScores {
         let own = &scores.curve.bends[bend];
         let slow = own.log_ratio > 0.0;
         let elsewhere =
-            at.catalog.tables.iter().filter(|t| t.table == file.table && t.place != file.place);
+            at.tables.iter().copied().filter(|t| t.table == file.table && t.place != file.place);
         elsewhere.filter_map(|t| self.tables.get(&t.entry.path)).any(|other| {
             let mut bends = other.curve.bends_at(own.point.hash);
             bends.any(|(_, bend)| {

@@ -43,6 +43,13 @@ pub(super) struct BendCandidate {
 }
 
 impl BendCandidate {
+    /// One by what the first axis says.
+    pub fn along(points: &[SeriesPoint], i: usize, bit: u8) -> Self {
+        let mut bend = Self::default();
+        bend.judge(points, i, bit);
+        bend
+    }
+
     /// Takes in what an axis says: the least telling stays, and nothing does where two contradict.
     pub fn judge(&mut self, points: &[SeriesPoint], i: usize, bit: u8) {
         let Some(ratio) = log_ratio(points, i) else { return };

@@ -34,28 +34,27 @@ impl Grouped {
             counts[number as usize] += 1;
             series.push(number);
         }
-        let mut total = 0;
-        for count in &mut counts {
-            (*count, total) = (total, total + *count);
-        }
         let mut sorted = vec![0u32; rows];
+        let mut ends = places(counts);
         for (row, number) in (0u32..).zip(series) {
-            let place = &mut counts[number as usize];
+            let place = &mut ends[number as usize];
             sorted[*place as usize] = row;
             *place += 1;
         }
-        Self { ends: counts, rows: sorted }
+        Self { ends, rows: sorted }
     }
 
     /// The rows of each series.
     pub fn series(&self) -> impl Iterator<Item = &[u32]> {
-        let starts = std::iter::once(&0).chain(&self.ends);
-        starts.zip(&self.ends).map(|(start, end)| &self.rows[*start as usize..*end as usize])
+        slices(&self.ends, &self.rows)
     }
 }
 
 /// The rows of a few series of many, by the series' hashes.
-pub(super) struct Members(HashTable<(u64, Vec<u32>)>);
+pub(super) struct Members {
+    ends: Vec<u32>,
+    rows: Vec<u32>,
+}
 
 impl Members {
     /// Collects the rows of the series wanted.
@@ -64,27 +63,55 @@ impl Members {
         series: impl Fn(usize) -> u64,
         wanted: impl Iterator<Item = u64>,
     ) -> Self {
-        let mut members: HashTable<(u64, Vec<u32>)> = HashTable::new();
+        let mut numbers: HashTable<(u64, u32)> = HashTable::new();
+        let mut counts: Vec<u32> = Vec::new();
         for hash in wanted {
-            let entry = members.entry(hash, |(known, _)| *known == hash, |(known, _)| *known);
-            entry.or_insert_with(|| (hash, Vec::new()));
+            let entry = numbers.entry(hash, |(known, _)| *known == hash, |(known, _)| *known);
+            entry.or_insert_with(|| {
+                counts.push(0);
+                (hash, counts.len() as u32 - 1)
+            });
         }
-        let wanted = HashFilter::of(members.iter().map(|(hash, _)| *hash));
+        let filter = HashFilter::of(numbers.iter().map(|(hash, _)| *hash));
+        let mut members: Vec<(u32, u32)> = Vec::new();
         for row in 0..rows {
             let hash = series(row);
-            if wanted.may_have(hash)
-                && let Some((_, rows)) = members.find_mut(hash, |(known, _)| *known == hash)
+            if filter.may_have(hash)
+                && let Some((_, number)) = numbers.find(hash, |(known, _)| *known == hash)
             {
-                rows.push(row as u32);
+                counts[*number as usize] += 1;
+                members.push((*number, row as u32));
             }
         }
-        Self(members)
+        let mut sorted = vec![0u32; members.len()];
+        let mut ends = places(counts);
+        for (number, row) in members {
+            let place = &mut ends[number as usize];
+            sorted[*place as usize] = row;
+            *place += 1;
+        }
+        Self { ends, rows: sorted }
     }
 
-    /// The rows of each series, in the order of the file; the series in no order.
+    /// The rows of each series, in the order of the file.
     pub fn series(&self) -> impl Iterator<Item = &[u32]> {
-        self.0.iter().map(|(_, rows)| &rows[..])
+        slices(&self.ends, &self.rows)
     }
+}
+
+/// Where each series starts, by how many rows each has. Once its rows are placed, that is where it ends.
+fn places(mut counts: Vec<u32>) -> Vec<u32> {
+    let mut total = 0;
+    for count in &mut counts {
+        (*count, total) = (total, total + *count);
+    }
+    counts
+}
+
+/// The rows of each series, by where it ends.
+fn slices<'r>(ends: &'r [u32], rows: &'r [u32]) -> impl Iterator<Item = &'r [u32]> {
+    let starts = std::iter::once(&0).chain(ends);
+    starts.zip(ends).map(|(start, end)| &rows[*start as usize..*end as usize])
 }
 
 /// Hashes that are looked for among many more: a bit for each tells most of the others without a look
