@@ -37,7 +37,7 @@ fn from_nothing_to_a_gate_that_blocks() {
 
     The workflows name a tag of perfdb-gate: `--action COMMIT` names a commit, which cannot be moved.
 
-    Next: look at the files, `git add` them, and open a pull request.
+    Next: look at the files, `git add` them, and open a pull request. `pre-commit install` turns the hook on.
     ");
     assert_eq!(tree.validate(&[]).code(), 0, "it is known");
     tree.commit();

@@ -214,7 +214,7 @@ impl Setup {
         if self.tagged {
             out += "\nThe workflows name a tag of perfdb-gate: `--action COMMIT` names a commit, which cannot be moved.\n";
         }
-        out += "\nNext: look at the files, `git add` them, and open a pull request.\n";
+        out += "\nNext: look at the files, `git add` them, and open a pull request. `pre-commit install` turns the hook on.\n";
         out
     }
 }
