@@ -65,9 +65,19 @@ pub(super) fn ratio_over_neighbours(
     }
     let (before, after) = match (earlier(1), later) {
         (Some(before), Some(after)) => (before.time, after.time),
-        (Some(before), None) if spike => (in_proportion(before).max(before.time), before.time),
+        (Some(before), None) if spike => {
+            // Where the neighbour fell below the one before it, it is that neighbour which is fast.
+            let level = earlier(2).filter(|level| before.time * least <= level.time);
+            let grown = |from: &SeriesPoint| in_proportion(from).max(from.time);
+            (grown(before).max(level.map_or(0.0, grown)), before.time)
+        }
         (Some(before), None) => (before.time, before.time),
-        (None, after) if spike => (0.0, after?.time),
+        (None, after) if spike => {
+            // Likewise where the neighbour is fast beside the one that follows.
+            let after = after?;
+            let fell = |far: &&SeriesPoint| after.time * least <= far.time * after.at / far.at;
+            (beyond.filter(fell).map_or(0.0, |far| far.time), after.time)
+        }
         (None, after) => (f64::INFINITY, in_proportion(after?)),
     };
     if spike {

@@ -229,6 +229,25 @@ mod tests {
         assert_eq!(rows, [(0, true, 0b11), (9, true, 0b11), (11, false, 0b11)]);
     }
 
+    /// Synthetic: one series of GEMMs.
+    fn line(times: &[f64]) -> Vec<(u32, bool)> {
+        let row =
+            |(number, time): (usize, &f64)| format!("bfloat16,{},64,64,{time}", 256 << number);
+        let rows: Vec<String> = times.iter().enumerate().map(row).collect();
+        let text = format!("gemm_dtype,m,n,k,latency\n{}\n", rows.join("\n"));
+        let table = Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
+        found(&table).iter().map(|outlier| (outlier.row, outlier.spike())).collect()
+    }
+
+    #[test]
+    fn a_fast_point_next_to_an_end_makes_no_spike_of_it() {
+        assert_eq!(line(&[1.0, 1.2, 1.4, 0.01, 1.8]), [(3, false)]);
+        assert_eq!(line(&[1.0, 0.01, 1.4, 1.6, 1.8]), [(1, false)]);
+        // An end that is slow beside all of its series stays one.
+        assert_eq!(line(&[1.0, 1.2, 1.4, 1.6, 90.0]), [(4, true)]);
+        assert_eq!(line(&[90.0, 1.2, 1.4, 1.6, 1.8]), [(0, true)]);
+    }
+
     #[test]
     fn a_slow_second_point_makes_no_drop_of_the_first() {
         // One token, then a disturbed two, as sweeps of experts have them.
