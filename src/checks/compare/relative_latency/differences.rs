@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tracing::debug;
 
-use super::gaps::{Gap, GapsBySlice, PairRatios};
+use super::gaps::{Gap, GapsBySlice, LevelsBySlice, PairRatios};
 use crate::base::stats::median;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Slice};
@@ -73,8 +73,8 @@ type GapsBySystems<'a> = BTreeMap<(&'a str, &'a str), GapsBySlice<'a>>;
 struct NamedTables<'a> {
     /// By system and software.
     sketches: BTreeMap<(&'a str, Software<'a>), &'a Sketch>,
-    /// By two softwares, the lesser first, and system.
-    pairs: BTreeMap<(Software<'a>, Software<'a>), BTreeMap<&'a str, PairRatios<'a>>>,
+    /// The median ratio by two softwares, the lesser first, system and slice.
+    levels: BTreeMap<(Software<'a>, Software<'a>), BTreeMap<&'a str, LevelsBySlice<'a>>>,
     /// By two softwares, the lesser first.
     gaps: BTreeMap<(Software<'a>, Software<'a>), GapsBySystems<'a>>,
     generations: BTreeMap<&'a str, &'a str>,
@@ -123,28 +123,41 @@ impl<'a> NamedTables<'a> {
                 sketches.entry((system, software(file))).or_insert(sketch);
             }
         }
-        let mut own = Self { sketches, pairs: BTreeMap::new(), gaps: BTreeMap::new(), generations };
+        let mut own =
+            Self { sketches, levels: BTreeMap::new(), gaps: BTreeMap::new(), generations };
         own.pair_up(points);
         own
     }
 
-    /// Takes the ratios of siblings on each system, and their gaps between systems.
+    /// Takes the levels of siblings on each system, and their gaps between systems. The ratios of one pair
+    /// of softwares are there at a time: those of all pairs take many times the memory of the sketches.
     fn pair_up(&mut self, points: usize) {
-        for ((system, one), sketch) in &self.sketches {
-            let others = self.sketches.iter().filter(|((s, other), _)| s == system && other > one);
-            for ((_, other), theirs) in others {
-                let pair = PairRatios::new(sketch, theirs, points);
-                self.pairs.entry((*one, *other)).or_default().insert(*system, pair);
+        let softwares: BTreeSet<Software<'a>> = self.sketches.keys().map(|(_, own)| *own).collect();
+        for one in &softwares {
+            for other in softwares.range(*one..).skip(1) {
+                self.pair(*one, *other, points);
             }
         }
-        for (softwares, by_system) in &self.pairs {
-            let gaps = self.gaps.entry(*softwares).or_default();
-            for (system, pair) in by_system {
-                for (other, theirs) in by_system.range(*system..).skip(1) {
-                    gaps.insert((*system, *other), pair.gaps(theirs, points));
-                }
+    }
+
+    fn pair(&mut self, one: Software<'a>, other: Software<'a>, points: usize) {
+        let mut by_system: BTreeMap<&'a str, PairRatios<'a>> = BTreeMap::new();
+        for ((system, _), sketch) in self.sketches.iter().filter(|((_, own), _)| *own == one) {
+            if let Some(theirs) = self.sketches.get(&(*system, other)) {
+                by_system.insert(system, PairRatios::new(sketch, theirs, points));
             }
         }
+        if by_system.is_empty() {
+            return;
+        }
+        let gaps = self.gaps.entry((one, other)).or_default();
+        for (system, pair) in &by_system {
+            for (with, theirs) in by_system.range(*system..).skip(1) {
+                gaps.insert((*system, *with), pair.gaps(theirs, points));
+            }
+        }
+        let levels = by_system.into_iter().map(|(system, pair)| (system, pair.levels)).collect();
+        self.levels.insert((one, other), levels);
     }
 
     /// A slice's gap between two systems of `own` over `sibling`.
@@ -188,13 +201,13 @@ impl<'a> NamedTables<'a> {
     /// measurements says nothing that the other does not.
     fn siblings(&self, own: Software<'a>, system: &str, slice: &Slice) -> Vec<(Software<'a>, f64)> {
         let mut found: Vec<(Software<'a>, f64)> = Vec::new();
-        for ((one, other), by_system) in &self.pairs {
+        for ((one, other), by_system) in &self.levels {
             let (sibling, sign) = match (*one == own, *other == own) {
                 (true, _) => (*other, 1.0),
                 (_, true) => (*one, -1.0),
                 _ => continue,
             };
-            let level = by_system.get(system).and_then(|pair| pair.levels.get(slice));
+            let level = by_system.get(system).and_then(|levels| levels.get(slice));
             let Some(level) = level.map(|level| level * sign) else { continue };
             if found.iter().all(|(_, known)| (known - level).abs() > SAME) {
                 found.push((sibling, level));

@@ -31,13 +31,16 @@ pub(super) struct Gap {
 /// Gaps by slice.
 pub(super) type GapsBySlice<'a> = BTreeMap<&'a Slice, Gap>;
 
+/// Levels by slice.
+pub(super) type LevelsBySlice<'a> = BTreeMap<&'a Slice, f64>;
+
 /// A sibling pair on a system: one table over another, key by key.
 pub(super) struct PairRatios<'a> {
     /// The sketch of the first.
     sketch: &'a Sketch,
     keys: Vec<KeyRatio>,
     /// The median ratio by slice.
-    pub levels: BTreeMap<&'a Slice, f64>,
+    pub levels: LevelsBySlice<'a>,
 }
 
 impl<'a> PairRatios<'a> {
