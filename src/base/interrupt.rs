@@ -83,7 +83,9 @@ pub fn watch() {
         for signal in signals.forever() {
             let first = !REQUESTED.swap(true, Ordering::SeqCst);
             if first && signal == SIGINT && FINISHING.load(Ordering::SeqCst) > 0 {
-                eprintln!("perfdb-gate: ends after this point; Ctrl-C once more ends it at once");
+                eprintln!(
+                    "perfdb-gate: stopping after this point; press Ctrl-C again to stop at once"
+                );
                 continue;
             }
             left().iter().for_each(|(_, leftover)| leftover.remove());

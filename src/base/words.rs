@@ -29,6 +29,11 @@ pub(crate) fn count(n: usize) -> String {
     out
 }
 
+/// `1 row has`, `2 rows have`: a count with the verb for one and that for many.
+pub(crate) fn plural_verb(n: usize, what: &str, [one, many]: [&str; 2]) -> String {
+    format!("{} {}", plural(n, what), if n == 1 { one } else { many })
+}
+
 /// `1 row`, `2 rows`.
 pub(crate) fn plural(n: usize, what: &str) -> String {
     let end = if n == 1 { "" } else { "s" };

@@ -56,7 +56,7 @@ impl Settings {
                 let hint = match entry.path.as_str() {
                     "waivers.yaml" => WAIVER_HINT,
                     "baseline.json" => "--write-baseline writes one",
-                    _ => "CONTRIBUTING.md says how it is written",
+                    _ => "CONTRIBUTING.md describes the format",
                 };
                 Error::new(format!("{shown}: {why}"), hint)
             };

@@ -48,8 +48,8 @@ pub fn run(root: &Path, reference: Option<&str>) -> Result<Noise> {
     let repeats: Vec<Repeats> = repeats.into_iter().filter(|r| !r.pairs.is_empty()).collect();
     if repeats.is_empty() {
         return Err(Error::new(
-            "no table repeats a row",
-            "the noise of reruns is learned from rows that agree in all but what is measured",
+            "no table contains repeated measurements",
+            "rerun noise is learned from rows that differ only in their measurements",
         ));
     }
     Ok(Noise::learn(repeats))
@@ -166,11 +166,11 @@ impl Repeats {
             (quantile(&signed, 0.5), quantile(&spreads, 0.5), quantile(&spreads, 0.95));
         if gap.abs() > typical / 2.0 {
             let by = (gap.exp() - 1.0) * 100.0;
-            return Some(format!("the second run differs by {by:+.1} % throughout"));
+            return Some(format!("the second run differs by {by:+.1} % in every point"));
         }
         let most = (TAIL * usual).exp();
         (tail.exp() > most).then(|| {
-            format!("5 % of the pairs differ by {:.2}× or more, more than one kernel", tail.exp())
+            format!("5 % of the pairs differ by {:.2}× or more, so several kernels ran", tail.exp())
         })
     }
 }

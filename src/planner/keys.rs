@@ -129,7 +129,7 @@ impl<'k> ServedKeys<'k> {
             merged.extend(admitted.map(|(key, _)| *key));
         }
         if merged.is_empty() {
-            return Err(Refusal::Missing(format!("no rows of {} are served", table.stem())));
+            return Err(Refusal::Missing(format!("the loader finds no rows of {}", table.stem())));
         }
         Ok(merged)
     }

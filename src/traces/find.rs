@@ -170,11 +170,13 @@ fn begins_with(text: &str, files: &Files) -> bool {
 
 fn text(source: &dyn Source, entry: &Entry, largest: u64) -> Result<String, Reason> {
     if entry.size > largest {
-        return Err(format!("{} bytes are more than such a file has", entry.size).into());
+        return Err(
+            format!("the file has {} bytes, more than such a file can have", entry.size).into()
+        );
     }
     let text = source.text(entry)?;
     if crate::database::source::pointer(text.as_bytes()).is_some() {
-        return Err("a git-LFS pointer, not the file: `git lfs pull` brings it".into());
+        return Err("this is a git-LFS pointer: `git lfs pull` fetches the file".into());
     }
     Ok(text)
 }

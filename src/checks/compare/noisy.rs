@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
-use crate::base::words::plural;
+use crate::base::words::{plural, plural_verb};
 use crate::checks::CrossContext;
 use crate::checks::compare::curves::{CurveScores, SpikedPoints, TableScores};
 use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
@@ -144,19 +144,19 @@ fn finding(
     if let Some(roughness) = worst.roughness {
         let percent = roughness.exp_m1() * 100.0;
         said.push(format!(
-            "half of its points are {percent:.1} % or more off the line between their neighbours"
+            "half of the points are at least {percent:.1} % off the line between their neighbours"
         ));
     }
     if let Some(points) = worst.spiked {
         said.push(format!(
-            "{} of {} stand out",
+            "{} of {} are outliers",
             points.spiked,
             plural(points.scored as usize, "point")
         ));
     }
     let message = format!(
-        "{} noisier than elsewhere: at {name} {}, beside every other table",
-        plural(noisy.len(), "slice"),
+        "{} noisier than in every other table: at {name}, {}",
+        plural_verb(noisy.len(), "slice", ["is", "are"]),
         said.join(", and ")
     );
     let points = noisy.iter().filter_map(|n| n.spiked).map(|p| p.spiked as usize).sum();

@@ -110,7 +110,7 @@ fn told(
     let messages: Vec<&str> = contradictions.iter().map(|c| c.message.as_str()).collect();
     let mut message = messages[..messages.len().min(SHOWN)].join("; ");
     if messages.len() > SHOWN {
-        message += &format!("; {} more", messages.len() - SHOWN);
+        message += &format!("; and {} more", messages.len() - SHOWN);
     }
     let finding = Finding::on_path(rule, severity, path, message)
         .parts(contradictions.iter().flat_map(|c| &c.parts));
@@ -165,7 +165,7 @@ impl Contradiction {
         let part = |model: &&str| format!("{backend} {version} {model} without {tables}");
         Self {
             message: format!(
-                "PASS from silicon at {backend} {version} of {named}, without {tables}"
+                "{named}: the matrix says PASS from silicon at {backend} {version}, which does not serve {tables}"
             ),
             parts: models.iter().map(part).collect(),
         }
@@ -175,7 +175,7 @@ impl Contradiction {
         let lines = plural(lines, "line");
         Self {
             message: format!(
-                "PASS from silicon in {lines} at {backend} {version}, which has no data"
+                "the matrix says PASS from silicon in {lines} at {backend} {version}, which has no data"
             ),
             parts: vec![format!("{backend} {version} without data")],
         }
@@ -184,7 +184,7 @@ impl Contradiction {
     fn without_lines(backend: &str, versions: &[&str]) -> Self {
         let named = names(versions.iter().copied());
         Self {
-            message: format!("no line for {backend} {named}, of which there is data"),
+            message: format!("the matrix has no line for {backend} {named}, which has data"),
             parts: versions.iter().map(|v| format!("{backend} {v} without a line")).collect(),
         }
     }

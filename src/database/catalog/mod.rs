@@ -176,6 +176,6 @@ impl Catalog {
 pub fn no_database() -> Error {
     Error::new(
         "no perf database found",
-        "--root takes a repository or folder with systems/<system>.yaml and the data beside it",
+        "--root takes a repository or folder that contains systems/<system>.yaml and the data",
     )
 }

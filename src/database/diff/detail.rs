@@ -137,7 +137,7 @@ impl Details {
 fn cannot_write(path: &Path, why: &str) -> Error {
     Error::new(
         format!("cannot write {}: {why}", path.display()),
-        "check the folder and the space on its disk",
+        "check that the folder exists and that its disk has free space",
     )
 }
 

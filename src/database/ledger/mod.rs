@@ -97,7 +97,7 @@ impl Ledger {
             }
         }
         if files.is_empty() {
-            return Err(bad(folder, "it holds no failure ledger".into()));
+            return Err(bad(folder, "the directory does not contain a failure ledger".into()));
         }
         Self::parse(&files).map_err(|e| bad(&folder.join(e.file), e.source.to_string()))
     }

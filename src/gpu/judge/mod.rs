@@ -273,13 +273,13 @@ impl Verdict {
         let restless = judged.iter().filter(|p| p.restless()).count();
         if restless * 2 > judged.len() {
             reasons.push(format!(
-                "{restless} of {} points differ between their own samples by more than 95 % of reruns do",
+                "in {restless} of {} points the samples of one point differ more than 95 % of reruns do",
                 judged.len()
             ));
         }
         if judged.len() < limits.least_points {
             reasons.push(format!(
-                "{} points could be judged, {} are the least",
+                "only {} points could be compared, at least {} are needed",
                 judged.len(),
                 limits.least_points
             ));
@@ -292,7 +292,7 @@ impl Verdict {
         let mut reasons = Vec::new();
         if self.bias.abs() > self.allowed {
             reasons.push(format!(
-                "measured times are {} in the median; of 100 undisturbed collections, {:.0} differ by at most {} in a sample that spreads like this one",
+                "measured times are {} in the median; {:.0} of 100 undisturbed collections differ by at most {} in a sample that spreads like this one",
                 against_recorded(self.bias),
                 100.0 * (1.0 - limits.level),
                 size(self.allowed)
@@ -300,7 +300,7 @@ impl Verdict {
         }
         if self.tail < limits.tail_level {
             reasons.push(format!(
-                "{} of {} points are outside rerun noise; in undisturbed collections at most {:.0} % of the points are",
+                "{} of {} points are outside rerun noise; in undisturbed collections it is at most {:.0} %",
                 self.beyond,
                 self.judged,
                 limits.tail_share * 100.0

@@ -27,7 +27,7 @@ impl PlannedVersion {
     ) -> std::result::Result<PlannerSession<'s, 'a>, Refusal> {
         match snapshot.system(&self.system) {
             Some(system) => system.session(&self.backend, &self.version),
-            None => Err(Refusal::Missing(format!("there is no system {}", self.system))),
+            None => Err(Refusal::Missing(format!("the system {} does not exist", self.system))),
         }
     }
 }

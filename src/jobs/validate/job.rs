@@ -249,7 +249,7 @@ impl Job<'_> {
 fn by_rule(rule: &Rule, cross: &CrossContext<'_>) -> Result<Vec<Finding>> {
     let start = Instant::now();
     let found = rule.check.judge().cross(rule, cross);
-    debug!(rule = rule.id, took = ?start.elapsed(), "held tables against each other");
+    debug!(rule = rule.id, took = ?start.elapsed(), "compared tables");
     let hint = "the formula is in rules/limits.yaml";
-    found.map_err(|e| Error::caused(format!("cannot judge by {}", rule.id), hint, e))
+    found.map_err(|e| Error::caused(format!("cannot check the rule {}", rule.id), hint, e))
 }

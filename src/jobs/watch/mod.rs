@@ -139,9 +139,9 @@ fn line(
     parts.extend(faults.map(|(t, fault)| format!("{}: {fault}", t.file.table)));
     parts.extend(ending.map(|ending| {
         match ending {
-            Ending::Complete => "all of the list is there",
-            Ending::SummedUp => "the collector has summed up its run",
-            Ending::Idle => "nothing changes any more",
+            Ending::Complete => "every point of the list is measured",
+            Ending::SummedUp => "the collector has written its summary",
+            Ending::Idle => "the files no longer change",
         }
         .to_owned()
     }));
@@ -215,7 +215,11 @@ fn judge(stage: &Stage, specs: &Specs, options: &Options, skip: &[String]) -> Re
 /// Judges the tables of a stage where a database has them.
 fn as_database(stage: &Stage, specs: &Specs, judged: &validate::Options) -> Result<Report> {
     let failed = |e: std::io::Error| {
-        Error::caused("cannot lay out what was collected", "check the space for temporary files", e)
+        Error::caused(
+            "cannot copy the collected tables to a temporary folder",
+            "check the free space for temporary files",
+            e,
+        )
     };
     let folder = tempfile::tempdir().map_err(failed)?;
     let _removed = RemovedOnSignal::new(Leftover::Folder(folder.path().to_owned()));

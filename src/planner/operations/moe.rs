@@ -95,7 +95,10 @@ impl Moe {
         let curve = curve.ok_or_else(|| no_rows(TableName::Moe, &self.words()))?;
         let at = tokens as f64;
         if curve.is_singleton_above(at) {
-            let why = format!("moe_perf has one row, above {tokens} tokens, of {}", self.words());
+            let why = format!(
+                "moe_perf has a single row of {}, and that has more than {tokens} tokens",
+                self.words()
+            );
             return Err(Refusal::missing(why));
         }
         let mut weights = evidence.weights();

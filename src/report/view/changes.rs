@@ -135,7 +135,7 @@ fn moved(tables: &[TableDiff]) -> Option<String> {
     let (old, new) = (first.old_path.as_deref().unwrap_or_default(), &first.path);
     let rest = if moved.len() > 1 { ", …" } else { "" };
     let tables = plural(moved.len(), "table");
-    Some(clean(&format!("{tables} moved, no row changed: {old} → {new}{rest}")))
+    Some(clean(&format!("{tables} moved without a changed row: {old} → {new}{rest}")))
 }
 
 impl<'a> TableView<'a> {

@@ -101,10 +101,10 @@ pub(super) fn check(
             Reason::from(format!("relation {id}, line {line}: {why}"))
         };
         if !ids.insert(relation.id.value.as_str()) {
-            return Err(bad("its id is there twice".into()));
+            return Err(bad("two relations have this id".into()));
         }
         if relation.holds.is_some() == relation.equal.is_some() {
-            return Err(bad("it wants one of holds and equal".into()));
+            return Err(bad("it needs exactly one of `holds` and `equal`".into()));
         }
         for formula in relation.formulas() {
             reads(formula, known, thresholds).map_err(bad)?;

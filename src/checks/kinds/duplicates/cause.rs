@@ -50,14 +50,16 @@ impl RepeatCause {
         let columns = differs.join(", ");
         match self {
             Self::Rerun => String::new(),
-            Self::Design => format!("; they differ in {columns}, whose sweeps meet by design"),
+            Self::Design => {
+                format!("; the copies differ in {columns}, and sweeps overlap there by design")
+            }
             Self::Aliases(models) => {
                 format!(
-                    "; they differ in {columns}: one key for {}",
+                    "; the copies differ in {columns}, which is not part of the key: {}",
                     names(models.iter().map(String::as_str))
                 )
             }
-            Self::Kernels | Self::Other => format!("; they differ in {columns}"),
+            Self::Kernels | Self::Other => format!("; the copies differ in {columns}"),
         }
     }
 }

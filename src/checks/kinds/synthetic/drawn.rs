@@ -248,7 +248,7 @@ fn sign(axis: &str, hot: &[Vec<usize>]) -> Sign {
     let say = move |rows: &[usize]| {
         let points = plural(rows.len(), "point");
         format!(
-            "{points} in {series} series lie exactly on the line between their neighbours along {axis}"
+            "{points} in {series} series are exactly on the line between their neighbours along column {axis}"
         )
     };
     Sign { say: Box::new(say), rows: rows.into_iter().collect() }

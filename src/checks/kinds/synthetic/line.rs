@@ -32,7 +32,7 @@ pub(super) struct LineSign {
 
 fn words(rows: usize, looked_at: usize, along: &str) -> String {
     format!(
-        "{rows} of {looked_at} points looked at lie exactly on the line between their neighbours along {along}"
+        "{rows} of {looked_at} examined points are exactly on the line between their neighbours along {along}"
     )
 }
 

@@ -147,7 +147,7 @@ impl EarlierMerge {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::Clear),
             Err(e) => {
                 let message = format!("cannot read {}", ledger.display());
-                return Err(Error::caused(message, "name another record with --ledger", e));
+                return Err(Error::caused(message, "name another ledger with --ledger", e));
             }
         };
         let first = text.lines().next().and_then(|l| serde_json::from_str::<LedgerLine>(l).ok());
@@ -172,8 +172,8 @@ impl EarlierMerge {
         match self {
             Self::Begun { digests } if digests.as_ref().map(|(b, a)| (b, a)) != own => {
                 Err(Error::new(
-                    format!("{} is there already", path.display()),
-                    "it may be the record of an earlier merge: name another with --ledger",
+                    format!("{} exists already", path.display()),
+                    "it may be the record of an earlier merge: name another file with --ledger",
                 ))
             }
             _ => Ok(()),

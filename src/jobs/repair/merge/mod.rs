@@ -138,12 +138,12 @@ pub fn run(options: &Options) -> Result<Merge> {
 /// The table as a file of a database, by its path.
 fn table_file(options: &Options, specs: &Specs) -> Result<TableFile> {
     let path = &options.table;
-    let hint = "a merge is made into a parquet table; `perfdb-gate convert` makes one of text";
+    let hint = "merge writes Parquet tables; `perfdb-gate convert` converts a text table";
     let (Some(stem), Some(format)) = (path.file_stem(), path.extension()) else {
-        return Err(Error::new(format!("{} is not a table's file", path.display()), hint));
+        return Err(Error::new(format!("{} is not the file of a table", path.display()), hint));
     };
     if format != "parquet" {
-        return Err(Error::new(format!("{} is not parquet", path.display()), hint));
+        return Err(Error::new(format!("{} is not a Parquet file", path.display()), hint));
     }
     let table = stem.to_string_lossy().into_owned();
     let kind = EntryKind::Path(path.clone());
@@ -168,7 +168,7 @@ fn own_rows(
         Ok(table) => Ok((bytes, Some(table))),
         Err(TableFault::Empty) => Ok((bytes, None)),
         Err(fault) => {
-            let hint = "perfdb-gate validate says what is wrong with it";
+            let hint = "`perfdb-gate validate` shows what is wrong with it";
             Err(Error::new(format!("{}: {fault}", path.display()), hint).because(fault))
         }
     }
@@ -272,7 +272,7 @@ impl Merge {
         if ledger.table_changed(&self.options.table) {
             return Err(Error::new(
                 format!("{} has changed since it was read", self.options.table.display()),
-                "another run wrote it: merge again",
+                "another program wrote the file: run the merge again",
             ));
         }
         self.change.make()
