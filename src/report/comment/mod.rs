@@ -50,6 +50,8 @@ pub struct Extras<'a> {
     pub folder: Option<&'a Path>,
     /// What became of the command that tries the database.
     pub smoke: Option<&'a Smoke>,
+    /// Whether an inconclusive run ends with exit code 0.
+    pub inconclusive_passes: bool,
 }
 
 /// Renders the comment of a report: the first screen says what changed, what is served, what is repaired
