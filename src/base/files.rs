@@ -104,7 +104,7 @@ pub(crate) fn lock_staged(staged: &File, path: &Path) -> bool {
     locked && path.exists()
 }
 
-/// Writes `text` to a file as a whole or not at all. What is no regular file (a device, a pipe) is
+/// Writes `text` to a file as a whole or not at all. What is not a regular file (a device, a pipe) is
 /// written to as it is, and a link's target is written, not the link.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! Counts and names in a sentence.
 
-/// Names for a sentence: the first few, each in quotes where it is empty, cut where it is no name.
+/// Names for a sentence: the first few, each in quotes where it is empty, cut where it is not a name.
 pub(crate) fn names<'a>(mut all: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 5;
     const LONGEST: usize = 200;

@@ -64,7 +64,7 @@ pub struct TreeFacts {
 }
 
 impl TreeFacts {
-    /// Reads the files that `rules/facts.yaml` names. One that cannot be read or parsed is told in
+    /// Reads the files that `rules/facts.yaml` names. One that cannot be read or parsed is reported in
     /// [`TreeFacts::origins`], and `rules/` stands in for it.
     pub fn read(source: &dyn Source, catalog: &Catalog, specs: &Specs) -> Self {
         let mut facts = Self::default();

@@ -18,7 +18,7 @@ pub struct Meta {
     pub runtime: Runtime,
     /// Tables by file stem.
     pub tables: BTreeMap<String, TableMeta>,
-    /// Numbers in the comments on each table: rows that were appended, for one.
+    /// Numbers in the comments on each table: rows that were appended, for example.
     #[serde(skip)]
     commented: BTreeMap<String, BTreeSet<u64>>,
 }

@@ -84,7 +84,7 @@ impl Waiver {
     }
 }
 
-/// Where it is told how a waiver is written.
+/// Where the format of waivers is described.
 pub const WAIVER_HINT: &str = "docs/validate.md explains how a waiver is written, in \"The repository's own settings\"; \
                                `perfdb-gate schema waivers` prints its fields for an editor";
 
@@ -180,7 +180,7 @@ pub struct Applied {
 
 impl Applied {
     /// What is to be said of waivers that match nothing, of rules that ran or that there are not: a
-    /// run over tables cannot tell what a waiver of a rule on traces is for.
+    /// run over tables cannot know what a waiver of a rule on traces is for.
     pub fn unused_by(
         &self,
         ran: &dyn Fn(&str) -> bool,

@@ -66,7 +66,7 @@ pub struct RerunOperation {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunPoint {
-    /// Every column of its row that is no measurement, the device and version aside.
+    /// Every column of its row that is not a measurement, the device and version aside.
     pub key: BTreeMap<String, Value>,
     /// Why.
     pub reason: String,
@@ -115,7 +115,7 @@ impl RerunList {
     ///
     /// # Errors
     ///
-    /// When it is not one, or a point of it is no row.
+    /// When it is not one, or a point of it is not a row.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let list: Self = crate::base::yaml::parse(text)?;
         if list.schema != SCHEMA {

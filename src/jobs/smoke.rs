@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::base::error::{Error, Result};
 use crate::report::comment::Smoke;
 
-/// Characters of output that are kept: the end tells what went wrong.
+/// Characters of output that are kept: the end shows what went wrong.
 const KEPT: usize = 4_000;
 
 /// Runs a command by the shell, in the folder where this program runs.

@@ -252,7 +252,7 @@ impl TableIndex {
         })
     }
 
-    /// A slice as a curve; `more` are slices that the loader does not tell apart from it.
+    /// A slice as a curve; `more` are slices that the loader does not distinguish from it.
     pub(super) fn curve(&self, key: SliceKey, more: Option<SliceKey>) -> Option<Arc<LatencyCurve>> {
         self.curves.get(key, || {
             let keys: Vec<SliceKey> = std::iter::once(key).chain(more).collect();

@@ -1,6 +1,6 @@
 //! Why a lookup has no answer.
 
-/// Why a lookup has no answer; the two kinds are told apart, since a `First` operation goes on to its
+/// Why a lookup has no answer; the two kinds are distinguished, since a `First` operation goes on to its
 /// alternative after the first kind alone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {

@@ -7,7 +7,7 @@ use crate::base::escape::clean;
 use crate::base::words::{names, plural};
 use crate::database::facts::{Fact, FactOrigin};
 
-/// A fact about the database: its families, for one.
+/// A fact about the database: its families, for example.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct JsonFact<'a> {
     name: &'a str,

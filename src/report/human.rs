@@ -53,7 +53,7 @@ fn verdict(view: &ReportView<'_>) -> String {
     format!("{name}: {what} of {all} {verb} the run fail (--fail-on {least})")
 }
 
-/// A line a finding, for searching and for editors; the line that sums it up stands last.
+/// One line per finding, for searching and for editors; the line that sums it up stands last.
 pub(super) fn concise(view: &ReportView<'_>) -> String {
     let mut out = String::new();
     for finding in view.counted() {

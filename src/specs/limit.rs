@@ -1,4 +1,4 @@
-//! `rules/limits.yaml`: what keeps a machine from running a case, so that its absence is no hole.
+//! `rules/limits.yaml`: what keeps a machine from running a case, so that its absence is not a hole.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -54,7 +54,7 @@ struct TableEntry {
     /// Columns by whose values copies of a key are measured on purpose.
     #[serde(default)]
     coexist: Vec<String>,
-    /// What a lookup returns in ms, where it is no ms column.
+    /// What a lookup returns in ms, where that is not a column in ms.
     #[serde(default)]
     latency: Option<OrderedMap<Expr>>,
     /// Where a measured column is rightly zero.

@@ -8,7 +8,7 @@ use super::spec::{DocumentSpec, Field, FieldType, Presence};
 use super::tree::{YamlNode, YamlValue, brief};
 use crate::findings::Severity;
 
-/// What kind of fault a field has; those of one kind and severity are told together.
+/// What kind of fault a field has; those of one kind and severity are reported together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProblemKind {
     /// It is not there.
@@ -70,7 +70,7 @@ struct Reader<'s, 'n> {
     template: bool,
 }
 
-/// Reads a document by its spec; of a template, what is not filled in is not told.
+/// Reads a document by its spec; of a template, what is not filled in is not reported.
 pub fn read<'a>(spec: &DocumentSpec, root: &YamlNode, template: bool) -> Document<'a> {
     let mut nodes = BTreeMap::new();
     list(root, "", &mut nodes, 0);

@@ -90,7 +90,7 @@ pub fn classify<'s>(
     }
 }
 
-/// A metric file, where its content allows it to be one. What cannot be read goes by its name.
+/// A metric file, where its content allows it to be one. What cannot be read is classified by its name.
 fn metric_file<'s>(
     source: &dyn Source,
     entry: &Entry,

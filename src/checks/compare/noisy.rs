@@ -41,7 +41,7 @@ pub struct NoiseLimits {
     /// How far points are from the line between their neighbours, in the ratio to the smoothest other table:
     /// the median that few slices exceed.
     roughness: f64,
-    /// Other tables that must be able to tell so.
+    /// Other tables that must show it.
     references: usize,
 }
 

@@ -123,7 +123,7 @@ impl Shares {
     }
 
     /// Slices of which less would be served than a share of what every reference has. One that is
-    /// missing altogether is coverage-hole's to tell, with its values.
+    /// missing altogether is reported by coverage-hole, with its values.
     fn thin<'a>(&self, case: &ParityCase<'a>) -> Vec<ThinSlice<'a>> {
         let sketches = case.references.iter().flat_map(|(_, s)| s).chain(&case.served);
         let end = sketches.map(|s| s.end).min().unwrap_or(0);

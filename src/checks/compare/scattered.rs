@@ -93,7 +93,7 @@ impl Scattered {
     }
 
     /// The sizes between the ends of `most` series of an axis that these lack and others of their slice
-    /// have; none where too little is there to tell.
+    /// have; none where there are too few to decide.
     fn gaps(&self, axis: &AxisSeries, keys: &Keys<'_>, most: usize) -> Option<Gaps> {
         let slice = |rows: &[u32]| keys.text_code(rows[0] as usize);
         let mut slices: BTreeMap<u64, Vec<&[f64]>> = BTreeMap::new();

@@ -23,7 +23,7 @@ use crate::specs::system::System;
 /// The file that declared reuse before reuse.yaml did.
 const REUSE_MARKER: &str = "/SHARED_LAYER_REUSE.txt";
 
-/// Contradictions that a sentence tells; all are among the evidence.
+/// Contradictions that the message lists; the evidence has all.
 const SHOWN: usize = 10;
 
 /// Tables without which an architecture cannot be planned from measured rows.
@@ -241,7 +241,7 @@ impl<'a> MatrixCase<'a> {
     }
 
     /// Versions that have tables and stand in no line. A matrix may begin with a later version than
-    /// the data does, so what is older than all that it lists is no gap; and a library's versions, NCCL's
+    /// the data does, so what is older than all that it lists is not a gap; and a library's versions, NCCL's
     /// for one, are never in it.
     fn without_entry(&self) -> Vec<Contradiction> {
         let mut listed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

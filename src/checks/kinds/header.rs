@@ -7,7 +7,7 @@ use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Finding, Severity};
 use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, TableSpec, measured_unit};
 
-/// Columns that the message tells; the evidence has all.
+/// Columns that the message lists; the evidence has all.
 const SHOWN: usize = 30;
 
 /// Columns are missing, unknown or of the wrong type.

@@ -135,7 +135,7 @@ impl fmt::Display for ReadFault {
     }
 }
 
-/// What happened to a file that is no table.
+/// What happened to a file that is not a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDiff {
     /// Its path.

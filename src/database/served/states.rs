@@ -42,7 +42,7 @@ pub struct RowRun {
 /// Why the loader refuses a table, by the first row that it cannot load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowFault {
-    /// The row; none where it is no single row.
+    /// The row; none where it is not a single row.
     pub row: Option<u32>,
     /// The kernel_source of the row: a donor's rows of other kernels are not read.
     pub kernel: Option<String>,

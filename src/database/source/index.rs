@@ -47,7 +47,7 @@ impl Index {
     }
 
     /// The id of the file `path`, which lies at `place`; `read` gives its bytes where the index
-    /// cannot tell.
+    /// cannot know.
     pub(super) fn id(
         &self,
         path: &str,
@@ -92,7 +92,7 @@ impl Index {
         empty
     }
 
-    /// Whether every tracked file of a database below `prefix` is there at `root`, but for those that
+    /// Whether every tracked file of a database below `prefix` is there at `root`, except for those that
     /// somebody deleted.
     ///
     /// # Errors

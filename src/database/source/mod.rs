@@ -31,7 +31,7 @@ pub struct Entry {
     pub path: String,
     /// What it is.
     pub kind: EntryKind,
-    /// Size in bytes; 0 where listing does not tell.
+    /// Size in bytes; 0 where listing does not include it.
     pub size: u64,
 }
 
@@ -90,7 +90,7 @@ pub trait Source: Sync {
     fn base(&self, reference: &str) -> Result<Commit>;
 
     /// Compares when two files came to their places: `Greater` where `a` did later. `None` where
-    /// they came at once, or no history tells.
+    /// they came at once, or the history does not show it.
     fn age(&self, a: &Entry, b: &Entry) -> Option<Ordering>;
 
     /// The id of the commit that it is, in hex; none of files on disk.
@@ -102,7 +102,7 @@ pub trait Source: Sync {
     ///
     /// # Errors
     ///
-    /// At the first that changed: what was judged is no state of the source.
+    /// At the first that changed: what was judged is not a state of the source.
     fn steady(&self) -> Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The collectors' staging text: comma-separated, a header, one row a line.
+//! The collectors' staging text: comma-separated, a header, one row per line.
 //!
 //! A collector that dies, or two that write at once, tear rows. The reader finds them instead of
 //! filling them with nulls.
@@ -9,7 +9,7 @@ use super::parquet::MOST_CELLS;
 use super::{Column, Table, TableFault, Torn};
 use crate::base::reason::Reason;
 
-/// Longer than any row; a longer line is no text table.
+/// Longer than any row; a longer line is not a text table.
 const LONGEST_LINE: usize = 1 << 20;
 
 /// Columns of a text, at most; the widest table has under 100.

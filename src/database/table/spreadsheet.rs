@@ -1,4 +1,4 @@
-//! Rows as CSV for people, who open them in a spreadsheet: text is written so that none of it is a formula
+//! Rows as CSV for people, who open them in a spreadsheet: text is written so that no cell is a formula
 //! there.
 
 use std::borrow::Cow;

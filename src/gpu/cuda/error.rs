@@ -30,7 +30,7 @@ pub enum CudaError {
     /// cuBLASLt, on a product in fp8.
     #[error("cuBLASLt does not support this fp8 product: {}", constant(.0.0))]
     ScaledProduct(#[from] CublasLtError),
-    /// NCCL, on a collective operation. Its error type has no `Error`, so it is no source.
+    /// NCCL, on a collective operation. Its error type does not implement `Error`, so it is not a source.
     #[error("NCCL: {}", constant(.0.0))]
     Nccl(NcclError),
     /// NVML, when it is opened.

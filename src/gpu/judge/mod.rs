@@ -36,7 +36,7 @@ pub enum Standing {
     Within,
     /// Beyond its 99th percentile.
     Beyond,
-    /// Not what was recorded, another kernel for one: shown, not judged.
+    /// Not what was recorded, another kernel for example: shown, not judged.
     Proxy,
     /// Not measured.
     Missing,

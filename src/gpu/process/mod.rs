@@ -85,7 +85,7 @@ pub struct Process {
     next: u64,
     /// How long it may take over a point without a sign of life.
     patience: Duration,
-    /// Whom to tell what happens meanwhile, a line at a time.
+    /// Receives messages on the progress, one line at a time.
     tell: fn(&str),
     /// Lines of standard output that were skipped.
     skipped: usize,
@@ -97,7 +97,7 @@ pub struct Process {
 
 impl Process {
     /// Starts a command through the shell and asks what it is. `patience` is how long it may take over a
-    /// point, and `tell` is told what happens meanwhile.
+    /// point, and `tell` receives messages on the progress.
     ///
     /// # Errors
     ///
@@ -273,7 +273,7 @@ impl Device for Process {
         true
     }
 
-    /// A command may well run the recorded kernel; its answers tell.
+    /// A command may well run the recorded kernel; its answers state it.
     fn stands_in(&self, _: &Work) -> bool {
         false
     }

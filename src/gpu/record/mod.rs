@@ -22,7 +22,7 @@ use crate::database::table;
 use crate::gpu::device::{About, Answer, Unmeasured};
 use crate::specs::TableSpec;
 
-/// Every column of a row that is no measurement.
+/// Every column of a row that is not a measurement.
 pub type Key = BTreeMap<String, Value>;
 
 /// A line of a log.
@@ -111,7 +111,7 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// When the table's name is no parquet file's or there is a table that no log belongs to, and when the
+    /// When the name is not that of a Parquet file, or a table exists without its log, and when the
     /// log is another process's, cannot be read or holds something else.
     pub fn open(table: &Path, about: &About) -> Result<Self> {
         if table.extension().is_none_or(|e| e != "parquet") {
@@ -214,7 +214,7 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// When nothing was measured, the rows are no table's, or a file cannot be written.
+    /// When nothing was measured, the rows do not make a table, or a file cannot be written.
     pub fn finish(&self, spec: &TableSpec, origin: &Origin<'_>) -> Result<Written> {
         let measured: Vec<&LogPoint> =
             self.points.values().filter(|p| p.answer.is_some()).collect();

@@ -15,7 +15,7 @@ use crate::database::state::State;
 use crate::findings::{Finding, Severity};
 use crate::report::predictions::percent;
 
-/// Reasons of a finding that are told.
+/// Reasons of a finding that are reported.
 const REASONS: usize = 3;
 
 impl PredictedChange {

@@ -16,7 +16,7 @@ use crate::database::source::WorkTree;
 use crate::findings::baseline::Baseline;
 use crate::jobs::validate::{self, Looked};
 
-/// The files that are written as they are, but for what `fitted` puts in.
+/// The files that are written as they are, except for what `fitted` puts in.
 const TEMPLATES: [(&str, &str); 4] = [
     (".github/workflows/perfdb.yml", include_str!("perfdb.yml")),
     (".github/workflows/perfdb-comment.yml", include_str!("perfdb-comment.yml")),
@@ -24,7 +24,7 @@ const TEMPLATES: [(&str, &str); 4] = [
     (HOOKS, include_str!("pre-commit-config.yaml")),
 ];
 
-/// Where pre-commit's hooks are told.
+/// The file that configures pre-commit's hooks.
 const HOOKS: &str = ".pre-commit-config.yaml";
 /// Where known findings are.
 const BASELINE: &str = ".perfdb-gate/baseline.json";
@@ -63,7 +63,7 @@ pub enum InitOutcome {
 /// What was set up.
 #[derive(Debug)]
 pub struct Setup {
-    /// Files below the repository's top, in the order in which they are told.
+    /// Files below the repository's top, in the order in which they are reported.
     pub files: Vec<(String, InitOutcome)>,
     /// Findings that the baseline holds, where it was written.
     known: Option<usize>,

@@ -49,7 +49,7 @@ impl PlannedPoints {
 
 /// Points whose power is measured.
 enum PowerPoints {
-    /// The first so many of those that are drawn.
+    /// The first few of those that are drawn, by number.
     First(usize),
     /// By row.
     Rows(Vec<bool>),

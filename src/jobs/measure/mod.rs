@@ -91,7 +91,7 @@ impl Collected {
 ///
 /// # Errors
 ///
-/// When the device is no known system's, has no version to call a table by, or fails; and when nothing
+/// When no known system has the device, when it has no version to call a table by, or fails; and when nothing
 /// of a table could be measured. What was measured before that stays in the log.
 pub fn run(
     specs: &Specs,

@@ -46,7 +46,7 @@ pub struct Converted {
 ///
 /// # Errors
 ///
-/// When there is no database, or nothing that the selection names. What is wrong with a table is told
+/// When there is no database, or nothing that the selection names. What is wrong with a table is reported
 /// in [`Converted::refused`].
 pub fn run(options: &Options) -> Result<Converted> {
     let site = Site::open(options)?;

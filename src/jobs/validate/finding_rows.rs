@@ -70,7 +70,7 @@ fn decoded(looked: &Looked<'_>, file: &TableFile) -> Result<Arc<Table>> {
     })
 }
 
-/// A name that tells its rule and place, and that no other finding has.
+/// A name that contains its rule and place, and that no other finding has.
 fn file_name(finding: &Finding) -> String {
     let place = finding.place.as_ref();
     let places = place.map(|p| [p.system.as_str(), p.backend.as_str(), p.version.as_str()]);

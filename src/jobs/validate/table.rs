@@ -29,7 +29,7 @@ pub(super) struct JudgedTable {
 
 impl Job<'_> {
     /// Judges a table by some rules, and takes its sketch to compare others with, its keys `named`
-    /// where they are told of others; its slices are
+    /// where they are compared with others; its slices are
     /// taken where there are `names` to number their texts.
     pub(super) fn table(
         &self,

@@ -1,6 +1,6 @@
 //! A running collection, watched: how far it is, how fast it goes, what is wrong with its first rows.
 //!
-//! The staging folder is read every so many seconds. When the run ends, what it left is judged as
+//! The staging folder is read at an interval. When the run ends, what it left is judged as
 //! `validate` judges a database: the tables are put where a database has them, in a folder that is gone
 //! afterwards.
 
@@ -179,7 +179,7 @@ fn spikes(
     Ok((!said.is_empty()).then(|| said.join(", ")))
 }
 
-/// Rules that say nothing of a staging folder, which is no whole database, and those that are not wanted.
+/// Rules that say nothing of a staging folder, which is not a whole database, and those that are not wanted.
 fn skipped(rules: &Rules, options: &Options) -> Vec<String> {
     let of_databases = |check: &Check| {
         matches!(

@@ -117,7 +117,7 @@ impl Moe {
         )
     }
 
-    /// The slice that it reads for so many tokens: that of the kernel for few where it has one.
+    /// The slice that it reads for a number of tokens: that of the kernel for few where it has one.
     fn slice(&self, source: &dyn SliceSource, tokens: u64) -> Result<SliceKey, Refusal> {
         let known = source.keys(TableName::Moe)?;
         let few = tokens <= 128 && self.quant_mode == "nvfp4" && self.is_gated;

@@ -25,7 +25,7 @@ pub enum NoChart {
     SameRows,
     /// No slice of it has points enough along any column of its sweep.
     NoSweep(Vec<String>),
-    /// Others told more, and this many charts are drawn.
+    /// Others showed more, and this many charts are drawn.
     Beyond(usize),
 }
 

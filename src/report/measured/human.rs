@@ -53,7 +53,7 @@ fn write_sample(out: &mut String, view: &SampleView<'_>) {
     write_points(out, view);
 }
 
-/// What the verdict rests on: what was measured, what was compared, and what such a sample can tell.
+/// What the verdict rests on: what was measured, what was compared, and what such a sample can show.
 fn sentences(view: &SampleView<'_>) -> Vec<String> {
     let (sample, verdict) = (view.raw, &view.raw.verdict);
     let mut said = Vec::new();

@@ -1,4 +1,4 @@
-//! What must hold in a row, and the figures that it goes by.
+//! What must hold in a row, and the figures that it uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ pub struct Threshold {
     pub from: String,
 }
 
-/// Which rule tells that a relation does not hold.
+/// Which rule reports that a relation does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Finds {
@@ -47,7 +47,7 @@ pub struct Relation {
     pub filter: Option<Expr>,
     #[serde(default)]
     pub holds: Option<Expr>,
-    /// Two values that are equal, but for the part `within` of the larger.
+    /// Two values that are equal, except for the part `within` of the larger.
     #[serde(default)]
     pub equal: Option<(Expr, Expr)>,
     #[serde(default)]

@@ -136,7 +136,7 @@ impl HoleSize {
 
 impl<'a> CoverageCase<'a> {
     /// None where there is nothing to compare with, or the file is not the version that counts: what
-    /// a superseded version lacks, the current one has or is told of.
+    /// a superseded version lacks, the current one has or has a finding for.
     fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
         let spec = at.specs.tables.get(&file.table)?;
         let editions = at.shelf.editions(file)?;

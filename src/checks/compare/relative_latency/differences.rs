@@ -31,7 +31,7 @@ pub struct DifferenceBand {
     pub(super) any: f64,
     /// Ratio at the short end of the slice, against systems of the generation.
     pub(super) short: f64,
-    /// Ratio from which on a slice is told as an info.
+    /// Ratio from which on a slice is reported as an info.
     pub(super) info: f64,
     /// Siblings that must agree; of more of them three of four.
     siblings: usize,
@@ -295,7 +295,7 @@ impl<'a> NamedTables<'a> {
     }
 }
 
-/// What three of four residuals reach on one side, or `least` of few; 0 where so many do not.
+/// What three of four residuals reach on one side, or `least` of few; 0 where this many do not.
 fn reached(residuals: &[f64], least: usize) -> f64 {
     let needed = least.max((residuals.len() * 3).div_ceil(4));
     let side = |sign: f64| {
@@ -307,7 +307,7 @@ fn reached(residuals: &[f64], least: usize) -> f64 {
 }
 
 impl<'a> PairRatios<'a> {
-    /// The ratios at the keys that both sketches hold; the level of slices with so many points.
+    /// The ratios at the keys that both sketches hold; the level of slices with this many points.
     fn new(sketch: &'a Sketch, other: &Sketch, points: usize) -> Self {
         let timed = sketch.common(other).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0);
         let key = |(a, b): (SketchPoint, SketchPoint)| KeyRatio {

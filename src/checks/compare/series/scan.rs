@@ -41,7 +41,7 @@ pub struct Scan {
     pub outliers: Vec<Outlier>,
     /// By row.
     pub bends: Vec<Bend>,
-    /// Series of so many points that they have a level.
+    /// Series with enough points for a level.
     pub shapes: Vec<Shape>,
     /// Rows of the points of the shapes that have two neighbours, shape by shape in the order of the sweep.
     pub inner: Vec<u32>,
@@ -54,7 +54,7 @@ struct Candidate {
     bend: Option<BendCandidate>,
 }
 
-/// Scans a table. `latency` in ms, a value a row; `loaded` tells the rows that the loader reads.
+/// Scans a table. `latency` in ms, one value per row; `loaded` marks the rows that the loader reads.
 pub fn scan(
     table: &Table,
     spec: &TableSpec,
@@ -123,7 +123,7 @@ pub fn scan(
     found
 }
 
-/// A point that bends along the first axis, or lies at an end of it, where other axes tell.
+/// A point that bends along the first axis, or is at an end of it, where other axes decide.
 fn bend_candidate(points: &[SeriesPoint], i: usize, least: f64, bit: u8) -> Option<BendCandidate> {
     if log_ratio(points, i).is_some_and(|ratio| ratio.abs() < least) {
         return None;

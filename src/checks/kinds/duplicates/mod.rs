@@ -240,7 +240,7 @@ fn of_half(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, 
     (found, repeated)
 }
 
-/// Columns outside the key and the measurements in which copies of a key differ: they tell why it repeats.
+/// Columns outside the key and the measurements in which copies of a key differ: they explain why it repeats.
 fn differing_columns(rows: &RowContext<'_>, groups: &[KeyCopies]) -> Vec<String> {
     let spec = rows.at.spec;
     let is_measure = |c: &ColumnSpec| matches!(c.kind, ColumnKind::Measure(_));

@@ -14,7 +14,7 @@ use crate::findings::Reads;
 use crate::specs::TableSpec;
 
 /// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
-/// listed goes by its own name.
+/// listed is known by its own name.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameworkNames {

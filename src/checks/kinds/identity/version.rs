@@ -96,7 +96,7 @@ fn matchers(globs: &[String]) -> Vec<GlobMatcher> {
     globs.iter().filter_map(|g| matcher(g, Of::Names).ok()).collect()
 }
 
-/// Digits of a commit that tell it from others.
+/// Digits of a commit that distinguish it from others.
 const SHORT_COMMIT: usize = 7;
 
 /// Whether a row's version is the directory's: the same release, its build, or a development build

@@ -26,7 +26,7 @@ impl Judge for PowerMeter {
         Reads::columns(spec.loaded_columns().into_iter().chain(power))
     }
 
-    /// Readings that are no power, or beyond the limit; an info where they are zero because the time is.
+    /// Readings that cannot be a power, or exceed the limit; an info where they are zero because the time is.
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let Some(readings) = Readings::of(rows.table) else {
             return Ok(Found::new());

@@ -215,7 +215,7 @@ fn rounded_words(rows: &[usize], least: i32, others: &str) -> String {
     )
 }
 
-/// Whether few decimals are not what a writer leaves of large values: some give every value so many
+/// Whether few decimals are not what a writer leaves of large values: some give every value that many
 /// digits.
 fn is_typed(value: f64, digits: Digits) -> bool {
     match (digits, digits::digits(value)) {

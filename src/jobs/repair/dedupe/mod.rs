@@ -1,8 +1,8 @@
-//! Repeated measurements, removed: rows that agree in every column that is no measurement.
+//! Repeated measurements, removed: rows that agree in every column that is not a measurement.
 //!
 //! What identifies a row here is every such column, as in the collectors' own merge; the loader's key
-//! is often less. So rows of one loader's key that differ in another column, a kernel's name for one,
-//! are measurements of different things. They are kept, and told: no policy knows which is right.
+//! is often less. So rows of one loader's key that differ in another column, a kernel's name for example,
+//! are measurements of different things. They are kept, and reported: no policy knows which is right.
 
 mod plan;
 
@@ -51,7 +51,7 @@ pub struct Deduped {
 /// # Errors
 ///
 /// When there is no database, nothing that the selection names, or a column to ignore that no table
-/// has. What is wrong with a table is told in [`Deduped::refused`].
+/// has. What is wrong with a table is reported in [`Deduped::refused`].
 pub fn run(options: &Options, policy: Policy) -> Result<Deduped> {
     let site = Site::open(options)?;
     let columns = Mutex::new(BTreeSet::new());
@@ -114,7 +114,7 @@ impl Deduped {
         }
     }
 
-    /// Removes the rows, after a record of each is at `ledger`: a JSON object a line. Nothing is
+    /// Removes the rows, after a record of each is at `ledger`: one JSON object per line. Nothing is
     /// written where nothing is to be removed.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The record of a merge: a JSON object a line, the first with the digests of what it made of what.
+//! The record of a merge: one JSON object per line, the first with the digests of what it made of what.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -127,7 +127,7 @@ pub enum EarlierMerge {
         /// Digests of the table before and after, where it is the record of a merge into it.
         digests: Option<(String, String)>,
     },
-    /// The record of a merge that is done but for the sidecar.
+    /// The record of a merge that is done except for the sidecar.
     WithoutSidecar { path: PathBuf, text: String },
 }
 

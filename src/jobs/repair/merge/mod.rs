@@ -1,7 +1,7 @@
 //! A run's rows, put into a table key by key: what was measured again takes the place of what was there,
 //! and nothing else changes.
 //!
-//! A measurement is what agrees in every column that is no measurement and does not say where a row comes
+//! A measurement is what agrees in every column that is not a measurement and does not say where a row comes
 //! from (device, version, framework). The run's row takes the table's place where the policy says so. All
 //! of it is made in memory, read back and compared row by row before a file changes; the record of the
 //! merge names the table's digest before and after, so that it agrees with whichever of the two is there.

@@ -25,7 +25,7 @@ pub enum Objection {
     Untimed { file: String, rows: usize, first: usize },
     /// Keys that the list does not name.
     Unlisted { keys: usize, list: String, example: String },
-    /// Keys that the table has, under another kernel for one.
+    /// Keys that the table has, under another kernel for example.
     Conflict { keys: usize, columns: Vec<String>, example: String },
     /// Keys that the table has, where it is only to be appended to.
     NotNew { keys: usize, example: String },

@@ -127,7 +127,7 @@ fn ratios(replaced: &[MergedRow]) -> Vec<String> {
     lines
 }
 
-/// A run's files in words: the one there is, or the first of so many.
+/// A run's files in words: the only one, or the first and the number of others.
 pub fn run_names(run: &[RunFile]) -> String {
     match run {
         [] => "nothing".to_owned(),
