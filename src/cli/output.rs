@@ -70,7 +70,7 @@ pub enum FormatName {
     Markdown,
 }
 
-/// Formats of what is no report: an impact, a reach, a comparison, a selftest, a status.
+/// Formats of results other than reports: an impact, a reach, a comparison, a selftest, a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DocumentFormatName {
     /// For people.

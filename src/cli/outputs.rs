@@ -12,7 +12,7 @@ use perfdb_gate::report::{self, ReportFormat, ReportView};
 use crate::cli::output::{FormatName, OutputArgs};
 use crate::cli::{ColorName, TerminalArgs};
 
-/// Makes sure, before a run, that what it is asked to write can be written and is no part of a
+/// Makes sure, before a run, that what it is asked to write can be written and is not part of a
 /// database.
 pub fn check<'a>(
     files: impl IntoIterator<Item = &'a PathBuf>,

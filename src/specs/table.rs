@@ -39,7 +39,7 @@ pub enum Unit {
     Ms,
     /// Microseconds.
     Us,
-    /// 10⁹ bytes a second.
+    /// 10⁹ bytes per second.
     GBs,
     /// Watts.
     W,

@@ -70,7 +70,7 @@ fn is_yaml(name: &str) -> bool {
     name.ends_with(".yaml") || name.ends_with(".yml")
 }
 
-/// Which kind of trace file a file is; `None` where it is none. Where traces are `asked` for, a name
+/// The kind of a trace file; `None` for other files. Where traces are `asked` for, a name
 /// that fits is enough; elsewhere the content must fit, too.
 pub fn classify<'s>(
     source: &dyn Source,

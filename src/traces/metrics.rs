@@ -128,8 +128,7 @@ impl Metrics<'_, '_> {
         }
         if let Some((line, why)) = self.rows.torn.first() {
             let rows = plural_verb(self.rows.torn.len(), "row", ["is", "are"]);
-            let (check, message) =
-                (TraceCheck::MetricInvalid, format!("{rows} damaged; the first has {why}"));
+            let (check, message) = (TraceCheck::MetricInvalid, format!("{rows} damaged: {why}"));
             findings.say_of(check, None, self.path, "torn", Some(*line), message);
         }
         for (name, (unit, label)) in &self.rows.units {

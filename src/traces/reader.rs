@@ -71,7 +71,7 @@ fn unreadable(fault: TableFault) -> Reason {
             "this is a git-LFS pointer: `git lfs pull` fetches the file".into()
         }
         TableFault::Torn(torn) => match torn.first.first() {
-            Some((line, why)) => format!("every row is damaged: line {line} has {why}").into(),
+            Some((line, why)) => format!("every row is damaged; line {line}: {why}").into(),
             None => "every row is damaged".into(),
         },
         TableFault::Empty => "the file has a header but no rows".into(),

@@ -131,6 +131,9 @@ fn literals(source: &str) -> Vec<String> {
     let wrap = Regex::new(r"\\\n\s*").unwrap();
     let all = literal.captures_iter(code).filter_map(|found| found.get(1));
     let texts = all.map(|text| wrap.replace_all(text.as_str(), "").into_owned());
+    // Names of values are not words that people read.
+    let value = Regex::new(r"\{[^{}]*\}").unwrap();
+    let texts = texts.map(|text| value.replace_all(&text, "…").into_owned());
     texts.filter(|text| text.trim().contains(' ')).collect()
 }
 
@@ -159,7 +162,7 @@ fn a_planted_message_is_found() {
                   let m = format!(\"its {table} is no \\\n    table\");\n\
                   #[cfg(test)]\nmod tests { const T: &str = \"what is told\"; }";
     let texts = literals(source);
-    assert_eq!(texts, ["its {table} is no table"]);
+    assert_eq!(texts, ["its … is no table"]);
     assert_eq!(banned(&texts[0]), ["\"is no table\": write is not a …"]);
 }
 

@@ -278,7 +278,7 @@ impl Stub<'_> {
         let of = self.slice.map_or_else(|| "the table".to_owned(), slice_words);
         let (own, others) = (plural(self.own, "key"), plural(self.others, "other table"));
         format!(
-            "{of} has only {own} of its own, {} have {} in the median",
+            "{of} has only {own} of its own, while {} have {} in the median",
             others,
             count(self.median)
         )

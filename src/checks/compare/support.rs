@@ -241,8 +241,8 @@ impl<'a> MatrixCase<'a> {
     }
 
     /// Versions that have tables and stand in no line. A matrix may begin with a later version than
-    /// the data does, so what is older than all that it lists is not a gap; and a library's versions, NCCL's
-    /// for one, are never in it.
+    /// the data does, so what is older than all that it lists is not a gap; and a library's versions, such as
+    /// NCCL's, are never in it.
     fn without_entry(&self) -> Vec<Contradiction> {
         let mut listed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for claim in &self.matrix.claims {

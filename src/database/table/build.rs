@@ -88,7 +88,7 @@ impl Column {
         Self::Float { values: vec![f64::NAN; rows], nulls: Some(vec![true; rows]) }
     }
 
-    /// The cells as numbers, NaN where null; none where one of them is no number exactly.
+    /// The cells as numbers, NaN where null; none where one of them is not exactly a number.
     fn exact_numbers(&self) -> Option<Vec<f64>> {
         match self {
             Self::Float { values, .. } => Some(values.clone()),

@@ -66,7 +66,7 @@ impl Measured {
     }
 
     /// Where the ratio lies by the point's own samples: the interval of their median, or all of them
-    /// where they are too few for one.
+    /// where there are too few points.
     pub fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let samples = &self.answer.as_ref().ok()?.samples_ms;
         let (low, high) = match median_interval(samples, confidence) {

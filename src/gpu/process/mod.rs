@@ -55,7 +55,7 @@ pub enum ProcessError {
     #[error("has ended")]
     Gone,
     /// Its answer is not a line of UTF-8.
-    #[error("answered with bytes that are not text: {0}")]
+    #[error("gave an answer that cannot be read: {0}")]
     Text(#[source] std::io::Error),
     /// It did not answer in time.
     #[error("did not answer within {0} s")]

@@ -49,7 +49,7 @@ fn whatever_a_command_does_is_an_error_of_one_line() {
             "answered request 9 instead of request 0",
         ),
         (r#"read l; echo '{"id": 0, "samples_ms": [-1]}'"#, "not positive times"),
-        ("read l; cat /dev/zero", "without an end"),
+        ("read l; cat /dev/zero", "too long"),
     ] {
         match ask(script) {
             Err(MeasureError::Device(e)) => assert!(e.message.contains(why), "{script}: {e}"),
@@ -107,7 +107,7 @@ fn a_command_that_ends_is_started_again_once_for_a_point() {
     }
     match process.measure(&point()) {
         Err(MeasureError::Device(e)) => {
-            assert!(e.message.contains("the last of 3 failed points"), "{e}")
+            assert!(e.message.contains("the last of 3 failed points"), "{e}");
         }
         other => panic!("{other:?}"),
     }

@@ -1,4 +1,4 @@
-//! A spec to begin with for a table that none is written for, learned from its rows and its family.
+//! A first spec for a table that has none, learned from its rows and its family.
 //!
 //! It is printed as YAML to be edited: what a loader keys on, and which of two rows it serves, rows
 //! do not say.

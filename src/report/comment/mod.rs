@@ -17,7 +17,7 @@ use crate::report::view::ReportView;
 
 const TEMPLATE: &str = include_str!("../../../charts/comment.md.j2");
 
-/// What a reviewer reads, in characters; counted in bytes, which are no fewer. Most comments fit.
+/// What a reviewer reads, in characters; counted in bytes, which are at least as many. Most comments fit.
 const READ: usize = 8_000;
 
 /// What no comment exceeds. A site takes 65,536.

@@ -200,7 +200,7 @@ fn known(n: Option<u64>) -> String {
     n.map_or("–".to_owned(), |n| count(n as usize))
 }
 
-/// The median ratios from short to long latencies, as bars: ▄ is no change, a full bar twice the time
+/// The median ratios from short to long latencies, as bars: ▄ means the same time, a full bar twice the time
 /// or more, the lowest half or less.
 fn sparkline(trend: &[f64]) -> String {
     trend.iter().map(|ratio| bar(*ratio)).collect()

@@ -43,11 +43,11 @@ fn configs_against_themselves_their_names_and_their_cards() {
     traces
         .file("configs/E1.2_x.yaml", CONFIG)
         .file("traces/qwen3-4b-E1.2/workload_card.yaml", &card);
-    insta::assert_snapshot!(traces.told().join("\n"), @"error config-contradiction: the config contradicts the card traces/qwen3-4b-E1.2/workload_card.yaml (in its output_dir): batch_size is 8 in the config, line 7 and 16 in the card");
+    insta::assert_snapshot!(traces.told().join("\n"), @"error config-contradiction: the config contradicts the card traces/qwen3-4b-E1.2/workload_card.yaml (in its output_dir): batch_size is 8 in the config (line 7) and 16 in the card");
     let traces = Traces::new();
     let described = card.replace("Synthetic.", "Synthetic tensor parallelism TP=4 on 4 GPUs");
     traces.file("configs/E1.2_x.yaml", CONFIG).file("a/a.yaml", &described);
-    insta::assert_snapshot!(traces.told().join("\n"), @"error config-contradiction: the config contradicts the card a/a.yaml (with the same description, model and plan): batch_size is 8 in the config, line 7 and 16 in the card");
+    insta::assert_snapshot!(traces.told().join("\n"), @"error config-contradiction: the config contradicts the card a/a.yaml (with the same description, model and plan): batch_size is 8 in the config (line 7) and 16 in the card");
     // Another config of that description that agrees is its config.
     traces.file(
         "configs/E1.3_x.yaml",

@@ -57,7 +57,7 @@ fn hostile_files_give_a_finding() {
 fn damaged_rows_are_named() {
     let traces = Traces::new();
     traces.file("experiment_metrics.csv", format!("{HEAD}{ROW}qwen3,vllm\n{}", ROW.trim()));
-    insta::assert_snapshot!(traces.told().join("\n"), @"error metric-invalid: 1 row is damaged; the first has 2 fields instead of 21, line 3");
+    insta::assert_snapshot!(traces.told().join("\n"), @"error metric-invalid: 1 row is damaged; the first has 2 fields instead of 21 (line 3)");
 }
 
 #[cfg(unix)]
@@ -128,6 +128,6 @@ fn a_new_field_and_identity_need_no_rust() {
     };
     insta::assert_snapshot!(judge(CARD).join("\n"), @"error card-invalid: fields are missing: workload.data.num_requests");
     let few = CARD.replace("    dataset", "    num_requests: 4\n    dataset");
-    insta::assert_snapshot!(judge(&few).join("\n"), @"error card-contradiction: 4 requests do not fill a batch of 8, line 16");
+    insta::assert_snapshot!(judge(&few).join("\n"), @"error card-contradiction: 4 requests do not fill a batch of 8 (line 16)");
     assert_eq!(judge(&few.replace("requests: 4", "requests: 40")), NONE);
 }

@@ -67,7 +67,7 @@ fn a_point_twice_too_slow_stands_out_beside_other_tables() {
     let (severity, path, message) = &one[0];
     assert_eq!(severity, "warning");
     assert!(path.contains("vllm/0.24.0"), "{path}");
-    insta::assert_snapshot!(message, @"1 point is slower than its neighbours along m, n, by up to 2.2×; the same points are smooth in other tables");
+    insta::assert_snapshot!(message, @"1 point is slower than its neighbours along columns m, n, by up to 2.2×; the same points are smooth in other tables");
     // Less than twice is worth a second look, no warning.
     let mild = found(&tree(4, slow(1.8)), "latency-spike");
     assert_eq!(mild.len(), 1, "{mild:?}");
@@ -90,7 +90,7 @@ fn a_shape_that_is_slow_all_along_its_sweep_is_found() {
     let slow = |place, _, n| if (place, n) == (0, 3072) { 3.0 } else { 1.0 };
     let shape = found(&tree(4, slow), "latency-spike");
     assert_eq!(shape.len(), 1, "{shape:?}");
-    insta::assert_snapshot!(shape[0].2, @"2 points are slower than their neighbours along m, n, by up to 3.0×; the same points are smooth in other tables; 1 series is slower than the rest of the slice all along m, by up to 3.0× compared with other tables");
+    insta::assert_snapshot!(shape[0].2, @"2 points are slower than their neighbours along columns m, n, by up to 3.0×; the same points are smooth in other tables; 1 series is slower than the rest of the slice all along column m, by up to 3.0× compared with other tables");
 }
 
 #[test]

@@ -255,7 +255,7 @@ impl<'a> CoverageCase<'a> {
             + lacking.explained.iter().map(|e| e.keys).sum::<usize>();
         let names = self.references.iter().map(Reference::name);
         let message = format!(
-            "compared with the {} keys of {}: {}",
+            "compared with {} keys of {}: {}",
             self.about(reference),
             names.collect::<Vec<_>>().join(", "),
             said.join("; ")

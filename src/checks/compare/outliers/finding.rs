@@ -78,10 +78,10 @@ impl TableOutliers<'_> {
         let mut severity = rule.severity;
         if self.alone.is_empty() && !self.unsupported.is_empty() {
             severity = severity.at_most(Severity::Info);
-            message += if worst.by == (StandsOutBy::Neighbours { inner: true }) {
-                "; the other tables of this system agree with these points, so the neighbours are slow"
-            } else {
+            message += if worst.by == (StandsOutBy::Neighbours { inner: false }) {
                 "; they are at the end of every axis and no other table has them, so a cache or an idle expert may explain them"
+            } else {
+                "; other tables of this system agree with these points, so the neighbours are slow"
             };
         } else if self.alone.is_empty() {
             severity = severity.at_most(Severity::Info);

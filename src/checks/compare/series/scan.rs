@@ -13,7 +13,7 @@ use crate::specs::TableSpec;
 
 /// Points of a series that a [`Shape`] keeps.
 pub const SHAPE_POINTS: usize = 3;
-/// Points of a series that is long enough for one.
+/// Points that a series needs.
 const SHAPE_LEAST: usize = 5;
 
 /// What a scan looks for.

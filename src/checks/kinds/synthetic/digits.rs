@@ -3,7 +3,7 @@
 /// Digits of a measured column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Digits {
-    /// So many decimals, as a writer rounds.
+    /// A number of decimals, as a writer rounds.
     Decimals(i32),
     /// As many as the number has, as arithmetic leaves them.
     All,

@@ -5,7 +5,7 @@ use super::made::{Merged, MergedRow, key_text};
 use super::shards::RunFile;
 use super::{Merge, MergePolicy};
 use crate::base::stats::quantile;
-use crate::base::words::{count, plural, plural_verb};
+use crate::base::words::{plural, plural_verb};
 
 /// Keys that are shown, the ones whose latency changes most.
 const SHOWN: usize = 5;
@@ -43,9 +43,12 @@ impl Merge {
             plural(merged.others(), "other row")
         )];
         if self.options.append {
-            let (rows, added) = (count(merged.own), count(merged.added.len()));
+            let (rows, added) = (
+                plural(merged.own, "row"),
+                plural_verb(merged.added.len(), "new row", ["follows", "follow"]),
+            );
             facts.push(format!(
-                "append-only: the {rows} rows of the table come first, in their order; {added} new rows follow"
+                "append-only: the {rows} of the table come first, in their order; {added}"
             ));
         }
         if merged.kept > 0 {

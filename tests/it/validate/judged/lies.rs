@@ -67,10 +67,10 @@ fn every_second_point_on_a_line_is_drawn_with_noise_or_without() {
     assert_eq!(judged(&Sweep::measured(1), "synthetic-rows"), None);
     let (severity, message) = judged(&Sweep::measured(1).drawn(0.0), "synthetic-rows").unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"120 points in 24 series are exactly on the line between their neighbours along m");
+    insta::assert_snapshot!(message, @"120 points in 24 series are exactly on the line between their neighbours along column m");
     let (severity, message) = judged(&Sweep::measured(1).drawn(0.01), "synthetic-rows").unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"95 points along m, every second one in 19 of 24 series examined, are within 2.5 % of the line between their neighbours, while the points between them are much farther from it");
+    insta::assert_snapshot!(message, @"95 points along column m, every second one in 19 of 24 series examined, are within 2.5 % of the line between their neighbours, while the points between them are much farther from it");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn rows_that_are_missing_here_and_there_are_told_and_ends_of_sweeps_are_not() {
     assert_eq!(thinned(&|_, m, n| m * n < 640 * 1280), None, "what no machine can run");
     let (severity, message) = thinned(&|number, _, _| number * 7919 % 10 != 0).unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"about 26 of 286 rows are missing at scattered points, 9 % of the middle of sweeps along m, n");
+    insta::assert_snapshot!(message, @"about 26 of 286 rows are missing at scattered points, 9 % of the middle of sweeps along columns m, n");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn two_axes_that_hold_each_other_s_sizes_are_told() {
     tree.file(&path("0.24.0"), wrong.text("0.24.0"));
     let run = tree.validate(&["--only", "coverage-hole", "--format", "json"]);
     let found = run.json()["findings"].to_string();
-    assert!(found.contains("m and n seem to be exchanged"), "{found}");
+    assert!(found.contains("columns 'm' and 'n' seem to be exchanged"), "{found}");
 }
 
 #[test]

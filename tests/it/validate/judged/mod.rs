@@ -83,7 +83,7 @@ fn a_fast_point_at_the_level_of_its_peers_has_slow_neighbours() {
     };
     let (severity, message) = of(0.04);
     assert_eq!(severity, "info");
-    insta::assert_snapshot!(message, @"1 point is faster than its neighbours along m, by up to 10.0×; the other tables of this system agree with these points, so the neighbours are slow");
+    insta::assert_snapshot!(message, @"1 point is faster than its neighbours along column m, by up to 10.0×; the other tables of this system agree with these points, so the neighbours are slow");
     assert_eq!(of(0.28).0, "warning");
 }
 
@@ -205,7 +205,7 @@ fn one_fast_token_needs_a_second_point_or_a_peer() {
     tree.file(&path("trtllm"), moe("TRTLLM", 0.02));
     let (severity, message) = told(&tree, "latency-drop").unwrap();
     assert_eq!(severity, "info");
-    insta::assert_snapshot!(message, @"1 point is faster than its neighbours along num_tokens, by up to 12.6×; they are at the end of every axis and no other table has them, so a cache or an idle expert may explain them");
+    insta::assert_snapshot!(message, @"1 point is faster than its neighbours along column num_tokens, by up to 12.6×; they are at the end of every axis and no other table has them, so a cache or an idle expert may explain them");
     tree.file(&path("vllm"), moe("VLLM", 0.45));
     assert_eq!(
         told(&tree, "latency-drop").unwrap().0,
