@@ -78,7 +78,7 @@ fn an_axis_one_beside_every_other_backend_s_is_told() {
     insta::assert_snapshot!(message, @"column 'step' is 1, 4, 8, 16, 32, …, where trtllm, vllm have 0, 3, 7, 15, 31, …: each value is one above that of every other backend");
     tree.file(&path("trtllm/1.3.0"), rows("TRTLLM", "1.3.0", &shifted));
     let (_, message) = told(&tree, "coverage-hole").unwrap();
-    assert!(message.starts_with("step is 0, 3, 7,"), "now vllm stands apart: {message}");
+    assert!(message.starts_with("column 'step' is 0, 3, 7,"), "now vllm stands apart: {message}");
     tree.file(&path("vllm/0.23.0"), rows("VLLM", "0.23.0", &shifted));
     tree.file(&path("trtllm/1.2.0"), rows("TRTLLM", "1.2.0", &right));
     assert_eq!(told(&tree, "coverage-hole"), None, "every backend has both");
