@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::base::reason::Reason;
-use crate::checks::compare::curves::CurveScores;
+use crate::checks::compare::curves::{CurveScores, TableCurve};
 use crate::checks::compare::relative_latency::{PeerTerms, RelativeLatencies, relative_latencies};
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
@@ -99,11 +99,13 @@ pub struct WaiverContext<'a> {
     pub unused: &'a [String],
 }
 
-/// All tables against each other.
+/// The tables of one name against each other, or the database as a whole.
 pub struct CrossContext<'a> {
     /// All files.
     pub catalog: &'a Catalog,
-    /// What is known of each table's rows.
+    /// The tables of the name; all where the database is judged as a whole.
+    pub tables: &'a [&'a TableFile],
+    /// What is known of the rows of each of these tables; of the whole their points alone.
     pub sketches: &'a Sketches,
     /// The tables by backend, system and version.
     pub shelf: &'a Shelf<'a>,
@@ -146,6 +148,8 @@ pub struct PrChange {
     pub tables: BTreeSet<String>,
     /// Systems and their backends of which it adds, changes or removes tables.
     pub backends: BTreeSet<(String, String)>,
+    /// The curves that changed tables had before, by the path that they have now.
+    pub curves: BTreeMap<String, Arc<TableCurve>>,
 }
 
 impl PrChange {

@@ -63,12 +63,21 @@ pub trait Judge {
         Found::new()
     }
 
-    /// Judges all tables against each other.
+    /// Judges the tables of one name against each other.
     ///
     /// # Errors
     ///
     /// When a formula of a limit or of the rule fails.
     fn cross(&self, _: &Rule, _: &CrossContext<'_>) -> Result<Found, ExprError> {
+        Ok(Found::new())
+    }
+
+    /// Judges the database as a whole, once all tables were read. Of their sketches the points are left.
+    ///
+    /// # Errors
+    ///
+    /// When a formula of a limit or of the rule fails.
+    fn whole(&self, _: &Rule, _: &CrossContext<'_>) -> Result<Found, ExprError> {
         Ok(Found::new())
     }
 

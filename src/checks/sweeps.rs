@@ -64,7 +64,9 @@ impl AxisSeries {
         for (row, (size, hash)) in sizes.iter().zip(hashes).enumerate() {
             let size_bits = number_bits(*size);
             let series = hash.wrapping_sub(mix(salt, size_bits));
-            let is_sampled = one_of == 1 || (series >> 8) % one_of as u64 == 0;
+            // Of all numbers of 32 bits one of so many is that small. The high half sorts them below.
+            let low = u64::from(series as u32);
+            let is_sampled = one_of == 1 || low * one_of as u64 <= u64::from(u32::MAX);
             if is_sampled && *size >= 0.0 && latency[row] > 0.0 {
                 placed.push(PlacedRow { series, size: size_bits, row: row as u32 });
             }

@@ -1,9 +1,9 @@
 //! A table as a version sees it: slices merged over its sources, built when asked for.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 pub use super::slices::RowRef;
 
@@ -209,7 +209,8 @@ impl TableIndex {
 
     /// The rows of slices that are one to the loader, in the order of reading.
     fn rows(&self, keys: &[SliceKey]) -> Vec<Leaf> {
-        let mut rows: Vec<Leaf> = Vec::new();
+        let read = |file: &SourceRows| file.rows.as_ref().as_ref().map_or(0, |s| s.count(keys));
+        let mut rows: Vec<Leaf> = Vec::with_capacity(self.files().iter().map(read).sum());
         for (source, file) in self.files().iter().enumerate() {
             let Ok(slices) = file.rows.as_ref() else { continue };
             let start = rows.len();

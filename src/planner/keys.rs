@@ -1,8 +1,10 @@
 //! What lookups ask before they interpolate: which slices a table serves. Rows are not needed for that, so
 //! what a plan lacks can be decided from the keys of files alone.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
+
+use hashbrown::HashSet;
 
 use super::cells::{LocatedRow, locate_rows};
 use super::names::NameCodes;

@@ -1,7 +1,9 @@
 //! What a planner sees: a state of a database, and in it one version of a backend on one system.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use hashbrown::HashSet;
 
 use super::index::{RowOrigin, TableIndex};
 use super::keys::SliceSource;

@@ -3,10 +3,10 @@
 //! A file is read and grouped once, whoever asks: both states of a comparison, and every version that
 //! it is a donor of.
 
-use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::OnceLock;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::cells::{Located, LocatedRow, locate_rows};
 use super::names::NameCodes;
@@ -65,7 +65,9 @@ pub(super) struct FileRow {
 /// The rows of a file by slice, each slice in file order.
 #[derive(Debug, Default)]
 pub struct FileSlices {
-    slices: HashMap<SliceKey, Vec<FileRow>>,
+    /// Where the rows of each slice lie in `rows`.
+    slices: HashMap<SliceKey, Range<u32>>,
+    rows: Vec<FileRow>,
     /// The lowest and the highest outer coordinate of each slice.
     spans: OnceLock<HashMap<SliceKey, [u64; 2]>>,
     /// Rows that the loader refuses to load, each with its kernel_source: one of them fails the table.
@@ -82,7 +84,7 @@ impl FileSlices {
     /// Those of [`locate_rows`]. A row that the loader refuses becomes a fault, since a filter may leave
     /// it out.
     pub fn group(table: &Table, name: TableName, names: &NameCodes) -> Result<Self, Reason> {
-        let mut grouping = Grouping::default();
+        let mut grouping = Grouping::with_capacity(table.rows);
         locate_rows(table, name, names, |row| grouping.take(row))?;
         Ok(FileSlices { powered: powered(table), ..grouping.finish() })
     }
@@ -94,7 +96,11 @@ impl FileSlices {
 
     /// The keys of its slices, with their rows.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&SliceKey, &[FileRow])> {
-        self.slices.iter().map(|(key, rows)| (key, rows.as_slice()))
+        self.slices.iter().map(|(key, range)| (key, self.within(range)))
+    }
+
+    fn within(&self, range: &Range<u32>) -> &[FileRow] {
+        &self.rows[range.start as usize..range.end as usize]
     }
 
     /// The shapes of a dtype with their lowest and highest m, of the rows that pass a filter.
@@ -106,14 +112,14 @@ impl FileSlices {
         let of_dtype = |key: &&SliceKey| key[0] == dtype;
         let Some(kernels) = kernels else {
             let spans = self.spans.get_or_init(|| {
-                let all = self.slices.iter().filter_map(|(key, rows)| Some((*key, span(rows)?)));
+                let all = self.iter().filter_map(|(key, rows)| Some((*key, span(rows)?)));
                 all.collect()
             });
             let own = spans.iter().filter(|(key, _)| of_dtype(key));
             return own.map(|(key, span)| (shape_of(key), *span)).collect();
         };
         let mut shapes = Vec::new();
-        for (key, rows) in self.slices.iter().filter(|(key, _)| of_dtype(key)) {
+        for (key, rows) in self.iter().filter(|(key, _)| of_dtype(key)) {
             let span = span(rows.iter().filter(|row| kernels.contains(&row.kernel)));
             shapes.extend(span.map(|span| (shape_of(key), span)));
         }
@@ -122,7 +128,12 @@ impl FileSlices {
 
     /// The rows of a slice, in file order.
     pub(super) fn rows(&self, key: &SliceKey) -> &[FileRow] {
-        self.slices.get(key).map_or(&[], Vec::as_slice)
+        self.slices.get(key).map_or(&[], |range| self.within(range))
+    }
+
+    /// How many rows some slices have.
+    pub(super) fn count(&self, keys: &[SliceKey]) -> usize {
+        keys.iter().map(|key| self.rows(key).len()).sum()
     }
 
     /// Why the loader refuses the file, where one of the rows that pass a filter does.
@@ -147,15 +158,29 @@ fn powered(table: &Table) -> Vec<bool> {
 }
 
 /// Collects rows; most rows belong to the slice of the row before, which needs no look-up.
-#[derive(Default)]
 struct Grouping {
-    by_key: HashMap<SliceKey, usize>,
-    slices: Vec<(SliceKey, Vec<FileRow>)>,
-    last: usize,
+    numbers: HashMap<SliceKey, u32>,
+    /// The slices in the order in which they are met, each with its rows so far.
+    slices: Vec<(SliceKey, u32)>,
+    /// Rows in file order, each with the number of its slice.
+    rows: Vec<FileRow>,
+    of_row: Vec<u32>,
+    last: u32,
     faults: Vec<(u32, String)>,
 }
 
 impl Grouping {
+    fn with_capacity(rows: usize) -> Self {
+        Self {
+            numbers: HashMap::new(),
+            slices: Vec::new(),
+            rows: Vec::with_capacity(rows),
+            of_row: Vec::with_capacity(rows),
+            last: 0,
+            faults: Vec::new(),
+        }
+    }
+
     fn take(&mut self, LocatedRow { row, ms, kernel, place }: LocatedRow) {
         match place {
             Ok(Some(Located { key, at })) => {
@@ -167,13 +192,15 @@ impl Grouping {
     }
 
     fn add(&mut self, key: SliceKey, row: FileRow) {
-        if self.slices.get(self.last).is_none_or(|(last, _)| *last != key) {
-            self.last = *self.by_key.entry(key).or_insert_with(|| {
-                self.slices.push((key, Vec::new()));
-                self.slices.len() - 1
+        if self.slices.get(self.last as usize).is_none_or(|(last, _)| *last != key) {
+            self.last = *self.numbers.entry(key).or_insert_with(|| {
+                self.slices.push((key, 0));
+                self.slices.len() as u32 - 1
             });
         }
-        self.slices[self.last].1.push(row);
+        self.slices[self.last as usize].1 += 1;
+        self.rows.push(row);
+        self.of_row.push(self.last);
     }
 
     fn fault(&mut self, kernel: u32, row: usize, why: &Reason) {
@@ -183,10 +210,35 @@ impl Grouping {
     }
 
     fn finish(self) -> FileSlices {
+        let mut end = 0;
+        let mut ranges = Vec::with_capacity(self.slices.len());
+        for (_, count) in &self.slices {
+            ranges.push(end..end + count);
+            end += count;
+        }
+        let rows = if self.of_row.is_sorted() {
+            self.rows
+        } else {
+            sorted(&self.rows, &self.of_row, &ranges)
+        };
+        let keys = self.slices.into_iter().map(|(key, _)| key);
         FileSlices {
-            slices: self.slices.into_iter().collect(),
+            slices: keys.zip(ranges).collect(),
+            rows,
             faults: self.faults,
             ..FileSlices::default()
         }
     }
+}
+
+/// Rows by slice, each slice in file order: a counting sort.
+fn sorted(rows: &[FileRow], of_row: &[u32], ranges: &[Range<u32>]) -> Vec<FileRow> {
+    let mut next: Vec<u32> = ranges.iter().map(|range| range.start).collect();
+    let mut order = vec![0_u32; rows.len()];
+    for (row, slice) in (0..).zip(of_row) {
+        let place = &mut next[*slice as usize];
+        order[*place as usize] = row;
+        *place += 1;
+    }
+    order.iter().map(|row| rows[*row as usize]).collect()
 }

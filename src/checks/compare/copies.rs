@@ -59,7 +59,7 @@ impl Judge for Copies {
     /// another device, framework or version than its place, else on the one that came last.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut by_table: BTreeMap<&str, Vec<SketchedTable<'_>>> = BTreeMap::new();
-        for file in &at.catalog.tables {
+        for file in at.tables.iter().copied() {
             // What has fewer points than a copy must share is none, and there may be many such.
             let sketch = at.sketches.by_path.get(&file.entry.path);
             if let Some(sketch) = sketch.filter(|s| s.points.len() >= self.points) {

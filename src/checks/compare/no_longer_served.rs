@@ -6,7 +6,9 @@
 //! table. What no version has is lost, by slice; so is a measurement of a key that stays, power most of
 //! all.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+
+use hashbrown::HashMap;
 
 use crate::base::expr::ExprError;
 use crate::base::threads;

@@ -3,7 +3,8 @@
 //! Two signs, both in the ratio to other tables, in which the steps of kernels cancel. Too many points
 //! stand out a little ([`super::curves::Evidence`]): something else ran on the machine now and then. Or
 //! points one after the other do not lie on a line ([`super::curves::Roughness`]) beside any other table:
-//! all of the slice was measured too few times, or on a clock that moved.
+//! all of the slice was measured too few times, or on a clock that moved. What a pull request changes is
+//! also held against what it was, where it was smoother.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,7 +13,7 @@ use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::base::words::{plural, plural_verb};
 use crate::checks::CrossContext;
-use crate::checks::compare::curves::{CurveScores, SpikedPoints, TableScores};
+use crate::checks::compare::curves::{CurveScores, Roughness, SpikedPoints, TableScores};
 use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
 use crate::checks::judge::{CheckInputs, CurveTerms, Found, Judge};
 use crate::checks::rule::Rule;
@@ -51,7 +52,15 @@ struct NoisySlice<'a> {
     /// Points that are disturbed, of how many.
     spiked: Option<SpikedPoints>,
     /// How rough it is.
-    roughness: Option<f64>,
+    roughness: Option<RoughSlice>,
+}
+
+/// How rough a slice is, and beside what.
+#[derive(Clone, Copy)]
+struct RoughSlice {
+    median: f64,
+    /// Beside what it was before a pull request, not beside other tables.
+    since_base: bool,
 }
 
 impl Judge for NoiseLimits {
@@ -68,7 +77,7 @@ impl Judge for NoiseLimits {
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let all = at.curve_scores();
         let mut found = Found::new();
-        for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
+        for file in at.tables.iter().copied().filter(|f| at.judged(f)) {
             let Some(sketch) = at.sketches.by_path.get(&file.entry.path) else { continue };
             let Some(scores) = all.of_table(file) else { continue };
             let slices = (0u32..).zip(&sketch.slices);
@@ -102,7 +111,7 @@ impl NoiseLimits {
         let texts = sketch.slices.get(slice as usize)?;
         let mut elsewhere = Vec::new();
         for other in
-            at.catalog.tables.iter().filter(|t| t.table == file.table && t.place != file.place)
+            at.tables.iter().copied().filter(|t| t.table == file.table && t.place != file.place)
         {
             let Some(theirs) = at.sketches.by_path.get(&other.entry.path) else { continue };
             let Some(number) = theirs.slices.iter().position(|s| s == texts) else { continue };
@@ -120,10 +129,13 @@ impl NoiseLimits {
     }
 
     /// How rough a slice is, where that is too much.
-    fn rough(&self, scores: &TableScores, slice: u32) -> Option<f64> {
-        let found = scores.roughness.iter().find(|r| r.slice == slice)?;
-        (found.references >= self.references && found.median >= self.roughness)
-            .then_some(found.median)
+    fn rough(&self, scores: &TableScores, slice: u32) -> Option<RoughSlice> {
+        let of_slice = |r: &&Roughness| r.slice == slice && r.median >= self.roughness;
+        let beside = scores.roughness.iter().find(of_slice);
+        let beside = beside.filter(|r| r.references >= self.references);
+        let since = || scores.rougher.iter().find(of_slice).map(|r| (r, true));
+        let (found, since_base) = beside.map(|r| (r, false)).or_else(since)?;
+        Some(RoughSlice { median: found.median, since_base })
     }
 }
 
@@ -134,7 +146,7 @@ fn finding(
     noisy: &[NoisySlice<'_>],
 ) -> Option<Finding> {
     let spiked = |n: &NoisySlice<'_>| n.spiked.map_or(0.0, SpikedPoints::share);
-    let rough = |n: &NoisySlice<'_>| n.roughness.unwrap_or(0.0);
+    let rough = |n: &NoisySlice<'_>| n.roughness.map_or(0.0, |r| r.median);
     let worst = noisy
         .iter()
         .max_by(|a, b| rough(a).total_cmp(&rough(b)).then(spiked(a).total_cmp(&spiked(b))))?;
@@ -142,7 +154,7 @@ fn finding(
         if worst.slice.is_empty() { "the table".to_owned() } else { slice_words(worst.slice) };
     let mut said = Vec::new();
     if let Some(roughness) = worst.roughness {
-        let percent = roughness.exp_m1() * 100.0;
+        let percent = roughness.median.exp_m1() * 100.0;
         said.push(format!(
             "half of the points are at least {percent:.1} % off the line between their neighbours"
         ));
@@ -154,14 +166,20 @@ fn finding(
             plural(points.scored as usize, "point")
         ));
     }
+    let since_base = worst.roughness.is_some_and(|r| r.since_base);
+    let (than, beside) = if since_base {
+        ("before", ", in the ratio to the base")
+    } else {
+        ("in every other table", "")
+    };
     let message = format!(
-        "{} noisier than in every other table: at {name}, {}",
+        "{} noisier than {than}: at {name}, {}{beside}",
         plural_verb(noisy.len(), "slice", ["is", "are"]),
         said.join(", and ")
     );
     let points = noisy.iter().filter_map(|n| n.spiked).map(|p| p.spiked as usize).sum();
     let slices = noisy.iter().map(|n| {
-        let figure = serde_json::json!({"disturbed_share": spiked(n), "roughness": n.roughness});
+        let figure = serde_json::json!({"disturbed_share": spiked(n), "roughness": n.roughness.map(|r| r.median)});
         SliceEvidence { slice: n.slice.clone(), figure: ("noise", figure) }
     });
     let finding = Finding::on_table(&rule.id, rule.severity, file, message).rows(points);

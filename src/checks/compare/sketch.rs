@@ -194,6 +194,14 @@ impl Sketch {
         })
     }
 
+    /// Leaves its points: what tables of one name are held against each other by is set free.
+    pub fn shrink(&mut self) {
+        self.curve = None;
+        self.outliers = Vec::new();
+        self.coverage = Coverage::default();
+        self.axes = BTreeMap::new();
+    }
+
     /// The kernels that a slice names; none where that is not known.
     pub fn kernels_of(&self, slice: &Slice) -> Option<&BTreeSet<String>> {
         self.kernels.get(self.slices.iter().position(|s| s == slice)?)

@@ -64,10 +64,10 @@ struct SizedTable<'t, 'c> {
 impl<'a> Namesakes<'a> {
     /// The tables of each name that a judged table has.
     pub fn by_name(at: &CrossContext<'a>) -> BTreeMap<&'a str, Self> {
-        let judged = at.catalog.tables.iter().filter(|f| at.judged(f));
+        let judged = at.tables.iter().copied().filter(|f| at.judged(f));
         let mut names: BTreeMap<&str, Self> =
             judged.map(|f| (f.table.as_str(), Self::default())).collect();
-        for file in &at.catalog.tables {
+        for file in at.tables.iter().copied() {
             if let Some(sketch) = at.sketches.by_path.get(&file.entry.path)
                 && let Some(namesakes) = names.get_mut(file.table.as_str())
             {

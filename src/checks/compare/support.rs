@@ -69,7 +69,7 @@ impl Judge for SupportNeeds {
     }
 
     /// One finding for each matrix that its system's data contradicts.
-    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+    fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut found = Vec::new();
         for (name, (entry, matrix)) in at.support {
             let Some(system) = at.catalog.systems.get(name).filter(|_| whole(at, name)) else {

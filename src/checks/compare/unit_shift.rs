@@ -72,7 +72,7 @@ impl Judge for UnitFactors {
     /// One finding for each table with slices in another unit than the others of its name.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut names: BTreeMap<&str, Vec<(&TableFile, &Sketch)>> = BTreeMap::new();
-        for file in &at.catalog.tables {
+        for file in at.tables.iter().copied() {
             let sketch = at.sketches.by_path.get(&file.entry.path);
             if let Some(sketch) = sketch.filter(|s| s.points.len() >= self.points)
                 && !self.except.contains(&file.table)

@@ -37,7 +37,7 @@ impl Judge for DefaultModels {
     }
 
     /// One finding for the newest version of each backend that cannot plan some model.
-    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+    fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let nothing_lent = ReuseManifest::default();
         let lent = at.sharing.unwrap_or(&nothing_lent);
         Ok(newest(at, lent).iter().filter_map(|newest| newest.finding(rule, self)).collect())

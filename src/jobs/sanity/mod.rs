@@ -1,5 +1,6 @@
 //! The second job: what does a pull request change, and is that right?
 
+mod identity;
 mod news;
 pub mod overview;
 mod roots;

@@ -13,18 +13,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::identity::{Predecessors, TableIdentity, by_path, indices, successors};
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::PrChange;
+use crate::checks::compare::curves::TableCurve;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::{Rule, Rules};
-use crate::database::catalog::{Catalog, Place, Role, TableFile};
+use crate::database::catalog::{Role, TableFile};
 use crate::database::diff::{Diff, Side, Status, TableDiff};
 use crate::database::selection::Selection;
 use crate::database::state::State;
-use crate::findings::{
-    BaseFindings, Compared, Finding, Novelty, Reads, Repaired, RowChange, Successor,
-};
+use crate::findings::{BaseFindings, Compared, Finding, Novelty, Reads, Repaired, RowChange};
 use crate::jobs::validate::Job;
 
 /// Two states of a database and what changed between them.
@@ -43,31 +43,6 @@ pub struct News<'a> {
     pub threads: usize,
 }
 
-/// What a table is, in whatever layout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct TableIdentity<'a> {
-    system: &'a str,
-    backend: &'a str,
-    version: &'a str,
-    table: &'a str,
-}
-
-impl<'a> TableIdentity<'a> {
-    fn new(place: &'a Place, table: &'a str) -> Self {
-        let Place { system, backend, version, .. } = place;
-        Self { system, backend, version, table }
-    }
-
-    fn of(file: &'a TableFile) -> Self {
-        Self::new(&file.place, &file.table)
-    }
-
-    /// The table in any version: what is served of one version comes from others, too.
-    fn in_any_version(self) -> (&'a str, &'a str, &'a str) {
-        (self.system, self.backend, self.table)
-    }
-}
-
 /// What judging a pull request leaves.
 pub struct JudgedChange {
     /// Findings of the head, in no order.
@@ -75,9 +50,6 @@ pub struct JudgedChange {
     /// Findings of the base that the head no longer has.
     pub repaired: Vec<Repaired>,
 }
-
-/// The base's table that each table of the head was, by the head's path.
-type Predecessors<'a> = BTreeMap<&'a str, &'a TableFile>;
 
 impl News<'_> {
     /// Findings on what changed and on what that is served with, each new or not, and those of the base
@@ -92,9 +64,10 @@ impl News<'_> {
         let alone = head.judged_tables();
         let against = self.against(&alone);
         let (base, sketches) = self.judge_base(&against, &predecessors)?;
+        let mut change = self.change(&alone, &predecessors, &base);
+        change.curves = self.curves(&alone, &predecessors, &sketches);
         let sketches = self.kept(sketches, &predecessors);
-        let change = self.change(&alone, &predecessors, &base);
-        let base = BaseFindings::new(base, self.successors(&predecessors));
+        let base = BaseFindings::new(base, successors(self.head.catalog, &predecessors));
         head.pr = Some(&change);
         let mut findings = head.run(&alone, &against, sketches, progress)?.findings;
         for finding in &mut findings {
@@ -164,6 +137,7 @@ impl News<'_> {
             ledger: None,
             pr: None,
             decoded: Some(state.decoded),
+            keeps_sketches: false,
         })
     }
 
@@ -247,6 +221,24 @@ impl News<'_> {
         change
     }
 
+    /// The curves that the tables judged by themselves had before.
+    fn curves(
+        &self,
+        judged: &[usize],
+        predecessors: &Predecessors<'_>,
+        sketches: &Sketches,
+    ) -> BTreeMap<String, Arc<TableCurve>> {
+        let mut curves = BTreeMap::new();
+        for file in judged.iter().map(|i| &self.head.catalog.tables[*i]) {
+            let path = &file.entry.path;
+            let before = predecessors.get(path.as_str());
+            let sketch = before.and_then(|before| sketches.by_path.get(&before.entry.path));
+            let curve = sketch.and_then(|sketch| sketch.curve.clone());
+            curves.extend(curve.map(|curve| (path.clone(), curve)));
+        }
+        curves
+    }
+
     /// Which rows of a table are new.
     fn row_change(
         &self,
@@ -313,29 +305,12 @@ impl News<'_> {
             rows: judged.map(|path| (path, RowChange::Unknown)).collect(),
             tables: alone.iter().map(|index| tables[*index].entry.path.clone()).collect(),
             backends: self.backends(),
+            ..PrChange::default()
         };
         base.pr = Some(&change);
+        base.keeps_sketches = true;
         let judged = base.run(&alone, &against, Sketches::default(), &())?;
         Ok((judged.findings, judged.sketches))
-    }
-
-    /// Where tables of the base lie in the head.
-    fn successors<'a>(
-        &'a self,
-        predecessors: &Predecessors<'a>,
-    ) -> impl Fn(&str) -> Option<Successor<'a>> + use<'a> {
-        let head = by_path(self.head.catalog);
-        let successors: BTreeMap<&str, &TableFile> = predecessors
-            .iter()
-            .filter_map(|(path, before)| Some((before.entry.path.as_str(), *head.get(path)?)))
-            .collect();
-        move |path| {
-            successors.get(path).map(|file| Successor {
-                path: &file.entry.path,
-                place: &file.place,
-                table: &file.table,
-            })
-        }
     }
 
     /// The sketches of the base that are the head's, too, by the head's paths: those of tables of which
@@ -355,15 +330,4 @@ impl News<'_> {
         }
         sketches.of_state(|path| kept.get(path).map(|after| (*after).to_owned()))
     }
-}
-
-/// The tables of a state by path.
-fn by_path(catalog: &Catalog) -> BTreeMap<&str, &TableFile> {
-    catalog.tables.iter().map(|t| (t.entry.path.as_str(), t)).collect()
-}
-
-/// Indices of the tables at some paths.
-fn indices(catalog: &Catalog, paths: &BTreeSet<&str>) -> Vec<usize> {
-    let tables = catalog.tables.iter().enumerate();
-    tables.filter(|(_, t)| paths.contains(t.entry.path.as_str())).map(|(index, _)| index).collect()
 }

@@ -115,7 +115,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
     let faults = Faults::read(&specs.library)?;
     let threads = threads::threads(options.threads);
     let rules = &settings.rules;
-    let job = job(source.as_ref(), &catalog, specs, facts, rules, &options.selection, threads)?;
+    let mut job = job(source.as_ref(), &catalog, specs, facts, rules, &options.selection, threads)?;
+    job.keeps_sketches = true;
     let tables = job.judged_tables();
     let Judgement { findings, sketches, rows, .. } =
         job.run(&tables, &tables, Sketches::default(), progress)?;
@@ -160,5 +161,6 @@ fn job<'a>(
         ledger: None,
         pr: None,
         decoded: None,
+        keeps_sketches: false,
     })
 }

@@ -260,6 +260,9 @@ fn judge(
             round.injections.iter().find(|p| p.planted.changes.contains_key(&file.entry.path));
         injection.map_or(RowChange::Unknown, |p| p.planted.rows_changed.clone())
     };
+    let changed = round.injections.iter().flat_map(|p| p.planted.changes.keys());
+    let curve =
+        |path: &String| Some((path.clone(), clean.sketches.by_path.get(path)?.curve.clone()?));
     let pr = PrChange {
         rows: catalog.tables.iter().map(|t| (t.entry.path.clone(), rows(t))).collect(),
         tables: round.injections.iter().flat_map(|p| p.planted.changes.keys().cloned()).collect(),
@@ -268,6 +271,7 @@ fn judge(
             .iter()
             .map(|t| (t.place.system.clone(), t.place.backend.clone()))
             .collect(),
+        curves: changed.filter_map(curve).collect(),
     };
     let mut job = job(
         &source,

@@ -61,7 +61,7 @@ impl<'a> Gatherer<'a> {
     fn there(&self, file: &TableFile) -> TableStatus {
         let mut status = self.status(&file.table, &file.place);
         status.path = Some(file.entry.path.clone());
-        status.rows = self.looked.sketches.by_path.get(&file.entry.path).map(|s| s.rows);
+        status.rows = self.looked.table_rows.get(&file.entry.path).copied();
         if status.rows.is_none() {
             status.notes.insert(0, "cannot be read".into());
         }
@@ -155,8 +155,8 @@ impl<'a> Gatherer<'a> {
         let same =
             near.iter().find_map(|(s, editions, _)| Some((*s, editions.get(&place.version)?)));
         let (system, edition) = same.or(near.first().map(|(s, _, edition)| (*s, *edition)))?;
-        let rows = |file: &&TableFile| match self.looked.sketches.by_path.get(&file.entry.path) {
-            Some(sketch) => Some(sketch.rows),
+        let rows = |file: &&TableFile| match self.looked.table_rows.get(&file.entry.path) {
+            Some(rows) => Some(*rows),
             None => self.looked.job.rows(file),
         };
         Some(Nearest {

@@ -3,20 +3,21 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tracing::debug;
 
+use super::cross::{CrossExtent, CrossInputs};
 use super::surroundings::Sidecars;
 use super::table::JudgedTable;
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::rule::{Rule, Rules};
-use crate::checks::{Check, CheckInputs, CrossContext, PrChange};
+use crate::checks::{Check, CheckInputs, PrChange};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::decoded::Decoded;
 use crate::database::facts::TreeFacts;
@@ -24,9 +25,8 @@ use crate::database::ledger::Ledger;
 use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::source::Source;
-use crate::database::support::{self, Matrices};
 use crate::findings::Finding;
-use crate::planner::{Models, NameCodes};
+use crate::planner::NameCodes;
 use crate::specs::Specs;
 
 /// A state of a database under judgement; how, is the same for every job.
@@ -53,6 +53,8 @@ pub(crate) struct Job<'a> {
     pub pr: Option<&'a PrChange>,
     /// Tables of it that another stage decoded already, where one did.
     pub decoded: Option<&'a Decoded>,
+    /// Whether another state is judged by the sketches of this one.
+    pub keeps_sketches: bool,
 }
 
 /// What judging a state leaves.
@@ -63,19 +65,31 @@ pub(crate) struct Judgement {
     pub files: u64,
     /// Rows of the tables judged.
     pub rows: u64,
-    /// Of the tables judged and of those they were compared with.
+    /// Rows of each table that was read, by path.
+    pub table_rows: BTreeMap<String, usize>,
+    /// Of the tables judged and of those they were compared with, where the job keeps them.
     pub sketches: Sketches,
+}
+
+/// A table to be read, by its index into the catalog.
+struct ToRead {
+    index: usize,
+    /// Whether it is judged by itself, too.
+    judge: bool,
 }
 
 impl Job<'_> {
     /// Judges the tables `alone` by themselves and those `against` others by what those have, as
     /// indices into the catalog; then the sidecars, systems and strays selected. Of tables that are
     /// not `alone`, sketches that are `known` are not taken again.
+    ///
+    /// Tables of one name are read together and held against each other before the next name's are
+    /// read, so that a database needs the memory of the largest name.
     pub fn run(
         &self,
         alone: &[usize],
         against: &[usize],
-        known: Sketches,
+        mut known: Sketches,
         progress: &dyn Progress,
     ) -> Result<Judgement> {
         let sidecars = self.sidecars();
@@ -88,46 +102,98 @@ impl Job<'_> {
             !named.contains(path) || sketch.points.is_empty() || sketch.coverage.is_taken()
         };
         neighbours.retain(|i| !known.by_path.get(path(*i)).is_some_and(|s| serves(path(*i), s)));
+        let judged: BTreeSet<&str> = against.iter().map(|i| path(*i)).collect();
+        let inputs = CrossInputs::read(self, &shelf, &sidecars, judged)?;
 
-        let names = self.needs().plans.then_some(known.names.as_ref());
+        let names = known.names.clone();
+        let names = self.needs().plans.then_some(names.as_ref());
         let done = AtomicUsize::new(0);
-        let items: Vec<(usize, bool)> = alone
-            .iter()
-            .map(|i| (*i, true))
-            .chain(neighbours.iter().map(|i| (*i, false)))
-            .collect();
-        let mut order: Vec<usize> = (0..items.len()).collect();
-        let size = |i: &usize| self.catalog.tables[items[*i].0].entry.size;
-        order.sort_by_key(|i| (Reverse(size(i)), *i));
-        let judged = threads::map(&items, &order, self.threads, |(index, judge)| {
-            let file = &self.catalog.tables[*index];
-            let judged = self.read_table(file, *judge, &sidecars, &named, names);
-            if *judge {
-                progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, alone.len());
+        let mut judgement = Judgement {
+            findings: Vec::new(),
+            files: 0,
+            rows: 0,
+            table_rows: BTreeMap::new(),
+            sketches: Sketches::default(),
+        };
+        let mut points = Sketches {
+            names: known.names.clone(),
+            slices: std::mem::take(&mut known.slices),
+            ..Sketches::default()
+        };
+        for (tables, items) in self.by_name(alone, &neighbours, against) {
+            let order: Vec<usize> = (0..items.len()).collect();
+            let read = threads::map(&items, &order, self.threads, |item| {
+                let file = &self.catalog.tables[item.index];
+                let read = self.read_table(file, item.judge, &sidecars, &named, names);
+                if item.judge {
+                    progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, alone.len());
+                }
+                read
+            });
+            let mut sketches = Sketches { names: known.names.clone(), ..Sketches::default() };
+            for file in &tables {
+                sketches.by_path.extend(known.by_path.remove_entry(&file.entry.path));
             }
-            judged
-        });
+            for (item, read) in items.iter().zip(read) {
+                let read = read?;
+                judgement.findings.extend(read.findings);
+                let Some(sketch) = read.sketch else { continue };
+                let path = path(item.index).to_owned();
+                judgement.rows += if item.judge { sketch.rows as u64 } else { 0 };
+                judgement.table_rows.insert(path.clone(), sketch.rows);
+                let slices = read.slices.map(|slices| (path.clone(), Arc::new(slices)));
+                points.slices.extend(slices);
+                sketches.by_path.insert(path, sketch);
+            }
+            judgement.findings.extend(inputs.cross(&tables, &sketches, CrossExtent::Name)?);
+            if !self.keeps_sketches {
+                sketches.by_path.values_mut().for_each(Sketch::shrink);
+            }
+            points.by_path.append(&mut sketches.by_path);
+        }
+        let tables: Vec<&TableFile> = self.catalog.tables.iter().collect();
+        judgement.findings.extend(inputs.cross(&tables, &points, CrossExtent::Whole)?);
+        if self.keeps_sketches {
+            judgement.sketches = points;
+        }
+        judgement.files =
+            self.dirs(&sidecars, &mut judgement.findings) + self.systems(&mut judgement.findings);
+        judgement.findings.extend(self.strays());
+        Ok(judgement)
+    }
 
-        let mut findings = Vec::new();
-        let mut sketches = known;
-        let mut rows = 0;
-        for ((index, judge), judged) in items.iter().zip(judged) {
-            let judged = judged?;
-            findings.extend(judged.findings);
-            let Some(sketch) = judged.sketch else { continue };
-            if *judge {
-                rows += sketch.rows as u64;
-            }
-            sketches.by_path.insert(path(*index).to_owned(), sketch);
-            if let Some(slices) = judged.slices {
-                sketches.slices.insert(path(*index).to_owned(), Arc::new(slices));
+    /// The tables of each name that is judged, with those of them that must be read: names and tables in
+    /// the order of their bytes, the most first.
+    fn by_name(
+        &self,
+        alone: &[usize],
+        neighbours: &[usize],
+        against: &[usize],
+    ) -> Vec<(Vec<&TableFile>, Vec<ToRead>)> {
+        let mut names: BTreeMap<&str, (Vec<&TableFile>, Vec<ToRead>)> = BTreeMap::new();
+        let name = |index: usize| self.catalog.tables[index].table.as_str();
+        for index in alone.iter().chain(against) {
+            names.entry(name(*index)).or_default();
+        }
+        for file in &self.catalog.tables {
+            if let Some((tables, _)) = names.get_mut(file.table.as_str()) {
+                tables.push(file);
             }
         }
-        let judged = against.iter().map(|i| path(*i)).collect();
-        findings.extend(self.cross(&judged, &sketches, &shelf, &sidecars)?);
-        let files = self.dirs(&sidecars, &mut findings) + self.systems(&mut findings);
-        findings.extend(self.strays());
-        Ok(Judgement { findings, files, rows, sketches })
+        let alone = alone.iter().map(|index| ToRead { index: *index, judge: true });
+        let neighbours = neighbours.iter().map(|index| ToRead { index: *index, judge: false });
+        for item in alone.chain(neighbours) {
+            if let Some((_, items)) = names.get_mut(name(item.index)) {
+                items.push(item);
+            }
+        }
+        let size = |item: &ToRead| self.catalog.tables[item.index].entry.size;
+        let mut names: Vec<_> = names.into_values().collect();
+        for (_, items) in &mut names {
+            items.sort_by_key(|item| (Reverse(size(item)), item.index));
+        }
+        names.sort_by_key(|(_, items)| Reverse(items.iter().map(size).sum::<u64>()));
+        names
     }
 
     /// Reads a table, and judges it by itself where that is asked for.
@@ -146,68 +212,6 @@ impl Job<'_> {
         let rows = judged.as_ref().ok().and_then(|j| Some(j.sketch.as_ref()?.rows));
         debug!(path = ?file.entry.path, rows, judge, took = ?start.elapsed(), "read");
         judged
-    }
-
-    /// Holds the tables `judged`, by their paths, against each other and against all that has a sketch.
-    fn cross(
-        &self,
-        judged: &BTreeSet<&str>,
-        sketches: &Sketches,
-        shelf: &Shelf<'_>,
-        sidecars: &Sidecars,
-    ) -> Result<Vec<Finding>> {
-        let support = if self.needs().support_matrices {
-            support::read(self.source, self.catalog)
-        } else {
-            Matrices::default()
-        };
-        let models = if self.needs().plans {
-            Models::read(&self.specs.library, |_| true)?
-        } else {
-            Models::default()
-        };
-        // Each table is decoded again once, however many others it is like.
-        let foreign: Mutex<BTreeMap<String, usize>> = Mutex::default();
-        let cross = CrossContext {
-            catalog: self.catalog,
-            support: &support,
-            sharing: self.facts.sharing.as_ref(),
-            sketches,
-            shelf,
-            meta: &sidecars.meta,
-            ledger: self.ledger,
-            judged,
-            foreign: &|file| {
-                let path = file.entry.path.as_str();
-                let known = foreign
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner)
-                    .get(path)
-                    .copied();
-                known.unwrap_or_else(|| {
-                    let ways = self.foreign(file, sidecars);
-                    foreign
-                        .lock()
-                        .unwrap_or_else(std::sync::PoisonError::into_inner)
-                        .insert(path.to_owned(), ways);
-                    ways
-                })
-            },
-            threads: self.threads,
-            age: &|a, b| self.source.age(&a.entry, &b.entry),
-            relative: Default::default(),
-            curves: Default::default(),
-            specs: self.specs,
-            models: &models,
-            pr: self.pr,
-        };
-        let order: Vec<usize> = (0..self.rules.len()).collect();
-        let found = threads::map(&self.rules, &order, self.threads, |rule| by_rule(rule, &cross));
-        let found: Vec<Vec<Finding>> = found.into_iter().collect::<Result<_>>()?;
-        let is_known = |f: &Finding| {
-            f.table.as_ref().is_none_or(|table| self.specs.tables.contains_key(table))
-        };
-        Ok(found.into_iter().flatten().filter(is_known).collect())
     }
 
     /// The check whose rule found something; a rule's id is for people.
@@ -243,13 +247,4 @@ impl Job<'_> {
         let others = (0..self.catalog.tables.len()).filter(|i| !judged.contains(i));
         others.filter(|i| wanted.contains(name(i))).collect()
     }
-}
-
-/// What a rule finds when tables are held against each other.
-fn by_rule(rule: &Rule, cross: &CrossContext<'_>) -> Result<Vec<Finding>> {
-    let start = Instant::now();
-    let found = rule.check.judge().cross(rule, cross);
-    debug!(rule = rule.id, took = ?start.elapsed(), "compared tables");
-    let hint = "the formula is in rules/limits.yaml";
-    found.map_err(|e| Error::caused(format!("cannot check the rule {}", rule.id), hint, e))
 }

@@ -1,10 +1,12 @@
 //! The first job: is this data right?
 
+mod cross;
 mod finding_rows;
 mod job;
 mod surroundings;
 mod table;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -74,8 +76,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
 pub(crate) struct Looked<'a> {
     /// The database, and what of it was judged.
     pub job: &'a Job<'a>,
-    /// Of the tables judged and of those they were compared with.
-    pub sketches: &'a Sketches,
+    /// Rows of the tables judged and of those they were compared with, by path.
+    pub table_rows: &'a BTreeMap<String, usize>,
     /// What was found, in the report's order.
     pub findings: &'a [Finding],
 }
@@ -144,11 +146,12 @@ pub(crate) fn judged<R>(
             ledger: ledger.as_ref(),
             pr: None,
             decoded: None,
+            keeps_sketches: false,
         });
     }
     let (mut tables, mut rows, mut files) = (0, 0, 0);
     let mut found = Vec::new();
-    let mut sketches = Vec::new();
+    let mut table_rows = Vec::new();
     let mut places = JudgedPlaces::default();
     for job in &jobs {
         let judged = job.judged_tables();
@@ -160,7 +163,7 @@ pub(crate) fn judged<R>(
         rows += judgement.rows;
         files += judgement.files;
         found.extend(judgement.findings);
-        sketches.push(judgement.sketches);
+        table_rows.push(judgement.table_rows);
     }
     source.steady()?;
     let mut sink = Sink::default();
@@ -169,7 +172,7 @@ pub(crate) fn judged<R>(
     let whole = options.since.is_none() && options.only.is_empty() && options.skip.is_empty();
     settings.conclude(&mut sink, &rules, whole && options.selection.is_all())?;
     let (findings, counts) = sink.finish();
-    let seen = Looked { job: &jobs[0], sketches: &sketches[0], findings: &findings };
+    let seen = Looked { job: &jobs[0], table_rows: &table_rows[0], findings: &findings };
     let seen = look(&seen)?;
     // All rules on no table at all is no judgement, though a system's YAML was read.
     let asked = options.since.is_none() && options.only.is_empty();

@@ -1,8 +1,9 @@
 //! Scattered shapes (perf_interp.rs 827–1093, gemm.rs 591): GEMM. A site is a measured (n, k), with a
 //! curve over m.
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+
+use hashbrown::HashMap;
 
 use super::super::Refusal;
 use super::super::evidence::{How, Weights};

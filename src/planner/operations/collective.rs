@@ -1,7 +1,7 @@
 //! Collectives: the backend's own all-reduce, and those of NCCL and oneCCL (operators, perf_database
 //! communication.rs). Sizes are counts of elements, although the tables' column says bytes.
 
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 use serde::Deserialize;
 

@@ -1,6 +1,6 @@
 //! Multi-head latent attention measured with its projections (perf_database/mla.rs 96).
 
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 use serde::Deserialize;
 

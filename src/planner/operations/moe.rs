@@ -1,6 +1,6 @@
 //! Mixtures of experts (perf_database/moe.rs 404).
 
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 use serde::Deserialize;
 

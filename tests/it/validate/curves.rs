@@ -103,19 +103,20 @@ fn a_level_that_the_other_systems_do_not_have_is_found() {
     assert_eq!(found(&tree(8, slow(1.0)), "sibling-deviation"), []);
 }
 
+/// Noise over all of the first place: a number up to `share` that depends on the place in the grid alone.
+fn noise(share: f64) -> impl Fn(usize, u64, u64) -> f64 {
+    move |place, m, n| {
+        let (row, column): (u64, u64) = (m / 256, n / 1024);
+        let mixed =
+            row.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ column.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let drawn = (mixed >> 40) as f64 / f64::from(1 << 23) - 1.0;
+        if place == 0 { 1.0 + share * drawn } else { 1.0 }
+    }
+}
+
 #[test]
 fn noise_over_a_whole_table_is_found() {
-    let noise = |share: f64| {
-        move |place, m, n| {
-            // A number from -1 to 1 that depends on the place in the grid alone.
-            let (row, column): (u64, u64) = (m / 256, n / 1024);
-            let mixed = row.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                ^ column.wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            let drawn = (mixed >> 40) as f64 / f64::from(1 << 23) - 1.0;
-            if place == 0 { 1.0 + share * drawn } else { 1.0 }
-        }
-    };
     let noisy = found(&tree(4, noise(0.3)), "noisy-slice");
     assert_eq!(noisy.len(), 1, "{noisy:?}");
     assert!(
@@ -125,4 +126,29 @@ fn noise_over_a_whole_table_is_found() {
         "{noisy:?}"
     );
     assert_eq!(found(&tree(4, noise(0.02)), "noisy-slice"), []);
+}
+
+#[test]
+fn a_table_without_siblings_is_held_against_what_it_was() {
+    // Measured again: no figure is the same.
+    let again = |share: f64| {
+        let noise = noise(share);
+        move |place, m, n| noise(place, m, n) * (1.0 + 1e-3 * (m / 256 % 3) as f64)
+    };
+    let changed = |before: f64, after: f64| {
+        let repository = tree(1, noise(before));
+        repository.commit();
+        let path = "systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt";
+        let text = std::fs::read_to_string(tree(1, again(after)).path().join(path));
+        repository.file(path, text.expect("a table"));
+        let run = repository.sanity(&["--base-ref", "main", "--only", "noisy-slice"]);
+        let findings = run.json()["findings"].clone();
+        let messages = findings.as_array().expect("a list").iter().map(|f| f["message"].clone());
+        messages.collect::<Vec<_>>()
+    };
+    let noisier = changed(0.0, 0.3);
+    assert_eq!(noisier.len(), 1, "{noisier:?}");
+    insta::assert_snapshot!(noisier[0].as_str().expect("a text"), @"1 slice noisier than before: at gemm_dtype=bfloat16 half of its points are 13.6 % or more off the line between their neighbours, in the ratio to the base");
+    assert!(changed(0.3, 0.0).is_empty(), "noise that a pull request takes away");
+    assert!(changed(0.0, 0.02).is_empty(), "as reruns differ");
 }

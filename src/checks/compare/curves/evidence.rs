@@ -54,19 +54,19 @@ pub fn middle(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// Logarithm of a point's latency over a reference's; none where that lacks it.
-pub fn log_ratio(point: KeyPoint, reference: &CurveReference) -> Option<f64> {
+pub fn log_ratio(point: KeyPoint, reference: &TableCurve) -> Option<f64> {
     let own = f64::from(point.latency);
-    let other = f64::from(reference.curve.latencies.get(point.hash)?);
+    let other = f64::from(reference.latencies.get(point.hash)?);
     (own > 0.0 && other > 0.0).then(|| (own / other).ln())
 }
 
 fn by_reference(curve: &TableCurve, bend: &BendPoint, reference: &CurveReference) -> Option<f64> {
     // The same figure is the same measurement.
-    let own = log_ratio(bend.point, reference).filter(|ratio| ratio.abs() > SAME)?;
+    let own = log_ratio(bend.point, &reference.curve).filter(|ratio| ratio.abs() > SAME)?;
     let mut least: Option<f64> = None;
     for around in curve.neighbours(bend) {
         let [far_before, before, after, far_after] =
-            around.map(|neighbour| log_ratio(neighbour, reference));
+            around.map(|neighbour| log_ratio(neighbour, &reference.curve));
         let (Some(before_it), Some(after_it)) = (before.or(far_before), after.or(far_after)) else {
             continue;
         };

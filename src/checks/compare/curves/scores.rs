@@ -8,7 +8,7 @@ use tracing::debug;
 use super::curve::{BendPoint, TableCurve};
 use super::evidence::{Evidence, evidence};
 use super::references::{ReferenceGroups, SAME, reference_groups};
-use super::shapes::{Roughness, ShapeScore, roughness, shape_scores};
+use super::shapes::{Roughness, ShapeScore, rougher, roughness, shape_scores};
 use crate::base::threads;
 use crate::checks::CrossContext;
 use crate::database::catalog::TableFile;
@@ -38,6 +38,8 @@ pub struct TableScores {
     pub shapes: Vec<ShapeScore>,
     /// How rough its slices are, of those that are not smooth.
     pub roughness: Vec<Roughness>,
+    /// The same beside what a pull request made them of, where they were smoother before.
+    pub rougher: Vec<Roughness>,
 }
 
 /// Points of a slice that stand out a little.
@@ -83,6 +85,9 @@ impl TableScores {
                 references = rough.references,
                 "roughness"
             );
+        }
+        for rough in &self.rougher {
+            debug!(?path, slice = rough.slice, median = rough.median, "rougher than before");
         }
     }
 
@@ -131,12 +136,12 @@ impl CurveScores {
     /// Scores the judged tables.
     pub fn of(at: &CrossContext<'_>) -> Self {
         let is_judged = |file: &&TableFile| at.judged(file);
-        let judged: Vec<&TableFile> = at.catalog.tables.iter().filter(is_judged).collect();
+        let judged: Vec<&TableFile> = at.tables.iter().copied().filter(is_judged).collect();
         let mut names: Vec<&str> = judged.iter().map(|f| f.table.as_str()).collect();
         names.sort_unstable();
         names.dedup();
         let of_name = |f: &&TableFile| names.binary_search(&f.table.as_str()).is_ok();
-        let named: Vec<&TableFile> = at.catalog.tables.iter().filter(of_name).collect();
+        let named: Vec<&TableFile> = at.tables.iter().copied().filter(of_name).collect();
         let order: Vec<usize> = (0..named.len()).collect();
         let tables = threads::map(&named, &order, at.threads, |file| {
             let curve = at.sketches.by_path.get(&file.entry.path)?.curve.clone()?;
@@ -146,7 +151,8 @@ impl CurveScores {
         let tables: BTreeMap<String, Referenced> = tables.into_iter().flatten().collect();
         let order: Vec<usize> = (0..judged.len()).collect();
         let scores = threads::map(&judged, &order, at.threads, |file| {
-            let scores = tables.get(&file.entry.path)?.scores();
+            let before = at.pr.and_then(|pr| pr.curves.get(&file.entry.path));
+            let scores = tables.get(&file.entry.path)?.scores(before.map(Arc::as_ref));
             scores.log(file);
             Some((file.entry.path.clone(), scores))
         });
@@ -171,7 +177,7 @@ impl CurveScores {
         let own = &scores.curve.bends[bend];
         let slow = own.log_ratio > 0.0;
         let elsewhere =
-            at.catalog.tables.iter().filter(|t| t.table == file.table && t.place != file.place);
+            at.tables.iter().copied().filter(|t| t.table == file.table && t.place != file.place);
         elsewhere.filter_map(|t| self.tables.get(&t.entry.path)).any(|other| {
             let mut bends = other.curve.bends_at(own.point.hash);
             bends.any(|(_, bend)| {
@@ -185,12 +191,13 @@ impl CurveScores {
 }
 
 impl Referenced {
-    fn scores(&self) -> TableScores {
+    fn scores(&self, before: Option<&TableCurve>) -> TableScores {
         let bends = self.curve.bends.iter();
         TableScores {
             bends: bends.map(|bend| evidence(&self.curve, bend, &self.groups)).collect(),
             shapes: shape_scores(&self.curve, &self.groups),
             roughness: roughness(&self.curve, &self.groups),
+            rougher: before.map(|before| rougher(&self.curve, before)).unwrap_or_default(),
             curve: self.curve.clone(),
         }
     }

@@ -1,5 +1,7 @@
 //! Whole series against references: shapes that are off all along their sweep, and how rough slices are.
 
+use std::collections::BTreeMap;
+
 use super::curve::{KeyPoint, ShapePoints, TableCurve};
 use super::evidence::{log_ratio, middle};
 use super::references::{CurveReference, ReferenceGroups};
@@ -80,7 +82,7 @@ fn off_by_group(shape: &ShapePoints, group: &[CurveReference]) -> Option<f64> {
 fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -> Option<f64> {
     let mut least: Option<f64> = None;
     for point in points {
-        let off = log_ratio(*point, reference)? - level;
+        let off = log_ratio(*point, &reference.curve)? - level;
         let told = least.map_or(off, |known| least_telling(known, off));
         if told.abs() < KEPT {
             return Some(0.0);
@@ -92,22 +94,16 @@ fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -
 
 /// How rough each slice is; smooth ones are left out.
 pub(super) fn roughness(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<Roughness> {
-    let [most, least] = STRETCHES;
-    let slices = curve.stretches.iter().map(|s| s.slice as usize + 1).max().unwrap_or(0);
-    let mut by_slice: Vec<Vec<[KeyPoint; 5]>> = vec![Vec::new(); slices];
-    for stretch in &curve.stretches {
-        by_slice[stretch.slice as usize].push(stretch.points);
-    }
+    let least = STRETCHES[1];
     let mut found = Vec::new();
-    for (slice, stretches) in (0u32..).zip(by_slice).filter(|(_, s)| s.len() >= least) {
-        let step = stretches.len().div_ceil(most);
+    for (slice, stretches) in stretches(curve) {
         let mut one = Roughness { slice, median: f64::INFINITY, references: 0, stretches: 0 };
         for reference in groups.iter().flat_map(|(_, group)| group) {
             // One that it is smooth beside is enough.
             if one.median < SMOOTH {
                 break;
             }
-            let told = stretches.iter().step_by(step).filter_map(|five| rough(five, reference));
+            let told = stretches.iter().filter_map(|five| rough(five, &reference.curve));
             let (mut next, mut beyond): (Vec<f64>, Vec<f64>) = told.unzip();
             if next.len() >= least {
                 one.stretches = one.stretches.max(next.len());
@@ -123,12 +119,62 @@ pub(super) fn roughness(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<Rou
     found
 }
 
+/// How rough each slice is beside what it was before, where it was smoother in itself then: of two states
+/// whose ratio is rough that one is noisy. Smooth ones are left out.
+pub(super) fn rougher(curve: &TableCurve, before: &TableCurve) -> Vec<Roughness> {
+    let least = STRETCHES[1];
+    let mut found = Vec::new();
+    for (slice, stretches) in stretches(curve) {
+        let (mut next, mut beyond) = (Vec::new(), Vec::new());
+        let (mut own, mut earlier) = (Vec::new(), Vec::new());
+        for five in &stretches {
+            let Some(ratio) = rough(five, before) else { continue };
+            let then = five.map(|point| before.latencies.get(point.hash));
+            next.push(ratio.0);
+            beyond.push(ratio.1);
+            own.extend(off_line(five.map(|point| log(point.latency))));
+            earlier.extend(off_line(then.map(|latency| latency.and_then(log))));
+        }
+        if next.len() < least || earlier.len() < least {
+            continue;
+        }
+        let median = upper_median(&mut next).min(upper_median(&mut beyond));
+        if median >= SMOOTH && upper_median(&mut own) > upper_median(&mut earlier) {
+            found.push(Roughness { slice, median, references: 1, stretches: next.len() });
+        }
+    }
+    found
+}
+
+/// The stretches of each slice that has enough of them, at most so many of each.
+fn stretches(curve: &TableCurve) -> Vec<(u32, Vec<[KeyPoint; 5]>)> {
+    let [most, least] = STRETCHES;
+    let mut by_slice: BTreeMap<u32, Vec<[KeyPoint; 5]>> = BTreeMap::new();
+    for stretch in &curve.stretches {
+        by_slice.entry(stretch.slice).or_default().push(stretch.points);
+    }
+    by_slice.retain(|_, stretches| stretches.len() >= least);
+    for stretches in by_slice.values_mut() {
+        let step = stretches.len().div_ceil(most);
+        *stretches = stretches.iter().copied().step_by(step).collect();
+    }
+    by_slice.into_iter().collect()
+}
+
+fn log(latency: f32) -> Option<f64> {
+    (latency > 0.0).then(|| f64::from(latency).ln())
+}
+
+/// How far the middle of five logarithms is from the mean of its neighbours.
+fn off_line([_, before, own, after, _]: [Option<f64>; 5]) -> Option<f64> {
+    Some((own? - (before? + after?) / 2.0).abs())
+}
+
 /// How far the middle one of five points is from the mean of its neighbours, and from the mean of those
 /// beyond them, in the ratio to a reference. A kernel that pads every other size makes a zigzag, which is
 /// rough by the first and smooth by the second; noise is rough by both.
-fn rough(five: &[KeyPoint; 5], reference: &CurveReference) -> Option<(f64, f64)> {
-    let [far_before, before, own, after, far_after] = five.map(|point| log_ratio(point, reference));
-    let own = own?;
-    let next = (own - (before? + after?) / 2.0).abs();
-    Some((next, (own - (far_before? + far_after?) / 2.0).abs()))
+fn rough(five: &[KeyPoint; 5], reference: &TableCurve) -> Option<(f64, f64)> {
+    let ratios @ [far_before, _, own, _, far_after] = five.map(|point| log_ratio(point, reference));
+    let beyond = (own? - (far_before? + far_after?) / 2.0).abs();
+    Some((off_line(ratios)?, beyond))
 }

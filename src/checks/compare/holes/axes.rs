@@ -37,7 +37,7 @@ impl AxisShift {
         let mut others: BTreeMap<&str, Vec<&Sketch>> = BTreeMap::new();
         let is_other =
             |f: &&TableFile| f.table == file.table && f.place.backend != file.place.backend;
-        for other in at.catalog.tables.iter().filter(is_other) {
+        for other in at.tables.iter().copied().filter(is_other) {
             let sketch = at.sketches.by_path.get(&other.entry.path);
             others.entry(&other.place.backend).or_default().extend(sketch);
         }

@@ -40,7 +40,7 @@ impl AxisExchange {
             other.table == file.table
                 && (&a.system, &a.backend, &a.version) != (&b.system, &b.backend, &b.version)
         };
-        let mut others: Vec<&TableFile> = at.catalog.tables.iter().filter(is_reference).collect();
+        let mut others: Vec<&TableFile> = at.tables.iter().copied().filter(is_reference).collect();
         // Those of the backend agree most, and one that agrees ends the search.
         others.sort_by_key(|other| other.place.backend != file.place.backend);
         let references: Vec<&Sketch> =

@@ -126,7 +126,7 @@ type OutliersByKey<'a> = HashMap<(&'a str, u64, bool), Vec<(&'a TableFile, f64)>
 
 fn outliers_by_key<'a>(at: &CrossContext<'a>, spike: bool) -> OutliersByKey<'a> {
     let mut by_key = OutliersByKey::new();
-    for file in &at.catalog.tables {
+    for file in at.tables.iter().copied() {
         let sketch = at.sketches.by_path.get(&file.entry.path);
         for outlier in sketch.into_iter().flat_map(|s| &s.outliers) {
             if outlier.outlier.spike() == spike {
@@ -178,7 +178,7 @@ impl OutlierLimits {
         let by_key = outliers_by_key(at, spike);
         let scores = self.curves.map(|limits| (limits, at.curve_scores()));
         let mut found = Vec::new();
-        for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
+        for file in at.tables.iter().copied().filter(|f| at.judged(f)) {
             let Some(sketch) = at.sketches.by_path.get(&file.entry.path) else { continue };
             let evidence = scores.and_then(|(limits, all)| {
                 let scores = all.of_table(file)?;
@@ -317,7 +317,7 @@ fn peer_latencies(at: &CrossContext<'_>, file: &TableFile, key: u64) -> Vec<f64>
     let is_peer = |f: &&TableFile| {
         f.table == file.table && f.place.system == file.place.system && f.place != file.place
     };
-    let peers = at.catalog.tables.iter().filter(is_peer);
+    let peers = at.tables.iter().copied().filter(is_peer);
     let latency = |f: &TableFile| {
         let sketch = at.sketches.by_path.get(&f.entry.path)?;
         match &sketch.curve {

@@ -46,12 +46,12 @@ pub struct DeviationBand {
 impl Judge for DeviationBand {
     /// One finding for each table with slices that deviate from their peers: a warning where the table
     /// is the culprit, else an info that says what speaks for it.
-    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+    fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut found = Vec::new();
         let terms = PeerTerms { points: self.points, unnamed: Some(self.unnamed.clone()) };
         let relative = at.relative_latencies(terms);
         let differences = self.differences.map(|band| (band, differences(at, &band, self.points)));
-        for file in at.catalog.tables.iter().filter(|f| at.judged(f)) {
+        for file in at.tables.iter().copied().filter(|f| at.judged(f)) {
             let backend = &file.place.backend;
             let Some(own) = relative.get(&file.entry.path) else { continue };
             let mut by_verdict: BTreeMap<CulpritVerdict, RelativeLatencies> = BTreeMap::new();

@@ -121,7 +121,7 @@ pub(super) fn differences<'a>(
     points: usize,
 ) -> Differences<'a> {
     let mut by_name: BTreeMap<&str, Vec<&TableFile>> = BTreeMap::new();
-    for file in &at.catalog.tables {
+    for file in at.tables.iter().copied() {
         by_name.entry(&file.table).or_default().push(file);
     }
     by_name.retain(|_, files| files.iter().any(|file| at.judged(file)));

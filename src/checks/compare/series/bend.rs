@@ -1,5 +1,7 @@
 //! A point against the line between its neighbours along an axis.
 
+use smallvec::SmallVec;
+
 use super::SeriesPoint;
 
 /// No row.
@@ -17,8 +19,11 @@ pub struct Bend {
     /// point.
     pub log_ratio: f64,
     /// Its neighbours, an entry for each axis on which it has one on either side.
-    pub axes: Vec<BendAxis>,
+    pub axes: BendAxes,
 }
+
+/// Most tables are swept along two axes; millions of points are candidates.
+pub type BendAxes = SmallVec<[BendAxis; 2]>;
 
 /// The neighbours of a bend along an axis, in the order of the sweep.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,10 +39,17 @@ pub struct BendAxis {
 pub(super) struct BendCandidate {
     /// None until an axis has shown something.
     log_ratio: Option<f64>,
-    axes: Vec<BendAxis>,
+    axes: BendAxes,
 }
 
 impl BendCandidate {
+    /// One by what the first axis says.
+    pub fn along(points: &[SeriesPoint], i: usize, bit: u8) -> Self {
+        let mut bend = Self::default();
+        bend.judge(points, i, bit);
+        bend
+    }
+
     /// Takes in what an axis says: the least telling stays, and nothing does where two contradict.
     pub fn judge(&mut self, points: &[SeriesPoint], i: usize, bit: u8) {
         let Some(ratio) = log_ratio(points, i) else { return };

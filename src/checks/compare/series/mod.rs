@@ -106,6 +106,25 @@ struct SeriesPoint {
     log_time: f64,
 }
 
+/// Logarithms of sizes by their place in a series: the next series mostly has the same sizes.
+#[derive(Default)]
+struct SizeLogs(Vec<(f64, f64)>);
+
+impl SizeLogs {
+    fn ln(&mut self, place: usize, size: f64) -> f64 {
+        match self.0.get(place) {
+            Some((known, log)) if *known == size => *log,
+            _ => {
+                // A size of 0 is one step below 1.
+                let log = size.max(0.5).ln();
+                self.0.resize(self.0.len().max(place + 1), (f64::NAN, f64::NAN));
+                self.0[place] = (size, log);
+                log
+            }
+        }
+    }
+}
+
 impl<'a> Axis<'a> {
     /// Sizes are whole numbers; a column that holds anything else has findings of its own.
     fn of(table: &'a Table, name: &str, number: usize) -> Option<Self> {
@@ -130,17 +149,17 @@ impl<'a> Axis<'a> {
         &self,
         rows: &[u32],
         times: &impl Fn(usize) -> Option<f64>,
+        logs: &mut SizeLogs,
         out: &mut Vec<SeriesPoint>,
     ) {
-        let point = |row: &u32| {
+        let point = |(place, row): (usize, &u32)| {
             let time = times(*row as usize)?;
             let at = self.values[*row as usize] as f64;
-            // A size of 0 is one step below 1.
-            let log_at = at.max(0.5).ln();
+            let log_at = logs.ln(place, at);
             Some(SeriesPoint { at, time, row: *row, log_at, log_time: time.ln() })
         };
         out.clear();
-        out.extend(rows.iter().filter_map(point));
+        out.extend(rows.iter().enumerate().filter_map(point));
         out.sort_unstable_by(|a, b| {
             a.at.total_cmp(&b.at).then(a.time.total_cmp(&b.time)).then(a.row.cmp(&b.row))
         });

@@ -3,10 +3,12 @@
 //! The first axis of the sweep is walked for all rows. What stands out there, or bends, is a candidate,
 //! and the series of the other axes are collected for the candidates alone.
 
+use hashbrown::HashMap;
+
 use super::bend::{Bend, BendCandidate, log_ratio};
 use super::candidate::{OutlierCandidate, candidate, is_inner, ratio_over_neighbours};
 use super::group::{Grouped, Members};
-use super::{Axis, Outlier, SeriesPoint, fixed};
+use super::{Axis, Outlier, SeriesPoint, SizeLogs, fixed};
 use crate::base::expr::Vals;
 use crate::database::table::Table;
 use crate::specs::TableSpec;
@@ -54,6 +56,42 @@ struct Candidate {
     bend: Option<BendCandidate>,
 }
 
+/// What a row is, while the axes are walked.
+#[derive(Clone, Copy, PartialEq)]
+enum RowState {
+    /// Along some axis it is where its neighbours say.
+    Settled,
+    /// Not decided yet: it is at an end of all axes walked.
+    End,
+    /// A candidate.
+    Candidate,
+}
+
+/// The candidates of a table.
+struct Candidates {
+    states: Vec<RowState>,
+    all: Vec<Candidate>,
+    /// Numbers of the candidates by row.
+    numbers: HashMap<u32, usize>,
+}
+
+impl Candidates {
+    fn add(&mut self, candidate: Candidate) {
+        self.states[candidate.row as usize] = RowState::Candidate;
+        self.numbers.insert(candidate.row, self.all.len());
+        self.all.push(candidate);
+    }
+
+    /// The rows that another axis may still decide.
+    fn waiting(&self, least_bend: f64) -> impl Iterator<Item = u32> {
+        let may_bend = move |b: &BendCandidate| b.may_bend(least_bend);
+        let waits =
+            move |c: &&Candidate| c.outlier.is_some() || c.bend.as_ref().is_some_and(may_bend);
+        let ends = (0u32..).zip(&self.states).filter(|(_, state)| **state == RowState::End);
+        self.all.iter().filter(waits).map(|c| c.row).chain(ends.map(|(row, _)| row))
+    }
+}
+
 /// Scans a table. `latency` in ms, one value per row; `loaded` marks the rows that the loader reads.
 pub fn scan(
     table: &Table,
@@ -70,67 +108,100 @@ pub fn scan(
         let time = latency.get(row);
         (time > 0.0 && time.is_finite() && loaded(row)).then_some(time)
     };
-    let least_bend = terms.bends.map(f64::ln);
 
     let mut found = Scan::default();
-    let mut candidates: Vec<Candidate> = Vec::new();
-    let mut points = Vec::new();
+    let mut candidates = Candidates {
+        states: vec![RowState::Settled; table.rows],
+        all: Vec::new(),
+        numbers: HashMap::new(),
+    };
+    let (mut points, mut logs) = (Vec::new(), SizeLogs::default());
     let grouped = Grouped::by(table.rows, |row| fixed[row].wrapping_sub(first.part(row)));
     for rows in grouped.series() {
-        first.points(rows, &times, &mut points);
-        for i in 0..points.len() {
-            let outlier = terms.outliers.and_then(|least| candidate(&points, i, least, first.bit));
-            let bend = least_bend.and_then(|least| bend_candidate(&points, i, least, first.bit));
-            if outlier.is_some() || bend.is_some() {
-                candidates.push(Candidate { row: points[i].row, outlier, bend });
-            }
-        }
-        if least_bend.is_some() {
+        first.points(rows, &times, &mut logs, &mut points);
+        terms.first_axis(&points, first.bit, &mut candidates);
+        if terms.bends.is_some() {
             found.add_shape(&points);
         }
     }
-    let mut numbers = vec![u32::MAX; if others.is_empty() { 0 } else { table.rows }];
-    for (number, candidate) in (0u32..).zip(&candidates) {
-        if let Some(slot) = numbers.get_mut(candidate.row as usize) {
-            *slot = number;
-        }
-    }
     for axis in others {
-        let waits = |c: &&Candidate| {
-            c.outlier.is_some()
-                || c.bend.as_ref().is_some_and(|b| b.may_bend(least_bend.unwrap_or(0.0)))
-        };
         let series = |row: usize| fixed[row].wrapping_sub(axis.part(row));
-        let waiting = candidates.iter().filter(waits);
-        let members = Members::of(table.rows, series, waiting.map(|c| series(c.row as usize)));
+        let waiting = candidates.waiting(terms.least_bend());
+        let members = Members::of(table.rows, series, waiting.map(|row| series(row as usize)));
         for rows in members.series() {
-            axis.points(rows, &times, &mut points);
-            for i in 0..points.len() {
-                let number = numbers[points[i].row as usize] as usize;
-                if let Some(candidate) = candidates.get_mut(number) {
-                    candidate.judge(&points, i, axis.bit, terms.outliers.unwrap_or(1.0));
-                }
-            }
+            axis.points(rows, &times, &mut logs, &mut points);
+            terms.other_axis(&points, axis.bit, &mut candidates);
         }
     }
-    candidates.sort_unstable_by_key(|c| c.row);
-    for Candidate { row, outlier, bend } in candidates {
+    candidates.all.sort_unstable_by_key(|c| c.row);
+    for Candidate { row, outlier, bend } in candidates.all {
         let least = terms.outliers.unwrap_or(f64::INFINITY);
         let outlier = outlier.filter(|o| o.axes != 0 && o.factor() >= least);
         found.outliers.extend(outlier.map(OutlierCandidate::outlier));
-        found.bends.extend(bend.and_then(|bend| bend.bend(row, least_bend.unwrap_or(0.0))));
+        found.bends.extend(bend.and_then(|bend| bend.bend(row, terms.least_bend())));
     }
     found
 }
 
-/// A point that bends along the first axis, or is at an end of it, where other axes decide.
-fn bend_candidate(points: &[SeriesPoint], i: usize, least: f64, bit: u8) -> Option<BendCandidate> {
-    if log_ratio(points, i).is_some_and(|ratio| ratio.abs() < least) {
-        return None;
+impl ScanTerms {
+    /// The logarithm of a bend.
+    fn least_bend(self) -> f64 {
+        self.bends.map_or(0.0, f64::ln)
     }
-    let mut bend = BendCandidate::default();
-    bend.judge(points, i, bit);
-    Some(bend)
+
+    /// The logarithm off its line that a point between two neighbours needs to be anything. An outlier is
+    /// off both of them by its factor, so it is off a line between them by no less.
+    fn screen(self) -> f64 {
+        let least = [self.outliers, self.bends].into_iter().flatten().fold(f64::INFINITY, f64::min);
+        // Rounding must not hide what is exactly at the limit.
+        least.ln() * (1.0 - 1e-9)
+    }
+
+    /// Takes in a series along the first axis.
+    fn first_axis(self, points: &[SeriesPoint], bit: u8, candidates: &mut Candidates) {
+        let screen = self.screen();
+        for i in 0..points.len() {
+            let off = log_ratio(points, i);
+            if off.is_some_and(|off| off.abs() < screen) {
+                continue;
+            }
+            let row = points[i].row;
+            let outlier = self.outliers.and_then(|least| candidate(points, i, least, bit));
+            let bends =
+                self.bends.is_some() && off.is_none_or(|off| off.abs() >= self.least_bend());
+            if outlier.is_some() || (bends && off.is_some()) {
+                let bend = bends.then(|| BendCandidate::along(points, i, bit));
+                candidates.add(Candidate { row, outlier, bend });
+            } else if bends {
+                candidates.states[row as usize] = RowState::End;
+            }
+        }
+    }
+
+    /// Takes in a series along another axis.
+    fn other_axis(self, points: &[SeriesPoint], bit: u8, candidates: &mut Candidates) {
+        for i in 0..points.len() {
+            let row = points[i].row;
+            match candidates.states[row as usize] {
+                RowState::Settled => {}
+                RowState::Candidate => {
+                    let number = candidates.numbers[&row];
+                    let least = self.outliers.unwrap_or(1.0);
+                    candidates.all[number].judge(points, i, bit, least);
+                }
+                RowState::End => match log_ratio(points, i) {
+                    None => {}
+                    Some(off) if off.abs() < self.least_bend() => {
+                        candidates.states[row as usize] = RowState::Settled;
+                    }
+                    Some(_) => {
+                        let bend = Some(BendCandidate::along(points, i, bit));
+                        candidates.add(Candidate { row, outlier: None, bend });
+                    }
+                },
+            }
+        }
+    }
 }
 
 impl Candidate {
