@@ -57,7 +57,7 @@ fn a_hole_names_its_values_and_who_has_them() {
     let run = judge(&tree, &["--system", "h200_sxm"]);
     let hole = run.finding("coverage-hole");
     assert_eq!((&hole["severity"], &hole["rows"]), (&json!("warning"), &json!(8)));
-    insta::assert_snapshot!(message(&hole), @"compared with the 16 keys of h100_sxm 0.24.0: the loader finds no rows of gemm_dtype fp8 (8 keys, present in 1 of 1 nearest system)");
+    insta::assert_snapshot!(message(&hole), @"compared with 16 keys of h100_sxm 0.24.0: the loader finds no rows of gemm_dtype fp8 (8 keys, present in 1 of 1 nearest system)");
     assert_eq!(hole["evidence"]["holes"][0]["had_by"], json!(["h100_sxm 0.24.0"]));
     assert_eq!(hole["examples"][0]["key"]["gemm_dtype"], "fp8");
     assert!(severities(&tree, &["--system", "h100_sxm"]).is_empty());
@@ -112,7 +112,7 @@ fn a_classified_failure_explains_its_case() {
     let run = judge(&tree, &["--system", "h200_sxm", "--ledger", &classified]);
     let hole = run.finding("coverage-hole");
     assert_eq!(hole["severity"], "info");
-    insta::assert_snapshot!(message(&hole), @"compared with the 16 keys of h100_sxm 0.24.0: 8 keys are missing because of a classified failure, RuntimeError");
+    insta::assert_snapshot!(message(&hole), @"compared with 16 keys of h100_sxm 0.24.0: 8 keys are missing because of a classified failure, RuntimeError");
     for (name, class, dtype) in
         [("unresolved", "unresolved_from_checkpoint", "fp8"), ("other", "unexpected", "nvfp4")]
     {

@@ -1,6 +1,7 @@
 //! Every rule's own bad and good example, and guards over the rule files.
 
 use crate::common;
+use crate::common::example::finding_of_example;
 use crate::common::snapshot::{message, shown};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,27 +76,6 @@ fn judge(example: &ExampleTree, traces: bool) -> Result<Vec<Finding>> {
         return Ok(traces::run(&traces::Options { root, ..traces::Options::default() })?.findings);
     }
     Ok(run(&Options { root, ..Options::default() }, &())?.findings)
-}
-
-/// A finding as its example shows it: rows of a text table are lines below the header.
-fn finding_of_example(example: &ExampleTree, finding: &Finding) -> ExampleFinding {
-    let text = example.files.get(&finding.path);
-    let is_table = text.is_some() && finding.table.is_some();
-    // A finding on what is missing shows rows of other tables.
-    let own = finding.examples.iter().filter(|e| e.values.iter().all(|(name, _)| name != "row of"));
-    let rows: BTreeSet<usize> = match &finding.named_rows[..] {
-        [] => own.map(|example| example.row as usize).collect(),
-        named => named.iter().map(|row| *row as usize).collect(),
-    };
-    let lines = match finding.line() {
-        Some(line) if text.is_some() => vec![line as usize],
-        _ if is_table => rows.into_iter().map(|row| row + 2).collect(),
-        _ => Vec::new(),
-    };
-    // Where every row is one of them, no row is.
-    let all = text.map_or(0, |text| text.lines().count());
-    let lines = if lines.len() + 1 == all && all > 3 { Vec::new() } else { lines };
-    ExampleFinding { path: finding.path.clone(), message: finding.message.clone(), lines }
 }
 
 #[test]

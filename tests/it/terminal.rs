@@ -59,6 +59,7 @@ fn verbose_goes_to_standard_error() {
     insta::assert_snapshot!(redact(&events.join("\n")), @r#"
     listed roots=1 systems=1 tables=1 overlays=0 root="[tmp]"
     read path="systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt" rows=2 judge=true took=[time]
+    compared tables rule="key-out-of-range" table="gemm_perf" took=[time]
     compared tables rule="key-out-of-range" took=[time]
     "#);
     // A name in the data cannot write to the terminal.

@@ -57,7 +57,7 @@ fn hostile_files_give_a_finding() {
 fn damaged_rows_are_named() {
     let traces = Traces::new();
     traces.file("experiment_metrics.csv", format!("{HEAD}{ROW}qwen3,vllm\n{}", ROW.trim()));
-    insta::assert_snapshot!(traces.told().join("\n"), @"error metric-invalid: 1 row is damaged; the first has 2 fields instead of 21 (line 3)");
+    insta::assert_snapshot!(traces.told().join("\n"), @"error metric-invalid: 1 row is damaged: 2 fields instead of 21 (line 3)");
 }
 
 #[cfg(unix)]

@@ -148,7 +148,7 @@ fn a_table_without_siblings_is_held_against_what_it_was() {
     };
     let noisier = changed(0.0, 0.3);
     assert_eq!(noisier.len(), 1, "{noisier:?}");
-    insta::assert_snapshot!(noisier[0].as_str().expect("a text"), @"1 slice noisier than before: at gemm_dtype=bfloat16 half of its points are 13.6 % or more off the line between their neighbours, in the ratio to the base");
+    insta::assert_snapshot!(noisier[0].as_str().expect("a text"), @"1 slice is noisier than before: at gemm_dtype=bfloat16, half of the points are at least 13.6 % off the line between their neighbours, in the ratio to the base");
     assert!(changed(0.3, 0.0).is_empty(), "noise that a pull request takes away");
     assert!(changed(0.0, 0.02).is_empty(), "as reruns differ");
 }

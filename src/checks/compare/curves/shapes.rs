@@ -146,7 +146,7 @@ pub(super) fn rougher(curve: &TableCurve, before: &TableCurve) -> Vec<Roughness>
     found
 }
 
-/// The stretches of each slice that has enough of them, at most so many of each.
+/// The stretches of each slice that has enough of them, at most a given number of each.
 fn stretches(curve: &TableCurve) -> Vec<(u32, Vec<[KeyPoint; 5]>)> {
     let [most, least] = STRETCHES;
     let mut by_slice: BTreeMap<u32, Vec<[KeyPoint; 5]>> = BTreeMap::new();

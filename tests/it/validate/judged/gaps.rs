@@ -19,7 +19,7 @@ fn a_table_of_next_to_nothing_is_told_whatever_is_served_beside_it() {
     };
     let (severity, message) = of(1..=4).unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"the table has only 4 keys of its own, 2 other tables have 220 in the median; the loader adds rows of 0.22.0, 0.23.0, which makes 220 keys");
+    insta::assert_snapshot!(message, @"the table has only 4 keys of its own, while 2 other tables have 220 in the median; the loader adds rows of 0.22.0, 0.23.0, which makes 220 keys");
     let whole = Tree::new();
     let path = |version: &str| format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.txt");
     whole.file(&path("0.22.0"), rows(1..=200, "0.22.0"));
@@ -52,7 +52,7 @@ fn a_ragged_slice_is_told_beside_full_ones() {
     }
     let (severity, message) = told(&tree, "row-count-parity").unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"gemm_dtype=fp8 has only 16 keys of its own, 2 other tables have 400 in the median; the loader adds rows of 0.22.0, 0.23.0, which makes 800 keys");
+    insta::assert_snapshot!(message, @"gemm_dtype=fp8 has only 16 keys of its own, while 2 other tables have 400 in the median; the loader adds rows of 0.22.0, 0.23.0, which makes 800 keys");
 }
 
 #[test]

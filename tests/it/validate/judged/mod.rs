@@ -83,7 +83,7 @@ fn a_fast_point_at_the_level_of_its_peers_has_slow_neighbours() {
     };
     let (severity, message) = of(0.04);
     assert_eq!(severity, "info");
-    insta::assert_snapshot!(message, @"1 point is faster than its neighbours along column m, by up to 10.0×; the other tables of this system agree with these points, so the neighbours are slow");
+    insta::assert_snapshot!(message, @"1 point is faster than its neighbours along column m, by up to 10.0×; other tables of this system agree with these points, so the neighbours are slow");
     assert_eq!(of(0.28).0, "warning");
 }
 
