@@ -7,7 +7,13 @@ FROM scratch
 ARG TARGETARCH
 COPY --chmod=0555 image/${TARGETARCH}/perfdb-gate /perfdb-gate
 COPY LICENSE /LICENSE
-# Reports are put together beside their files; a mounted folder need not belong to this user to be judged.
+# A mounted repository belongs to whoever runs the container, not to the image's user: git's rule on owners, which libgit2
+# follows, would refuse it.
+COPY <<GITCONFIG /etc/gitconfig
+[safe]
+	directory = *
+GITCONFIG
+# Reports are put together beside their files.
 ENV HOME=/tmp
 USER 65532:65532
 WORKDIR /work

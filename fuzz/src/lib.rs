@@ -3,7 +3,6 @@
 //! that it can choose. A target panics where the program is wrong: where it would crash, or where a name acts.
 
 use std::sync::{LazyLock, Once};
-use std::time::Duration;
 
 use perfdb_gate::checks::rule::Rules;
 use perfdb_gate::database::catalog::{Format as Layout, Place, TableFile};

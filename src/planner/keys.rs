@@ -9,7 +9,7 @@ use hashbrown::HashSet;
 use super::cells::{LocatedRow, locate_rows};
 use super::names::NameCodes;
 use super::operations::TableName;
-use super::slices::SliceKey;
+use super::slices::{SliceKey, is_same_slice};
 use super::{MachineFigures, Refusal, Table};
 
 /// A machine, and the slices that its tables serve.
@@ -73,7 +73,9 @@ impl FileKeys {
             Ok(Some(place)) => {
                 let key = asked_for(name, place.key);
                 // Most rows belong to the slice of the row before.
-                if last != Some((key, kernel)) {
+                let is_known =
+                    |(known, of): (SliceKey, u32)| of == kernel && is_same_slice(&known, &key);
+                if !last.is_some_and(is_known) {
                     last = Some((key, kernel));
                     keys.insert((key, kernel));
                 }

@@ -16,6 +16,12 @@ use super::{Reason, Table};
 /// Key parts that must match exactly, texts by their number in [`NameCodes`]; unused parts are 0.
 pub type SliceKey = [u32; 9];
 
+/// Whether two keys are the same: in line, since it is asked of every row, and a comparison of arrays is a
+/// call.
+pub(super) fn is_same_slice(a: &SliceKey, b: &SliceKey) -> bool {
+    a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
 /// The slice of a GEMM's shape: a lookup needs the rows of a few of a dtype's thousand shapes.
 pub(super) fn shape_slice(dtype: u32, shape: [u64; 2]) -> SliceKey {
     let [n, k] = shape.map(|size| [size as u32, (size >> 32) as u32]);
@@ -192,7 +198,7 @@ impl Grouping {
     }
 
     fn add(&mut self, key: SliceKey, row: FileRow) {
-        if self.slices.get(self.last as usize).is_none_or(|(last, _)| *last != key) {
+        if self.slices.get(self.last as usize).is_none_or(|(last, _)| !is_same_slice(last, &key)) {
             self.last = *self.numbers.entry(key).or_insert_with(|| {
                 self.slices.push((key, 0));
                 self.slices.len() as u32 - 1

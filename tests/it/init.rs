@@ -37,7 +37,7 @@ fn from_nothing_to_a_gate_that_blocks() {
 
     The workflows name a tag of perfdb-gate. A tag can be moved; `--action COMMIT` names a commit instead.
 
-    Next: review the files, `git add` them and open a pull request.
+    Next: review the files, `git add` them and open a pull request. `pre-commit install` turns the hook on.
     ");
     assert_eq!(tree.validate(&[]).code(), 0, "it is known");
     tree.commit();

@@ -60,7 +60,7 @@ fn verbose_goes_to_standard_error() {
     listed roots=1 systems=1 tables=1 overlays=0 root="[tmp]"
     read path="systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt" rows=2 judge=true took=[time]
     compared tables rule="key-out-of-range" table="gemm_perf" took=[time]
-    compared tables rule="key-out-of-range" took=[time]
+    checked the database as a whole rule="key-out-of-range" took=[time]
     "#);
     // A name in the data cannot write to the terminal.
     tree.file("systems/data/h200_sxm/vllm/0.1\x1b[31m/gemm_perf.txt", gemm(&[(1, 0.5)]));

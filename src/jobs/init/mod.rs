@@ -214,7 +214,7 @@ impl Setup {
         if self.tagged {
             out += "\nThe workflows name a tag of perfdb-gate. A tag can be moved; `--action COMMIT` names a commit instead.\n";
         }
-        out += "\nNext: review the files, `git add` them and open a pull request.\n";
+        out += "\nNext: review the files, `git add` them and open a pull request. `pre-commit install` turns the hook on.\n";
         out
     }
 }

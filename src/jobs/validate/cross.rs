@@ -125,7 +125,11 @@ fn by_rule(rule: &Rule, cross: &CrossContext<'_>, extent: CrossExtent) -> Result
     };
     let table =
         cross.tables.first().filter(|_| extent == CrossExtent::Name).map(|file| &file.table);
-    debug!(rule = rule.id, table, took = ?start.elapsed(), "compared tables");
+    let what = match extent {
+        CrossExtent::Name => "compared tables",
+        CrossExtent::Whole => "checked the database as a whole",
+    };
+    debug!(rule = rule.id, table, took = ?start.elapsed(), "{what}");
     let hint = "the formula is in rules/limits.yaml";
     found.map_err(|e| Error::caused(format!("cannot check the rule {}", rule.id), hint, e))
 }

@@ -211,7 +211,9 @@ fn draw_panel<'a>(
             draw_ring(root, rings, point, at)?;
             hover(hovers, at, &describe(line, panel, rings, point));
         }
-        if let (LineKind::Head | LineKind::Points, Some(last)) = (line.kind, line.points.last()) {
+        if let (LineKind::Head | LineKind::Points, Some(last)) = (line.kind, line.points.last())
+            && !line.series.is_empty()
+        {
             let at = chart.backend_coord(&(last.x, last.y));
             ends.retain(|end: &End<'_>| end.colour != line.colour);
             ends.push(End { name: &line.series, colour: line.colour, ink: darker(colour), at });

@@ -14,7 +14,10 @@ use crate::report::chart::{Undrawn, mermaid};
 use crate::report::predictions::PredictionLine;
 use crate::report::view::ReportView;
 use crate::report::view::changes::{FileView, TableView, VersionView};
-use crate::report::{Predictions, RunVerdict};
+use crate::report::{Predictions, RunVerdict, below_data};
+
+/// Tables without a chart that are named for each reason.
+const UNDRAWN: usize = 3;
 
 /// How much of each section is shown.
 #[derive(Debug, Clone, Copy)]
@@ -135,14 +138,23 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// Why tables have no chart: how many of them for each reason.
+/// Why tables have no chart: for each reason how many of them, and the first by name.
 fn undrawn(tables: &[Undrawn]) -> Vec<String> {
-    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for table in tables {
-        *reasons.entry(clean(&table.why.to_string())).or_default() += 1;
+        reasons.entry(clean(&table.why.to_string())).or_default().push(below_data(&table.path));
     }
-    let line = |(why, n)| format!("{} without a chart: {why}", plural(n, "table"));
-    reasons.into_iter().map(line).collect()
+    reasons.iter().map(|(why, paths)| undrawn_line(why, paths)).collect()
+}
+
+fn undrawn_line(why: &str, paths: &[&str]) -> String {
+    let named = &paths[..paths.len().min(UNDRAWN)];
+    let rest = match paths.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let tables = plural(paths.len(), "table");
+    format!("{tables} without a chart: {why} ({}{rest})", named.join(", "))
 }
 
 /// What the comment leaves to the JSON report, a line each.
@@ -239,5 +251,25 @@ impl<'a> SmokeSection<'a> {
             // What a program says last tells how it ended.
             output: output[output.len().saturating_sub(lines)..].to_vec(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::undrawn;
+    use crate::report::chart::{NoChart, Undrawn};
+
+    #[test]
+    fn tables_without_a_chart_are_named() {
+        let table = |i: usize, why| Undrawn { path: format!("x/systems/data/s/t{i}.txt"), why };
+        let same = (0..5).map(|i| table(i, NoChart::SameRows));
+        let tables: Vec<Undrawn> = same.chain([table(9, NoChart::Deleted)]).collect();
+        assert_eq!(
+            undrawn(&tables),
+            [
+                "5 tables without a chart: no row changed (s/t0.txt, s/t1.txt, s/t2.txt and 2 more)",
+                "1 table without a chart: the table was deleted (s/t9.txt)",
+            ]
+        );
     }
 }

@@ -3,6 +3,7 @@
 mod charts;
 mod findings;
 mod outputs;
+mod pictures;
 mod rows;
 mod states;
 

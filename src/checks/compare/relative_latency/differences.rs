@@ -15,9 +15,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tracing::debug;
 
-use crate::base::stats::{median, upper_median};
+use super::gaps::{Gap, GapsBySlice, PairRatios};
+use crate::base::stats::median;
 use crate::checks::CrossContext;
-use crate::checks::compare::sketch::{Sketch, SketchPoint, Slice};
+use crate::checks::compare::sketch::{Sketch, Slice};
 use crate::database::catalog::TableFile;
 
 /// When a slice is off by differences in differences.
@@ -37,31 +38,8 @@ pub struct DifferenceBand {
     siblings: usize,
 }
 
-/// Share of the points of a slice, the fastest, that are its short end; an overhead shows there.
-const SHORT_END: usize = 4;
 /// Two levels that differ by less are of one measurement.
 const SAME: f64 = 1e-6;
-
-/// A key of two tables.
-#[derive(Debug, Clone, Copy)]
-struct KeyRatio {
-    hash: u64,
-    /// Logarithm of the first table's latency over the second's.
-    ratio: f64,
-    /// Logarithm of the product of both.
-    size: f64,
-    /// Its slice, an index into the first sketch's slices.
-    slice: u16,
-}
-
-/// How far the ratio of two tables on a system is from that of the same two on another, in logarithms.
-#[derive(Debug, Clone, Copy)]
-struct Gap {
-    /// The median over the keys that all four have.
-    all: f64,
-    /// That over the shortest quarter of them; none where that is too few.
-    short: Option<f64>,
-}
 
 /// How far a slice is off by the differences of its siblings on other systems.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,20 +66,8 @@ pub(super) type Differences<'a> = BTreeMap<&'a str, BTreeMap<&'a Slice, Residual
 
 /// A backend and a version.
 type Software<'a> = (&'a str, &'a str);
-/// Gaps by slice.
-type GapsBySlice<'a> = BTreeMap<&'a Slice, Gap>;
-
 /// Gaps by two systems, the lesser first.
 type GapsBySystems<'a> = BTreeMap<(&'a str, &'a str), GapsBySlice<'a>>;
-
-/// A sibling pair on a system: one table over another, key by key.
-struct PairRatios<'a> {
-    /// The sketch of the first.
-    sketch: &'a Sketch,
-    keys: Vec<KeyRatio>,
-    /// The median ratio by slice.
-    levels: BTreeMap<&'a Slice, f64>,
-}
 
 /// The tables of one name.
 struct NamedTables<'a> {
@@ -306,78 +272,9 @@ fn reached(residuals: &[f64], least: usize) -> f64 {
     side(1.0).or_else(|| side(-1.0)).unwrap_or(0.0)
 }
 
-impl<'a> PairRatios<'a> {
-    /// The ratios at the keys that both sketches hold; the level of slices with this many points.
-    fn new(sketch: &'a Sketch, other: &Sketch, points: usize) -> Self {
-        let timed = sketch.common(other).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0);
-        let key = |(a, b): (SketchPoint, SketchPoint)| KeyRatio {
-            hash: a.hash,
-            ratio: (a.latency / b.latency).ln(),
-            size: (a.latency * b.latency).ln(),
-            slice: a.slice,
-        };
-        let keys: Vec<KeyRatio> = timed.map(key).collect();
-        let mut by_slice: Vec<Vec<f64>> = vec![Vec::new(); sketch.slices.len()];
-        keys.iter().for_each(|key| by_slice[key.slice as usize].push(key.ratio));
-        let enough =
-            sketch.slices.iter().zip(by_slice).filter(|(_, ratios)| ratios.len() >= points);
-        let levels = enough.map(|(slice, mut ratios)| (slice, upper_median(&mut ratios))).collect();
-        Self { sketch, keys, levels }
-    }
-
-    /// How far the ratios are from those of the same pair on another system, by slice.
-    fn gaps(&self, other: &PairRatios<'_>, points: usize) -> GapsBySlice<'a> {
-        let mut by_slice: Vec<Vec<(f64, f64)>> = vec![Vec::new(); self.sketch.slices.len()];
-        let mut theirs = other.keys.iter().peekable();
-        for own in &self.keys {
-            while theirs.next_if(|key| key.hash < own.hash).is_some() {}
-            if let Some(key) = theirs.next_if(|key| key.hash == own.hash) {
-                by_slice[own.slice as usize].push((own.size + key.size, own.ratio - key.ratio));
-            }
-        }
-        let enough =
-            self.sketch.slices.iter().zip(by_slice).filter(|(_, gaps)| gaps.len() >= points);
-        enough.map(|(slice, gaps)| (slice, Gap::of(gaps, points))).collect()
-    }
-}
-
-impl Gap {
-    /// The gap of some keys, each with its size.
-    fn of(mut gaps: Vec<(f64, f64)>, points: usize) -> Self {
-        let middle = |gaps: &[(f64, f64)]| {
-            upper_median(&mut gaps.iter().map(|(_, gap)| *gap).collect::<Vec<_>>())
-        };
-        let all = middle(&gaps);
-        let short = gaps.len() / SHORT_END;
-        let short = (short >= points).then(|| {
-            gaps.select_nth_unstable_by(short, |a, b| a.0.total_cmp(&b.0));
-            middle(&gaps[..short])
-        });
-        Self { all, short }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn gaps_are_of_the_keys_that_both_pairs_have() {
-        let slices = vec![Slice::new()];
-        let sketch = Sketch { slices, ..Sketch::default() };
-        let key = |(hash, ratio): (u64, f64)| KeyRatio { hash, ratio, size: hash as f64, slice: 0 };
-        let pair = |keys: &[(u64, f64)]| PairRatios {
-            sketch: &sketch,
-            keys: keys.iter().copied().map(key).collect(),
-            levels: BTreeMap::new(),
-        };
-        // Two keys of the first are no part of the other, and far off.
-        let own = pair(&[(1, 0.5), (2, 0.5), (3, 0.2), (4, 9.0), (5, 9.0), (6, 0.2)]);
-        let other = pair(&[(1, 0.1), (2, 0.1), (3, 0.1), (6, 0.1), (7, 0.1)]);
-        let gap = own.gaps(&other, 1)[&Slice::new()];
-        assert!((gap.all - 0.4).abs() < 1e-9 && (gap.short.unwrap() - 0.4).abs() < 1e-9, "{gap:?}");
-        assert!(own.gaps(&other, 5).is_empty());
-    }
 
     #[test]
     fn most_siblings_must_agree_on_a_side() {

@@ -7,6 +7,7 @@
 mod culprit;
 mod deviation;
 mod differences;
+mod gaps;
 mod peers;
 
 use std::collections::{BTreeMap, BTreeSet};

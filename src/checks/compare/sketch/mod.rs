@@ -1,17 +1,20 @@
 //! What cross-table checks need to know of a table, without its rows.
 
-use std::collections::btree_map::Entry;
+mod parts;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
+
+use self::parts::{SliceNumbers, axes, kernels};
 
 use crate::base::expr::{ExprError, Scope};
 use crate::checks::compare::curves::{CurveRows, TableCurve};
 use crate::checks::compare::series::{self, Outlier, ScanTerms};
 use crate::checks::judge::CheckInputs;
 use crate::database::coverage::Coverage;
-use crate::database::table::{Column, Keys, TableScope, lane_ranks};
+use crate::database::table::{Keys, TableScope, lane_ranks};
 use crate::planner::{FileKeys, NameCodes};
 
 /// Points a sketch keeps, about. Those with the smallest key hashes are kept, so that sketches of
@@ -218,61 +221,6 @@ impl Sketch {
         let end = self.end.min(other.end);
         let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.hash <= end)];
         SharedPoints { a: within(self), b: within(other) }
-    }
-}
-
-/// The values of points along the axes of the sweep.
-fn axes(scope: &TableScope<'_>, order: &[(u64, u32)]) -> BTreeMap<String, BTreeSet<i64>> {
-    let mut axes = BTreeMap::new();
-    for name in &scope.spec.sweep {
-        if let Some(Column::Int { values, nulls: None }) = scope.table.column(name) {
-            let of_points = order.iter().map(|(_, row)| values[*row as usize]);
-            axes.insert(name.clone(), of_points.collect());
-        }
-    }
-    axes
-}
-
-/// The kernels that the points of each slice name.
-fn kernels(
-    scope: &TableScope<'_>,
-    order: &[(u64, u32)],
-    points: &[SketchPoint],
-    slices: usize,
-) -> Vec<BTreeSet<String>> {
-    let Some(column) = scope.table.column("kernel_source") else { return Vec::new() };
-    let mut named = vec![BTreeSet::new(); slices];
-    for ((_, row), point) in order.iter().zip(points) {
-        let kernels = &mut named[point.slice as usize];
-        if let Some(kernel) = column.text(*row as usize)
-            && !kernels.contains(kernel)
-        {
-            kernels.insert(kernel.to_owned());
-        }
-    }
-    named
-}
-
-/// The slices of a table in the order in which they are met.
-#[derive(Default)]
-struct SliceNumbers {
-    all: Vec<Slice>,
-    by_code: BTreeMap<u64, u32>,
-}
-
-impl SliceNumbers {
-    /// The number of a row's slice; a new one gets the next.
-    fn number(&mut self, keys: &Keys<'_>, row: usize) -> u32 {
-        match self.by_code.entry(keys.text_code(row)) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(slot) => {
-                let number = self.all.len() as u32;
-                let texts = keys.show(row).into_iter();
-                let slice = texts.filter_map(|(k, v)| Some((k, v.as_str()?.to_owned())));
-                self.all.push(slice.collect());
-                *slot.insert(number)
-            }
-        }
     }
 }
 
