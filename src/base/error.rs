@@ -55,9 +55,9 @@ pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a s
     known.dedup();
     let near = nearest(name, known.iter().copied());
     let list = match known.len() {
-        0 => "there is none".to_owned(),
-        1..=20 => format!("there is {}", known.join(", ")),
-        n => format!("there is {}, … ({n} in all)", known[..20].join(", ")),
+        0 => format!("there are no {what}s"),
+        1..=20 => format!("known: {}", known.join(", ")),
+        n => format!("known: {}, … ({n} in total)", known[..20].join(", ")),
     };
     let hint = match near {
         Some(near) => format!("did you mean {near}? {list}"),

@@ -29,15 +29,15 @@ pub fn check_targets(files: &[&Path], folders: &[&Path]) -> Result<()> {
         match std::fs::metadata(&place) {
             Ok(found) if found.is_dir() => {
                 let message = format!("cannot write {}: it is a folder", file.display());
-                return Err(Error::new(message, "name a file in it"));
+                return Err(Error::new(message, "name a file inside it"));
             }
             // A device or a pipe takes whatever comes.
             Ok(found) if !found.is_file() => continue,
             _ => {}
         }
         if !taken.insert(place) {
-            let message = format!("two outputs go to {}", file.display());
-            return Err(Error::new(message, "give each a file of its own"));
+            let message = format!("two outputs have the same file, {}", file.display());
+            return Err(Error::new(message, "give each output its own file"));
         }
         let folder = folder_of(file);
         let is_made = folders.iter().any(|made| made.starts_with(folder));
@@ -104,7 +104,7 @@ pub(crate) fn lock_staged(staged: &File, path: &Path) -> bool {
     locked && path.exists()
 }
 
-/// Writes `text` to a file as a whole or not at all. What is no regular file (a device, a pipe) is
+/// Writes `text` to a file as a whole or not at all. What is not a regular file (a device, a pipe) is
 /// written to as it is, and a link's target is written, not the link.
 ///
 /// # Errors
@@ -123,8 +123,8 @@ pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
 pub fn write_all(folders: &[PathBuf], files: &[(PathBuf, Vec<u8>)]) -> Result<()> {
     for folder in folders {
         std::fs::create_dir_all(folder).map_err(|e| {
-            let hint = "--output-dir takes a folder; it is made where it is not there";
-            Error::new(format!("cannot make {}: {}", folder.display(), e.kind()), hint)
+            let hint = "--output-dir takes a folder, which is created if it does not exist";
+            Error::new(format!("cannot create {}: {}", folder.display(), e.kind()), hint)
         })?;
     }
     let beside: BTreeSet<&Path> = files.iter().map(|(path, _)| folder_of(path)).collect();
@@ -190,6 +190,6 @@ impl<'a> Staged<'a> {
 pub(crate) fn unwritten(path: &Path, error: &std::io::Error) -> Error {
     Error::new(
         format!("cannot write {}: {}", path.display(), error.kind()),
-        "check the folder and the space on its disk",
+        "check that the folder exists and that its disk has free space",
     )
 }

@@ -39,7 +39,7 @@ pub fn parse(pattern: &str, of: Of) -> Result<Glob, Reason> {
             _ => {}
         }
         if depth > DEEPEST {
-            let why = format!("alternatives stand in more than {DEEPEST} others");
+            let why = format!("braces are nested more than {DEEPEST} deep");
             return Err(malformed(pattern, &why));
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Files and folders without a name yet, and commands that were started, are [`Leftover`]s: they are gone
 //! when a signal ends the process. A job that can end early with a report asks for that with [`Finishing`]:
-//! then the first signal is a request, which [`is_requested`] tells, and the second one ends the process.
+//! then the first signal is a request, which [`is_requested`] returns, and the second one ends the process.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -83,7 +83,9 @@ pub fn watch() {
         for signal in signals.forever() {
             let first = !REQUESTED.swap(true, Ordering::SeqCst);
             if first && signal == SIGINT && FINISHING.load(Ordering::SeqCst) > 0 {
-                eprintln!("perfdb-gate: ends after this point; Ctrl-C once more ends it at once");
+                eprintln!(
+                    "perfdb-gate: stopping after this point; press Ctrl-C again to stop at once"
+                );
                 continue;
             }
             left().iter().for_each(|(_, leftover)| leftover.remove());

@@ -1,6 +1,6 @@
 //! How far a run is, for whoever shows it.
 
-/// Is told how far a run is.
+/// Receives the progress of a run.
 pub trait Progress: Sync {
     /// `done` of `total` steps are done: tables that are judged, points that are measured.
     fn step(&self, done: usize, total: usize);

@@ -1,6 +1,6 @@
 //! Counts and names in a sentence.
 
-/// Names for a sentence: the first few, each in quotes where it is empty, cut where it is no name.
+/// Names for a sentence: the first few, each in quotes where it is empty, cut where it is not a name.
 pub(crate) fn names<'a>(mut all: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 5;
     const LONGEST: usize = 200;
@@ -27,6 +27,11 @@ pub(crate) fn count(n: usize) -> String {
         out.push(digit);
     }
     out
+}
+
+/// `1 row has`, `2 rows have`: a count with the verb for one and that for many.
+pub(crate) fn plural_verb(n: usize, what: &str, [one, many]: [&str; 2]) -> String {
+    format!("{} {}", plural(n, what), if n == 1 { one } else { many })
 }
 
 /// `1 row`, `2 rows`.

@@ -123,7 +123,7 @@ pub struct CrossContext<'a> {
     /// version. It reads the table again, so it is asked for the few that matter.
     pub foreign: &'a (dyn Fn(&TableFile) -> usize + Sync),
     /// Which of two tables came to its place later: `Greater` for the first, none where nothing
-    /// tells. It walks the history, so it is asked for the few that matter.
+    /// shows. It walks the history, so it is asked for the few that matter.
     pub age: &'a (dyn Fn(&TableFile, &TableFile) -> Option<Ordering> + Sync),
     /// Threads that a rule may use.
     pub threads: usize,
@@ -161,7 +161,7 @@ impl PrChange {
 }
 
 impl CrossContext<'_> {
-    /// The halves in which findings of a rule on a table's rows are told.
+    /// The halves in which findings of a rule on a table's rows are reported.
     pub fn halves(&self, rule: &Rule, file: &TableFile) -> impl Iterator<Item = Half<'_>> {
         let spec = self.specs.tables.get(&file.table);
         let reads = spec.map_or(Reads::All, |spec| rule.check.judge().reads(spec));
@@ -222,7 +222,7 @@ impl CrossContext<'_> {
         self.sidecar(file).is_some_and(|t| t.status == "partial")
     }
 
-    /// Whether a table of so many rows is all that was planned of it, the rest being a declared donor's.
+    /// Whether a table of this many rows is all that was planned of it, the rest being a declared donor's.
     pub(super) fn planned_so(&self, file: &TableFile, rows: u64) -> bool {
         let whole = |t: &TableMeta| {
             t.status == "complete" && t.case_plan_hash.is_some() && t.rows == Some(rows)
@@ -278,7 +278,7 @@ impl<'a> RowContext<'a> {
         self.at.series.get_or_init(taken)
     }
 
-    /// The halves in which findings on rows are told.
+    /// The halves in which findings on rows are reported.
     pub fn halves(&self) -> impl Iterator<Item = Half<'a>> + use<'a> {
         let reads = self.rule.check.judge().reads(self.at.spec);
         Half::both(self.at.change.seen_by(&self.rule.id, &reads))

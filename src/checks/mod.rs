@@ -54,7 +54,7 @@ pub enum Check {
     Framework(identity::FrameworkNames),
     /// Rows name a version that is not the directory's.
     Version(identity::VersionNames),
-    /// Measurements that are no numbers.
+    /// Measurements that are not numbers.
     NotFinite,
     /// Measurements of zero or less.
     NotPositive,
@@ -94,7 +94,7 @@ pub enum Check {
     Parity(parity::Shares),
     /// Slices and blocks of the grid that nearby tables have.
     Coverage(holes::HoleSize),
-    /// Tables of which no sidecar tells where they come from.
+    /// Tables without a sidecar that states their origin.
     SidecarMissing,
     /// A sidecar that cannot be read.
     SidecarInvalid,

@@ -67,6 +67,29 @@ pub struct ExampleTree {
     /// Rows the finding must count, where the rule counts rows.
     #[serde(default)]
     pub rows: Option<u64>,
+    /// What the rule finds in it, for readers: where, why, and the lines that show it.
+    #[serde(default)]
+    pub finds: Option<ExampleFinding>,
+}
+
+/// The finding of an example, as its page shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExampleFinding {
+    /// Path of the file or directory that the finding is on.
+    pub path: String,
+    /// Its message.
+    pub message: String,
+    /// Lines of the file that show it, from 1; empty where it is about the whole file.
+    #[serde(default)]
+    pub lines: Vec<usize>,
+}
+
+impl ExampleTree {
+    /// Whether a line of a file, from 1, shows the finding.
+    pub fn is_marked(&self, path: &str, line: usize) -> bool {
+        self.finds.as_ref().is_some_and(|f| f.path == path && f.lines.contains(&line))
+    }
 }
 
 /// Parses a rule up to its examples, which are the last that its file says.
@@ -80,7 +103,7 @@ fn without_examples(file: &SpecFile) -> Result<Rule> {
 fn by_id(mut rule: Rule, file: &SpecFile) -> Result<(String, Arc<Rule>)> {
     rule.shipped = file.shipped;
     if rule.id != file.stem() {
-        let why = format!("its id is {}, its file is {}", rule.id, file.stem());
+        let why = format!("the rule has the id {}, but its file is named {}", rule.id, file.stem());
         return Err(file.malformed(&why));
     }
     Ok((rule.id.clone(), Arc::new(rule)))
@@ -132,7 +155,7 @@ impl Rules {
         parse: impl Fn(&SpecFile) -> Result<Rule> + Sync,
     ) -> Result<Self> {
         if let Some(file) = library.unread(&Self::FOLDERS).next() {
-            return Err(file.malformed("no file is read from this folder"));
+            return Err(file.malformed("files in this folder are not read"));
         }
         let files = library.folder("rules").filter(|f| !Self::OTHERS.contains(&f.stem()));
         let rules = read_all(files, |file| by_id(parse(file)?, file))?;
@@ -185,11 +208,11 @@ impl Rules {
             chosen.iter().filter(|r| runs(&r.check)).map(|r| (*r).clone()).collect();
         if rules.is_empty() {
             let hint = if chosen.is_empty() {
-                "--skip leaves out what --only asks for"
+                "--skip excludes every rule that --only selects"
             } else if chosen.iter().any(|r| r.check.needs().changes) {
-                "rules on what a pull request changes run in sanity alone"
+                "rules on the changes of a pull request run only in `sanity`"
             } else {
-                "rules on traces run with --traces DIR, and no others do"
+                "rules on traces run only with --traces DIR, and only they do"
             };
             return Err(Error::new("no rule is left to run", hint));
         }

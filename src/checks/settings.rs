@@ -1,4 +1,4 @@
-//! What a run goes by beside the data: rules with their overlays, waivers, a baseline.
+//! What a run uses beside the data: rules with their overlays, waivers, a baseline.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::findings::baseline::Baseline;
 use crate::findings::waiver::{Applied, WAIVER_HINT, Waivers};
 use crate::specs::{Library, Specs};
 
-/// What a run goes by beside the data.
+/// What a run uses beside the data.
 pub struct Settings {
     /// What is known of tables and systems, overlays included.
     pub specs: Specs,
@@ -56,7 +56,7 @@ impl Settings {
                 let hint = match entry.path.as_str() {
                     "waivers.yaml" => WAIVER_HINT,
                     "baseline.json" => "--write-baseline writes one",
-                    _ => "CONTRIBUTING.md says how it is written",
+                    _ => "CONTRIBUTING.md describes the format",
                 };
                 Error::new(format!("{shown}: {why}"), hint)
             };
@@ -116,7 +116,7 @@ impl Settings {
     }
 
     /// Applies waivers and the baseline, and judges the waivers themselves by the rules that ran: only
-    /// where those judged the `whole` of what they are for can it be told that one matches nothing.
+    /// where those judged the `whole` of what they are for can a waiver be called unused.
     ///
     /// # Errors
     ///

@@ -22,7 +22,7 @@ pub struct ImpactArgs {
     #[arg(long, value_name = "REF", help_heading = "What to predict")]
     pub base_ref: Option<String>,
     /// The commit to predict, read without a checkout; without it, the files on disk.
-    #[arg(long, value_name = "REF", help_heading = "What to predict")]
+    #[arg(long, alias = "ref", value_name = "REF", help_heading = "What to predict")]
     pub head_ref: Option<String>,
     /// Only these systems, e.g. `h200_sxm` or `b*`; may be repeated.
     #[arg(long, value_name = "NAME", help_heading = "What to predict")]

@@ -43,9 +43,10 @@ impl OutputArgs {
 /// `FORMAT=FILE`.
 fn report_of(text: &str) -> Result<(FormatName, PathBuf), String> {
     let (format, file) =
-        text.split_once('=').ok_or("it is FORMAT=FILE, for example sarif=perfdb.sarif")?;
+        text.split_once('=').ok_or("write FORMAT=FILE, for example sarif=perfdb.sarif")?;
     if file.is_empty() || file == "-" {
-        return Err("it needs the name of a file; --format is what standard output gets".to_owned());
+        return Err("the name of the file is missing; --format sets the format of standard output"
+            .to_owned());
     }
     Ok((FormatName::from_str(format, false)?, PathBuf::from(file)))
 }
@@ -69,7 +70,7 @@ pub enum FormatName {
     Markdown,
 }
 
-/// Formats of what is no report: an impact, a reach, a comparison, a selftest, a status.
+/// Formats of results other than reports: an impact, a reach, a comparison, a selftest, a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DocumentFormatName {
     /// For people.

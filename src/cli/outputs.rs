@@ -12,7 +12,7 @@ use perfdb_gate::report::{self, ReportFormat, ReportView};
 use crate::cli::output::{FormatName, OutputArgs};
 use crate::cli::{ColorName, TerminalArgs};
 
-/// Makes sure, before a run, that what it is asked to write can be written and is no part of a
+/// Makes sure, before a run, that what it is asked to write can be written and is not part of a
 /// database.
 pub fn check<'a>(
     files: impl IntoIterator<Item = &'a PathBuf>,
@@ -26,8 +26,8 @@ pub fn check<'a>(
         let is_yaml = name.ends_with(".yaml") && target.exists();
         if named_like_a_table(&name) || is_yaml {
             return Err(Error::new(
-                format!("{} is a file of a database, or named as one is", file.display()),
-                "an output replaces what has its name: name it otherwise",
+                format!("{} is a file of a database or has the name of one", file.display()),
+                "an output overwrites a file of the same name: choose another name",
             ));
         }
     }

@@ -22,7 +22,7 @@ pub struct ReachArgs {
     #[arg(long, value_name = "REF", help_heading = "What to look at")]
     pub base_ref: Option<String>,
     /// The commit to read, without a checkout; without it, the files on disk.
-    #[arg(long, value_name = "REF", help_heading = "What to look at")]
+    #[arg(long, alias = "ref", value_name = "REF", help_heading = "What to look at")]
     pub head_ref: Option<String>,
     /// Only these systems, e.g. `h200_sxm` or `b*`; may be repeated.
     #[arg(long, value_name = "NAME", help_heading = "What to look at")]

@@ -67,7 +67,7 @@ pub struct DedupeArgs {
 /// A file, where standard output will not do.
 pub fn file_name(text: &str) -> Result<PathBuf, String> {
     match text {
-        "" | "-" => Err("it needs the name of a file: what is removed is kept there".to_owned()),
+        "" | "-" => Err("name a file in which the removed rows are kept".to_owned()),
         name => Ok(PathBuf::from(name)),
     }
 }

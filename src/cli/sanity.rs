@@ -13,7 +13,7 @@ use perfdb_gate::report::{self, RunVerdict, chart, comment};
 
 use super::TerminalArgs;
 use super::bar::Bar;
-use super::output::{FailOn, OutputArgs};
+use super::output::{FailOn, Inconclusive, OutputArgs};
 use super::outputs::{self, Outputs};
 use super::selection::RuleArgs;
 
@@ -29,7 +29,7 @@ pub struct Sanity {
     #[arg(required_unless_present = "system")]
     pub base_ref: Option<String>,
     /// The commit to compare, read without a checkout; without it, the files on disk.
-    #[arg(long, value_name = "REF", help_heading = "What to compare")]
+    #[arg(long, alias = "ref", value_name = "REF", help_heading = "What to compare")]
     pub head_ref: Option<String>,
     /// Systems to draw if no base is given, e.g. `h200_sxm` or `b*`; may be repeated.
     #[arg(long, value_name = "NAME", requires = "output_dir", help_heading = "What to compare")]
@@ -128,7 +128,12 @@ impl Sanity {
         let folder = self.output_dir.as_deref();
         let mut outputs = Outputs::default();
         if let Some(path) = &self.output_md_file {
-            let extras = comment::Extras { figures: &figures, folder, smoke: smoke.as_ref() };
+            let extras = comment::Extras {
+                figures: &figures,
+                folder,
+                smoke: smoke.as_ref(),
+                inconclusive_passes: self.output.inconclusive == Inconclusive::Pass,
+            };
             outputs.add(path, comment::render(&view, extras)?);
         }
         if let Some(folder) = folder {

@@ -27,7 +27,7 @@ struct Kept {
 }
 
 impl Decoded {
-    /// Keeps tables of at most so many bytes together.
+    /// Keeps tables of at most a number of bytes in total.
     pub fn new(most: usize) -> Self {
         Self { most, kept: Mutex::default() }
     }

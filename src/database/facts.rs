@@ -64,7 +64,7 @@ pub struct TreeFacts {
 }
 
 impl TreeFacts {
-    /// Reads the files that `rules/facts.yaml` names. One that cannot be read or parsed is told in
+    /// Reads the files that `rules/facts.yaml` names. One that cannot be read or parsed is reported in
     /// [`TreeFacts::origins`], and `rules/` stands in for it.
     pub fn read(source: &dyn Source, catalog: &Catalog, specs: &Specs) -> Self {
         let mut facts = Self::default();
@@ -90,7 +90,7 @@ impl TreeFacts {
             facts.code.extend(code.map(|id| (list.clone(), id)));
             let pins = facts.add(list, &place, &reader, |text| {
                 pins_of(text, &pin.after)
-                    .ok_or_else(|| format!("no figures follow `{}`", pin.after).into())
+                    .ok_or_else(|| format!("no numbers follow `{}`", pin.after).into())
             });
             facts.tree.pins.extend(pins.map(|pins| (list.clone(), pins)));
         }
@@ -178,7 +178,7 @@ impl Fact {
     pub fn said(&self) -> String {
         match (&self.path, &self.problem) {
             (Some(path), None) => path.clone(),
-            (Some(path), Some(why)) => format!("rules/, since {path} cannot be read: {why}"),
+            (Some(path), Some(why)) => format!("rules/, because {path} cannot be read: {why}"),
             (None, _) => "rules/".to_owned(),
         }
     }

@@ -36,8 +36,7 @@ struct Names(Vec<GlobMatcher>);
 impl Names {
     fn new(globs: &[String]) -> Result<Self> {
         let compile = |glob: &String| {
-            matcher(glob, Of::Names)
-                .map_err(|why| Error::new(why, "* stands for any run of characters"))
+            matcher(glob, Of::Names).map_err(|why| Error::new(why, "* matches any characters"))
         };
         Ok(Self(globs.iter().map(compile).collect::<Result<_>>()?))
     }

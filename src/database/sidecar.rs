@@ -18,7 +18,7 @@ pub struct Meta {
     pub runtime: Runtime,
     /// Tables by file stem.
     pub tables: BTreeMap<String, TableMeta>,
-    /// Numbers in the comments on each table: rows that were appended, for one.
+    /// Numbers in the comments on each table: rows that were appended, for example.
     #[serde(skip)]
     commented: BTreeMap<String, BTreeSet<u64>>,
 }
@@ -140,20 +140,24 @@ impl Meta {
         let mut meta: Self = crate::base::yaml::parse(text)?;
         meta.commented = commented(text, &meta.tables);
         if ![1, 2].contains(&meta.schema_version) {
-            return Err(format!("schema_version is {}: 1 or 2", meta.schema_version).into());
+            return Err(
+                format!("schema_version is {}, but must be 1 or 2", meta.schema_version).into()
+            );
         }
         if let Some(p) = &meta.provenance
             && !["legacy", "collected", "local"].contains(&p.as_str())
         {
-            return Err(format!("provenance is '{p}': legacy, collected or local").into());
+            return Err(
+                format!("provenance is '{p}', but must be legacy, collected or local").into()
+            );
         }
         if meta.runtime.framework.is_empty() || meta.runtime.version.is_empty() {
-            return Err("runtime names no framework or no version".into());
+            return Err("runtime lacks a framework or a version".into());
         }
         for (table, entry) in &meta.tables {
             if !["complete", "partial"].contains(&entry.status.as_str()) {
                 return Err(format!(
-                    "tables.{table}.status is '{}': complete or partial",
+                    "tables.{table}.status is '{}', but must be complete or partial",
                     entry.status
                 )
                 .into());
@@ -161,7 +165,7 @@ impl Meta {
             for (i, event) in entry.collections.iter().enumerate() {
                 if !["complete", "partial"].contains(&event.status.as_str()) {
                     return Err(format!(
-                        "tables.{table}.collections[{i}].status is '{}': complete or partial",
+                        "tables.{table}.collections[{i}].status is '{}', but must be complete or partial",
                         event.status
                     )
                     .into());
@@ -170,9 +174,10 @@ impl Meta {
             let plans = entry.collections.iter().map(|event| &event.case_plan_hash);
             let mut plans = plans.chain([&entry.case_plan_hash]).flatten();
             if plans.any(|h| h.contains(EMPTY_DIGEST)) {
-                return Err(
-                    format!("tables.{table}.case_plan_hash is the digest of nothing").into()
-                );
+                return Err(format!(
+                    "tables.{table}.case_plan_hash is the digest of an empty plan"
+                )
+                .into());
             }
         }
         Ok(meta)

@@ -72,7 +72,7 @@ impl Matrix {
             if line.system != system {
                 let other = names(std::iter::once(line.system.as_str()));
                 let other = other.escape_debug();
-                return Err(format!("a line is of the system '{other}', not {system}").into());
+                return Err(format!("a line names the system '{other}' instead of {system}").into());
             }
             let silicon = match line.source.as_deref() {
                 Some(source) => source == "silicon",
@@ -86,7 +86,7 @@ impl Matrix {
                 silicon: line.status == "PASS" && silicon,
             });
         }
-        if claims.is_empty() { Err("it has no lines".into()) } else { Ok(Self { claims }) }
+        if claims.is_empty() { Err("the matrix has no lines".into()) } else { Ok(Self { claims }) }
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
         let of = |text: &str| Matrix::parse("s", text.as_bytes()).unwrap_err().to_string();
         assert!(of("a,b\n1,2\n").contains("missing field"));
         assert!(of(&format!("{HEAD}\na,b,s,vllm\n")).contains("line: 2"));
-        assert_eq!(of(HEAD), "it has no lines");
+        assert_eq!(of(HEAD), "the matrix has no lines");
         assert!(of(&format!("{HEAD}\na,b,t,vllm,1,agg,PASS,,x\n")).contains("the system 't'"));
         let long = "t".repeat(1 << 20);
         for system in [long.as_str(), "\"t\nu\""] {

@@ -80,7 +80,7 @@ impl Baseline {
     }
 }
 
-/// Rows that a finding grows by: all of them, where it tells a half or those that matter.
+/// Rows that a finding grows by: all of them, where it reports one half or only those that matter.
 fn size(finding: &Finding) -> u64 {
     finding.all_rows.unwrap_or(finding.rows)
 }

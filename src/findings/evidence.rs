@@ -25,7 +25,7 @@ pub struct Evidence {
 /// What a finding on a table means for predictions of default models.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelReach {
-    /// Whether a step reads one of the rows; none where not all of them are told.
+    /// Whether a step reads one of the rows; none where the finding does not name all of them.
     pub reads: Option<bool>,
     /// How far the rows, or without rows the table, move a step at most, ms.
     pub moves_ms: f64,

@@ -18,7 +18,7 @@ impl Subject {
         Self::at(finding, place, finding.table.as_deref(), family)
     }
 
-    /// What a finding is about that is no table's, wherever its family lies.
+    /// What a finding is about that is not on a table, wherever its family is.
     fn in_any_family(finding: &Finding) -> Self {
         Self::at(finding, finding.place.as_ref(), finding.table.as_deref(), "")
     }

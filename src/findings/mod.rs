@@ -104,12 +104,12 @@ pub struct Finding {
     pub slice: BTreeMap<String, Value>,
     /// Rows concerned.
     pub rows: u64,
-    /// Where rows are told one by one: all of them, those of the other [`Half`] too. None of a
+    /// Where each row is reported: all of them, those of the other [`Half`] too. None of a
     /// finding on a file as a whole, whose count says nothing of its growth.
     pub all_rows: Option<u64>,
     /// Those rows, where a finding of a base is recognised by them.
     pub named_rows: Vec<u32>,
-    /// What a finding is made of that is not told by rows: columns, donors, slices. In a pull
+    /// What a finding is made of, other than rows: columns, donors, slices. In a pull
     /// request it is new where one of them was not there before.
     pub parts: BTreeSet<String>,
     /// One sentence.
@@ -127,7 +127,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding on a file that is no table.
+    /// A finding on a file that is not a table.
     pub fn on_path(rule: &str, severity: Severity, path: &str, message: impl Into<String>) -> Self {
         Self {
             rule: rule.to_owned(),
@@ -175,7 +175,7 @@ impl Finding {
         self
     }
 
-    /// Says which half of `all` rows it tells.
+    /// Says which half of `all` rows it reports.
     pub fn half(mut self, half: &Half<'_>, all: usize) -> Self {
         self.all_rows = Some(all as u64);
         self.novelty = half.novelty;

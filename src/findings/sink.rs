@@ -46,7 +46,7 @@ impl Sink {
         waivers.apply(&mut self.findings, today)
     }
 
-    /// Tells new findings from those that a baseline knows.
+    /// Distinguishes new findings from those that a baseline knows.
     pub fn compare(&mut self, baseline: &Baseline) {
         for finding in self.findings.iter_mut().filter(|f| f.novelty.as_new() != Some(false)) {
             let new = baseline.is_new(finding);

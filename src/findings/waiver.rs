@@ -84,7 +84,7 @@ impl Waiver {
     }
 }
 
-/// Where it is told how a waiver is written.
+/// Where the format of waivers is described.
 pub const WAIVER_HINT: &str = "docs/validate.md explains how a waiver is written, in \"The repository's own settings\"; \
                                `perfdb-gate schema waivers` prints its fields for an editor";
 
@@ -95,7 +95,7 @@ pub enum WaiverError {
     #[error(transparent)]
     Formula(#[from] ExprError),
     /// Its condition reads what no finding of its rule has: it would never hold, or always.
-    #[error("the condition of the waiver of {rule} reads {name}")]
+    #[error("the condition of the waiver of {rule} uses {name}")]
     Unknown {
         /// The rule waived.
         rule: String,
@@ -114,7 +114,7 @@ impl WaiverError {
             Self::Formula(_) => Error::new(message, WAIVER_HINT),
             Self::Unknown { name, known, .. } => {
                 let near = unknown("name", name, known.iter().map(String::as_str));
-                Error::new(message + ", which its findings do not have", near.hint)
+                Error::new(message + ", which the findings of this rule do not have", near.hint)
             }
         }
     }
@@ -161,7 +161,7 @@ impl Waivers {
             if *until < today {
                 applied.expired.push(format!("the waiver of {named} ended on {until}"));
             } else if !matched {
-                let told = format!("the waiver of {named} matches nothing");
+                let told = format!("the waiver of {named} does not match any finding");
                 applied.unused.push((waiver.rule.clone(), told));
             }
         }
@@ -180,7 +180,7 @@ pub struct Applied {
 
 impl Applied {
     /// What is to be said of waivers that match nothing, of rules that ran or that there are not: a
-    /// run over tables cannot tell what a waiver of a rule on traces is for.
+    /// run over tables cannot know what a waiver of a rule on traces is for.
     pub fn unused_by(
         &self,
         ran: &dyn Fn(&str) -> bool,
@@ -285,7 +285,7 @@ mod tests {
         let late = waivers.apply(&mut findings, "2030-02-01".parse().unwrap()).unwrap();
         assert_eq!((findings[0].waived_by.is_none(), late.expired.len()), (true, 1));
         let none = waivers.apply(&mut [], "2030-01-31".parse().unwrap()).unwrap();
-        assert_eq!(none.unused[0].1, "the waiver of r on **/a/* matches nothing");
+        assert_eq!(none.unused[0].1, "the waiver of r on **/a/* does not match any finding");
     }
 
     #[test]
@@ -296,7 +296,7 @@ mod tests {
             waivers.apply(&mut findings, "2030-01-31".parse().unwrap()).unwrap_err().of("w");
         assert_eq!(
             error.message,
-            "w: the condition of the waiver of r reads worst_ratoi, which its findings do not have"
+            "w: the condition of the waiver of r uses worst_ratoi, which the findings of this rule do not have"
         );
         assert!(error.hint.starts_with("did you mean worst_ratio?"), "{}", error.hint);
         // Without a finding that it is for, nothing tells what there could be.

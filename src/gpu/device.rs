@@ -99,7 +99,7 @@ pub struct Point {
     pub path: String,
     /// Row in the file, from 0.
     pub row: u64,
-    /// Every column that is no measurement.
+    /// Every column that is not a measurement.
     pub key: Vec<(String, Value)>,
     /// The texts among those that set slices apart.
     pub slice: String,
@@ -230,7 +230,7 @@ pub trait Device {
     /// Measures a point: up to [`SAMPLES`] samples of the mean of `runs` units after `warmups`.
     fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError>;
 
-    /// Whether it can run the operation at all, told without running it.
+    /// Whether it can run the operation at all, decided without running it.
     fn takes(&self, work: Option<&Work>) -> bool;
 
     /// Whether what it measures for this is not what was recorded, as the recipe warns.

@@ -1,4 +1,4 @@
-//! What a run has measured, and what it tells of a table.
+//! What a run has measured, and its verdict on each table.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub struct Remeasured {
     pub states: Vec<(&'static str, CardState)>,
     /// By table.
     pub samples: Vec<Sample>,
-    /// Paths of the selected tables that nothing was drawn from: no recipe tells how their rows were
+    /// Paths of the selected tables that nothing was drawn from: no recipe describes how their rows were
     /// measured, the device cannot, or no row is selected.
     pub unmeasured: Vec<String>,
     /// What happened on the way, a sentence each.
@@ -42,7 +42,7 @@ pub struct Sample {
     pub seed: u64,
     /// Rows it was drawn from.
     pub rows: usize,
-    /// Rows of the table that no recipe tells how to measure.
+    /// Rows of the table that no recipe describes.
     pub without_recipe: usize,
     /// Rows that were left out, since the device cannot measure them as they were recorded.
     pub proxies: usize,
@@ -50,7 +50,7 @@ pub struct Sample {
     pub strata: usize,
     /// Drawn points that do not fit the memory and were replaced.
     pub replaced: usize,
-    /// What it can tell.
+    /// What it can show.
     pub power: Power,
     /// Confidence of the intervals.
     pub confidence: f64,
@@ -63,7 +63,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// What formats of findings tell: an error of a table that does not hold, a warning where
+    /// What formats of findings report: an error for a table that is wrong, a warning where
     /// nothing can be said.
     pub fn finding(&self) -> Option<Finding> {
         let severity = match self.verdict.outcome {

@@ -64,7 +64,11 @@ impl Plan {
     pub fn find(library: &Library, name: &str) -> Result<Self> {
         if name.ends_with(".yaml") {
             let text = std::fs::read_to_string(name).map_err(|e| {
-                Error::caused(format!("cannot read {name}"), "--plan takes a name or a file", e)
+                Error::caused(
+                    format!("cannot read {name}"),
+                    "--plan takes the name of a plan or a YAML file",
+                    e,
+                )
             })?;
             let (role, shown) = (format!("rules/plans/{name}"), name.to_owned());
             let file = SpecFile { role, shown, text: text.into(), shipped: false };
@@ -83,27 +87,31 @@ impl Plan {
 
     /// What is wrong with the content, beyond its form.
     pub fn fault(&self) -> Option<String> {
-        let Some(first) = self.grid.first() else { return Some("the grid has no part".into()) };
+        let Some(first) = self.grid.first() else { return Some("the grid is empty".into()) };
         let names =
             |part: &BTreeMap<String, Vec<GridCell>>| part.keys().cloned().collect::<Vec<_>>();
         if self.grid.iter().any(|part| names(part) != names(first)) {
-            return Some("all parts of the grid have the same columns".into());
+            return Some(
+                "the parts of the grid have different columns, but all need the same".into(),
+            );
         }
         let kind = |cell: &GridCell| matches!(cell, GridCell::Int(_));
         for (name, values) in self.grid.iter().flatten() {
-            let Some(one) = values.first() else { return Some(format!("{name} has no value")) };
+            let Some(one) = values.first() else {
+                return Some(format!("{name} has an empty list of values"));
+            };
             if values.iter().any(|v| kind(v) != kind(one)) || kind(one) != kind(&first[name][0]) {
-                return Some(format!("{name} has sizes and names"));
+                return Some(format!("{name} mixes numbers and text"));
             }
         }
         if let Some(taken) = ["version", "device"].iter().find(|n| first.contains_key(**n)) {
-            return Some(format!("{taken} is what the device says, not the grid"));
+            return Some(format!("the grid has a column {taken}, which the device reports itself"));
         }
         let evenly = self.draw.iter().flat_map(|d| &d.evenly);
         evenly
             .into_iter()
             .find(|name| !first.contains_key(*name))
-            .map(|name| format!("draw: the grid has no column {name}"))
+            .map(|name| format!("`draw` names {name}, which is not a column of the grid"))
     }
 
     /// Every combination, column by column, in the order of the parts and of their values.
@@ -146,11 +154,11 @@ mod tests {
     #[test]
     fn what_is_no_grid_is_refused() {
         for (grid, why) in [
-            (" []", "no part"),
-            ("- {m: [1]}\n- {n: [1]}", "same columns"),
-            ("- {m: []}", "no value"),
-            ("- {m: [1, a]}", "sizes and names"),
-            ("- {version: [a]}", "the device says"),
+            (" []", "is empty"),
+            ("- {m: [1]}\n- {n: [1]}", "different columns"),
+            ("- {m: []}", "empty list"),
+            ("- {m: [1, a]}", "numbers and text"),
+            ("- {version: [a]}", "the device reports"),
         ] {
             assert!(plan(grid).fault().unwrap().contains(why), "{grid}");
         }

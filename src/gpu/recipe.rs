@@ -201,17 +201,17 @@ impl Recipe {
         let name = format!("the recipe of {} for {}", self.table, self.backend);
         let needed = self.needed();
         if let Some(size) = needed.iter().find(|s| !self.sizes.contains_key(**s)) {
-            return Some(format!("{name} lacks the size {size}"));
+            return Some(format!("{name} has no size `{size}`, which its operation needs"));
         }
         if let Some(size) = self.sizes.keys().find(|s| !needed.contains(&s.as_str())) {
-            return Some(format!("{name} has a size {size} that its operation has not"));
+            return Some(format!("{name} has a size `{size}`, which its operation does not use"));
         }
         if self.proxy_rows.is_some() && self.proxy.is_none() {
-            return Some(format!("{name} has proxy_rows and no proxy that says why"));
+            return Some(format!("{name} has proxy_rows but no `proxy` that gives the reason"));
         }
         let products = [Dtype::Bfloat16, Dtype::Fp8].contains(&self.dtype);
         (products == self.operation.is_collective())
-            .then(|| format!("{name} has a dtype that its operation has not"))
+            .then(|| format!("{name} has a dtype that its operation does not support"))
     }
 }
 
@@ -244,14 +244,14 @@ impl Recipes {
             || !share(j.tail_level)
         {
             return Some(
-                "judge: bias, level, excludes, confidence, tail_share and tail_level lie within 0 and 1"
+                "judge: bias, level, excludes, confidence, tail_share and tail_level must be between 0 and 1"
                     .into(),
             );
         }
         let Spread { p50, p95, p99 } = j.elsewhere;
         if !(1.0 <= p50 && p50 < p95 && p95 < p99 && p99 < 10.0) || j.least_points < 2 {
             return Some(
-                "judge: elsewhere's percentiles rise from 1, and least_points is 2 or more".into(),
+                "judge: the percentiles of `elsewhere` must rise from 1, and least_points must be at least 2".into(),
             );
         }
         self.recipes.iter().find_map(Recipe::fault)
@@ -291,12 +291,12 @@ recipes:
         };
         assert_eq!(fault("m > 0", "m > 1"), None);
         for (from, to, why) in [
-            ("least_points: 6", "least_points: 0", "least_points is 2 or more"),
-            ("p95: 1.1", "p95: 1.01", "percentiles rise"),
+            ("least_points: 6", "least_points: 0", "least_points must be at least 2"),
+            ("p95: 1.1", "p95: 1.01", "must rise"),
             ("level: 0.03", "level: 3", "level"),
-            ("warmups: 1", "warmups: 1\n  proxy_rows: m < 3", "no proxy that says why"),
-            (", k: k}", "}", "lacks the size k"),
-            (", k: k}", ", k: k, batch: k}", "has a size batch"),
+            ("warmups: 1", "warmups: 1\n  proxy_rows: m < 3", "no `proxy` that gives the reason"),
+            (", k: k}", "}", "has no size `k`"),
+            (", k: k}", ", k: k, batch: k}", "has a size `batch`"),
             ("dtype: fp8", "dtype: half", "has a dtype"),
         ] {
             let told = fault(from, to);

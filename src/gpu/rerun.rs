@@ -66,7 +66,7 @@ pub struct RerunOperation {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunPoint {
-    /// Every column of its row that is no measurement, the device and version aside.
+    /// Every column of its row that is not a measurement, the device and version aside.
     pub key: BTreeMap<String, Value>,
     /// Why.
     pub reason: String,
@@ -115,7 +115,7 @@ impl RerunList {
     ///
     /// # Errors
     ///
-    /// When it is not one, or a point of it is no row.
+    /// When it is not one, or a point of it is not a row.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let list: Self = crate::base::yaml::parse(text)?;
         if list.schema != SCHEMA {
@@ -177,13 +177,16 @@ impl RerunOperation {
     ///
     /// When the points have different columns, or cells of several types in one.
     pub fn rows(&self) -> Result<Table, Reason> {
-        let Some(first) = self.points.first() else { return Err("it lists no point".into()) };
+        let Some(first) = self.points.first() else { return Err("the list has no points".into()) };
         let names: Vec<&String> = first.key.keys().collect();
         if let Some(said) = names.iter().find(|n| SAID_BY_THE_DEVICE.contains(&n.as_str())) {
-            return Err(format!("{said} is what the device says, not the list").into());
+            return Err(format!(
+                "the points have a column {said}, which the device reports itself"
+            )
+            .into());
         }
         if names.is_empty() || self.points.iter().any(|p| !p.key.keys().eq(first.key.keys())) {
-            return Err("all points have the same columns, one at least".into());
+            return Err("all points need the same columns, and at least one column".into());
         }
         let column = |name: &String| {
             let cells: Vec<&Value> = self.points.iter().map(|p| &p.key[name]).collect();
@@ -225,11 +228,11 @@ mod tests {
     #[test]
     fn what_is_no_list_of_rows_is_refused() {
         for (points, why) in [
-            ("[]", "lists no point"),
-            ("[{key: {}, reason: r}]", "one at least"),
+            ("[]", "has no points"),
+            ("[{key: {}, reason: r}]", "at least one"),
             ("[{key: {m: 1}, reason: r}, {key: {n: 1}, reason: r}]", "the same columns"),
-            ("[{key: {m: 1}, reason: r}, {key: {m: a}, reason: r}]", "m: its cells"),
-            ("[{key: {device: H200}, reason: r}]", "device is what"),
+            ("[{key: {m: 1}, reason: r}, {key: {m: a}, reason: r}]", "m: the cells"),
+            ("[{key: {device: H200}, reason: r}]", "a column device"),
         ] {
             let error = RerunList::parse(&format!("{HEAD}{points}}}\n")).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");

@@ -68,22 +68,49 @@ fn literal(text: &str) -> String {
     out
 }
 
-/// An example's files, the first lines of each.
+/// An example's files: the first lines of each, and those that show the finding.
 fn shortened(example: &ExampleTree) -> String {
-    let mut out = String::new();
+    let mut out = said(example);
     for (when, files) in [("before: ", example.base.as_ref()), ("after: ", Some(&example.files))] {
         let when = if example.base.is_some() { when } else { "" };
         for (path, text) in files.into_iter().flatten() {
             let _ = writeln!(out, "{when}{path}");
-            for line in text.lines().take(LINES) {
-                let _ = writeln!(out, "{}", format!("  {line}").trim_end());
+            let mut skipped = 0;
+            for (number, line) in (1..).zip(text.lines()) {
+                // Lines of the base show how it was right.
+                let is_marked = !when.starts_with('b') && example.is_marked(path, number);
+                if number > LINES && !is_marked {
+                    skipped += 1;
+                    continue;
+                }
+                write_skipped(&mut out, &mut skipped);
+                let _ = writeln!(out, "{}", format!("{}{line}", mark(is_marked)).trim_end());
             }
-            if let more @ 1.. = text.lines().count().saturating_sub(LINES) {
-                let _ = writeln!(out, "  … {more} more");
-            }
+            write_skipped(&mut out, &mut skipped);
         }
     }
     out
+}
+
+/// What the rule finds in an example, in a line.
+fn said(example: &ExampleTree) -> String {
+    example.finds.as_ref().map_or_else(String::new, |found| {
+        let on = if found.lines.is_empty() { format!("on {}", found.path) } else { "(→)".into() };
+        format!("Finding {on}: {}\n\n", found.message)
+    })
+}
+
+/// What stands before a line of an example.
+fn mark(is_marked: bool) -> &'static str {
+    if is_marked { "→ " } else { "  " }
+}
+
+/// Says how many lines were left out, if any were.
+fn write_skipped(out: &mut String, skipped: &mut usize) {
+    if *skipped > 0 {
+        let _ = writeln!(out, "  … {skipped} more");
+        *skipped = 0;
+    }
 }
 
 /// A rule's texts with their titles, and the list that follows each.
@@ -109,7 +136,11 @@ pub fn story(rule: &Rule, width: usize) -> String {
     for (title, example) in
         [("An example that it finds", &rule.bad), ("One that is right", &rule.good)]
     {
-        let _ = write!(out, "\n{title}\n{}", files(example));
+        let _ = write!(out, "\n{title}\n");
+        if example.finds.is_some() {
+            let _ = writeln!(out, "{}\n", fill(said(example).trim_end(), &text));
+        }
+        out += &files(example);
     }
     out
 }
@@ -122,19 +153,21 @@ fn words(text: &str) -> String {
 fn files(example: &ExampleTree) -> String {
     let mut out = String::new();
     if let Some(base) = &example.base {
-        let _ = write!(out, "  before:\n{}  after:\n", contents(base));
+        let before = contents(base, |_, _| false);
+        let _ = write!(out, "  before:\n{before}  after:\n");
     }
-    out + &contents(&example.files)
+    out + &contents(&example.files, |path, line| example.is_marked(path, line))
 }
 
-fn contents(files: &BTreeMap<String, String>) -> String {
+/// Files with their lines; those that show the finding begin with an arrow.
+fn contents(files: &BTreeMap<String, String>, is_marked: impl Fn(&str, usize) -> bool) -> String {
     let mut out = String::new();
     for (path, text) in files {
-        let _ = write!(out, "  {path}\n{}", indent(&indent(text.trim_end())));
+        let _ = writeln!(out, "  {path}");
+        for (number, line) in (1..).zip(text.trim_end().lines()) {
+            let line = format!("  {}{line}", mark(is_marked(path, number)));
+            let _ = writeln!(out, "{}", line.trim_end());
+        }
     }
     out
-}
-
-fn indent(text: &str) -> String {
-    text.lines().map(|l| if l.is_empty() { "\n".into() } else { format!("  {l}\n") }).collect()
 }

@@ -1,7 +1,7 @@
 //! How far honest reruns of a point differ: `rules/noise.yaml`, and how it is learned.
 //!
 //! A database holds reruns by accident: rows that agree in every column but the measured ones.
-//! Not all are honest. Two kernels that no column tells apart differ by factors, and a second run
+//! Not all are honest. Two kernels that no column distinguishes differ by factors, and a second run
 //! on another machine is slower throughout. So the repeats of a table count only where neither of
 //! the two runs is systematically slower and their tail is like that of most tables; what does not
 //! count is listed, with the reason.
@@ -48,14 +48,14 @@ pub fn run(root: &Path, reference: Option<&str>) -> Result<Noise> {
     let repeats: Vec<Repeats> = repeats.into_iter().filter(|r| !r.pairs.is_empty()).collect();
     if repeats.is_empty() {
         return Err(Error::new(
-            "no table repeats a row",
-            "the noise of reruns is learned from rows that agree in all but what is measured",
+            "no table contains repeated measurements",
+            "rerun noise is learned from rows that differ only in their measurements",
         ));
     }
     Ok(Noise::learn(repeats))
 }
 
-/// What a table repeats; none of what cannot be read, which is validate's to tell.
+/// What a table repeats; none of what cannot be read, which validate reports.
 fn repeats(
     source: &dyn Source,
     file: &TableFile,
@@ -156,7 +156,7 @@ impl Repeats {
         spreads
     }
 
-    /// Why these are no honest reruns; `usual` is the logarithm of most tables' 95th percentile.
+    /// Why these are not honest reruns; `usual` is the logarithm of most tables' 95th percentile.
     fn fault(&self, usual: f64) -> Option<String> {
         let spreads = self.spreads();
         let mut signed: Vec<f64> = self.pairs.iter().map(|(a, b)| (b / a).ln()).collect();
@@ -166,11 +166,11 @@ impl Repeats {
             (quantile(&signed, 0.5), quantile(&spreads, 0.5), quantile(&spreads, 0.95));
         if gap.abs() > typical / 2.0 {
             let by = (gap.exp() - 1.0) * 100.0;
-            return Some(format!("the second run differs by {by:+.1} % throughout"));
+            return Some(format!("the second run differs by {by:+.1} % in every point"));
         }
         let most = (TAIL * usual).exp();
         (tail.exp() > most).then(|| {
-            format!("5 % of the pairs differ by {:.2}× or more, more than one kernel", tail.exp())
+            format!("5 % of the pairs differ by {:.2}× or more, so several kernels ran", tail.exp())
         })
     }
 }

@@ -48,7 +48,7 @@ pub fn compare(root: &Path, rules: Option<&Path>) -> Result<CatalogComparison> {
     let facts = TreeFacts::read(source.as_ref(), &database, &specs);
     let found = facts.operation_catalog();
     if let Some((path, why)) = found.and_then(|f| f.path.as_ref().zip(f.problem.as_ref())) {
-        let hint = "it lists families, and the op_files of each";
+        let hint = "the file must list families and their op_files";
         return Err(Error::new(format!("{path}: {why}"), hint));
     }
     let path = found.and_then(|f| f.path.clone());
@@ -70,7 +70,7 @@ impl CatalogComparison {
             listed.extend(families.last().map(|family| (table, *family)));
             if families.len() > 1 {
                 let line = format!("{table}: {}", families.join(" and "));
-                differ("in the catalog under two families", line);
+                differ("listed under two families in the catalog", line);
             }
         }
         let has =
@@ -78,19 +78,19 @@ impl CatalogComparison {
         for (table, family) in &listed {
             match specs.tables.get(table) {
                 None => differ(
-                    "in the catalog, without a spec",
+                    "in the catalog but without a spec",
                     format!("{table} ({family}): {}", has(table)),
                 ),
                 Some(spec) if spec.family != *family => differ(
-                    "of another family",
-                    format!("{table}: {family}, its spec says {}", spec.family),
+                    "in the catalog under another family than in the spec",
+                    format!("{table}: {family}, but its spec says {}", spec.family),
                 ),
                 Some(_) => {}
             }
         }
         let unknown = there.iter().filter(|t| !specs.tables.contains_key(t));
         for table in unknown.filter(|t| !listed.contains_key(**t)) {
-            differ("in the database, without a spec", (*table).to_owned());
+            differ("in the database but without a spec", (*table).to_owned());
         }
         // What belongs in no family is in no catalog.
         let listable = |spec: &&TableSpec| found.is_some() && !spec.family.is_empty();
@@ -98,7 +98,7 @@ impl CatalogComparison {
             let table = &spec.name;
             if !listed.contains_key(table.as_str()) {
                 let line = format!("{table} ({}): {}", spec.family, has(table));
-                differ("with a spec, not in the catalog", line);
+                differ("with a spec but not in the catalog", line);
             }
         }
         Self {
@@ -119,10 +119,10 @@ impl CatalogComparison {
             for text in texts {
                 let line = match (pins.get(text), known.values.get(text)) {
                     (Some(own), Some(known)) if own != known => {
-                        format!("{own}, rules/ say {known}")
+                        format!("{own}, but rules/ says {known}")
                     }
-                    (Some(own), None) => format!("{own}, rules/ do not know it"),
-                    (None, Some(known)) => format!("not there, rules/ say {known}"),
+                    (Some(own), None) => format!("{own}, but rules/ does not list it"),
+                    (None, Some(known)) => format!("missing, but rules/ says {known}"),
                     _ => continue,
                 };
                 let lines = self.differences.entry("in the loader's code").or_default();
@@ -160,7 +160,7 @@ impl CatalogComparison {
                 self.there
             ),
             None => format!(
-                "no op_backend_catalog.yaml below the root, so nothing says which tables there should be; \
+                "the root contains no op_backend_catalog.yaml, so the expected tables are not known; \
                  the database has data of {}; {specs}\n",
                 plural(self.there, "table")
             ),

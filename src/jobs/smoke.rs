@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::base::error::{Error, Result};
 use crate::report::comment::Smoke;
 
-/// Characters of output that are kept: the end tells what went wrong.
+/// Characters of output that are kept: the end shows what went wrong.
 const KEPT: usize = 4_000;
 
 /// Runs a command by the shell, in the folder where this program runs.
@@ -17,8 +17,9 @@ pub fn run(command: &str) -> Result<Smoke> {
     // One pipe for both streams keeps what they say in its order.
     let joined = format!("{{ {command}\n}} 2>&1");
     let done = Command::new("sh").args(["-c", &joined]).stdin(Stdio::null()).output();
-    let done =
-        done.map_err(|e| Error::caused("cannot run --smoke-command", "it is run by `sh -c`", e))?;
+    let done = done.map_err(|e| {
+        Error::caused("cannot run --smoke-command", "the command is run with `sh -c`", e)
+    })?;
     let mut text = String::from_utf8_lossy(&done.stdout).into_owned();
     // The shell's own word of a command that it cannot read.
     text += &String::from_utf8_lossy(&done.stderr);

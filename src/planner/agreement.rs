@@ -1,5 +1,5 @@
-//! The specs of `rules/tables/` and the loaders of this room are two statements of which rows a table
-//! serves; here they are held against each other.
+//! The specs of `rules/tables/` and the loaders of this room both state which rows are served; here
+//! the two are compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -165,8 +165,8 @@ pub(super) fn locate_rows(
 
 fn wrong_column(name: &str, found: Option<&Column>, wanted: &str) -> Reason {
     let why = match found {
-        None => format!("it has no column {name}"),
-        Some(column) => format!("{name} holds {}, not {wanted}", column.kind_name()),
+        None => format!("the table has no column {name}"),
+        Some(column) => format!("{name} contains {}, not {wanted}", column.kind_name()),
     };
     why.into()
 }

@@ -170,7 +170,7 @@ impl TableIndex {
         let firsts: HashSet<u32> =
             files.iter().flat_map(SourceRows::keys).map(|key| key[0]).collect();
         if firsts.is_empty() {
-            let why = format!("no rows of {} are served", self.table.stem());
+            let why = format!("the loader finds no rows of {}", self.table.stem());
             return Err(Refusal::Missing(why));
         }
         Ok(Loaded { files, firsts, keys: OnceLock::new() })
@@ -253,7 +253,7 @@ impl TableIndex {
         })
     }
 
-    /// A slice as a curve; `more` are slices that the loader does not tell apart from it.
+    /// A slice as a curve; `more` are slices that the loader does not distinguish from it.
     pub(super) fn curve(&self, key: SliceKey, more: Option<SliceKey>) -> Option<Arc<LatencyCurve>> {
         self.curves.get(key, || {
             let keys: Vec<SliceKey> = std::iter::once(key).chain(more).collect();

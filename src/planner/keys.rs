@@ -1,5 +1,5 @@
 //! What lookups ask before they interpolate: which slices a table serves. Rows are not needed for that, so
-//! a plan can be told to lack some from the keys of files alone.
+//! what a plan lacks can be decided from the keys of files alone.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -64,7 +64,7 @@ pub struct FileKeys(HashSet<(SliceKey, u32)>);
 
 impl FileKeys {
     /// Those of a decoded table; `None` where its loader refuses the file or a row of it, so that nothing
-    /// tells what it would serve.
+    /// shows what it would serve.
     pub fn of(table: &Table, name: TableName, names: &NameCodes) -> Option<Self> {
         let mut keys = HashSet::new();
         let mut last = None;
@@ -133,7 +133,7 @@ impl<'k> ServedKeys<'k> {
             merged.extend(admitted.map(|(key, _)| *key));
         }
         if merged.is_empty() {
-            return Err(Refusal::Missing(format!("no rows of {} are served", table.stem())));
+            return Err(Refusal::Missing(format!("the loader finds no rows of {}", table.stem())));
         }
         Ok(merged)
     }

@@ -26,7 +26,7 @@ pub struct Models {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelList {
-    /// The name of its file, which tells its quantisations apart.
+    /// The name of its file, which distinguishes its quantisations.
     #[serde(skip)]
     pub id: String,
     /// Its name at the hub.

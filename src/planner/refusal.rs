@@ -1,6 +1,6 @@
 //! Why a lookup has no answer.
 
-/// Why a lookup has no answer; the two kinds are told apart, since a `First` operation goes on to its
+/// Why a lookup has no answer; the two kinds are distinguished, since a `First` operation goes on to its
 /// alternative after the first kind alone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -8,7 +8,7 @@ pub enum Refusal {
     #[error("{0}")]
     Missing(String),
     /// The system's YAML lacks a figure that the operation needs.
-    #[error("the system's YAML has no {0}, or one that is not positive")]
+    #[error("the YAML of the system has no positive {0}")]
     Machine(String),
     /// A table that the answer stands on was not looked at.
     #[error("{0} was not read")]

@@ -33,7 +33,7 @@ impl<'a> Snapshot<'a> {
     ///
     /// # Errors
     ///
-    /// Where what it says of itself cannot be read, so that nothing tells which rows answer a query.
+    /// Where what it says of itself cannot be read, so that it is not known which rows answer a query.
     pub fn new(state: State<'a>, formats: ServedFormats, store: &'a Store) -> Result<Self> {
         if let Some((path, why)) = state.facts.unread_answers() {
             return Err(Error::new(format!("{path}: {why}"), "the planner reads it too"));

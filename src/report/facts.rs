@@ -7,7 +7,7 @@ use crate::base::escape::clean;
 use crate::base::words::{names, plural};
 use crate::database::facts::{Fact, FactOrigin};
 
-/// A fact about the database: its families, for one.
+/// A fact about the database: its families, for example.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct JsonFact<'a> {
     name: &'a str,
@@ -42,12 +42,12 @@ pub(super) fn json(all: &[Fact]) -> Vec<JsonFact<'_>> {
 pub(super) fn outside(paths: &[String]) -> Option<String> {
     let verb = match paths.len() {
         0 => return None,
-        1 => "belongs",
-        _ => "belong",
+        1 => "does",
+        _ => "do",
     };
     let named = names(paths.iter().map(String::as_str));
     Some(clean(&format!(
-        "{} {verb} to no root: not judged ({named})",
+        "{} {verb} not belong to any root and were not checked ({named})",
         plural(paths.len(), "table")
     )))
 }
@@ -60,9 +60,9 @@ pub(super) fn facts(all: &[Fact]) -> Option<String> {
         names.collect::<Vec<_>>().join(", ")
     };
     let mut said = match (from(FactOrigin::Tree), from(FactOrigin::Rules)) {
-        (tree, rules) if rules.is_empty() => format!("{tree} from the judged tree"),
+        (tree, rules) if rules.is_empty() => format!("{tree} from the checked tree"),
         (tree, rules) if tree.is_empty() => format!("{rules} from rules/"),
-        (tree, rules) => format!("{tree} from the judged tree; {rules} from rules/"),
+        (tree, rules) => format!("{tree} from the checked tree; {rules} from rules/"),
     };
     for why in all.iter().filter_map(unread) {
         said += &format!("; {why}");
@@ -73,5 +73,5 @@ pub(super) fn facts(all: &[Fact]) -> Option<String> {
 /// Why a file of facts is passed over, where one is.
 pub(super) fn unread(fact: &Fact) -> Option<String> {
     let (path, why) = fact.path.as_ref().zip(fact.problem.as_ref())?;
-    Some(clean(&format!("{path} cannot be read ({why}), so rules/ stands in")))
+    Some(clean(&format!("{path} cannot be read ({why}), so rules/ is used instead")))
 }

@@ -45,7 +45,7 @@ pub(super) fn headline(report: &Report) -> String {
                 0 if report.files > 0 => plural(report.files as usize, "file"),
                 n => plural(n as usize, "table"),
             };
-            format!("{state}{found}; {judged}, {} judged", rows(report.rows))
+            format!("{state}{found}; checked {judged}, {}", rows(report.rows))
         }
     }
 }

@@ -33,8 +33,8 @@ pub(super) fn render(view: &ReportView<'_>, colour: bool, full: bool) -> String 
 fn at_a_glance(view: &ReportView<'_>) -> String {
     let mut out = format!("{}\n\n", styled(BOLD, verdict(view)));
     write_triage(&mut out, &view.causes, "");
-    let more = "--full prints every finding and what to do, --format concise a line each, --html FILE a page, --rows DIR \
-                all rows; perfdb-gate explain RULE tells what a rule is about";
+    let more = "--full prints every finding and what to do, --format concise prints one line per finding, --html FILE writes a \
+                page, --rows DIR writes all rows; `perfdb-gate explain RULE` explains a rule";
     let _ = writeln!(out, "{}\n", styled(DIM, more));
     write_summary(&mut out, view);
     out
@@ -49,10 +49,11 @@ fn verdict(view: &ReportView<'_>) -> String {
     let all = plural(view.counted().count(), "finding");
     let failing = view.findings.iter().filter(|f| view.outcome.fails(f.raw)).count();
     let what = if failing == 0 { "none".to_owned() } else { count(failing) };
-    format!("{name}: {what} of {all} by which the run fails (--fail-on {least})")
+    let verb = if failing > 1 { "make" } else { "makes" };
+    format!("{name}: {what} of {all} {verb} the run fail (--fail-on {least})")
 }
 
-/// A line a finding, for searching and for editors; the line that sums it up stands last.
+/// One line per finding, for searching and for editors; the line that sums it up stands last.
 pub(super) fn concise(view: &ReportView<'_>) -> String {
     let mut out = String::new();
     for finding in view.counted() {
@@ -152,7 +153,7 @@ fn write_table(out: &mut String, table: &TableView<'_>) {
 fn write_ratios(out: &mut String, ratios: &Ratios) {
     let _ = writeln!(
         out,
-        "    latency × {:.3} (median; 5 % below {:.3}, 5 % above {:.3}); {:.0} % of {} off by over {:.0} %",
+        "    latency × {:.3} in the median (5th percentile {:.3}, 95th {:.3}); {:.0} % of {} differ by more than {:.0} %",
         ratios.median,
         ratios.low,
         ratios.high,

@@ -91,7 +91,7 @@ fn case(rule: &str, name: &str, body: &str) -> String {
     }
 }
 
-/// What tells a finding from the others of its rule.
+/// What distinguishes a finding from the others of its rule.
 fn name(finding: &FindingView<'_>) -> String {
     let mut name = finding.path.clone();
     if !finding.slice_line.is_empty() {

@@ -207,7 +207,7 @@ pub enum ReportFormat {
     /// For people, with colour or without: brief is the line that sums it up, full every finding, however
     /// many.
     Human { colour: bool, brief: bool, full: bool },
-    /// A line a finding.
+    /// One line per finding.
     Concise,
     /// The versioned JSON of the contract.
     Json,
@@ -264,7 +264,7 @@ fn urgency(finding: &Finding) -> impl Ord {
     (finding.severity, most, &finding.path, &finding.rule)
 }
 
-/// Writes to standard output; a reader that left early is no failure.
+/// Writes to standard output; a reader that left early is not a failure.
 pub fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -83,11 +83,13 @@ impl Predictions {
     /// The section, most important first, without a title.
     pub fn lines(&self) -> Vec<PredictionLine> {
         if let Some(why) = &self.failed {
-            let said = "nothing can be predicted".to_owned();
+            let said = "predictions are not possible".to_owned();
             return vec![PredictionLine { because: why.clone(), ..PredictionLine::said(said) }];
         }
         if self.versions == 0 {
-            return vec![PredictionLine::said("no default model reads what changed".to_owned())];
+            return vec![PredictionLine::said(
+                "no default model reads the changed rows".to_owned(),
+            )];
         }
         let mut lines = vec![PredictionLine::said(self.headline())];
         let more = self.losses.len().saturating_sub(LOSSES);
@@ -98,7 +100,8 @@ impl Predictions {
         }
         if self.power[0] != self.power[1] {
             let [before, after] = self.power.map(count);
-            let said = format!("the planner knows the power of {after} steps, before of {before}");
+            let said =
+                format!("the planner knows the power of {after} steps; before it was {before}");
             lines.push(PredictionLine::said(said));
         }
         for mover in self.movers.iter().take(LINES - lines.len()) {

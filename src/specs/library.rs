@@ -57,7 +57,7 @@ impl SpecFile {
     pub fn malformed(&self, why: impl Display) -> Error {
         Error::new(
             format!("{}: {why}", self.shown),
-            "see CONTRIBUTING.md for the form of rules, tables and systems",
+            "CONTRIBUTING.md describes the format of rules, tables and systems",
         )
     }
 }
@@ -102,7 +102,7 @@ impl Library {
         if !folder.is_dir() {
             return Err(Error::new(
                 format!("{} is not a folder", folder.display()),
-                "--rules takes a folder laid out as perfdb-gate's rules/",
+                "--rules takes a folder with the same layout as rules/ of perfdb-gate",
             ));
         }
         for item in walkdir::WalkDir::new(folder).sort_by_file_name() {

@@ -1,4 +1,4 @@
-//! `rules/limits.yaml`: what keeps a machine from running a case, so that its absence is no hole.
+//! `rules/limits.yaml`: what keeps a machine from running a case, so that its absence is not a hole.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,7 +63,7 @@ pub(super) fn parse(document: &SpecFile) -> Result<Limits, Reason> {
         let id = entry.id.value;
         if id.trim().is_empty() || entry.reason.trim().is_empty() {
             return Err(format!(
-                "a limit without id or reason, {}",
+                "a limit has no id or no reason, {}",
                 at(entry.id.referenced.line())
             )
             .into());
@@ -79,7 +79,9 @@ pub(super) fn parse(document: &SpecFile) -> Result<Limits, Reason> {
             reason: entry.reason.split_whitespace().collect::<Vec<_>>().join(" "),
         };
         if limits.insert(id.clone(), limit).is_some() {
-            return Err(format!("limit {id} twice, {}", at(entry.id.referenced.line())).into());
+            return Err(
+                format!("two limits have the id {id}, {}", at(entry.id.referenced.line())).into()
+            );
         }
     }
     Ok(limits)
@@ -112,7 +114,8 @@ impl Limit {
             specs.systems.values().any(|s| s.figure(own).is_some())
         };
         let refuse = |what: &str, why: &str| {
-            Err(format!("{}: `{}` reads {what}, which is no {why}", self.place, self.holds).into())
+            Err(format!("{}: `{}` reads {what}, which is not a {why}", self.place, self.holds)
+                .into())
         };
         if let Some(column) = self.holds.columns().into_iter().find(|c| !known.contains(c)) {
             return refuse(column, "key part of its tables");

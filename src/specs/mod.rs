@@ -172,7 +172,7 @@ impl Specs {
         for limit in limits.values().filter(|_| tried) {
             limit
                 .check(&specs)
-                .map_err(|why| Error::new(why, "CONTRIBUTING.md says what a limit can read"))?;
+                .map_err(|why| Error::new(why, "CONTRIBUTING.md lists what a limit can read"))?;
         }
         specs.limits = Arc::new(limits);
         specs.library = Arc::new(library);
@@ -186,8 +186,9 @@ impl Specs {
                 if let Lookup::Pin(list) = lookup
                     && !self.lookups.pins.contains_key(&**list)
                 {
-                    let message = format!("table {}: there is no list of pins {list}", spec.name);
-                    return Err(Error::new(message, "rules/facts.yaml has them"));
+                    let message =
+                        format!("table {}: the list of pins {list} does not exist", spec.name);
+                    return Err(Error::new(message, "rules/facts.yaml contains the lists"));
                 }
             }
         }

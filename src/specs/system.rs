@@ -10,7 +10,7 @@ use globset::GlobMatcher;
 use crate::base::glob::{self, Of};
 use crate::base::reason::Reason;
 
-/// A machine: peaks, power, links, and the names its GPU goes by.
+/// A machine: peaks, power, links, and the names its GPU uses.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct System {
     /// File stem, the name users type.

@@ -39,7 +39,7 @@ pub enum Unit {
     Ms,
     /// Microseconds.
     Us,
-    /// 10⁹ bytes a second.
+    /// 10⁹ bytes per second.
     GBs,
     /// Watts.
     W,
@@ -232,7 +232,7 @@ impl TableSpec {
         self.columns.iter().find(|c| c.name == name)
     }
 
-    /// Whether formulas may read the column. `system` is the place's, so that one can tell a machine
+    /// Whether formulas may read the column. `system` is the place's, so that a formula can distinguish a machine
     /// from the others.
     pub fn knows(&self, column: &str) -> bool {
         column == "system"
@@ -249,7 +249,7 @@ impl TableSpec {
         }
     }
 
-    /// What tells a row from others that the loader could serve for the same key: the key, and the
+    /// What distinguishes a row from others that the loader could serve for the same key: the key, and the
     /// kernel where it keeps kernels apart.
     pub fn row_key(&self) -> Cow<'_, [KeyPart]> {
         let lane = self.lanes.as_ref().and_then(|lanes| KeyPart::column(&lanes.column));

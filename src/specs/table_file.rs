@@ -54,7 +54,7 @@ struct TableEntry {
     /// Columns by whose values copies of a key are measured on purpose.
     #[serde(default)]
     coexist: Vec<String>,
-    /// What a lookup returns in ms, where it is no ms column.
+    /// What a lookup returns in ms, where that is not a column in ms.
     #[serde(default)]
     latency: Option<OrderedMap<Expr>>,
     /// Where a measured column is rightly zero.
@@ -216,7 +216,7 @@ impl TableEntry {
             inferred: false,
         };
         if spec.key.is_empty() || spec.latency.is_empty() {
-            return Err(bad("it needs a key and a measured column".into()));
+            return Err(bad("a table needs a key and a measured column".into()));
         }
         if tried {
             try_formulas(&spec).map_err(bad)?;
@@ -281,7 +281,7 @@ impl ColumnSpec {
             "W" => ColumnKind::Measure(Unit::W),
             _ => {
                 return Err(format!(
-                    "column {name} is {kind}: text, int, bool, number, ms, us, GB/s or W"
+                    "column {name} is {kind}, but must be text, int, bool, number, ms, us, GB/s or W"
                 )
                 .into());
             }

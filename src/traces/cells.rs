@@ -8,7 +8,7 @@ use super::frame::TraceCell;
 use super::metrics::{Metrics, RowFinding, RowValues};
 use super::spec::FieldType;
 use super::tree::brief;
-use crate::base::words::plural;
+use crate::base::words::{plural, plural_verb};
 use crate::checks::kinds::traces::TraceCheck;
 use crate::findings::Severity;
 
@@ -31,23 +31,24 @@ impl Metrics<'_, '_> {
     /// Texts where a number belongs: those that stand for what was not measured (`blank`), or the others.
     fn texts(&self, findings: &mut Findings<'_>, blank: bool) {
         let (of, severity, what) = if blank {
-            let what = "for what was not measured; null is for that, or an empty cell";
+            let what = "instead of null or an empty cell for what was not measured";
             ("unmeasured", Severity::Warning, what)
         } else {
-            ("text", Severity::Error, "that is not a number")
+            ("text", Severity::Error, "instead of a number")
         };
         let all = self.rows.texts.iter();
         let texts: Vec<_> = all.filter(|(_, _, text)| is_blank(text) == blank).collect();
         let Some((column, _, text)) = texts.first() else { return };
-        let cells = plural(texts.len(), "cell");
-        let message = format!("text in {cells} {what}: '{}' in {}", brief(text), brief(column));
+        let cells = plural_verb(texts.len(), "cell", ["contains", "contain"]);
+        let message =
+            format!("{cells} text {what}, for example '{}' in {}", brief(text), brief(column));
         let rows: BTreeSet<usize> = texts.iter().map(|(_, row, _)| *row).collect();
         let values = |row: usize| {
             let in_row = texts.iter().filter(|(_, r, _)| *r == row);
             in_row.map(|(column, _, text)| (column.clone(), brief(text).into())).collect()
         };
         let finding = RowFinding::new(TraceCheck::MetricInvalid, of, message, rows, &values);
-        self.tell(findings, RowFinding { severity: Some(severity), ..finding });
+        self.add(findings, RowFinding { severity: Some(severity), ..finding });
     }
 
     /// Judges the cells of a column of numbers.
@@ -81,13 +82,13 @@ impl Metrics<'_, '_> {
             return;
         }
         let message = format!(
-            "{name} outside {least} to {most} {}: it may be in another unit, in {}",
-            unit.unwrap_or("its unit"),
+            "{name} is outside {least} to {most} {} in {}: it may be in another unit",
+            unit.unwrap_or("of its unit"),
             plural(rows.len(), "row")
         );
         let of = format!("plausible: {name}");
         let check = TraceCheck::MetricImplausible;
-        self.tell(findings, RowFinding::new(check, &of, message, rows, values));
+        self.add(findings, RowFinding::new(check, &of, message, rows, values));
     }
 
     /// Judges a column of lists of seconds.
@@ -129,7 +130,7 @@ impl Metrics<'_, '_> {
             let message = format!("{} {fault} in {}", brief(name), plural(rows.len(), "row"));
             let of = format!("{name} {fault}");
             let check = TraceCheck::MetricInvalid;
-            self.tell(findings, RowFinding::new(check, &of, message, rows, values));
+            self.add(findings, RowFinding::new(check, &of, message, rows, values));
         }
     }
 }

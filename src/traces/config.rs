@@ -27,12 +27,24 @@ pub(super) fn check(
         if differences.is_empty() {
             continue;
         }
-        let told: Vec<String> = differences
+        let said: Vec<String> = differences
             .iter()
-            .map(|d| format!("{} is {} here{} and {} there", d.column, d.here, at(d.line), d.there))
+            .map(|d| {
+                format!(
+                    "{} is {} in the config{} and {} in the card",
+                    d.column,
+                    d.here,
+                    at(d.line),
+                    d.there
+                )
+            })
             .collect();
-        let message =
-            format!("the card {} ({}) says otherwise: {}", card.path, link.how, told.join("; "));
+        let message = format!(
+            "the config contradicts the card {} ({}): {}",
+            card.path,
+            link.how,
+            said.join("; ")
+        );
         let severity = if link.certain { None } else { Some(Severity::Warning) };
         let check = TraceCheck::ConfigContradiction;
         if let Some(finding) = findings.finding(check, severity, &config.path, message) {
@@ -54,7 +66,7 @@ fn ids(config: &Read<'_>, findings: &mut Findings<'_>) {
         let Some(other) = experiment_id(name).filter(|other| *other != own) else { continue };
         let line = config.doc.lines.get("experiment_id").copied();
         let (other, own) = (brief(other), brief(own));
-        let message = format!("{what} says {other}, experiment_id says {own}");
+        let message = format!("{what} says {other}, but experiment_id says {own}");
         let of = format!("id: {what}");
         findings.say_of(TraceCheck::ConfigContradiction, None, &config.path, &of, line, message);
     }
@@ -89,9 +101,9 @@ fn links<'c, 'a>(card: &Read<'_>, configs: &'c [Read<'a>]) -> Option<Link<'c, 'a
             let alike = |c: &Read<'_>| {
                 of_one_model(c) && plan.iter().all(|p| c.number(p) == card.number(p))
             };
-            link("of its description, model and plan", true, &alike)
+            link("with the same description, model and plan", true, &alike)
         })
-        .or_else(|| link("of its description and model", false, &of_one_model))
+        .or_else(|| link("with the same description and model", false, &of_one_model))
 }
 
 struct Difference<'c> {

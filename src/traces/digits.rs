@@ -1,9 +1,9 @@
-//! How exactly numbers are written: what a writer rounded away is no contradiction.
+//! How exactly numbers are written: what a writer rounded away is not a contradiction.
 
 /// Half a unit of the last digit of each value of one column, by which what was measured may differ
 /// from it; 0 where there is no number.
 ///
-/// A column has one writer, which rounds to so many decimals or to so many digits. Files leave zeros
+/// A column has one writer, which rounds to a number of decimals or of digits. Files leave zeros
 /// at the end out, so the most that any value has is what all have; of both ways the coarser counts.
 pub fn half_units(values: &[Option<f64>]) -> Vec<f64> {
     let written = |n: f64| {

@@ -8,7 +8,7 @@ use super::spec::{DocumentSpec, Field, FieldType, Presence};
 use super::tree::{YamlNode, YamlValue, brief};
 use crate::findings::Severity;
 
-/// What kind of fault a field has; those of one kind and severity are told together.
+/// What kind of fault a field has; those of one kind and severity are reported together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProblemKind {
     /// It is not there.
@@ -70,7 +70,7 @@ struct Reader<'s, 'n> {
     template: bool,
 }
 
-/// Reads a document by its spec; of a template, what is not filled in is not told.
+/// Reads a document by its spec; of a template, what is not filled in is not reported.
 pub fn read<'a>(spec: &DocumentSpec, root: &YamlNode, template: bool) -> Document<'a> {
     let mut nodes = BTreeMap::new();
     list(root, "", &mut nodes, 0);
@@ -172,11 +172,11 @@ impl<'s> Reader<'s, '_> {
                 elsewhere.map(|(path, (line, _))| (path.clone(), *line)).collect();
             let [(path, line)] = &elsewhere[..] else { continue };
             let below = |path: &str| match path.rsplit_once('.') {
-                Some((above, _)) => format!("below {above}"),
-                None => "at the top".to_owned(),
+                Some((above, _)) => format!("inside {above}"),
+                None => "at the top level".to_owned(),
             };
             let text =
-                format!("{} stands {}, it belongs {}", last(section), below(path), below(section));
+                format!("{} is {}, but it belongs {}", last(section), below(path), below(section));
             let (path, line) = (path.clone(), *line);
             self.say(ProblemKind::Depth, Severity::Error, section, line, text);
             let inside = format!("{path}.");
@@ -217,7 +217,9 @@ impl<'s> Reader<'s, '_> {
         let near = near.map(|p| (like(p), p)).filter(|(l, _)| *l > 0.9);
         let near = near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, p)| p.clone());
         let (line, hint) = match near {
-            Some(p) => (Some(self.nodes[&p].0), format!(" ({} is not a field)", brief(last(&p)))),
+            Some(p) => {
+                (Some(self.nodes[&p].0), format!(" ({} is not a known field)", brief(last(&p))))
+            }
             None => (None, String::new()),
         };
         let text = format!("{shown}{hint}");
@@ -273,14 +275,14 @@ impl<'s> Reader<'s, '_> {
             (FieldType::Map, _) => (TraceCell::Null, "a map"),
         };
         if !wanted.is_empty() {
-            let text = format!("{path} is {} instead of {wanted}", node.shown());
+            let text = format!("{path} is {}, but must be {wanted}", node.shown());
             self.say(ProblemKind::Type, Severity::Error, path, line, text);
             return TraceCell::Null;
         }
         if let (TraceCell::Number(n), Some(least)) = (&cell, field.least)
             && *n < least
         {
-            let text = format!("{path} is {n}, the least is {least}");
+            let text = format!("{path} is {n}, but must be at least {least}");
             self.say(ProblemKind::Value, Severity::Error, path, line, text);
             return TraceCell::Null;
         }
@@ -289,7 +291,7 @@ impl<'s> Reader<'s, '_> {
             && !field.one_of.iter().any(|known| known == text)
         {
             let all = field.one_of.join(", ");
-            let text = format!("{path} is '{}', none of {all}", brief(text));
+            let text = format!("{path} is '{}', but must be one of {all}", brief(text));
             self.say(ProblemKind::Value, field.other.unwrap_or(Severity::Error), path, line, text);
         }
         cell

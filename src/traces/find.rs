@@ -70,7 +70,7 @@ fn is_yaml(name: &str) -> bool {
     name.ends_with(".yaml") || name.ends_with(".yml")
 }
 
-/// Which kind of trace file a file is; `None` where it is none. Where traces are `asked` for, a name
+/// The kind of a trace file; `None` for other files. Where traces are `asked` for, a name
 /// that fits is enough; elsewhere the content must fit, too.
 pub fn classify<'s>(
     source: &dyn Source,
@@ -90,7 +90,7 @@ pub fn classify<'s>(
     }
 }
 
-/// A metric file, where its content allows it to be one. What cannot be read goes by its name.
+/// A metric file, where its content allows it to be one. What cannot be read is classified by its name.
 fn metric_file<'s>(
     source: &dyn Source,
     entry: &Entry,
@@ -170,11 +170,13 @@ fn begins_with(text: &str, files: &Files) -> bool {
 
 fn text(source: &dyn Source, entry: &Entry, largest: u64) -> Result<String, Reason> {
     if entry.size > largest {
-        return Err(format!("{} bytes are more than such a file has", entry.size).into());
+        return Err(
+            format!("the file has {} bytes, more than such a file can have", entry.size).into()
+        );
     }
     let text = source.text(entry)?;
     if crate::database::source::pointer(text.as_bytes()).is_some() {
-        return Err("a git-LFS pointer, not the file: `git lfs pull` brings it".into());
+        return Err("this is a git-LFS pointer: `git lfs pull` fetches the file".into());
     }
     Ok(text)
 }

@@ -1,4 +1,4 @@
-//! What is told of traces: one finding a rule, file and kind of fault.
+//! Findings on traces: one per rule, file and kind of fault.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl<'a> Findings<'a> {
         Some(Finding::on_path(&rule.id, severity, path, message).of_traces())
     }
 
-    /// Tells a finding.
+    /// Adds a finding.
     pub fn say(
         &mut self,
         check: TraceCheck,
@@ -75,7 +75,7 @@ impl<'a> Findings<'a> {
         self.all.extend(self.finding(check, severity, path, message));
     }
 
-    /// Tells a finding that is one of several of its rule in a file, at a line where there is one.
+    /// Adds a finding that is one of several of its rule in a file, at a line where there is one.
     pub fn say_of(
         &mut self,
         check: TraceCheck,
@@ -92,7 +92,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Tells what is wrong with a document by itself.
+    /// Adds what is wrong with a document by itself.
     pub fn document(
         &mut self,
         read: &Read<'_>,
@@ -134,8 +134,8 @@ impl<'a> Findings<'a> {
             let each = problems.iter().map(|p| format!("{}{}", p.text, at(p.line)));
             let each = each.collect::<Vec<_>>().join("; ");
             let message = match fault {
-                ProblemKind::Missing => format!("missing: {each}"),
-                ProblemKind::Unfilled => format!("not filled in: {each}"),
+                ProblemKind::Missing => format!("fields are missing: {each}"),
+                ProblemKind::Unfilled => format!("fields are not filled in: {each}"),
                 ProblemKind::Depth | ProblemKind::Type | ProblemKind::Value => each,
             };
             let Some(finding) = self.finding(check, Some(severity), &read.path, message) else {
@@ -146,14 +146,14 @@ impl<'a> Findings<'a> {
                 .at_line(problems.iter().find_map(|p| p.line))
                 .parts(fields.clone())
                 .evidence("fields", fields.map(Json::from).collect::<Vec<_>>());
-            // What should be there and what must be are told apart.
+            // Missing fields that are required and those that are recommended make separate findings.
             finding.slice.insert("of".into(), fault.name().into());
             finding.slice.insert("severity".into(), severity.name().into());
             self.all.push(finding);
         }
     }
 
-    /// Tells what names say otherwise: the directory's, the file's own, where traces are kept.
+    /// Adds contradictions of names: of the directory, of the file itself, of where traces are kept.
     fn named(
         &mut self,
         read: &Read<'_>,
@@ -188,8 +188,8 @@ impl<'a> Findings<'a> {
                 let Some(told) = told.filter(|t| !values.contains(&(*t as f64))) else { continue };
                 let Some(value) = values.first() else { continue };
                 let severity = if stated { *severity } else { Some(Severity::Warning) };
-                let says = if stated { "says" } else { "does not say, which counts as" };
-                let message = format!("{what} says {label} {told}, the file {says} {value}");
+                let says = if stated { "says" } else { "does not say, which means" };
+                let message = format!("{what} says {label} {told}, but the file {says} {value}");
                 let of = format!("{what}: {label}");
                 self.say_of(check, severity, &read.path, &of, line.copied(), message);
             }
@@ -197,22 +197,22 @@ impl<'a> Findings<'a> {
         Ok(())
     }
 
-    /// Tells that a card's accelerator is none of the systems.
+    /// Adds a finding where a card's accelerator is not one of the systems.
     pub fn accelerator(&mut self, card: &Read<'_>, specs: &TraceSpecs) {
         let Some(name) = card.text("accelerator") else { return };
         let (severity, why) = match specs.system(name) {
             Some(Some(_)) => return,
-            Some(None) => (Severity::Info, "no system describes"),
-            None => (Severity::Warning, "nothing is known of"),
+            Some(None) => (Severity::Info, "no system file describes the accelerator"),
+            None => (Severity::Warning, "this program does not know the accelerator"),
         };
         let line = card.doc.lines.get("accelerator").copied();
         let name = super::tree::brief(name);
-        let message = format!("{why} {name}, so its bandwidth and driver are not judged");
+        let message = format!("{why} {name}, so its bandwidth and driver are not checked");
         self.say_of(CARD.implausible, Some(severity), &card.path, "accelerator", line, message);
     }
 }
 
-/// Where in a file, at the end of a sentence.
+/// Where in a file, after what stands there.
 pub(super) fn at(line: Option<u64>) -> String {
-    line.filter(|l| *l > 0).map_or(String::new(), |line| format!(", line {line}"))
+    line.filter(|l| *l > 0).map_or(String::new(), |line| format!(" (line {line})"))
 }

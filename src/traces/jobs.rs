@@ -31,7 +31,7 @@ pub(super) fn check(
             continue;
         }
         let message = format!(
-            "{} asks for {} to run it, the product of the parallel degrees is {world}",
+            "{} requests {} to run this config, but the product of its parallel degrees is {world}",
             script.path,
             plural(asked as usize, "GPU"),
         );

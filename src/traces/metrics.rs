@@ -15,7 +15,7 @@ use super::spec::TraceSpecs;
 use super::spec::{Finds, MetricSpec, Presence};
 use super::tree::brief;
 use crate::base::expr::ExprError;
-use crate::base::words::{names, plural};
+use crate::base::words::{names, plural, plural_verb};
 use crate::checks::kinds::traces::TraceCheck;
 use crate::findings::{EXAMPLES, Example, Finding, Severity};
 
@@ -65,8 +65,9 @@ pub(super) fn check(
         for (path, other) in rest.iter().filter(|(_, other)| other != columns) {
             let differ = columns.symmetric_difference(other).map(|c| brief(c)).collect::<Vec<_>>();
             let differ = names(differ.iter().map(String::as_str));
-            let message =
-                format!("{first} has the same name and other columns: {differ} in one alone");
+            let message = format!(
+                "{first} has the same name but other columns: only one of the two files has {differ}"
+            );
             let severity = Some(Severity::Warning);
             findings.say_of(TraceCheck::MetricInvalid, severity, path, "schema", None, message);
         }
@@ -76,7 +77,7 @@ pub(super) fn check(
 
 impl Metrics<'_, '_> {
     /// Adds a finding on rows.
-    pub fn tell(&self, findings: &mut Findings<'_>, finding: RowFinding<'_>) {
+    pub fn add(&self, findings: &mut Findings<'_>, finding: RowFinding<'_>) {
         let RowFinding { check, severity, of, message, rows, values, grounds } = finding;
         let Some(finding) = findings.finding(check, severity, self.path, message) else { return };
         let example =
@@ -117,7 +118,7 @@ impl Metrics<'_, '_> {
             if missing.is_empty() || self.rows.rows == 0 {
                 continue;
             }
-            let message = format!("missing: {}", names(missing.iter().copied()));
+            let message = format!("columns are missing: {}", names(missing.iter().copied()));
             let check = TraceCheck::MetricInvalid;
             if let Some(finding) = findings.finding(check, Some(severity), self.path, message) {
                 let mut finding = finding.parts(missing);
@@ -126,8 +127,8 @@ impl Metrics<'_, '_> {
             }
         }
         if let Some((line, why)) = self.rows.torn.first() {
-            let rows = plural(self.rows.torn.len(), "damaged row");
-            let (check, message) = (TraceCheck::MetricInvalid, format!("{rows}: {why}"));
+            let rows = plural_verb(self.rows.torn.len(), "row", ["is", "are"]);
+            let (check, message) = (TraceCheck::MetricInvalid, format!("{rows} damaged: {why}"));
             findings.say_of(check, None, self.path, "torn", Some(*line), message);
         }
         for (name, (unit, label)) in &self.rows.units {
@@ -136,7 +137,7 @@ impl Metrics<'_, '_> {
             let own = self.spec.columns.get(name).and_then(|c| c.unit.as_deref());
             if let Some(told) = in_label.filter(|l| l != unit) {
                 let message =
-                    format!("{shown} is in {}, its label says {}", brief(unit), brief(told));
+                    format!("{shown} is in {}, but its label says {}", brief(unit), brief(told));
                 let of = format!("label: {name}");
                 findings.say_of(
                     TraceCheck::MetricContradiction,
@@ -147,7 +148,8 @@ impl Metrics<'_, '_> {
                     message,
                 );
             } else if let Some(own) = own.filter(|own| scale(unit, own) != Some(1.0)) {
-                let message = format!("{shown} is in {}, elsewhere it is in {own}", brief(unit));
+                let message =
+                    format!("{shown} is in {}, but elsewhere it is in {own}", brief(unit));
                 let severity = Some(Severity::Warning);
                 let of = format!("unit: {name}");
                 findings.say_of(
@@ -175,7 +177,7 @@ impl Metrics<'_, '_> {
         Ok(())
     }
 
-    /// Tells rows in which a relation does not hold; a warning where they are judged as those of an
+    /// Adds rows in which a relation does not hold; a warning where they are judged as those of an
     /// `assumed` accelerator.
     fn broken(
         &self,
@@ -195,20 +197,22 @@ impl Metrics<'_, '_> {
         let mut message = match (self.rows.rows, rows.len()) {
             (1, _) | (_, 1) => first,
             // What holds of the first need not hold of all.
-            _ if broken.named().next().is_some() => format!("{first}; so or alike in {count}"),
-            _ => format!("{first} in {count}"),
+            _ if broken.named().next().is_some() => {
+                format!("{first} (first of {count} with this problem)")
+            }
+            _ => format!("{first} ({count})"),
         };
         let mut severity = relation.severity;
         let mut of = relation.id.value.clone();
         if let Some(name) = assumed {
-            message += &format!(", as {name}: no card says what ran");
+            message += &format!("; {name} was assumed, because no card names the accelerator");
             severity = Some(severity.unwrap_or(Severity::Warning).at_most(Severity::Warning));
             of += " assumed";
         }
         let values = |row: usize| broken.values(self.frame, row);
         let grounds = broken.grounds();
         let finding = RowFinding::new(check, &of, message, rows, &values);
-        self.tell(findings, RowFinding { severity, grounds, ..finding });
+        self.add(findings, RowFinding { severity, grounds, ..finding });
     }
 }
 

@@ -185,12 +185,13 @@ pub fn judge(
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(judged)) => Ok(judged),
         Ok(Err(e)) => {
-            let hint = "the formula is in rules/traces; CONTRIBUTING.md says what it can read";
-            Err(Error::new(format!("cannot judge traces: {e}"), hint))
+            let hint =
+                "the formula is in rules/traces; CONTRIBUTING.md lists what formulas can read";
+            Err(Error::new(format!("cannot check the traces: {e}"), hint))
         }
         Err(_) => {
-            let hint = "please report it with the files that it was judging";
-            Err(Error::new("perfdb-gate failed while judging traces", hint))
+            let hint = "please report this bug and attach the checked files";
+            Err(Error::new("perfdb-gate failed while checking traces", hint))
         }
     }
 }
@@ -209,7 +210,12 @@ fn judge_files(
         found.filter_map(|e| find::classify(source, e, traces, asked)).collect();
     let mut paths: Vec<String> = found.iter().map(|f| f.entry.path.clone()).collect();
     for path in find::directories(files, traces) {
-        findings.say(TraceCheck::Unreadable, None, &path, "a directory, not a file".into());
+        findings.say(
+            TraceCheck::Unreadable,
+            None,
+            &path,
+            "this is a directory, but a file of this name is expected".into(),
+        );
         paths.push(path);
     }
     let mut cards = Vec::new();
@@ -256,7 +262,7 @@ fn fields(file: &TraceFile<'_>) -> Result<YamlNode, Reason> {
     }
     let root = YamlNode::parse(text)?;
     if root.members().next().is_none() {
-        return Err("it is not a map of fields".into());
+        return Err("the file is not a map of fields".into());
     }
     Ok(root)
 }

@@ -57,7 +57,7 @@ impl Moves {
         self.files.insert(old.to_owned(), new.to_owned());
     }
 
-    /// A finding of the base as it would be told where its files now lie.
+    /// A finding of the base as it would be reported where its files now lie.
     pub fn told_there(&self, mut finding: Finding) -> Finding {
         if let Some(new) = self.files.get(&finding.path) {
             finding.path.clone_from(new);

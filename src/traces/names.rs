@@ -2,7 +2,7 @@
 
 /// The number that a label has in a name; none where the name does not say, or says two.
 ///
-/// A label begins the name, follows what is no letter or digit, or follows a small letter in
+/// A label begins the name, follows what is not a letter or digit, or follows a small letter in
 /// capitals (`vllmEP4`). Its number ends where letters go on: `mscclpp-4gpu` says nothing of pp. A
 /// label that follows a bare label is part of a mix (`fsdp_tp_4`: together 4).
 pub fn number(name: &str, label: &str) -> Option<u64> {

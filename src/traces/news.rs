@@ -30,7 +30,7 @@ pub struct Changed {
     pub figures: Vec<Figure>,
 }
 
-/// Judges the traces of two states, where any of them changed: a file that is no trace's by its name
+/// Judges the traces of two states, where any of them changed: a file whose name is not that of a trace
 /// is not opened, one that did not change not before another did.
 ///
 /// # Errors
@@ -64,7 +64,7 @@ pub fn changed(
     Ok(Changed { files, findings, repaired, figures })
 }
 
-/// Files of traces that differ; one that moved is told where it lies now.
+/// Files of traces that differ; one that moved is reported at its new place.
 fn changed_files(
     base: State<'_>,
     before: &[Entry],

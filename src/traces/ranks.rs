@@ -106,8 +106,10 @@ fn complete(
     let beyond: Vec<String> = group.keys().filter(|r| **r >= world).map(u64::to_string).collect();
     if !beyond.is_empty() {
         let ranks = names(beyond.iter().map(String::as_str));
-        let message =
-            format!("{pattern}: rank {ranks} of a run of {}", plural(world as usize, "rank"));
+        let message = format!(
+            "{pattern}: there are files of rank {ranks}, but the run has {}",
+            plural(world as usize, "rank")
+        );
         findings.say_of(TraceCheck::Ranks, None, &run.path, &format!("beyond {of}"), None, message);
     }
     let there = group.keys().filter(|r| **r < world).count() as u64;
@@ -120,7 +122,8 @@ fn complete(
     // A profiler of the driver alone writes rank 0.
     let driver = there == 1 && group.contains_key(&0);
     let severity = driver.then_some(Severity::Warning);
-    let message = format!("{pattern}: {there} of {world} ranks have one, rank {ranks} has none");
+    let message =
+        format!("{pattern}: only {there} of {world} ranks have a file; rank {ranks} has none");
     findings.say_of(TraceCheck::Ranks, severity, &run.path, &of, None, message);
 }
 
@@ -146,10 +149,10 @@ fn iterations(
     if counts.len() > 1 {
         let told = counts.iter().map(|(count, ranks)| {
             let ranks: BTreeSet<String> = ranks.iter().map(u64::to_string).collect();
-            format!("{count} of rank {}", names(ranks.iter().map(String::as_str)))
+            format!("{count} entries in rank {}", names(ranks.iter().map(String::as_str)))
         });
         let told: Vec<String> = told.collect();
-        let message = format!("{list} has {}", told.join(", "));
+        let message = format!("{list} differs between ranks: {}", told.join(", "));
         findings.say_of(TraceCheck::Ranks, None, &entry.path, "iterations", None, message);
     }
     let config = run_of(dir, configs);
@@ -157,7 +160,7 @@ fn iterations(
     if let (Some((config, asked)), [count]) = (asked, &counts.keys().collect::<Vec<_>>()[..])
         && asked != **count as f64
     {
-        let message = format!("{list} has {count}, {} asks for {asked}", config.path);
+        let message = format!("{list} has {count} entries, but {} asks for {asked}", config.path);
         findings.say_of(TraceCheck::Ranks, None, &entry.path, "asked", None, message);
     }
 }

@@ -47,9 +47,10 @@ impl MetricRows {
 /// column make a cell of every pair.
 fn guard(rows: usize, columns: usize) -> Result<(), Reason> {
     if rows.saturating_mul(columns) > MOST_CELLS {
-        return Err(
-            format!("{rows} rows of {columns} columns are more than such a file has").into()
-        );
+        return Err(format!(
+            "the file has {rows} rows of {columns} columns, more than such a file can have"
+        )
+        .into());
     }
     Ok(())
 }
@@ -66,12 +67,14 @@ pub fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<MetricRows, Rea
 fn unreadable(fault: TableFault) -> Reason {
     match fault {
         TableFault::Unreadable(why) => why.into(),
-        TableFault::LfsPointer(_) => "a git-LFS pointer, not the file".into(),
+        TableFault::LfsPointer(_) => {
+            "this is a git-LFS pointer: `git lfs pull` fetches the file".into()
+        }
         TableFault::Torn(torn) => match torn.first.first() {
-            Some((line, why)) => format!("no row is whole: line {line} has {why}").into(),
-            None => "no row is whole".into(),
+            Some((line, why)) => format!("every row is damaged; line {line}: {why}").into(),
+            None => "every row is damaged".into(),
         },
-        TableFault::Empty => "it has a header and no rows".into(),
+        TableFault::Empty => "the file has a header but no rows".into(),
     }
 }
 
@@ -137,14 +140,14 @@ fn json(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
         let word = word.map_or(String::new(), |w| {
             format!(" ({w} is not valid JSON: write null for unmeasured values)")
         });
-        format!("no JSON: {e}{word}")
+        format!("the file is not JSON: {e}{word}")
     })?;
     let mut rows = MetricRows::default();
     let list = match &spec.rows {
         None => std::slice::from_ref(&file),
         Some(name) => match file.get(name) {
             Some(Json::Array(items)) => &items[..],
-            _ => return Err(format!("it has no list of {name}").into()),
+            _ => return Err(format!("the file has no list `{name}`").into()),
         },
     };
     if list.iter().any(|row| !row.is_object()) {

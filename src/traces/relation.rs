@@ -173,7 +173,7 @@ impl Broken<'_> {
         names.iter().map(|n| ((*n).to_owned(), frame.cell(n, row).json())).collect()
     }
 
-    /// The thresholds that it goes by, and where each comes from.
+    /// The thresholds that it uses, and where each comes from.
     pub fn grounds(&self) -> Vec<(String, Json)> {
         let known = self.relation.thresholds().into_iter();
         known

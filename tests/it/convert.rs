@@ -29,7 +29,7 @@ fn a_dry_run_writes_nothing() {
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: 2 rows of 10 columns → gemm_perf.parquet, 192 → 3,539 bytes
 
     1 of 1 text table would be converted
-    dry run: nothing was written; --write does it
+    dry run: nothing was written; add --write to convert
     (exit 0)
     ");
     assert!(path.exists() && !path.with_extension("parquet").exists());
@@ -98,7 +98,7 @@ fn a_parquet_file_beside_the_text_is_not_written_over() {
     assert_eq!(run.code(), 1);
     insta::assert_snapshot!(run.shown(), @"
     $ perfdb-gate convert --root [tmp] --write
-    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: left as it is: gemm_perf.parquet stands beside it and holds other cells: which of the two is right, or how they merge, is its collector's to say
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: not changed: gemm_perf.parquet exists in the same folder with other cells; decide which of the two is right, or merge them
 
     0 of 1 text table converted
     (exit 1)
@@ -124,7 +124,7 @@ fn two_texts_of_one_name_do_not_become_one_table() {
     assert_eq!(run.code(), 1);
     insta::assert_snapshot!(run.shown(), @"
     $ perfdb-gate convert --root [tmp] --write
-    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: left as it is: another text table becomes gemm_perf.parquet too
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: not changed: another text table would become gemm_perf.parquet, too
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.csv: 1 row of 10 columns → gemm_perf.parquet, 132 → 3,522 bytes
 
     1 of 2 text tables converted

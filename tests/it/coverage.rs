@@ -57,7 +57,7 @@ fn a_hole_names_its_values_and_who_has_them() {
     let run = judge(&tree, &["--system", "h200_sxm"]);
     let hole = run.finding("coverage-hole");
     assert_eq!((&hole["severity"], &hole["rows"]), (&json!("warning"), &json!(8)));
-    insta::assert_snapshot!(message(&hole), @"of 16 keys of h100_sxm 0.24.0, it would not serve gemm_dtype fp8 (8 keys, had by 1 of 1 nearest system)");
+    insta::assert_snapshot!(message(&hole), @"compared with 16 keys of h100_sxm 0.24.0: the loader finds no rows of gemm_dtype fp8 (8 keys, present in 1 of 1 nearest system)");
     assert_eq!(hole["evidence"]["holes"][0]["had_by"], json!(["h100_sxm 0.24.0"]));
     assert_eq!(hole["examples"][0]["key"]["gemm_dtype"], "fp8");
     assert!(severities(&tree, &["--system", "h100_sxm"]).is_empty());
@@ -112,7 +112,7 @@ fn a_classified_failure_explains_its_case() {
     let run = judge(&tree, &["--system", "h200_sxm", "--ledger", &classified]);
     let hole = run.finding("coverage-hole");
     assert_eq!(hole["severity"], "info");
-    insta::assert_snapshot!(message(&hole), @"of 16 keys of h100_sxm 0.24.0, 8 keys are missing by a classified failure, RuntimeError");
+    insta::assert_snapshot!(message(&hole), @"compared with 16 keys of h100_sxm 0.24.0: 8 keys are missing because of a classified failure, RuntimeError");
     for (name, class, dtype) in
         [("unresolved", "unresolved_from_checkpoint", "fp8"), ("other", "unexpected", "nvfp4")]
     {
@@ -126,8 +126,8 @@ fn a_classified_failure_explains_its_case() {
     let empty = judge(&tree, &["--ledger", &empty]);
     insta::assert_snapshot!(shown([&many, &missing, &empty]), @"
     $ perfdb-gate validate --root [tmp] --format json --only coverage-hole --ledger [tmp]/logs
-    2> perfdb-gate: --ledger applies to one system, and 2 are checked
-    2> hint: name the system of the log with --system
+    2> perfdb-gate: --ledger applies to one system, but 2 are checked
+    2> hint: select the system of the log with --system
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --format json --only coverage-hole --ledger /no/such/folder
@@ -136,7 +136,7 @@ fn a_classified_failure_explains_its_case() {
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --format json --only coverage-hole --ledger [tmp]/systems
-    2> perfdb-gate: [tmp]/systems: it holds no failure ledger
+    2> perfdb-gate: [tmp]/systems: the directory does not contain a failure ledger
     2> hint: --ledger takes a collector's log directory, with its errors_<module>.json and collection_summary_<backend>.json
     (exit 2)
     ");
@@ -166,23 +166,23 @@ fn a_declared_limit_explains_what_it_forbids() {
     assert!(runs.iter().all(|run| run.code() == 2));
     insta::assert_snapshot!(shown(&runs), @"
     $ perfdb-gate validate --root [tmp] --format json --only coverage-hole --rules [tmp]/my
-    2> perfdb-gate: [tmp]/my/limits.yaml: line 5: unlike things are compared in `gemm_dtype = 5`, of gemm_perf
-    2> hint: CONTRIBUTING.md says what a limit can read
+    2> perfdb-gate: [tmp]/my/limits.yaml: line 5: the two sides of a comparison have different types in `gemm_dtype = 5`, of gemm_perf
+    2> hint: CONTRIBUTING.md lists what a limit can read
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --format json --only coverage-hole --rules [tmp]/my
-    2> perfdb-gate: [tmp]/my/limits.yaml: line 5: `moe_dtype = 'fp8'` reads moe_dtype, which is no key part of its tables
-    2> hint: CONTRIBUTING.md says what a limit can read
+    2> perfdb-gate: [tmp]/my/limits.yaml: line 5: `moe_dtype = 'fp8'` reads moe_dtype, which is not a key part of its tables
+    2> hint: CONTRIBUTING.md lists what a limit can read
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --format json --only coverage-hole --rules [tmp]/my
-    2> perfdb-gate: [tmp]/my/limits.yaml: line 5: `gpu.sm_versoin < 90` reads gpu.sm_versoin, which is no figure of any system
-    2> hint: CONTRIBUTING.md says what a limit can read
+    2> perfdb-gate: [tmp]/my/limits.yaml: line 5: `gpu.sm_versoin < 90` reads gpu.sm_versoin, which is not a figure of any system
+    2> hint: CONTRIBUTING.md lists what a limit can read
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --format json --only coverage-hole --rules [tmp]/my
     2> perfdb-gate: [tmp]/my/limits.yaml: sql parser error: Expected: an expression, found: EOF in `m <` at line 5, column 10
-    2> hint: see CONTRIBUTING.md for the form of rules, tables and systems
+    2> hint: CONTRIBUTING.md describes the format of rules, tables and systems
     (exit 2)
     ");
 }

@@ -35,10 +35,10 @@ fn a_dry_run_writes_nothing() {
     $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
       1 of 3 rows repeat a measurement
-      the loader serves the first row of a key, of 1 key another one than before; the most, row 2: 0.5000 ms before, 0.5100 ms then
+      the loader uses the first row of a key, so 1 key get another row than before; the largest change is row 2: 0.5000 ms → 0.5100 ms
 
     1 repeated measurement in 1 of 1 table (--keep last)
-    dry run: nothing was written; --write removes them
+    dry run: nothing was written; add --write to remove them
     (exit 0)
     ");
     assert_eq!(std::fs::read_to_string(path).unwrap(), text);
@@ -58,11 +58,11 @@ fn what_cannot_be_meant_is_refused() {
     insta::assert_snapshot!(shown([&unknown, &stream]), @"
     $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --ignore kernel_sourse
     2> perfdb-gate: no column matches 'kernel_sourse'
-    2> hint: did you mean kernel_source? there is device, framework, gemm_dtype, k, kernel_source, latency, m, n, op_name, version
+    2> hint: did you mean kernel_source? known: device, framework, gemm_dtype, k, kernel_source, latency, m, n, op_name, version
     (exit 2)
 
     $ perfdb-gate dedupe --root [tmp] --write --dropped -
-    2> error: invalid value '-' for '--dropped <FILE>': it needs the name of a file: what is removed is kept there
+    2> error: invalid value '-' for '--dropped <FILE>': name a file in which the removed rows are kept
     2>
     2> For more information, try '--help'.
     (exit 2)
@@ -108,10 +108,10 @@ fn parquet_keeps_its_cells_and_its_sidecar_stays_true() {
     $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --write
     systems/data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.parquet
       1 of 3 rows repeat a measurement
-      the loader serves the first row of a key, of 1 key another one than before; the most, row 2: 0.5000 ms before, 0.5100 ms then
+      the loader uses the first row of a key, so 1 key get another row than before; the largest change is row 2: 0.5000 ms → 0.5100 ms
 
     1 repeated measurement in 1 of 1 table (--keep last)
-    removed, 1 sidecar made true; [tmp]/dropped.jsonl holds each of them
+    rows removed and 1 sidecar updated; [tmp]/dropped.jsonl lists the removed rows
     (exit 0)
     ");
     assert_eq!(
@@ -139,16 +139,16 @@ fn copies_that_disagree_stay_unless_told() {
     $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --write
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
       1 of 4 rows repeat a measurement
-      1 measurement kept with all copies: they differ by more than reruns do, up to 1.80×; --disagreeing removes them too
-      the loader serves the first row of a key, of 1 key another one than before; the most, row 3: 0.6000 ms before, 0.6100 ms then
+      1 measurement has copies that differ by more than rerun noise (up to 1.80×), so all are kept; --disagreeing removes them too
+      the loader uses the first row of a key, so 1 key get another row than before; the largest change is row 3: 0.6000 ms → 0.6100 ms
 
     1 repeated measurement in 1 of 1 table (--keep last)
-    removed; [tmp]/dropped.jsonl holds each of them
+    rows removed; [tmp]/dropped.jsonl lists the removed rows
     (exit 1)
 
     $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --write --disagreeing
-    2> perfdb-gate: [tmp]/dropped.jsonl is there already
-    2> hint: it may be the record of an earlier run: name another with --dropped
+    2> perfdb-gate: [tmp]/dropped.jsonl exists already
+    2> hint: it may be the record of an earlier run: name another file with --dropped
     (exit 2)
     ");
     assert_eq!(rows(&path).len(), 3);
@@ -177,13 +177,13 @@ fn rows_of_two_kernels_are_no_copies() {
     insta::assert_snapshot!(shown([&kept, &run]), @"
     $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --write
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
-      1 key of the loader's hold rows that differ in kernel_source: no copies of one measurement, so they stay
+      1 key has several rows that differ in kernel_source; these are not copies of one measurement, so they stay
 
     0 repeated measurements in 0 of 1 table (--keep last)
     (exit 0)
 
     $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --ignore m
-    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: left as it is: its loader reads m, which therefore cannot be ignored
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: not changed: m cannot be ignored, because its loader reads it
 
     0 repeated measurements in 0 of 1 table (--keep last)
     (exit 1)
@@ -201,8 +201,8 @@ fn a_table_that_cannot_be_read_whole_is_left_alone() {
     assert_eq!(run.code(), 1);
     insta::assert_snapshot!(run.shown(), @"
     $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --write
-    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: left as it is: 1 torn row, the first in line 4: 2 fields instead of 10
-    systems/data/h200_sxm/vllm/0.24.0/moe_perf.parquet: left as it is: a git-LFS pointer to 9 bytes stands where the table should be: `git lfs pull` fetches it
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: not changed: 1 torn row, the first in line 4: 2 fields instead of 10
+    systems/data/h200_sxm/vllm/0.24.0/moe_perf.parquet: not changed: the file is a git-LFS pointer to 9 bytes: `git lfs pull` fetches the table
 
     0 repeated measurements in 0 of 2 tables (--keep last)
     (exit 1)
@@ -226,11 +226,11 @@ fn what_it_says_does_not_depend_on_the_threads() {
     $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --version 0.24.0 --table gemm
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
       1 of 4 rows repeat a measurement
-      1 measurement kept with all copies: they differ by more than reruns do, up to 1.50×; --disagreeing removes them too
-      the loader serves the first row of a key, of 1 key another one than before; the most, row 2: 0.5000 ms before, 0.5100 ms then
+      1 measurement has copies that differ by more than rerun noise (up to 1.50×), so all are kept; --disagreeing removes them too
+      the loader uses the first row of a key, so 1 key get another row than before; the largest change is row 2: 0.5000 ms → 0.5100 ms
 
     1 repeated measurement in 1 of 1 table (--keep last)
-    dry run: nothing was written; --write removes them
+    dry run: nothing was written; add --write to remove them
     (exit 1)
     ");
     assert_eq!(dedupe(&tree, &["--table", "gem"]).code(), 2);

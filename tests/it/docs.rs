@@ -251,6 +251,45 @@ fn tables_of_the_pages_hold_every_flag_and_input() {
     }
 }
 
+/// The flags of a table's row, and its last cell: which commands have them.
+fn flags_and_commands(row: &str) -> Option<(Vec<&str>, &str)> {
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    let [_, flags, .., commands, _] = cells[..] else { return None };
+    let flags = flags.split('`').filter(|part| part.starts_with("--"));
+    Some((flags.filter_map(|flag| flag.split(' ').next()).collect(), commands))
+}
+
+#[test]
+fn the_table_of_outputs_names_the_commands_that_have_them() {
+    let page = std::fs::read_to_string("docs/validate.md").unwrap();
+    let (_, section) = page.split_once("## Where output goes").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let help = common::run(&["--help"]).out();
+    let (_, list) = help.split_once("\nCommands:\n").unwrap();
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    let names = lines.filter(|line| !line.starts_with("   "));
+    let commands: Vec<&str> =
+        names.filter_map(|line| line.split_whitespace().next()).filter(|c| *c != "help").collect();
+    let mut rows = 0;
+    for (flags, listed) in section.lines().filter_map(flags_and_commands) {
+        rows += usize::from(!flags.is_empty());
+        let listed: Vec<&str> = listed.split(|c: char| !c.is_ascii_lowercase()).collect();
+        for command in &commands {
+            let help = common::run(&[command, "--help"]).out();
+            let has = |flag: &&&str| {
+                let mut lines = help.lines().map(str::trim_start);
+                lines.any(|line| line.split([' ', '[', '=']).next() == Some(**flag))
+            };
+            // An input of other commands has the same name.
+            for flag in flags.iter().filter(|flag| **flag != "--ledger") {
+                let known = (*command == "explore" && *flag == "--head-ref") || has(&flag);
+                assert_eq!(known, listed.contains(command), "{flag} of {command}");
+            }
+        }
+    }
+    assert!(rows > 12, "{rows}");
+}
+
 #[test]
 fn links_lead_somewhere() {
     for page in pages() {

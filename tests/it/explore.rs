@@ -157,7 +157,7 @@ fn what_cannot_be_shown_is_an_error_of_a_line() {
     assert!(run.code() == 2 && run.err().contains("trtllm/1.0.0"), "{}", run.err());
     // As a peer, what cannot be read is left out, and the page says so.
     let run = explore(&tree, &["--backend", "vllm", "--output", "-"]);
-    assert!(run.code() == 0 && run.out().contains("A peer is not drawn"), "{}", run.err());
+    assert!(run.code() == 0 && run.out().contains("A peer cannot be drawn"), "{}", run.err());
 }
 
 #[test]

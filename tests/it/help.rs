@@ -24,3 +24,44 @@ fn the_help_of_every_command_reads_as_shown() {
         insta::assert_snapshot!(format!("help_{name}"), redact(&help.out()));
     }
 }
+
+/// One state is `--ref`, two are `--base-ref` and `--head-ref`, and `--since` is what changed: no command has
+/// another name for a commit.
+#[test]
+fn commits_have_the_same_names_in_every_command() {
+    let mut seen = 0;
+    for command in commands() {
+        let help = run(&[&command, "--help"]).out();
+        let flags: Vec<&str> = help
+            .lines()
+            .filter(|line| line.contains("<REF>"))
+            .filter_map(|line| line.trim_start().split(' ').next())
+            .collect();
+        seen += flags.len();
+        let known = ["--ref", "--base-ref", "--head-ref", "--since"];
+        assert!(flags.iter().all(|flag| known.contains(flag)), "{command}: {flags:?}");
+        let has = |flag| flags.contains(&flag);
+        assert!(!has("--head-ref") || has("--base-ref") && !has("--ref"), "{command}: {flags:?}");
+    }
+    assert!(seen > 12, "{seen}");
+}
+
+#[test]
+fn other_spellings_of_a_commit_work_and_are_not_listed() {
+    let unknown = "unexpected argument";
+    for (command, flag, more) in [
+        ("impact", "--ref", None),
+        ("reach", "--ref", None),
+        ("sanity", "--ref", Some("--base-ref=HEAD")),
+        ("explore", "--head-ref", None),
+    ] {
+        let mut args = vec![command, flag, "no-such-commit", "--root", "no-such-folder"];
+        args.extend(more);
+        let ended = run(&args);
+        assert_eq!(ended.code(), 2, "{command}");
+        assert!(!ended.err().contains(unknown), "{command}: {}", ended.err());
+        let help = run(&[command, "--help"]).out();
+        assert!(!help.contains(&format!("{flag} <")), "{command} lists {flag}");
+    }
+    assert!(run(&["validate", "--head-ref", "HEAD"]).err().contains(unknown));
+}

@@ -165,7 +165,7 @@ fn what_predictions_do_not_read_has_one_line() {
     });
     let document = sanity(&tree, &["--format", "json"]).json();
     assert_eq!(document["predictions"]["versions"], 0);
-    assert!(sanity(&tree, &[]).out().contains("no default model reads what changed"));
+    assert!(sanity(&tree, &[]).out().contains("no default model reads the changed rows"));
 }
 
 #[test]

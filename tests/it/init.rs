@@ -33,11 +33,11 @@ fn from_nothing_to_a_gate_that_blocks() {
     written  .pre-commit-config.yaml
     written  .perfdb-gate/baseline.json
 
-    The baseline knows 1 finding of today; `perfdb-gate validate` fails on what is new.
+    The baseline contains 1 finding; `perfdb-gate validate` fails only on new ones.
 
-    The workflows name a tag of perfdb-gate: `--action COMMIT` names a commit, which cannot be moved.
+    The workflows name a tag of perfdb-gate. A tag can be moved; `--action COMMIT` names a commit instead.
 
-    Next: look at the files, `git add` them, and open a pull request. `pre-commit install` turns the hook on.
+    Next: review the files, `git add` them and open a pull request. `pre-commit install` turns the hook on.
     ");
     assert_eq!(tree.validate(&[]).code(), 0, "it is known");
     tree.commit();
@@ -51,7 +51,7 @@ fn from_nothing_to_a_gate_that_blocks() {
     there    .pre-commit-config.yaml
     kept     .perfdb-gate/baseline.json
 
-    Nothing was to be done.
+    All files exist already; nothing was written.
     ");
     assert_eq!(tree.git(&["status", "--porcelain"]), "");
 
@@ -96,7 +96,9 @@ fn what_is_there_stays() {
     assert_eq!(text(&tree, ".github/workflows/perfdb.yml"), "name: mine\n");
     let said = run.out();
     assert!(
-        said.contains(".pre-commit-config.yaml is yours: add to it\n\nrepos:\n- repo: "),
+        said.contains(
+            ".pre-commit-config.yaml exists already. Add this to it:\n\nrepos:\n- repo: "
+        ),
         "{said}"
     );
 

@@ -153,12 +153,12 @@ fn what_cannot_be_measured_is_one_line() {
     insta::assert_snapshot!(shown([&no_plan, &broken]), @"
     $ perfdb-gate measure --plan gem --output-dir x
     2> perfdb-gate: no plan matches 'gem'
-    2> hint: did you mean gemm? there is gemm, mla_bmm, nccl
+    2> hint: did you mean gemm? known: gemm, mla_bmm, nccl
     (exit 2)
 
     $ perfdb-gate measure --plan [tmp]/own.yaml --output-dir x
     2> perfdb-gate: [tmp]/own.yaml: missing field `backend` at line 2, column 1
-    2> hint: see CONTRIBUTING.md for the form of rules, tables and systems
+    2> hint: CONTRIBUTING.md describes the format of rules, tables and systems
     (exit 2)
     ");
 
@@ -167,8 +167,8 @@ fn what_cannot_be_measured_is_one_line() {
     std::fs::write(&log, "no log\n").unwrap();
     errors.push(measure(&folder, &mut Mock::new(0)).unwrap_err().message);
     insta::assert_snapshot!(redact(&errors.join("\n")), @"
-    no system is known whose device is A100 of another make
-    the device does not say its version of cuBLAS
+    no known system has the device A100 of another make
+    the device does not report its version of cuBLAS
     [tmp]/data/h200_sxm/mla_bmm/cublas/13.1.0/mla_bmm_perf.samples.jsonl line 1: expected ident at line 1 column 2
     ");
     assert_eq!(std::fs::read_to_string(&log).unwrap(), "no log\n", "it is left alone");
@@ -188,7 +188,7 @@ fn a_run_that_has_no_time_begins_no_point() {
     let specs = Specs::embedded().unwrap();
     let points = PlannedPoints::find(&specs.library, &options.plan).unwrap();
     let done = measure::run(&specs, &points, &options, &mut mock, &());
-    insta::assert_snapshot!(done.unwrap_err().message, @"the time was over before a point was measured");
+    insta::assert_snapshot!(done.unwrap_err().message, @"the time ran out before a point was measured");
     assert_eq!(mock.measured.len(), 0);
 }
 
@@ -223,8 +223,8 @@ fn a_table_without_its_log_and_a_log_in_use_are_left_alone() {
     let held = perfdb_gate::gpu::record::Log::open(&other.join(TABLE), &about).unwrap();
     let used = measure(&other, &mut Mock::new(0)).unwrap_err();
     insta::assert_snapshot!(redact(&format!("{alone}\n{used}")), @"
-    [tmp]/data/h200_sxm/mla_bmm/cublas/13.1.0/mla_bmm_perf.parquet is there, and no log of it is
-    another process measures into [tmp]/other/h200_sxm/mla_bmm/cublas/13.1.0/mla_bmm_perf.samples.jsonl
+    [tmp]/data/h200_sxm/mla_bmm/cublas/13.1.0/mla_bmm_perf.parquet exists without its log
+    another process writes measurements to [tmp]/other/h200_sxm/mla_bmm/cublas/13.1.0/mla_bmm_perf.samples.jsonl
     ");
     drop(held);
     assert!(measure(&other, &mut Mock::new(usize::MAX)).is_ok());

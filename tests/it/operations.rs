@@ -50,13 +50,13 @@ fn both_directions_are_told() {
     assert_eq!(run.code(), 1, "{}", run.err());
     insta::assert_snapshot!(run.shown(), @"
     $ perfdb-gate rules --check-root [tmp]
-    in the catalog, without a spec:
+    in the catalog but without a spec:
       sparse_gemm_perf (gemm): it has no data
-    in the database, without a spec:
+    in the catalog under another family than in the spec:
+      kda_perf: linear, but its spec says kda
+    in the database but without a spec:
       warp_perf
-    of another family:
-      kda_perf: linear, its spec says kda
-    with a spec, not in the catalog:
+    with a spec but not in the catalog:
       gemm_perf (gemm): it has data
     collector/op_backend_catalog.yaml: 46 tables; the database has data of 2; 47 specs
     operation-catalog: collector/op_backend_catalog.yaml
@@ -70,11 +70,11 @@ fn both_directions_are_told() {
     );
     insta::assert_snapshot!(check(&tree).shown(), @"
     $ perfdb-gate rules --check-root [tmp]
-    in the catalog, without a spec:
+    in the catalog but without a spec:
       sparse_gemm_perf (gemm): it has no data
-    of another family:
-      kda_perf: linear, its spec says kda
-    with a spec, not in the catalog:
+    in the catalog under another family than in the spec:
+      kda_perf: linear, but its spec says kda
+    with a spec but not in the catalog:
       gemm_perf (gemm): it has data
       warp_perf (warp): it has data
     collector/op_backend_catalog.yaml: 46 tables; the database has data of 2; 48 specs
@@ -94,12 +94,12 @@ fn without_a_catalog_nothing_is_green() {
     assert_eq!(broken.code(), 2);
     insta::assert_snapshot!(shown([&none, &broken]), @"
     $ perfdb-gate rules --check-root [tmp]
-    no op_backend_catalog.yaml below the root, so nothing says which tables there should be; the database has data of 1 table; 47 specs
+    the root contains no op_backend_catalog.yaml, so the expected tables are not known; the database has data of 1 table; 47 specs
     (exit 3)
 
     $ perfdb-gate rules --check-root [tmp]
     2> perfdb-gate: collector/op_backend_catalog.yaml: expected sequence start at line 1, column 11
-    2> hint: it lists families, and the op_files of each
+    2> hint: the file must list families and their op_files
     (exit 2)
     ");
 }

@@ -21,22 +21,22 @@ fn much_is_told_by_its_causes() {
     let run = tree.validate(&only);
     assert_eq!(run.code(), 1);
     insta::assert_snapshot!(redact(&run.out()), @"
-    failed: 16 of 16 findings by which the run fails (--fail-on error)
+    failed: 16 of 16 findings make the run fail (--fail-on error)
 
     error   key-out-of-range vllm 0.0.0, 0.1.0, 0.2.0 and 5 more: 8 files on h200_sxm, 8 rows; most in h200_sxm/vllm/0.0.0/gemm_perf.txt
     error   latency-not-positive vllm 0.0.0, 0.1.0, 0.2.0 and 5 more: 8 files on h200_sxm, 8 rows; most in h200_sxm/vllm/0.0.0/gemm_perf.txt
 
-    --full prints every finding and what to do, --format concise a line each, --html FILE a page, --rows DIR all rows; perfdb-gate explain RULE tells what a rule is about
+    --full prints every finding and what to do, --format concise prints one line per finding, --html FILE writes a page, --rows DIR writes all rows; `perfdb-gate explain RULE` explains a rule
 
-    16 errors, 0 warnings, 0 infos in 8 files; 8 tables, 32 rows judged in [seconds] s
+    16 errors, 0 warnings, 0 infos in 8 files; checked 8 tables, 32 rows in [seconds] s
     ");
     assert!(run.out().lines().count() <= 25, "{}", run.out());
     let full = tree.validate(&[&only[..], &["--full"]].concat());
-    assert_eq!(full.out().matches("key-out-of-range: 1 row has m zero").count(), 8);
+    assert_eq!(full.out().matches("key-out-of-range: m is zero in 1 row").count(), 8);
     // A file takes all of it.
     let path = tree.path().join("report.txt").display().to_string();
     tree.validate(&[&only[..], &["--output", &path]].concat());
-    assert_eq!(std::fs::read_to_string(&path).unwrap().matches("1 row has m zero").count(), 8);
+    assert_eq!(std::fs::read_to_string(&path).unwrap().matches("m is zero in 1 row").count(), 8);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn concise_is_a_line_a_finding_and_the_summary_last() {
     assert_eq!(lines.len(), 9, "{out}");
     assert_eq!(
         lines[0],
-        "systems/data/h200_sxm/vllm/0.0.0/gemm_perf.txt: error key-out-of-range: 1 row has m zero"
+        "systems/data/h200_sxm/vllm/0.0.0/gemm_perf.txt: error key-out-of-range: m is zero in 1 row"
     );
     assert!(lines[8].starts_with("8 errors, 0 warnings"), "{out}");
 }
@@ -100,7 +100,7 @@ fn a_map_of_tables_and_systems() {
     gemm  ok        16E
 
     E errors, W warnings, I infos; ok without any; nothing where a system has no such table
-    16 errors, 0 warnings, 0 infos in 8 files; 9 tables, 34 rows judged
+    16 errors, 0 warnings, 0 infos in 8 files; checked 9 tables, 34 rows
     ");
     let json = crate::common::run(&["status", "--all", "--root", &root, "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json.out()).unwrap();
@@ -132,10 +132,10 @@ fn a_misspelt_waiver_is_an_error_with_the_nearest() {
     assert_eq!(runs.map(super::common::Run::code), [2; 3]);
     insta::assert_snapshot!(runs.map(|run| redact(&run.err())).join("\n"), @r#"
     perfdb-gate: .perfdb-gate/waivers.yaml: no rule matches 'key-out-of-rang'
-    hint: did you mean key-out-of-range? there is below-speed-of-light, copied-table, coverage-hole, data-deleted, device-mismatch, duplicate-key, framework-mismatch, header-mismatch, key-out-of-range, latency-drop, latency-not-finite, latency-not-positive, latency-spike, legacy-marker, lfs-pointer, no-longer-served, noisy-slice, power-coverage, power-implausible, power-limit-mismatch, … (53 in all)
+    hint: did you mean key-out-of-range? known: below-speed-of-light, copied-table, coverage-hole, data-deleted, device-mismatch, duplicate-key, framework-mismatch, header-mismatch, key-out-of-range, latency-drop, latency-not-finite, latency-not-positive, latency-spike, legacy-marker, lfs-pointer, no-longer-served, noisy-slice, power-coverage, power-implausible, power-limit-mismatch, … (53 in total)
 
-    perfdb-gate: .perfdb-gate/waivers.yaml: the condition of the waiver of key-out-of-range reads row, which its findings do not have
-    hint: did you mean rows? there is rows, rows_by_kind, severity
+    perfdb-gate: .perfdb-gate/waivers.yaml: the condition of the waiver of key-out-of-range uses row, which the findings of this rule do not have
+    hint: did you mean rows? known: rows, rows_by_kind, severity
 
     perfdb-gate: .perfdb-gate/waivers.yaml: unknown field `untill`, expected one of rule, path, where, reason, evidence, approved_by, until at line 3, column 3
     hint: docs/validate.md explains how a waiver is written, in "The repository's own settings"; `perfdb-gate schema waivers` prints its fields for an editor

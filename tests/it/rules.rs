@@ -1,11 +1,12 @@
 //! Every rule's own bad and good example, and guards over the rule files.
 
 use crate::common;
+use crate::common::example::finding_of_example;
 use crate::common::snapshot::{message, shown};
 use std::collections::{BTreeMap, BTreeSet};
 
 use perfdb_gate::base::error::Result;
-use perfdb_gate::checks::rule::{ExampleTree, Rule, Rules};
+use perfdb_gate::checks::rule::{ExampleFinding, ExampleTree, Rule, Rules};
 use perfdb_gate::database::selection::Selection;
 use perfdb_gate::findings::{Finding, Severity};
 use perfdb_gate::jobs::explain;
@@ -80,6 +81,7 @@ fn judge(example: &ExampleTree, traces: bool) -> Result<Vec<Finding>> {
 #[test]
 fn every_rule_fires_on_its_bad_example_and_only_there() {
     let rules = shipped();
+    let mut wrong = Vec::new();
     for rule in rules.all() {
         let traces = rule.check.needs().traces;
         let bad = judge(&rule.bad, traces).unwrap();
@@ -93,11 +95,28 @@ fn every_rule_fires_on_its_bad_example_and_only_there() {
             bad.iter().filter(|f| f.rule != rule.id && f.severity == Severity::Error).collect();
         assert!(others.is_empty(), "{} shares its example with {others:#?}", rule.id);
 
+        let found = finding_of_example(&rule.bad, own[0]);
+        let is_shown = rule.bad.finds.as_ref().is_some_and(|shown| {
+            let lines = rule.bad.files.get(&shown.path).map_or(0, |text| text.lines().count());
+            // A file that is wrong as a whole may have a line that shows it.
+            let marked = found.lines.is_empty() || shown.lines == found.lines;
+            (&shown.path, &shown.message) == (&found.path, &found.message)
+                && marked
+                && shown.lines.iter().all(|line| (1..=lines).contains(line))
+        });
+        if !is_shown {
+            let ExampleFinding { path, message, lines } = found;
+            wrong.push(format!(
+                "{}: finds: {{path: {path:?}, message: {message:?}, lines: {lines:?}}}",
+                rule.id
+            ));
+        }
         let good = judge(&rule.good, traces).unwrap();
-        let wrong: Vec<&Finding> =
+        let others: Vec<&Finding> =
             good.iter().filter(|f| f.rule == rule.id || f.severity == Severity::Error).collect();
-        assert!(wrong.is_empty(), "{} on its good example: {wrong:#?}", rule.id);
+        assert!(others.is_empty(), "{} on its good example: {others:#?}", rule.id);
     }
+    assert!(wrong.is_empty(), "examples that show another finding:\n{}", wrong.join("\n"));
 }
 
 /// One system a job, in any scheduler: together they find what one run finds.
@@ -262,7 +281,7 @@ fn a_made_up_table_and_system_need_no_rust() {
     let inferred = tree.validate(&["--format", "json", "--system", "zx1"]);
     let info = inferred.finding("header-mismatch");
     assert_eq!(info["severity"], "info");
-    insta::assert_snapshot!(message(&info), @"no spec knows warp_perf: only its measurements (latency in ms) and repeated rows are judged; perfdb-gate suggest prints a spec to begin with");
+    insta::assert_snapshot!(message(&info), @"no spec describes warp_perf: only measurements (latency in ms) and repeated rows are checked; `perfdb-gate suggest` prints a first spec");
     // Two rows of a side differ in what was measured, and nothing says that zero is wrong.
     assert_eq!(inferred.findings().len(), 1, "{:?}", inferred.findings());
 
@@ -309,12 +328,12 @@ fn a_broken_rule_file_is_named_with_its_line() {
     insta::assert_snapshot!(shown([&rule, &table]), @"
     $ perfdb-gate validate --root [tmp] --rules [tmp]/my
     2> perfdb-gate: [tmp]/my/duplicate-key.yaml: unknown variant `fatal`, expected one of error, warning, info at line 2, column 11
-    2> hint: see CONTRIBUTING.md for the form of rules, tables and systems
+    2> hint: CONTRIBUTING.md describes the format of rules, tables and systems
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --rules [tmp]/my
     2> perfdb-gate: [tmp]/my/tables/x.yaml: table x_perf: a formula reads n, which is not one of its columns
-    2> hint: see CONTRIBUTING.md for the form of rules, tables and systems
+    2> hint: CONTRIBUTING.md describes the format of rules, tables and systems
     (exit 2)
     ");
 }

@@ -187,7 +187,7 @@ fn where_nothing_can_be_planted_it_says_so() {
     insta::assert_snapshot!(unknown.shown(), @"
     $ perfdb-gate selftest --root [tmp] --system nosuch
     2> perfdb-gate: no system matches 'nosuch'
-    2> hint: there is h200_sxm
+    2> hint: known: h200_sxm
     (exit 2)
     ");
 }

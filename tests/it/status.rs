@@ -171,8 +171,8 @@ fn names_that_fit_nothing_or_too_much_are_errors() {
     assert_eq!(several.code(), 2);
     insta::assert_snapshot!(several.shown(), @"
     $ perfdb-gate status --root [tmp] --system h*
-    2> perfdb-gate: --system h* fits several systems
-    2> hint: status is that of one system
+    2> perfdb-gate: --system h* matches several systems
+    2> hint: status shows one system: write its whole name
     (exit 2)
     ");
     assert_eq!(status(&tree, &["--system", "h200_sxm", "--backend", "sglang"]).code(), 2);

@@ -43,14 +43,14 @@ fn what_passes_has_data_and_tables() {
     ];
     assert_eq!(said(&tree, &other), "");
     let lacking = line("Qwen3ForCausalLM", "vllm", "0.24.0", "PASS", "silicon");
-    insta::assert_snapshot!(said(&tree, std::slice::from_ref(&lacking)), @"PASS from silicon at vllm 0.24.0 of acme/Qwen3ForCausalLM, without context_attention_perf, generation_attention_perf");
+    insta::assert_snapshot!(said(&tree, std::slice::from_ref(&lacking)), @"acme/Qwen3ForCausalLM: the matrix says PASS from silicon at vllm 0.24.0, which does not serve context_attention_perf, generation_attention_perf");
     // An earlier version serves the later one.
     for table in ["context_attention_perf", "generation_attention_perf"] {
         tree.file(&format!("systems/data/h200_sxm/vllm/0.22.0/{table}.txt"), gemm(&[(1, 0.5)]));
     }
     assert_eq!(said(&tree, &[lacking]), "");
     let absent = [ok, line("A", "sglang", "0.5.14", "PASS", "silicon")];
-    insta::assert_snapshot!(said(&tree, &absent), @"PASS from silicon in 1 line at sglang 0.5.14, which has no data");
+    insta::assert_snapshot!(said(&tree, &absent), @"the matrix says PASS from silicon in 1 line at sglang 0.5.14, which has no data");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn another_backend_counts_where_it_lends() {
         )
     };
     tree.file("systems/perf_data_reuse_manifest.yaml", manifest("vllm"));
-    insta::assert_snapshot!(said(&tree, &lines), @"PASS from silicon at sglang 0.5.14 of acme/A, without gemm_perf");
+    insta::assert_snapshot!(said(&tree, &lines), @"acme/A: the matrix says PASS from silicon at sglang 0.5.14, which does not serve gemm_perf");
     tree.file("systems/perf_data_reuse_manifest.yaml", manifest("sglang, vllm"));
     assert_eq!(said(&tree, &lines), "");
 }
@@ -78,10 +78,10 @@ fn another_backend_counts_where_it_lends() {
 fn data_has_a_line() {
     let tree = tree();
     let of = |version: &str| line("A", "vllm", version, "FAIL", "");
-    insta::assert_snapshot!(said(&tree, &[of("0.22.0")]), @"no line for vllm 0.24.0, of which there is data");
+    insta::assert_snapshot!(said(&tree, &[of("0.22.0")]), @"the matrix has no line for vllm 0.24.0, which has data");
     assert_eq!(said(&tree, &[of("0.24.0")]), "", "older versions are not listed any more");
     let other = line("A", "trtllm", "1.3.0", "FAIL", "");
-    insta::assert_snapshot!(said(&tree, &[other]), @"no line for vllm 0.22.0, 0.24.0, of which there is data");
+    insta::assert_snapshot!(said(&tree, &[other]), @"the matrix has no line for vllm 0.22.0, 0.24.0, which has data");
     // NCCL is a library, not what a model is planned for.
     tree.file("systems/data/h200_sxm/nccl/2.29.2/nccl_perf.txt", gemm(&[(1, 0.5)]));
     assert_eq!(said(&tree, &[of("0.24.0")]), "");
@@ -111,7 +111,7 @@ fn a_pull_request_that_adds_a_version_is_told_that_it_has_no_line() {
     let run = tree.sanity(&["--base-ref", &base, "--only", "support-matrix"]);
     let finding = run.finding("support-matrix");
     assert_eq!(finding["new"], true, "{finding}");
-    insta::assert_snapshot!(message(&finding), @"no line for vllm 0.24.0, 0.25.0, of which there is data");
+    insta::assert_snapshot!(message(&finding), @"the matrix has no line for vllm 0.24.0, 0.25.0, which has data");
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn quiet_is_the_line_that_sums_it_up() {
     assert_eq!(run.code(), 1);
     insta::assert_snapshot!(run.shown(), @"
     $ perfdb-gate validate --root [tmp] --quiet
-    1 error, 0 warnings, 0 infos in 1 file; 1 table, 2 rows judged
+    1 error, 0 warnings, 0 infos in 1 file; checked 1 table, 2 rows
     (exit 1)
     ");
     // A format for programs is whole.
@@ -59,8 +59,8 @@ fn verbose_goes_to_standard_error() {
     insta::assert_snapshot!(redact(&events.join("\n")), @r#"
     listed roots=1 systems=1 tables=1 overlays=0 root="[tmp]"
     read path="systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt" rows=2 judge=true took=[time]
-    held tables against each other rule="key-out-of-range" table="gemm_perf" took=[time]
-    judged the database as a whole rule="key-out-of-range" took=[time]
+    compared tables rule="key-out-of-range" table="gemm_perf" took=[time]
+    checked the database as a whole rule="key-out-of-range" took=[time]
     "#);
     // A name in the data cannot write to the terminal.
     tree.file("systems/data/h200_sxm/vllm/0.1\x1b[31m/gemm_perf.txt", gemm(&[(1, 0.5)]));
@@ -97,13 +97,13 @@ fn one_run_writes_several_formats() {
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --report json
-    2> error: invalid value 'json' for '--report <FORMAT=FILE>': it is FORMAT=FILE, for example sarif=perfdb.sarif
+    2> error: invalid value 'json' for '--report <FORMAT=FILE>': write FORMAT=FILE, for example sarif=perfdb.sarif
     2>
     2> For more information, try '--help'.
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --report json=-
-    2> error: invalid value 'json=-' for '--report <FORMAT=FILE>': it needs the name of a file; --format is what standard output gets
+    2> error: invalid value 'json=-' for '--report <FORMAT=FILE>': the name of the file is missing; --format sets the format of standard output
     2>
     2> For more information, try '--help'.
     (exit 2)

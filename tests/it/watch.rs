@@ -61,7 +61,7 @@ fn a_run_is_watched_until_all_of_its_list_is_there() {
     std::fs::rename(next, &stage).unwrap();
     let last = said.last().unwrap();
     assert!(last.starts_with("8 of 8 planned points; gemm_perf 8;"), "{last}");
-    assert!(last.contains("rows/s; 0 s left; all of the list is there"), "{last}");
+    assert!(last.contains("rows/s; 0 s left; every point of the list is measured"), "{last}");
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
@@ -71,7 +71,7 @@ fn a_run_that_stands_still_has_ended() {
     tree.file("stage/gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
     let run = watch(&tree, &["--quiet"]);
     assert_eq!(run.code(), 0, "{}", run.err());
-    assert!(run.err().trim_end().ends_with("nothing changes any more"), "{}", run.err());
+    assert!(run.err().trim_end().ends_with("the files no longer change"), "{}", run.err());
 }
 
 #[test]
@@ -92,6 +92,10 @@ fn spikes_and_clocks_show_while_it_runs() {
     );
     tree.file("stage/collection_summary_vllm.json", "{}");
     let run = watch(&tree, &[]);
-    assert!(run.err().contains("gemm_perf: 1 point slower than the neighbours"), "{}", run.err());
+    assert!(
+        run.err().contains("gemm_perf: 1 point is slower than its neighbours"),
+        "{}",
+        run.err()
+    );
     assert!(run.err().contains("clocks 1756 to 1980 MHz"), "{}", run.err());
 }

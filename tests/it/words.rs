@@ -1,6 +1,6 @@
 //! Plain words: what people read has none of the phrases that were hard to understand, and rules are short.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use perfdb_gate::checks::rule::Rules;
 use perfdb_gate::specs::Library;
@@ -121,6 +121,87 @@ fn help_is_plain() {
     help.sort();
     assert!(help.len() > 10);
     wrong_texts(help.iter().map(|path| (path.as_path(), std::fs::read_to_string(path).unwrap())));
+}
+
+/// The texts of string literals in a source file that people may read: those with two words or more, before
+/// the file's tests.
+fn literals(source: &str) -> Vec<String> {
+    let code = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let literal = Regex::new(r#"(?s)//[^\n]*|'(?:[^'\\]|\\.)'|"((?:[^"\\]|\\.)*)""#).unwrap();
+    let wrap = Regex::new(r"\\\n\s*").unwrap();
+    let all = literal.captures_iter(code).filter_map(|found| found.get(1));
+    let texts = all.map(|text| wrap.replace_all(text.as_str(), "").into_owned());
+    // Names of values are not words that people read.
+    let value = Regex::new(r"\{[^{}]*\}").unwrap();
+    let texts = texts.map(|text| value.replace_all(&text, "…").into_owned());
+    texts.filter(|text| text.trim().contains(' ')).collect()
+}
+
+/// Files below a folder, as far as a name ends so.
+fn below(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            below(&entry, end, found);
+        } else if entry.to_string_lossy().ends_with(end) {
+            found.push(entry);
+        }
+    }
+}
+
+fn sources() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    below(Path::new("src"), ".rs", &mut files);
+    files.retain(|path| !path.ends_with("tests.rs"));
+    files.sort();
+    files
+}
+
+#[test]
+fn a_planted_message_is_found() {
+    let source = "// A table that is told.\nlet quote = '\"';\n\
+                  let m = format!(\"its {table} is no \\\n    table\");\n\
+                  #[cfg(test)]\nmod tests { const T: &str = \"what is told\"; }";
+    let texts = literals(source);
+    assert_eq!(texts, ["its … is no table"]);
+    assert_eq!(banned(&texts[0]), ["\"is no table\": write is not a …"]);
+}
+
+/// Messages of findings, errors and hints are literals of the sources, and of formulas' rules on traces.
+#[test]
+fn messages_are_plain() {
+    let files = sources();
+    assert!(files.len() > 300, "{}", files.len());
+    let read = |path: &PathBuf| literals(&std::fs::read_to_string(path).unwrap()).join("\n");
+    let texts: Vec<(&Path, String)> =
+        files.iter().map(|path| (path.as_path(), read(path))).collect();
+    assert!(texts.iter().map(|(_, text)| text.lines().count()).sum::<usize>() > 1000);
+    wrong_texts(texts.into_iter());
+
+    let mut specs = Vec::new();
+    below(Path::new("rules"), ".yaml", &mut specs);
+    let says = |text: String| {
+        let lines = text.lines().map(str::trim_start).filter(|line| {
+            ["says: ", "message: ", "reason: "].iter().any(|name| line.starts_with(name))
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    wrong_texts(
+        specs.iter().map(|path| (path.as_path(), says(std::fs::read_to_string(path).unwrap()))),
+    );
+}
+
+/// Doc comments, which `cargo doc` and `perfdb-gate schema` show.
+#[test]
+fn documentation_comments_are_plain() {
+    let files = sources();
+    let comment = Regex::new(r"(?m)^\s*//[/!](.*)$").unwrap();
+    let code = Regex::new("`[^`]*`").unwrap();
+    let read = |path: &PathBuf| {
+        let source = std::fs::read_to_string(path).unwrap();
+        let lines = comment.captures_iter(&source).map(|line| line[1].to_owned());
+        code.replace_all(&lines.collect::<Vec<_>>().join("\n"), "…").into_owned()
+    };
+    wrong_texts(files.iter().map(|path| (path.as_path(), read(path))));
 }
 
 fn wrong_texts<'a>(texts: impl Iterator<Item = (&'a Path, String)>) {

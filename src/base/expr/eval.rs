@@ -53,7 +53,7 @@ impl Node {
                 }
                 // A column that this table lacks matches nothing.
                 Value::Number(Vals::One(n)) if n.is_nan() => Value::Bool(Vals::One(false)),
-                _ => return Err("LIKE wants a text column".into()),
+                _ => return Err("LIKE needs a text column".into()),
             },
             Self::IsNull(a) => Value::Bool(match a.eval(scope)? {
                 Value::Number(n) => n.map(f64::is_nan),
@@ -72,7 +72,7 @@ impl Node {
                 }
                 // A column that this table lacks.
                 Value::Number(Vals::One(n)) if n.is_nan() => Vals::One(f64::NAN),
-                _ => return Err("only a text can be looked up".into()),
+                _ => return Err("a lookup needs a text column".into()),
             }),
         })
     }
@@ -81,7 +81,7 @@ impl Node {
         match self.eval(scope)? {
             Value::Number(n) => Ok(n),
             Value::Bool(b) => Ok(b.map(f64::from)),
-            Value::Text(..) => Err("a text stands where a number is needed".into()),
+            Value::Text(..) => Err("this must be a number, but it is text".into()),
         }
     }
 
@@ -89,7 +89,7 @@ impl Node {
         match self.eval(scope)? {
             Value::Bool(b) => Ok(b),
             Value::Number(n) => Ok(n.map(|n| n != 0.0 && !n.is_nan())),
-            Value::Text(..) => Err("a text stands where a truth value is needed".into()),
+            Value::Text(..) => Err("this must be true or false, but it is text".into()),
         }
     }
 }
@@ -137,7 +137,7 @@ fn compare(op: Compare, a: Value, b: Value, rows: usize) -> Result<Vals<'static,
         (Value::Number(Vals::One(n)), _) | (_, Value::Number(Vals::One(n))) if n.is_nan() => {
             Ok(Vals::One(false))
         }
-        _ => Err("unlike things are compared".into()),
+        _ => Err("the two sides of a comparison have different types".into()),
     }
 }
 
@@ -176,7 +176,11 @@ fn case<'a>(
                     dict.extend(d.iter().cloned());
                 }
                 Value::Number(Vals::One(n)) if n.is_nan() => codes.push((Vals::One(NULL_CODE), 0)),
-                _ => return Err("CASE mixes text with something else".into()),
+                _ => {
+                    return Err(
+                        "CASE returns text in one branch and another type in another".into()
+                    );
+                }
             }
         }
         let mut picked = Vec::with_capacity(rows);
@@ -266,7 +270,7 @@ fn first_text(values: &[Value<'_>], rows: usize) -> Result<Value<'static>, Strin
                 dict.extend(d.iter().cloned());
             }
             Value::Number(Vals::One(n)) if n.is_nan() => {}
-            _ => return Err("coalesce mixes text with something else".into()),
+            _ => return Err("coalesce has arguments of text and of another type".into()),
         }
     }
     let code = |i: usize| {

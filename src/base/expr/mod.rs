@@ -85,7 +85,7 @@ impl FromStr for Expr {
     fn from_str(text: &str) -> Result<Self, ExprError> {
         if text.len() > LONGEST {
             let shown = text.chars().take(60).collect::<String>() + "…";
-            let why = format!("{} bytes, a formula has at most {LONGEST},", text.len());
+            let why = format!("{} bytes (a formula has at most {LONGEST})", text.len());
             return Err(ExprError { text: shown, why });
         }
         let text = text.to_owned();

@@ -77,9 +77,9 @@ fn lower(e: &ast::Expr, left: &Cell<usize>) -> Result<Node, String> {
                 ast::Value::SingleQuotedString(p) => {
                     negate(*negated, Node::Like(boxed(expr)?, p.clone()))
                 }
-                other => return Err(format!("LIKE wants a text, not `{other}`")),
+                other => return Err(format!("LIKE needs a text, not `{other}`")),
             },
-            other => return Err(format!("LIKE wants a literal text, not `{other}`")),
+            other => return Err(format!("LIKE needs a literal text, not `{other}`")),
         },
         E::IsNull(e) => Node::IsNull(boxed(e)?),
         E::IsNotNull(e) => Node::Not(Box::new(Node::IsNull(boxed(e)?))),
@@ -117,7 +117,9 @@ fn lower_call(call: &ast::Function, left: &Cell<usize>) -> Result<Node, String> 
         let [list, text] = <[Node; 2]>::try_from(arguments(&name, call, left)?)
             .map_err(|args| format!("`{name}` does not take {} arguments", args.len()))?;
         let Node::Text(list) = list else {
-            return Err(format!("`{name}` wants the name of a list first, as a text"));
+            return Err(format!(
+                "the first argument of `{name}` must be the name of a list, as a text"
+            ));
         };
         return Ok(Node::Lookup(Lookup::Pin(list), Box::new(text)));
     }
@@ -147,7 +149,7 @@ fn lower_call(call: &ast::Function, left: &Cell<usize>) -> Result<Node, String> 
 
 fn arguments(name: &str, call: &ast::Function, left: &Cell<usize>) -> Result<Vec<Node>, String> {
     let ast::FunctionArguments::List(list) = &call.args else {
-        return Err(format!("`{name}` wants arguments"));
+        return Err(format!("`{name}` needs arguments"));
     };
     list.args
         .iter()

@@ -22,7 +22,7 @@ pub const NULL_CODE: u32 = u32::MAX;
 pub enum Vals<'a, T: Copy> {
     /// The same value in every row.
     One(T),
-    /// A value a row.
+    /// One value per row.
     Rows(Cow<'a, [T]>),
 }
 

@@ -180,13 +180,13 @@ fn equal_words(like: &Likeness, origin: &TableFile) -> String {
         if like.equal == like.common { "all".to_owned() } else { format!("{} of", like.equal) };
     let points = plural(like.common, "point");
     let path = &origin.entry.path;
-    format!("{part} {points} that it shares with {path} have the same measurements{scaled}")
+    format!("{part} {points} shared with {path} have the same measurements{scaled}")
 }
 
 fn noisy_words(like: &NoisyLikeness, times: f64, origin: &TableFile) -> String {
     format!(
-        "nine tenths of {} that it shares with {} are within {:.1} % of {times:.3} times the \
-         measurement there, nearer than two honest runs are",
+        "nine tenths of {} shared with {} are within {:.1} % of {times:.3} times the measurement \
+         there; two independent runs differ by more",
         plural(like.common, "point"),
         origin.entry.path,
         100.0 * like.spread,
@@ -214,9 +214,11 @@ fn finding(
         Ordering::Equal => (b, a, false),
     };
     let which = match (named.is_ne(), which) {
-        (true, _) => "its rows name another origin than this place, so it is the copy",
-        (false, true) => "it came to its place later, so it is the copy",
-        (false, false) => "it is not known which is the copy",
+        (true, _) => {
+            "the rows here name another device, framework or version, so this table is the copy"
+        }
+        (false, true) => "this table was added later, so it is the copy",
+        (false, false) => "which of the two is the copy is not known",
     };
     // A run on one of the systems tells it only where the copy lies.
     if !at.judged(copy) {
@@ -226,7 +228,11 @@ fn finding(
         String::new()
     } else {
         let paths = others.iter().map(|f| f.entry.path.as_str());
-        format!("; {} more in the same way: {}", count(others.len()), names(paths))
+        format!(
+            "; {} more tables have the same measurements: {}",
+            count(others.len()),
+            names(paths)
+        )
     };
     let (severity, said, rows) = match alike {
         Alike::Equal(like) => (rule.severity, equal_words(like, origin), like.equal),

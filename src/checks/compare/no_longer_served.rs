@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 
 use crate::base::expr::ExprError;
 use crate::base::threads;
-use crate::base::words::{count, plural};
+use crate::base::words::{count, plural, plural_verb};
 use crate::checks::ChangeContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
@@ -184,11 +184,11 @@ impl LosingTable<'_> {
             let versions: Vec<&str> = versions.into_iter().collect();
             let verb = if keys == 1 { "was" } else { "were" };
             let mut text = format!(
-                "{} of {} on {} that {} served {verb} removed, and no other version has {}",
+                "{} that {} {} served on {} {verb} removed, and no other version has {}",
                 plural(keys as usize, "key"),
                 self.backend,
-                self.system,
                 versions.join(", "),
+                self.system,
                 if keys == 1 { "it" } else { "them" },
             );
             let mut by_keys: Vec<(&&SliceName, &LostSlice)> = slices.iter().collect();
@@ -204,14 +204,18 @@ impl LosingTable<'_> {
                 text += &format!(": {}{more}", named.join("; "));
             }
             if whole > 0 {
-                text += &format!("; {} as a whole", plural(whole, "slice"));
+                text += &format!(
+                    "; {} no longer served at all",
+                    plural_verb(whole, "slice", ["is", "are"])
+                );
             }
             said.push(text);
         }
         for (column, keys) in unmeasured {
             said.push(format!(
-                "{} lost measured {column}",
-                plural(*keys as usize, "key that stays")
+                "{} no longer {} a measured {column}",
+                plural(*keys as usize, "remaining key"),
+                if *keys == 1 { "has" } else { "have" },
             ));
         }
         said.join("; ")
@@ -219,6 +223,6 @@ impl LosingTable<'_> {
 }
 
 fn slice_text(slice: &SliceName) -> String {
-    let texts: Vec<&str> = slice.iter().map(|(_, value)| value.as_str()).collect();
+    let texts: Vec<String> = slice.iter().map(|(name, value)| format!("{name}={value}")).collect();
     texts.join(" ")
 }

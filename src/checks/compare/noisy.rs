@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
-use crate::base::words::plural;
+use crate::base::words::{plural, plural_verb};
 use crate::checks::CrossContext;
 use crate::checks::compare::curves::{CurveScores, Roughness, SpikedPoints, TableScores};
 use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
@@ -42,7 +42,7 @@ pub struct NoiseLimits {
     /// How far points are from the line between their neighbours, in the ratio to the smoothest other table:
     /// the median that few slices exceed.
     roughness: f64,
-    /// Other tables that must be able to tell so.
+    /// Other tables that must show it.
     references: usize,
 }
 
@@ -156,25 +156,25 @@ fn finding(
     if let Some(roughness) = worst.roughness {
         let percent = roughness.median.exp_m1() * 100.0;
         said.push(format!(
-            "half of its points are {percent:.1} % or more off the line between their neighbours"
+            "half of the points are at least {percent:.1} % off the line between their neighbours"
         ));
     }
     if let Some(points) = worst.spiked {
         said.push(format!(
-            "{} of {} stand out",
+            "{} of {} are outliers",
             points.spiked,
             plural(points.scored as usize, "point")
         ));
     }
     let since_base = worst.roughness.is_some_and(|r| r.since_base);
     let (than, beside) = if since_base {
-        ("before", "in the ratio to the base")
+        ("before", ", in the ratio to the base")
     } else {
-        ("elsewhere", "beside every other table")
+        ("in every other table", "")
     };
     let message = format!(
-        "{} noisier than {than}: at {name} {}, {beside}",
-        plural(noisy.len(), "slice"),
+        "{} noisier than {than}: at {name}, {}{beside}",
+        plural_verb(noisy.len(), "slice", ["is", "are"]),
         said.join(", and ")
     );
     let points = noisy.iter().filter_map(|n| n.spiked).map(|p| p.spiked as usize).sum();

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::ExprError;
-use crate::base::words::{count, plural};
+use crate::base::words::{count, plural, plural_verb};
 use crate::checks::compare::scattered::Scattered;
 use crate::checks::compare::served_keys::{keys, points_by_slice};
 use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
@@ -86,17 +86,25 @@ impl Shares {
         let names: Vec<String> =
             references.iter().map(|(name, keys)| format!("{name} {}", count(*keys))).collect();
         let mut message = if few {
-            let served = plural(served, "key");
-            format!("{served} would be served, {nearest} has {}", count(least))
+            format!(
+                "the loader finds {} here, {nearest} has {}",
+                plural(served, "key"),
+                count(least)
+            )
         } else {
             let told = thin.iter().take(3).map(ThinSlice::to_string).collect::<Vec<_>>().join("; ");
-            format!("{} thinner than everywhere near: {told}", plural(thin.len(), "slice"))
+            format!(
+                "{} smaller than in all nearby tables: {told}",
+                plural_verb(thin.len(), "slice", ["is", "are"])
+            )
         };
-        message += &format!(" ({})", names.join(", "));
+        if names.len() > 1 {
+            message += &format!(" (compared: {})", names.join(", "));
+        }
         let severity = match case.superseded {
             _ if stub => Severity::Error,
             Some(version) => {
-                message += &format!("; {version} supersedes it");
+                message += &format!("; version {version} supersedes this one");
                 Severity::Info
             }
             None => rule.severity,
@@ -115,7 +123,7 @@ impl Shares {
     }
 
     /// Slices of which less would be served than a share of what every reference has. One that is
-    /// missing altogether is coverage-hole's to tell, with its values.
+    /// missing altogether is reported by coverage-hole, with its values.
     fn thin<'a>(&self, case: &ParityCase<'a>) -> Vec<ThinSlice<'a>> {
         let sketches = case.references.iter().flat_map(|(_, s)| s).chain(&case.served);
         let end = sketches.map(|s| s.end).min().unwrap_or(0);
@@ -136,7 +144,7 @@ impl Shares {
 
 impl std::fmt::Display for ThinSlice<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} at {:.0} %", slice_words(self.slice), 100.0 * self.share)
+        write!(f, "{} has {:.0} % of their keys", slice_words(self.slice), 100.0 * self.share)
     }
 }
 

@@ -74,16 +74,17 @@ impl Scattered {
         let held = rows.table.rows;
         let missing = (held as f64 * least / (1.0 - least)).round() as usize;
         let mut message = format!(
-            "about {} of {} are missing here and there, {:.0} % in the middle of sweeps along {}",
+            "about {} of {} are missing at scattered points, {:.0} % of the middle of sweeps along {} {}",
             count(missing),
             plural(held + missing, "row"),
             100.0 * least,
+            if shares.len() == 1 { "column" } else { "columns" },
             names(shares.iter().map(|(axis, _)| *axis)),
         );
         let mut severity = rows.rule.severity;
         let status = rows.at.meta.and_then(|m| m.tables.get(&rows.at.file.table));
         if status.is_some_and(|t| t.status == "partial") {
-            message += "; its sidecar says status: partial";
+            message += "; the sidecar says status: partial";
             severity = severity.at_most(Severity::Info);
         }
         let by_axis: BTreeMap<&str, f64> = shares.into_iter().collect();
@@ -92,7 +93,7 @@ impl Scattered {
     }
 
     /// The sizes between the ends of `most` series of an axis that these lack and others of their slice
-    /// have; none where too little is there to tell.
+    /// have; none where there are too few to decide.
     fn gaps(&self, axis: &AxisSeries, keys: &Keys<'_>, most: usize) -> Option<Gaps> {
         let slice = |rows: &[u32]| keys.text_code(rows[0] as usize);
         let mut slices: BTreeMap<u64, Vec<&[f64]>> = BTreeMap::new();

@@ -149,20 +149,21 @@ impl StubSize {
         let told: Vec<String> = stubs.iter().take(3).map(Stub::say).collect();
         let mut message = told.join("; ");
         if stubs.len() > told.len() {
-            message += &format!(" and {} more", plural(stubs.len() - told.len(), "slice"));
+            message +=
+                &format!("; {} more have too few keys", plural(stubs.len() - told.len(), "slice"));
         }
         message += &filled(at, file);
         let mut severity = rule.severity.at_most(Severity::Warning);
         let editions = at.shelf.editions(file)?;
         let current = at.shelf.current(&file.place.system, editions)?;
         if at.partial(file) {
-            message += "; its sidecar says status: partial";
+            message += "; the sidecar says status: partial";
             severity = severity.at_most(Severity::Info);
         } else if at.planned_so(file, own.rows as u64) {
-            message += "; its sidecar says that this was all of the plan, and reuse.yaml declares the rest";
+            message += "; the sidecar says that the whole plan was measured, and reuse.yaml declares the rest";
             severity = severity.at_most(Severity::Info);
         } else if current.version != file.place.version {
-            message += &format!("; {} supersedes it", current.version);
+            message += &format!("; version {} supersedes this one", current.version);
             severity = severity.at_most(Severity::Info);
         }
         let slices = stubs.iter().filter_map(|s| {
@@ -249,17 +250,17 @@ fn filled(at: &CrossContext<'_>, file: &TableFile) -> String {
     };
     let mut by = Vec::new();
     if !served.donors.is_empty() {
-        by.push(format!("reuse.yaml fills it from {}", versions(&served.donors)));
+        by.push(format!("reuse.yaml adds rows of {}", versions(&served.donors)));
     }
     if !served.earlier.is_empty() {
-        by.push(format!("the loader fills it from {}", versions(&served.earlier)));
+        by.push(format!("the loader adds rows of {}", versions(&served.earlier)));
     }
     if by.is_empty() {
-        return "; nothing fills it".to_owned();
+        return "; nothing adds rows to it".to_owned();
     }
     let sketches: Vec<&Sketch> =
         served.files().filter_map(|f| at.sketches.by_path.get(&f.entry.path)).collect();
-    format!("; {}, to {}", by.join(" and "), plural(keys(&sketches), "key"))
+    format!("; {}, which makes {}", by.join(" and "), plural(keys(&sketches), "key"))
 }
 
 /// About how many keys each slice of a table has.
@@ -277,7 +278,7 @@ impl Stub<'_> {
         let of = self.slice.map_or_else(|| "the table".to_owned(), slice_words);
         let (own, others) = (plural(self.own, "key"), plural(self.others, "other table"));
         format!(
-            "{of} holds {own} of its own, where {} have {} (median)",
+            "{of} has only {own} of its own, while {} have {} in the median",
             others,
             count(self.median)
         )

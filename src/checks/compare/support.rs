@@ -23,7 +23,7 @@ use crate::specs::system::System;
 /// The file that declared reuse before reuse.yaml did.
 const REUSE_MARKER: &str = "/SHARED_LAYER_REUSE.txt";
 
-/// Contradictions that a sentence tells; all are among the evidence.
+/// Contradictions that the message lists; the evidence has all.
 const SHOWN: usize = 10;
 
 /// Tables without which an architecture cannot be planned from measured rows.
@@ -110,7 +110,7 @@ fn told(
     let messages: Vec<&str> = contradictions.iter().map(|c| c.message.as_str()).collect();
     let mut message = messages[..messages.len().min(SHOWN)].join("; ");
     if messages.len() > SHOWN {
-        message += &format!("; {} more", messages.len() - SHOWN);
+        message += &format!("; and {} more", messages.len() - SHOWN);
     }
     let finding = Finding::on_path(rule, severity, path, message)
         .parts(contradictions.iter().flat_map(|c| &c.parts));
@@ -165,7 +165,7 @@ impl Contradiction {
         let part = |model: &&str| format!("{backend} {version} {model} without {tables}");
         Self {
             message: format!(
-                "PASS from silicon at {backend} {version} of {named}, without {tables}"
+                "{named}: the matrix says PASS from silicon at {backend} {version}, which does not serve {tables}"
             ),
             parts: models.iter().map(part).collect(),
         }
@@ -175,7 +175,7 @@ impl Contradiction {
         let lines = plural(lines, "line");
         Self {
             message: format!(
-                "PASS from silicon in {lines} at {backend} {version}, which has no data"
+                "the matrix says PASS from silicon in {lines} at {backend} {version}, which has no data"
             ),
             parts: vec![format!("{backend} {version} without data")],
         }
@@ -184,7 +184,7 @@ impl Contradiction {
     fn without_lines(backend: &str, versions: &[&str]) -> Self {
         let named = names(versions.iter().copied());
         Self {
-            message: format!("no line for {backend} {named}, of which there is data"),
+            message: format!("the matrix has no line for {backend} {named}, which has data"),
             parts: versions.iter().map(|v| format!("{backend} {v} without a line")).collect(),
         }
     }
@@ -241,8 +241,8 @@ impl<'a> MatrixCase<'a> {
     }
 
     /// Versions that have tables and stand in no line. A matrix may begin with a later version than
-    /// the data does, so what is older than all that it lists is no gap; and a library's versions, NCCL's
-    /// for one, are never in it.
+    /// the data does, so what is older than all that it lists is not a gap; and a library's versions, such as
+    /// NCCL's, are never in it.
     fn without_entry(&self) -> Vec<Contradiction> {
         let mut listed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for claim in &self.matrix.claims {

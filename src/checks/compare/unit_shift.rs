@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
-use crate::base::words::plural;
+use crate::base::words::{plural, plural_verb};
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
 use crate::checks::judge::{Found, Judge};
@@ -117,10 +117,10 @@ impl UnitFactors {
         let within = within.filter(|p| shifted.iter().any(|s| s.index == p.slice)).count();
         let rows = within as f64 / sketch.points.len().max(1) as f64 * sketch.rows as f64;
         let of = if worst.slice.is_empty() { "the table".into() } else { slice_words(worst.slice) };
-        let side = if worst.ratio > 1.0 { "more" } else { "less" };
+        let side = if worst.ratio > 1.0 { "higher" } else { "lower" };
         let message = format!(
-            "{} in another unit: at {of} the same keys take {:.0} times {side} than in the middle of {}",
-            plural(shifted.len(), "slice"),
+            "{} probably in another unit: at {of}, latencies are {:.0} times {side} than the median of {} at the same keys",
+            plural_verb(shifted.len(), "slice", ["is", "are"]),
             off(worst.ratio),
             plural(worst.references, "other table"),
         );
@@ -183,9 +183,9 @@ impl UnitFactors {
         let worst = &sketch.slices[worst as usize];
         let of = if worst.is_empty() { "the table".into() } else { slice_words(worst) };
         let message = format!(
-            "{} in another unit: the fastest hundredth of {of} ends at {end} ms, where those of kernels \
-             end at {least} to {most} ms; no other table has these keys",
-            plural(ends.len(), "slice"),
+            "{} probably in another unit: 1 % of the latencies of {of} are below {end} ms, where kernels \
+             have {least} to {most} ms; no other table has these keys",
+            plural_verb(ends.len(), "slice", ["is", "are"]),
         );
         let within = sketch.points.iter();
         let within = within.filter(|p| ends.iter().any(|(slice, _)| *slice == p.slice)).count();

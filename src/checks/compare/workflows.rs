@@ -121,12 +121,12 @@ impl<'a> Newest<'a> {
             .iter()
             .map(|(lack, models)| {
                 let elsewhere = self.elsewhere(lack, &others);
-                format!("{}{elsewhere}, for {}", lack.why, names(models.iter().copied()))
+                format!("{} ({}{elsewhere})", names(models.iter().copied()), lack.why)
             })
             .collect();
         let short: usize = firsts.iter().map(|(_, models)| models.len()).sum();
         let message = format!(
-            "{short} of {} cannot be planned in full: {}",
+            "{short} of {} cannot be fully predicted: {}",
             plural(judged.len(), "default model"),
             told.join("; ")
         );
@@ -257,9 +257,9 @@ impl<'a> Newest<'a> {
         let [has, wants] =
             [version, self.place.version.as_str()].map(|v| Version::from_str(v).ok());
         if has < wants {
-            format!(" ({version} has it, but versions do not share that table)")
+            format!("; version {version} has them, but versions do not share that table")
         } else {
-            format!(" ({version} has it, which is later)")
+            format!("; only the later version {version} has them")
         }
     }
 

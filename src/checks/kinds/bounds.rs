@@ -176,14 +176,14 @@ impl<'a> Below<'a> {
         let certain = self.rows.iter().filter(|r| r.certain).count();
         let sure = match certain {
             _ if !cache => String::new(),
-            0 => ", a bound that holds beyond caches".to_owned(),
-            all if all == self.rows.len() => ", which no cache explains".to_owned(),
-            some => format!(", which no cache explains of {}", count(some)),
+            0 => "; this bound assumes that caches do not help".to_owned(),
+            all if all == self.rows.len() => "; no cache explains this".to_owned(),
+            some => format!("; no cache explains {} of them", count(some)),
         };
         let what = match self.bound.name.as_str() {
-            "math" => "the arithmetic alone takes at the peak rate",
+            "math" => "the arithmetic takes at the peak rate",
             "math-in-attn-dtype" => {
-                "the arithmetic alone takes at the peak rate of attn_dtype, which a kernel that computes in the cache's fp8 may exceed"
+                "the arithmetic takes at the peak rate of attn_dtype (a kernel that computes in the cache's fp8 may be faster)"
             }
             "memory" => "reading its data takes at the memory bandwidth",
             "link" => "moving its data takes at the link's bandwidth",
@@ -191,16 +191,14 @@ impl<'a> Below<'a> {
         };
         let (n, lowest) = (plural(self.rows.len(), "row"), self.lowest());
         let takes = if self.rows.len() == 1 { "takes" } else { "take" };
-        let mut said = format!(
-            "{n} {takes} less time than {what}{sure}, down to {:.1} % of it",
-            lowest * 100.0
-        );
+        let mut said =
+            format!("{n} {takes} less time than {what}, down to {:.1} % of it", lowest * 100.0);
         let rated = rows.at.system.and_then(|s| s.figure("gpu.mem_bw"));
         if let (true, "memory", Some(rated)) = (cache, self.bound.name.as_str(), rated) {
             // Terabytes a second, as data sheets give them.
             let (needed, rated) = (rated / lowest / 1e12, rated / 1e12);
             said += &format!(" ({needed:.1} TB/s on a GPU of {rated:.1} TB/s)");
         }
-        said
+        said + &sure
     }
 }

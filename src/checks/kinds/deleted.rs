@@ -38,7 +38,7 @@ fn check(rule: &Rule, at: &ChangeContext<'_>) -> Found {
         let first = at.base.catalog.systems.values().next();
         let folder = first.map_or("", |s| s.yaml.rsplit_once('/').map_or("", |(folder, _)| folder));
         let message = format!(
-            "the database is gone: {} and {}",
+            "the whole database is deleted: {} and {}",
             plural(at.base.catalog.systems.len(), "system"),
             plural(at.base.catalog.tables.len(), "table")
         );
@@ -53,18 +53,18 @@ fn check(rule: &Rule, at: &ChangeContext<'_>) -> Found {
             has_yaml(system) && !at.head.catalog.systems.get(name).is_some_and(has_yaml);
         let tables = plural(had, "table");
         let (path, message) = match (lost_yaml, had > 0 && has == 0) {
-            (true, false) if had == 0 => (&system.yaml, format!("the YAML of {name} is gone")),
+            (true, false) if had == 0 => (&system.yaml, format!("the YAML of {name} is deleted")),
             (true, false) => (
                 &system.yaml,
                 format!(
-                    "the YAML of {name} is gone, so nothing loads the tables that it still has"
+                    "the YAML of {name} is deleted, so the remaining tables of {name} cannot be loaded"
                 ),
             ),
             (true, true) => {
-                (&system.yaml, format!("{name} is gone as a whole: its YAML and its {tables}"))
+                (&system.yaml, format!("{name} is deleted completely: its YAML and its {tables}"))
             }
             (false, true) => {
-                (&system.data_dir, format!("all tables of {name} are gone, {had} of them"))
+                (&system.data_dir, format!("all tables of {name} are deleted ({tables})"))
             }
             (false, false) => continue,
         };
@@ -104,8 +104,7 @@ fn replaced_folders(rule: &Rule, at: &ChangeContext<'_>) -> Vec<Finding> {
         let hidden = at.base.catalog.systems.values().filter(below).count();
         if hidden > 0 {
             let systems = plural(hidden, "system");
-            let message =
-                format!("{what} is in the place of the folder that had {systems} below it");
+            let message = format!("{what} replaces the folder that contained {systems}");
             found.push(finding(rule, &entry.path, message, 0));
         }
     }

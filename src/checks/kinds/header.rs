@@ -7,7 +7,7 @@ use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Finding, Severity};
 use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, TableSpec, measured_unit};
 
-/// Columns that the message tells; the evidence has all.
+/// Columns that the message lists; the evidence has all.
 const SHOWN: usize = 30;
 
 /// Columns are missing, unknown or of the wrong type.
@@ -32,7 +32,8 @@ fn columns(rows: &RowContext<'_>) -> Option<Finding> {
         };
         let broken: Vec<&str> = rows.table.columns().filter(text).map(|(name, _)| name).collect();
         if !broken.is_empty() {
-            let message = format!("{} is text, not a measurement", broken.join(", "));
+            let message =
+                format!("text instead of numbers in the measured columns: {}", broken.join(", "));
             return Some(rows.finding(message).parts(broken));
         }
         return Some(rows.finding_as(Severity::Info, no_spec(spec)));
@@ -61,14 +62,14 @@ fn columns(rows: &RowContext<'_>) -> Option<Finding> {
             Some(Column::Text { .. }) => {}
             // A column that no row fills is as good as missing; another type is no identity at all.
             Some(Column::Other(null)) if null == "null" => {
-                list.push(format!("{name} is null in all rows"));
+                list.push(format!("{name} is null in every row"));
             }
             Some(found) => errors.push(format!("{name} is {}, not text", found.kind_name())),
         }
     }
     for (name, _) in rows.table.columns() {
         if spec.column(name).is_none() && !IDENTITY.contains(&name) {
-            warnings.push(format!("{name} is unknown"));
+            warnings.push(format!("{name} is not a known column"));
         }
     }
     if errors.is_empty() && warnings.is_empty() {
@@ -77,7 +78,7 @@ fn columns(rows: &RowContext<'_>) -> Option<Finding> {
     let least = if errors.is_empty() { Severity::Warning } else { Severity::Error };
     let severity = rows.rule.severity.at_most(least);
     let all: Vec<String> = errors.into_iter().chain(warnings).collect();
-    let mut message = format!("columns are not those of {}: ", spec.name);
+    let mut message = format!("the columns are not those of {}: ", spec.name);
     message += &all.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
     if all.len() > SHOWN {
         message += &format!(" and {} more", all.len() - SHOWN);
@@ -94,14 +95,14 @@ fn no_spec(spec: &TableSpec) -> String {
         spec.measures().map(|(name, unit)| format!("{name} in {}", unit.name())).collect();
     if measured.is_empty() {
         return format!(
-            "no spec knows {}, and no column of it has the name of a measurement: only that it can be \
-             read is judged",
+            "no spec describes {}, and no column has the name of a measurement: the only check is that the \
+             file can be read",
             spec.name
         );
     }
     format!(
-        "no spec knows {}: only its measurements ({}) and repeated rows are judged; perfdb-gate \
-         suggest prints a spec to begin with",
+        "no spec describes {}: only measurements ({}) and repeated rows are checked; `perfdb-gate \
+         suggest` prints a first spec",
         spec.name,
         measured.join(", ")
     )

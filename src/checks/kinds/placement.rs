@@ -24,9 +24,9 @@ impl Judge for Placement {
             return None;
         }
         let message = if own.is_empty() {
-            format!("{} belongs in no family, it lies under {found}/", file.table)
+            format!("{} has no family, but it is in {found}/", file.table)
         } else {
-            format!("{} belongs under {own}/, it lies under {found}/", file.table)
+            format!("{} belongs in {own}/, but it is in {found}/", file.table)
         };
         let finding = Finding::on_table(&rule.id, rule.severity, file, message)
             .parts([found])
@@ -41,10 +41,10 @@ impl Judge for Placement {
             return None;
         }
         let message = if is_misspelt(&entry.path) {
-            "no loader reads a file of this name: tables end in .parquet, _perf.txt or _perf.csv, in \
+            "no loader reads a file of this name: table names end in .parquet, _perf.txt or _perf.csv, in \
              lower case"
         } else {
-            "it lies at a depth where no loader looks: <family>/<backend>/<version>/<table>"
+            "no loader looks for a file at this depth: tables are <family>/<backend>/<version>/<table>"
         };
         Some(Finding::on_path(&rule.id, rule.severity, &entry.path, message))
     }

@@ -150,9 +150,9 @@ pub struct Catalog {
     /// Tables at a depth where no loader looks or spelt otherwise, links and submodules: each with
     /// the system that it concerns, an empty name where that is all of them.
     pub strays: Vec<(Entry, String)>,
-    /// Files of the database that are no tables, in no order.
+    /// Files of the database that are not tables, in no order.
     pub beside: Vec<(Entry, Role)>,
-    /// Files that are no part of any database of the source, by path.
+    /// Files that are not part of any database of the source, by path.
     pub others: Arc<Vec<Entry>>,
 }
 
@@ -176,6 +176,6 @@ impl Catalog {
 pub fn no_database() -> Error {
     Error::new(
         "no perf database found",
-        "--root takes a repository or folder with systems/<system>.yaml and the data beside it",
+        "--root takes a repository or folder that contains systems/<system>.yaml and the data",
     )
 }

@@ -68,7 +68,7 @@ pub(crate) fn is_misspelt(path: &str) -> bool {
     format_of(path).is_none() && format_of(&path.to_ascii_lowercase()).is_some()
 }
 
-/// The table format of a file name, or `None` where it is no table.
+/// The table format of a file name, or `None` where it is not a table.
 pub(super) fn format_of(path: &str) -> Option<Format> {
     let name = path.rsplit('/').next().unwrap_or(path);
     if name.ends_with(".parquet") {

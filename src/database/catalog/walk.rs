@@ -98,13 +98,16 @@ impl Catalog {
             }
             // The name may be that of a system whose data lies elsewhere.
             let (name, why) = match self.systems.get(name) {
-                None => {
-                    (name, format!("there is no systems/{name}.yaml, so nothing loads this data"))
-                }
+                None => (
+                    name,
+                    format!(
+                        "systems/{name}.yaml does not exist, so the loader cannot find this data"
+                    ),
+                ),
                 Some(other) => (
                     dir,
                     format!(
-                        "{} has {} for its data_dir, so nothing loads this data",
+                        "the data_dir of {} is {}, so the loader cannot find this data",
                         other.path, other.data_dir
                     ),
                 ),
@@ -199,17 +202,19 @@ fn why_unread(system: &SystemFile, full: &BTreeSet<&str>) -> Option<String> {
     let declared = system.system.as_ref().ok()?.texts.get("data_dir")?;
     let dir = &system.data_dir;
     if declared.starts_with('/') || leaves(system.folder(), declared) {
-        return Some(format!("its data_dir {declared} is outside of the database"));
+        return Some(format!("its data_dir {declared} is outside the database"));
     }
     if let Some(hidden) = declared.split('/').find(|part| is_hidden(part)) {
-        return Some(format!("its data_dir {dir} is in {hidden}, and hidden folders are not read"));
+        return Some(format!(
+            "its data_dir {dir} is in the hidden folder {hidden}, and hidden folders are not read"
+        ));
     }
     if let Some(table) = declared.split('/').find(|part| named_like_a_table(part)) {
-        return Some(format!("its data_dir {dir} is in {table}, which is named as a table is"));
+        return Some(format!("its data_dir {dir} is in {table}, which has the name of a table"));
     }
     let usual = usual_places(system.folder(), &system.name);
     (!usual.contains(dir) && !full.contains(dir.as_str()))
-        .then(|| format!("its data_dir {dir} holds no file"))
+        .then(|| format!("its data_dir {dir} is empty or does not exist"))
 }
 
 /// Whether a folder is hidden; `.` and `..` are not.

@@ -90,7 +90,7 @@ impl PartColumn {
         }
     }
 
-    /// What a point's value can be where it is no number.
+    /// What a point's value can be where it is not a number.
     pub(super) fn names(&self) -> Vec<Cell> {
         match self {
             Self::One(cell) => vec![cell.clone()],

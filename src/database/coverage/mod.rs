@@ -1,6 +1,6 @@
 //! Which keys a table has: the values of the key parts of the points that its sketch holds.
 //!
-//! Hashes tell that a key is missing; this tells which one it is, so that what is missing can be
+//! Hashes show that a key is missing; this shows which one it is, so that what is missing can be
 //! said in words.
 
 mod cell;

@@ -18,7 +18,7 @@ pub(super) struct ColumnPair {
 /// What two tables have in common.
 #[derive(Default)]
 pub(super) struct SharedColumns {
-    /// Columns by which rows are told apart: those that are no measurement.
+    /// Columns by which rows are distinguished: those that are not measured.
     pub keys: Vec<ColumnPair>,
     /// Measurements.
     pub measures: Vec<ColumnPair>,
@@ -59,8 +59,8 @@ pub(super) fn comparable(a: &Column, b: &Column) -> bool {
     text(a) == text(b) || unknown(a) || unknown(b)
 }
 
-/// A comparable column as numbers, and one that tells nulls where there are any; nothing where all
-/// cells are one name, which tells no rows apart.
+/// A comparable column as numbers, and one that marks nulls where there are any; nothing where all
+/// cells are one name, which distinguishes no rows.
 fn encode(name: &str, base: (&Column, usize), head: (&Column, usize)) -> Vec<ColumnPair> {
     let pair = |base, head| ColumnPair { name: name.to_owned(), base, head };
     if let (

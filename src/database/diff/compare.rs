@@ -125,7 +125,7 @@ impl Comparison<'_> {
         catch_unwind(AssertUnwindSafe(|| self.compare(pair))).unwrap_or_else(|_| {
             Err(Error::new(
                 format!("perfdb-gate failed while comparing {}", pair.shown.entry.path),
-                "please report it with both versions of that file",
+                "please report this bug and attach both versions of the file",
             ))
         })
     }

@@ -1,5 +1,5 @@
-//! The rows themselves, as CSV: a file a table, and one that sums them up. They are for people, who open them in a
-//! spreadsheet: text is written so that none of it is a formula there.
+//! The rows themselves, as CSV: one file per table, and one that sums them up. They are for people, who open them in a
+//! spreadsheet: text is written so that no cell is a formula there.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -137,7 +137,7 @@ impl Details {
 fn cannot_write(path: &Path, why: &str) -> Error {
     Error::new(
         format!("cannot write {}: {why}", path.display()),
-        "check the folder and the space on its disk",
+        "check that the folder exists and that its disk has free space",
     )
 }
 
@@ -154,7 +154,7 @@ fn file_name(place: &Place, path: &str) -> String {
 struct DetailField<'a> {
     name: &'a str,
     columns: Sides<&'a Column>,
-    /// Whether it tells rows apart, so that before and after are one; else both are shown.
+    /// Whether it distinguishes rows, so that before and after are one; else both are shown.
     key: bool,
 }
 

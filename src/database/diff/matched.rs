@@ -1,7 +1,7 @@
 //! Which row of the base each row of the head was, by the loader's key, and which of its columns hold
 //! something else.
 //!
-//! The row diff tells rows apart by every column that is no measurement. Here two rows belong together
+//! The row diff distinguishes rows by every column that is not a measurement. Here two rows belong together
 //! where the loader looks them up by the same key, whatever device or version they name: that is how a
 //! finding on a row of the head finds the row that was there before.
 
@@ -68,7 +68,7 @@ impl RowMatch {
         Self { columns, changed, added, base_keys, head_keys }
     }
 
-    /// Matches rows by every column that is no measurement, where no loader's key is known.
+    /// Matches rows by every column that is not a measurement, where no loader's key is known.
     pub(super) fn by_identity(common: &SharedColumns, base: &Table, head: &Table) -> Self {
         let hash = |rows: usize, side: fn(&ColumnPair) -> &[u64]| -> Vec<u64> {
             let mut keys = vec![0; rows];

@@ -122,17 +122,20 @@ impl fmt::Display for ReadFault {
             Side::Base => "base",
             Side::Head => "head",
             Side::Both => {
-                return write!(f, "both sides are git-LFS pointers, their objects are not here");
+                return write!(
+                    f,
+                    "both sides are git-LFS pointers and their objects were not fetched"
+                );
             }
         };
         match &self.why {
-            None => write!(f, "the {side} is a git-LFS pointer, its object is not here"),
+            None => write!(f, "the {side} is a git-LFS pointer and its object was not fetched"),
             Some(why) => write!(f, "the {side} cannot be read: {why}"),
         }
     }
 }
 
-/// What happened to a file that is no table.
+/// What happened to a file that is not a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDiff {
     /// Its path.

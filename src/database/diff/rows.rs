@@ -26,7 +26,7 @@ impl RowDiff {
         Self { added: all(head), removed: all(base), changed: Vec::new() }
     }
 
-    /// Matches rows by their key, which is every column that is no measurement and that both tables
+    /// Matches rows by their key, which is every column that is not a measurement and that both tables
     /// have. Within a key, equal rows are matched first, the rest become each other in file order,
     /// what is left is added or removed. Where a table has a column that the other lacks, no rows
     /// are equal; those that are equal in what both have become each other first.

@@ -17,7 +17,7 @@
 //! - Of parameters without names, the key's plain numbers must all be among them, each as one of its
 //!   own, and so must the key's texts where they name one of that part.
 //! - A failure without parameters stands for its group's dtypes, where the group names no model; a
-//!   model is no part of a key. Skipped for an operation as a whole, it stands for the operation.
+//!   model is not part of a key. Skipped for an operation as a whole, it stands for the operation.
 //!
 //! Classified is what the collector recorded for the case itself: `unexpected`, the mark of every
 //! case that failed with an exception of its own; `breaker_skipped` and `unverified_skipped`, cases
@@ -47,7 +47,7 @@ pub struct Ledger {
     failures: Vec<Failure>,
     /// Every failure that was recorded, classified or not.
     recorded: Vec<Recorded>,
-    /// Versions that were collected, by backend, where a summary tells.
+    /// Versions that were collected, by backend, where a summary names them.
     versions: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -97,7 +97,7 @@ impl Ledger {
             }
         }
         if files.is_empty() {
-            return Err(bad(folder, "it holds no failure ledger".into()));
+            return Err(bad(folder, "the directory does not contain a failure ledger".into()));
         }
         Self::parse(&files).map_err(|e| bad(&folder.join(e.file), e.source.to_string()))
     }

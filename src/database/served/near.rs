@@ -6,7 +6,7 @@ use super::shelf::BySystem;
 use super::{Edition, Editions};
 
 /// Other systems, or other versions, that a table is compared with, at most. Every table with every other
-/// takes the square of their number, and what eight agree on, more would not tell better; tables of the
+/// takes the square of their number, and more than eight would not decide better; tables of the
 /// public database have up to four.
 pub(super) const MOST_NEAR: usize = 8;
 

@@ -149,7 +149,7 @@ impl<'a> Shelf<'a> {
     }
 
     /// The version that counts: the one that the system's YAML names for the backend (a library's,
-    /// NCCL's for one), else what the current version of queries reads first, else the newest.
+    /// for example NCCL's), else what the current version of queries reads first, else the newest.
     pub fn current<'s>(
         &'s self,
         system: &str,

@@ -42,7 +42,7 @@ pub struct RowRun {
 /// Why the loader refuses a table, by the first row that it cannot load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowFault {
-    /// The row; none where it is no single row.
+    /// The row; none where it is not a single row.
     pub row: Option<u32>,
     /// The kernel_source of the row: a donor's rows of other kernels are not read.
     pub kernel: Option<String>,
@@ -158,7 +158,7 @@ fn faults(scope: &TableScope<'_>) -> Result<Vec<RowFault>, ExprError> {
     let mut found = RowFaults { kernels: scope.table.column("kernel_source"), faults: Vec::new() };
     for column in spec.columns.iter().filter(|c| !c.optional && spec.reads(&c.name)) {
         let Some(cells) = scope.table.column(&column.name) else {
-            return Ok(whole(format!("it has no column {}", column.name)));
+            return Ok(whole(format!("the table has no column {}", column.name)));
         };
         let fits = match column.kind {
             ColumnKind::Text => matches!(cells, Column::Text { .. }),
@@ -169,7 +169,7 @@ fn faults(scope: &TableScope<'_>) -> Result<Vec<RowFault>, ExprError> {
             }
         };
         if !fits {
-            return Ok(whole(format!("{} holds {}", column.name, cells.kind_name())));
+            return Ok(whole(format!("{} contains {}", column.name, cells.kind_name())));
         }
         if cells.has_nulls() {
             found.add((0..cells.len()).filter(|row| cells.is_null(*row)), || {
@@ -186,15 +186,15 @@ fn faults(scope: &TableScope<'_>) -> Result<Vec<RowFault>, ExprError> {
     }
     let needed = spec.key.iter().flat_map(|part| part.value.columns());
     if let Some(name) = missing_column(scope, needed) {
-        return Ok(whole(format!("it has no column {name}")));
+        return Ok(whole(format!("the table has no column {name}")));
     }
     if let Some(require) = &spec.require {
         if let Some(name) = missing_column(scope, require.columns().into_iter()) {
-            return Ok(whole(format!("it has no column {name}")));
+            return Ok(whole(format!("the table has no column {name}")));
         }
         let accepted = require.mask(scope)?;
         found.add((0..scope.rows()).filter(|row| !accepted.get(*row)), || {
-            "it is not what the loader accepts of such tables".to_owned()
+            "the loader does not accept such a value".to_owned()
         });
     }
     if let Some(guard) = &spec.guard {

@@ -37,7 +37,7 @@ pub(super) fn resolve<'r>(repo: &'r Repository, reference: &str) -> Result<git2:
 fn unnamed(repo: &Repository, reference: &str) -> Error {
     let unborn = repo.head().is_err_and(|e| e.code() == git2::ErrorCode::UnbornBranch);
     let hint = if unborn {
-        "the repository has no commit yet".to_owned()
+        "the repository does not have a commit yet".to_owned()
     } else if repo.is_shallow() {
         "this clone is shallow: fetch the whole history (fetch-depth: 0)".to_owned()
     } else {
@@ -46,7 +46,7 @@ fn unnamed(repo: &Repository, reference: &str) -> Error {
             branches.filter_map(|(b, _)| b.name().ok().flatten().map(str::to_owned)).collect();
         crate::base::error::unknown("branch", reference, names.iter().map(String::as_str)).hint
     };
-    Error::new(format!("no commit is named {reference}"), hint)
+    Error::new(format!("{reference} does not name a commit"), hint)
 }
 
 /// Whether a comparison with `reference` is one with nothing: the HEAD of a repository without a commit.
@@ -63,8 +63,8 @@ fn unreadable(repo: &Repository, reference: &str) -> Option<Error> {
     let why = repo.find_object(id, None).err()?;
     Some(Error::new(
         format!("cannot read {reference}, the commit {id}: {}", why.message()),
-        "an object of the repository is missing or damaged, a truncated pack for example: `git fsck` \
-         names it, a fresh clone has it",
+        "an object of the repository is missing or damaged: `git fsck` names it, and a fresh clone \
+         repairs it",
     ))
 }
 
@@ -73,8 +73,8 @@ impl Commit {
     pub fn open(root: &Path, reference: &str) -> Result<Self> {
         let Some((repo, prefix)) = repository(root)? else {
             return Err(Error::new(
-                format!("{} is in no git repository", root.display()),
-                "--ref needs one; leave it out to judge the files as they are",
+                format!("{} is not in a git repository", root.display()),
+                "--ref needs a repository; leave it out to check the files on disk",
             ));
         };
         let (tree, commit) = {

@@ -12,7 +12,7 @@ const FAR: usize = 10_000;
 pub(super) type FileVersion<'a> = (&'a str, Option<Oid>);
 
 /// Compares when the bytes of two files came to their places, along the first parents of `head`:
-/// `Greater` where `a` came later. `None` where both came at once, or that cannot be told.
+/// `Greater` where `a` came later. `None` where both came at once, or that is not known.
 pub(super) fn age(
     repo: &Repository,
     head: Oid,

@@ -47,7 +47,7 @@ impl Index {
     }
 
     /// The id of the file `path`, which lies at `place`; `read` gives its bytes where the index
-    /// cannot tell.
+    /// cannot know.
     pub(super) fn id(
         &self,
         path: &str,
@@ -92,18 +92,18 @@ impl Index {
         empty
     }
 
-    /// Whether every tracked file of a database below `prefix` is there at `root`, but for those that
+    /// Whether every tracked file of a database below `prefix` is there at `root`, except for those that
     /// somebody deleted.
     ///
     /// # Errors
     ///
     /// When a sparse checkout leaves some out, which would pass unread.
     pub(super) fn whole(&self, root: &Path, prefix: &str) -> Result<()> {
-        let hint = "`git sparse-checkout disable` fetches them; or name the commit with --ref, in \
-                    sanity with --head-ref";
+        let hint = "run `git sparse-checkout disable`, or name the commit with --ref (in sanity: \
+                    --head-ref)";
         if self.sparse && !self.known {
-            let message = "this is a sparse checkout whose index cannot be read, so what it leaves out \
-                           is not known";
+            let message = "this is a sparse checkout and its index cannot be read, so the missing files \
+                           are not known";
             return Err(Error::new(message, hint));
         }
         let left_out = |e: &&IndexEntry| is_left_out(e, root, prefix);
@@ -112,7 +112,7 @@ impl Index {
             None => Ok(()),
             Some(first) => Err(Error::new(
                 format!(
-                    "this is a sparse checkout that leaves out {count} files of the database, {} first",
+                    "this sparse checkout leaves out {count} files of the database, for example {}",
                     String::from_utf8_lossy(&first.path)
                 ),
                 hint,

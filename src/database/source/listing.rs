@@ -63,7 +63,7 @@ impl Listing<'_> {
         let name = String::from_utf8_lossy(item.name_bytes());
         self.met += 1;
         if self.met > MOST_FILES {
-            return Err(too_many_files("the commit's top"));
+            return Err(too_many_files("the top of the commit"));
         }
         let path = format!("{folder}{name}");
         if path.len() > LONGEST_PATH {
@@ -73,7 +73,7 @@ impl Listing<'_> {
             );
             return Err(Error::new(
                 why,
-                "no file system takes it; point --root at the perf database",
+                "no file system can store such a path; point --root at the perf database",
             ));
         }
         self.count_bytes(path.len())?;
@@ -81,7 +81,9 @@ impl Listing<'_> {
         match item.filemode() {
             0o040_000 if name.starts_with('.') && !hidden => {}
             0o040_000 if named_like_a_table(&name) => {
-                let kind = EntryKind::Broken("a directory, not a file".into());
+                let kind = EntryKind::Broken(
+                    "this is a directory, but a file of this name is expected".into(),
+                );
                 self.entries.push(Entry { path, kind, size: 0 });
             }
             0o040_000 => self.folders.push((item.id(), path + "/")),
@@ -105,7 +107,7 @@ impl Listing<'_> {
         self.bytes += more;
         if self.bytes > MOST_BYTES {
             return Err(Error::new(
-                format!("the paths of the commit have more than {MOST_BYTES} bytes together"),
+                format!("the paths of the commit have more than {MOST_BYTES} bytes in total"),
                 "point --root at the perf database",
             ));
         }

@@ -80,5 +80,8 @@ impl Source for LooseFiles {
 }
 
 fn without_history(reference: &str) -> Error {
-    Error::new(format!("loose files have no history with {reference}"), "name a repository")
+    Error::new(
+        format!("{reference} cannot be compared with files outside a repository"),
+        "name a repository",
+    )
 }

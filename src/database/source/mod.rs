@@ -31,7 +31,7 @@ pub struct Entry {
     pub path: String,
     /// What it is.
     pub kind: EntryKind,
-    /// Size in bytes; 0 where listing does not tell.
+    /// Size in bytes; 0 where listing does not include it.
     pub size: u64,
 }
 
@@ -90,7 +90,7 @@ pub trait Source: Sync {
     fn base(&self, reference: &str) -> Result<Commit>;
 
     /// Compares when two files came to their places: `Greater` where `a` did later. `None` where
-    /// they came at once, or no history tells.
+    /// they came at once, or the history does not show it.
     fn age(&self, a: &Entry, b: &Entry) -> Option<Ordering>;
 
     /// The id of the commit that it is, in hex; none of files on disk.
@@ -102,7 +102,7 @@ pub trait Source: Sync {
     ///
     /// # Errors
     ///
-    /// At the first that changed: what was judged is no state of the source.
+    /// At the first that changed: what was judged is not a state of the source.
     fn steady(&self) -> Result<()> {
         Ok(())
     }
@@ -168,10 +168,10 @@ fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
     if !git_dir.join("config").exists() && !git_dir.ends_with(".git") {
         return Err(Error::new(
             format!(
-                "the repository at {} has no config, so it may be bare or not",
+                "the repository at {} has no config file, so whether it is bare is not known",
                 git_dir.display()
             ),
-            "`git init --bare DIR` writes one and leaves everything else as it is",
+            "`git init --bare DIR` writes one and does not change anything else",
         ));
     }
     let top = repo.workdir().and_then(|w| w.canonicalize().ok());
@@ -180,10 +180,13 @@ fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
         .map(|p| if p.is_empty() { p } else { p + "/" })
         .unwrap_or_default();
     if let Some(at) = prefix.find("systems/data/") {
-        let above = if at == 0 { "the repository's top" } else { &prefix[..at] };
+        let above = if at == 0 { "the top of the repository" } else { &prefix[..at] };
         return Err(Error::new(
-            format!("{} is inside a perf database, whose systems are above it", root.display()),
-            format!("point --root at {above} and choose with --system"),
+            format!(
+                "{} is inside a perf database; its systems are in a folder above",
+                root.display()
+            ),
+            format!("point --root at {above} and select systems with --system"),
         ));
     }
     Ok(Some((repo, prefix)))
@@ -192,12 +195,12 @@ fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
 /// What to do about a repository that cannot be opened, by what libgit2 says of it.
 fn why_unopened(message: &str) -> &'static str {
     if message.contains("object format") {
-        "a repository of SHA-256 objects cannot be read: copy its files to a folder outside of git \
-         and judge that, or clone the history into a repository of SHA-1 objects"
+        "repositories with SHA-256 objects are not supported: copy the files to a folder outside of git \
+         and check that, or convert the repository to SHA-1"
     } else if message.contains("refstorage") {
-        "refs kept as a reftable cannot be read: `git refs migrate --ref-format=files` rewrites them"
+        "the reftable format is not supported: `git refs migrate --ref-format=files` converts the refs"
     } else if message.contains("extension") {
-        "the repository's config turns on an extension of git that cannot be read"
+        "the config of the repository enables a git extension that is not supported"
     } else {
         "if it belongs to another user, `git config --global --add safe.directory DIR` allows it"
     }
@@ -218,7 +221,7 @@ fn merge_base(repo: &git2::Repository, reference: &str, head: git2::Oid) -> Resu
     let hint = if repo.is_shallow() {
         "this clone is shallow: fetch the whole history (fetch-depth: 0)"
     } else {
-        "the two have no common history"
+        "the two commits have no common history"
     };
     let error = |why: &str| Error::new(format!("no merge base with {reference}: {why}"), hint);
     repo.merge_base(base, head).map_err(|e| error(e.message()))

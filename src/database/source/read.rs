@@ -15,10 +15,10 @@ pub enum ReadError {
     #[error("a git submodule, not a file")]
     Submodule,
     /// The entry was listed by another source.
-    #[error("{0} of another source")]
+    #[error("{0} belongs to another source")]
     OtherSource(&'static str),
     /// It is larger than any such file.
-    #[error("{size} bytes are more than such a file has (at most {most})")]
+    #[error("the file has {size} bytes, but at most {most} are expected")]
     TooLarge {
         /// Its size in bytes.
         size: u64,
@@ -32,7 +32,7 @@ pub enum ReadError {
     #[error("cannot read its object: {}", .0.message())]
     Object(#[source] git2::Error),
     /// The git-LFS object that its pointer names has other bytes.
-    #[error("its git-LFS object is damaged: it is not what the pointer names")]
+    #[error("its git-LFS object is damaged: it does not match the pointer")]
     DamagedLfs,
     /// It should be text.
     #[error("it is not UTF-8 text")]
@@ -43,7 +43,7 @@ pub enum ReadError {
 fn disk(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::PermissionDenied => {
-            format!("{error}: whoever runs this may not read the file, whatever it holds")
+            format!("{error}: the user that runs perfdb-gate may not read the file")
         }
         _ => error.to_string(),
     }

@@ -62,8 +62,8 @@ impl Stamps {
         match known.iter().find(|(path, stamp)| Stamp::of(path) != **stamp) {
             None => Ok(()),
             Some((path, _)) => Err(Error::new(
-                format!("{} changed while it was judged", path.display()),
-                "run it again once nothing writes there, or name a commit",
+                format!("{} changed during the check", path.display()),
+                "run again when no other program writes there, or check a commit",
             )),
         }
     }

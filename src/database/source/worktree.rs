@@ -32,8 +32,8 @@ impl WorkTree {
             && repo.is_bare()
         {
             return Err(Error::new(
-                format!("{} is a bare repository, it has no work tree", root.display()),
-                "name a commit with --ref, in sanity with --head-ref",
+                format!("{} is a bare repository and has no work tree", root.display()),
+                "name a commit with --ref (in sanity: --head-ref)",
             ));
         }
         if !root.is_dir() {
@@ -67,8 +67,8 @@ impl WorkTree {
     fn merge_base(&self, reference: &str) -> Result<(git2::Repository, String, git2::Oid)> {
         let Some((repo, prefix)) = repository(&self.root)? else {
             return Err(Error::new(
-                format!("{} is in no git repository", self.root.display()),
-                "changes are found by comparing with a commit, so it needs one",
+                format!("{} is not in a git repository", self.root.display()),
+                "changes are found by comparison with a commit, so a git repository is needed",
             ));
         };
         let head = resolve(&repo, "HEAD")?.id();
@@ -109,7 +109,9 @@ impl Source for WorkTree {
                 if hidden || item.depth() > 0 && !inside && ignored() {
                     walk.skip_current_dir();
                 } else if item.depth() > 0 && named_like_a_table(&name) {
-                    let kind = EntryKind::Broken("a directory, not a file".into());
+                    let kind = EntryKind::Broken(
+                        "this is a directory, but a file of this name is expected".into(),
+                    );
                     entries.push(Entry { path, kind, size: 0 });
                     walk.skip_current_dir();
                 }

@@ -27,7 +27,7 @@ impl Column {
         } else if all(Value::is_string) {
             Ok(Self::texts(cells.iter().map(|c| c.as_str())))
         } else {
-            Err("its cells are of several types".into())
+            Err("the cells have several types".into())
         }
     }
 
@@ -39,14 +39,14 @@ impl Column {
     /// When the columns are of different types, or of one that no table has.
     pub fn joined(parts: &[&Self]) -> Result<Self, Reason> {
         let has_fractions = parts.iter().any(|c| matches!(c, Self::Float { .. }));
-        let Some(first) = parts.first() else { return Err("there is no column".into()) };
+        let Some(first) = parts.first() else { return Err("the table has no columns".into()) };
         let nulls: Vec<bool> =
             parts.iter().flat_map(|c| (0..c.len()).map(|row| c.is_null(row))).collect();
         let nulls = nulls.contains(&true).then_some(nulls);
         let other = || {
             let kinds: Vec<&str> = parts.iter().map(|c| c.kind_name()).collect();
             let another = kinds.iter().find(|k| **k != kinds[0]).unwrap_or(&kinds[0]);
-            Reason::from(format!("{} here and {another} there", kinds[0]))
+            Reason::from(format!("{} in one part and {another} in another", kinds[0]))
         };
         match first {
             Self::Int { .. } | Self::Float { .. } if has_fractions => {
@@ -88,7 +88,7 @@ impl Column {
         Self::Float { values: vec![f64::NAN; rows], nulls: Some(vec![true; rows]) }
     }
 
-    /// The cells as numbers, NaN where null; none where one of them is no number exactly.
+    /// The cells as numbers, NaN where null; none where one of them is not exactly a number.
     fn exact_numbers(&self) -> Option<Vec<f64>> {
         match self {
             Self::Float { values, .. } => Some(values.clone()),
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(cells(&joined), [json!(2), json!(null), json!(0.5)]);
         assert_eq!(joined.kind_name(), "number");
         let why = Column::joined(&[&whole, &a]).unwrap_err().to_string();
-        assert_eq!(why, "int here and text there");
+        assert_eq!(why, "int in one part and text in another");
         let huge = from(&[json!(i64::MAX)]);
         assert!(Column::joined(&[&huge, &half]).is_err(), "no number is that whole number");
     }

@@ -1,4 +1,4 @@
-//! The collectors' staging text: comma-separated, a header, one row a line.
+//! The collectors' staging text: comma-separated, a header, one row per line.
 //!
 //! A collector that dies, or two that write at once, tear rows. The reader finds them instead of
 //! filling them with nulls.
@@ -9,7 +9,7 @@ use super::parquet::MOST_CELLS;
 use super::{Column, Table, TableFault, Torn};
 use crate::base::reason::Reason;
 
-/// Longer than any row; a longer line is no text table.
+/// Longer than any row; a longer line is not a text table.
 const LONGEST_LINE: usize = 1 << 20;
 
 /// Columns of a text, at most; the widest table has under 100.
@@ -29,7 +29,7 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
         return Err(TableFault::Unreadable(why));
     }
     if bytes[..bytes.len().min(4096)].contains(&0) {
-        return Err(TableFault::Unreadable("it holds binary data, not text".into()));
+        return Err(TableFault::Unreadable("the file contains binary data, not text".into()));
     }
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
     let header = reader.byte_headers().map_err(|e| TableFault::Unreadable(e.to_string()))?.clone();
@@ -39,15 +39,15 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
     let names: Vec<String> =
         header.iter().map(|n| String::from_utf8_lossy(n).into_owned()).collect();
     if names.is_empty() || names.iter().all(|n| n.trim().is_empty()) {
-        return Err(TableFault::Unreadable("it has no header".into()));
+        return Err(TableFault::Unreadable("the file has no header".into()));
     }
     if names.len() > MOST_COLUMNS {
         return Err(TableFault::Unreadable(format!(
-            "it has over {MOST_COLUMNS} columns, no table has"
+            "the file has more than {MOST_COLUMNS} columns, which no table has"
         )));
     }
     if let Some(twice) = names.iter().enumerate().find(|(i, n)| names[..*i].contains(n)) {
-        return Err(TableFault::Unreadable(format!("its header names {} twice", twice.1)));
+        return Err(TableFault::Unreadable(format!("the header names {} twice", twice.1)));
     }
 
     let mut columns: Vec<ColumnBuilder> =
@@ -80,7 +80,7 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
             if rows * names.len() > MOST_CELLS {
                 let most = MOST_CELLS / 1_000_000;
                 return Err(TableFault::Unreadable(format!(
-                    "it has over {most} M cells, no table has"
+                    "the file has more than {most} M cells, which no table has"
                 )));
             }
             columns.iter_mut().zip(record.iter()).for_each(|(c, cell)| c.push(cell));
@@ -91,7 +91,7 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
         columns.iter_mut().for_each(|c| drop(c.texts.pop()));
         torn.push(
             bytes.len() as u64 - 1,
-            "the last line has no end, its last cell may be cut".into(),
+            "the last line has no line end, so its last cell may be cut".into(),
         );
     }
     let columns = names.into_iter().zip(columns.into_iter().map(ColumnBuilder::finish)).collect();
@@ -160,7 +160,7 @@ fn width(found: usize, wanted: usize) -> String {
 /// Why a cell is not text: a disk or a process that fails leaves such bytes behind.
 fn not_text(cell: &[u8]) -> Option<&'static str> {
     if cell.contains(&0) {
-        Some("a cell holds a NUL byte")
+        Some("a cell contains a NUL byte")
     } else if std::str::from_utf8(cell).is_err() {
         Some("a cell is not UTF-8 text")
     } else {
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(torn("m,latency\r\n1,0.5\r\n2\r\n")[0].0, 3);
         assert!(torn("m,latency\n3,0.4\n1,0.52,0.6\n")[0].1.contains("run together"));
         assert!(torn("m,latency\n1,0.5\nm,latency\n2,0.6\n")[0].1.contains("header"));
-        assert!(torn("m,latency\n1,0.5\n2,0.")[0].1.contains("no end"));
+        assert!(torn("m,latency\n1,0.5\n2,0.")[0].1.contains("no line end"));
     }
 
     #[test]
@@ -285,7 +285,7 @@ mod tests {
         assert!(torn(b"a\xffb").first[0].1.contains("not UTF-8"));
         let header = decode(b"o\xff,latency\na,0.5\n", &|_| false).unwrap_err();
         assert_eq!(header.to_string(), "cannot be read: in its header, a cell is not UTF-8 text");
-        assert_eq!(torn(b"a\0b").first, [(1002, "a cell holds a NUL byte".to_owned())]);
+        assert_eq!(torn(b"a\0b").first, [(1002, "a cell contains a NUL byte".to_owned())]);
     }
 
     #[test]

@@ -12,13 +12,13 @@ pub enum TableFault {
     #[error("cannot be read: {0}")]
     Unreadable(String),
     /// A git-LFS pointer stands where the table should be.
-    #[error("a git-LFS pointer to {} bytes stands where the table should be: `git lfs pull` fetches it", .0.size)]
+    #[error("the file is a git-LFS pointer to {} bytes: `git lfs pull` fetches the table", .0.size)]
     LfsPointer(Pointer),
     /// All its rows are damaged.
-    #[error("{0}; no row is whole")]
+    #[error("{0}; every row is damaged")]
     Torn(Torn),
     /// It has columns but no rows.
-    #[error("it has a header and no rows")]
+    #[error("the table has a header but no rows")]
     Empty,
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::TableScope;
 use crate::base::expr::{NULL_CODE, Scope, Value};
 
-/// The figure of a system that tells its GPU's generation of instructions.
+/// The figure of a system that identifies its GPU's generation of instructions.
 const CAPABILITY: &str = "gpu.sm_version";
 
 /// For each row the place of its kernel in the loader's order: the pinned one first, then the one with most

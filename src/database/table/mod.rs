@@ -62,7 +62,7 @@ impl Table {
     /// Decodes a table.
     ///
     /// `is_text` names the columns of a CSV table that stay text even where every cell looks like
-    /// a number, a version for one.
+    /// a number, a version for example.
     ///
     /// # Errors
     ///
@@ -316,7 +316,7 @@ pub(crate) fn own_names(codes: &[u32], dict: &[Arc<str>]) -> (Vec<u32>, Vec<Arc<
     (codes.iter().map(own).collect(), names)
 }
 
-/// A text as JSON, cut where it is no name any more: a cell may hold megabytes.
+/// A text as JSON, cut where it is not a name any more: a cell may hold megabytes.
 pub fn text_json(text: &str) -> serde_json::Value {
     const LONGEST: usize = 200;
     match text.char_indices().nth(LONGEST) {

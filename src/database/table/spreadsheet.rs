@@ -1,4 +1,4 @@
-//! Rows as CSV for people, who open them in a spreadsheet: text is written so that none of it is a formula
+//! Rows as CSV for people, who open them in a spreadsheet: text is written so that no cell is a formula
 //! there.
 
 use std::borrow::Cow;
@@ -41,7 +41,7 @@ pub(crate) fn shown_cell(to: &mut String, cell: Option<(&Column, u32)>) {
     }
 }
 
-/// A text that a spreadsheet takes for one: a quote before what would begin a formula there (OWASP, "CSV
+/// A text that a spreadsheet reads as text: a quote before what would begin a formula there (OWASP, "CSV
 /// Injection"). A number is none, whichever sign it has.
 pub(crate) fn inert(text: &str) -> Cow<'_, str> {
     // The last four are the wide forms of the first.

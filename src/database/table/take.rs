@@ -72,7 +72,7 @@ impl Column {
 pub fn keep_lines(bytes: &[u8], keep: &[bool]) -> Result<Vec<u8>, Reason> {
     let starts = starts(bytes)?;
     if starts.len() != keep.len() {
-        return Err(format!("it has {} rows, not {}", starts.len(), keep.len()).into());
+        return Err(format!("it has {} rows instead of {}", starts.len(), keep.len()).into());
     }
     let mut kept = bytes[..starts.first().copied().unwrap_or(bytes.len())].to_vec();
     let ends = starts.iter().skip(1).copied().chain([bytes.len()]);

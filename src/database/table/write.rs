@@ -41,17 +41,19 @@ pub fn encode(columns: &[(String, Column)]) -> Result<Vec<u8>> {
     let failed = |why: String| Error::new(format!("cannot write a table: {why}"), "");
     let bytes = bytes(columns).map_err(failed)?;
     let back = parquet::decode(&bytes)
-        .map_err(|fault| failed(format!("what was written does not read back: {fault}")))?;
+        .map_err(|fault| failed(format!("the written table cannot be read back: {fault}")))?;
     match difference(columns, &back) {
         None => Ok(bytes),
-        Some(what) => Err(failed(format!("what was written reads back otherwise: {what}"))),
+        Some(what) => {
+            Err(failed(format!("the written table differs when it is read back: {what}")))
+        }
     }
 }
 
 fn bytes(columns: &[(String, Column)]) -> Result<Vec<u8>, String> {
     let rows = columns.first().map_or(0, |(_, c)| c.len());
     if let Some((name, _)) = columns.iter().find(|(_, c)| c.len() != rows) {
-        return Err(format!("column {name} is not as long as the first"));
+        return Err(format!("column {name} has another length than the first column"));
     }
     let arrays = columns.iter().map(|(name, column)| array(name, column));
     let arrays: Vec<ArrayRef> = arrays.collect::<Result<_, _>>()?;
@@ -60,7 +62,7 @@ fn bytes(columns: &[(String, Column)]) -> Result<Vec<u8>, String> {
     let written = schema(columns, ArrowDataType::Utf8View);
     let named = schema(columns, ArrowDataType::Utf8);
     if named.len() != columns.len() {
-        return Err("two columns have one name".into());
+        return Err("two columns have the same name".into());
     }
     let options = WriteOptions {
         statistics: StatisticsOptions::default(),
@@ -117,7 +119,9 @@ fn array(name: &str, column: &Column) -> Result<ArrayRef, String> {
             let views: Utf8ViewArray = MutableBinaryViewArray::from_iter(cells).into();
             views.boxed()
         }
-        Column::Other(kind) => return Err(format!("column {name} holds {kind}, as no table does")),
+        Column::Other(kind) => {
+            return Err(format!("column {name} contains {kind}, which tables cannot have"));
+        }
     })
 }
 
@@ -125,14 +129,18 @@ fn array(name: &str, column: &Column) -> Result<ArrayRef, String> {
 fn difference(columns: &[(String, Column)], table: &Table) -> Option<String> {
     let names = || columns.iter().map(|(n, _)| n.as_str());
     if !names().eq(table.columns().map(|(n, _)| n)) {
-        return Some("its columns are others".into());
+        return Some("the columns are different".into());
     }
     for ((name, a), (_, b)) in columns.iter().zip(table.columns()) {
         if a.len() != b.len() {
-            return Some(format!("{name} has {} rows, not {}", b.len(), a.len()));
+            return Some(format!("{name} has {} rows instead of {}", b.len(), a.len()));
         }
         if let Some(row) = (0..a.len()).find(|row| !same(a, b, *row)) {
-            return Some(format!("{name} of row {row} is {}, not {}", b.json(row), a.json(row)));
+            return Some(format!(
+                "{name} of row {row} is {} instead of {}",
+                b.json(row),
+                a.json(row)
+            ));
         }
     }
     None

@@ -25,32 +25,32 @@ pub enum CudaError {
     #[error("{}", constant(.0.0))]
     Cublas(#[source] CublasError),
     /// cuBLAS, on a product.
-    #[error("cuBLAS refuses the product: {}", constant(.0.0))]
+    #[error("cuBLAS refuses this product: {}", constant(.0.0))]
     Product(#[source] CublasError),
     /// cuBLASLt, on a product in fp8.
-    #[error("cuBLASLt has no such product in fp8: {}", constant(.0.0))]
+    #[error("cuBLASLt does not support this fp8 product: {}", constant(.0.0))]
     ScaledProduct(#[from] CublasLtError),
-    /// NCCL, on a collective operation. Its error type has no `Error`, so it is no source.
+    /// NCCL, on a collective operation. Its error type does not implement `Error`, so it is not a source.
     #[error("NCCL: {}", constant(.0.0))]
     Nccl(NcclError),
     /// NVML, when it is opened.
     #[error("NVML does not start: {0}")]
     Nvml(#[source] NvmlError),
     /// NVML, asked for a card.
-    #[error("NVML does not know the card at {bus}: {source}")]
+    #[error("NVML does not find the GPU at {bus}: {source}")]
     Card {
         /// The card's PCI address.
         bus: String,
         source: NvmlError,
     },
     /// No library used here multiplies batches in fp8.
-    #[error("a batched product in fp8 is not among the native kernels")]
+    #[error("the built-in kernels do not include batched products in fp8")]
     BatchedFp8,
     /// No memory was given for the operands.
-    #[error("no place for the operands")]
+    #[error("the operands do not fit in GPU memory")]
     NoPlace,
     /// The kernel ran and computed nothing.
-    #[error("the product gave nothing but zeros")]
+    #[error("the product is zero everywhere")]
     Zeros,
     /// Capturing a launch gave no graph.
     #[error("the captured graph is empty")]
@@ -59,10 +59,10 @@ pub enum CudaError {
     #[error("NCCL failed on another GPU")]
     OtherGpu,
     /// The library found is older than the function.
-    #[error("a function of NCCL that it needs is missing")]
+    #[error("NCCL lacks a function that this measurement needs")]
     OldNccl,
     /// The library found is older than the function.
-    #[error("a CUDA function that it needs is missing")]
+    #[error("CUDA lacks a function that this measurement needs")]
     OldCuda,
     /// A rank's thread panicked.
     #[error("a thread of the measurement ended early")]

@@ -100,7 +100,7 @@ impl Cuda {
             Ok(device) => device,
             Err(_) => Err(Error::new(
                 "the CUDA libraries found are too old or do not fit together",
-                "CUDA 13 and its cuBLAS are needed; or use --device process",
+                "install CUDA 13 with its cuBLAS, or use --device process",
             )),
         }
     }
@@ -131,7 +131,7 @@ impl Cuda {
         })?;
         about.versions.insert("cuBLAS".into(), blas.version());
         crowd(&stream).map_err(|why| {
-            Error::caused("the GPU does not run", "nvidia-smi shows its state", why)
+            Error::caused("the GPU does not start", "nvidia-smi shows its state", why)
         })?;
         let (free, _) = context.mem_get_info().map_err(no_gpu)?;
         about.memory_bytes = Some(free.saturating_sub(RESERVE) as u64);
@@ -173,7 +173,7 @@ impl Device for Cuda {
 
     fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError> {
         let Some(work) = &point.work else {
-            return Err(Unmeasured::new("no recipe says how it was measured").into());
+            return Err(Unmeasured::new("no recipe describes how to measure it").into());
         };
         let run = || self.measure_work(work, point.power);
         let answer = match crate::base::panics::quiet_panics(|| catch_unwind(AssertUnwindSafe(run)))
@@ -184,7 +184,7 @@ impl Device for Cuda {
         // A kernel that failed leaves the context unusable: what follows would fail too.
         self.stream.synchronize().map_err(|e| {
             let message = format!("the GPU failed at row {} of {}", point.row, point.path);
-            Error::caused(message, "nvidia-smi -q shows the card's state", CudaError::from(e))
+            Error::caused(message, "nvidia-smi -q shows the state of the GPU", CudaError::from(e))
         })?;
         let answer = answer.map_err(Unmeasured::new)?;
         Ok(Answer { proxy: work.proxy.clone(), ..answer })

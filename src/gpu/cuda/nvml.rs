@@ -98,7 +98,7 @@ impl CardMeter {
         }
         let last = card.utilization_rates().map_or(most, |u| u.gpu);
         (most.min(last) > IDLE).then(|| {
-            format!("the card is busy before anything is measured: {last} % used, {others} other processes on it")
+            format!("the GPU was busy before the first measurement: {last} % used, {others} other processes")
         })
     }
 

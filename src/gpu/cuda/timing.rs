@@ -109,7 +109,8 @@ pub fn measure<'a>(
         answer.power_w = mean(&watts);
     }
     if runs != work.runs {
-        answer.note = Some(format!("{runs} runs of a unit of {once:.0} ms, not {}", work.runs));
+        answer.note =
+            Some(format!("measured {runs} runs of {once:.0} ms each instead of {}", work.runs));
     }
     Ok(answer)
 }

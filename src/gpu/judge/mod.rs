@@ -36,7 +36,7 @@ pub enum Standing {
     Within,
     /// Beyond its 99th percentile.
     Beyond,
-    /// Not what was recorded, another kernel for one: shown, not judged.
+    /// Not what was recorded, another kernel for example: shown, not judged.
     Proxy,
     /// Not measured.
     Missing,
@@ -66,7 +66,7 @@ impl Measured {
     }
 
     /// Where the ratio lies by the point's own samples: the interval of their median, or all of them
-    /// where they are too few for one.
+    /// where there are too few points.
     pub fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let samples = &self.answer.as_ref().ok()?.samples_ms;
         let (low, high) = match median_interval(samples, confidence) {
@@ -273,13 +273,13 @@ impl Verdict {
         let restless = judged.iter().filter(|p| p.restless()).count();
         if restless * 2 > judged.len() {
             reasons.push(format!(
-                "{restless} of {} points differ between their own samples by more than 95 % of reruns do",
+                "in {restless} of {} points the samples of one point differ more than 95 % of reruns do",
                 judged.len()
             ));
         }
         if judged.len() < limits.least_points {
             reasons.push(format!(
-                "{} points could be judged, {} are the least",
+                "only {} points could be compared, at least {} are needed",
                 judged.len(),
                 limits.least_points
             ));
@@ -292,7 +292,7 @@ impl Verdict {
         let mut reasons = Vec::new();
         if self.bias.abs() > self.allowed {
             reasons.push(format!(
-                "measured times are {} in the median; of 100 undisturbed collections, {:.0} differ by at most {} in a sample that spreads like this one",
+                "measured times are {} in the median; {:.0} of 100 undisturbed collections differ by at most {} in a sample that spreads like this one",
                 against_recorded(self.bias),
                 100.0 * (1.0 - limits.level),
                 size(self.allowed)
@@ -300,7 +300,7 @@ impl Verdict {
         }
         if self.tail < limits.tail_level {
             reasons.push(format!(
-                "{} of {} points are outside rerun noise; in undisturbed collections at most {:.0} % of the points are",
+                "{} of {} points are outside rerun noise; in undisturbed collections it is at most {:.0} %",
                 self.beyond,
                 self.judged,
                 limits.tail_share * 100.0

@@ -1,4 +1,4 @@
-//! What a sample can tell before it is measured: which bias it finds, how often it blames honest data.
+//! What a sample can show before it is measured: which bias it finds, how often it blames honest data.
 //!
 //! Both are counted over samples that are drawn and judged as measured ones are.
 
@@ -21,7 +21,7 @@ pub struct Power {
 /// How often a bias that is called detected is found.
 const FOUND: f64 = 0.9;
 
-/// Samples that are drawn, and as many fewer of large ones that they stay within so many points.
+/// Samples that are drawn, and as many fewer of large ones that they stay within this many points.
 const DRAWS: usize = 2000;
 const DRAWN: usize = 1_000_000;
 

@@ -37,8 +37,7 @@ const QUIET: Duration = Duration::from_secs(60);
 /// Points in a row that a command may end or hang at.
 const LOST: usize = 3;
 
-const HINT: &str =
-    "docs/runner-protocol.md says what a runner reads and writes; --print-runner writes an example";
+const HINT: &str = "docs/runner-protocol.md describes what a runner reads and writes; --print-runner writes an example";
 
 /// What a command does that no runner should.
 #[derive(Debug, thiserror::Error)]
@@ -47,16 +46,16 @@ pub enum ProcessError {
     #[error("does not start: {0}")]
     Start(#[source] std::io::Error),
     /// Its first answer is not an [`About`].
-    #[error("does not say what device it is: {0}")]
+    #[error("does not name its device: {0}")]
     About(#[source] serde_json::Error),
     /// It took no request.
-    #[error("takes no request: {0}")]
+    #[error("does not read requests: {0}")]
     Request(#[source] std::io::Error),
     /// It has no standard input any more.
-    #[error("is gone")]
+    #[error("has ended")]
     Gone,
     /// Its answer is not a line of UTF-8.
-    #[error("answered with bytes that are not text: {0}")]
+    #[error("gave an answer that cannot be read: {0}")]
     Text(#[source] std::io::Error),
     /// It did not answer in time.
     #[error("did not answer within {0} s")]
@@ -71,10 +70,10 @@ pub enum ProcessError {
     #[error("answered with a line that is not a measurement: {0}")]
     Measurement(#[source] serde_json::Error),
     /// It answered another request.
-    #[error("answered {got} when asked {asked}")]
+    #[error("answered request {got} instead of request {asked}")]
     OtherRequest { got: u64, asked: u64 },
     /// Its samples are not positive numbers.
-    #[error("answered with samples that are not times")]
+    #[error("answered with samples that are not positive times")]
     Times,
 }
 
@@ -86,7 +85,7 @@ pub struct Process {
     next: u64,
     /// How long it may take over a point without a sign of life.
     patience: Duration,
-    /// Whom to tell what happens meanwhile, a line at a time.
+    /// Receives messages on the progress, one line at a time.
     tell: fn(&str),
     /// Lines of standard output that were skipped.
     skipped: usize,
@@ -98,7 +97,7 @@ pub struct Process {
 
 impl Process {
     /// Starts a command through the shell and asks what it is. `patience` is how long it may take over a
-    /// point, and `tell` is told what happens meanwhile.
+    /// point, and `tell` receives messages on the progress.
     ///
     /// # Errors
     ///
@@ -136,10 +135,10 @@ impl Process {
         let about = self.begin(STARTING)?;
         if about.name != self.about.name {
             let message = format!(
-                "`{}` was {} and is {} after a restart",
+                "`{}` was on {} and is on {} after a restart",
                 self.command, self.about.name, about.name
             );
-            return Err(Error::new(message, "measure a table's points on one card"));
+            return Err(Error::new(message, "measure all points of a table on one GPU"));
         }
         Ok(())
     }
@@ -187,7 +186,7 @@ impl Process {
                 }
                 Err(RecvTimeoutError::Timeout) if start.elapsed() < patience => {
                     let waited = start.elapsed().as_secs();
-                    (self.tell)(&format!("the runner has been at {about} for {waited} s"));
+                    (self.tell)(&format!("the runner has been working on {about} for {waited} s"));
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -250,7 +249,8 @@ impl Process {
     fn lose(&mut self, why: &ProcessError) -> Result<Unmeasured> {
         self.lost += 1;
         if self.lost == LOST {
-            let message = format!("the command {why}, at the last of {LOST} points in a row");
+            let message =
+                format!("the command {why}; this was the last of {LOST} failed points in a row");
             return Err(Error::new(message, HINT));
         }
         Ok(Unmeasured::new(format!("the command {why}")))
@@ -273,7 +273,7 @@ impl Device for Process {
         true
     }
 
-    /// A command may well run the recorded kernel; its answers tell.
+    /// A command may well run the recorded kernel; its answers state it.
     fn stands_in(&self, _: &Work) -> bool {
         false
     }
@@ -293,7 +293,7 @@ impl Device for Process {
             };
             let is_silent = matches!(why, ProcessError::Silent(_));
             if !why.is_end() && !is_silent {
-                let hint = "the request was for a point of the table; try it by hand";
+                let hint = "run the command by hand and send it this request";
                 return Err(Error::new(format!("the command {why}"), hint).because(why).into());
             }
             // It is stopped with all that it started, and started again for the next request.
@@ -318,7 +318,9 @@ impl Device for Process {
         }
         if self.skipped > 0 {
             let skipped = plural(self.skipped, "line");
-            notes.push(format!("{skipped} of the runner's standard output skipped: not an answer"));
+            notes.push(format!(
+                "{skipped} of the runner's standard output skipped, because they are not answers"
+            ));
         }
         notes
     }

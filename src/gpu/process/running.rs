@@ -89,7 +89,7 @@ fn next_line(lines: &mut BufReader<ChildStdout>) -> Option<std::io::Result<Strin
     match lines.take(LONGEST_LINE).read_line(&mut line) {
         Ok(0) => None,
         Ok(_) if line.len() as u64 == LONGEST_LINE && !line.ends_with('\n') => {
-            Some(Err(std::io::Error::other("a line without an end")))
+            Some(Err(std::io::Error::other("a line that is too long")))
         }
         Ok(_) => Some(Ok(line.trim_end_matches(['\n', '\r']).to_owned())),
         Err(e) => Some(Err(e)),

@@ -44,9 +44,12 @@ fn a_line_is_answered_by_a_line() {
 fn whatever_a_command_does_is_an_error_of_one_line() {
     for (script, why) in [
         (r#"read l; echo '{"id": 0, "samples": []}'"#, "not a measurement"),
-        (r#"read l; echo '{"id": 9, "samples_ms": [1]}'"#, "answered 9 when asked 0"),
-        (r#"read l; echo '{"id": 0, "samples_ms": [-1]}'"#, "not times"),
-        ("read l; cat /dev/zero", "without an end"),
+        (
+            r#"read l; echo '{"id": 9, "samples_ms": [1]}'"#,
+            "answered request 9 instead of request 0",
+        ),
+        (r#"read l; echo '{"id": 0, "samples_ms": [-1]}'"#, "not positive times"),
+        ("read l; cat /dev/zero", "too long"),
     ] {
         match ask(script) {
             Err(MeasureError::Device(e)) => assert!(e.message.contains(why), "{script}: {e}"),
@@ -103,7 +106,9 @@ fn a_command_that_ends_is_started_again_once_for_a_point() {
         }
     }
     match process.measure(&point()) {
-        Err(MeasureError::Device(e)) => assert!(e.message.contains("3 points in a row"), "{e}"),
+        Err(MeasureError::Device(e)) => {
+            assert!(e.message.contains("the last of 3 failed points"), "{e}");
+        }
         other => panic!("{other:?}"),
     }
     assert_eq!(process.notes(), ["the runner was started again 5 times"]);

@@ -22,7 +22,7 @@ use crate::database::table;
 use crate::gpu::device::{About, Answer, Unmeasured};
 use crate::specs::TableSpec;
 
-/// Every column of a row that is no measurement.
+/// Every column of a row that is not a measurement.
 pub type Key = BTreeMap<String, Value>;
 
 /// A line of a log.
@@ -111,25 +111,25 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// When the table's name is no parquet file's or there is a table that no log belongs to, and when the
+    /// When the name is not that of a Parquet file, or a table exists without its log, and when the
     /// log is another process's, cannot be read or holds something else.
     pub fn open(table: &Path, about: &About) -> Result<Self> {
         if table.extension().is_none_or(|e| e != "parquet") {
             return Err(Error::new(
-                format!("{} is not a table's name", table.display()),
+                format!("{} is not the name of a table", table.display()),
                 "measurements are recorded as DIR/TABLE.parquet, with a log and a sidecar beside it",
             ));
         }
         let path = table.with_extension("samples.jsonl");
         if table.exists() && !path.exists() {
             return Err(Error::new(
-                format!("{} is there, and no log of it is", table.display()),
-                "a table is only replaced by what its own log holds: record into another folder",
+                format!("{} exists without its log", table.display()),
+                "a table is replaced only from its own log: record into another folder",
             ));
         }
         let failed = |e: std::io::Error| {
-            let hint = "the log lies beside the table that is recorded";
-            Error::caused(format!("cannot keep {}", path.display()), hint, e)
+            let hint = "the log is written next to the recorded table";
+            Error::caused(format!("cannot write {}", path.display()), hint, e)
         };
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
@@ -138,8 +138,8 @@ impl Log {
         let options = options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(&path).map_err(failed)?;
         file.try_lock().map_err(|_| {
-            let message = format!("another process measures into {}", path.display());
-            Error::new(message, "wait until it ends, or measure into another folder")
+            let message = format!("another process writes measurements to {}", path.display());
+            Error::new(message, "wait until it ends, or record into another folder")
         })?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;
@@ -158,7 +158,7 @@ impl Log {
                 Err(e) => {
                     return Err(Error::caused(
                         format!("{} line {}", path.display(), number + 1),
-                        "it is not a log of measurements; move it away to start again",
+                        "this is not a log of measurements; move it away to start again",
                         e,
                     ));
                 }
@@ -202,7 +202,8 @@ impl Log {
     }
 
     fn append(&mut self, line: &LogLine) -> Result<()> {
-        let failed = |e: std::io::Error| Error::caused("cannot keep a measurement", "", e);
+        let failed =
+            |e: std::io::Error| Error::caused("cannot write a measurement to the log", "", e);
         let mut text = serde_json::to_string(line).map_err(std::io::Error::from).map_err(failed)?;
         text.push('\n');
         self.file.seek(SeekFrom::End(0)).map_err(failed)?;
@@ -213,15 +214,18 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// When nothing was measured, the rows are no table's, or a file cannot be written.
+    /// When nothing was measured, the rows do not make a table, or a file cannot be written.
     pub fn finish(&self, spec: &TableSpec, origin: &Origin<'_>) -> Result<Written> {
         let measured: Vec<&LogPoint> =
             self.points.values().filter(|p| p.answer.is_some()).collect();
         if measured.is_empty() {
             let why = self.points.values().find_map(|p| p.error.as_deref());
             return Err(Error::new(
-                format!("nothing could be measured: {}", why.unwrap_or("there was no point")),
-                "the log beside the table says why, point by point",
+                format!(
+                    "nothing could be measured: {}",
+                    why.unwrap_or("the list of points was empty")
+                ),
+                "the log next to the table gives the reason for each point",
             ));
         }
         let columns = rows::columns(spec, measured, &self.sessions)?;

@@ -21,7 +21,7 @@ pub fn columns(
     let measures: Vec<(&str, Unit)> = spec.measures().collect();
     let [(latency, Unit::Ms)] = measures[..] else {
         return Err(Error::new(
-            format!("{} has other measurements than one latency in ms", spec.name),
+            format!("{} does not have exactly one measured column, a latency in ms", spec.name),
             "such a table cannot be recorded yet",
         ));
     };
@@ -71,7 +71,7 @@ fn floats(cells: impl Iterator<Item = Option<f64>>) -> Column {
 /// A column of one type; a row may lack it.
 fn column(name: &str, cells: &[&Value]) -> Result<Column> {
     Column::from_json(cells).map_err(|_| {
-        Error::new(format!("{name} holds names and numbers"), "its log mixes two tables")
+        Error::new(format!("{name} contains both text and numbers"), "the log mixes two tables")
     })
 }
 

@@ -24,7 +24,7 @@ pub fn text(
 ) -> Result<String> {
     let path = table.with_file_name("collection_meta.yaml");
     let bad = |why: Reason| {
-        Error::new(format!("{}: {why}", path.display()), "record into a directory of its own")
+        Error::new(format!("{}: {why}", path.display()), "record into an empty directory")
     };
     let mut tables = match std::fs::read_to_string(&path) {
         Err(_) => Map::new(),
@@ -32,7 +32,7 @@ pub fn text(
             let meta = Meta::parse(&text).map_err(bad)?;
             let runtime = (meta.runtime.framework.as_str(), meta.runtime.version.as_str());
             if runtime != (origin.framework, origin.version) {
-                return Err(bad(format!("it is of {} {}", runtime.0, runtime.1).into()));
+                return Err(bad(format!("the sidecar is of {} {}", runtime.0, runtime.1).into()));
             }
             let mut all: Map<String, Value> = crate::base::yaml::parse(&text).map_err(bad)?;
             match all.remove("tables") {

@@ -28,7 +28,7 @@ fn along_file(table: &TableComparison, number: usize) -> Figure {
 fn figure(table: &TableComparison, name: &str, x: &str, at: &dyn Fn(&RatioPoint) -> f64) -> Figure {
     let (beyond, within): (Vec<&RatioPoint>, Vec<&RatioPoint>) =
         table.points.iter().partition(|p| p.beyond);
-    let lines = [("within reruns", within), ("beyond reruns", beyond)];
+    let lines = [("within rerun noise", within), ("outside rerun noise", beyond)];
     let lines = lines.into_iter().enumerate().map(|(colour, (series, points))| ChartLine {
         series: series.to_owned(),
         colour,
@@ -36,7 +36,7 @@ fn figure(table: &TableComparison, name: &str, x: &str, at: &dyn Fn(&RatioPoint)
         points: drawn(&points, at),
     });
     let said = match table.verdict {
-        Tendency::Unclear => "too few keys to say",
+        Tendency::Unclear => "too few common keys",
         other => other.name(),
     };
     Figure {

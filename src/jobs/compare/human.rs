@@ -33,8 +33,8 @@ pub fn render(report: &CompareReport, brief: bool) -> String {
     let mut parts = vec![format!("{} compared", plural(report.tables.len(), "table"))];
     let more = [
         (report.identical, "identical"),
-        (report.only_a.len(), "in A only"),
-        (report.only_b.len(), "in B only"),
+        (report.only_a.len(), "only in A"),
+        (report.only_b.len(), "only in B"),
         (report.unread.len(), "not compared"),
     ];
     parts.extend(
@@ -91,7 +91,7 @@ fn cells(table: &TableComparison) -> [String; 7] {
 fn word(verdict: Tendency) -> &'static str {
     match verdict {
         Tendency::Same => "the same",
-        Tendency::Unclear => "compared in too few keys to say",
+        Tendency::Unclear => "not comparable: too few common keys",
         other => other.name(),
     }
 }
@@ -110,7 +110,7 @@ fn place(table: &TableComparison) -> String {
 fn middle(summary: &RatioSummary) -> String {
     match (summary.ratio, summary.interval) {
         (Some(ratio), Some([low, high])) => format!(
-            ", B over A {} in the middle, between {} and {}; honest collections stay within ±{:.1} %",
+            "; B is {} over A in the median (interval {} to {}); independent collections differ by at most ±{:.1} %",
             percent(ratio),
             percent(low),
             percent(high),
@@ -126,7 +126,7 @@ fn percent(ratio: f64) -> String {
 
 fn details(table: &TableComparison) -> Vec<String> {
     let mut lines = vec![format!(
-        "{} in both, {} in A only, {} in B only; {:.1} % beyond reruns (1 % is usual), {} more than 2× slower, {} more than 2× faster",
+        "{} in both, {} only in A, {} only in B; {:.1} % are outside rerun noise (1 % is usual), {} are more than 2× slower, {} more than 2× faster",
         plural(table.common, "key"),
         count(table.only_a),
         count(table.only_b),
@@ -135,7 +135,7 @@ fn details(table: &TableComparison) -> Vec<String> {
         count(table.faster_2x),
     )];
     if table.slices.len() > 1 {
-        lines.push(format!("by slice, {} of them:", count(table.slices.len())));
+        lines.push(format!("by slice ({}):", count(table.slices.len())));
         lines.extend(slices(&table.slices));
     }
     if !table.deciles.is_empty() {
@@ -144,11 +144,19 @@ fn details(table: &TableComparison) -> Vec<String> {
     }
     if let Some(drift) = table.drift {
         let ratios: Vec<String> = table.order.iter().map(|r| percent(*r)).collect();
-        let what = if table.drifts { "it drifts by" } else { "no drift, last over first" };
-        lines.push(format!("along B's file: {}; {what} {}", ratios.join(", "), percent(drift)));
+        let what = if table.drifts {
+            "there is a drift of"
+        } else {
+            "no drift; the last tenth over the first:"
+        };
+        lines.push(format!(
+            "in the order of the rows of B: {}; {what} {}",
+            ratios.join(", "),
+            percent(drift)
+        ));
     }
     if !table.far.is_empty() {
-        lines.push("furthest apart:".to_owned());
+        lines.push("largest differences:".to_owned());
         lines.extend(table.far.iter().take(FAR).map(far));
     }
     lines
@@ -174,7 +182,7 @@ fn slice(summary: &SliceSummary) -> String {
     let names: Vec<&str> = summary.slice.values().map(String::as_str).collect();
     let ratio = ratios.ratio.map_or_else(|| "-".to_owned(), percent);
     format!(
-        "  {:<8} {ratio:>8}  {:>5.1} % beyond  {:>7} keys  {}",
+        "  {:<8} {ratio:>8}  {:>5.1} % outside noise  {:>7} keys  {}",
         ratios.verdict.name(),
         ratios.beyond * 100.0,
         count(ratios.keys),

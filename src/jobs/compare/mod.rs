@@ -158,7 +158,7 @@ fn compare(
     let two = TwoTables { files: (a.1, b.1), tables: (&of_a, &of_b), specs, limits };
     match two.compare() {
         Ok(Some(table)) => Ok(PairOutcome::Compared(Box::new(table))),
-        Ok(None) => unread(b.1, "it lacks columns of the loader's key".to_owned()),
+        Ok(None) => unread(b.1, "it lacks columns of the key that the loader uses".to_owned()),
         Err(e) => {
             let message = format!("cannot compare {}", a.1.entry.path);
             Err(Error::caused(message, "the formula is in rules/tables", e))

@@ -43,8 +43,8 @@ impl ComparedSide {
         };
         if side.tables.is_empty() {
             return Err(Error::new(
-                format!("{name} has no table to compare"),
-                "compare takes parquet tables and collectors' text, by themselves or in folders",
+                format!("{name} does not contain a table"),
+                "compare takes Parquet tables and text tables of collectors, as files or in folders",
             ));
         }
         Ok(side)

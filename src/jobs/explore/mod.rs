@@ -11,7 +11,7 @@ use crate::base::error::{Error, Result};
 use crate::base::escape::file_stem;
 use crate::base::expr::Expr;
 use crate::base::progress::Progress;
-use crate::base::words::{names, plural};
+use crate::base::words::{names, plural_verb};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::selection::Selection;
 use crate::database::served::Shelf;
@@ -81,8 +81,8 @@ fn explored(options: &Options, looked: &Looked<'_>) -> Result<ExploredTable> {
     let findings: Vec<&Finding> = own.iter().copied().filter(|f| f.counts()).collect();
     if findings.len() < own.len() {
         notes.push(format!(
-            "{} waived or known to the baseline, and not ringed.",
-            plural(own.len() - findings.len(), "finding")
+            "{} waived or in the baseline, and therefore not marked.",
+            plural_verb(own.len() - findings.len(), "finding", ["is", "are"])
         ));
     }
     let base = options.base.as_deref().map(|base| BaseTable::open(base, job, file)).transpose()?;
@@ -108,7 +108,7 @@ fn explored(options: &Options, looked: &Looked<'_>) -> Result<ExploredTable> {
     for (name, peer) in files {
         match read(job.source, job, peer) {
             Ok(table) => sides.push(side(job, SideKind::Peer, name, peer, table)),
-            Err(why) => notes.push(format!("A peer is not drawn: {}.", why.message)),
+            Err(why) => notes.push(format!("A peer cannot be drawn: {}.", why.message)),
         }
     }
     let charts = chart::read(&job.specs.library)?;
@@ -168,7 +168,7 @@ fn chosen<'a>(options: &Options, job: &Job<'a>, shelf: &Shelf<'a>) -> Result<&'a
                 "several tables are selected: {} on {} and {} on {}",
                 best.table, best.place.system, other.table, other.place.system
             ),
-            "a page shows one table of one system: write out --system and --table",
+            "a page shows one table of one system: select it with --system and --table",
         )),
     }
 }

@@ -27,7 +27,7 @@ impl PlannedVersion {
     ) -> std::result::Result<PlannerSession<'s, 'a>, Refusal> {
         match snapshot.system(&self.system) {
             Some(system) => system.session(&self.backend, &self.version),
-            None => Err(Refusal::Missing(format!("there is no system {}", self.system))),
+            None => Err(Refusal::Missing(format!("the system {} does not exist", self.system))),
         }
     }
 }
@@ -45,8 +45,8 @@ impl NameFilter {
 pub(crate) fn names(globs: &[String], what: &str, known: Vec<&str>) -> Result<NameFilter> {
     let mut compiled = Vec::new();
     for glob in globs {
-        let matcher = matcher(glob, Of::Names)
-            .map_err(|why| Error::new(why, "* stands for any run of characters"))?;
+        let matcher =
+            matcher(glob, Of::Names).map_err(|why| Error::new(why, "* matches any characters"))?;
         if !known.iter().any(|name| matcher.is_match(name)) {
             return Err(unknown(what, glob, known));
         }

@@ -15,7 +15,7 @@ use crate::database::state::State;
 use crate::findings::{Finding, Severity};
 use crate::report::predictions::percent;
 
-/// Reasons of a finding that are told.
+/// Reasons of a finding that are reported.
 const REASONS: usize = 3;
 
 impl PredictedChange {
@@ -62,7 +62,7 @@ impl PredictedChange {
             format!("{why} ({} of {})", count(*steps), first_of(models))
         });
         let mut message = format!(
-            "{} of the current version {} an error: {}",
+            "{} of the current version {} an error, because {}",
             plural(all, "predicted step time"),
             if all == 1 { "becomes" } else { "become" },
             each.collect::<Vec<_>>().join("; ")
@@ -94,7 +94,7 @@ impl PredictedChange {
             rule.severity
         };
         let mut message = format!(
-            "{} of {} {}, most: {}, {}, {}",
+            "{} of {} {}; the largest move is {}, {}, {}",
             count(moved.len()),
             plural(self.points(version).count(), "predicted step time"),
             if moved.len() == 1 { "moves" } else { "move" },
@@ -106,7 +106,8 @@ impl PredictedChange {
             message += &format!(" ({because})");
         }
         if !explained {
-            message += &format!("; the change is {}, which should move nothing", class.name());
+            message +=
+                &format!("; the change is {}, which should not move any prediction", class.name());
         }
         let finding = self.finding(rule, severity, version, head, message);
         Some(

@@ -64,7 +64,7 @@ pub(crate) fn cases(
     cases_of(&sides(states, versions), models, &RowsRead::default(), threads)
 }
 
-/// Predicts every model on the sides of some versions, and tells which rows of some files its steps read
+/// Predicts every model on the sides of some versions, and shows which rows of some files its steps read
 /// in the later state.
 pub(crate) fn cases_of(
     sides: &[VersionSides<'_, '_>],

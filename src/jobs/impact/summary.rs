@@ -69,8 +69,12 @@ impl ImpactSummary {
 fn version_lines(version: &PlannedVersion, cases: &[&ImpactCase]) -> (String, Vec<CaseLine>) {
     let points = || cases.iter().flat_map(|case| &case.points);
     let moved = points().filter(|p| p.fate() == Fate::Moved).count();
-    let mut title =
-        format!("{}: {} of {} move", name(version), count(moved), count(points().count()));
+    let mut title = format!(
+        "{}: {} of {} step times move",
+        name(version),
+        count(moved),
+        count(points().count())
+    );
     let all: Vec<&PointImpact> = points().collect();
     match PowerCoverage::both(all.iter().copied()) {
         [Some(before), Some(after)] if before != after => {
@@ -96,7 +100,7 @@ pub(super) fn headline(impact: &Impact) -> String {
     let missing = impact.count(Fate::Missing);
     let unanswered = match missing {
         0 => String::new(),
-        n => format!("; {} without an answer", count(n)),
+        n => format!("; {} have no answer", count(n)),
     };
     let versions = plural(impact.versions.len(), "version");
     if !impact.compared {

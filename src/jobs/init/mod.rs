@@ -16,7 +16,7 @@ use crate::database::source::WorkTree;
 use crate::findings::baseline::Baseline;
 use crate::jobs::validate::{self, Looked};
 
-/// The files that are written as they are, but for what `fitted` puts in.
+/// The files that are written as they are, except for what `fitted` puts in.
 const TEMPLATES: [(&str, &str); 4] = [
     (".github/workflows/perfdb.yml", include_str!("perfdb.yml")),
     (".github/workflows/perfdb-comment.yml", include_str!("perfdb-comment.yml")),
@@ -24,7 +24,7 @@ const TEMPLATES: [(&str, &str); 4] = [
     (HOOKS, include_str!("pre-commit-config.yaml")),
 ];
 
-/// Where pre-commit's hooks are told.
+/// The file that configures pre-commit's hooks.
 const HOOKS: &str = ".pre-commit-config.yaml";
 /// Where known findings are.
 const BASELINE: &str = ".perfdb-gate/baseline.json";
@@ -63,7 +63,7 @@ pub enum InitOutcome {
 /// What was set up.
 #[derive(Debug)]
 pub struct Setup {
-    /// Files below the repository's top, in the order in which they are told.
+    /// Files below the repository's top, in the order in which they are reported.
     pub files: Vec<(String, InitOutcome)>,
     /// Findings that the baseline holds, where it was written.
     known: Option<usize>,
@@ -88,8 +88,8 @@ struct Found {
 /// When it holds no database, or a file cannot be written: then none is.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Setup> {
     let top = WorkTree::open(&options.root)?.top()?.ok_or_else(|| {
-        let message = format!("{} is in no git repository", options.root.display());
-        Error::new(message, "workflows and hooks are a repository's: `git init` makes one")
+        let message = format!("{} is not in a git repository", options.root.display());
+        Error::new(message, "workflows and hooks need a git repository: `git init` creates one")
     })?;
     let found = look(options, progress)?;
     let mut outputs = Vec::new();
@@ -200,21 +200,21 @@ impl Setup {
             let known = plural(known, "finding");
             let _ = writeln!(
                 out,
-                "\nThe baseline knows {known} of today; `perfdb-gate validate` fails on what is new."
+                "\nThe baseline contains {known}; `perfdb-gate validate` fails only on new ones."
             );
         }
         if let Some(hook) = &self.hook {
-            let _ = write!(out, "\n{HOOKS} is yours: add to it\n\n{hook}");
+            let _ = write!(out, "\n{HOOKS} exists already. Add this to it:\n\n{hook}");
         }
         let written = self.files.iter().any(|(_, outcome)| *outcome == InitOutcome::Written);
         if !written {
-            out += "\nNothing was to be done.\n";
+            out += "\nAll files exist already; nothing was written.\n";
             return out;
         }
         if self.tagged {
-            out += "\nThe workflows name a tag of perfdb-gate: `--action COMMIT` names a commit, which cannot be moved.\n";
+            out += "\nThe workflows name a tag of perfdb-gate. A tag can be moved; `--action COMMIT` names a commit instead.\n";
         }
-        out += "\nNext: look at the files, `git add` them, and open a pull request. `pre-commit install` turns the hook on.\n";
+        out += "\nNext: review the files, `git add` them and open a pull request. `pre-commit install` turns the hook on.\n";
         out
     }
 }

@@ -49,7 +49,7 @@ impl PlannedPoints {
 
 /// Points whose power is measured.
 enum PowerPoints {
-    /// The first so many of those that are drawn.
+    /// The first few of those that are drawn, by number.
     First(usize),
     /// By row.
     Rows(Vec<bool>),
@@ -83,14 +83,14 @@ impl<'a> Grid<'a> {
         let system = specs.systems.iter().find(|(_, s)| s.is_device(&about.name));
         let Some((system, _)) = system else {
             return Err(Error::new(
-                format!("no system is known whose device is {}", about.name),
-                "systems/<system>.yaml names the devices of a system",
+                format!("no known system has the device {}", about.name),
+                "systems/<system>.yaml lists the devices of a system",
             ));
         };
         let Some(version) = about.versions.get(&plan.version) else {
             return Err(Error::new(
-                format!("the device does not say its version of {}", plan.version),
-                "the plan calls the table by it",
+                format!("the device does not report its version of {}", plan.version),
+                "the plan needs it for the path of the table",
             ));
         };
         let spec = known(specs, &plan.table)?;
@@ -127,15 +127,15 @@ impl<'a> Grid<'a> {
         let system = specs.systems.get(&operation.system);
         if !system.is_some_and(|s| s.is_device(&about.name)) {
             return Err(Error::new(
-                format!("the device is {}, the list is of {}", about.name, operation.system),
-                "measure on a machine of the list's system; its YAML names its devices",
+                format!("the device is {}, but the list is for {}", about.name, operation.system),
+                "measure on a machine of that system; its YAML lists its devices",
             ));
         }
         let own = about.versions.iter().find(|(n, _)| n.eq_ignore_ascii_case(&operation.backend));
         let Some((_, version)) = own else {
             return Err(Error::new(
-                format!("the device does not say its version of {}", operation.backend),
-                "rows say which version was measured: --device process runs a backend's own kernels",
+                format!("the device does not report its version of {}", operation.backend),
+                "rows record the measured version; --device process runs the kernels of a backend",
             ));
         };
         // PyTorch's has its build after a plus sign, the directory has not.
@@ -143,7 +143,12 @@ impl<'a> Grid<'a> {
         let version = if release == operation.version { release } else { version };
         let spec = known(specs, &operation.table)?;
         let place = Place { version: version.to_owned(), ..operation.place() };
-        let bad = |why: Reason| Error::new(format!("the list: {why}"), "`plan` writes one");
+        let bad = |why: Reason| {
+            Error::new(
+                format!("the list of points is invalid: {why}"),
+                "`perfdb-gate plan` writes such a list",
+            )
+        };
         let rows = operation.rows().map_err(bad)?;
         let count = rows.rows;
         let all = |text: &str| Column::texts(std::iter::repeat_n(Some(text), count));
@@ -231,7 +236,10 @@ impl<'a> Grid<'a> {
     pub fn framework(&self) -> Result<String> {
         match self.table.column("framework").and_then(|c| c.text(0)) {
             Some(framework) => Ok(framework.to_owned()),
-            None => Err(Error::new("the plan's grid has no framework", "every row has one")),
+            None => Err(Error::new(
+                "the grid of the plan has no column framework",
+                "every row needs a framework",
+            )),
         }
     }
 }

@@ -72,11 +72,14 @@ impl Collected {
             text += &format!("; {} do not fit this device", count(self.unfit));
         }
         if written.failed > 0 {
-            text += &format!("; {} could not be measured, the log says why", count(written.failed));
+            text += &format!(
+                "; {} could not be measured (the log gives the reasons)",
+                count(written.failed)
+            );
         }
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         text += &format!(
-            "\na point's samples differ by {:.1} % in the median, by {:.1} % at the 95th percentile\n",
+            "\nsamples of one point differ by {:.1} % in the median and by {:.1} % at the 95th percentile\n",
             percent(median),
             percent(p95)
         );
@@ -88,7 +91,7 @@ impl Collected {
 ///
 /// # Errors
 ///
-/// When the device is no known system's, has no version to call a table by, or fails; and when nothing
+/// When no known system has the device, when it has no version to call a table by, or fails; and when nothing
 /// of a table could be measured. What was measured before that stays in the log.
 pub fn run(
     specs: &Specs,
@@ -151,9 +154,12 @@ fn measure(
     let measured = works.keys.iter().filter(|key| log.has(key)).count();
     if measured == 0 && now < total {
         return Err(if interrupt::is_requested() {
-            Error::new("stopped before a point was measured", "the same command goes on")
+            Error::new(
+                "stopped before a point was measured",
+                "run the same command again to continue",
+            )
         } else {
-            Error::new("the time was over before a point was measured", "give it more --minutes")
+            Error::new("the time ran out before a point was measured", "allow more --minutes")
         });
     }
     let framework = grid.framework()?;

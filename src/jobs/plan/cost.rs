@@ -33,7 +33,7 @@ struct PointCost {
     calls: f64,
     /// Calls of the operation in a unit.
     copies: f64,
-    /// What goes by around the calls, in seconds.
+    /// Time outside the calls, in seconds.
     overhead_s: f64,
     /// What power takes beyond that, in seconds.
     power_s: f64,

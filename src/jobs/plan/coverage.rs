@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{PlanSite, Wish};
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
-use crate::base::words::plural;
+use crate::base::words::plural_verb;
 use crate::database::catalog::TableFile;
 use crate::database::diff::rows_by_key;
 use crate::database::table::{Keys, Table, TableScope};
@@ -23,7 +23,7 @@ pub fn wishes(
     for file in site.selected() {
         let specs = site.specs();
         let unreadable = |why: String| {
-            let hint = "perfdb-gate validate says what is wrong with it";
+            let hint = "`perfdb-gate validate` shows what is wrong with it";
             Error::new(format!("{}: {why}", file.entry.path), hint)
         };
         let bytes = site.source.read(&file.entry).map_err(|e| unreadable(e.to_string()))?;
@@ -40,13 +40,13 @@ pub fn wishes(
     }
     if without == tables {
         return Err(Error::new(
-            format!("no table that is selected has a column {column}"),
+            format!("none of the selected tables has a column {column}"),
             "name a measured column that the tables have, such as power",
         ));
     }
     if without > 0 {
-        let tables = plural(without, "table");
-        notes.push(format!("{tables} without a column {column}: a merge does not add columns"));
+        let tables = plural_verb(without, "table", ["has", "have"]);
+        notes.push(format!("{tables} no column {column}, and a merge does not add columns"));
     }
     Ok(all)
 }
@@ -102,7 +102,9 @@ fn of_table(
                 file: file.clone(),
                 row,
                 key: BTreeMap::new(),
-                reason: format!("no {column} (its slice has it in {have:.0} % of {of} keys)"),
+                reason: format!(
+                    "{column} is missing (its slice has it for {have:.0} % of {of} keys)"
+                ),
             });
         }
     }

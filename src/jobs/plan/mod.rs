@@ -134,7 +134,7 @@ impl PlanSite {
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<RerunPlan> {
     if let Occasion::Report(path, only) = &options.occasion {
         let reported = reported::read(path, only)?;
-        let about = format!("rows that {} names", file_name(path));
+        let about = format!("rows named by {}", file_name(path));
         return of_report(options, reported, about);
     }
     let site = PlanSite::open(options)?;
@@ -142,7 +142,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<RerunPlan> {
     let (wishes, about) = match &options.occasion {
         Occasion::Holes => (
             holes::wishes(&site, options, progress)?,
-            "keys that the nearest systems have and a table would not serve".to_owned(),
+            "keys that the nearest systems have and the table lacks".to_owned(),
         ),
         Occasion::Predictions { own } => {
             let what = if *own { "read or lack" } else { "lack" };
@@ -153,7 +153,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<RerunPlan> {
         }
         Occasion::Coverage { column, share } => (
             coverage::wishes(&site, column, *share, &mut notes)?,
-            format!("rows that bring {column} to {:.0} % of each slice", share * 100.0),
+            format!("rows that raise {column} to {:.0} % of each slice", share * 100.0),
         ),
         Occasion::Report(..) => (Vec::new(), String::new()),
     };
@@ -237,11 +237,13 @@ fn wish_of(file: TableFile, row: ReportedRow) -> Wish {
 fn finish(about: String, gathered: GatheredPoints, mut notes: Vec<String>) -> RerunPlan {
     if gathered.unserved > 0 {
         let rows = plural(gathered.unserved, "row");
-        notes.push(format!("{rows} left out: the loader serves another row of their keys"));
+        notes.push(format!(
+            "{rows} left out, because the loader uses another row with the same key"
+        ));
     }
     if gathered.unlike > 0 {
         let points = plural(gathered.unlike, "point");
-        notes.push(format!("{points} left out: their columns are not those of the others"));
+        notes.push(format!("{points} left out, because they have other columns than the rest"));
     }
     RerunPlan { list: RerunList::new(about, gathered.operations), notes }
 }

@@ -75,15 +75,17 @@ pub fn wishes(
     }
     if steps == 0 {
         return Err(Error::new(
-            "no default model is planned on what is selected",
-            "--system, --backend and --version name a version that the planner answers for",
+            "the planner cannot predict a default model on the selected versions",
+            "select other versions with --system, --backend and --version",
         ));
     }
     let total: usize = refused.values().sum();
     if total > 0 {
         let worst = refused.iter().max_by_key(|(_, n)| **n).map_or("", |(why, _)| why.as_str());
         let parts = plural(total, "operation");
-        notes.push(format!("{parts} of steps have no answer at all, for want of: {worst}"));
+        notes.push(format!(
+            "{parts} of steps cannot be predicted; the most frequent reason: {worst}"
+        ));
     }
     Ok(wishes)
 }
@@ -133,7 +135,7 @@ fn wish(place: &Place, file: &TableFile, row: usize, reading: &RowReading) -> Wi
         format!("read by {models} (in {} lookups)", reading.steps)
     } else {
         let from = [&file.place.backend, &file.place.version].map(String::as_str).join(" ");
-        format!("lacking, read from {from} (by {models}, in {} lookups)", reading.steps)
+        format!("missing, so it is read from {from} (by {models}, in {} lookups)", reading.steps)
     };
     Wish {
         place: Place { family, ..target },

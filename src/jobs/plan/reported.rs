@@ -95,7 +95,8 @@ struct ReportFarKey {
 /// When the file cannot be read, or is not a report of this program in JSON.
 pub fn read(path: &Path, only: &[String]) -> Result<Vec<ReportedRow>> {
     let bad = |why: Reason| {
-        let hint = "--from takes a report of validate, sanity, remeasure or compare: --format json";
+        let hint =
+            "--from takes a JSON report (--format json) of validate, sanity, remeasure or compare";
         Error::new(format!("{}: {why}", path.display()), hint)
     };
     let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string().into()))?;
@@ -163,7 +164,7 @@ fn reason(rule: &str, values: &BTreeMap<String, Value>) -> String {
 fn of_measurement(measured: ReportMeasurement) -> Option<ReportedRow> {
     let ratio = measured.ratio.filter(|_| measured.verdict == "beyond")?;
     let ReportMeasurement { path, row, key, .. } = measured;
-    let reason = format!("remeasured at {ratio:.3} of its time");
+    let reason = format!("measured again: {ratio:.3} times the recorded time");
     Some(ReportedRow { path, row, key, reason, place: None })
 }
 
@@ -174,7 +175,7 @@ fn of_comparison(table: ReportComparison) -> Vec<ReportedRow> {
         path: path.clone(),
         row: far.row_b,
         key: far.key,
-        reason: format!("{:.2} times what it is compared with", far.ratio),
+        reason: format!("{:.2} times the compared value", far.ratio),
         place: Some(place.clone()),
     };
     table.far.into_iter().map(row).collect()

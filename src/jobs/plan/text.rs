@@ -52,7 +52,7 @@ impl RerunPlan {
 /// Seconds for people.
 fn time(seconds: Option<f64>) -> String {
     match seconds {
-        None => "of unknown time".to_owned(),
+        None => "time unknown".to_owned(),
         Some(s) if s < 120.0 => format!("about {s:.1} s"),
         Some(s) if s < 7200.0 => format!("about {:.0} min", s / 60.0),
         Some(s) => format!("about {:.1} h", s / 3600.0),

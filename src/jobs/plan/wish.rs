@@ -134,7 +134,7 @@ impl WishedTable {
     ) -> Result<Self> {
         let path = &file.entry.path;
         let unreadable = |why: String| {
-            let hint = "perfdb-gate validate says what is wrong with it";
+            let hint = "`perfdb-gate validate` shows what is wrong with it";
             Error::new(format!("{path}: {why}"), hint)
         };
         let bytes = source.read(&file.entry).map_err(|e| unreadable(e.to_string()))?;
@@ -159,8 +159,8 @@ impl WishedTable {
             return Ok(());
         }
         Err(Error::new(
-            format!("row {} of {} is another than the report says", wish.row, wish.file.entry.path),
-            "the report is of another state: make it again, or name its commit with --ref",
+            format!("row {} of {} differs from the report", wish.row, wish.file.entry.path),
+            "the report is of another state: write it again, or name its commit with --ref",
         ))
     }
 

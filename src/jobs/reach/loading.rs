@@ -63,8 +63,8 @@ impl<'x, 'a> Loading<'x, 'a> {
         let described = self.snapshot.catalog().systems.get(system).map(|s| &s.system);
         let described = match described {
             Some(Ok(described)) => described,
-            Some(Err(why)) => return Some(format!("the system cannot be read: {why}")),
-            None => return Some(format!("there is no system {system}")),
+            Some(Err(why)) => return Some(format!("the YAML of the system cannot be read: {why}")),
+            None => return Some(format!("the system {system} does not exist")),
         };
         if let Some(library) = TableName::of(table).and_then(TableName::library) {
             let named = described.texts.get(&format!("misc.{library}_version"));
@@ -124,7 +124,7 @@ impl<'x, 'a> Loading<'x, 'a> {
                 return Some((RowState::Shadowed, why, Some(own.clone())));
             }
             None => {
-                let why = "the loader reads Parquet alone".to_owned();
+                let why = "the loader reads only Parquet files".to_owned();
                 return Some((RowState::Refused, why, None));
             }
         }

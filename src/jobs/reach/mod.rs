@@ -44,7 +44,7 @@ pub struct Reach {
     pub strays: usize,
     /// Lookups of each model on each version.
     pub models: Vec<ModelLookups>,
-    /// Versions whose lookups are told.
+    /// Versions whose lookups are reported.
     pub versions: Vec<PlannedVersion>,
     /// How long it took.
     pub elapsed: Duration,

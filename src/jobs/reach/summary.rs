@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{FileReach, FileRows, LookupCounts, LookupSource, Reach, StateCounts};
-use crate::base::words::{count, plural};
+use crate::base::words::{count, plural, plural_verb};
 use crate::database::served::RowState;
 use crate::jobs::impact::PlannedVersion;
 
@@ -14,8 +14,8 @@ const SHOWN_LOOKUPS: usize = 10;
 
 pub(super) const TABLES: &str = "Tables whose rows are not all served";
 pub(super) const LOOKUPS: &str = "Lookups of default models";
-pub(super) const MOVED: &str = "Lookups with another source than before";
-pub(super) const MISSING: &str = "Lookups that find nothing";
+pub(super) const MOVED: &str = "Lookups that read from another source than before";
+pub(super) const MISSING: &str = "Lookups that find no rows";
 
 /// Everything that is shown.
 pub(super) struct ReachSummary {
@@ -52,7 +52,7 @@ fn states(counts: StateCounts) -> String {
         (counts.shadowed, "shadowed"),
         (counts.filtered, "filtered"),
         (counts.refused, "refused"),
-        (counts.not_queryable, "of versions that no query asks for"),
+        (counts.not_queryable, "never queried"),
     ];
     let told = each.into_iter().filter(|(n, word)| *n > 0 || *word == "served");
     let told: Vec<String> = told.map(|(n, word)| format!("{} {word}", count(n as usize))).collect();
@@ -73,12 +73,14 @@ fn name(version: &PlannedVersion) -> String {
 impl ReachSummary {
     pub(super) fn of(reach: &Reach) -> Self {
         let unread = |(path, why): (&str, &str)| {
-            format!("{path} cannot be read, its rows are not among these: {why}")
+            format!("{path} cannot be read, so its rows are not counted: {why}")
         };
         let mut notes: Vec<String> = reach.unread().map(unread).collect();
         if reach.strays > 0 {
-            let files = plural(reach.strays, "file");
-            notes.push(format!("{files} where no loader looks: rows there are not among these"));
+            let files = plural_verb(reach.strays, "file", ["is", "are"]);
+            notes.push(format!(
+                "{files} at places that no loader reads; their rows are not counted"
+            ));
         }
         let versions = reach.models.iter().map(|model| &model.version);
         let mut by_version: BTreeMap<&PlannedVersion, Vec<_>> =
@@ -138,7 +140,7 @@ fn is_news(file: &FileReach, compared: bool) -> bool {
 
 fn table_line(file: &FileReach, compared: bool) -> String {
     let side = |rows: &Option<FileRows>| {
-        rows.as_ref().map_or("not there".to_owned(), |r| states(r.counts()))
+        rows.as_ref().map_or("missing".to_owned(), |r| states(r.counts()))
     };
     let mut line = format!("{}: {}", file.path, side(&file.after));
     if compared {
@@ -155,7 +157,9 @@ fn reason(file: &FileReach) -> String {
     }
     let shadowed = rows.runs.iter().find(|run| run.state == RowState::Shadowed);
     match shadowed.and_then(|run| Some((run.first, run.by_row?))) {
-        Some((row, by)) => format!(" (row {row} by row {by}, counted from 0)"),
+        Some((row, by)) => {
+            format!(" (for example, row {row} is shadowed by row {by}; rows count from 0)")
+        }
         None => String::new(),
     }
 }

@@ -57,7 +57,7 @@ impl<'o> RowFilter<'o> {
             && (self.versions.is_empty() || self.versions.contains(&file.place.version))
     }
 
-    /// The versions whose lookups are told: those that [`impact`](crate::jobs::impact) predicts, of the
+    /// The versions whose lookups are reported: those that [`impact`](crate::jobs::impact) predicts, of the
     /// backends that are looked at.
     pub(super) fn planned(
         &self,

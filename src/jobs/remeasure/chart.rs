@@ -22,7 +22,7 @@ fn figure(sample: &Sample, number: usize) -> Option<Figure> {
     }
     let place = &sample.file.place;
     let beyond = sample.points.iter().filter(|p| p.standing() == Standing::Beyond).count();
-    let ring = Ring { name: "beyond reruns".into(), severity: Severity::Error, rows: beyond };
+    let ring = Ring { name: "outside rerun noise".into(), severity: Severity::Error, rows: beyond };
     Some(Figure {
         name: format!("{}-{}-{number}", sample.file.table, place.backend),
         path: sample.file.entry.path.clone(),

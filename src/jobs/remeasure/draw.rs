@@ -32,8 +32,8 @@ impl<'a> Remeasurement<'a> {
             files.retain(|t| list.of(&t.place, &t.table).is_some());
             if files.is_empty() {
                 return Err(Error::new(
-                    "no table that is selected has a point in the list",
-                    "--root names the database that the list was made of",
+                    "the list has no points of the selected tables",
+                    "--root must name the database that the list was written for",
                 ));
             }
         }
@@ -41,8 +41,8 @@ impl<'a> Remeasurement<'a> {
         files.retain(|t| self.system(&t.place.system).is_some_and(|s| s.is_device(&about.name)));
         match (files.first(), named.first()) {
             (None, Some(system)) => Err(Error::new(
-                format!("the device is {}, the tables are of {system}", about.name),
-                "measure on a machine of the tables' system; its YAML names its devices",
+                format!("the device is {}, but the tables are of {system}", about.name),
+                "measure on a machine of that system; its YAML lists its devices",
             )),
             _ => Ok(files),
         }

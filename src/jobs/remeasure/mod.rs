@@ -91,8 +91,8 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
     }
     if drawn.is_empty() {
         return Err(Error::new(
-            format!("no row of {} that can be measured is selected", plural(files.len(), "table")),
-            "--where selects rows, rules/recipes.yaml says which can be measured by --device cuda",
+            format!("the selection contains no measurable row of {}", plural(files.len(), "table")),
+            "--where selects rows; rules/recipes.yaml lists what --device cuda can measure",
         ));
     }
     let _finishing = Finishing::on_request();
@@ -151,7 +151,7 @@ impl Remeasurement<'_> {
         let Some(path) = &self.options.record else { return Ok(None) };
         let [drawn] = drawn else {
             return Err(Error::new(
-                format!("--record takes one table, {} are selected", drawn.len()),
+                format!("--record takes one table, but {} are selected", drawn.len()),
                 "--backend, --version and --table narrow the selection",
             ));
         };
@@ -162,8 +162,8 @@ impl Remeasurement<'_> {
         }
         if let Some(why) = &about.busy {
             return Err(Error::new(
-                format!("nothing is recorded: {why}"),
-                "wait until the card is free, or measure without --record",
+                format!("cannot record: {why}"),
+                "wait until the GPU is free, or measure without --record",
             ));
         }
         Log::open(path, about).map(Some)
@@ -238,7 +238,7 @@ impl Remeasurement<'_> {
         passes.retain(|times| times.len() == most && most > 1);
         let mut trouble = trouble(device.about(), &points);
         if points.len() < asked {
-            trouble.push(format!("it was stopped after {} of {asked} points", points.len()));
+            trouble.push(format!("the run was stopped after {} of {asked} points", points.len()));
         }
         Ok(Sample {
             file: drawn.file.clone(),
@@ -296,7 +296,7 @@ fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
         .collect();
     if let Some(first) = throttled.first() {
         let why = first.answer.as_ref().map(|a| a.throttled.join(", ")).unwrap_or_default();
-        reasons.push(format!("the card was throttled in {} points: {why}", throttled.len()));
+        reasons.push(format!("the GPU was throttled in {} points: {why}", throttled.len()));
     }
     reasons
 }

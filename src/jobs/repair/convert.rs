@@ -46,7 +46,7 @@ pub struct Converted {
 ///
 /// # Errors
 ///
-/// When there is no database, or nothing that the selection names. What is wrong with a table is told
+/// When there is no database, or nothing that the selection names. What is wrong with a table is reported
 /// in [`Converted::refused`].
 pub fn run(options: &Options) -> Result<Converted> {
     let site = Site::open(options)?;
@@ -163,7 +163,7 @@ fn same_cells(columns: &[(String, Column)], text: &[u8]) -> Result<usize, Reason
 }
 
 fn other_rows(rows: usize) -> Reason {
-    format!("its rows would become {rows} others").into()
+    format!("the {rows} rows of the new file would differ from its lines").into()
 }
 
 /// Compares one of `rows` rows with the cells of a text.
@@ -181,7 +181,7 @@ fn same_row(
         return Ok(());
     };
     let (before, now) = (serde_json::Value::from(*cell), column.json(row));
-    Err(format!("its cell {before} in column {name}, row {row}, would become {now}").into())
+    Err(format!("the cell {before} in column {name}, row {row}, would become {now}").into())
 }
 
 fn same_cell(column: &Column, row: usize, cell: &str) -> bool {
@@ -226,11 +226,11 @@ impl Converted {
     pub fn text(&self, written: bool) -> String {
         let mut out = String::new();
         for refused in &self.refused {
-            out += &format!("{}: left as it is: {}\n", refused.path, refused.why);
+            out += &format!("{}: not changed: {}\n", refused.path, refused.why);
         }
         for c in &self.conversions {
             out += &if c.there {
-                format!("{}: {} holds the same cells, the text goes\n", c.path, c.name)
+                format!("{}: {} has the same cells, so the text file is removed\n", c.path, c.name)
             } else {
                 format!(
                     "{}: {} of {} → {}, {} → {} bytes\n",
@@ -248,10 +248,10 @@ impl Converted {
         }
         let all = plural(self.tables, "text table");
         out += &match (self.tables, written) {
-            (0, _) => "nothing was converted: there is no text table\n".into(),
+            (0, _) => "nothing was converted: the database has no text tables\n".into(),
             (_, true) => format!("{} of {all} converted\n", count(self.conversions.len())),
             (_, false) => format!(
-                "{} of {all} would be converted\ndry run: nothing was written; --write does it\n",
+                "{} of {all} would be converted\ndry run: nothing was written; add --write to convert\n",
                 count(self.conversions.len())
             ),
         };

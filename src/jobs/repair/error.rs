@@ -28,16 +28,16 @@ pub enum RepairError {
     #[error(transparent)]
     Text(#[from] Reason),
     /// The sidecar beside it would be wrong.
-    #[error("its collection_meta.yaml cannot be kept true: {0}")]
+    #[error("its collection_meta.yaml cannot be updated: {0}")]
     Sidecar(#[from] SidecarError),
     /// A formula of its spec fails.
-    #[error("cannot be judged: {0}")]
+    #[error("cannot be checked: {0}")]
     Formula(#[from] ExprError),
     /// A column to ignore is one that the loader reads.
-    #[error("its loader reads {0}, which therefore cannot be ignored")]
+    #[error("{0} cannot be ignored, because its loader reads it")]
     Loaded(String),
     /// A column's cells cannot be compared.
-    #[error("its column {0} is of a type that no table has")]
+    #[error("its column {0} has a type that tables cannot have")]
     ColumnType(String),
     /// Without a measured column every row is a measurement of its own.
     #[error("it has no measured column, so repeated measurements cannot be found")]
@@ -46,23 +46,23 @@ pub enum RepairError {
     #[error("its lines cannot be separated")]
     Lines,
     /// The file that it would become cannot be read.
-    #[error("{name} beside it: {}", .source.kind())]
+    #[error("{name} in the same folder: {}", .source.kind())]
     Target {
         /// The file's name.
         name: String,
         source: std::io::Error,
     },
     /// The file that it would become is there, and is not a table.
-    #[error("{name} stands beside it and {fault}")]
+    #[error("{name} exists in the same folder, but {fault}")]
     BrokenTarget { name: String, fault: TableFault },
     /// The file that it would become is there, with other cells.
     #[error(
-        "{0} stands beside it and holds other cells: which of the two is right, or how they merge, is \
-         its collector's to say"
+        "{0} exists in the same folder with other cells; decide which of the two is right, or merge \
+         them"
     )]
     OtherTarget(String),
     /// Two text tables would become one file.
-    #[error("another text table becomes {0} too")]
+    #[error("another text table would become {0}, too")]
     SameTarget(String),
 }
 
@@ -76,9 +76,9 @@ pub enum SidecarError {
     #[error(transparent)]
     Invalid(#[from] Reason),
     /// What it states of a table stands elsewhere, behind an alias for example.
-    #[error("its rows or sha256 do not stand where it states them")]
+    #[error("its rows or sha256 are behind an alias")]
     Elsewhere,
     /// Replacing the value would change something else that it says.
-    #[error("its rows or sha256 cannot be replaced alone")]
+    #[error("its rows or sha256 cannot be replaced without changing another value")]
     NotAlone,
 }

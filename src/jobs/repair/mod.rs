@@ -1,4 +1,4 @@
-//! Jobs that change tables: each says what it would do, and does it only when it is told to.
+//! Jobs that change tables: each prints what it would do, and does it only with `--write`.
 //!
 //! A change is made whole before any of it is on the disk: new bytes are read back and compared,
 //! then every file gets its name at once. What a job is not sure of it leaves as it is, and says so.

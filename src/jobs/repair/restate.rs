@@ -76,7 +76,7 @@ pub fn restated(text: &str, now: &Now<'_>) -> Result<Option<String>, SidecarErro
     Ok(Some(new))
 }
 
-/// Whether a sidecar says what it said before, but for the rows and the digest of one table.
+/// Whether a sidecar says what it said before, except for the rows and the digest of one table.
 fn only_those(mut before: Value, mut after: Value, now: &Now<'_>) -> bool {
     let digest = sha256(now.bytes);
     let entry = &after["tables"][now.table];

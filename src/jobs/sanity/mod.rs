@@ -60,7 +60,7 @@ pub struct Options {
 /// Why a rule could not judge.
 fn unjudged(rule: &Rule, why: ExprError) -> Error {
     let hint = "the formula is in rules/tables; `perfdb-gate rules` lists the rules";
-    Error::caused(format!("cannot judge by {}", rule.id), hint, why)
+    Error::caused(format!("cannot check the rule {}", rule.id), hint, why)
 }
 
 /// What the change does to predictions, where a rule asks for it.

@@ -274,7 +274,7 @@ impl News<'_> {
         self.diff.files.iter().any(|f| f.role == Role::System && f.path == system.yaml)
     }
 
-    /// Whether the states say different things of a table, its family for one, so that all of it is
+    /// Whether the states say different things of a table, its family for example, so that all of it is
     /// judged anew.
     fn known_otherwise(&self, file: &TableFile) -> bool {
         !self.base.specs.know_alike(self.head.specs, &file.table)

@@ -8,7 +8,7 @@ use serde::de::{self, Deserializer};
 /// How many rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Amount {
-    /// So many.
+    /// A number of rows.
     Rows(usize),
     /// A share of them.
     Share(f64),
@@ -18,7 +18,7 @@ pub enum Amount {
     SliceShare(f64),
     /// Those of one series: all along the first axis of the sweep, everything else fixed.
     Shape,
-    /// So many one after the other.
+    /// A number of rows, one after the other.
     Run(usize),
     /// All.
     All,

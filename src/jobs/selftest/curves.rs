@@ -27,7 +27,7 @@ pub fn recall_curves(scores: &Scores) -> Result<String> {
     let chart = ShareChart {
         title: "Recall over the size of a fault".into(),
         subtitle: format!(
-            "{} planted in {}, seed {}; {} besides",
+            "{} planted in {}, seed {}; {}",
             plural(scores.planted(), "fault"),
             plural(scores.tables, "table"),
             scores.seed,

@@ -28,7 +28,7 @@ impl Draft {
         self.columns.iter_mut().find(|(n, _)| n == name).map(|(_, c)| c)
     }
 
-    /// Sets cells of a column to a value a row; null without one.
+    /// Sets cells of a column to one value per row; null without one.
     pub fn set(&mut self, name: &str, rows: &[usize], value: Option<&Value<'_>>) {
         let Some(column) = self.column(name) else { return };
         *column = match value {

@@ -19,7 +19,7 @@ pub struct Faults {
     /// what they say of the others.
     #[serde(default)]
     pub beside: Vec<String>,
-    /// The faults, in the order in which they are told.
+    /// The faults, in the order in which they are reported.
     pub faults: Vec<Fault>,
 }
 

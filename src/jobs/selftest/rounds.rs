@@ -48,7 +48,7 @@ struct Waiting<'a> {
     candidates: Vec<usize>,
 }
 
-/// Plants every fault in so many tables, and judges round by round.
+/// Plants every fault in this many tables, and judges round by round.
 pub(super) fn run(
     clean: &Clean<'_>,
     tables: &[usize],
@@ -288,7 +288,7 @@ fn judge(
     Ok(())
 }
 
-/// Whether the clean state lacks a finding. Infos tell of what may be right.
+/// Whether the clean state lacks a finding. Infos report what may be right.
 fn is_new(clean: &Clean<'_>, finding: &Finding) -> bool {
     if finding.severity == Severity::Info || finding.novelty == Novelty::Inherited {
         return false;

@@ -1,8 +1,8 @@
 //! What was found of the faults, and what was found besides.
 //!
 //! A fault is found when one of its rules has a new finding, no info unless its `infos` say so, in the place where it was planted:
-//! on its table, directory or system; of rows that it changes or adds where findings tell rows, of its
-//! slice where they tell slices. A false alarm is a finding, no info, that the clean state has not, or not as
+//! on its table, directory or system; of rows that it changes or adds where findings name rows, of its
+//! slice where they name slices. A false alarm is a finding, no info, that the clean state has not, or not as
 //! bad or of as many rows, of a rule that the fault does not imply, or in another place.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,9 +42,9 @@ pub struct FaultScore {
     pub curve: Option<String>,
     /// What its size is by.
     pub by: Option<f64>,
-    /// Rows planted, where rows tell.
+    /// Rows planted, where rows are named.
     pub rows: u64,
-    /// Those told by the finding.
+    /// Those reported by the finding.
     pub rows_told: u64,
 }
 
@@ -57,9 +57,9 @@ pub struct RuleScore {
     pub planted: usize,
     /// Those found.
     pub found: usize,
-    /// Rows planted of them, where rows tell.
+    /// Rows planted of them, where rows are named.
     pub rows: u64,
-    /// Those told.
+    /// Those reported.
     pub rows_told: u64,
     /// Faults planted that do not imply it.
     pub others: usize,
@@ -232,7 +232,7 @@ impl Scores {
         }
     }
 
-    /// Counts how many of the rows of a fault are told by what `found` it, where findings tell rows.
+    /// Counts how many of the rows of a fault are reported by what `found` it, where findings name rows.
     fn count_rows(&mut self, injection: &Injection<'_>, found: &[&Finding]) {
         let by_row = found.iter().filter(|f| f.is_new());
         let Some(told) = by_row.map(|f| f.rows).max() else { return };

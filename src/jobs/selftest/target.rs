@@ -237,7 +237,7 @@ impl<'a> Target<'a> {
     }
 
     /// Puts every second point of a stretch on the straight line between its neighbours in the file,
-    /// where those differ along one axis alone; tells the rows.
+    /// where those differ along one axis alone; shows the rows.
     pub fn draw(&self, draft: &mut Draft, rows: &[usize]) -> Vec<usize> {
         let Some((measured, _)) = self.spec.measures().next() else { return Vec::new() };
         let (Some(Column::Float { values, .. }), true) =

@@ -176,8 +176,8 @@ fn gather(options: &Options, looked: &Looked<'_>) -> Result<SystemStatus> {
     let names = catalog.systems.keys().filter(|s| looked.job.selected.has_system(s));
     let [system] = names.collect::<Vec<_>>()[..] else {
         return Err(Error::new(
-            format!("--system {} fits several systems", options.system),
-            "status is that of one system",
+            format!("--system {} matches several systems", options.system),
+            "status shows one system: write its whole name",
         ));
     };
     let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

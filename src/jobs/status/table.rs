@@ -1,4 +1,4 @@
-//! What is told of one table.
+//! What is reported of one table.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(super) struct Gatherer<'a> {
     sidecars: &'a Sidecars,
     shelf: Shelf<'a>,
     system: &'a str,
-    /// Names of all known tables, by which a ledger's operations are told.
+    /// Names of all known tables, which identify a ledger's operations.
     known: Vec<&'a str>,
 }
 

@@ -8,7 +8,7 @@ use crate::database::catalog::TableFile;
 use crate::database::table::{Column, Keys, Table, TableScope};
 use crate::specs::{ColumnKind, Filling, IDENTITY, KeyPart, Specs, TableSpec, Unit, measured_unit};
 
-/// Columns that say where a row is from, and are no part of any key.
+/// Columns that say where a row is from, and are not part of any key.
 const ORIGIN: [&str; 3] = ["framework", "version", "device"];
 
 /// A fall along a sweep that is more than noise.
@@ -196,7 +196,7 @@ impl<'a> Learned<'a> {
         if whole.is_empty() { named } else { whole }
     }
 
-    /// Columns that the key is made of, most likely: sizes, flags, and names that tell rows apart or that other
+    /// Columns that the key is made of, most likely: sizes, flags, and names that distinguish rows or that other
     /// tables are keyed by.
     pub fn key(&self) -> Vec<&LearnedColumn> {
         self.columns.iter().filter(|column| self.is_key_part(column)).collect()

@@ -1,4 +1,4 @@
-//! A spec to begin with for a table that none is written for, learned from its rows and its family.
+//! A first spec for a table that has none, learned from its rows and its family.
 //!
 //! It is printed as YAML to be edited: what a loader keys on, and which of two rows it serves, rows
 //! do not say.
@@ -52,11 +52,11 @@ pub fn run(options: &Options) -> Result<String> {
         }
     }
     if let (0, Some(why)) = (learned.files, unread.first()) {
-        return Err(Error::new(why.clone(), "a spec is learned from rows"));
+        return Err(Error::new(why.clone(), "suggest needs a table with rows"));
     }
     if learned.latencies().is_empty() {
-        let message = format!("no column of {name} has the name of a latency");
-        return Err(Error::new(message, "latency, *_ms and *_us are such names"));
+        let message = format!("no column of {name} looks like a latency");
+        return Err(Error::new(message, "name the column latency, *_ms or *_us"));
     }
     let text = print::yaml(&learned, &unread);
     // What is printed has to be what --rules takes.

@@ -11,7 +11,8 @@ use crate::specs::{ColumnKind, IDENTITY, KeyPart};
 pub(super) fn yaml(learned: &Learned<'_>, unread: &[String]) -> String {
     let mut out = String::new();
     let read = format!("{} of {}", plural(learned.rows, "row"), plural(learned.files, "file"));
-    let _ = writeln!(out, "# Learned from {read}: check each line against the table's loader.");
+    let _ =
+        writeln!(out, "# Learned from {read}: check each line against the loader of the table.");
     let _ = writeln!(
         out,
         "# Save it as tables/<family>.yaml in a folder for --rules, or in .perfdb-gate/rules/."
@@ -21,7 +22,7 @@ pub(super) fn yaml(learned: &Learned<'_>, unread: &[String]) -> String {
     }
     let _ = writeln!(out, "family: {}", quoted(&learned.family));
     let _ = writeln!(out, "tables:\n  {}:", quoted(learned.name));
-    let _ = writeln!(out, "    about: \"To be written: what it holds.\"");
+    let _ = writeln!(out, "    about: \"To do: describe the content.\"");
     write_identity(&mut out, learned);
     let _ = writeln!(out, "    columns:");
     for column in learned.columns.iter().filter(|c| !c.is_identity()) {
@@ -98,7 +99,7 @@ fn write_zero(out: &mut String, learned: &Learned<'_>) {
     if !zero.is_empty() {
         let _ = writeln!(
             out,
-            "    # Some rows hold zero: say for which rows that is right.\n    zero:"
+            "    # Some rows are zero: state for which rows that is right.\n    zero:"
         );
         for column in zero {
             let _ = writeln!(out, "      {}: true", quoted(&column.name));
@@ -113,7 +114,7 @@ fn write_sweep(out: &mut String, learned: &Learned<'_>) {
     for column in &sweep {
         let _ = writeln!(
             out,
-            "    # Along {}, {} of {} fall by over 5 %.",
+            "    # Along {}, the latency falls by more than 5 % in {} of {}.",
             comment(&column.name),
             count(column.falls),
             plural(column.pairs, "pair")

@@ -126,10 +126,10 @@ fn by_rule(rule: &Rule, cross: &CrossContext<'_>, extent: CrossExtent) -> Result
     let table =
         cross.tables.first().filter(|_| extent == CrossExtent::Name).map(|file| &file.table);
     let what = match extent {
-        CrossExtent::Name => "held tables against each other",
-        CrossExtent::Whole => "judged the database as a whole",
+        CrossExtent::Name => "compared tables",
+        CrossExtent::Whole => "checked the database as a whole",
     };
     debug!(rule = rule.id, table, took = ?start.elapsed(), "{what}");
     let hint = "the formula is in rules/limits.yaml";
-    found.map_err(|e| Error::caused(format!("cannot judge by {}", rule.id), hint, e))
+    found.map_err(|e| Error::caused(format!("cannot check the rule {}", rule.id), hint, e))
 }

@@ -64,13 +64,13 @@ fn decoded(looked: &Looked<'_>, file: &TableFile) -> Result<Arc<Table>> {
     let read = || file.decode(job.specs, &job.source.read(&file.entry)?).map(Arc::new);
     read().map_err(|why| {
         Error::new(
-            format!("{} {why}, though it was judged a moment ago", file.entry.path),
-            "something writes to the database: run it again when that has ended",
+            format!("{} {why}, although the check read it a moment ago", file.entry.path),
+            "another program writes to the database: run again when it has ended",
         )
     })
 }
 
-/// A name that tells its rule and place, and that no other finding has.
+/// A name that contains its rule and place, and that no other finding has.
 fn file_name(finding: &Finding) -> String {
     let place = finding.place.as_ref();
     let places = place.map(|p| [p.system.as_str(), p.backend.as_str(), p.version.as_str()]);

@@ -120,8 +120,8 @@ pub(crate) fn judged<R>(
         .sum();
     if ledger.is_some() && machines > 1 {
         return Err(Error::new(
-            format!("--ledger applies to one system, and {machines} are checked"),
-            "name the system of the log with --system",
+            format!("--ledger applies to one system, but {machines} are checked"),
+            "select the system of the log with --system",
         ));
     }
     let rules = settings

@@ -29,7 +29,7 @@ pub(super) struct JudgedTable {
 
 impl Job<'_> {
     /// Judges a table by some rules, and takes its sketch to compare others with, its keys `named`
-    /// where they are told of others; its slices are
+    /// where they are compared with others; its slices are
     /// taken where there are `names` to number their texts.
     pub(super) fn table(
         &self,
@@ -44,13 +44,13 @@ impl Job<'_> {
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(judged)) => Ok(judged),
             Ok(Err(e)) => Err(Error::caused(
-                format!("cannot judge {}", file.entry.path),
+                format!("cannot check {}", file.entry.path),
                 "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
                 e,
             )),
             Err(_) => Err(Error::new(
-                format!("perfdb-gate failed while judging {}", file.entry.path),
-                "please report it with that file",
+                format!("perfdb-gate failed while checking {}", file.entry.path),
+                "please report this bug and attach the file",
             )),
         }
     }

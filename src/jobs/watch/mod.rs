@@ -1,6 +1,6 @@
 //! A running collection, watched: how far it is, how fast it goes, what is wrong with its first rows.
 //!
-//! The staging folder is read every so many seconds. When the run ends, what it left is judged as
+//! The staging folder is read at an interval. When the run ends, what it left is judged as
 //! `validate` judges a database: the tables are put where a database has them, in a folder that is gone
 //! afterwards.
 
@@ -139,9 +139,9 @@ fn line(
     parts.extend(faults.map(|(t, fault)| format!("{}: {fault}", t.file.table)));
     parts.extend(ending.map(|ending| {
         match ending {
-            Ending::Complete => "all of the list is there",
-            Ending::SummedUp => "the collector has summed up its run",
-            Ending::Idle => "nothing changes any more",
+            Ending::Complete => "every point of the list is measured",
+            Ending::SummedUp => "the collector has written its summary",
+            Ending::Idle => "the files no longer change",
         }
         .to_owned()
     }));
@@ -179,7 +179,7 @@ fn spikes(
     Ok((!said.is_empty()).then(|| said.join(", ")))
 }
 
-/// Rules that say nothing of a staging folder, which is no whole database, and those that are not wanted.
+/// Rules that say nothing of a staging folder, which is not a whole database, and those that are not wanted.
 fn skipped(rules: &Rules, options: &Options) -> Vec<String> {
     let of_databases = |check: &Check| {
         matches!(
@@ -215,7 +215,11 @@ fn judge(stage: &Stage, specs: &Specs, options: &Options, skip: &[String]) -> Re
 /// Judges the tables of a stage where a database has them.
 fn as_database(stage: &Stage, specs: &Specs, judged: &validate::Options) -> Result<Report> {
     let failed = |e: std::io::Error| {
-        Error::caused("cannot lay out what was collected", "check the space for temporary files", e)
+        Error::caused(
+            "cannot copy the collected tables to a temporary folder",
+            "check the free space for temporary files",
+            e,
+        )
     };
     let folder = tempfile::tempdir().map_err(failed)?;
     let _removed = RemovedOnSignal::new(Leftover::Folder(folder.path().to_owned()));

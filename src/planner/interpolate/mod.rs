@@ -28,7 +28,9 @@ fn is_usable(value: f64) -> bool {
 
 /// The refusal where no row at the edge has a positive latency and bound.
 fn no_anchor() -> Refusal {
-    Refusal::missing("no row at the edge has a positive utilisation")
+    Refusal::missing(
+        "no row at the edge of the grid has a positive latency and speed-of-light bound",
+    )
 }
 
 /// Weight of a linear interpolation at `at` between `low` and `high`.

@@ -108,7 +108,7 @@ impl Sites {
             weights.scale(mark..weights.mark(), share);
         }
         if total <= 0.0 {
-            return Err(Refusal::missing("no shape near it has a usable row"));
+            return Err(Refusal::missing("no nearby shape has a usable row"));
         }
         weights.scale(start..weights.mark(), 1.0 / total);
         Ok((sol([m, shape[0], shape[1]]) / (utilisation / total), How::Transfer))
@@ -195,7 +195,7 @@ impl Sites {
 }
 
 fn too_far() -> Refusal {
-    Refusal::missing(format!("no measured shape is within {REACH} octaves"))
+    Refusal::missing(format!("no measured shape is within a factor of 2^{REACH}"))
 }
 
 impl ShapeSite {

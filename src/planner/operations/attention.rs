@@ -257,7 +257,7 @@ impl GenerationAttention {
 
 /// The heads of a layer, for people.
 fn heads(queries: u64, keys: u64, size: u64, window: u64) -> String {
-    format!("{queries} heads, {keys} for keys and values, of {size}, window {window}")
+    format!("{queries} heads, {keys} key-value heads, head size {size}, window {window}")
 }
 
 /// The five lengths between 0.9 and 1.1 of a sequence whose mean decode attention is.

@@ -176,7 +176,8 @@ impl MoeDispatch {
         let all = |share| x.all(self.gather_or_reduce(), share);
         if machine.sm_version() == ALLTOALL_SM && x.dp > 1 {
             if self.moe_tp_size == 1 && machine.node() >= 72.0 {
-                let why = "trtllm_alltoall_perf, which nodes of 72 GPUs need, is not read";
+                let why =
+                    "the planner does not read trtllm_alltoall_perf, which nodes of 72 GPUs need";
                 return Err(Refusal::missing(why));
             }
             return Ok(vec![all(if self.pre_dispatch { self.sent_share() } else { 1.0 })]);

@@ -90,14 +90,20 @@ fn native(cells: &Cells<'_>, model: usize) -> Result<u32, Reason> {
     let name = cells.text(model);
     let native = match name {
         "deepseek-ai/DeepSeek-V3" | "deepseek-ai/DeepSeek-R1" | "nvidia/DeepSeek-V3.1-NVFP4" => 128,
-        _ => return Err(format!("the loader knows no heads of the model {name}").into()),
+        _ => {
+            return Err(format!(
+                "the loader does not know the number of heads of the model {name}"
+            )
+            .into());
+        }
     };
     let tp = cells.optional(0).max(1);
     let heads = cells.number(0);
     if tp > 1 && heads.saturating_mul(tp) != u64::from(native) {
-        return Err(
-            format!("{heads} heads times tp_size {tp} are not the {native} of {name}").into()
-        );
+        return Err(format!(
+            "{heads} heads times tp_size {tp} is not {native}, the heads of {name}"
+        )
+        .into());
     }
     Ok(native)
 }

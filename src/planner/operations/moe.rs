@@ -95,7 +95,10 @@ impl Moe {
         let curve = curve.ok_or_else(|| no_rows(TableName::Moe, &self.words()))?;
         let at = tokens as f64;
         if curve.is_singleton_above(at) {
-            let why = format!("moe_perf has one row, above {tokens} tokens, of {}", self.words());
+            let why = format!(
+                "moe_perf has a single row of {}, and that has more than {tokens} tokens",
+                self.words()
+            );
             return Err(Refusal::missing(why));
         }
         let mut weights = evidence.weights();
@@ -114,7 +117,7 @@ impl Moe {
         )
     }
 
-    /// The slice that it reads for so many tokens: that of the kernel for few where it has one.
+    /// The slice that it reads for a number of tokens: that of the kernel for few where it has one.
     fn slice(&self, source: &dyn SliceSource, tokens: u64) -> Result<SliceKey, Refusal> {
         let known = source.keys(TableName::Moe)?;
         let few = tokens <= 128 && self.quant_mode == "nvfp4" && self.is_gated;

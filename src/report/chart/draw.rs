@@ -32,7 +32,7 @@ pub(super) const NAMES: u32 = 226;
 /// plotters draws at whole pixels; drawn this much larger, lines are smooth.
 pub(super) const FINE: u32 = 4;
 
-/// Colours that everybody tells apart, by Okabe and Ito (Color Universal Design, 2008).
+/// Colours that everybody distinguishes, by Okabe and Ito (Color Universal Design, 2008).
 pub(super) const COLOURS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),

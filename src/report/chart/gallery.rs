@@ -49,7 +49,7 @@ pub struct Drawing {
 /// Charts of what changed, and why some tables have none: each table that changed is in one of both.
 #[derive(Debug, Default)]
 pub struct Charts {
-    /// The charts, those that tell most first.
+    /// The charts, those that show most first.
     pub figures: Vec<Figure>,
     /// Tables without a chart, by path.
     pub without: Vec<Undrawn>,
@@ -207,7 +207,7 @@ impl Drawer<'_> {
     }
 }
 
-/// Numbers figures of one name, of a table in two layouts for one.
+/// Numbers figures of one name, of a table in two layouts for example.
 fn number(figures: &mut [Figure]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for figure in figures {

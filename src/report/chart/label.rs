@@ -1,4 +1,4 @@
-//! Names of series and slices: columns and values, as few as tell them apart.
+//! Names of series and slices: columns and values, as few as distinguish them.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::specs::KeyPart;
 const ROOM: usize = 58;
 
 /// Names each series, given by its rows, by the columns in which they differ: `num_heads 8, head_dim
-/// 128`; a series alone by its numbers. Where that is too long, by the columns that tell them apart.
+/// 128`; a series alone by its numbers. Where that is too long, by the columns that distinguish them.
 pub(super) fn series_names(table: &Table, fixed: &[KeyPart], series: &[Vec<usize>]) -> Vec<String> {
     let columns = columns(table, fixed);
     let Some((first, rest)) = series.split_first() else { return Vec::new() };
@@ -60,13 +60,13 @@ fn columns<'t>(table: &'t Table, parts: &'t [KeyPart]) -> Vec<(&'t str, &'t Colu
     names.filter_map(|name| Some((name, table.column(name)?))).collect()
 }
 
-/// How many of the series some columns tell apart.
+/// How many of the series some columns distinguish.
 fn told_apart(columns: &[(&str, &Column)], series: &[Vec<usize>]) -> usize {
     let names = series.iter().map(|rows| words(columns, rows[0]));
     names.collect::<BTreeSet<String>>().len()
 }
 
-/// The first columns that tell apart as many series as all of them do.
+/// The first columns that distinguish as many series as all of them do.
 fn fewest<'t>(
     columns: &[(&'t str, &'t Column)],
     series: &[Vec<usize>],

@@ -46,7 +46,7 @@ pub(super) struct Moved {
 
 impl RatioMoves {
     /// Compares two states of a table, row by row that serve a key on both sides; of a table without a
-    /// loader's key, rows that are one but for what is measured.
+    /// loader's key, rows that are one except for what is measured.
     pub fn new(
         change: TableChange<'_>,
         base: Option<&SeriesSet<'_>>,

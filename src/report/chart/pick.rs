@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Series in a chart: as many as there are colours that everybody tells apart.
+/// Series in a chart: as many as there are colours that everybody distinguishes.
 pub(super) const SERIES: usize = 6;
 
 /// A series that a chart may show.
@@ -12,7 +12,7 @@ pub(super) struct SeriesCandidate<'a> {
     pub rows: &'a [usize],
     /// The median.
     pub latency: f64,
-    /// Its place among those that a chart has to show, since a finding tells of a row of it.
+    /// Its place among those that a chart has to show, since a finding reports a row of it.
     pub led: Option<usize>,
     /// Rows that findings name.
     pub marks: usize,

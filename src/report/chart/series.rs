@@ -101,7 +101,7 @@ impl<'a> SeriesSet<'a> {
     }
 
     /// The rows of the series to show, from fast to slow. They are of one slice: that of the worst row
-    /// that a finding names, or one that a finding tells of, or the one of which most rows moved, or
+    /// that a finding names, or one that a finding reports, or the one of which most rows moved, or
     /// the largest. Of it those series are candidates that have such rows, or all where none has.
     /// Series of other slices are shown where a finding's worst row is in them.
     pub(super) fn choose(&self, moves: &RatioMoves, rings: &Rings) -> Vec<Vec<usize>> {

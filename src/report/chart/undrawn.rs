@@ -25,7 +25,7 @@ pub enum NoChart {
     SameRows,
     /// No slice of it has points enough along any column of its sweep.
     NoSweep(Vec<String>),
-    /// Others told more, and this many charts are drawn.
+    /// Others showed more, and this many charts are drawn.
     Beyond(usize),
 }
 
@@ -44,18 +44,18 @@ impl NoChart {
 impl fmt::Display for NoChart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Deleted => f.write_str("the table is gone"),
+            Self::Deleted => f.write_str("the table was deleted"),
             Self::Unread(why) => f.write_str(why),
             Self::SameRows => f.write_str("no row changed"),
             Self::NoSweep(sweep) if sweep.is_empty() => {
-                f.write_str("no column that it could be drawn along is known")
+                f.write_str("its spec names no column to draw along")
             }
             Self::NoSweep(sweep) => {
                 write!(f, "no series has {POINTS} points along {}", sweep.join(" or "))
             }
-            Self::Beyond(0) => f.write_str("no chart is asked for"),
-            Self::Beyond(1) => f.write_str("beyond the one chart that is drawn"),
-            Self::Beyond(most) => write!(f, "beyond the {most} charts that are drawn"),
+            Self::Beyond(0) => f.write_str("charts are switched off"),
+            Self::Beyond(1) => f.write_str("only one chart is drawn"),
+            Self::Beyond(most) => write!(f, "only {most} charts are drawn"),
         }
     }
 }

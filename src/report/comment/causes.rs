@@ -75,7 +75,7 @@ pub(super) fn causes<'a>(view: &'a ReportView<'a>) -> Vec<CauseSection<'a>> {
 }
 
 impl CauseSection<'_> {
-    /// Shows at most so many paths.
+    /// Shows at most this many paths.
     pub fn limit(&mut self, paths: usize) {
         let shown = self.paths.len().min(paths.max(1));
         self.rest += self.paths.len() - shown;

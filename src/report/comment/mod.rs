@@ -17,7 +17,7 @@ use crate::report::view::ReportView;
 
 const TEMPLATE: &str = include_str!("../../../charts/comment.md.j2");
 
-/// What a reviewer reads, in characters; counted in bytes, which are no fewer. Most comments fit.
+/// What a reviewer reads, in characters; counted in bytes, which are at least as many. Most comments fit.
 const READ: usize = 8_000;
 
 /// What no comment exceeds. A site takes 65,536.
@@ -50,6 +50,8 @@ pub struct Extras<'a> {
     pub folder: Option<&'a Path>,
     /// What became of the command that tries the database.
     pub smoke: Option<&'a Smoke>,
+    /// Whether an inconclusive run ends with exit code 0.
+    pub inconclusive_passes: bool,
 }
 
 /// Renders the comment of a report: the first screen says what changed, what is served, what is repaired
@@ -180,6 +182,52 @@ mod tests {
         assert!(text.contains("more in the JSON report"), "{text}");
         assert!(text.contains("Existing findings: 2 (2 a-rule)"), "{text}");
         assert!(text.contains("--only a-rule"), "{text}");
+    }
+
+    /// The second line, of a report that fails on some severity.
+    fn decision(report: &Report, fail_on: Option<Severity>, extras: Extras<'_>) -> String {
+        let mut outcome = report.outcome(fail_on);
+        if extras.smoke.is_some() {
+            outcome.verdict = crate::report::RunVerdict::Failed;
+        }
+        let text = render(&ReportView::new(report, outcome), extras).unwrap();
+        text.lines().filter(|line| !line.is_empty()).nth(2).unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn it_says_whether_it_blocks_the_merge() {
+        let (error, warning) = (Some(Severity::Error), Some(Severity::Warning));
+        let found = |severity| Finding { severity, ..finding("a", "m", true) };
+        let one = |findings| report(diff(1, "gemm"), findings);
+        let free = "Nothing blocks this pull request";
+        let says = |report: &Report, fail_on| decision(report, fail_on, Extras::default());
+        assert_eq!(says(&one(Vec::new()), error), format!("{free}."));
+        let warned = one(vec![found(Severity::Warning)]);
+        assert_eq!(says(&warned, error), format!("{free}; 1 new finding is worth a look."));
+        assert!(
+            says(&warned, warning).starts_with("This pull request is blocked by 1 new warning. ")
+        );
+        let failed = one(vec![found(Severity::Error), found(Severity::Error)]);
+        assert_eq!(
+            says(&failed, error),
+            "This pull request is blocked by 2 new errors. Fix the data, or waive the findings on the base \
+             branch."
+        );
+        assert_eq!(says(&failed, None), format!("{free}; 2 new findings are worth a look."));
+        let known = one(vec![finding("a", "m", false)]);
+        assert_eq!(says(&known, error), format!("{free}."), "existing findings do not block");
+
+        let empty = report(Diff::default(), Vec::new());
+        let nothing = says(&empty, error);
+        assert_eq!(nothing, "This pull request is blocked: nothing was compared.");
+        let passes = Extras { inconclusive_passes: true, ..Extras::default() };
+        assert_eq!(decision(&empty, error, passes), format!("{free}, but nothing was compared."));
+        let command = "plan".to_owned();
+        let smoke = Smoke { command, passed: false, ended: "1".into(), output: String::new() };
+        let extras = Extras { smoke: Some(&smoke), ..Extras::default() };
+        let blocked =
+            "This pull request is blocked by the failed smoke command. Its output is below.";
+        assert_eq!(decision(&one(Vec::new()), error, extras), blocked);
     }
 
     #[test]

@@ -7,7 +7,9 @@ use serde::Serialize;
 use super::causes::{CauseSection, causes};
 use super::{Extras, Smoke};
 use crate::base::escape::clean;
-use crate::base::words::plural;
+use crate::base::words::{plural, plural_verb};
+use crate::database::diff::Diff;
+use crate::findings::Severity;
 use crate::report::chart::{Undrawn, mermaid};
 use crate::report::predictions::PredictionLine;
 use crate::report::view::ReportView;
@@ -41,6 +43,8 @@ const GLANCE: usize = 10;
 #[derive(Serialize)]
 pub(super) struct Sections<'a> {
     verdict: String,
+    /// Whether it blocks the merge.
+    decision: String,
     /// What a reader should know of how it was judged.
     notes: Option<String>,
     /// What the pull request does, a line each.
@@ -100,7 +104,8 @@ impl<'a> Sections<'a> {
         let versions = changes.iter().flat_map(|c| &c.versions).collect();
         let files = changes.iter().flat_map(|c| &c.files).collect();
         let faults = all.into_iter().filter(|t| t.fault.is_some()).collect();
-        let Extras { figures, folder, smoke } = extras;
+        let decision = decision(view, &extras);
+        let Extras { figures, folder, smoke, .. } = extras;
         let charts = figures.iter().filter(|_| folder.is_some()).map(|f| f.name.as_str()).collect();
         let lines_only = causes.len().saturating_sub(blocks);
         left_out.count(lines_only.saturating_sub(GLANCE.saturating_sub(blocks)), "more cause");
@@ -108,6 +113,7 @@ impl<'a> Sections<'a> {
         left_out.count(view.raw.counts.waived as usize, "waived finding");
         Self {
             verdict: verdict(view),
+            decision,
             notes: view.changed_rules(),
             summary: &view.summary,
             predictions: view.raw.predictions.as_ref().map(Predictions::lines).unwrap_or_default(),
@@ -172,6 +178,51 @@ impl LeftOut {
     }
 }
 
+/// Whether the run blocks a merge, and what has to be done then: one line, in agreement with the exit code.
+fn decision(view: &ReportView<'_>, extras: &Extras<'_>) -> String {
+    let failing = view.raw.findings.iter().filter(|f| view.outcome.fails(f));
+    let mut counts: BTreeMap<Severity, usize> = BTreeMap::new();
+    failing.for_each(|finding| *counts.entry(finding.severity).or_default() += 1);
+    let mut reasons: Vec<String> = counts
+        .into_iter()
+        .map(|(severity, n)| plural(n, &format!("new {}", severity.name())))
+        .collect();
+    let is_smoke_only = reasons.is_empty();
+    if extras.smoke.is_some_and(|smoke| !smoke.passed) {
+        reasons.push("the failed smoke command".to_owned());
+    }
+    if !reasons.is_empty() {
+        let what = if is_smoke_only {
+            "Its output is below."
+        } else {
+            "Fix the data, or waive the findings on the base branch."
+        };
+        return format!("This pull request is blocked by {}. {what}", reasons.join(" and "));
+    }
+    let others = (view.raw.counts.errors + view.raw.counts.warnings) as usize;
+    match view.outcome.verdict {
+        RunVerdict::Inconclusive if extras.inconclusive_passes => {
+            format!("Nothing blocks this pull request, but {}.", not_compared(view))
+        }
+        RunVerdict::Inconclusive => {
+            format!("This pull request is blocked: {}.", not_compared(view))
+        }
+        _ if others > 0 => format!(
+            "Nothing blocks this pull request; {} worth a look.",
+            plural_verb(others, "new finding", ["is", "are"])
+        ),
+        _ => "Nothing blocks this pull request.".to_owned(),
+    }
+}
+
+/// Why a run is inconclusive.
+fn not_compared(view: &ReportView<'_>) -> String {
+    match view.raw.diff.as_ref().map_or(0, Diff::not_compared) {
+        0 => "nothing was compared".to_owned(),
+        n => format!("{} could not be compared", plural(n, "table")),
+    }
+}
+
 /// The verdict, in a few words.
 fn verdict(view: &ReportView<'_>) -> String {
     let counts = view.raw.counts;
@@ -217,7 +268,7 @@ mod tests {
             undrawn(&tables),
             [
                 "5 tables without a chart: no row changed (s/t0.txt, s/t1.txt, s/t2.txt and 2 more)",
-                "1 table without a chart: the table is gone (s/t9.txt)",
+                "1 table without a chart: the table was deleted (s/t9.txt)",
             ]
         );
     }

@@ -182,8 +182,8 @@ impl Exploration<'_> {
         known.or_else(any).ok_or_else(|| {
             let path = &self.spec.name;
             Error::new(
-                format!("{path} has no column of numbers to draw along"),
-                "`perfdb-gate validate --rows DIR` writes its findings' rows as CSV",
+                format!("{path} has no numeric column to draw along"),
+                "`perfdb-gate validate --rows DIR` writes the rows of findings as CSV",
             )
         })
     }

@@ -29,7 +29,7 @@ pub(in crate::report) fn write(out: &mut String, view: &MeasuredView<'_>) {
     if !view.unmeasured.is_empty() {
         let _ = writeln!(
             out,
-            "\nnot measured, because there is no recipe, this device cannot, or no row is selected:"
+            "\nnot measured, because there is no recipe, the device cannot measure them, or no row is selected:"
         );
         for path in &view.unmeasured {
             let _ = writeln!(out, "  {path}");
@@ -53,7 +53,7 @@ fn write_sample(out: &mut String, view: &SampleView<'_>) {
     write_points(out, view);
 }
 
-/// What the verdict rests on: what was measured, what was compared, and what such a sample can tell.
+/// What the verdict rests on: what was measured, what was compared, and what such a sample can show.
 fn sentences(view: &SampleView<'_>) -> Vec<String> {
     let (sample, verdict) = (view.raw, &view.raw.verdict);
     let mut said = Vec::new();
@@ -67,7 +67,7 @@ fn sentences(view: &SampleView<'_>) -> Vec<String> {
             longer(interval.high)
         ));
         said.push(format!(
-            "Of 100 undisturbed collections, {:.0} differ by at most {} in a sample that spreads like this one.",
+            "{:.0} of 100 undisturbed collections differ by at most {} in a sample that spreads like this one.",
             100.0 * (1.0 - sample.level),
             size(verdict.allowed)
         ));
@@ -113,14 +113,15 @@ fn compared(view: &SampleView<'_>) -> String {
         said += &format!("; measured with {with}, recorded with {}", view.version);
     }
     if sample.replaced > 0 {
-        said += &format!("; {} that do not fit the memory were replaced", sample.replaced);
+        said += &format!("; {} were replaced, because they do not fit in memory", sample.replaced);
     }
     if sample.without_recipe > 0 {
         said += &format!("; {} without a recipe", plural(sample.without_recipe, "row"));
     }
     if sample.proxies > 0 {
         let proxies = plural(sample.proxies, "row");
-        said += &format!("; {proxies} that this device cannot measure as recorded left out");
+        said +=
+            &format!("; {proxies} left out, because this device cannot measure them as recorded");
     }
     said + "."
 }

@@ -21,7 +21,7 @@ pub(super) fn headline(remeasured: &Remeasured) -> String {
 /// The verdict on one table: `PASS (+0.3 %, 60 points)`.
 fn verdict(sample: &Sample) -> String {
     let v = &sample.verdict;
-    let bias = if v.bias.is_finite() { percent(v.bias) } else { "nothing judged".into() };
+    let bias = if v.bias.is_finite() { percent(v.bias) } else { "nothing compared".into() };
     let left = match sample.proxies {
         0 => String::new(),
         rows => format!("; {} rows left out", count(rows)),

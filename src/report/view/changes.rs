@@ -135,7 +135,7 @@ fn moved(tables: &[TableDiff]) -> Option<String> {
     let (old, new) = (first.old_path.as_deref().unwrap_or_default(), &first.path);
     let rest = if moved.len() > 1 { ", …" } else { "" };
     let tables = plural(moved.len(), "table");
-    Some(clean(&format!("{tables} moved, no row changed: {old} → {new}{rest}")))
+    Some(clean(&format!("{tables} moved without a changed row: {old} → {new}{rest}")))
 }
 
 impl<'a> TableView<'a> {
@@ -200,7 +200,7 @@ fn known(n: Option<u64>) -> String {
     n.map_or("–".to_owned(), |n| count(n as usize))
 }
 
-/// The middle ratios of ever longer latencies, as bars: ▄ is no change, a full bar twice the time
+/// The median ratios from short to long latencies, as bars: ▄ means the same time, a full bar twice the time
 /// or more, the lowest half or less.
 fn sparkline(trend: &[f64]) -> String {
     trend.iter().map(|ratio| bar(*ratio)).collect()

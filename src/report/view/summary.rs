@@ -71,8 +71,8 @@ fn served(served: &ServedDiff) -> Option<String> {
     let mut parts = Vec::new();
     if served.common > 0 {
         let latency = match served.median_ratio() {
-            _ if served.same_latencies() => "every latency as it was".to_owned(),
-            None => "no latency to compare".to_owned(),
+            _ if served.same_latencies() => "no latency changed".to_owned(),
+            None => "no latencies to compare".to_owned(),
             Some(median) => {
                 let far = served.ratios.iter().filter(|r| (*r - 1.0).abs() > FAR).count();
                 format!(
@@ -133,7 +133,7 @@ fn repaired(repaired: &[Repaired]) -> Option<String> {
         parts.push(format!("{} ({})", plural(all, "finding"), rules.join(", ")));
     }
     if with_tables > 0 {
-        parts.push(format!("{} gone with their tables", plural(with_tables, "finding")));
+        parts.push(format!("{} deleted with their tables", plural(with_tables, "finding")));
     }
     (!parts.is_empty()).then(|| format!("Repaired: {}", parts.join("; ")))
 }
@@ -149,11 +149,11 @@ fn unread(diff: &Diff) -> Option<String> {
         .into_iter()
         .map(|(side, when)| (absent(side), when))
         .filter(|(tables, _)| *tables > 0)
-        .map(|(tables, when)| format!("{} as it was {when}", plural(tables, "table")))
+        .map(|(tables, when)| format!("{} ({when})", plural(tables, "table")))
         .collect();
     (!said.is_empty()).then(|| {
         format!(
-            "Not compared: {}: git-LFS pointers whose objects are not here; run git lfs fetch --all",
+            "Not compared: {}. These are git-LFS pointers without their objects; run git lfs fetch --all",
             said.join(", ")
         )
     })

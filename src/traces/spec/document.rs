@@ -14,7 +14,7 @@ use crate::findings::Severity;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DocumentSpec {
-    /// How it is told from other files.
+    /// How it is distinguished from other files.
     pub files: Files,
     /// By dotted path.
     pub fields: BTreeMap<String, Field>,

@@ -36,18 +36,18 @@ pub struct TraceSpecs {
     systems: KnownSystems,
 }
 
-/// How files of a kind are told from others.
+/// How files of a kind are distinguished from others.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Files {
     /// Globs over the file's name; `{dir}` stands for the name of its directory.
     pub names: Vec<String>,
-    /// Of documents: lines that begin a section at the top; two tell a file of any name, where
+    /// Of documents: lines that begin a section at the top; two identify a file of any name, where
     /// traces are not asked for with one of `own`. Of metric files: words of which one is near the start, where many a
     /// project may have a file of such a name.
     #[serde(default)]
     pub marks: Vec<String>,
-    /// Lines of documents of this kind and no other, at any depth; one tells a file whose name fits.
+    /// Lines of documents of this kind and no other, at any depth; one identifies a file whose name matches.
     #[serde(default)]
     pub own: Vec<String>,
     /// Lines of documents of another kind.

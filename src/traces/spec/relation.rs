@@ -1,4 +1,4 @@
-//! What must hold in a row, and the figures that it goes by.
+//! What must hold in a row, and the figures that it uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ pub struct Threshold {
     pub from: String,
 }
 
-/// Which rule tells that a relation does not hold.
+/// Which rule reports that a relation does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Finds {
@@ -47,7 +47,7 @@ pub struct Relation {
     pub filter: Option<Expr>,
     #[serde(default)]
     pub holds: Option<Expr>,
-    /// Two values that are equal, but for the part `within` of the larger.
+    /// Two values that are equal, except for the part `within` of the larger.
     #[serde(default)]
     pub equal: Option<(Expr, Expr)>,
     #[serde(default)]
@@ -101,10 +101,10 @@ pub(super) fn check(
             Reason::from(format!("relation {id}, line {line}: {why}"))
         };
         if !ids.insert(relation.id.value.as_str()) {
-            return Err(bad("its id is there twice".into()));
+            return Err(bad("two relations have this id".into()));
         }
         if relation.holds.is_some() == relation.equal.is_some() {
-            return Err(bad("it wants one of holds and equal".into()));
+            return Err(bad("it needs exactly one of `holds` and `equal`".into()));
         }
         for formula in relation.formulas() {
             reads(formula, known, thresholds).map_err(bad)?;

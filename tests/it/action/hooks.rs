@@ -136,12 +136,12 @@ fn a_bad_table_does_not_pass() {
     modified  systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
         +1 -0 ~0 rows, 2 → 3
     Change: append-only; tables: 1 modified; rows: 1 added, 0 removed, 0 changed
-    Served: 2 keys on both sides: every latency as it was; 0 lost; 0 gained
+    Served: 2 keys on both sides: no latency changed; 0 lost; 0 gained
 
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
-      error   key-out-of-range: 1 row has m zero
+      error   key-out-of-range: m is zero in 1 row
           row 2: gemm_dtype=bfloat16 m=0 n=128 k=128 → m=0
-      warning duplicate-key: 1 row repeats a key that an earlier row has; the loader serves the first and drops the rest; copies of 1 key differ by over 10 %, up to 1.17×
+      warning duplicate-key: 1 row repeats the key of an earlier row; the loader uses the first and drops the others; 1 key has copies that differ by more than 10 % (up to 1.17×)
           row 1: gemm_dtype=bfloat16 m=0 n=128 k=128 → served_ms=0.6 dropped_ms=[0.7] dropped_rows=[2]
 
     existing findings: 1 (1 key-out-of-range); --format json lists them

@@ -246,9 +246,9 @@ fn traces_are_judged_as_tables_are() {
         insta::allow_duplicates! {
             insta::assert_snapshot!(redact(&new.log), @"
             perfdb-gate [version]
-            The base, [commit]: 1 error, 0 warnings, 0 infos in 1 file; 1 file, 0 rows judged (exit 0)
+            The base, [commit]: 1 error, 0 warnings, 0 infos in 1 file; checked 1 file, 0 rows (exit 0)
             ::error file=traces/new/experiment_metrics.csv,title=trace-unreadable::the file is empty
-            ::notice title=perfdb-gate::1 error, 0 warnings, 0 infos, 1 in the baseline in 1 file; 2 files, 0 rows judged
+            ::notice title=perfdb-gate::1 error, 0 warnings, 0 infos, 1 in the baseline in 1 file; checked 2 files, 0 rows
             ");
         }
     }

@@ -85,7 +85,7 @@ fn patterns_and_formulas_that_are_too_deep_are_refused() {
     (exit 2)
 
     $ perfdb-gate validate --root [tmp]
-    2> perfdb-gate: .perfdb-gate/waivers.yaml: 700005 bytes, a formula has at most 2000, in `rows + rows + rows + rows + rows + rows + rows + rows + rows…` at line 2, column 44
+    2> perfdb-gate: .perfdb-gate/waivers.yaml: 700005 bytes (a formula has at most 2000) in `rows + rows + rows + rows + rows + rows + rows + rows + rows…` at line 2, column 44
     2> hint: docs/validate.md explains how a waiver is written, in "The repository's own settings"; `perfdb-gate schema waivers` prints its fields for an editor
     (exit 2)
     "#);

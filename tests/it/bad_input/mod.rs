@@ -54,7 +54,7 @@ fn a_text_table_too_large_to_be_one_is_refused_unread() {
     // Sparse: the size is claimed, not written.
     std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(2 << 30).unwrap();
     let finding = tree.validate(&["--format", "json"]).finding("table-unreadable");
-    insta::assert_snapshot!(message(&finding), @"cannot be read: 2147483648 bytes are more than such a file has (at most 134217728)");
+    insta::assert_snapshot!(message(&finding), @"cannot be read: the file has 2147483648 bytes, but at most 134217728 are expected");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn what_is_no_file() {
     let tree = Tree::new();
     tree.file("systems/data/h200_sxm/vllm/0.24.0/gemm_perf.parquet/inside.parquet", SHIPPED);
     let found = tree.validate(&["--format", "json"]).finding("table-unreadable");
-    insta::assert_snapshot!(message(&found), @"cannot be read: a directory, not a file");
+    insta::assert_snapshot!(message(&found), @"cannot be read: this is a directory, but a file of this name is expected");
     tree.commit();
     let commit = tree.validate(&["--format", "json", "--ref", "HEAD"]).finding("table-unreadable");
     assert_eq!(found, commit);
@@ -121,9 +121,9 @@ fn a_column_of_another_type_is_a_finding_and_ends_nothing() {
         run.finding("latency-not-positive");
     }
     insta::assert_snapshot!(told.join("\n"), @"
-    columns are not those of generation_attention_perf: step is text, not int
-    columns are not those of generation_attention_perf: latency is text, not number
-    columns are not those of generation_attention_perf: window_size is text, not int
+    the columns are not those of generation_attention_perf: step is text, not int
+    the columns are not those of generation_attention_perf: latency is text, not number
+    the columns are not those of generation_attention_perf: window_size is text, not int
     ");
 }
 
@@ -162,7 +162,7 @@ fn files_and_folders_that_may_not_be_read() {
         }
     };
     let run = validate("json");
-    insta::assert_snapshot!(message(&run.finding("table-unreadable")), @"cannot be read: Permission denied (os error 13): whoever runs this may not read the file, whatever it holds");
+    insta::assert_snapshot!(message(&run.finding("table-unreadable")), @"cannot be read: Permission denied (os error 13): the user that runs perfdb-gate may not read the file");
     let folder = table.parent().unwrap();
     allow(folder, 0o000);
     let run = validate("human");
@@ -231,7 +231,7 @@ fn a_table_of_many_columns_is_told_in_a_few_words() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", format!("{}\n{row}\n", names.join(",")));
     let found = tree.validate(&["--format", "json"]).finding("header-mismatch");
-    insta::assert_snapshot!(message(&found), @"columns are not those of gemm_perf: gemm_dtype is missing, m is missing, n is missing, k is missing, latency is missing, framework is missing, version is missing, device is missing, op_name is missing, kernel_source is missing, c0 is unknown, c1 is unknown, c2 is unknown, c3 is unknown, c4 is unknown, c5 is unknown, c6 is unknown, c7 is unknown, c8 is unknown, c9 is unknown, c10 is unknown, c11 is unknown, c12 is unknown, c13 is unknown, c14 is unknown, c15 is unknown, c16 is unknown, c17 is unknown, c18 is unknown, c19 is unknown and 1980 more");
+    insta::assert_snapshot!(message(&found), @"the columns are not those of gemm_perf: gemm_dtype is missing, m is missing, n is missing, k is missing, latency is missing, framework is missing, version is missing, device is missing, op_name is missing, kernel_source is missing, c0 is not a known column, c1 is not a known column, c2 is not a known column, c3 is not a known column, c4 is not a known column, c5 is not a known column, c6 is not a known column, c7 is not a known column, c8 is not a known column, c9 is not a known column, c10 is not a known column, c11 is not a known column, c12 is not a known column, c13 is not a known column, c14 is not a known column, c15 is not a known column, c16 is not a known column, c17 is not a known column, c18 is not a known column, c19 is not a known column and 1980 more");
 }
 
 #[test]

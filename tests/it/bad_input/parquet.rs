@@ -89,7 +89,7 @@ fn columns_of_other_types_are_named_and_the_rest_is_judged() {
     assert_eq!(run.finding("key-out-of-range")["rows"], 1, "16-bit sizes are read");
     let header = run.finding("header-mismatch");
     assert_eq!(header["severity"], "warning");
-    insta::assert_snapshot!(message(&header), @"columns are not those of gemm_perf: extra is unknown");
+    insta::assert_snapshot!(message(&header), @"the columns are not those of gemm_perf: extra is not a known column");
 }
 
 /// What a fuzzer found: a flipped bit in a footer made a list of billions, one in a page's header a negative
@@ -126,5 +126,5 @@ fn a_page_that_claims_more_than_a_table_has_is_refused() {
     let bytes = file("x".repeat(1 << 20));
     tree.gemm("gemm_perf.parquet", &bytes);
     let found = tree.validate(&["--format", "json"]).finding("table-unreadable");
-    insta::assert_snapshot!(message(&found), @"cannot be read: column kernel_source has a cell of 1048576 bytes of text, a name has at most 65536");
+    insta::assert_snapshot!(message(&found), @"cannot be read: column kernel_source has a text cell of 1048576 bytes; at most 65536 are allowed");
 }

@@ -1,5 +1,6 @@
 //! Small trees of files, and the binary run on them.
 
+pub mod example;
 pub mod json_schema;
 pub mod layout;
 pub mod parquet;

@@ -79,8 +79,8 @@ fn facts_that_cannot_be_read_are_told() {
     assert_eq!(human.code(), 0, "rules/ stand in: {}", human.out());
     insta::assert_snapshot!(human.shown(), @"
     $ perfdb-gate validate --root [tmp] --only table-misplaced
-    facts: query-versions from the judged tree; operation-catalog, reuse-manifest, attention-lanes, native_heads, support-matrix from rules/; collector/op_backend_catalog.yaml cannot be read (expected sequence start at line 1, column 11), so rules/ stands in
-    0 errors, 0 warnings, 0 infos; 1 table, 1 row judged in [seconds] s
+    facts: query-versions from the checked tree; operation-catalog, reuse-manifest, attention-lanes, native_heads, support-matrix from rules/; collector/op_backend_catalog.yaml cannot be read (expected sequence start at line 1, column 11), so rules/ is used instead
+    0 errors, 0 warnings, 0 infos; checked 1 table, 1 row in [seconds] s
     (exit 0)
     ");
     let json = tree.validate(&["--only", "table-misplaced", "--format", "json"]).json();
@@ -171,7 +171,7 @@ fn a_model_that_the_loader_learns_with_its_rows_is_known() {
     let rewritten = tree.sanity(&only);
     let found = news(&rewritten);
     assert_eq!(found, [format!("+key-out-of-range info {table}")]);
-    insta::assert_snapshot!(message(&rewritten.finding("key-out-of-range")), @"1 row has values that rules/facts.yaml does not know, and the loader's code changes with them");
+    insta::assert_snapshot!(message(&rewritten.finding("key-out-of-range")), @"the loader's code changes too, and rules/facts.yaml does not list a text in 1 row");
 }
 
 /// Decode attention at one key by several kernels.
@@ -231,10 +231,10 @@ fn a_version_that_no_query_reaches_needs_no_line() {
         "HuggingFaceID,Architecture,System,Backend,Version,Mode,Status,ErrMsg,Command,Source\n";
     tree.file("systems/support_matrix/h200_sxm.csv", format!("{head}{line}"));
     let only = ["--only", "support-matrix", "--format", "json"];
-    insta::assert_snapshot!(message(&tree.validate(&only).finding("support-matrix")), @"no line for vllm 0.23.0, 0.24.0, 0.25.0, of which there is data");
+    insta::assert_snapshot!(message(&tree.validate(&only).finding("support-matrix")), @"the matrix has no line for vllm 0.23.0, 0.24.0, 0.25.0, which has data");
     let slots = "schema_version: 1\ndefaults:\n  vllm: {current: 0.24.0, previous: null}\n";
     tree.file("systems/query_versions.yaml", slots);
-    insta::assert_snapshot!(message(&tree.validate(&only).finding("support-matrix")), @"no line for vllm 0.24.0, 0.25.0, of which there is data");
+    insta::assert_snapshot!(message(&tree.validate(&only).finding("support-matrix")), @"the matrix has no line for vllm 0.24.0, 0.25.0, which has data");
     let frozen = "overrides:\n  h200_sxm:\n    vllm: {current: 0.22.0}\n";
     tree.file("systems/query_versions.yaml", format!("{slots}{frozen}"));
     assert_eq!(tree.validate(&only).findings(), [""; 0]);

@@ -65,8 +65,8 @@ fn tables_below_no_root_are_named() {
     assert_eq!(run.code(), 0);
     insta::assert_snapshot!(run.shown(), @"
     $ perfdb-gate validate --root [tmp]
-    2 tables belong to no root: not judged (docs/validation/a.parquet, docs/validation/b.parquet)
-    0 errors, 0 warnings, 0 infos; 1 table, 1 row judged in [seconds] s
+    2 tables do not belong to any root and were not checked (docs/validation/a.parquet, docs/validation/b.parquet)
+    0 errors, 0 warnings, 0 infos; checked 1 table, 1 row in [seconds] s
     (exit 0)
     ");
     assert_eq!(tree.validate(&["--strict"]).code(), 3);

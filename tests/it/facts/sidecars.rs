@@ -34,11 +34,11 @@ fn events_of_schema_2_make_up_the_table() {
     // A later run may replace rows of an earlier one.
     assert_eq!(judged(2, &events(3, &[3, 2])).findings(), [""; 0]);
     let short = judged(2, &events(3, &[1, 1]));
-    insta::assert_snapshot!(message(&short.finding("sidecar-contradiction")), @"it says 3 rows of gemm_perf, its collections have 2");
+    insta::assert_snapshot!(message(&short.finding("sidecar-contradiction")), @"it states 3 rows of gemm_perf, but its collections add up to 2");
     let status = judged(2, &events(3, &[3]).replace("      status: partial", "      status: done"));
-    insta::assert_snapshot!(message(&status.finding("sidecar-invalid")), @"tables.gemm_perf.collections[0].status is 'done': complete or partial");
+    insta::assert_snapshot!(message(&status.finding("sidecar-invalid")), @"tables.gemm_perf.collections[0].status is 'done', but must be complete or partial");
     let other = judged(3, "  gemm_perf: {status: complete}\n");
-    insta::assert_snapshot!(message(&other.finding("sidecar-invalid")), @"schema_version is 3: 1 or 2");
+    insta::assert_snapshot!(message(&other.finding("sidecar-invalid")), @"schema_version is 3, but must be 1 or 2");
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn the_richer_form_says_how_and_of_what() {
                 attempts:\n    - {attempt: a, source_commit: abc}\n";
     assert_eq!(judged(1, rich).findings(), [""; 0]);
     let digest = format!("{rich}    data_sha256: {}\n", "0".repeat(64));
-    insta::assert_snapshot!(message(&judged(1, &digest).finding("table-unreadable")), @"its bytes are not those that its sidecar's sha256 was taken of: it was written again and its sidecar was not, or it was damaged");
+    insta::assert_snapshot!(message(&judged(1, &digest).finding("table-unreadable")), @"the file does not match the sha256 in its sidecar: it was rewritten without its sidecar, or it is damaged");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn rows_that_its_sidecar_explains_are_an_info() {
     let comment = "  # The run made 2 rows; 2026-09-01: 1 row appended.\n";
     let before = judged(1, &format!("{comment}  gemm_perf:\n    status: complete\n    rows: 2\n"));
     assert_eq!(severity(&before), "info");
-    insta::assert_snapshot!(message(&before.finding("sidecar-contradiction")), @"its sidecar says 2 rows, it has 3; its runs or comments explain the difference");
+    insta::assert_snapshot!(message(&before.finding("sidecar-contradiction")), @"the sidecar states 2 rows, but the table has 3; its runs or comments explain the difference");
     let within = judged(
         1,
         "  gemm_perf:\n    # 3 rows with those of another run.\n    status: complete\n    rows: 2\n",

@@ -33,12 +33,12 @@ fn a_spec_is_learned_from_rows_and_accepted() {
     assert_eq!(printed.code(), 0, "{}", printed.err());
     insta::assert_snapshot!(printed.shown(), @r#"
     $ perfdb-gate suggest --root [tmp] warp
-    # Learned from 16 rows of 1 file: check each line against the table's loader.
+    # Learned from 16 rows of 1 file: check each line against the loader of the table.
     # Save it as tables/<family>.yaml in a folder for --rules, or in .perfdb-gate/rules/.
     family: comm
     tables:
       warp_perf:
-        about: "To be written: what it holds."
+        about: "To do: describe the content."
         columns:
           phase: text
           comm_dtype: text
@@ -59,10 +59,10 @@ fn a_spec_is_learned_from_rows_and_accepted() {
         # In ms.
         latency:
           latency: latency / 1000
-        # Some rows hold zero: say for which rows that is right.
+        # Some rows are zero: state for which rows that is right.
         zero:
           notify_us: true
-        # Along tokens, 0 of 14 pairs fall by over 5 %.
+        # Along tokens, the latency falls by more than 5 % in 0 of 14 pairs.
         sweep: [tokens]
     (exit 0)
     "#);
@@ -82,8 +82,8 @@ fn what_cannot_be_learned_from_is_said() {
     let unlike = suggest(&tree, &["warp"]);
     assert_eq!(unlike.code(), 2);
     insta::assert_snapshot!(unlike.err(), @"
-    perfdb-gate: no column of warp_perf has the name of a latency
-    hint: latency, *_ms and *_us are such names
+    perfdb-gate: no column of warp_perf looks like a latency
+    hint: name the column latency, *_ms or *_us
     ");
     assert_eq!(suggest(&tree, &["weft"]).code(), 2);
 }

@@ -18,13 +18,13 @@ fn a_table_without_a_spec_is_judged_by_what_is_right_for_any() {
     tree.file(WARP, warp(&["a,0,0,0.5", "a,0,0,0.9", "b,1,0,0"]));
     let run = tree.validate(&["--format", "json"]);
     assert_eq!(run.findings(), [format!("header-mismatch info {WARP}")]);
-    insta::assert_snapshot!(message(&run.finding("header-mismatch")), @"no spec knows warp_perf: only its measurements (notify_us in us, latency in ms) and repeated rows are judged; perfdb-gate suggest prints a spec to begin with");
+    insta::assert_snapshot!(message(&run.finding("header-mismatch")), @"no spec describes warp_perf: only measurements (notify_us in us, latency in ms) and repeated rows are checked; `perfdb-gate suggest` prints a first spec");
     tree.file(WARP, warp(&["a,1,0,0.5", "a,1,0,0.5", "b,1,-1,0.5", "b,2,1,nan"]));
     let run = tree.validate(&["--format", "json"]);
     assert_eq!(run.code(), 1);
-    insta::assert_snapshot!(message(&run.finding("duplicate-key")), @"1 row repeats an earlier row in every column");
-    insta::assert_snapshot!(message(&run.finding("latency-not-positive")), @"1 row has notify_us below zero");
-    insta::assert_snapshot!(message(&run.finding("latency-not-finite")), @"1 row has latency NaN");
+    insta::assert_snapshot!(message(&run.finding("duplicate-key")), @"1 row repeats an earlier row exactly, in every column");
+    insta::assert_snapshot!(message(&run.finding("latency-not-positive")), @"notify_us is below zero in 1 row");
+    insta::assert_snapshot!(message(&run.finding("latency-not-finite")), @"latency is NaN in 1 row");
     assert_eq!(run.findings().len(), 4, "{:?}", run.findings());
 }
 
@@ -33,7 +33,7 @@ fn a_table_without_measurements_is_only_decoded() {
     let tree = Tree::new();
     tree.file(WARP, "expert,share\n1,0.5\n1,0.5\n");
     let run = tree.validate(&["--format", "json", "--only", "header-mismatch"]);
-    insta::assert_snapshot!(message(&run.finding("header-mismatch")), @"no spec knows warp_perf, and no column of it has the name of a measurement: only that it can be read is judged");
+    insta::assert_snapshot!(message(&run.finding("header-mismatch")), @"no spec describes warp_perf, and no column has the name of a measurement: the only check is that the file can be read");
 }
 
 const FPM: &str = "systems/data/h200_sxm/vllm/0.24.0/fpm_forward_perf.txt";
@@ -72,15 +72,15 @@ fn a_forward_pass_is_sealed() {
     tree.file(FPM, &text);
     let missing = tree.validate(&["--format", "json"]);
     assert_eq!(missing.findings(), [format!("sidecar-missing error {FPM}")]);
-    insta::assert_snapshot!(message(&missing.finding("sidecar-missing")), @"fpm_forward_perf.metadata.json is missing, and its loader refuses the table without it");
+    insta::assert_snapshot!(message(&missing.finding("sidecar-missing")), @"fpm_forward_perf.metadata.json is missing, and the loader refuses the table without it");
     tree.file(SEAL, seal(&text, 2, "0.24.0"));
     assert_eq!(tree.validate(&["--format", "json"]).findings(), [""; 0]);
     tree.file(SEAL, seal("another", 3, "0.25.0"));
     let run = tree.validate(&["--format", "json"]);
-    insta::assert_snapshot!(message(&run.finding("sidecar-contradiction")), @"fpm_forward_perf.metadata.json says 3 rows, it has 2; SHA-256 [sha256], it has [sha256]; version 0.25.0, it is of 0.24.0");
+    insta::assert_snapshot!(message(&run.finding("sidecar-contradiction")), @"fpm_forward_perf.metadata.json says 3 rows, but the table has 2; SHA-256 [sha256], but that of the table is [sha256]; version 0.25.0, but the table is of 0.24.0");
     tree.file(SEAL, r#"{"schema_name": "other"}"#);
     let run = tree.validate(&["--format", "json"]);
-    insta::assert_snapshot!(message(&run.finding("sidecar-invalid")), @"systems/data/h200_sxm/vllm/0.24.0/fpm_forward_perf.metadata.json: schema_name is other, not aic_fpm_forward_perf; schema_version is not there, not 6 or 7");
+    insta::assert_snapshot!(message(&run.finding("sidecar-invalid")), @"systems/data/h200_sxm/vllm/0.24.0/fpm_forward_perf.metadata.json: schema_name is other, not aic_fpm_forward_perf; schema_version is missing, not 6 or 7");
     tree.file(SEAL, "{");
     let run = tree.validate(&["--format", "json"]);
     insta::assert_snapshot!(message(&run.finding("sidecar-invalid")), @"systems/data/h200_sxm/vllm/0.24.0/fpm_forward_perf.metadata.json: EOF while parsing an object at line 1 column 1");

@@ -35,21 +35,27 @@ fn a_table_that_goes_is_listed_and_a_system_is_an_error() {
         (&["systems/data/h200_sxm/vllm/0.22.0"], &[]),
         (
             &["systems/data/h200_sxm"],
-            &[("systems/data/h200_sxm", "all tables of h200_sxm are gone, 2 of them")],
+            &[("systems/data/h200_sxm", "all tables of h200_sxm are deleted (2 tables)")],
         ),
         (
             &["systems/h200_sxm.yaml", "systems/data/h200_sxm"],
-            &[("systems/h200_sxm.yaml", "h200_sxm is gone as a whole: its YAML and its 2 tables")],
+            &[(
+                "systems/h200_sxm.yaml",
+                "h200_sxm is deleted completely: its YAML and its 2 tables",
+            )],
         ),
         (
             &["systems/h200_sxm.yaml"],
-            &[("systems/h200_sxm.yaml", "the YAML of h200_sxm is gone, so nothing loads")],
+            &[(
+                "systems/h200_sxm.yaml",
+                "the YAML of h200_sxm is deleted, so the remaining tables",
+            )],
         ),
         (
             &["systems/data"],
             &[("systems/data/h100_sxm", "all tables"), ("systems/data/h200_sxm", "all tables")],
         ),
-        (&["systems"], &[("systems", "the database is gone: 2 systems and 4 tables")]),
+        (&["systems"], &[("systems", "the whole database is deleted: 2 systems and 4 tables")]),
     ];
     for (gone, expected) in cases {
         let tree = two_systems();
@@ -97,7 +103,10 @@ fn a_folder_above_the_database_cannot_be_swapped_for_a_link() {
     let run = compare(&tree, "HEAD~1", "HEAD");
     let found = deleted(&run);
     assert_eq!((run.code(), found.len(), found[0].0.as_str()), (1, 1, "db"), "{found:?}");
-    assert!(found[0].1.starts_with("a symbolic link to kept is in the place"), "{found:?}");
+    assert!(
+        found[0].1.starts_with("a symbolic link to kept replaces the folder that"),
+        "{found:?}"
+    );
 }
 
 #[test]

@@ -20,10 +20,13 @@ fn what_cannot_be_written_is_refused_before_the_run() {
     refused(&["--output", &system], "is a file of a database");
     refused(&["--html", &at("new_perf.parquet")], "is a file of a database");
     refused(&["--write-baseline", &table], "is a file of a database");
-    refused(&["--output", &at("a"), "--html", &at("a")], "two outputs go to");
-    refused(&["--output", &at("a"), "--html", &at("systems/../a")], "two outputs go to");
+    refused(&["--output", &at("a"), "--html", &at("a")], "two outputs have the same file");
+    refused(
+        &["--output", &at("a"), "--html", &at("systems/../a")],
+        "two outputs have the same file",
+    );
     let both = [format!("json={}", at("b")), format!("sarif={}", at("b"))];
-    refused(&["--report", &both[0], "--report", &both[1]], "two outputs go to");
+    refused(&["--report", &both[0], "--report", &both[1]], "two outputs have the same file");
     refused(&["--output", &at("systems")], "it is a folder");
     refused(&["--output", &at("no/such/folder/a")], "cannot write");
     refused(&["--output", "/proc/a"], "cannot write");

@@ -15,7 +15,7 @@ fn a_sparse_checkout_is_not_a_deletion() {
     tree.git(&["sparse-checkout", "set", "--no-cone", "/db/systems/*.yaml"]);
     let runs = [tree.sanity(&["--base-ref", "HEAD"]), validate(&tree, &[])];
     for run in runs {
-        assert_refused(&run, "a sparse checkout that leaves out 1 files of the database");
+        assert_refused(&run, "this sparse checkout leaves out 1 files of the database");
         assert!(run.err().contains("gemm_perf.txt"), "{}", run.err());
     }
     assert_eq!(validate(&tree, &["--ref", "HEAD"]).code(), 0);

@@ -38,9 +38,9 @@ fn a_table_that_changes_while_it_is_judged_ends_the_run() {
     let report = tree.path().join("report.json").display().to_string();
     let output = ["--output", report.as_str()];
     let run = meanwhile(&tree, || validate(&tree, &output));
-    assert_refused(&run, "gemm_perf.txt changed while it was judged");
+    assert_refused(&run, "gemm_perf.txt changed during the check");
     let run = meanwhile(&tree, || tree.sanity(&[&["--base-ref", "HEAD"], &output[..]].concat()));
-    assert_refused(&run, "gemm_perf.txt changed while it was judged");
+    assert_refused(&run, "gemm_perf.txt changed during the check");
     assert!(!std::path::Path::new(&report).exists(), "no verdict on what never was");
     // A commit does not change.
     let run = meanwhile(&tree, || validate(&tree, &["--ref", "HEAD"]));

@@ -34,10 +34,10 @@ fn a_data_dir_that_is_not_read_is_system_invalid() {
     let cases = [
         ("data/.zx", "hidden folders are not read"),
         (".hidden/zx", "hidden folders are not read"),
-        ("data/zx.parquet", "named as a table is"),
-        ("data/nowhere", "holds no file"),
-        ("../../outside", "outside of the database"),
-        ("/elsewhere/zx", "outside of the database"),
+        ("data/zx.parquet", "the name of a table"),
+        ("data/nowhere", "is empty or does not exist"),
+        ("../../outside", "outside the database"),
+        ("/elsewhere/zx", "outside the database"),
     ];
     for (dir, why) in cases {
         let tree = Tree::new();

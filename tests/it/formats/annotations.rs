@@ -60,5 +60,5 @@ fn annotations_stop_where_the_site_stops() {
     assert!(errors[0].1[0].1.contains("/0.12/"), "most rows first: {errors:?}");
     let (kind, _, notice) = read.last().unwrap();
     assert_eq!(kind, "notice");
-    insta::assert_snapshot!(notice, @"13 errors, 0 warnings, 0 infos in 13 files; 13 tables, 91 rows judged; not shown as annotations: 3 more errors");
+    insta::assert_snapshot!(notice, @"13 errors, 0 warnings, 0 infos in 13 files; checked 13 tables, 91 rows; not shown as annotations: 3 more errors");
 }

@@ -222,13 +222,13 @@ fn nothing_checked_is_not_green() {
     let texts = ["github", "markdown"].map(|format| validate(&tree, format, only));
     insta::assert_snapshot!(shown(&texts), @"
     $ perfdb-gate validate --root [tmp] --format github --only device-mismatch
-    ::notice title=perfdb-gate::nothing was checked: 0 errors, 0 warnings, 0 infos; 0 tables, 0 rows judged
+    ::notice title=perfdb-gate::nothing was checked: 0 errors, 0 warnings, 0 infos; checked 0 tables, 0 rows
     (exit 3)
 
     $ perfdb-gate validate --root [tmp] --format markdown --only device-mismatch
     ## perfdb-gate validate: inconclusive
 
-    nothing was checked: 0 errors, 0 warnings, 0 infos; 0 tables, 0 rows judged
+    nothing was checked: 0 errors, 0 warnings, 0 infos; checked 0 tables, 0 rows
 
     (exit 3)
     ");

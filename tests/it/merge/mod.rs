@@ -81,7 +81,7 @@ fn what_is_measured_again_takes_the_place_of_what_was_there() {
     tree.file("run/gemm_perf.txt", gemm(&[(2, 0.61)]));
     let other = merge(&tree, &["run"], &["--write"]);
     assert_eq!(other.code(), 2);
-    assert!(other.err().contains("is there already"), "{}", other.err());
+    assert!(other.err().contains("exists already"), "{}", other.err());
     assert_eq!(ledger(&tree), record);
 }
 

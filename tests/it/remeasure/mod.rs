@@ -113,7 +113,7 @@ fn what_is_measured_again_is_recorded_as_rows() {
     options.record = Some(tree.path().join("again/moe_perf.parquet"));
     let other = remeasure::run(&options, &mut mock, &()).unwrap_err();
     insta::assert_snapshot!(redact(&format!("{alone}\n{other}")), @"
-    [tmp]/systems/data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet is there, and no log of it is
+    [tmp]/systems/data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet exists without its log
     --record [tmp]/again/moe_perf.parquet: the table is gemm_perf
     ");
 }
@@ -272,7 +272,7 @@ fn another_gpu_is_not_compared() {
     let mut mock = Mock::new(1.0);
     mock.about.name = "NVIDIA L4".into();
     let error = remeasure::run(&options(&tree(), 5, 1), &mut mock, &()).unwrap_err();
-    insta::assert_snapshot!(error, @"the device is NVIDIA L4, the tables are of h200_sxm");
+    insta::assert_snapshot!(error, @"the device is NVIDIA L4, but the tables are of h200_sxm");
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn what_cannot_be_selected_is_told() {
     insta::assert_snapshot!(errors.join("\n"), @"
     no column matches 'dtype'
     --where: sql parser error: Expected: an expression, found: EOF in `m +`
-    no row of 1 table that can be measured is selected
+    the selection contains no measurable row of 1 table
     no table matches 'moe'
     ");
 }

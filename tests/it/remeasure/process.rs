@@ -83,13 +83,13 @@ fn a_command_that_breaks_is_an_error_without_a_report() {
     assert_eq!(failed.code(), 2);
     insta::assert_snapshot!(shown([&run, &failed]), @"
     $ perfdb-gate remeasure --root [tmp] --device process --command sh [tmp]/runner.sh --output [tmp]/report.json
-    2> perfdb-gate: the command answered with samples that are not times
-    2> hint: the request was for a point of the table; try it by hand
+    2> perfdb-gate: the command answered with samples that are not positive times
+    2> hint: run the command by hand and send it this request
     (exit 2)
 
     $ perfdb-gate remeasure --device process --command exit 4
     2> perfdb-gate: `exit 4` ended (exit status: 4) without an answer
-    2> hint: docs/runner-protocol.md says what a runner reads and writes; --print-runner writes an example
+    2> hint: docs/runner-protocol.md describes what a runner reads and writes; --print-runner writes an example
     (exit 2)
     ");
 }
@@ -162,13 +162,16 @@ fn ctrl_c_ends_a_run_with_a_report_on_the_points_so_far() {
     let out = interrupted(&tree, 1, 1);
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(3), "{said}");
-    assert!(said.contains("Ctrl-C once more"), "{said}");
+    assert!(said.contains("Ctrl-C again"), "{said}");
     let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     let table = &report["remeasure"]["tables"][0];
     let points = table["points"].as_u64().unwrap();
     assert!(points > 0 && points < 20, "{points}");
     let reasons = table["reasons"].to_string();
-    assert!(reasons.contains(&format!("it was stopped after {points} of 20 points")), "{reasons}");
+    assert!(
+        reasons.contains(&format!("the run was stopped after {points} of 20 points")),
+        "{reasons}"
+    );
 }
 
 #[test]

@@ -141,9 +141,9 @@ fn each_table_that_changed_has_a_chart_or_a_reason() {
     let charts = charts(&tree, Vec::new(), 1);
     let drawn: Vec<&str> = charts.figures.iter().map(|f| f.path.as_str()).collect();
     assert_eq!(drawn, [path("gemm_perf.txt")], "latencies that changed come first");
-    let pointer = "the head is a git-LFS pointer, its object is not here";
-    let beyond = "beyond the one chart that is drawn";
-    let (gone, same) = ("the table is gone", "no row changed");
+    let pointer = "the head is a git-LFS pointer and its object was not fetched";
+    let beyond = "only one chart is drawn";
+    let (gone, same) = ("the table was deleted", "no row changed");
     let told = |all: &[(&'static str, &str)]| -> Vec<(&str, String)> {
         all.iter().map(|(version, why)| (*version, (*why).to_owned())).collect()
     };

@@ -99,8 +99,8 @@ fn a_bare_repository_takes_two_refs() {
     assert_eq!(without.code(), 2);
     insta::assert_snapshot!(without.shown(), @"
     $ perfdb-gate sanity --root [tmp]/db.git --base-ref main --format json
-    2> perfdb-gate: [tmp]/db.git is a bare repository, it has no work tree
-    2> hint: name a commit with --ref, in sanity with --head-ref
+    2> perfdb-gate: [tmp]/db.git is a bare repository and has no work tree
+    2> hint: name a commit with --ref (in sanity: --head-ref)
     (exit 2)
     ");
 }
@@ -133,18 +133,18 @@ fn a_missing_ref_leaves_nothing_behind() {
     assert_eq!(runs[2].code(), 2);
     insta::assert_snapshot!(shown(&runs), @"
     $ perfdb-gate sanity --root [tmp] --format json --base-ref mian --head-ref main --output [tmp]/report.json --output-md-file [tmp]/comment.md --detail-dir [tmp]/details
-    2> perfdb-gate: no commit is named mian
-    2> hint: did you mean main? there is main
+    2> perfdb-gate: mian does not name a commit
+    2> hint: did you mean main? known: main
     (exit 2)
 
     $ perfdb-gate sanity --root [tmp] --format json --base-ref main --head-ref mian --output [tmp]/report.json --output-md-file [tmp]/comment.md --detail-dir [tmp]/details
-    2> perfdb-gate: no commit is named mian
-    2> hint: did you mean main? there is main
+    2> perfdb-gate: mian does not name a commit
+    2> hint: did you mean main? known: main
     (exit 2)
 
     $ perfdb-gate sanity --root [tmp] --base-ref main
-    2> perfdb-gate: [tmp] is in no git repository
-    2> hint: changes are found by comparing with a commit, so it needs one
+    2> perfdb-gate: [tmp] is not in a git repository
+    2> hint: changes are found by comparison with a commit, so a git repository is needed
     (exit 2)
     ");
 }
@@ -208,7 +208,7 @@ fn the_first_data_and_the_last_are_a_change_too() {
     insta::assert_snapshot!(none.shown(), @"
     $ perfdb-gate sanity --root [tmp] --format json --base-ref main
     2> perfdb-gate: no perf database found
-    2> hint: --root takes a repository or folder with systems/<system>.yaml and the data beside it
+    2> hint: --root takes a repository or folder that contains systems/<system>.yaml and the data
     (exit 2)
     ");
     // Below the root, in a folder that the base does not have.

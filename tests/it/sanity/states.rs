@@ -202,7 +202,7 @@ fn what_was_not_compared_is_never_green() {
     assert_eq!(run.json()["diff"][0]["status"], "modified");
     assert_eq!(states(&run.json()), ["latency-not-positive inherited 1"]);
     let human = super::human(&tree);
-    let line = "Not compared: 1 table as it was before: git-LFS pointers whose objects are not here; run git lfs fetch --all";
+    let line = "Not compared: 1 table (before). These are git-LFS pointers without their objects; run git lfs fetch --all";
     assert!(human.out().contains(line), "{}", human.out());
     let passed = tree.sanity(&["--base-ref", "main", "--inconclusive", "pass"]);
     assert_eq!(passed.code(), 0);

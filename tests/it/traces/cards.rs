@@ -11,7 +11,7 @@ fn fields_are_looked_for_where_they_belong() {
     let text = format!("{}{inside}{}", &CARD[..executor], &CARD[end..]);
     let traces = Traces::new();
     traces.file("qwen3-tp4/qwen3-tp4.yaml", text);
-    insta::assert_snapshot!(traces.told().join("\n"), @"error card-invalid: Model-executor stands below workload, it belongs at the top, line 29");
+    insta::assert_snapshot!(traces.told().join("\n"), @"error card-invalid: Model-executor is inside workload, but it belongs at the top level (line 29)");
     // A field alone, too.
     insta::assert_snapshot!(told_of(
             "x",
@@ -19,14 +19,14 @@ fn fields_are_looked_for_where_they_belong() {
                 ("      total_count: 4\n", ""),
                 ("    driver_version", "    total_count: 4\n    driver_version")
             ]
-        ).join("\n"), @"error card-invalid: total_count stands below workload.hardware, it belongs below workload.hardware.xpu_spec, line 27");
+        ).join("\n"), @"error card-invalid: total_count is inside workload.hardware, but it belongs inside workload.hardware.xpu_spec (line 27)");
     // What it holds is judged all the same.
     let traces = Traces::new();
     let text = format!("{}{inside}{}", &CARD[..executor], &CARD[end..]);
     traces.file("qwen3-tp2/qwen3-tp2.yaml", text);
     insta::assert_snapshot!(traces.told().join("\n"), @"
-    error card-contradiction: its directory says tp 2, the file says 4, line 35
-    error card-invalid: Model-executor stands below workload, it belongs at the top, line 29
+    error card-contradiction: its directory says tp 2, but the file says 4 (line 35)
+    error card-invalid: Model-executor is inside workload, but it belongs at the top level (line 29)
     ");
 }
 
@@ -68,20 +68,20 @@ fn types_enums_and_what_is_missing() {
 fn counts_are_products() {
     let told = |plan: &[(&str, &str)]| told_of("x", plan);
     let total = |n: &'static str| ("total_count: 4", n);
-    insta::assert_snapshot!(told(&[total("total_count: 8")]).join("\n"), @"error card-contradiction: total_count 8 is the sum of the parallel degrees, their product is 4, line 26");
-    insta::assert_snapshot!(told(&[total("total_count: 12")]).join("\n"), @"error card-contradiction: total_count 12 is neither the product of the parallel degrees, 4, nor that times ep 1, line 26");
-    insta::assert_snapshot!(told(&[total("total_count: 16"), ("count_per_node: 4", "count_per_node: 16")]).join("\n"), @"warning card-contradiction: total_count 16 is that of the host, the plan uses 4, line 26");
+    insta::assert_snapshot!(told(&[total("total_count: 8")]).join("\n"), @"error card-contradiction: total_count 8 is the sum of the parallel degrees, but must be their product, 4 (line 26)");
+    insta::assert_snapshot!(told(&[total("total_count: 12")]).join("\n"), @"error card-contradiction: total_count 12 is neither the product of the parallel degrees, 4, nor that times ep 1 (line 26)");
+    insta::assert_snapshot!(told(&[total("total_count: 16"), ("count_per_node: 4", "count_per_node: 16")]).join("\n"), @"warning card-contradiction: total_count 16 counts all GPUs of the host, but the plan uses 4 (line 26)");
     // Of a host of 8 too, though 4 + 1 + 1 + 1 + 1 is 8.
-    insta::assert_snapshot!(told(&[total("total_count: 8"), ("count_per_node: 4", "count_per_node: 8")]).join("\n"), @"warning card-contradiction: total_count 8 is that of the host, the plan uses 4, line 26");
+    insta::assert_snapshot!(told(&[total("total_count: 8"), ("count_per_node: 4", "count_per_node: 8")]).join("\n"), @"warning card-contradiction: total_count 8 counts all GPUs of the host, but the plan uses 4 (line 26)");
     let told = told_of("x", &[total("total_count: 6"), ("tp: 4", "tp: 6")]);
-    insta::assert_snapshot!(told.join("\n"), @"error card-contradiction: count_per_node 4 does not divide total_count 6, line 27");
+    insta::assert_snapshot!(told.join("\n"), @"error card-contradiction: count_per_node 4 does not divide total_count 6 (line 27)");
     // Experts across the plan's units, or times them.
     let moe = ("moe: false", "moe: true");
     let ep = ("ep: 1", "ep: 4");
     assert_eq!(told_of("x", &[moe, ep]), NONE);
-    insta::assert_snapshot!(told_of("x", &[moe, ("ep: 1", "ep: 3")]).join("\n"), @"error card-contradiction: ep 3 does not divide the 4 units that experts lie across, line 38");
+    insta::assert_snapshot!(told_of("x", &[moe, ("ep: 1", "ep: 3")]).join("\n"), @"error card-contradiction: ep 3 does not divide the 4 units across which the experts are distributed (line 38)");
     assert_eq!(told_of("x", &[moe, ep, ("    tp: 4", "    tp: 1")]), NONE);
-    insta::assert_snapshot!(told_of("x", &[ep]).join("\n"), @"error card-contradiction: moe is false and ep is 4, line 38");
+    insta::assert_snapshot!(told_of("x", &[ep]).join("\n"), @"error card-contradiction: moe is false, but ep is 4 (line 38)");
 }
 
 #[test]
@@ -110,10 +110,10 @@ fn names_say_what_they_say_and_no_more() {
     traces.file("qwen3-tp2/workload_card.yaml", CARD);
     let folder = traces.path().join("qwen3-tp2").display().to_string();
     let alone = run(&["validate", "--traces", &folder, "--format", "json"]);
-    insta::assert_snapshot!(told(&alone.json()).join("\n"), @"error card-contradiction: its directory says tp 2, the file says 4, line 35");
+    insta::assert_snapshot!(told(&alone.json()).join("\n"), @"error card-contradiction: its directory says tp 2, but the file says 4 (line 35)");
     // What the card does not state is doubtful, and so is the name of where its traces are.
-    insta::assert_snapshot!(told_of("qwen3-ep_4", &[("    ep: 1\n", "")]).join("\n"), @"warning card-contradiction: its directory says ep 4, the file does not say, which counts as 1");
-    insta::assert_snapshot!(told_of("x", &[("trace_url:", "trace_url: /data/qwen3-tp2")]).join("\n"), @"warning card-contradiction: trace_url says tp 2, the file says 4, line 35");
+    insta::assert_snapshot!(told_of("qwen3-ep_4", &[("    ep: 1\n", "")]).join("\n"), @"warning card-contradiction: its directory says ep 4, but the file does not say, which means 1");
+    insta::assert_snapshot!(told_of("x", &[("trace_url:", "trace_url: /data/qwen3-tp2")]).join("\n"), @"warning card-contradiction: trace_url says tp 2, but the file says 4 (line 35)");
     assert_eq!(
         told_of("x", &[("trace_url:", "trace_url: https://example.org/d/1PjM-b7_x-tp2")]),
         NONE
@@ -147,6 +147,6 @@ fn hardware_that_does_not_go_together_is_a_warning() {
 fn a_training_has_no_first_token() {
     let training = ("phase: inference", "phase: training");
     let told = told_of("x", &[training, ("vllm_bench_latency", "step_time, ttft")]);
-    insta::assert_snapshot!(told.join("\n"), @"error card-contradiction: phase is training, and metrics of tokens (TTFT, TPOT) are asked for: step_time ttft, line 43");
+    insta::assert_snapshot!(told.join("\n"), @"error card-contradiction: phase is training, but token metrics (TTFT, TPOT) are requested: step_time ttft (line 43)");
     assert_eq!(told_of("x", &[training]), NONE);
 }

@@ -36,7 +36,7 @@ fn sanity_judges_traces_that_a_pull_request_brings() {
     let new = |f: &&Value| f["new"] == true;
     let findings = json["findings"].as_array().unwrap();
     let told: Vec<String> = findings.iter().filter(new).map(message).collect();
-    insta::assert_snapshot!(told.join("\n"), @"its directory says tp 2, the file says 4, line 35");
+    insta::assert_snapshot!(told.join("\n"), @"its directory says tp 2, but the file says 4 (line 35)");
     // The row that was wrong before still is, and does not fail the run.
     let old: Vec<&Value> = findings.iter().filter(|f| f["new"] == false).collect();
     assert_eq!(old.len(), 1, "{old:?}");
@@ -133,8 +133,8 @@ fn a_move_brings_nothing_new() {
     let new = json["findings"].as_array().unwrap().iter().filter(|f| f["new"] == true);
     let told: Vec<String> = new.map(message).collect();
     insta::assert_snapshot!(told.join("\n"), @"
-    its directory says tp 2, the file says 4, line 6
-    its directory says tp 2, the file says 4, line 35
+    its directory says tp 2, but the file says 4 (line 6)
+    its directory says tp 2, but the file says 4 (line 35)
     ");
 }
 

@@ -34,20 +34,20 @@ fn configs_against_themselves_their_names_and_their_cards() {
     traces.file("jobs/run_E1.2.sh", job(4));
     assert_eq!(traces.told(), NONE);
     traces.file("jobs/run_E1.2.sh", job(2));
-    insta::assert_snapshot!(traces.told().join("\n"), @"error config-contradiction: jobs/run_E1.2.sh asks for 2 GPUs to run it, the product of the parallel degrees is 4");
+    insta::assert_snapshot!(traces.told().join("\n"), @"error config-contradiction: jobs/run_E1.2.sh requests 2 GPUs to run this config, but the product of its parallel degrees is 4");
     traces.file("jobs/run_E1.2.sh", job(8));
-    insta::assert_snapshot!(traces.told().join("\n"), @"warning config-contradiction: jobs/run_E1.2.sh asks for 8 GPUs to run it, the product of the parallel degrees is 4");
+    insta::assert_snapshot!(traces.told().join("\n"), @"warning config-contradiction: jobs/run_E1.2.sh requests 8 GPUs to run this config, but the product of its parallel degrees is 4");
     // The card is told by the folder it lies in, or by description, model and plan.
     let traces = Traces::new();
     let card = CARD.replace("batch_size: 8", "batch_size: 16");
     traces
         .file("configs/E1.2_x.yaml", CONFIG)
         .file("traces/qwen3-4b-E1.2/workload_card.yaml", &card);
-    insta::assert_snapshot!(traces.told().join("\n"), @"error config-contradiction: the card traces/qwen3-4b-E1.2/workload_card.yaml (in its output_dir) says otherwise: batch_size is 8 here, line 7 and 16 there");
+    insta::assert_snapshot!(traces.told().join("\n"), @"error config-contradiction: the config contradicts the card traces/qwen3-4b-E1.2/workload_card.yaml (in its output_dir): batch_size is 8 in the config (line 7) and 16 in the card");
     let traces = Traces::new();
     let described = card.replace("Synthetic.", "Synthetic tensor parallelism TP=4 on 4 GPUs");
     traces.file("configs/E1.2_x.yaml", CONFIG).file("a/a.yaml", &described);
-    insta::assert_snapshot!(traces.told().join("\n"), @"error config-contradiction: the card a/a.yaml (of its description, model and plan) says otherwise: batch_size is 8 here, line 7 and 16 there");
+    insta::assert_snapshot!(traces.told().join("\n"), @"error config-contradiction: the config contradicts the card a/a.yaml (with the same description, model and plan): batch_size is 8 in the config (line 7) and 16 in the card");
     // Another config of that description that agrees is its config.
     traces.file(
         "configs/E1.3_x.yaml",
@@ -68,16 +68,16 @@ fn every_rank_has_its_files() {
     traces.file("qwen3/kineto_trace_1.json", "");
     insta::assert_snapshot!(traces.told().join("\n"), @"error file-missing: the file is empty");
     traces.file("qwen3/kineto_trace_1.json", "{}").file("qwen3/kineto_trace_2.json", "{}");
-    insta::assert_snapshot!(traces.told().join("\n"), @"error file-missing: kineto_trace_{rank}.json: rank 2 of a run of 2 ranks");
+    insta::assert_snapshot!(traces.told().join("\n"), @"error file-missing: kineto_trace_{rank}.json: there are files of rank 2, but the run has 2 ranks");
     std::fs::remove_file(traces.path().join("qwen3/kineto_trace_2.json")).unwrap();
     std::fs::remove_file(traces.path().join("qwen3/kineto_trace_0.json")).unwrap();
-    insta::assert_snapshot!(traces.told().join("\n"), @"error file-missing: kineto_trace_{rank}.json: 1 of 2 ranks have one, rank 0 has none");
+    insta::assert_snapshot!(traces.told().join("\n"), @"error file-missing: kineto_trace_{rank}.json: only 1 of 2 ranks have a file; rank 0 has none");
     std::fs::remove_file(traces.path().join("qwen3/kineto_trace_1.json")).unwrap();
     // A profiler of the driver alone.
     traces.file("qwen3/timing_stats_0.json", timing("1, 2", "1.5"));
-    insta::assert_snapshot!(traces.told().join("\n"), @"warning file-missing: timing_stats_{rank}.json: 1 of 2 ranks have one, rank 1 has none");
+    insta::assert_snapshot!(traces.told().join("\n"), @"warning file-missing: timing_stats_{rank}.json: only 1 of 2 ranks have a file; rank 1 has none");
     traces.file("qwen3/timing_stats_1.json", timing("1, 2, 1.5", "1.5"));
-    insta::assert_snapshot!(traces.told().join("\n"), @"error file-missing: iteration_times has 2 of rank 0, 3 of rank 1");
+    insta::assert_snapshot!(traces.told().join("\n"), @"error file-missing: iteration_times differs between ranks: 2 entries in rank 0, 3 entries in rank 1");
     // The files of a host's idle units are no mistake.
     let host = Traces::new();
     let (path, text) = card("qwen3", &[("tp: 4", "tp: 2"), ("- 2400", "- 2400")]);
@@ -92,12 +92,12 @@ fn every_rank_has_its_files() {
     several
         .file("x/timing_stats_0.json", timing("1, 2", "1.5"))
         .file("x/E1.2_x.yaml", CONFIG.replace("tp: 4", "tp: 1").replace("on 4", "on 1"));
-    insta::assert_snapshot!(several.told().join("\n"), @"error file-missing: iteration_times has 2, x/E1.2_x.yaml asks for 5");
+    insta::assert_snapshot!(several.told().join("\n"), @"error file-missing: iteration_times has 2 entries, but x/E1.2_x.yaml asks for 5");
     several.file("x/E1.3_x.yaml", CONFIG.replace("E1.2", "E1.3"));
     assert_eq!(several.told(), NONE);
     // The config beside them asks for five.
     traces
         .file("qwen3/timing_stats_1.json", timing("1, 2", "1.5"))
         .file("qwen3/config.yaml", CONFIG.replace("tp: 4", "tp: 2").replace("on 4", "on 2"));
-    insta::assert_snapshot!(traces.told().join("\n"), @"error file-missing: iteration_times has 2, qwen3/config.yaml asks for 5");
+    insta::assert_snapshot!(traces.told().join("\n"), @"error file-missing: iteration_times has 2 entries, but qwen3/config.yaml asks for 5");
 }

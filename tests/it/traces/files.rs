@@ -57,7 +57,7 @@ fn hostile_files_give_a_finding() {
 fn damaged_rows_are_named() {
     let traces = Traces::new();
     traces.file("experiment_metrics.csv", format!("{HEAD}{ROW}qwen3,vllm\n{}", ROW.trim()));
-    insta::assert_snapshot!(traces.told().join("\n"), @"error metric-invalid: 1 damaged row: 2 fields instead of 21, line 3");
+    insta::assert_snapshot!(traces.told().join("\n"), @"error metric-invalid: 1 row is damaged: 2 fields instead of 21 (line 3)");
 }
 
 #[cfg(unix)]
@@ -69,10 +69,10 @@ fn what_is_no_file() {
     symlink("nowhere", traces.path().join("timing_stats_1.json")).unwrap();
     symlink("..", traces.path().join("up")).unwrap();
     insta::assert_snapshot!(traces.told().join("\n"), @"
-error unreadable: a directory, not a file
-error unreadable: a symbolic link to nowhere, not a file
-error unreadable: a directory, not a file
-");
+    error unreadable: this is a directory, but a file of this name is expected
+    error unreadable: a symbolic link to nowhere, not a file
+    error unreadable: this is a directory, but a file of this name is expected
+    ");
 }
 
 #[test]
@@ -94,22 +94,22 @@ fn a_spec_that_reads_what_is_not_there_is_refused_with_its_line() {
     insta::assert_snapshot!(shown(&runs), @"
     $ perfdb-gate validate --traces [tmp] --rules [tmp]/rules
     2> perfdb-gate: [tmp]/rules/traces/card.yaml: relation experts-without-moe, line 97: `eps = 1` reads eps, which is not a column
-    2> hint: see CONTRIBUTING.md for the form of rules, tables and systems
+    2> hint: CONTRIBUTING.md describes the format of rules, tables and systems
     (exit 2)
 
     $ perfdb-gate validate --traces [tmp] --rules [tmp]/rules
     2> perfdb-gate: [tmp]/rules/traces/card.yaml: sql parser error: Expected: an expression, found: EOF in `ep ==` at line 100, column 12
-    2> hint: see CONTRIBUTING.md for the form of rules, tables and systems
+    2> hint: CONTRIBUTING.md describes the format of rules, tables and systems
     (exit 2)
 
     $ perfdb-gate validate --traces [tmp] --rules [tmp]/rules
     2> perfdb-gate: [tmp]/rules/traces/card.yaml: unknown variant `nothing`, expected one of contradiction, implausible at line 119, column 12
-    2> hint: see CONTRIBUTING.md for the form of rules, tables and systems
+    2> hint: CONTRIBUTING.md describes the format of rules, tables and systems
     (exit 2)
 
     $ perfdb-gate validate --traces [tmp] --rules [tmp]/rules
     2> perfdb-gate: [tmp]/rules/traces/card.yaml: unknown variant `word`, expected one of text, int, number, bool, ints, numbers, texts, map at line 15, column 32
-    2> hint: see CONTRIBUTING.md for the form of rules, tables and systems
+    2> hint: CONTRIBUTING.md describes the format of rules, tables and systems
     (exit 2)
     ");
 }
@@ -126,8 +126,8 @@ fn a_new_field_and_identity_need_no_rust() {
         traces.file("x/x.yaml", text);
         told(&traces.judge(&["--format", "json", "--rules", &rules]).json())
     };
-    insta::assert_snapshot!(judge(CARD).join("\n"), @"error card-invalid: missing: workload.data.num_requests");
+    insta::assert_snapshot!(judge(CARD).join("\n"), @"error card-invalid: fields are missing: workload.data.num_requests");
     let few = CARD.replace("    dataset", "    num_requests: 4\n    dataset");
-    insta::assert_snapshot!(judge(&few).join("\n"), @"error card-contradiction: 4 requests do not fill a batch of 8, line 16");
+    insta::assert_snapshot!(judge(&few).join("\n"), @"error card-contradiction: 4 requests do not fill a batch of 8 (line 16)");
     assert_eq!(judge(&few.replace("requests: 4", "requests: 40")), NONE);
 }

@@ -83,7 +83,7 @@ fn rows_are_named_with_their_lines_and_the_threshold_with_its_origin() {
     );
     let rules = traces.path().join("rules").display().to_string();
     let told = told(&traces.judge(&["--format", "json", "--rules", &rules]).json());
-    insta::assert_snapshot!(told.join("\n"), @"error metric-contradiction: a burst lasts and the peak is not above 60 GB/s");
+    insta::assert_snapshot!(told.join("\n"), @"error metric-contradiction: a burst lasts, but the peak is not above 60 GB/s");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_row_goes_by_its_card() {
     // The links are an H100's, not the A100's of the guide.
     insta::assert_snapshot!(told.join("\n"), @"
     error metric-contradiction: bw_usage_pct is not the average over the link's maximum, both ways
-    error metric-contradiction: tp is 4, the card's is 2
+    error metric-contradiction: tp is 4, but that of the card is 2
     ");
     // A template is no card.
     traces.file("qwen3/workload_card_template.yaml", CARD);
@@ -134,9 +134,9 @@ fn without_a_card_a_machine_is_a_guess() {
     let traces = Traces::new();
     traces.file("experiment_metrics.csv", format!("{HEAD}{row}"));
     insta::assert_snapshot!(traces.told().join("\n"), @"
-warning metric-contradiction: bw_usage_pct is not the average over the link's maximum, both ways, as nvidia_a100: no card says what ran
-warning metric-contradiction: the peak is above what the accelerator's links carry, both ways, as nvidia_a100: no card says what ran
-");
+    warning metric-contradiction: bw_usage_pct is not the average over the link's maximum, both ways; nvidia_a100 was assumed, because no card names the accelerator
+    warning metric-contradiction: the peak is above what the accelerator's links carry, both ways; nvidia_a100 was assumed, because no card names the accelerator
+    ");
     let (path, text) = card("qwen3", &[("nvidia_a100", "nvidia_h100"), ("- 2400", "- 3600")]);
     traces.file(&path, text);
     assert_eq!(traces.told(), NONE);
@@ -164,10 +164,10 @@ fn what_is_rounded_is_no_contradiction() {
         .file("timing_stats_0.json", times.replace("0.0124,", "0.0127,"))
         .file("tp_metrics_summary.csv", format!("{head}{}", row.replace("8.15", "8.17")));
     insta::assert_snapshot!(traces.told().join("\n"), @"
-error metric-contradiction: avg_iteration_time 0.0127 is not the mean of iteration_times, 0.012433
-error metric-contradiction: minimum, average and maximum are out of order
-error metric-contradiction: iter_time_ms and iter_time_sec are two times
-");
+    error metric-contradiction: avg_iteration_time 0.0127 is not the mean of iteration_times, 0.012433
+    error metric-contradiction: minimum, average and maximum are out of order
+    error metric-contradiction: iter_time_ms and iter_time_sec are different times
+    ");
 }
 
 #[test]
@@ -183,9 +183,9 @@ fn throughput_of_inference_counts_what_it_counts() {
     assert_eq!(told("1,1024,0.02,50,100,20"), NONE);
     assert_eq!(told("1,32768,5.2,2.1,5000,20"), NONE);
     let steps = told("1,1024,2.5,0.4,100,20");
-    insta::assert_snapshot!(steps.join("\n"), @"error metric-contradiction: throughput_tokens_sec is one over the iteration's time, steps per second and not tokens per second");
+    insta::assert_snapshot!(steps.join("\n"), @"error metric-contradiction: throughput_tokens_sec is 1 / iteration time: steps per second instead of tokens per second");
     assert_eq!(told("8,1024,0.02,50,100,20"), steps);
-    insta::assert_snapshot!(told("8,1024,2.64,3.8,100,20").join("\n"), @"error metric-contradiction: throughput is far below that of one sequence, by TTFT and TPOT");
+    insta::assert_snapshot!(told("8,1024,2.64,3.8,100,20").join("\n"), @"error metric-contradiction: throughput is far below that of one sequence according to TTFT and TPOT");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn steps_are_no_tokens() {
     };
     assert_eq!(told(&row("91.7")), NONE);
     let steps = told(&row("0.9174311926605504"));
-    insta::assert_snapshot!(steps.join("\n"), @"error metric-contradiction: throughput_tokens_sec is one over the iteration's time, steps per second and not tokens per second");
+    insta::assert_snapshot!(steps.join("\n"), @"error metric-contradiction: throughput_tokens_sec is 1 / iteration time: steps per second instead of tokens per second");
     let mut cases = Cases::default();
     for (from, to, kind) in [
         ("1090,1.09", "1090,1090", "error metric-contradiction"),
@@ -278,9 +278,9 @@ fn what_a_site_shows() {
     let ms = benchmark(inference, &fine.replace("0.05", "50"))
         .replace("TTFT (s)\", \"unit\": \"s", "TTFT (ms)\", \"unit\": \"ms");
     let unit = told(ms.clone());
-    insta::assert_snapshot!(unit.join("\n"), @"warning metric-implausible: ttft is in ms, elsewhere it is in s");
+    insta::assert_snapshot!(unit.join("\n"), @"warning metric-implausible: ttft is in ms, but elsewhere it is in s");
     let label = told(ms.replace("(ms)", "(s)"));
-    insta::assert_snapshot!(label.join("\n"), @"error metric-contradiction: ttft is in ms, its label says s");
+    insta::assert_snapshot!(label.join("\n"), @"error metric-contradiction: ttft is in ms, but its label says s");
 }
 
 #[test]
@@ -290,12 +290,12 @@ fn one_name_has_one_schema() {
     traces
         .file("a/experiment_metrics.csv", format!("{HEAD}{ROW}"))
         .file("b/experiment_metrics.csv", other);
-    insta::assert_snapshot!(traces.told().join("\n"), @"warning metric-invalid: a/experiment_metrics.csv has the same name and other columns: extra in one alone");
+    insta::assert_snapshot!(traces.told().join("\n"), @"warning metric-invalid: a/experiment_metrics.csv has the same name but other columns: only one of the two files has extra");
     let traces = Traces::new();
     traces
         .file("results_summary.csv", "experiment,tp,ttft_ms,throughput_tokens_sec\nE1,1,100,50\n");
     insta::assert_snapshot!(traces.told().join("\n"), @"
-    error metric-invalid: missing: tpot_ms
-    warning metric-invalid: missing: bubble_ratio_pct, comm_overhead_pct, ep, gpus, mfu_pct and 2 more
+    error metric-invalid: columns are missing: tpot_ms
+    warning metric-invalid: columns are missing: bubble_ratio_pct, comm_overhead_pct, ep, gpus, mfu_pct and 2 more
     ");
 }

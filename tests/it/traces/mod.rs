@@ -146,7 +146,7 @@ fn a_whole_card_is_clean_and_counts() {
     assert_eq!(told(&run.json()), NONE);
     insta::assert_snapshot!(traces.judge(&[]).shown(), @"
     $ perfdb-gate validate --traces [tmp]
-    0 errors, 0 warnings, 0 infos; 1 file, 0 rows judged in [seconds] s
+    0 errors, 0 warnings, 0 infos; checked 1 file, 0 rows in [seconds] s
     (exit 0)
     ");
 }
@@ -161,7 +161,7 @@ fn nothing_to_check_is_never_green() {
     assert_eq!(missing.code(), 2);
     insta::assert_snapshot!(shown([&none, &missing]), @"
     $ perfdb-gate validate --traces [tmp]
-    nothing was checked: 0 errors, 0 warnings, 0 infos; 0 tables, 0 rows judged in [seconds] s
+    nothing was checked: 0 errors, 0 warnings, 0 infos; checked 0 tables, 0 rows in [seconds] s
     (exit 3)
 
     $ perfdb-gate validate --traces /no/such/folder
@@ -191,12 +191,12 @@ fn what_belongs_to_a_database_is_not_mixed_in() {
 
     $ perfdb-gate validate --traces [tmp] --only duplicate-key
     2> perfdb-gate: no rule is left to run
-    2> hint: rules on traces run with --traces DIR, and no others do
+    2> hint: rules on traces run only with --traces DIR, and only they do
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --only trace-card-invalid
     2> perfdb-gate: no rule is left to run
-    2> hint: rules on traces run with --traces DIR, and no others do
+    2> hint: rules on traces run only with --traces DIR, and only they do
     (exit 2)
     ");
     let report = tree.validate(&["--format", "junit"]).out();
@@ -254,5 +254,5 @@ fn reports_waivers_and_baselines_hold_for_traces() {
     tree.gemm("gemm_perf.txt", common::gemm(&[(1, 0.5), (2, 0.6)]));
     let database = tree.validate(&["--format", "json"]);
     let unused = database.finding("waiver-unused");
-    insta::assert_snapshot!(message(&unused), @"the waiver of duplicate-key on ** matches nothing");
+    insta::assert_snapshot!(message(&unused), @"the waiver of duplicate-key on ** does not match any finding");
 }

@@ -67,7 +67,7 @@ fn a_point_twice_too_slow_stands_out_beside_other_tables() {
     let (severity, path, message) = &one[0];
     assert_eq!(severity, "warning");
     assert!(path.contains("vllm/0.24.0"), "{path}");
-    insta::assert_snapshot!(message, @"1 point slower than the neighbours along m, n, by up to 2.2×; beside other tables, which are smooth there");
+    insta::assert_snapshot!(message, @"1 point is slower than its neighbours along columns m, n, by up to 2.2×; the same points are smooth in other tables");
     // Less than twice is worth a second look, no warning.
     let mild = found(&tree(4, slow(1.8)), "latency-spike");
     assert_eq!(mild.len(), 1, "{mild:?}");
@@ -90,7 +90,7 @@ fn a_shape_that_is_slow_all_along_its_sweep_is_found() {
     let slow = |place, _, n| if (place, n) == (0, 3072) { 3.0 } else { 1.0 };
     let shape = found(&tree(4, slow), "latency-spike");
     assert_eq!(shape.len(), 1, "{shape:?}");
-    insta::assert_snapshot!(shape[0].2, @"2 points slower than the neighbours along m, n, by up to 3.0×; beside other tables, which are smooth there; 1 series slower all along m than the rest of the slice, by up to 3.0×, beside other tables");
+    insta::assert_snapshot!(shape[0].2, @"2 points are slower than their neighbours along columns m, n, by up to 3.0×; the same points are smooth in other tables; 1 series is slower than the rest of the slice all along column m, by up to 3.0× compared with other tables");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_level_that_the_other_systems_do_not_have_is_found() {
     let level = found(&tree(8, slow(1.5)), "sibling-deviation");
     assert_eq!(level.len(), 1, "{level:?}");
     assert!(level[0].1.contains("h200_sxm/vllm/0.24.0"), "{level:?}");
-    insta::assert_snapshot!(level[0].2, @"1 slice apart from its siblings: at gemm_dtype=bfloat16 vllm is 1.67× slower than trtllm, 1.48× slower than they predict of its shortest points, 1.48× slower than its differences to its siblings on other systems predict, 1.43× slower than its other versions, 1.25× slower than sglang");
+    insta::assert_snapshot!(level[0].2, @"1 slice deviates from the same data of other backends, versions or systems: at gemm_dtype=bfloat16, vllm is 1.67× slower than trtllm, 1.48× slower than these differences predict for its shortest points, 1.48× slower than its differences from the others on other systems predict, 1.43× slower than its other versions, 1.25× slower than sglang");
     assert_eq!(found(&tree(8, slow(1.0)), "sibling-deviation"), []);
 }
 
@@ -120,7 +120,9 @@ fn noise_over_a_whole_table_is_found() {
     let noisy = found(&tree(4, noise(0.3)), "noisy-slice");
     assert_eq!(noisy.len(), 1, "{noisy:?}");
     assert!(
-        noisy[0].2.starts_with("1 slice noisier than elsewhere: at gemm_dtype=bfloat16 half"),
+        noisy[0].2.starts_with(
+            "1 slice is noisier than in every other table: at gemm_dtype=bfloat16, half"
+        ),
         "{noisy:?}"
     );
     assert_eq!(found(&tree(4, noise(0.02)), "noisy-slice"), []);
@@ -146,7 +148,7 @@ fn a_table_without_siblings_is_held_against_what_it_was() {
     };
     let noisier = changed(0.0, 0.3);
     assert_eq!(noisier.len(), 1, "{noisier:?}");
-    insta::assert_snapshot!(noisier[0].as_str().expect("a text"), @"1 slice noisier than before: at gemm_dtype=bfloat16 half of its points are 13.6 % or more off the line between their neighbours, in the ratio to the base");
+    insta::assert_snapshot!(noisier[0].as_str().expect("a text"), @"1 slice is noisier than before: at gemm_dtype=bfloat16, half of the points are at least 13.6 % off the line between their neighbours, in the ratio to the base");
     assert!(changed(0.3, 0.0).is_empty(), "noise that a pull request takes away");
     assert!(changed(0.0, 0.02).is_empty(), "as reruns differ");
 }

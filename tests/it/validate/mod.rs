@@ -49,15 +49,15 @@ fn a_system_without_tables_is_never_green() {
     assert_eq!(systems.code(), 0, "{}", systems.out());
     insta::assert_snapshot!(shown([&all, &l4, &systems]), @"
     $ perfdb-gate validate --root [tmp]
-    0 errors, 0 warnings, 0 infos; 1 table, 1 row judged in [seconds] s
+    0 errors, 0 warnings, 0 infos; checked 1 table, 1 row in [seconds] s
     (exit 0)
 
     $ perfdb-gate validate --root [tmp] --system l4
-    nothing was checked: 0 errors, 0 warnings, 0 infos; 0 tables, 0 rows judged in [seconds] s
+    nothing was checked: 0 errors, 0 warnings, 0 infos; checked 0 tables, 0 rows in [seconds] s
     (exit 3)
 
     $ perfdb-gate validate --root [tmp] --system l4 --only system-invalid
-    0 errors, 0 warnings, 0 infos; 1 file, 0 rows judged in [seconds] s
+    0 errors, 0 warnings, 0 infos; checked 1 file, 0 rows in [seconds] s
     (exit 0)
     ");
 }
@@ -74,11 +74,11 @@ fn nothing_checked_is_never_green() {
     insta::assert_snapshot!(shown([&run, &since]), @"
     $ perfdb-gate validate --root [tmp] --only duplicate-key --backend *
     2> perfdb-gate: no backend matches '*'
-    2> hint: there is none
+    2> hint: there are no backends
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --since HEAD
-    nothing was checked: 0 errors, 0 warnings, 0 infos; 0 tables, 0 rows judged in [seconds] s
+    nothing was checked: 0 errors, 0 warnings, 0 infos; checked 0 tables, 0 rows in [seconds] s
     (exit 3)
     ");
 }
@@ -93,7 +93,7 @@ fn a_folder_without_a_database_is_an_error_with_a_hint() {
     insta::assert_snapshot!(shown([&empty, &missing]), @"
     $ perfdb-gate validate --root [tmp]
     2> perfdb-gate: no perf database found
-    2> hint: --root takes a repository or folder with systems/<system>.yaml and the data beside it
+    2> hint: --root takes a repository or folder that contains systems/<system>.yaml and the data
     (exit 2)
 
     $ perfdb-gate validate --root /no/such/folder
@@ -169,7 +169,7 @@ fn output_goes_to_a_file_as_a_whole_or_not_at_all() {
     insta::assert_snapshot!(run.shown(), @"
     $ perfdb-gate validate --root [tmp] --output [tmp]/no/such/report.json
     2> perfdb-gate: cannot write [tmp]/no/such/report.json: entity not found
-    2> hint: check the folder and the space on its disk
+    2> hint: check that the folder exists and that its disk has free space
     (exit 2)
     ");
     // A run that fails leaves no report behind.
@@ -200,7 +200,7 @@ fn the_human_report_reads_as_shown() {
     insta::assert_snapshot!(tree.validate(&[]).shown(), @"
     $ perfdb-gate validate --root [tmp]
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
-      error   latency-not-positive: 1 row has latency zero
+      error   latency-not-positive: latency is zero in 1 row
           row 1: gemm_dtype=bfloat16 m=2 n=128 k=128 → latency=0
 
     systems/data/h200_sxm/vllm/0.24.0/moe_perf.parquet
@@ -210,7 +210,7 @@ fn the_human_report_reads_as_shown() {
     table-unreadable: Damaged table: fetch or collect it again; if it came through git, compare its object with the one that was pushed. No permission: make the file readable. Stale sha256: update it once you know that the table is right.
     `perfdb-gate explain RULE` explains a rule
 
-    2 errors, 0 warnings, 0 infos in 2 files; 2 tables, 2 rows judged in [seconds] s
+    2 errors, 0 warnings, 0 infos in 2 files; checked 2 tables, 2 rows in [seconds] s
     (exit 1)
     ");
 }
@@ -232,7 +232,7 @@ fn a_run_without_rules_is_no_run() {
     insta::assert_snapshot!(run.shown(), @"
     $ perfdb-gate validate --root [tmp] --only torn-row --skip torn-row
     2> perfdb-gate: no rule is left to run
-    2> hint: --skip leaves out what --only asks for
+    2> hint: --skip excludes every rule that --only selects
     (exit 2)
     ");
 }

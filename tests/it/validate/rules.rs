@@ -12,7 +12,7 @@ fn rules_lists_and_explain_tells() {
     insta::assert_snapshot!(unknown.shown(), @"
     $ perfdb-gate explain duplicate
     2> perfdb-gate: no rule matches 'duplicate'
-    2> hint: did you mean duplicate-key? there is below-speed-of-light, copied-table, coverage-hole, data-deleted, device-mismatch, duplicate-key, framework-mismatch, header-mismatch, key-out-of-range, latency-drop, latency-not-finite, latency-not-positive, latency-spike, legacy-marker, lfs-pointer, no-longer-served, noisy-slice, power-coverage, power-implausible, power-limit-mismatch, … (53 in all)
+    2> hint: did you mean duplicate-key? known: below-speed-of-light, copied-table, coverage-hole, data-deleted, device-mismatch, duplicate-key, framework-mismatch, header-mismatch, key-out-of-range, latency-drop, latency-not-finite, latency-not-positive, latency-spike, legacy-marker, lfs-pointer, no-longer-served, noisy-slice, power-coverage, power-implausible, power-limit-mismatch, … (53 in total)
     (exit 2)
     ");
 }
@@ -86,16 +86,16 @@ fn what_changes_the_rules_is_said_and_a_rule_made_an_info_fails_nothing() {
     insta::assert_snapshot!(shown([&run, &tree.validate(&[])]), @"
     $ perfdb-gate validate --root [tmp] --fail-on warning
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
-      info    duplicate-key: 1 row repeats a key that an earlier row has; the loader serves the first and drops the rest
+      info    duplicate-key: 1 row repeats the key of an earlier row; the loader uses the first and drops the others
           row 0: gemm_dtype=bfloat16 m=1 n=128 k=128 → served_ms=0.5 dropped_ms=[0.5] dropped_rows=[1]
 
     rules changed by .perfdb-gate/rules/duplicate-key.yaml
-    0 errors, 0 warnings, 1 info in 1 file; 1 table, 2 rows judged in [seconds] s
+    0 errors, 0 warnings, 1 info in 1 file; checked 1 table, 2 rows in [seconds] s
     (exit 0)
 
     $ perfdb-gate validate --root [tmp]
     2> perfdb-gate: .perfdb-gate/rules/systems/zx.yaml: a system has no field device
-    2> hint: see CONTRIBUTING.md for the form of rules, tables and systems
+    2> hint: CONTRIBUTING.md describes the format of rules, tables and systems
     (exit 2)
     ");
 }
@@ -120,13 +120,13 @@ fn of_two_equal_tables_the_one_that_came_later_is_the_copy() {
     tree.commit();
     let (at, why) = copy();
     assert_eq!(at, path("0.23.0"));
-    insta::assert_snapshot!(why, @"all 60 points that it shares with systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt have the same measurements; it came to its place later, so it is the copy");
+    insta::assert_snapshot!(why, @"all 60 points shared with systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt have the same measurements; this table was added later, so it is the copy");
     let fresh = Tree::new();
     fresh.file(&path("0.24.0"), &rows);
     fresh.file(&path("0.23.0"), &rows);
     fresh.commit();
     let found = fresh.validate(&["--only", "copied-table", "--format", "json"]);
-    insta::assert_snapshot!(message(&found.finding("copied-table")), @"all 60 points that it shares with systems/data/h200_sxm/vllm/0.23.0/gemm_perf.txt have the same measurements; it is not known which is the copy");
+    insta::assert_snapshot!(message(&found.finding("copied-table")), @"all 60 points shared with systems/data/h200_sxm/vllm/0.23.0/gemm_perf.txt have the same measurements; which of the two is the copy is not known");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_slice_that_its_sidecar_declares_measured_otherwise_is_an_info() {
     tree.file(&at("vllm", "0.24.0", "collection_meta.yaml"), meta);
     let (severity, message) = run();
     assert_eq!(severity, "info");
-    insta::assert_snapshot!(message, @r#"1 slice apart from its siblings: at gemm_dtype=bfloat16 vllm is 5.05× slower than trtllm, 4.95× slower than sglang; its sidecar says so (dispatch: "with launch overhead")"#);
+    insta::assert_snapshot!(message, @r#"1 slice deviates from the same data of other backends, versions or systems: at gemm_dtype=bfloat16, vllm is 5.05× slower than trtllm, 4.95× slower than sglang; the sidecar explains this (dispatch: "with launch overhead")"#);
 }
 
 #[test]

@@ -23,8 +23,8 @@ fn a_commit_and_the_files_checked_out_from_it_read_alike() {
     assert_eq!(without.code(), 2);
     insta::assert_snapshot!(without.shown(), @"
     $ perfdb-gate validate --root [tmp]/db.git
-    2> perfdb-gate: [tmp]/db.git is a bare repository, it has no work tree
-    2> hint: name a commit with --ref, in sanity with --head-ref
+    2> perfdb-gate: [tmp]/db.git is a bare repository and has no work tree
+    2> hint: name a commit with --ref (in sanity: --head-ref)
     (exit 2)
     ");
 
@@ -82,13 +82,13 @@ fn refs_that_are_no_commit_say_what_they_are() {
     assert!(runs.iter().all(|run| run.code() == 2));
     insta::assert_snapshot!(shown(runs), @"
     $ perfdb-gate validate --root [tmp] --ref HEAD
-    2> perfdb-gate: no commit is named HEAD
-    2> hint: the repository has no commit yet
+    2> perfdb-gate: HEAD does not name a commit
+    2> hint: the repository does not have a commit yet
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --ref mian
-    2> perfdb-gate: no commit is named mian
-    2> hint: did you mean main? there is main
+    2> perfdb-gate: mian does not name a commit
+    2> hint: did you mean main? known: main
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --ref [commit]
@@ -97,8 +97,8 @@ fn refs_that_are_no_commit_say_what_they_are() {
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --ref main
-    2> perfdb-gate: [tmp] is in no git repository
-    2> hint: --ref needs one; leave it out to judge the files as they are
+    2> perfdb-gate: [tmp] is not in a git repository
+    2> hint: --ref needs a repository; leave it out to check the files on disk
     (exit 2)
     ");
 }
@@ -121,7 +121,7 @@ fn a_shallow_clone_is_judged_and_says_what_history_it_lacks() {
     assert_eq!(since.code(), 2);
     insta::assert_snapshot!(since.shown(), @"
     $ perfdb-gate validate --root [tmp]/clone --since [commit]
-    2> perfdb-gate: no commit is named [commit]
+    2> perfdb-gate: [commit] does not name a commit
     2> hint: this clone is shallow: fetch the whole history (fetch-depth: 0)
     (exit 2)
     ");
@@ -190,8 +190,8 @@ fn every_data_directory_is_judged_or_told() {
     let invalid = json["findings"].as_array().unwrap().iter();
     let invalid = invalid.filter(|f| f["rule"] == "system-invalid").map(message);
     insta::assert_snapshot!(invalid.collect::<Vec<_>>().join("\n"), @"
-    systems/h200_sxm.yaml has systems/data/h200 for its data_dir, so nothing loads this data
-    its data_dir systems/data/h200 holds no file
+    the data_dir of systems/h200_sxm.yaml is systems/data/h200, so the loader cannot find this data
+    its data_dir systems/data/h200 is empty or does not exist
     ");
 
     let shared = clean();

@@ -109,7 +109,7 @@ pub struct TableCurve {
 pub struct CurveRows<'a> {
     /// The table's keys.
     pub keys: &'a Keys<'a>,
-    /// In ms, a value a row.
+    /// In ms, one value per row.
     pub latency: &'a Vals<'a, f64>,
     /// Latency in ms below which the timer explains much.
     pub floor_ms: f64,

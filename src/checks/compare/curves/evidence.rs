@@ -9,14 +9,14 @@ use crate::checks::compare::series::least_telling;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Evidence {
     /// Logarithm of how many times it is slower than its neighbours, in the ratio to the references. That
-    /// of the group that tells least.
+    /// of the group that shows least.
     pub score: f64,
     /// Independent groups of references that say something.
     pub groups: usize,
 }
 
 impl Evidence {
-    /// Whether a point stands out by a factor of `least` or more beside so many groups.
+    /// Whether a point stands out by a factor of `least` or more beside this many groups.
     pub fn is(&self, least: f64, groups: usize) -> bool {
         self.groups >= groups && self.score.abs() >= least.ln()
     }
@@ -24,7 +24,7 @@ impl Evidence {
 
 /// What the groups of references say of a bend.
 ///
-/// Every step takes what tells least, 0 where two contradict: of a reference the axes, and on an axis the
+/// Every step takes what shows least, 0 where two contradict: of a reference the axes, and on an axis the
 /// ratio to the reference less that of the neighbours' median, of the one before and of the one after.
 /// Of a group the median counts. So a bump that the references have as well cancels, and so does a block
 /// that another kernel serves, on whose edge one of the neighbours agrees.
@@ -42,7 +42,7 @@ pub fn evidence(curve: &TableCurve, bend: &BendPoint, groups: &ReferenceGroups) 
     found
 }
 
-/// The median; of an even number that of the two in the middle that tells less.
+/// The median; of an even number that of the two in the middle that shows less.
 pub fn middle(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let (last, half) = (values.len().checked_sub(1)?, values.len() / 2);

@@ -3,10 +3,10 @@
 /// Points in a bucket, about.
 const BUCKET: usize = 8;
 
-/// Latencies by the hash of the key: 8 bytes a row.
+/// Latencies by the hash of the key: 8 bytes per row.
 ///
-/// Hashes are evenly spread, so their leading bits number the bucket, and the 32 bits that follow tell
-/// the keys of a bucket apart. Of a million keys that a table has not, it takes five for one of its own.
+/// Hashes are evenly spread, so their leading bits number the bucket, and the 32 bits that follow distinguish
+/// the keys of a bucket. Of a million keys that a table has not, it takes five for one of its own.
 #[derive(Debug, Clone, Default)]
 pub struct KeyLatencies {
     /// Where the buckets end.

@@ -8,7 +8,7 @@ use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketch;
 use crate::database::catalog::TableFile;
 
-/// Points of the sketches that tell whether two tables are one measurement.
+/// Points of the sketches that show whether two tables are one measurement.
 const SAMPLE: usize = 1024;
 /// Points that two tables must share.
 const SHARED: usize = 20;

@@ -12,7 +12,7 @@ use crate::checks::compare::series::least_telling;
 const KEPT: f64 = 0.262;
 /// A slice less rough than that is smooth.
 const SMOOTH: f64 = 0.04;
-/// Stretches that a slice's roughness is told from, at most and at least.
+/// Stretches from which a slice's roughness is computed, at most and at least.
 const STRETCHES: [usize; 2] = [256, 20];
 
 /// A series against the other series of its slice.
@@ -21,7 +21,7 @@ pub struct ShapeScore {
     /// Its number in [`TableCurve::shapes`].
     pub shape: usize,
     /// Logarithm of how many times it is slower than its slice, in the ratio to the references. That of
-    /// the group that tells least.
+    /// the group that shows least.
     pub score: f64,
     /// Independent groups of references that say something.
     pub groups: usize,
@@ -36,7 +36,7 @@ pub struct Roughness {
     /// beyond them, in the logarithm of the ratio to a reference: the lesser of the medians, of the smoothest
     /// reference.
     pub median: f64,
-    /// References that could tell.
+    /// References that could show it.
     pub references: usize,
     /// Stretches of five points.
     pub stretches: usize,
@@ -146,7 +146,7 @@ pub(super) fn rougher(curve: &TableCurve, before: &TableCurve) -> Vec<Roughness>
     found
 }
 
-/// The stretches of each slice that has enough of them, at most so many of each.
+/// The stretches of each slice that has enough of them, at most a given number of each.
 fn stretches(curve: &TableCurve) -> Vec<(u32, Vec<[KeyPoint; 5]>)> {
     let [most, least] = STRETCHES;
     let mut by_slice: BTreeMap<u32, Vec<[KeyPoint; 5]>> = BTreeMap::new();

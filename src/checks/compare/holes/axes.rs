@@ -93,9 +93,10 @@ fn finding(
     let side = if by > 0 { "above" } else { "below" };
     let backends = names(others.keys().copied());
     let message = format!(
-        "{axis} is {}, … where {backends} have {}, …: one {side} every other backend's",
+        "column '{axis}' is {}, …, where {backends} {have} {}, …: each value is one {side} that of every other backend",
         shown(0),
-        shown(by)
+        shown(by),
+        have = if others.len() == 1 { "has" } else { "have" },
     );
     let mut finding = Finding::on_table(&rule.id, rule.severity, file, message);
     finding.slice.insert("axis".into(), axis.into());

@@ -149,7 +149,7 @@ fn core(
     Some(used.into_iter().map(|part| (part, values(part))).collect())
 }
 
-/// The condition that tells most about what is missing.
+/// The condition that explains most of what is missing.
 fn best(
     points: &Points,
     states: &[PointState],
@@ -181,7 +181,7 @@ fn best(
     best.found.map(|(_, part, range)| (part, range))
 }
 
-/// The condition that tells most so far: its gain, the part of the key, its values.
+/// The condition that explains most so far: its gain, the part of the key, its values.
 struct Best {
     /// Missing points that a condition must hold.
     least: usize,
@@ -191,7 +191,7 @@ struct Best {
 }
 
 impl Best {
-    /// Takes a condition that tells more. Its gain is the information that it has of what is missing.
+    /// Takes a condition that explains more. Its gain is the information that it has of what is missing.
     fn consider(&mut self, count: Count, part: usize, range: CodeRange) {
         if count.missing < self.least || count.all == self.all.all {
             return;

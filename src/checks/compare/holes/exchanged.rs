@@ -101,10 +101,10 @@ fn finding(
         first.collect::<Vec<_>>().join(", ")
     };
     let message = format!(
-        "{a} holds the sizes that {b} has in {}, and {b} those of {a}: {a} is {}, … and {b} {}, …",
-        plural(references, "other table"),
+        "columns '{a}' and '{b}' seem to be exchanged: '{a}' is {}, … and '{b}' is {}, …, the other way round than in {}",
         shown(a),
         shown(b),
+        plural(references, "other table"),
     );
     let mut finding = Finding::on_table(&rule.id, rule.severity, file, message).rows(own.rows);
     finding.slice.insert("axis".into(), format!("{a}, {b}").into());

@@ -136,7 +136,7 @@ impl HoleSize {
 
 impl<'a> CoverageCase<'a> {
     /// None where there is nothing to compare with, or the file is not the version that counts: what
-    /// a superseded version lacks, the current one has or is told of.
+    /// a superseded version lacks, the current one has or has a finding for.
     fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
         let spec = at.specs.tables.get(&file.table)?;
         let editions = at.shelf.editions(file)?;
@@ -173,7 +173,7 @@ impl<'a> CoverageCase<'a> {
         }
         let unread = served.iter().find(|f| !at.sketches.by_path.contains_key(&f.entry.path));
         let caveat = if at.partial(file) {
-            Some("its sidecar says status: partial".to_owned())
+            Some("the sidecar says status: partial".to_owned())
         } else {
             unread.map(|f| format!("{} cannot be read", f.entry.path))
         };
@@ -220,9 +220,9 @@ impl<'a> CoverageCase<'a> {
         format!("about {}", count((keys + unit / 2) / unit * unit))
     }
 
-    /// `num_heads 8 (1,024 keys, had by 2 of 2 nearest systems)`.
+    /// `num_heads 8 (1,024 keys, present in 2 of 2 nearest systems)`.
     fn words(&self, hole: &Hole) -> String {
-        format!("{} ({} keys, had by {})", hole.words, self.about(hole.keys), hole.shares())
+        format!("{} ({} keys, present in {})", hole.words, self.about(hole.keys), hole.shares())
     }
 
     fn finding(&self, rule: &Rule, lacking: &Lacking, workload: &[String]) -> Option<Finding> {
@@ -237,15 +237,15 @@ impl<'a> CoverageCase<'a> {
             holes.iter().copied().partition(|hole| self.distant && hole.is_choice(workload));
         if !lacked.is_empty() {
             let all: Vec<String> = lacked.iter().map(|hole| self.words(hole)).collect();
-            said.push(format!("it would not serve {}{caveat}", all.join("; ")));
+            said.push(format!("the loader finds no rows of {}{caveat}", all.join("; ")));
         }
         if !chosen.is_empty() {
             let all: Vec<String> = chosen.iter().map(|hole| self.words(hole)).collect();
-            said.push(format!("of what other generations run it has not {}", all.join("; ")));
+            said.push(format!("only other GPU generations have {}", all.join("; ")));
         }
         for explained in &lacking.explained {
             let keys = self.about(explained.keys);
-            said.push(format!("{keys} keys are missing by {}", explained.by));
+            said.push(format!("{keys} keys are missing because of {}", explained.by));
         }
         let severity = match (&self.caveat, lacked.is_empty()) {
             (None, false) => rule.severity,
@@ -255,7 +255,7 @@ impl<'a> CoverageCase<'a> {
             + lacking.explained.iter().map(|e| e.keys).sum::<usize>();
         let names = self.references.iter().map(Reference::name);
         let message = format!(
-            "of {} keys of {}, {}",
+            "compared with {} keys of {}: {}",
             self.about(reference),
             names.collect::<Vec<_>>().join(", "),
             said.join("; ")

@@ -27,7 +27,7 @@ impl Reference<'_> {
     }
 }
 
-/// The mark of a reference. So many can be told apart; more of them count as the last one.
+/// The mark of a reference. This many can be distinguished; further ones count as the last one.
 fn bit(reference: usize) -> u64 {
     1 << reference.min(63)
 }
@@ -113,7 +113,7 @@ impl<'a> ReferencePoints<'a> {
     }
 
     /// Drops points of kernels for which the table has another one: where it serves, in a slice that is
-    /// the same but for the kernel, one that no reference has there, its machine runs that instead.
+    /// the same except for the kernel, one that no reference has there, its machine runs that instead.
     pub fn of_other_kernels(
         &mut self,
         spec: &TableSpec,
@@ -188,7 +188,7 @@ impl<'a> ReferencePoints<'a> {
         point.sketch.coverage.row(point.point as usize)
     }
 
-    /// Keys that so many points stand for.
+    /// Keys that this many points stand for.
     pub fn keys(&self, points: usize) -> usize {
         (points as f64 / self.share).round() as usize
     }

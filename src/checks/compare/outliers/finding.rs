@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::point::{OutlyingPoint, StandsOutBy};
-use crate::base::words::{count, names, plural};
+use crate::base::words::{count, names, plural_verb};
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Slice;
 use crate::checks::rule::Rule;
@@ -48,40 +48,49 @@ impl TableOutliers<'_> {
         let mut said = Vec::new();
         if let Some(worst) = points.first() {
             said.push(format!(
-                "{} {side} than the neighbours along {}, by up to {:.1}×",
-                plural(points.len(), "point"),
+                "{} {side} than {} neighbours along {} {}, by up to {:.1}×",
+                plural_verb(points.len(), "point", ["is", "are"]),
+                if points.len() == 1 { "its" } else { "their" },
+                if axes.len() == 1 { "column" } else { "columns" },
                 names(axes.keys().map(String::as_str)),
                 worst.factor(),
             ));
         }
         let beside = points.iter().filter(|o| o.by == StandsOutBy::References).count();
         if beside > 0 {
-            let some = if beside == points.len() { String::new() } else { count(beside) + " " };
-            said.push(format!("{some}beside other tables, which are smooth there"));
+            let which = match beside {
+                all if all == points.len() => "the same points are".to_owned(),
+                1 => "1 of them is".to_owned(),
+                some => format!("{} of them are", count(some)),
+            };
+            said.push(format!("{which} smooth in other tables"));
         }
         if let Some(worst) = shapes.first() {
             said.push(format!(
-                "{} series {side} all along {} than the rest of the slice, by up to {:.1}×, beside other tables",
+                "{} series {are} {side} than the rest of the slice all along column {}, by up to {:.1}× compared with other tables",
                 count(shapes.len()),
                 sweep(at, self.file).first().map_or("the sweep", String::as_str),
                 worst.factor(),
+                are = if shapes.len() == 1 { "is" } else { "are" },
             ));
         }
         let mut message = said.join("; ");
         let mut severity = rule.severity;
         if self.alone.is_empty() && !self.unsupported.is_empty() {
             severity = severity.at_most(Severity::Info);
-            message += if worst.by == (StandsOutBy::Neighbours { inner: true }) {
-                "; the machine's other tables take no longer, so the neighbours are slow"
+            message += if worst.by == (StandsOutBy::Neighbours { inner: false }) {
+                "; they are at the end of every axis and no other table has them, so a cache or an idle expert may explain them"
             } else {
-                "; at the end of every axis, with no second point and no peer, a cache or an idle expert explains it"
+                "; other tables of this system agree with these points, so the neighbours are slow"
             };
         } else if self.alone.is_empty() {
             severity = severity.at_most(Severity::Info);
-            message += "; other places show the same, so it is the kernel's step";
+            message += "; other tables show the same, so the kernel itself has this step";
         } else if !self.recurring.is_empty() {
             let recurring = count(self.recurring.len());
-            message += &format!("; {recurring} more recur elsewhere, a kernel's step");
+            message += &format!(
+                "; {recurring} more also occur in other tables, so the kernel itself has that step"
+            );
         }
         if self.minor {
             severity = severity.at_most(Severity::Info);

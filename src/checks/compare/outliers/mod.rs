@@ -59,7 +59,7 @@ pub struct CurveLimits {
     tails: f64,
     /// The factor below `floor_ms`.
     short: f64,
-    /// Latency in ms that the slower side must reach; what is below, no timer tells.
+    /// Latency in ms that the slower side must reach; no timer resolves less.
     least_ms: f64,
     /// Independent groups of tables that must agree.
     groups: usize,

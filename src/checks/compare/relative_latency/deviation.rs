@@ -70,21 +70,22 @@ impl Judge for DeviationBand {
             }
             if let Some(said) = at.declared(file) {
                 let slices = by_verdict.into_values().flatten().collect();
-                let why = format!("; its sidecar says so ({said})");
+                let why = format!("; the sidecar explains this ({said})");
                 found.extend(finding(rule, Severity::Info, at, file, slices, &why));
             } else if let Some((verdict, slices)) = by_verdict.pop_first() {
                 // One finding a table: what nothing speaks for says more.
                 let (severity, why) = match verdict {
                     CulpritVerdict::Culprit => (rule.severity, ""),
-                    CulpritVerdict::Split => {
-                        (Severity::Info, "; the references split, so none is to blame")
-                    }
+                    CulpritVerdict::Split => (
+                        Severity::Info,
+                        "; the references disagree, so it is not clear which table is wrong",
+                    ),
                     CulpritVerdict::Victim => (
                         Severity::Info,
-                        "; it is nearer to the other backends than those are, so they are to blame",
+                        "; it is closer to the other backends than these references are, so they are probably wrong",
                     ),
                     CulpritVerdict::Fastest => {
-                        (Severity::Info, "; the fastest is not to blame for the others")
+                        (Severity::Info, "; the fastest backend is probably not the wrong one")
                     }
                     CulpritVerdict::Kernel => (
                         Severity::Info,

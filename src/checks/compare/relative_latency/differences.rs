@@ -32,7 +32,7 @@ pub struct DifferenceBand {
     pub(super) any: f64,
     /// Ratio at the short end of the slice, against systems of the generation.
     pub(super) short: f64,
-    /// Ratio from which on a slice is told as an info.
+    /// Ratio from which on a slice is reported as an info.
     pub(super) info: f64,
     /// Siblings that must agree; of more of them three of four.
     siblings: usize,
@@ -274,7 +274,7 @@ impl<'a> NamedTables<'a> {
     }
 }
 
-/// What three of four residuals reach on one side, or `least` of few; 0 where so many do not.
+/// What three of four residuals reach on one side, or `least` of few; 0 where this many do not.
 fn reached(residuals: &[f64], least: usize) -> f64 {
     let needed = least.max((residuals.len() * 3).div_ceil(4));
     let side = |sign: f64| {

@@ -44,7 +44,7 @@ pub(super) struct PairRatios<'a> {
 }
 
 impl<'a> PairRatios<'a> {
-    /// The ratios at the keys that both sketches hold; the level of slices with so many points.
+    /// The ratios at the keys that both sketches hold; the level of slices with this many points.
     pub fn new(sketch: &'a Sketch, other: &Sketch, points: usize) -> Self {
         let timed = sketch.common(other).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0);
         let key = |(a, b): (SketchPoint, SketchPoint)| KeyRatio {

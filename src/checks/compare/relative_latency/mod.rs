@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use self::deviation::DeviationBand;
 use self::peers::OTHER_KERNELS;
 pub use self::peers::{NEARBY, PeerTerms, RelativeLatencies, relative_latencies};
-use crate::base::words::plural;
+use crate::base::words::plural_verb;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
 use crate::checks::rule::Rule;
@@ -50,8 +50,8 @@ fn finding(
     let worst = if worst.is_empty() { "the table".to_owned() } else { slice_words(worst) };
     let backend = &file.place.backend;
     let message = format!(
-        "{} apart from its siblings: at {worst} {backend} {}{why}",
-        plural(slices.len(), "slice"),
+        "{} from the same data of other backends, versions or systems: at {worst}, {backend} {}{why}",
+        plural_verb(slices.len(), "slice", ["deviates", "deviate"]),
         sides(backend, refs),
     );
     let parts: Vec<String> = slices.keys().map(slice_id).collect();
@@ -63,7 +63,7 @@ fn finding(
     Some(finding.rows(rows).parts(parts).slices(evidence))
 }
 
-/// `is 11.55× slower than trtllm and 5.25× slower than its other versions, level with other systems`: the
+/// `is 11.55× slower than trtllm, 5.25× slower than its other versions, as fast as other systems`: the
 /// references farthest off first.
 fn sides(backend: &str, refs: &BTreeMap<String, f64>) -> String {
     /// Ratios that read as none.
@@ -71,8 +71,8 @@ fn sides(backend: &str, refs: &BTreeMap<String, f64>) -> String {
     let named = |name: &str| match name {
         NEARBY => "this version on other systems".to_owned(),
         OTHER_KERNELS => "its versions with another kernel".to_owned(),
-        ELSEWHERE => "its differences to its siblings on other systems predict".to_owned(),
-        ELSEWHERE_SHORT => "they predict of its shortest points".to_owned(),
+        ELSEWHERE => "its differences from the others on other systems predict".to_owned(),
+        ELSEWHERE_SHORT => "these differences predict for its shortest points".to_owned(),
         same if same == backend => "its other versions".to_owned(),
         other => other.to_owned(),
     };
@@ -95,7 +95,7 @@ fn sides(backend: &str, refs: &BTreeMap<String, f64>) -> String {
     let mut said: Vec<String> = [slower, faster].into_iter().filter(|s| !s.is_empty()).collect();
     if !level.is_empty() {
         let names: Vec<String> = level.into_iter().map(|(_, name)| name).collect();
-        said.push(format!("level with {}", names.join(" and ")));
+        said.push(format!("as fast as {}", names.join(" and ")));
     }
     format!("is {}", said.join(", "))
 }

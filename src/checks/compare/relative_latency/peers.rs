@@ -119,7 +119,7 @@ fn nearby<'a>(
     points: usize,
     all: &mut PeerRatios<'a>,
 ) {
-    /// Tables that tell how two machines differ.
+    /// Tables that show how two machines differ.
     const TABLES: usize = 3;
     let mut runs: BTreeMap<_, BTreeMap<&str, Vec<Sketched<'a>>>> = BTreeMap::new();
     for one @ (file, _) in sketched(catalog, sketches) {

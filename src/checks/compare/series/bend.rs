@@ -15,7 +15,7 @@ pub const NO_ROW: u32 = u32::MAX;
 pub struct Bend {
     /// Its row.
     pub row: u32,
-    /// Logarithm of its latency over that of the line, of the axis that tells least. Above 0 for a slow
+    /// Logarithm of its latency over that of the line, of the axis that shows least. Above 0 for a slow
     /// point.
     pub log_ratio: f64,
     /// Its neighbours, an entry for each axis on which it has one on either side.
@@ -37,7 +37,7 @@ pub struct BendAxis {
 /// A point on its way to be a bend.
 #[derive(Default)]
 pub(super) struct BendCandidate {
-    /// None until an axis has told.
+    /// None until an axis has shown something.
     log_ratio: Option<f64>,
     axes: BendAxes,
 }

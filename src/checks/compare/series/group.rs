@@ -114,7 +114,7 @@ fn slices<'r>(ends: &'r [u32], rows: &'r [u32]) -> impl Iterator<Item = &'r [u32
     starts.zip(ends).map(|(start, end)| &rows[*start as usize..*end as usize])
 }
 
-/// Hashes that are looked for among many more: a bit for each tells most of the others without a look
+/// Hashes that are looked for among many more: a bit for each excludes most of the others without a look
 /// into the table.
 struct HashFilter {
     words: Vec<u64>,

@@ -27,7 +27,7 @@ pub struct Outlier {
     pub row: u32,
     /// Its latency in ms.
     pub latency: f64,
-    /// Latency over that of the nearest neighbour, of the axis that tells least.
+    /// Latency over that of the nearest neighbour, of the axis that shows least.
     /// Above 1 for a spike, below for a drop.
     pub ratio: f64,
     /// The axes with three points or more, a bit each, in the order of the spec's sweep.
@@ -48,7 +48,7 @@ impl Outlier {
     }
 }
 
-/// A hash of everything that is no measurement, so far as it varies; a sum over columns, so that
+/// A hash of everything that is not a measurement, so far as it varies; a sum over columns, so that
 /// one column's part can be taken away again.
 fn fixed(table: &Table) -> Vec<u64> {
     let mut sums = vec![0u64; table.rows];

@@ -15,7 +15,7 @@ use crate::specs::TableSpec;
 
 /// Points of a series that a [`Shape`] keeps.
 pub const SHAPE_POINTS: usize = 3;
-/// Points of a series that is long enough for one.
+/// Points that a series needs.
 const SHAPE_LEAST: usize = 5;
 
 /// What a scan looks for.
@@ -43,7 +43,7 @@ pub struct Scan {
     pub outliers: Vec<Outlier>,
     /// By row.
     pub bends: Vec<Bend>,
-    /// Series of so many points that they have a level.
+    /// Series with enough points for a level.
     pub shapes: Vec<Shape>,
     /// Rows of the points of the shapes that have two neighbours, shape by shape in the order of the sweep.
     pub inner: Vec<u32>,
@@ -61,7 +61,7 @@ struct Candidate {
 enum RowState {
     /// Along some axis it is where its neighbours say.
     Settled,
-    /// No axis has told yet: it is at an end of all those walked.
+    /// Not decided yet: it is at an end of all axes walked.
     End,
     /// A candidate.
     Candidate,
@@ -82,7 +82,7 @@ impl Candidates {
         self.all.push(candidate);
     }
 
-    /// The rows of which another axis may still tell.
+    /// The rows that another axis may still decide.
     fn waiting(&self, least_bend: f64) -> impl Iterator<Item = u32> {
         let may_bend = move |b: &BendCandidate| b.may_bend(least_bend);
         let waits =
@@ -92,7 +92,7 @@ impl Candidates {
     }
 }
 
-/// Scans a table. `latency` in ms, a value a row; `loaded` tells the rows that the loader reads.
+/// Scans a table. `latency` in ms, one value per row; `loaded` marks the rows that the loader reads.
 pub fn scan(
     table: &Table,
     spec: &TableSpec,

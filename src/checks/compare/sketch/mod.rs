@@ -46,7 +46,7 @@ pub struct SketchPoint {
     /// Latency in ms; of a repeated key, that of the row the loader serves first.
     pub latency: f64,
     /// Its slice, an index into [`Sketch::slices`]: a sketch has some 4,096 points, and of more slices than
-    /// this tells apart the last ones count as one.
+    /// this distinguishes the last ones count as one.
     pub slice: u16,
 }
 

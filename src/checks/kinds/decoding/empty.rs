@@ -32,7 +32,8 @@ impl Judge for Empty {
         if (0..rows.table.rows).any(|row| loaded.get(row)) {
             return Ok(Found::new());
         }
-        let message = format!("the loader reads none of its rows: it takes those with {filter}");
+        let message =
+            format!("the loader reads no row of this table: it reads only rows with {filter}");
         Ok(vec![rows.finding(message).rows(rows.table.rows)])
     }
 }

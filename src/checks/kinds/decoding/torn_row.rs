@@ -31,7 +31,7 @@ impl Judge for TornRow {
         if torn.rows == 0 {
             return Ok(Found::new());
         }
-        let message = format!("{torn}; the others were judged");
+        let message = format!("{torn}; the other rows were checked");
         Ok(vec![with_rows(rows.finding(message), torn)])
     }
 }

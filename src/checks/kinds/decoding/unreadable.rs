@@ -34,7 +34,8 @@ impl Judge for Unreadable {
     fn stray(&self, rule: &Rule, entry: &Entry) -> Option<Finding> {
         // git keeps the reference alone, so the files behind it are not in the database.
         let what = entry.kind.leads_away()?;
-        let message = format!("{what}; what it leads to is not in the database and was not judged");
+        let message =
+            format!("this is {what}; its target is not in the database and was not checked");
         Some(Finding::on_path(&rule.id, rule.severity, &entry.path, message))
     }
 }
@@ -48,8 +49,8 @@ fn digest(rows: &RowContext<'_>) -> Option<Finding> {
     if stated.eq_ignore_ascii_case(found) {
         return None;
     }
-    let said = "its bytes are not those that its sidecar's sha256 was taken of: it was written again and its \
-                sidecar was not, or it was damaged";
+    let said = "the file does not match the sha256 in its sidecar: it was rewritten without its sidecar, or it is \
+                damaged";
     let finding = rows.finding(said);
     Some(finding.parts([found]).evidence("stated", stated).evidence("found", found))
 }

@@ -6,15 +6,15 @@ use super::KeyCopies;
 use crate::base::words::names;
 use crate::checks::RowContext;
 
-/// Why keys repeat, as far as the columns in which copies differ tell.
+/// Why keys repeat, as far as it follows from the columns in which copies differ.
 pub(super) enum RepeatCause {
-    /// Nothing tells: the rows of a run, twice.
+    /// Copies differ in no column: the rows of a run, twice.
     Rerun,
     /// Sweeps that meet in a key by design.
     Design,
     /// Models of one geometry, each with a sweep of its own.
     Aliases(Vec<String>),
-    /// Kernels that the key does not tell apart.
+    /// Kernels that the key does not distinguish.
     Kernels,
     /// Something else that copies differ in.
     Other,
@@ -50,14 +50,16 @@ impl RepeatCause {
         let columns = differs.join(", ");
         match self {
             Self::Rerun => String::new(),
-            Self::Design => format!("; they differ in {columns}, whose sweeps meet by design"),
+            Self::Design => {
+                format!("; the copies differ in {columns}, and sweeps overlap there by design")
+            }
             Self::Aliases(models) => {
                 format!(
-                    "; they differ in {columns}: one key for {}",
+                    "; the copies differ in {columns}, which is not part of the key: {}",
                     names(models.iter().map(String::as_str))
                 )
             }
-            Self::Kernels | Self::Other => format!("; they differ in {columns}"),
+            Self::Kernels | Self::Other => format!("; the copies differ in {columns}"),
         }
     }
 }

@@ -15,7 +15,7 @@ pub(crate) use self::rivals::CopySpread;
 use self::rivals::range;
 use self::whole_rows::whole_rows;
 use crate::base::expr::{ExprError, Vals};
-use crate::base::words::{count, plural};
+use crate::base::words::{count, plural, plural_verb};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::served::rows::copies;
@@ -171,22 +171,22 @@ impl Conflict {
 
         let severity = self.severity(rows, &groups);
         let served = match spec.serves {
-            Serves::First => "the loader serves the first and drops the rest",
-            Serves::Last => "the loader serves the last and drops the rest",
+            Serves::First => "the loader uses the first and drops the others",
+            Serves::Last => "the loader uses the last and drops the others",
             Serves::Error => "the loader refuses the table",
         };
         let verb = if repeated == 1 { "repeats" } else { "repeat" };
         let repeats = plural(repeated, "row");
-        let mut message = format!("{repeats} {verb} a key that an earlier row has; {served}");
+        let mut message = format!("{repeats} {verb} the key of an earlier row; {served}");
         if conflicts > 0 {
             message += &format!(
-                "; copies of {} differ by over {} %, up to {worst:.2}×",
-                plural(conflicts, "key"),
+                "; {} copies that differ by more than {} % (up to {worst:.2}×)",
+                plural_verb(conflicts, "key", ["has", "have"]),
                 self.spread * 100.0
             );
             let reruns = groups.iter().filter(|g| g.conflict && !g.beyond_noise).count();
             if reruns > 0 {
-                message += &format!(", {} of them no more than reruns may", count(reruns));
+                message += &format!(", {} of them within rerun noise", count(reruns));
             }
         }
         let cause = RepeatCause::of(rows, &groups, &differs);
@@ -240,7 +240,7 @@ fn of_half(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, 
     (found, repeated)
 }
 
-/// Columns outside the key and the measurements in which copies of a key differ: they tell why it repeats.
+/// Columns outside the key and the measurements in which copies of a key differ: they explain why it repeats.
 fn differing_columns(rows: &RowContext<'_>, groups: &[KeyCopies]) -> Vec<String> {
     let spec = rows.at.spec;
     let is_measure = |c: &ColumnSpec| matches!(c.kind, ColumnKind::Measure(_));

@@ -29,7 +29,7 @@ impl CopySpread {
     }
 }
 
-/// The fastest and the slowest of some rows; what is no number is passed over.
+/// The fastest and the slowest of some rows; what is not a number is passed over.
 pub(super) fn range(rows: &[usize], values: &Vals<'_, f64>) -> (f64, f64) {
     let times = || rows.iter().map(|row| values.get(*row));
     (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max))

@@ -28,7 +28,8 @@ pub(super) fn whole_rows(rows: &RowContext<'_>) -> Result<Found, ExprError> {
             continue;
         }
         let verb = if own.len() == 1 { "repeats" } else { "repeat" };
-        let message = format!("{} {verb} an earlier row in every column", plural(own.len(), "row"));
+        let message =
+            format!("{} {verb} an earlier row exactly, in every column", plural(own.len(), "row"));
         let severity = rows.rule.severity.at_most(Severity::Warning);
         let shown = &own[..own.len().min(EXAMPLES)];
         let examples = shown.iter().map(|row| Example {

@@ -2,7 +2,7 @@
 
 use super::{Named, origin};
 use crate::base::expr::ExprError;
-use crate::base::words::plural;
+use crate::base::words::plural_verb;
 use crate::checks::RowContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::findings::Reads;
@@ -32,7 +32,12 @@ impl Judge for DeviceNames {
             "device",
             rows.rule.severity,
             |name| !devices.iter().any(|device| device.is_match(name)),
-            |names, n| format!("{} measured on {names}, the system is {wanted}", plural(n, "row")),
+            |names, n| {
+                format!(
+                    "{} measured on {names}, but the system has {wanted}",
+                    plural_verb(n, "row", ["was", "were"])
+                )
+            },
         ))
     }
 }

@@ -7,14 +7,14 @@ use serde::Deserialize;
 
 use super::{Named, origin};
 use crate::base::expr::ExprError;
-use crate::base::words::plural;
+use crate::base::words::plural_verb;
 use crate::checks::RowContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::findings::Reads;
 use crate::specs::TableSpec;
 
 /// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
-/// listed goes by its own name.
+/// listed is known by its own name.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameworkNames {
@@ -40,7 +40,12 @@ impl Judge for FrameworkNames {
             "framework",
             rows.rule.severity,
             |name| !known.iter().any(|k| k.eq_ignore_ascii_case(name)),
-            |names, n| format!("{} of {names} in a directory of {backend}", plural(n, "row")),
+            |names, n| {
+                format!(
+                    "{} {names} as framework, but the directory is of {backend}",
+                    plural_verb(n, "row", ["names", "name"])
+                )
+            },
         ))
     }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::{Named, origin};
 use crate::base::expr::ExprError;
 use crate::base::glob::{Of, matcher};
-use crate::base::words::plural;
+use crate::base::words::plural_verb;
 use crate::checks::RowContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::findings::{Finding, Reads, Severity};
@@ -56,12 +56,12 @@ impl VersionNames {
         // Two releases in one table cannot both be what it is served as. Rows that are all of one
         // other version may only be misfiled; a build without tags says nothing by itself.
         let (severity, why) = match (others > 0 || named.nulls > 0, released.len()) {
-            (true, 2..) => (Severity::Error, "; two released versions are mixed"),
+            (true, 2..) => (Severity::Error, "; the table mixes two released versions"),
             (true, _) => (Severity::Warning, ""),
             (false, _) if own => {
-                (Severity::Warning, "; builds are mixed, and these state no version")
+                (Severity::Warning, "; the table mixes builds, and these do not state a version")
             }
-            (false, _) => (Severity::Info, "; a build without tags states no version"),
+            (false, _) => (Severity::Info, "; a build without git tags does not state its version"),
         };
         named.findings(
             rows,
@@ -69,7 +69,10 @@ impl VersionNames {
             severity,
             |name| !fits(name),
             |names, n| {
-                format!("{} of version {names} in the directory of {dir}{why}", plural(n, "row"))
+                format!(
+                    "{} version {names}, but the directory is {dir}{why}",
+                    plural_verb(n, "row", ["names", "name"])
+                )
             },
         )
     }
@@ -93,7 +96,7 @@ fn matchers(globs: &[String]) -> Vec<GlobMatcher> {
     globs.iter().filter_map(|g| matcher(g, Of::Names).ok()).collect()
 }
 
-/// Digits of a commit that tell it from others.
+/// Digits of a commit that distinguish it from others.
 const SHORT_COMMIT: usize = 7;
 
 /// Whether a row's version is the directory's: the same release, its build, or a development build

@@ -124,7 +124,7 @@ impl PowerSigns {
         let mut shares = table.shares(slice);
         if !shares.is_empty() && upper_median(&mut shares) < self.kilowatts {
             return Some((
-                "are a thousandth of what the GPU draws: kilowatts, not watts",
+                "are a thousandth of what the GPU draws: they are in kilowatts, not in watts",
                 Severity::Error,
             ));
         }
@@ -132,14 +132,13 @@ impl PowerSigns {
             let limit = power[power.len() / 2];
             let at_limit = slice.iter().all(|row| table.limit(*row) == Some(limit));
             let says = if at_limit {
-                "are the power limit itself, at different keys: nothing was metered"
+                "are exactly the power limit at different keys: they were not measured"
             } else {
-                "are of a slice in which one value repeats at different keys: nothing was metered"
+                "repeat one value at different keys of their slice: they were not measured"
             };
             return Some((says, severity));
         }
-        let says =
-            "hardly change with the size: no kernel draws the same from its least to its largest";
+        let says = "hardly change with the size: no kernel draws the same power at its smallest and its largest size";
         (deviation_of_logs(&power) < self.flat).then_some((says, severity))
     }
 
@@ -189,7 +188,7 @@ impl PowerSigns {
             return None;
         }
         sign(
-            "jump from point to point as if drawn at random: neighbours are no more alike than any two rows",
+            "jump from point to point as random numbers do: neighbours differ as much as any two rows",
         )
     }
 

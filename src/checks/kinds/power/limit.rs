@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Readings, findings};
 use crate::base::expr::ExprError;
-use crate::base::words::plural;
+use crate::base::words::plural_verb;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::findings::Reads;
@@ -44,7 +44,7 @@ impl Judge for LimitTolerance {
 
 fn message(rows: usize, limit: f64, rating: f64) -> String {
     format!(
-        "{} measured under a power limit of {limit} W, the system's is {rating} W",
-        plural(rows, "row")
+        "{} measured under a power limit of {limit} W, but the limit of the system is {rating} W",
+        plural_verb(rows, "row", ["was", "were"])
     )
 }

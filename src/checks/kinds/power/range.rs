@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Readings, findings};
 use crate::base::expr::ExprError;
-use crate::base::words::plural;
+use crate::base::words::plural_verb;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::findings::{Reads, Severity};
@@ -26,7 +26,7 @@ impl Judge for PowerMeter {
         Reads::columns(spec.loaded_columns().into_iter().chain(power))
     }
 
-    /// Readings that are no power, or beyond the limit; an info where they are zero because the time is.
+    /// Readings that cannot be a power, or exceed the limit; an info where they are zero because the time is.
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let Some(readings) = Readings::of(rows.table) else {
             return Ok(Found::new());
@@ -54,8 +54,8 @@ impl Judge for PowerMeter {
         if bad.is_empty() {
             let message = |rows: &[usize]| {
                 format!(
-                    "{} with a power of zero, as their time is: a difference of two times, clamped",
-                    plural(rows.len(), "row")
+                    "{} a power of zero and a time of zero: a difference of two times was clamped",
+                    plural_verb(rows.len(), "row", ["has", "have"])
                 )
             };
             let info = rows.rule.severity.at_most(Severity::Info);
@@ -64,8 +64,8 @@ impl Judge for PowerMeter {
         let percent = self.error * 100.0;
         let message = |bad: &[usize]| {
             format!(
-                "{} with a power of zero or less, or beyond the limit by more than the meter's {percent} %",
-                plural(bad.len(), "row")
+                "{} a power of zero or less, or more than {percent} % (the error of the meter) above the limit",
+                plural_verb(bad.len(), "row", ["has", "have"])
             )
         };
         Ok(findings(rows, rows.rule.severity, &bad, &columns, message))

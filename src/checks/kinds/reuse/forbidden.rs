@@ -29,10 +29,8 @@ impl Judge for ReuseForbidden {
         if wrong.is_empty() {
             return Vec::new();
         }
-        let message = format!(
-            "{} is never reused; the loader ignores what is declared here",
-            wrong.join(", ")
-        );
+        let message =
+            format!("{} cannot be reused; the loader ignores these declarations", wrong.join(", "));
         let finding = Finding::on_path(&rule.id, rule.severity, &entry.path, message);
         vec![finding.at(&at.dir.place).parts(wrong)]
     }

@@ -1,6 +1,6 @@
 //! Declared reuse that nothing can be taken from.
 
-use crate::base::words::{names, plural};
+use crate::base::words::{names, plural_verb};
 use crate::checks::DirContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
@@ -35,8 +35,9 @@ impl Judge for ReuseInvalid {
         if empty.is_empty() {
             return Vec::new();
         }
-        let told = names(empty.iter().map(String::as_str));
-        let message = format!("{} without that table: {told}", plural(empty.len(), "donor"));
+        let named = names(empty.iter().map(String::as_str));
+        let donors = plural_verb(empty.len(), "declared donor", ["does", "do"]);
+        let message = format!("{donors} not have the table: {named}");
         finding(message, &empty)
     }
 }

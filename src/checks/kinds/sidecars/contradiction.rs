@@ -53,12 +53,17 @@ impl Frameworks {
         let names = self.backends.get(&place.backend).map_or(&[][..], Vec::as_slice);
         let own = std::iter::once(&place.backend).chain(names);
         if !own.into_iter().any(|n| n.eq_ignore_ascii_case(framework)) {
-            wrong
-                .push(format!("it says framework {framework}, its directory is {}", place.backend));
+            wrong.push(format!(
+                "it names the framework {framework}, but its directory is of {}",
+                place.backend
+            ));
         }
         let version = &meta.runtime.version;
         if !same_version(version, &place.version) {
-            wrong.push(format!("it says version {version}, its directory is {}", place.version));
+            wrong.push(format!(
+                "it names the version {version}, but its directory is {}",
+                place.version
+            ));
         }
         let has =
             |table: &String| at.dir.tables.iter().any(|i| &at.catalog.tables[*i].table == table);
@@ -69,8 +74,9 @@ impl Frameworks {
             if let (Some(rows), Some(events)) = (entry.rows, entry.event_rows())
                 && events < rows
             {
-                wrong
-                    .push(format!("it says {rows} rows of {table}, its collections have {events}"));
+                wrong.push(format!(
+                    "it states {rows} rows of {table}, but its collections add up to {events}"
+                ));
             }
         }
         if !absent.is_empty() {
@@ -93,7 +99,7 @@ fn row_count(rows: &RowContext<'_>) -> Option<Finding> {
     let explained = meta.explains(table, found);
     let severity = if explained { Severity::Info } else { rows.rule.severity };
     let why = if explained { "; its runs or comments explain the difference" } else { "" };
-    let message = format!("its sidecar says {stated} rows, it has {found}{why}");
+    let message = format!("the sidecar states {stated} rows, but the table has {found}{why}");
     let finding = rows.finding_as(severity, message).rows(rows.table.rows);
     let finding = finding.parts([format!("{stated} {found}")]);
     Some(finding.evidence("stated", stated).evidence("found", found))

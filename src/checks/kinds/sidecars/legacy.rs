@@ -17,7 +17,7 @@ impl Judge for LegacyMarker {
         if at.dir.place.family.is_none() {
             return Vec::new();
         }
-        let message = "a marker of the scheme that sidecars replaced";
+        let message = "this marker file belongs to a scheme that collection_meta.yaml replaced";
         let finding =
             |path: &str| Finding::on_path(&rule.id, rule.severity, path, message).at(&at.dir.place);
         at.dir.markers.iter().map(|m| finding(&m.path)).collect()

@@ -2,7 +2,7 @@
 
 use super::seal;
 use crate::base::expr::ExprError;
-use crate::base::words::plural;
+use crate::base::words::plural_verb;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::checks::{DirContext, RowContext};
@@ -34,8 +34,10 @@ impl Judge for SidecarMissing {
             if files.is_empty() {
                 return Vec::new();
             }
-            let message =
-                format!("{} without a collection_meta.yaml", plural(files.len(), "table"));
+            let message = format!(
+                "{} no collection_meta.yaml",
+                plural_verb(files.len(), "table", ["has", "have"])
+            );
             let finding = Finding::on_path(&rule.id, rule.severity, &dir.path, message);
             return vec![finding.at(&dir.place).parts(files.iter().map(|file| &file.table))];
         };
@@ -44,7 +46,7 @@ impl Judge for SidecarMissing {
             .into_iter()
             .filter(|file| !meta.tables.contains_key(&file.table))
             .map(|file| {
-                let message = "its directory's collection_meta.yaml does not mention it";
+                let message = "the collection_meta.yaml of the directory does not list this table";
                 Finding::on_table(&rule.id, rule.severity, file, message)
             })
             .collect()

@@ -10,7 +10,7 @@ use crate::specs::Seal;
 pub(super) fn missing(rows: &RowContext<'_>) -> Option<Finding> {
     let file = rows.at.seal.filter(|file| file.fields.is_none())?;
     let name = file.path.rsplit('/').next().unwrap_or(&file.path);
-    Some(rows.finding(format!("{name} is missing, and its loader refuses the table without it")))
+    Some(rows.finding(format!("{name} is missing, and the loader refuses the table without it")))
 }
 
 /// A seal that cannot be read, or that is none of such a table.
@@ -47,11 +47,11 @@ fn contradictions(rows: &RowContext<'_>, fields: &Map<String, Value>, seal: &Sea
     let mut wrong = Vec::new();
     let stated = fields.get(&seal.rows).and_then(Value::as_f64);
     if stated != Some(rows.table.rows as f64) {
-        wrong.push(format!("{} rows, it has {}", said(&seal.rows), rows.table.rows));
+        wrong.push(format!("{} rows, but the table has {}", said(&seal.rows), rows.table.rows));
     }
     let digest = fields.get(&seal.sha256).and_then(Value::as_str);
     if let Some(own) = rows.at.digest.filter(|own| digest != Some(*own)) {
-        wrong.push(format!("SHA-256 {}, it has {own}", said(&seal.sha256)));
+        wrong.push(format!("SHA-256 {}, but that of the table is {own}", said(&seal.sha256)));
     }
     let named = [
         ("system", &seal.place.system, &place.system),
@@ -60,7 +60,7 @@ fn contradictions(rows: &RowContext<'_>, fields: &Map<String, Value>, seal: &Sea
     ];
     for (what, field, own) in named {
         if fields.get(field).and_then(Value::as_str) != Some(own) {
-            wrong.push(format!("{what} {}, it is of {own}", said(field)));
+            wrong.push(format!("{what} {}, but the table is of {own}", said(field)));
         }
     }
     wrong
@@ -74,7 +74,7 @@ fn other_value(fields: &Map<String, Value>, name: &String, any: &[Value]) -> Opt
         return None;
     }
     let wanted: Vec<String> = any.iter().map(brief).collect();
-    let found = found.map_or_else(|| "not there".to_owned(), brief);
+    let found = found.map_or_else(|| "missing".to_owned(), brief);
     Some(format!("{name} is {found}, not {}", wanted.join(" or ")))
 }
 

@@ -3,7 +3,7 @@
 /// Digits of a measured column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Digits {
-    /// So many decimals, as a writer rounds.
+    /// A number of decimals, as a writer rounds.
     Decimals(i32),
     /// As many as the number has, as arithmetic leaves them.
     All,
@@ -58,7 +58,7 @@ pub(super) fn usual_digits(values: &[f64]) -> Digits {
     }
 }
 
-/// Whether a number is whole but for the binary form of its decimals.
+/// Whether a number is whole except for the binary form of its decimals.
 pub(super) fn is_whole(value: f64) -> bool {
     // Adding and taking this away rounds to the next whole number, many at a time.
     const ROUNDER: f64 = 6_755_399_441_055_744.0;

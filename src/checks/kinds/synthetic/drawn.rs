@@ -22,11 +22,11 @@ use crate::checks::sweeps::AxisSeries;
 pub(super) struct DrawnSign {
     /// Points of a series on the line, at least.
     points: usize,
-    /// Their share of those of which it can be told, at least.
+    /// Their least share of the points that can be decided.
     share: f64,
     /// How many times the share that chance puts on the line, at least.
     chance: f64,
-    /// The coarsest rounding of a point, over its latency, of which it can be told.
+    /// The coarsest rounding of a point, over its latency, at which it can be decided.
     rounding: f64,
     /// Rows of the table that may have a point's latency: a timer's quanta repeat.
     repeats: usize,
@@ -148,7 +148,7 @@ fn neighbourhood(values: &[f64], at: usize) -> [f64; 3] {
 struct Judged {
     /// Rows on the line.
     on: Vec<usize>,
-    /// Points of which it can be told.
+    /// Points that can be decided.
     told: usize,
     /// The sum of their rounding over their latency.
     rounding: f64,
@@ -248,7 +248,7 @@ fn sign(axis: &str, hot: &[Vec<usize>]) -> Sign {
     let say = move |rows: &[usize]| {
         let points = plural(rows.len(), "point");
         format!(
-            "{points} in {series} series lie exactly on the line between their neighbours along {axis}"
+            "{points} in {series} series are exactly on the line between their neighbours along column {axis}"
         )
     };
     Sign { say: Box::new(say), rows: rows.into_iter().collect() }

@@ -49,15 +49,15 @@ impl JitteredSign {
         if near.len() < self.series || (near.len() as f64) < self.share * looked_at as f64 {
             return None;
         }
-        let of = format!("{} of {} series looked at", count(near.len()), count(looked_at));
+        let of = format!("{} of {} series examined", count(near.len()), count(looked_at));
         let (axis, within) = (axis.axis.clone(), 100.0 * self.within);
         let mut rows: Vec<usize> = near.into_iter().flatten().collect();
         rows.sort_unstable();
         let say = move |rows: &[usize]| {
             let points = plural(rows.len(), "point");
             format!(
-                "{points} along {axis}, every second one in {of}, lie within {within} % of the line \
-                 between their neighbours, and these much farther from theirs"
+                "{points} along column {axis}, every second one in {of}, are within {within} % of the line \
+                 between their neighbours, while the points between them are much farther from it"
             )
         };
         Some(Sign { say: Box::new(say), rows })

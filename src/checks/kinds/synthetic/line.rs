@@ -24,15 +24,15 @@ pub(super) struct LineSign {
     rows: usize,
     /// Least number of points on the line in a window, or at one size in all windows.
     points: usize,
-    /// Their least share of those points of which it can be told.
+    /// Their least share of those points that can be decided.
     share: f64,
-    /// The coarsest rounding, over the value, at which a point on the line is no accident.
+    /// The coarsest rounding, over the value, at which a point on the line is not an accident.
     rounding: f64,
 }
 
 fn words(rows: usize, looked_at: usize, along: &str) -> String {
     format!(
-        "{rows} of {looked_at} points looked at lie exactly on the line between their neighbours along {along}"
+        "{rows} of {looked_at} examined points are exactly on the line between their neighbours along {along}"
     )
 }
 
@@ -80,7 +80,7 @@ impl LineSign {
         })
     }
 
-    /// The points of which it can be told whether they lie on the line between their neighbours.
+    /// The points that can be decided, and whether they are on the line between their neighbours.
     fn judged(&self, points: &[LinePoint], values: &[f64], digits: Digits) -> Vec<JudgedPoint> {
         // What the table's own rounding leaves open cannot be told.
         let coarse = digits.cut();

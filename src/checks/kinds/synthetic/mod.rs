@@ -197,7 +197,7 @@ fn repeated_words(rows: &[usize], value: &BTreeMap<usize, f64>) -> String {
     let runs = rows.chunk_by(|a, b| b - a == 1 && value[a] == value[b]);
     let longest = runs.max_by_key(|r| (r.len(), Reverse(r[0]))).unwrap_or(&[0]);
     format!(
-        "{} at different keys repeat one value, up to {} in a row ({} from row {})",
+        "{} at different keys repeat one value, up to {} rows in succession ({} from row {})",
         plural(rows.len(), "row"),
         longest.len(),
         value.get(&longest[0]).copied().unwrap_or(f64::NAN),
@@ -208,14 +208,14 @@ fn repeated_words(rows: &[usize], value: &BTreeMap<usize, f64>) -> String {
 fn rounded_words(rows: &[usize], least: i32, others: &str) -> String {
     let longest = longest(rows);
     format!(
-        "{} have {least} decimals at most where the others have {others}, up to {} in a row (from row {})",
+        "{} have at most {least} decimals where the others have {others}, up to {} rows in succession (from row {})",
         plural(rows.len(), "row"),
         longest.len(),
         longest.start
     )
 }
 
-/// Whether few decimals are not what a writer leaves of large values: some give every value so many
+/// Whether few decimals are not what a writer leaves of large values: some give every value that many
 /// digits.
 fn is_typed(value: f64, digits: Digits) -> bool {
     match (digits, digits::digits(value)) {

@@ -63,7 +63,7 @@ impl Judge for SystemFields {
         }
         let sharers = at.by_data_dir.get(at.file.data_dir.as_str()).into_iter().flatten();
         if let Some(other) = sharers.into_iter().find(|name| **name != at.file.name) {
-            wrong.push(format!("its data_dir is that of {other} too"));
+            wrong.push(format!("{other} has the same data_dir"));
         }
         if wrong.is_empty() { Vec::new() } else { vec![finding(wrong.join("; ")).parts(wrong)] }
     }
@@ -80,7 +80,7 @@ impl FigureRange {
         let slips = [(1e9, "10^9"), (1e12, "10^12"), (1e3, "10^3"), (1e-3, "10^-3")];
         let slip = slips.iter().find(|(factor, _)| (least..=most).contains(&(value * factor)));
         let guess =
-            slip.map(|(_, name)| format!(", it seems to be off by {name}")).unwrap_or_default();
-        Some(format!("{path} is {value} {unit}, no machine's{guess}"))
+            slip.map(|(_, name)| format!(" (it seems to be off by {name})")).unwrap_or_default();
+        Some(format!("{path} is {value} {unit}, which no machine has{guess}"))
     }
 }

@@ -87,7 +87,7 @@ impl Plausible {
         let away = |figure: f64| (value / figure).max(figure / value);
         if let Some(known) = at.specs.systems.get(&system.name).and_then(figure) {
             let says = format!(
-                "{path} is {}, {} is known to have {}",
+                "{path} is {}, but {} is known to have {}",
                 plain(value),
                 system.name,
                 plain(known)
@@ -105,7 +105,7 @@ impl Plausible {
         let others: Vec<String> =
             figures.iter().map(|(name, figure)| format!("{name} {}", plain(*figure))).collect();
         Some(format!(
-            "{path} is {}, the nearest known systems have {}",
+            "{path} is {}, but the nearest known systems have {}",
             plain(value),
             others.join(", ")
         ))

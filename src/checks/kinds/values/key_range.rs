@@ -52,11 +52,22 @@ impl Judge for KeyRange {
             let accepted = require.mask(&scope)?;
             // What the loader's code knows of a text may come with this very change.
             let unknown = unknown_texts(rows, require);
-            let why = "that the loader refuses";
-            for row in 0..scope.rows() {
-                let (refused, unknown) = (!accepted.get(row), unknown.has(row));
-                wrong.add("values", row, (refused && !unknown).then_some(why));
-                unsettled.add("values", row, (refused && unknown).then_some(UNSETTLED));
+            for row in (0..scope.rows()).filter(|row| !accepted.get(*row)) {
+                if unknown.has(row) {
+                    unsettled.add_kind(
+                        "values that rules/facts.yaml does not know",
+                        UNSETTLED,
+                        "values",
+                        row,
+                    );
+                } else {
+                    wrong.add_kind(
+                        "values that the loader refuses",
+                        "the loader refuses the values",
+                        "values",
+                        row,
+                    );
+                }
             }
             wrong.columns.extend(require.columns().iter().map(|c| (*c).to_owned()));
         }
@@ -103,14 +114,13 @@ fn out_of_range(value: f64, least: f64, most: f64) -> Option<&'static str> {
         v if v.fract() != 0.0 || v.is_nan() => Some("fractional"),
         v if v < 0.0 => Some("below zero"),
         v if v < least => Some("zero"),
-        v if v > most => Some("beyond the loader's range"),
+        v if v > most => Some("above the range of the loader"),
         _ => None,
     }
 }
 
-/// What is said of them.
-const UNSETTLED: &str =
-    "that rules/facts.yaml does not know, and the loader's code changes with them";
+/// What is wrong with them.
+const UNSETTLED: &str = "the loader's code changes too, and rules/facts.yaml does not list a text";
 
 /// Rows with a text that a list lacks whose code a pull request changes.
 struct UnknownTexts<'a> {
@@ -147,12 +157,10 @@ fn refused_groups(wrong: &mut Wrong, rows: &RowContext<'_>, guard: &Guard) {
     if refused.is_empty() {
         return;
     }
-    let what = format!(
-        "{} that varies while {} does not, which the loader refuses:",
-        guard.varies, guard.with
-    );
+    let (varies, with) = (&guard.varies, &guard.with);
+    let says = format!("{varies} varies while {with} does not, which the loader refuses,");
     for row in refused {
-        wrong.add(&what, row, Some("old meaning"));
+        wrong.add_kind(&format!("{varies} old meaning"), &says, varies, row);
     }
     wrong.columns = guard.by.iter().chain([&guard.varies, &guard.with]).cloned().collect();
 }

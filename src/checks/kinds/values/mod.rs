@@ -16,22 +16,38 @@ use crate::findings::{EXAMPLES, Finding, Half, Severity};
 /// Rows that are wrong, by what is wrong with them.
 #[derive(Default)]
 struct Wrong {
-    kinds: BTreeMap<String, Vec<usize>>,
+    kinds: BTreeMap<String, WrongRows>,
     columns: Vec<String>,
+}
+
+/// Rows with one kind of fault.
+#[derive(Default)]
+struct WrongRows {
+    /// What is wrong in them, a clause that ends before "in 3 rows".
+    says: String,
+    rows: Vec<usize>,
 }
 
 impl Wrong {
     /// Adds a row where something is wrong with it in that column.
     fn add(&mut self, column: &str, row: usize, why: Option<&str>) {
         let Some(why) = why else { return };
-        self.kinds.entry(format!("{column} {why}")).or_default().push(row);
+        self.add_kind(&format!("{column} {why}"), &format!("{column} is {why}"), column, row);
+    }
+
+    /// Adds a row to a kind of fault that has a clause of its own.
+    fn add_kind(&mut self, kind: &str, says: &str, column: &str, row: usize) {
+        let wrong = self.kinds.entry(kind.to_owned()).or_default();
+        says.clone_into(&mut wrong.says);
+        wrong.rows.push(row);
         if self.columns.last().is_none_or(|c| c != column) {
             self.columns.push(column.to_owned());
         }
     }
 
     fn findings(self, rows: &RowContext<'_>, severity: Severity) -> Vec<Finding> {
-        let all: BTreeSet<usize> = self.kinds.values().flatten().copied().collect();
+        let all: BTreeSet<usize> =
+            self.kinds.values().flat_map(|wrong| &wrong.rows).copied().collect();
         let all: Vec<usize> = all.into_iter().collect();
         rows.halves().filter_map(|half| self.half(rows, severity, &half, &all)).collect()
     }
@@ -44,18 +60,20 @@ impl Wrong {
         all: &[usize],
     ) -> Option<Finding> {
         let bad = half.of(all);
+        let rows_of = |wrong: &WrongRows| wrong.rows.iter().filter(|r| half.has(**r)).count();
         let kinds: BTreeMap<&str, usize> = self
             .kinds
             .iter()
-            .map(|(kind, rows)| (kind.as_str(), rows.iter().filter(|r| half.has(**r)).count()))
+            .map(|(kind, wrong)| (kind.as_str(), rows_of(wrong)))
             .filter(|(_, rows)| *rows > 0)
             .collect();
         if bad.is_empty() {
             return None;
         }
-        let verb = if bad.len() == 1 { "has" } else { "have" };
-        let named: Vec<&str> = kinds.keys().copied().collect();
-        let message = format!("{} {verb} {}", plural(bad.len(), "row"), named.join(", "));
+        let named = kinds
+            .iter()
+            .map(|(kind, rows)| format!("{} in {}", self.kinds[*kind].says, plural(*rows, "row")));
+        let message = named.collect::<Vec<_>>().join("; ");
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         let evidence = serde_json::to_value(&kinds).unwrap_or_default();
         let finding = rows

@@ -15,11 +15,11 @@ pub(in crate::database::table) enum FileError {
     Footer(String),
     #[error("it is encrypted")]
     Encrypted,
-    #[error("it has over {MOST_COLUMNS} columns, more than a table has")]
+    #[error("it has more than {MOST_COLUMNS} columns, which no table has")]
     Columns,
-    #[error("it claims {rows} rows of {width} columns, more than a table has (at most {} M cells)", MOST_CELLS / 1_000_000)]
+    #[error("it claims {rows} rows of {width} columns, more than a table can have ({} M cells)", MOST_CELLS / 1_000_000)]
     Cells { rows: usize, width: usize },
-    #[error("its footer states {stated} rows, its row groups hold {held}")]
+    #[error("its footer states {stated} rows, but its row groups contain {held}")]
     Rows { stated: usize, held: usize },
     #[error("two of its columns share bytes of the file")]
     Overlap,
@@ -42,11 +42,11 @@ pub(in crate::database::table) enum ColumnError {
     Header,
     #[error("has a page that claims more bytes than the column has")]
     BeyondColumn,
-    #[error("does not lie between the file's beginning and its footer")]
+    #[error("is not between the beginning of the file and its footer")]
     BeyondFile,
-    #[error("lies in another file")]
+    #[error("is in another file")]
     OtherFile,
-    #[error("is named otherwise, or has another type, in a row group than in the schema")]
+    #[error("has another name or type in a row group than in the schema")]
     Chunk,
     #[error("has one type in the Arrow schema and another in the Parquet schema")]
     Nested,
@@ -70,15 +70,15 @@ pub(in crate::database::table) enum ColumnError {
     Levels(String),
     #[error("has a page whose levels are damaged")]
     DamagedLevels,
-    #[error("has a page that does not hold the values that it claims")]
+    #[error("has a page that does not contain the values that it claims")]
     Values,
     #[error("has a page that refers to a dictionary that the column lacks")]
     NoDictionary,
-    #[error("states {stated} rows, its pages hold {held}")]
+    #[error("states {stated} rows, but its pages contain {held}")]
     Rows { stated: usize, held: usize },
     #[error("has arrays of different types")]
     Arrays,
-    #[error("has a cell of {0} bytes of text, a name has at most {LONGEST_TEXT}")]
+    #[error("has a text cell of {0} bytes; at most {LONGEST_TEXT} are allowed")]
     LongText(usize),
     #[error("has a cell of text with a NUL byte")]
     Nul,

@@ -31,7 +31,7 @@ pub(super) const MOST_CELLS: usize = 12_000_000;
 /// Bytes of all pages of a file, decompressed. The public database's largest table has 2.4 MB.
 const MOST_BYTES: usize = 128 << 20;
 
-/// Bytes of a name; a longer text is none, and would be told in full.
+/// Bytes of a name; a longer text is none, and would be reported in full.
 const LONGEST_TEXT: usize = 1 << 16;
 
 /// Bytes of a column's name.

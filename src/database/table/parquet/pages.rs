@@ -156,7 +156,7 @@ impl ColumnPages<'_> {
         self.leaf.primitive_type.physical_type
     }
 
-    /// Whether its values have levels, which tell the null ones.
+    /// Whether its values have levels, which mark the null ones.
     fn nullable(&self) -> bool {
         self.leaf.max_def_level > 0
     }

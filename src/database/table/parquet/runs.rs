@@ -29,7 +29,7 @@ pub(super) fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
 /// A run of the hybrid of run lengths and bit packing.
 #[derive(Debug, PartialEq)]
 pub(super) enum Run<'a> {
-    /// One value, so many times.
+    /// One value, this many times.
     Same { value: u32, count: usize },
     /// Values bit by bit, the lowest first.
     Packed { bits: &'a [u8], count: usize },
@@ -87,7 +87,7 @@ pub(super) fn ones(bytes: &[u8], total: usize) -> Option<usize> {
 }
 
 impl Run<'_> {
-    /// How many of its bits are 1; none if its value is no bit.
+    /// How many of its bits are 1; none if its value is not a bit.
     fn ones(&self) -> Option<usize> {
         match *self {
             Self::Same { value, count } => (value < 2).then_some(count * value as usize),

@@ -1,8 +1,8 @@
-//! Repeated measurements, removed: rows that agree in every column that is no measurement.
+//! Repeated measurements, removed: rows that agree in every column that is not a measurement.
 //!
 //! What identifies a row here is every such column, as in the collectors' own merge; the loader's key
-//! is often less. So rows of one loader's key that differ in another column, a kernel's name for one,
-//! are measurements of different things. They are kept, and told: no policy knows which is right.
+//! is often less. So rows of one loader's key that differ in another column, a kernel's name for example,
+//! are measurements of different things. They are kept, and reported: no policy knows which is right.
 
 mod plan;
 
@@ -14,7 +14,7 @@ use super::restate::Now;
 use super::{DiskChange, Options, Refused, Site};
 use crate::base::error::{Error, Result, unknown};
 use crate::base::exit::Exit;
-use crate::base::words::{count, plural};
+use crate::base::words::{count, plural, plural_verb};
 use crate::database::catalog::TableFile;
 use crate::database::table::Table;
 use crate::specs::Serves;
@@ -51,7 +51,7 @@ pub struct Deduped {
 /// # Errors
 ///
 /// When there is no database, nothing that the selection names, or a column to ignore that no table
-/// has. What is wrong with a table is told in [`Deduped::refused`].
+/// has. What is wrong with a table is reported in [`Deduped::refused`].
 pub fn run(options: &Options, policy: Policy) -> Result<Deduped> {
     let site = Site::open(options)?;
     let columns = Mutex::new(BTreeSet::new());
@@ -114,7 +114,7 @@ impl Deduped {
         }
     }
 
-    /// Removes the rows, after a record of each is at `ledger`: a JSON object a line. Nothing is
+    /// Removes the rows, after a record of each is at `ledger`: one JSON object per line. Nothing is
     /// written where nothing is to be removed.
     ///
     /// # Errors
@@ -127,8 +127,8 @@ impl Deduped {
         }
         if ledger.exists() {
             return Err(Error::new(
-                format!("{} is there already", ledger.display()),
-                "it may be the record of an earlier run: name another with --dropped",
+                format!("{} exists already", ledger.display()),
+                "it may be the record of an earlier run: name another file with --dropped",
             ));
         }
         let lines: String = self.plans.iter().map(|p| p.ledger(&self.policy)).collect();
@@ -140,7 +140,7 @@ impl Deduped {
     pub fn text(&self, ledger: Option<&Path>) -> String {
         let mut out = String::new();
         for refused in &self.refused {
-            out += &format!("{}: left as it is: {}\n", refused.path, refused.why);
+            out += &format!("{}: not changed: {}\n", refused.path, refused.why);
         }
         self.plans.iter().for_each(|plan| out += &self.tell(plan));
         let dropped = self.dropped();
@@ -157,13 +157,13 @@ impl Deduped {
         );
         out += &match ledger {
             _ if dropped == 0 => String::new(),
-            None => "dry run: nothing was written; --write removes them\n".into(),
+            None => "dry run: nothing was written; add --write to remove them\n".into(),
             Some(ledger) => {
                 let beside = match self.change.sidecars.len() {
                     0 => String::new(),
-                    n => format!(", {} made true", plural(n, "sidecar")),
+                    n => format!(" and {} updated", plural(n, "sidecar")),
                 };
-                format!("removed{beside}; {} holds each of them\n", ledger.display())
+                format!("rows removed{beside}; {} lists the removed rows\n", ledger.display())
             }
         };
         out
@@ -175,8 +175,8 @@ impl Deduped {
         if !plan.dropped.is_empty() {
             let equal = match plan.equal {
                 0 => String::new(),
-                n if n == plan.dropped.len() => ", each of them a copy to the last digit".into(),
-                n => format!(", {} of them copies to the last digit", count(n)),
+                n if n == plan.dropped.len() => ", all with exactly the same values".into(),
+                n => format!(", {} of them with exactly the same values", count(n)),
             };
             line(format!(
                 "{} of {} rows repeat a measurement{equal}",
@@ -186,12 +186,12 @@ impl Deduped {
         }
         if plan.disagreeing > 0 {
             let most = format!("up to {:.2}×", plan.worst);
-            let keys = plural(plan.disagreeing, "measurement");
+            let keys = plural_verb(plan.disagreeing, "measurement", ["has", "have"]);
             line(if self.policy.disagreeing {
-                format!("{keys} among them whose copies differ by more than reruns do, {most}")
+                format!("{keys} of them copies that differ by more than rerun noise ({most})")
             } else {
                 format!(
-                    "{keys} kept with all copies: they differ by more than reruns do, {most}; \
+                    "{keys} copies that differ by more than rerun noise ({most}), so all are kept; \
                      --disagreeing removes them too"
                 )
             });
@@ -199,19 +199,19 @@ impl Deduped {
         if let Some((row, before, after)) = plan.served.first() {
             let place = if plan.loader == Serves::Last { "last" } else { "first" };
             line(format!(
-                "the loader serves the {place} row of a key, of {} another one than before; the \
-                 most, row {row}: {before:.4} ms before, {after:.4} ms then",
+                "the loader uses the {place} row of a key, so {} get another row than before; the \
+                 largest change is row {row}: {before:.4} ms → {after:.4} ms",
                 plural(plan.served.len(), "key")
             ));
         }
         if plan.loader == Serves::Error && !plan.dropped.is_empty() {
-            line("the loader refuses a table that repeats a key".into());
+            line("the loader refuses tables with repeated keys".into());
         }
         if plan.remaining > 0 {
             line(format!(
-                "{} of the loader's hold rows that differ in {}: no copies of one measurement, so \
+                "{} several rows that differ in {}; these are not copies of one measurement, so \
                  they stay",
-                plural(plan.remaining, "key"),
+                plural_verb(plan.remaining, "key", ["has", "have"]),
                 plan.differs.join(", ")
             ));
         }

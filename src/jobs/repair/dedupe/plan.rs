@@ -118,7 +118,7 @@ impl TablePlan {
         }
     }
 
-    /// The record of the rows that are removed, a JSON object a line.
+    /// The record of the rows that are removed, one JSON object per line.
     pub(super) fn ledger(&self, policy: &Policy) -> String {
         let mut lines = String::new();
         for d in &self.dropped {
@@ -291,7 +291,7 @@ fn compared_columns<'a>(table: &'a Table, ignore: &[String]) -> Vec<(&'a str, &'
     table.columns().filter(|(name, _)| measured_unit(name).is_none() && !ignored(name)).collect()
 }
 
-/// Rows that agree in every column that is no measurement and is not to `ignore`, in file order; those
+/// Rows that agree in every column that is not a measurement and is not to `ignore`, in file order; those
 /// alone that are more than one.
 fn measurements(
     table: &Table,

@@ -42,7 +42,7 @@ impl MergePolicy {
     }
 }
 
-/// Measurements of one thing: rows that agree in every column that is no measurement and does not say
+/// Measurements of one thing: rows that agree in every column that is not a measurement and does not say
 /// where a row comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeasurementGroup {

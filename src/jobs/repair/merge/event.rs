@@ -118,7 +118,7 @@ fn leading(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches(' ').len()]
 }
 
-/// Words in lines of at most so many characters.
+/// Words in lines of at most this many characters.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -1,4 +1,4 @@
-//! The record of a merge: a JSON object a line, the first with the digests of what it made of what.
+//! The record of a merge: one JSON object per line, the first with the digests of what it made of what.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -127,7 +127,7 @@ pub enum EarlierMerge {
         /// Digests of the table before and after, where it is the record of a merge into it.
         digests: Option<(String, String)>,
     },
-    /// The record of a merge that is done but for the sidecar.
+    /// The record of a merge that is done except for the sidecar.
     WithoutSidecar { path: PathBuf, text: String },
 }
 
@@ -147,7 +147,7 @@ impl EarlierMerge {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::Clear),
             Err(e) => {
                 let message = format!("cannot read {}", ledger.display());
-                return Err(Error::caused(message, "name another record with --ledger", e));
+                return Err(Error::caused(message, "name another ledger with --ledger", e));
             }
         };
         let first = text.lines().next().and_then(|l| serde_json::from_str::<LedgerLine>(l).ok());
@@ -172,8 +172,8 @@ impl EarlierMerge {
         match self {
             Self::Begun { digests } if digests.as_ref().map(|(b, a)| (b, a)) != own => {
                 Err(Error::new(
-                    format!("{} is there already", path.display()),
-                    "it may be the record of an earlier merge: name another with --ledger",
+                    format!("{} exists already", path.display()),
+                    "it may be the record of an earlier merge: name another file with --ledger",
                 ))
             }
             _ => Ok(()),

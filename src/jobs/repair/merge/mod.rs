@@ -1,7 +1,7 @@
 //! A run's rows, put into a table key by key: what was measured again takes the place of what was there,
 //! and nothing else changes.
 //!
-//! A measurement is what agrees in every column that is no measurement and does not say where a row comes
+//! A measurement is what agrees in every column that is not a measurement and does not say where a row comes
 //! from (device, version, framework). The run's row takes the table's place where the policy says so. All
 //! of it is made in memory, read back and compared row by row before a file changes; the record of the
 //! merge names the table's digest before and after, so that it agrees with whichever of the two is there.
@@ -138,12 +138,12 @@ pub fn run(options: &Options) -> Result<Merge> {
 /// The table as a file of a database, by its path.
 fn table_file(options: &Options, specs: &Specs) -> Result<TableFile> {
     let path = &options.table;
-    let hint = "a merge is made into a parquet table; `perfdb-gate convert` makes one of text";
+    let hint = "merge writes Parquet tables; `perfdb-gate convert` converts a text table";
     let (Some(stem), Some(format)) = (path.file_stem(), path.extension()) else {
-        return Err(Error::new(format!("{} is not a table's file", path.display()), hint));
+        return Err(Error::new(format!("{} is not the file of a table", path.display()), hint));
     };
     if format != "parquet" {
-        return Err(Error::new(format!("{} is not parquet", path.display()), hint));
+        return Err(Error::new(format!("{} is not a Parquet file", path.display()), hint));
     }
     let table = stem.to_string_lossy().into_owned();
     let kind = EntryKind::Path(path.clone());
@@ -168,7 +168,7 @@ fn own_rows(
         Ok(table) => Ok((bytes, Some(table))),
         Err(TableFault::Empty) => Ok((bytes, None)),
         Err(fault) => {
-            let hint = "perfdb-gate validate says what is wrong with it";
+            let hint = "`perfdb-gate validate` shows what is wrong with it";
             Err(Error::new(format!("{}: {fault}", path.display()), hint).because(fault))
         }
     }
@@ -272,7 +272,7 @@ impl Merge {
         if ledger.table_changed(&self.options.table) {
             return Err(Error::new(
                 format!("{} has changed since it was read", self.options.table.display()),
-                "another run wrote it: merge again",
+                "another program wrote the file: run the merge again",
             ));
         }
         self.change.make()

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::base::words::{count, names, plural};
+use crate::base::words::{count, names, plural, plural_verb};
 use crate::database::table::{TableFault, Torn};
 use crate::jobs::repair::RepairError;
 
@@ -25,7 +25,7 @@ pub enum Objection {
     Untimed { file: String, rows: usize, first: usize },
     /// Keys that the list does not name.
     Unlisted { keys: usize, list: String, example: String },
-    /// Keys that the table has, under another kernel for one.
+    /// Keys that the table has, under another kernel for example.
     Conflict { keys: usize, columns: Vec<String>, example: String },
     /// Keys that the table has, where it is only to be appended to.
     NotNew { keys: usize, example: String },
@@ -52,7 +52,7 @@ impl fmt::Display for Objection {
             Self::Unreadable { file, fault: TableFault::Empty } => {
                 write!(
                     f,
-                    "{file} has no rows: a shard that is lost; --incomplete merges without it"
+                    "{file} has no rows, so this shard is lost; --incomplete merges without it"
                 )
             }
             Self::Unreadable { file, fault } => write!(f, "{file}: {fault}"),
@@ -60,50 +60,50 @@ impl fmt::Display for Objection {
             Self::Header { file, missing, unknown } => {
                 let list = |all: &[String]| names(all.iter().map(String::as_str));
                 write!(f, "{file} has another header than the table:")?;
-                let parts = [("lacks", missing), ("has also", unknown)];
+                let parts = [("lacks", missing), ("also has", unknown)];
                 let parts = parts.iter().filter(|(_, all)| !all.is_empty());
                 let parts: Vec<String> =
                     parts.map(|(verb, all)| format!(" it {verb} {}", list(all))).collect();
                 f.write_str(&parts.join(" and"))
             }
-            Self::Type { file, column, why } => write!(f, "{file}: column {column} holds {why}"),
+            Self::Type { file, column, why } => write!(f, "{file}: column {column} contains {why}"),
             Self::Origin { file, column, rows, found, wanted } => write!(
                 f,
-                "{file}: {column} is '{found}' in {}, not {}",
+                "{file}: {column} is '{found}' in {} instead of {}",
                 plural(*rows, "row"),
                 names(wanted.iter().map(String::as_str))
             ),
             Self::Untimed { file, rows, first } => {
-                let rows = plural(*rows, "row");
-                write!(f, "{file}: {rows} without a time above zero, for example row {first}")
+                let rows = plural_verb(*rows, "row", ["has", "have"]);
+                write!(f, "{file}: {rows} no time above zero, for example row {first}")
             }
             Self::Unlisted { keys, list, example } => {
                 write!(
                     f,
                     "{} not in {list}, for example {example}; --pick leaves them out",
-                    plural(*keys, "row")
+                    plural_verb(*keys, "row", ["is", "are"])
                 )
             }
             Self::Conflict { keys, columns, example } => write!(
                 f,
-                "{} that the table has with another {}, for example {example}; --ignore COLUMN where that \
-                 does not make another measurement",
-                plural(*keys, "key"),
+                "{} in the table with another {}, for example {example}; pass --ignore COLUMN if the \
+                 column does not change the measurement",
+                plural_verb(*keys, "key", ["is", "are"]),
                 names(columns.iter().map(String::as_str)),
             ),
             Self::NotNew { keys, example } => write!(
                 f,
-                "{} that the table has already, for example {example}; --append only adds keys",
-                plural(*keys, "key")
+                "{} in the table already, for example {example}; --append only adds keys",
+                plural_verb(*keys, "key", ["is", "are"])
             ),
             Self::Loses { column, keys, example } => write!(
                 f,
-                "{} would lose their {column}, for example {example}: measure it too",
+                "{} would lose their {column}, for example {example}; measure this column, too",
                 plural(*keys, "key")
             ),
             Self::Touched { rows } => write!(
                 f,
-                "{} that is not merged would change: please report it with the table",
+                "{} outside the merge would change; please report this bug with the table",
                 plural(*rows, "row")
             ),
             Self::Table(why) => write!(f, "{why}"),

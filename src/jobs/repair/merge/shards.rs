@@ -51,7 +51,7 @@ pub fn files(named: &[PathBuf], table: &str) -> Result<Vec<RunFile>> {
             for item in walkdir::WalkDir::new(path).max_depth(DEPTH).sort_by_file_name() {
                 let item = item.map_err(|e| {
                     let message = format!("cannot list {}: {e}", path.display());
-                    Error::new(message, "--with takes a run's folder, or its files")
+                    Error::new(message, "--with takes the folder of a run or its files")
                 })?;
                 let name = item.file_name().to_string_lossy();
                 if item.file_type().is_file() && holds(&name, table) {
@@ -65,7 +65,7 @@ pub fn files(named: &[PathBuf], table: &str) -> Result<Vec<RunFile>> {
         if found.len() == before {
             return Err(Error::new(
                 format!("{} has no rows of {table}", path.display()),
-                format!("--with takes {table}.parquet, {table}.txt, or a folder that holds it"),
+                format!("--with takes {table}.parquet, {table}.txt, or a folder that contains it"),
             ));
         }
     }

@@ -5,7 +5,7 @@ use super::made::{Merged, MergedRow, key_text};
 use super::shards::RunFile;
 use super::{Merge, MergePolicy};
 use crate::base::stats::quantile;
-use crate::base::words::{count, plural};
+use crate::base::words::{plural, plural_verb};
 
 /// Keys that are shown, the ones whose latency changes most.
 const SHOWN: usize = 5;
@@ -25,7 +25,7 @@ impl Merge {
         }
         let Some(merged) = self.merged.as_ref().filter(|_| self.objections.is_empty()) else {
             line(if self.objections.is_empty() {
-                "nothing to merge: no file of the run has a row".to_owned()
+                "nothing to merge: all files of the run are empty".to_owned()
             } else {
                 "nothing was written".to_owned()
             });
@@ -38,21 +38,24 @@ impl Merge {
 
     fn facts(&self, merged: &Merged) -> Vec<String> {
         let mut facts = vec![format!(
-            "{}; {} of the table stay as they are, cell for cell",
+            "{}; {} of the table keep every cell",
             merged.counts(),
             plural(merged.others(), "other row")
         )];
         if self.options.append {
-            let (rows, added) = (count(merged.own), count(merged.added.len()));
+            let (rows, added) = (
+                plural(merged.own, "row"),
+                plural_verb(merged.added.len(), "new row", ["follows", "follow"]),
+            );
             facts.push(format!(
-                "append-only: the first {rows} rows are the table's in their order, {added} follow"
+                "append-only: the {rows} of the table come first, in their order; {added}"
             ));
         }
         if merged.kept > 0 {
             let why = match self.options.policy {
-                MergePolicy::Last => "the run says the same",
-                MergePolicy::Min => "the table's own is as fast",
-                MergePolicy::Median => "the table's own is in the middle",
+                MergePolicy::Last => "the run has the same values",
+                MergePolicy::Min => "the row of the table is at least as fast",
+                MergePolicy::Median => "the row of the table is the median",
             };
             facts.push(format!("{} kept: {why}", plural(merged.kept, "measurement")));
         }
@@ -61,24 +64,24 @@ impl Merge {
             facts.push(format!("{a} and {b} overlap in {}", plural(*keys, "key")));
         }
         if merged.overlaps.len() > SHOWN {
-            let more = plural(merged.overlaps.len() - SHOWN, "pair");
-            facts.push(format!("{more} more of files overlap"));
+            let more = plural(merged.overlaps.len() - SHOWN, "more pair");
+            facts.push(format!("{more} of files overlap, too"));
         }
         for (column, before, after) in &merged.origins {
             facts.push(format!("{column}: {before} → {after}"));
         }
         if merged.unserved > 0 {
             facts.push(format!(
-                "of {} the loader serves another row of the table, not the merged one",
+                "for {}, the loader uses another row of the table instead of the merged one",
                 plural(merged.unserved, "key")
             ));
         }
         if merged.left_out > 0 {
-            let rows = plural(merged.left_out, "row");
-            facts.push(format!("{rows} of the run not in the list, left out"));
+            let rows = plural_verb(merged.left_out, "row", ["is", "are"]);
+            facts.push(format!("{rows} left out, because the list does not contain them"));
         }
         if merged.absent > 0 {
-            facts.push(format!("{} of the list not in the run", plural(merged.absent, "key")));
+            facts.push(format!("the run lacks {} of the list", plural(merged.absent, "key")));
         }
         facts
     }
@@ -86,7 +89,7 @@ impl Merge {
     fn end(&self, merged: &Merged, written: bool) -> String {
         match (merged.changes(), written) {
             (false, _) => "nothing to write".to_owned(),
-            (true, false) => "dry run: nothing was written; --write does it".to_owned(),
+            (true, false) => "dry run: nothing was written; add --write to merge".to_owned(),
             (true, true) => {
                 let beside = if self.recorded { ", and in the sidecar" } else { "" };
                 format!("merged; recorded in {}{beside}", self.options.ledger.display())
@@ -110,7 +113,7 @@ fn ratios(replaced: &[MergedRow]) -> Vec<String> {
     known.sort_by(|a, b| a.0.total_cmp(&b.0));
     let sorted: Vec<f64> = known.iter().map(|(ratio, _)| *ratio).collect();
     let mut lines = vec![format!(
-        "new over old latency: {:.3} in the middle, from {:.3} to {:.3}",
+        "new over old latency: {:.3} in the median, from {:.3} to {:.3}",
         quantile(&sorted, 0.5),
         sorted[0],
         sorted[sorted.len() - 1]
@@ -127,7 +130,7 @@ fn ratios(replaced: &[MergedRow]) -> Vec<String> {
     lines
 }
 
-/// A run's files in words: the one there is, or the first of so many.
+/// A run's files in words: the only one, or the first and the number of others.
 pub fn run_names(run: &[RunFile]) -> String {
     match run {
         [] => "nothing".to_owned(),

@@ -15,7 +15,7 @@ use crate::jobs::selftest::target::Target;
 const SHARED: usize = 20;
 
 impl<'a> Injector<'a> {
-    /// Another table's rows in a table's place, where the two share enough keys to tell.
+    /// Another table's rows in a table's place, where the two share enough keys to decide.
     pub(super) fn copy(
         &self,
         copied: &Copied,
@@ -52,7 +52,7 @@ impl<'a> Injector<'a> {
         }))
     }
 
-    /// Whether another table's rows in a table's place are a fault that can be told: they differ in
+    /// Whether another table's rows in a table's place are a fault that can be decided: they differ in
     /// what is asked for alone, are not alike already, and neither is reuse that is declared.
     fn can_copy(&self, other: &TableFile, copied: &Copied, file: &TableFile, own: &Sketch) -> bool {
         differs_as(copied.other, other, file)

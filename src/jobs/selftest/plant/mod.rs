@@ -43,7 +43,7 @@ pub struct Injector<'a> {
 pub struct Planted {
     /// Files that it changes.
     pub changes: BTreeMap<String, FileChange>,
-    /// Rows that it changes or adds; 0 where rows do not tell.
+    /// Rows that it changes or adds; 0 where rows are not counted.
     pub rows: usize,
     /// Which those are.
     pub rows_changed: RowChange,

@@ -87,7 +87,7 @@ fn series(keys: &Keys<'_>, part: usize, values: &[f64]) -> Vec<Series> {
     all
 }
 
-/// Puts the cells of a column into other rows, of those that are told; false where there is no such column.
+/// Puts the cells of a column into other rows, of those that are given; false where there is no such column.
 pub(super) fn shuffle(
     target: &Target<'_>,
     name: &str,

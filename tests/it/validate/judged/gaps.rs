@@ -19,7 +19,7 @@ fn a_table_of_next_to_nothing_is_told_whatever_is_served_beside_it() {
     };
     let (severity, message) = of(1..=4).unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"the table holds 4 keys of its own, where 2 other tables have 220 (median); the loader fills it from 0.22.0, 0.23.0, to 220 keys");
+    insta::assert_snapshot!(message, @"the table has only 4 keys of its own, while 2 other tables have 220 in the median; the loader adds rows of 0.22.0, 0.23.0, which makes 220 keys");
     let whole = Tree::new();
     let path = |version: &str| format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.txt");
     whole.file(&path("0.22.0"), rows(1..=200, "0.22.0"));
@@ -52,7 +52,7 @@ fn a_ragged_slice_is_told_beside_full_ones() {
     }
     let (severity, message) = told(&tree, "row-count-parity").unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"gemm_dtype=fp8 holds 16 keys of its own, where 2 other tables have 400 (median); the loader fills it from 0.22.0, 0.23.0, to 800 keys");
+    insta::assert_snapshot!(message, @"gemm_dtype=fp8 has only 16 keys of its own, while 2 other tables have 400 in the median; the loader adds rows of 0.22.0, 0.23.0, which makes 800 keys");
 }
 
 #[test]
@@ -75,10 +75,10 @@ fn an_axis_one_beside_every_other_backend_s_is_told() {
     tree.file(&path("sglang/0.5.14"), rows("SGLang", "0.5.14", &shifted));
     let (severity, message) = told(&tree, "coverage-hole").unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"step is 1, 4, 8, 16, 32, … where trtllm, vllm have 0, 3, 7, 15, 31, …: one above every other backend's");
+    insta::assert_snapshot!(message, @"column 'step' is 1, 4, 8, 16, 32, …, where trtllm, vllm have 0, 3, 7, 15, 31, …: each value is one above that of every other backend");
     tree.file(&path("trtllm/1.3.0"), rows("TRTLLM", "1.3.0", &shifted));
     let (_, message) = told(&tree, "coverage-hole").unwrap();
-    assert!(message.starts_with("step is 0, 3, 7,"), "now vllm stands apart: {message}");
+    assert!(message.starts_with("column 'step' is 0, 3, 7,"), "now vllm stands apart: {message}");
     tree.file(&path("vllm/0.23.0"), rows("VLLM", "0.23.0", &shifted));
     tree.file(&path("trtllm/1.2.0"), rows("TRTLLM", "1.2.0", &right));
     assert_eq!(told(&tree, "coverage-hole"), None, "every backend has both");

@@ -67,10 +67,10 @@ fn every_second_point_on_a_line_is_drawn_with_noise_or_without() {
     assert_eq!(judged(&Sweep::measured(1), "synthetic-rows"), None);
     let (severity, message) = judged(&Sweep::measured(1).drawn(0.0), "synthetic-rows").unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"120 points in 24 series lie exactly on the line between their neighbours along m");
+    insta::assert_snapshot!(message, @"120 points in 24 series are exactly on the line between their neighbours along column m");
     let (severity, message) = judged(&Sweep::measured(1).drawn(0.01), "synthetic-rows").unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"95 points along m, every second one in 19 of 24 series looked at, lie within 2.5 % of the line between their neighbours, and these much farther from theirs");
+    insta::assert_snapshot!(message, @"95 points along column m, every second one in 19 of 24 series examined, are within 2.5 % of the line between their neighbours, while the points between them are much farther from it");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn rows_that_are_missing_here_and_there_are_told_and_ends_of_sweeps_are_not() {
     assert_eq!(thinned(&|_, m, n| m * n < 640 * 1280), None, "what no machine can run");
     let (severity, message) = thinned(&|number, _, _| number * 7919 % 10 != 0).unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"about 26 of 286 rows are missing here and there, 9 % in the middle of sweeps along m, n");
+    insta::assert_snapshot!(message, @"about 26 of 286 rows are missing at scattered points, 9 % of the middle of sweeps along columns m, n");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_factor_and_noise_hide_no_copy() {
     }
     let (severity, message) = of(&copy).unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"nine tenths of 288 points that it shares with systems/data/h200_sxm/vllm/0.23.0/gemm_perf.txt are within 1.7 % of 0.800 times the measurement there, nearer than two honest runs are; it is not known which is the copy");
+    insta::assert_snapshot!(message, @"nine tenths of 288 points shared with systems/data/h200_sxm/vllm/0.23.0/gemm_perf.txt are within 1.7 % of 0.800 times the measurement there; two independent runs differ by more; which of the two is the copy is not known");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn two_axes_that_hold_each_other_s_sizes_are_told() {
     tree.file(&path("0.24.0"), wrong.text("0.24.0"));
     let run = tree.validate(&["--only", "coverage-hole", "--format", "json"]);
     let found = run.json()["findings"].to_string();
-    assert!(found.contains("m holds the sizes that n has in 2 other tables"), "{found}");
+    assert!(found.contains("columns 'm' and 'n' seem to be exchanged"), "{found}");
 }
 
 #[test]
@@ -157,11 +157,11 @@ fn power_that_no_meter_reads_is_told_by_what_it_is_like() {
         })
         .collect();
     insta::assert_snapshot!(said.join("\n"), @"
-    warning: 288 power readings are of a slice in which one value repeats at different keys: nothing was metered
-    warning: 288 power readings are the power limit itself, at different keys: nothing was metered
-    warning: 288 power readings hardly change with the size: no kernel draws the same from its least to its largest
+    warning: 288 power readings repeat one value at different keys of their slice: they were not measured
+    warning: 288 power readings are exactly the power limit at different keys: they were not measured
+    warning: 288 power readings hardly change with the size: no kernel draws the same power at its smallest and its largest size
     warning: 288 power readings stay near idle at every size: the meter did not see the kernel
-    warning: 288 power readings jump from point to point as if drawn at random: neighbours are no more alike than any two rows
-    error: 288 power readings are a thousandth of what the GPU draws: kilowatts, not watts
+    warning: 288 power readings jump from point to point as random numbers do: neighbours differ as much as any two rows
+    error: 288 power readings are a thousandth of what the GPU draws: they are in kilowatts, not in watts
     ");
 }

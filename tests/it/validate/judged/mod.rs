@@ -64,7 +64,7 @@ fn a_decode_beyond_the_memory_bandwidth_is_an_error_where_no_cache_explains_it()
     assert_eq!(decode(0.52).unwrap().0, "warning");
     let (severity, message) = decode(0.3).unwrap();
     assert_eq!(severity, "error");
-    insta::assert_snapshot!(message, @"1 row takes less time than reading its data takes at the memory bandwidth, which no cache explains, down to 53.8 % of it (14.3 TB/s on a GPU of 7.7 TB/s)");
+    insta::assert_snapshot!(message, @"1 row takes less time than reading its data takes at the memory bandwidth, down to 53.8 % of it (14.3 TB/s on a GPU of 7.7 TB/s); no cache explains this");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_fast_point_at_the_level_of_its_peers_has_slow_neighbours() {
     };
     let (severity, message) = of(0.04);
     assert_eq!(severity, "info");
-    insta::assert_snapshot!(message, @"1 point faster than the neighbours along m, by up to 10.0×; the machine's other tables take no longer, so the neighbours are slow");
+    insta::assert_snapshot!(message, @"1 point is faster than its neighbours along column m, by up to 10.0×; other tables of this system agree with these points, so the neighbours are slow");
     assert_eq!(of(0.28).0, "warning");
 }
 
@@ -110,7 +110,7 @@ fn sweeps_that_meet_by_design_are_infos_until_many_contradict() {
     };
     let (severity, message) = of(chains(|tp, i| if tp == 8 && i == 3 { 2.0 } else { 1.0 }));
     assert_eq!(severity, "info");
-    insta::assert_snapshot!(message, @"40 rows repeat a key that an earlier row has; the loader serves the first and drops the rest; copies of 1 key differ by over 10 %, up to 2.00×; they differ in tp_size, whose sweeps meet by design");
+    insta::assert_snapshot!(message, @"40 rows repeat the key of an earlier row; the loader uses the first and drops the others; 1 key has copies that differ by more than 10 % (up to 2.00×); the copies differ in tp_size, and sweeps overlap there by design");
     assert_eq!(of(chains(|tp, i| if tp == 8 && i < 9 { 2.0 } else { 1.0 })).0, "error");
     // The same chain twice is a run appended, which nothing designed.
     let again = |tp| chains(move |_, _| 1.0).replace(",8,0,", &format!(",{tp},0,"));
@@ -147,7 +147,7 @@ fn models_of_other_native_heads_share_no_key() {
     assert_eq!(of(["deepseek-ai/DeepSeek-V3", "moonshotai/Kimi-K3"]), None);
     let (severity, message) = of(["deepseek-ai/DeepSeek-V3", "deepseek-ai/DeepSeek-R1"]).unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"1 row repeats a key that an earlier row has; the loader serves the first and drops the rest; they differ in model: one key for deepseek-ai/DeepSeek-R1, deepseek-ai/DeepSeek-V3");
+    insta::assert_snapshot!(message, @"1 row repeats the key of an earlier row; the loader uses the first and drops the others; the copies differ in model, which is not part of the key: deepseek-ai/DeepSeek-R1, deepseek-ai/DeepSeek-V3");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn one_fast_token_needs_a_second_point_or_a_peer() {
     tree.file(&path("trtllm"), moe("TRTLLM", 0.02));
     let (severity, message) = told(&tree, "latency-drop").unwrap();
     assert_eq!(severity, "info");
-    insta::assert_snapshot!(message, @"1 point faster than the neighbours along num_tokens, by up to 12.6×; at the end of every axis, with no second point and no peer, a cache or an idle expert explains it");
+    insta::assert_snapshot!(message, @"1 point is faster than its neighbours along column num_tokens, by up to 12.6×; they are at the end of every axis and no other table has them, so a cache or an idle expert may explain them");
     tree.file(&path("vllm"), moe("VLLM", 0.45));
     assert_eq!(
         told(&tree, "latency-drop").unwrap().0,
