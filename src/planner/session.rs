@@ -225,6 +225,11 @@ impl PlannerSession<'_, '_> {
         self.tables[table as usize].files.iter().copied()
     }
 
+    /// What tells the content of a file of a table from others.
+    pub fn content(&self, table: TableName, file: usize) -> Option<&Content> {
+        self.tables[table as usize].index.content(file)
+    }
+
     /// Reads one file of a table ahead, so that several threads can share the work.
     pub fn read(&self, table: TableName, file: usize) {
         let slot = &self.tables[table as usize];

@@ -13,8 +13,10 @@ use super::{MachineFigures, Reason, Source, Table, TableFault, TableFile};
 
 /// The content of a file: its blob, or its path where there is no id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Content {
+pub enum Content {
+    /// By its id.
     Blob(git2::Oid),
+    /// By where it lies, of a file that has no id.
     Path(String),
 }
 

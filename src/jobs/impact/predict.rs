@@ -1,6 +1,6 @@
 //! Steps of models on versions, before and after.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{Fate, ImpactCase, PlannedVersion, PointImpact, States, Step, attribution};
 use crate::base::threads;
@@ -125,9 +125,13 @@ pub(crate) fn files_read(
     session_files(sides, models).into_keys().map(|(table, path, _)| (table, path)).collect()
 }
 
-/// Decodes the tables that will be asked for, the largest first, by all threads.
+/// Decodes the tables that will be asked for, the largest first, by all threads. What two states share is
+/// one item: a thread that asks for it again would wait for the first.
 pub(crate) fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models, threads: usize) {
-    let files: Vec<SessionFile<'_, '_, '_>> = session_files(sides, models).into_values().collect();
+    let mut files: Vec<SessionFile<'_, '_, '_>> =
+        session_files(sides, models).into_values().collect();
+    let mut known = HashSet::new();
+    files.retain(|file| known.insert((file.table, file.session.content(file.table, file.index))));
     let mut order: Vec<usize> = (0..files.len()).collect();
     order.sort_by_key(|i| std::cmp::Reverse(files[*i].size));
     threads::map(&files, &order, threads, |file| file.session.read(file.table, file.index));
