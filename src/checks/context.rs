@@ -17,6 +17,7 @@ use crate::database::ledger::Ledger;
 use crate::database::seal::SealFile;
 use crate::database::served::{ReuseManifest, Shelf};
 use crate::database::sidecar::{Meta, Reuse, TableMeta};
+use crate::database::source::{Dated, DatedBy};
 use crate::database::state::State;
 use crate::database::support::Matrices;
 use crate::database::table::{Column, Keys, Table, TableFault, TableScope};
@@ -124,7 +125,7 @@ pub struct CrossContext<'a> {
     pub foreign: &'a (dyn Fn(&TableFile) -> usize + Sync),
     /// Which of two tables came to its place later: `Greater` for the first, none where nothing
     /// shows. It walks the history, so it is asked for the few that matter.
-    pub age: &'a (dyn Fn(&TableFile, &TableFile) -> Option<Ordering> + Sync),
+    pub age: &'a (dyn for<'f> Fn(Dated<'f>, Dated<'f>) -> Option<Ordering> + Sync),
     /// Threads that a rule may use.
     pub threads: usize,
     /// Relative latencies by what they are taken of, for the rules that share them.
@@ -181,6 +182,13 @@ impl CrossContext<'_> {
         let reads = spec.map_or(Reads::All, |spec| Reads::loaded(spec));
         let changed = self.pr.and_then(|pr| pr.rows.get(path));
         self.later(file) && changed.is_none_or(|rows_changed| rows_changed.is_most(rows, &reads))
+    }
+
+    /// A table as its age counts: by its bytes, but by its path where a pull request changes a few rows of it
+    /// and leaves it what it was.
+    pub fn dated<'f>(&self, file: &'f TableFile) -> Dated<'f> {
+        let is_touched = self.later(file) && !self.remade(file);
+        Dated { entry: &file.entry, by: if is_touched { DatedBy::Path } else { DatedBy::Bytes } }
     }
 
     /// Whether findings on the table are asked for.

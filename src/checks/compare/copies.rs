@@ -206,7 +206,7 @@ fn finding(
     // What a pull request measured anew comes after what it leaves alone.
     let age = || {
         let changed = at.remade(a).cmp(&at.remade(b));
-        changed.then_with(|| (at.age)(a, b).unwrap_or(Ordering::Equal))
+        changed.then_with(|| (at.age)(at.dated(a), at.dated(b)).unwrap_or(Ordering::Equal))
     };
     let (copy, origin, which) = match named.then_with(age) {
         Ordering::Greater => (a, b, true),

@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use git2::Repository;
 
 use super::{
-    Entry, EntryKind, ReadError, SETTINGS, Source, git_error, guard_size, history, id_of_link, lfs,
-    listing, merge_base, repository, touched,
+    Dated, Entry, EntryKind, ReadError, SETTINGS, Source, git_error, guard_size, history,
+    id_of_link, lfs, listing, merge_base, repository, touched,
 };
 use crate::base::error::{Error, Result};
 
@@ -245,9 +245,12 @@ impl Source for Commit {
         Self::at(repo, self.prefix.clone(), base)
     }
 
-    fn age(&self, a: &Entry, b: &Entry) -> Option<Ordering> {
+    fn age<'a>(&self, a: Dated<'a>, b: Dated<'a>) -> Option<Ordering> {
         let head = self.commit?;
-        let (a, b) = ((a.path.as_str(), self.id(a)), (b.path.as_str(), self.id(b)));
+        let version = |dated: Dated<'a>| {
+            (dated.entry.path.as_str(), history::FileBytes::new(dated.by, || self.id(dated.entry)))
+        };
+        let (a, b) = (version(a), version(b));
         self.with_repository(|repo| Ok(history::age(repo, head, a, b))).ok()?
     }
 }

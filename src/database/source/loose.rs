@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::path::Path;
 
-use super::{Commit, Entry, EntryKind, ReadError, Source, guard_size, named_like_a_table};
+use super::{Commit, Dated, Entry, EntryKind, ReadError, Source, guard_size, named_like_a_table};
 use crate::base::error::{Error, Result};
 
 /// Folders below one that is listed.
@@ -74,7 +74,7 @@ impl Source for LooseFiles {
         Err(without_history(reference))
     }
 
-    fn age(&self, _: &Entry, _: &Entry) -> Option<Ordering> {
+    fn age<'a>(&self, _: Dated<'a>, _: Dated<'a>) -> Option<Ordering> {
         None
     }
 }

@@ -35,6 +35,24 @@ pub struct Entry {
     pub size: u64,
 }
 
+/// A file whose age is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Dated<'a> {
+    /// The file.
+    pub entry: &'a Entry,
+    /// By what.
+    pub by: DatedBy,
+}
+
+/// What the age of a file is counted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatedBy {
+    /// Its present bytes.
+    Bytes,
+    /// The first file at its path.
+    Path,
+}
+
 /// What stands at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryKind {
@@ -91,7 +109,7 @@ pub trait Source: Sync {
 
     /// Compares when two files came to their places: `Greater` where `a` did later. `None` where
     /// they came at once, or the history does not show it.
-    fn age(&self, a: &Entry, b: &Entry) -> Option<Ordering>;
+    fn age<'a>(&self, a: Dated<'a>, b: Dated<'a>) -> Option<Ordering>;
 
     /// The id of the commit that it is, in hex; none of files on disk.
     fn commit(&self) -> Option<String> {

@@ -8,8 +8,9 @@ use super::commit::{Commit, is_before_the_first, resolve};
 use super::index::Index;
 use super::stamps::Stamps;
 use super::{
-    Entry, EntryKind, MOST_FILES, ReadError, SETTINGS, Source, git_error, guard_size, history,
-    id_of_link, merge_base, named_like_a_table, repository, slashes, too_many_files, touched,
+    Dated, Entry, EntryKind, MOST_FILES, ReadError, SETTINGS, Source, git_error, guard_size,
+    history, id_of_link, merge_base, named_like_a_table, repository, slashes, too_many_files,
+    touched,
 };
 use crate::base::error::{Error, Result};
 
@@ -193,10 +194,13 @@ impl Source for WorkTree {
         Commit::at(repo, prefix, base)
     }
 
-    fn age(&self, a: &Entry, b: &Entry) -> Option<Ordering> {
+    fn age<'a>(&self, a: Dated<'a>, b: Dated<'a>) -> Option<Ordering> {
         let (repo, _) = repository(&self.root).ok()??;
         let head = repo.head().ok()?.target()?;
-        let (a, b) = ((a.path.as_str(), self.id(a)), (b.path.as_str(), self.id(b)));
+        let version = |dated: Dated<'a>| {
+            (dated.entry.path.as_str(), history::FileBytes::new(dated.by, || self.id(dated.entry)))
+        };
+        let (a, b) = (version(a), version(b));
         history::age(&repo, head, a, b)
     }
 

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::base::error::Result;
-use crate::database::source::{Commit, Entry, EntryKind, ReadError, Source};
+use crate::database::source::{Commit, Dated, Entry, EntryKind, ReadError, Source};
 
 /// What stands in a file's place.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +81,7 @@ impl Source for Overlay<'_> {
     }
 
     /// What is planted came last; `CrossContext::later` says so before history is asked.
-    fn age(&self, a: &Entry, b: &Entry) -> Option<Ordering> {
+    fn age<'a>(&self, a: Dated<'a>, b: Dated<'a>) -> Option<Ordering> {
         self.below.age(a, b)
     }
 }

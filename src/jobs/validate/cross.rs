@@ -87,7 +87,7 @@ impl<'a> CrossInputs<'a> {
             judged: &self.judged,
             foreign: &|file| self.foreign(file),
             threads: job.threads,
-            age: &|a, b| job.source.age(&a.entry, &b.entry),
+            age: &|a, b| job.source.age(a, b),
             relative: Default::default(),
             curves: Default::default(),
             specs: job.specs,
