@@ -225,7 +225,7 @@ impl PlannerSession<'_, '_> {
         self.tables[table as usize].files.iter().copied()
     }
 
-    /// What tells the content of a file of a table from others.
+    /// The content of a file of a table.
     pub fn content(&self, table: TableName, file: usize) -> Option<&Content> {
         self.tables[table as usize].index.content(file)
     }
