@@ -184,11 +184,14 @@ impl CrossContext<'_> {
         self.later(file) && changed.is_none_or(|rows_changed| rows_changed.is_most(rows, &reads))
     }
 
-    /// A table as its age counts: by its bytes, but by its path where a pull request changes a few rows of it
-    /// and leaves it what it was.
+    /// A table as its age counts: by its bytes, but by those that it had where a pull request changes a few
+    /// rows of it and leaves it what it was.
     pub fn dated<'f>(&self, file: &'f TableFile) -> Dated<'f> {
         let is_touched = self.later(file) && !self.remade(file);
-        Dated { entry: &file.entry, by: if is_touched { DatedBy::Path } else { DatedBy::Bytes } }
+        Dated {
+            entry: &file.entry,
+            by: if is_touched { DatedBy::BytesBefore } else { DatedBy::Bytes },
+        }
     }
 
     /// Whether findings on the table are asked for.

@@ -248,7 +248,7 @@ impl Source for Commit {
     fn age<'a>(&self, a: Dated<'a>, b: Dated<'a>) -> Option<Ordering> {
         let head = self.commit?;
         let version = |dated: Dated<'a>| {
-            (dated.entry.path.as_str(), history::FileBytes::new(dated.by, || self.id(dated.entry)))
+            (dated.entry.path.as_str(), history::FileBytes::new(dated.by, self.id(dated.entry)))
         };
         let (a, b) = (version(a), version(b));
         self.with_repository(|repo| Ok(history::age(repo, head, a, b))).ok()?

@@ -18,16 +18,34 @@ pub(super) type FileVersion<'a> = (&'a str, FileBytes);
 pub(super) enum FileBytes {
     /// These; without an id no commit has them.
     Of(Option<Oid>),
-    /// Any that were at its path.
-    Any,
+    /// Those that it had before these, once the walk met them.
+    Before {
+        /// What it has.
+        now: Option<Oid>,
+        /// What it had.
+        then: Option<Oid>,
+    },
 }
 
 impl FileBytes {
     /// Those of a file that is dated `by`.
-    pub fn new(by: DatedBy, id: impl FnOnce() -> Option<Oid>) -> Self {
+    pub fn new(by: DatedBy, id: Option<Oid>) -> Self {
         match by {
-            DatedBy::Bytes => Self::Of(id()),
-            DatedBy::Path => Self::Any,
+            DatedBy::Bytes => Self::Of(id),
+            DatedBy::BytesBefore => Self::Before { now: id, then: None },
+        }
+    }
+
+    /// Whether they are those that an older commit has there, the commits coming newest first.
+    fn are(&mut self, there: Option<Oid>) -> bool {
+        match self {
+            Self::Of(id) => id.is_some() && there == *id,
+            Self::Before { now, then } => {
+                if then.is_none() && there != *now {
+                    *then = there;
+                }
+                there.is_some() && (there == *then || there == *now)
+            }
         }
     }
 }
@@ -40,19 +58,16 @@ pub(super) fn age(
     a: FileVersion<'_>,
     b: FileVersion<'_>,
 ) -> Option<Ordering> {
-    let has = |tree: &git2::Tree<'_>, (path, bytes): FileVersion<'_>| {
-        let there = tree.get_path(Path::new(path)).ok().map(|entry| entry.id());
-        match bytes {
-            FileBytes::Of(id) => id.is_some() && there == id,
-            FileBytes::Any => there.is_some(),
-        }
+    let ((path_a, mut bytes_a), (path_b, mut bytes_b)) = (a, b);
+    let id = |tree: &git2::Tree<'_>, path: &str| {
+        tree.get_path(Path::new(path)).ok().map(|entry| entry.id())
     };
     let mut walk = repo.revwalk().ok()?;
     walk.push(head).ok()?;
     walk.simplify_first_parent().ok()?;
     for commit in walk.take(FAR) {
         let tree = repo.find_commit(commit.ok()?).ok()?.tree().ok()?;
-        match (has(&tree, a), has(&tree, b)) {
+        match (bytes_a.are(id(&tree, path_a)), bytes_b.are(id(&tree, path_b))) {
             (true, true) => {}
             (false, true) => return Some(Ordering::Greater),
             (true, false) => return Some(Ordering::Less),
@@ -60,4 +75,22 @@ pub(super) fn age(
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_touched_file_is_as_old_as_the_bytes_that_it_had() {
+        let id = |byte: u8| Some(Oid::from_bytes(&[byte; 20]).unwrap());
+        let mut bytes = FileBytes::new(DatedBy::BytesBefore, id(3));
+        let walk = [id(3), id(2), id(2), id(1), None];
+        assert_eq!(walk.map(|there| bytes.are(there)), [true, true, true, false, false]);
+        let mut bytes = FileBytes::new(DatedBy::Bytes, id(3));
+        assert_eq!(walk.map(|there| bytes.are(there)), [true, false, false, false, false]);
+        // What no commit has yet.
+        let mut bytes = FileBytes::new(DatedBy::BytesBefore, None);
+        assert_eq!([id(2), id(2), None].map(|there| bytes.are(there)), [true, true, false]);
+    }
 }

@@ -49,8 +49,8 @@ pub struct Dated<'a> {
 pub enum DatedBy {
     /// Its present bytes.
     Bytes,
-    /// The first file at its path.
-    Path,
+    /// Those that were at its path before its present bytes.
+    BytesBefore,
 }
 
 /// What stands at a path.

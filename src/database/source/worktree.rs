@@ -198,7 +198,7 @@ impl Source for WorkTree {
         let (repo, _) = repository(&self.root).ok()??;
         let head = repo.head().ok()?.target()?;
         let version = |dated: Dated<'a>| {
-            (dated.entry.path.as_str(), history::FileBytes::new(dated.by, || self.id(dated.entry)))
+            (dated.entry.path.as_str(), history::FileBytes::new(dated.by, self.id(dated.entry)))
         };
         let (a, b) = (version(a), version(b));
         history::age(&repo, head, a, b)
