@@ -1,6 +1,7 @@
 //! One table under judgement: it is read once, judged by itself, and sketched to compare others with.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -141,9 +142,12 @@ impl Job<'_> {
     pub(super) fn foreign(&self, file: &TableFile, sidecars: &Sidecars) -> usize {
         let rules: Vec<_> =
             self.all_rules.all().filter(|r| r.check.needs().origin).cloned().collect();
-        let counts = |f: &&Finding| f.severity != Severity::Info;
-        self.table(file, sidecars, &rules, false, None)
-            .map_or(0, |judged| judged.findings.iter().filter(counts).count())
+        // Of a table of which some rows changed, a rule has two findings.
+        let ways = |judged: JudgedTable| {
+            let findings = judged.findings.into_iter().filter(|f| f.severity != Severity::Info);
+            findings.map(|f| f.rule).collect::<BTreeSet<_>>().len()
+        };
+        self.table(file, sidecars, &rules, false, None).map_or(0, ways)
     }
 
     fn system(&self, name: &str) -> Option<&System> {

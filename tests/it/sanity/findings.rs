@@ -148,6 +148,25 @@ fn a_copy_is_the_one_that_comes() {
 }
 
 #[test]
+fn an_original_of_which_a_row_changes_does_not_become_the_copy() {
+    let rows: Vec<(u64, f64)> = (1..60).map(|m| (m, 0.01 + 0.0137 * m as f64)).collect();
+    let tree = Tree::new();
+    // Both name another version than their folder's, so neither is the copy by what it says.
+    let named = |rows: &[(u64, f64)]| gemm(rows).replace("0.24.0", "0.11.0");
+    tree.gemm("gemm_perf.txt", named(&rows));
+    tree.commit();
+    let other = "systems/data/h200_sxm/sglang/0.5.14/gemm_perf.txt";
+    tree.file(other, named(&rows).replace("VLLM", "SGLang"));
+    tree.commit();
+    // One row is corrected and one comes, which names that version, too: of its rule there are two findings.
+    let mut touched = rows.clone();
+    touched[7].1 *= 1.01;
+    touched.push((99, 2.0));
+    tree.gemm("gemm_perf.txt", named(&touched));
+    assert_eq!(news(&tree, &["--only", "copied-table"]), [""; 0]);
+}
+
+#[test]
 fn what_a_deletion_takes_from_others_is_new_there() {
     let of = |version: &str| format!("systems/data/h200_sxm/gemm/vllm/{version}");
     let tree = Tree::new();
