@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use perfdb_gate::base::error::{Error, Result};
-use perfdb_gate::database::source::{Commit, Entry, EntryKind, ReadError, Source};
+use perfdb_gate::database::source::{Commit, Dated, Entry, EntryKind, ReadError, Source};
 
 /// What stands between the files of an input.
 const NEXT: char = '\u{1}';
@@ -71,7 +71,7 @@ impl Source for Memory {
         Err(alone())
     }
 
-    fn age(&self, _: &Entry, _: &Entry) -> Option<Ordering> {
+    fn age<'a>(&self, _: Dated<'a>, _: Dated<'a>) -> Option<Ordering> {
         None
     }
 }
