@@ -71,7 +71,7 @@ impl Source for Memory {
         Err(alone())
     }
 
-    fn age<'a>(&self, _: Dated<'a>, _: Dated<'a>) -> Option<Ordering> {
+    fn age(&self, _: Dated<'_>, _: Dated<'_>) -> Option<Ordering> {
         None
     }
 }

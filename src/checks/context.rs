@@ -161,7 +161,12 @@ impl PrChange {
     }
 }
 
-impl CrossContext<'_> {
+impl<'a> CrossContext<'a> {
+    /// Those of the tables on which findings are asked for.
+    pub(super) fn judged_tables(&self) -> impl Iterator<Item = &'a TableFile> {
+        self.tables.iter().copied().filter(|file| self.judged(file))
+    }
+
     /// The halves in which findings of a rule on a table's rows are reported.
     pub fn halves(&self, rule: &Rule, file: &TableFile) -> impl Iterator<Item = Half<'_>> {
         let spec = self.specs.tables.get(&file.table);

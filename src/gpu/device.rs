@@ -115,6 +115,24 @@ pub struct Point {
     pub work: Option<Work>,
 }
 
+#[cfg(test)]
+impl Point {
+    /// A synthetic point of 1 ms.
+    pub(super) fn synthetic() -> Self {
+        Self {
+            path: "t".into(),
+            row: 0,
+            key: Vec::new(),
+            slice: String::new(),
+            decile: 1,
+            recorded_ms: 1.0,
+            recorded_w: None,
+            power: false,
+            work: None,
+        }
+    }
+}
+
 /// What a device answers for a point.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {

@@ -58,25 +58,20 @@ impl Judge for Copies {
     /// One finding for each group of tables that hold the same measurements, on the one that names
     /// another device, framework or version than its place, else on the one that came last.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
-        let mut by_table: BTreeMap<&str, Vec<SketchedTable<'_>>> = BTreeMap::new();
+        let mut tables: Vec<SketchedTable<'_>> = Vec::new();
         for file in at.tables.iter().copied() {
             // What has fewer points than a copy must share is none, and there may be many such.
             let sketch = at.sketches.by_path.get(&file.entry.path);
             if let Some(sketch) = sketch.filter(|s| s.points.len() >= self.points) {
-                by_table.entry(&file.table).or_default().push(SketchedTable { file, sketch });
+                tables.push(SketchedTable { file, sketch });
             }
         }
         let alike = |a: &Sketch, b: &Sketch| self.alike(a, b).is_some();
-        let mut found = Vec::new();
-        for tables in by_table.values() {
-            for group in groups(at, tables, &alike) {
-                found.extend(match group[..] {
-                    [a, b] => self.of_pair(rule, at, &tables[a], &tables[b], &[]),
-                    _ => self.of_group(rule, at, tables, &group),
-                });
-            }
-        }
-        Ok(found)
+        let of_group = |group: Vec<usize>| match group[..] {
+            [a, b] => self.of_pair(rule, at, &tables[a], &tables[b], &[]),
+            _ => self.of_group(rule, at, &tables, &group),
+        };
+        Ok(groups(at, &tables, &alike).into_iter().filter_map(of_group).collect())
     }
 }
 

@@ -77,7 +77,7 @@ impl Judge for NoiseLimits {
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let all = at.curve_scores();
         let mut found = Found::new();
-        for file in at.tables.iter().copied().filter(|f| at.judged(f)) {
+        for file in at.judged_tables() {
             let Some(sketch) = at.sketches.by_path.get(&file.entry.path) else { continue };
             let Some(scores) = all.of_table(file) else { continue };
             let slices = (0u32..).zip(&sketch.slices);
@@ -110,9 +110,7 @@ impl NoiseLimits {
         }
         let texts = sketch.slices.get(slice as usize)?;
         let mut elsewhere = Vec::new();
-        for other in
-            at.tables.iter().copied().filter(|t| t.table == file.table && t.place != file.place)
-        {
+        for other in at.tables.iter().filter(|t| t.place != file.place) {
             let Some(theirs) = at.sketches.by_path.get(&other.entry.path) else { continue };
             let Some(number) = theirs.slices.iter().position(|s| s == texts) else { continue };
             let points =

@@ -59,13 +59,12 @@ impl Judge for Shares {
 
     /// One finding for each table that has far less than every reference, as a whole or of slices.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
-        let judged = at.tables.iter().copied().filter(|f| at.judged(f));
-        let namesakes = Namesakes::by_name(at);
+        let namesakes = Namesakes::of(at);
         let of_table = |file: &TableFile| {
-            let stub = || self.own.finding(rule, at, file, namesakes.get(file.table.as_str())?);
+            let stub = || self.own.finding(rule, at, file, &namesakes);
             self.finding(rule, at, file).or_else(stub)
         };
-        Ok(judged.filter_map(of_table).collect())
+        Ok(at.judged_tables().filter_map(of_table).collect())
     }
 }
 

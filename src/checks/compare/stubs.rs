@@ -62,19 +62,15 @@ struct SizedTable<'t, 'c> {
 }
 
 impl<'a> Namesakes<'a> {
-    /// The tables of each name that a judged table has.
-    pub fn by_name(at: &CrossContext<'a>) -> BTreeMap<&'a str, Self> {
-        let judged = at.tables.iter().copied().filter(|f| at.judged(f));
-        let mut names: BTreeMap<&str, Self> =
-            judged.map(|f| (f.table.as_str(), Self::default())).collect();
+    /// The tables that can be read.
+    pub fn of(at: &CrossContext<'a>) -> Self {
+        let mut namesakes = Self::default();
         for file in at.tables.iter().copied() {
-            if let Some(sketch) = at.sketches.by_path.get(&file.entry.path)
-                && let Some(namesakes) = names.get_mut(file.table.as_str())
-            {
+            if let Some(sketch) = at.sketches.by_path.get(&file.entry.path) {
                 namesakes.add(file, sketch);
             }
         }
-        names
+        namesakes
     }
 
     fn add(&mut self, file: &'a TableFile, sketch: &'a Sketch) {

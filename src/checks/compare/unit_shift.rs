@@ -71,25 +71,16 @@ struct Namesakes<'a> {
 impl Judge for UnitFactors {
     /// One finding for each table with slices in another unit than the others of its name.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
-        let mut names: BTreeMap<&str, Vec<(&TableFile, &Sketch)>> = BTreeMap::new();
-        for file in at.tables.iter().copied() {
+        let mut tables = Vec::new();
+        for file in at.tables.iter().copied().filter(|file| !self.except.contains(&file.table)) {
             let sketch = at.sketches.by_path.get(&file.entry.path);
-            if let Some(sketch) = sketch.filter(|s| s.points.len() >= self.points)
-                && !self.except.contains(&file.table)
-            {
-                names.entry(&file.table).or_default().push((file, sketch));
-            }
+            tables.extend(sketch.filter(|s| s.points.len() >= self.points).map(|s| (file, s)));
         }
+        let namesakes = Namesakes::new(tables);
         let mut found = Found::new();
-        for tables in names.into_values() {
-            if !tables.iter().any(|(file, _)| at.judged(file)) {
-                continue;
-            }
-            let namesakes = Namesakes::new(tables);
-            for (number, (file, _)) in namesakes.tables.iter().enumerate() {
-                if at.judged(file) {
-                    found.extend(self.finding(rule, &namesakes, number));
-                }
+        for (number, (file, _)) in namesakes.tables.iter().enumerate() {
+            if at.judged(file) {
+                found.extend(self.finding(rule, &namesakes, number));
             }
         }
         Ok(found)

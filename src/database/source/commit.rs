@@ -245,12 +245,8 @@ impl Source for Commit {
         Self::at(repo, self.prefix.clone(), base)
     }
 
-    fn age<'a>(&self, a: Dated<'a>, b: Dated<'a>) -> Option<Ordering> {
+    fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {
         let head = self.commit?;
-        let version = |dated: Dated<'a>| {
-            (dated.entry.path.as_str(), history::FileBytes::new(dated.by, self.id(dated.entry)))
-        };
-        let (a, b) = (version(a), version(b));
-        self.with_repository(|repo| Ok(history::age(repo, head, a, b))).ok()?
+        self.with_repository(|repo| Ok(history::age(repo, head, self, [a, b]))).ok()?
     }
 }

@@ -5,17 +5,14 @@ use std::path::Path;
 
 use git2::{Oid, Repository};
 
-use super::DatedBy;
+use super::{Dated, DatedBy, Source};
 
 /// Commits that are looked through; older than that is as old as the other.
 const FAR: usize = 10_000;
 
-/// A file's path below the repository's top, and the id of its bytes.
-pub(super) type FileVersion<'a> = (&'a str, FileBytes);
-
 /// The bytes of a file whose age is asked for.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum FileBytes {
+enum FileBytes {
     /// These; without an id no commit has them.
     Of(Option<Oid>),
     /// Those that it had before these, once the walk met them.
@@ -29,7 +26,7 @@ pub(super) enum FileBytes {
 
 impl FileBytes {
     /// Those of a file that is dated `by`.
-    pub fn new(by: DatedBy, id: Option<Oid>) -> Self {
+    fn new(by: DatedBy, id: Option<Oid>) -> Self {
         match by {
             DatedBy::Bytes => Self::Of(id),
             DatedBy::BytesBefore => Self::Before { now: id, then: None },
@@ -51,23 +48,24 @@ impl FileBytes {
 }
 
 /// Compares when two files came to their places, along the first parents of `head`: `Greater` where `a`
-/// came later. `None` where both came at once, or that is not known.
+/// came later. `None` where both came at once, or that is not known. `source` knows the ids of both.
 pub(super) fn age(
     repo: &Repository,
     head: Oid,
-    a: FileVersion<'_>,
-    b: FileVersion<'_>,
+    source: &dyn Source,
+    [a, b]: [Dated<'_>; 2],
 ) -> Option<Ordering> {
-    let ((path_a, mut bytes_a), (path_b, mut bytes_b)) = (a, b);
-    let id = |tree: &git2::Tree<'_>, path: &str| {
-        tree.get_path(Path::new(path)).ok().map(|entry| entry.id())
+    let bytes = |file: Dated<'_>| FileBytes::new(file.by, source.id(file.entry));
+    let (mut bytes_a, mut bytes_b) = (bytes(a), bytes(b));
+    let id = |tree: &git2::Tree<'_>, file: Dated<'_>| {
+        tree.get_path(Path::new(&file.entry.path)).ok().map(|entry| entry.id())
     };
     let mut walk = repo.revwalk().ok()?;
     walk.push(head).ok()?;
     walk.simplify_first_parent().ok()?;
     for commit in walk.take(FAR) {
         let tree = repo.find_commit(commit.ok()?).ok()?.tree().ok()?;
-        match (bytes_a.are(id(&tree, path_a)), bytes_b.are(id(&tree, path_b))) {
+        match (bytes_a.are(id(&tree, a)), bytes_b.are(id(&tree, b))) {
             (true, true) => {}
             (false, true) => return Some(Ordering::Greater),
             (true, false) => return Some(Ordering::Less),

@@ -74,7 +74,7 @@ impl Source for LooseFiles {
         Err(without_history(reference))
     }
 
-    fn age<'a>(&self, _: Dated<'a>, _: Dated<'a>) -> Option<Ordering> {
+    fn age(&self, _: Dated<'_>, _: Dated<'_>) -> Option<Ordering> {
         None
     }
 }

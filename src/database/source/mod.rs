@@ -109,7 +109,7 @@ pub trait Source: Sync {
 
     /// Compares when two files came to their places: `Greater` where `a` did later. `None` where
     /// they came at once, or the history does not show it.
-    fn age<'a>(&self, a: Dated<'a>, b: Dated<'a>) -> Option<Ordering>;
+    fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering>;
 
     /// The id of the commit that it is, in hex; none of files on disk.
     fn commit(&self) -> Option<String> {

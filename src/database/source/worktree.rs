@@ -194,14 +194,10 @@ impl Source for WorkTree {
         Commit::at(repo, prefix, base)
     }
 
-    fn age<'a>(&self, a: Dated<'a>, b: Dated<'a>) -> Option<Ordering> {
+    fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {
         let (repo, _) = repository(&self.root).ok()??;
         let head = repo.head().ok()?.target()?;
-        let version = |dated: Dated<'a>| {
-            (dated.entry.path.as_str(), history::FileBytes::new(dated.by, self.id(dated.entry)))
-        };
-        let (a, b) = (version(a), version(b));
-        history::age(&repo, head, a, b)
+        history::age(&repo, head, self, [a, b])
     }
 
     fn steady(&self) -> Result<()> {

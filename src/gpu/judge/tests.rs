@@ -17,17 +17,7 @@ fn limits() -> Margins {
 pub(super) fn measured(ratio: f64) -> Measured {
     let samples_ms = [0.999, 1.0, 1.001].iter().map(|f| f * ratio).collect();
     Measured {
-        point: Point {
-            path: "t".into(),
-            row: 0,
-            key: Vec::new(),
-            slice: String::new(),
-            decile: 1,
-            recorded_ms: 1.0,
-            recorded_w: None,
-            power: false,
-            work: None,
-        },
+        point: Point::synthetic(),
         answer: Ok(Answer { samples_ms, ..Answer::default() }),
         band: Some(NoiseBand {
             below_ms: None,

@@ -9,14 +9,8 @@ const HELLO: &str = r#"read l; echo '{"device": "mock"}'; "#;
 fn point() -> Point {
     Point {
         path: "a/gemm_perf.parquet".into(),
-        row: 0,
         key: vec![("m".into(), 1.into())],
-        slice: String::new(),
-        decile: 1,
-        recorded_ms: 1.0,
-        recorded_w: None,
-        power: false,
-        work: None,
+        ..Point::synthetic()
     }
 }
 

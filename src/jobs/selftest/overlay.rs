@@ -81,7 +81,7 @@ impl Source for Overlay<'_> {
     }
 
     /// What is planted came last; `CrossContext::later` says so before history is asked.
-    fn age<'a>(&self, a: Dated<'a>, b: Dated<'a>) -> Option<Ordering> {
+    fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {
         self.below.age(a, b)
     }
 }

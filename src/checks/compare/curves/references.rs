@@ -64,7 +64,7 @@ pub type ReferenceGroups = Vec<(Kinship, Vec<CurveReference>)>;
 pub fn reference_groups(at: &CrossContext<'_>, file: &TableFile) -> ReferenceGroups {
     let Some(own) = at.sketches.by_path.get(&file.entry.path) else { return Vec::new() };
     let mut candidates: Vec<(Kinship, usize, &str, &Sketch)> = Vec::new();
-    for other in at.tables.iter().copied().filter(|t| t.table == file.table) {
+    for other in at.tables {
         let Some(kinship) = Kinship::of(file, other) else { continue };
         let Some(sketch) = at.sketches.by_path.get(&other.entry.path) else { continue };
         candidates.push((kinship, sketch.keys.abs_diff(own.keys), &other.entry.path, sketch));

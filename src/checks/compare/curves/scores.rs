@@ -16,7 +16,7 @@ use crate::database::catalog::TableFile;
 /// What other tables say of the curves of the judged tables.
 #[derive(Default)]
 pub struct CurveScores {
-    /// By path: all tables of the judged tables' names.
+    /// By path: all tables.
     tables: BTreeMap<String, Referenced>,
     /// By path: the judged tables.
     scores: BTreeMap<String, TableScores>,
@@ -135,15 +135,9 @@ impl CurveScores {
 
     /// Scores the judged tables.
     pub fn of(at: &CrossContext<'_>) -> Self {
-        let is_judged = |file: &&TableFile| at.judged(file);
-        let judged: Vec<&TableFile> = at.tables.iter().copied().filter(is_judged).collect();
-        let mut names: Vec<&str> = judged.iter().map(|f| f.table.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        let of_name = |f: &&TableFile| names.binary_search(&f.table.as_str()).is_ok();
-        let named: Vec<&TableFile> = at.tables.iter().copied().filter(of_name).collect();
-        let order: Vec<usize> = (0..named.len()).collect();
-        let tables = threads::map(&named, &order, at.threads, |file| {
+        let judged: Vec<&TableFile> = at.judged_tables().collect();
+        let order: Vec<usize> = (0..at.tables.len()).collect();
+        let tables = threads::map(at.tables, &order, at.threads, |file| {
             let curve = at.sketches.by_path.get(&file.entry.path)?.curve.clone()?;
             let groups = reference_groups(at, file);
             Some((file.entry.path.clone(), Referenced { curve, groups }))
@@ -176,8 +170,7 @@ impl CurveScores {
     ) -> bool {
         let own = &scores.curve.bends[bend];
         let slow = own.log_ratio > 0.0;
-        let elsewhere =
-            at.tables.iter().copied().filter(|t| t.table == file.table && t.place != file.place);
+        let elsewhere = at.tables.iter().filter(|t| t.place != file.place);
         elsewhere.filter_map(|t| self.tables.get(&t.entry.path)).any(|other| {
             let mut bends = other.curve.bends_at(own.point.hash);
             bends.any(|(_, bend)| {

@@ -35,9 +35,7 @@ impl AxisShift {
     pub fn findings(&self, rule: &Rule, at: &CrossContext<'_>, file: &TableFile) -> Vec<Finding> {
         let Some(own) = at.sketches.by_path.get(&file.entry.path) else { return Vec::new() };
         let mut others: BTreeMap<&str, Vec<&Sketch>> = BTreeMap::new();
-        let is_other =
-            |f: &&TableFile| f.table == file.table && f.place.backend != file.place.backend;
-        for other in at.tables.iter().copied().filter(is_other) {
+        for other in at.tables.iter().filter(|f| f.place.backend != file.place.backend) {
             let sketch = at.sketches.by_path.get(&other.entry.path);
             others.entry(&other.place.backend).or_default().extend(sketch);
         }

@@ -37,8 +37,7 @@ impl AxisExchange {
         let own = at.sketches.by_path.get(&file.entry.path).filter(|s| s.axes.len() > 1)?;
         let is_reference = |other: &&TableFile| {
             let (a, b) = (&other.place, &file.place);
-            other.table == file.table
-                && (&a.system, &a.backend, &a.version) != (&b.system, &b.backend, &b.version)
+            (&a.system, &a.backend, &a.version) != (&b.system, &b.backend, &b.version)
         };
         let mut others: Vec<&TableFile> = at.tables.iter().copied().filter(is_reference).collect();
         // Those of the backend agree most, and one that agrees ends the search.

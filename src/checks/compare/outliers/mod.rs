@@ -121,8 +121,8 @@ impl Judge for Drops {
     }
 }
 
-/// Keys that are outliers: table, key, spike or drop → their places and latencies.
-type OutliersByKey<'a> = HashMap<(&'a str, u64, bool), Vec<(&'a TableFile, f64)>>;
+/// Spikes, or drops, by the hash of their key: their places and latencies.
+type OutliersByKey<'a> = HashMap<u64, Vec<(&'a TableFile, f64)>>;
 
 fn outliers_by_key<'a>(at: &CrossContext<'a>, spike: bool) -> OutliersByKey<'a> {
     let mut by_key = OutliersByKey::new();
@@ -130,7 +130,7 @@ fn outliers_by_key<'a>(at: &CrossContext<'a>, spike: bool) -> OutliersByKey<'a> 
         let sketch = at.sketches.by_path.get(&file.entry.path);
         for outlier in sketch.into_iter().flat_map(|s| &s.outliers) {
             if outlier.outlier.spike() == spike {
-                let places = by_key.entry((&file.table, outlier.hash, spike)).or_default();
+                let places = by_key.entry(outlier.hash).or_default();
                 places.push((file, outlier.outlier.latency));
             }
         }
@@ -178,7 +178,7 @@ impl OutlierLimits {
         let by_key = outliers_by_key(at, spike);
         let scores = self.curves.map(|limits| (limits, at.curve_scores()));
         let mut found = Vec::new();
-        for file in at.tables.iter().copied().filter(|f| at.judged(f)) {
+        for file in at.judged_tables() {
             let Some(sketch) = at.sketches.by_path.get(&file.entry.path) else { continue };
             let evidence = scores.and_then(|(limits, all)| {
                 let scores = all.of_table(file)?;
@@ -252,7 +252,7 @@ impl OutlierLimits {
         };
         let all: Vec<&SketchOutlier> = sketch.outliers.iter().filter(is_outlier).collect();
         for outlier in all.iter().copied().filter(|o| !rows.contains(&o.outlier.row)) {
-            let places = by_key.get(&(file.table.as_str(), outlier.hash, spike));
+            let places = by_key.get(&outlier.hash);
             let acquitted = |told: Evidence| told.score.abs() < evidence_from(evidence);
             let shared = evidence.and_then(|e| e.on(outlier)).is_some_and(acquitted);
             let standing = if shared || recurs(places, file, &outlier.outlier) {
@@ -314,9 +314,7 @@ impl OutlierLimits {
 
 /// What other tables of the machine take at a key.
 fn peer_latencies(at: &CrossContext<'_>, file: &TableFile, key: u64) -> Vec<f64> {
-    let is_peer = |f: &&TableFile| {
-        f.table == file.table && f.place.system == file.place.system && f.place != file.place
-    };
+    let is_peer = |f: &&TableFile| f.place.system == file.place.system && f.place != file.place;
     let peers = at.tables.iter().copied().filter(is_peer);
     let latency = |f: &TableFile| {
         let sketch = at.sketches.by_path.get(&f.entry.path)?;

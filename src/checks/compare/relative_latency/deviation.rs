@@ -51,7 +51,7 @@ impl Judge for DeviationBand {
         let terms = PeerTerms { points: self.points, unnamed: Some(self.unnamed.clone()) };
         let relative = at.relative_latencies(terms);
         let differences = self.differences.map(|band| (band, differences(at, &band, self.points)));
-        for file in at.tables.iter().copied().filter(|f| at.judged(f)) {
+        for file in at.judged_tables() {
             let backend = &file.place.backend;
             let Some(own) = relative.get(&file.entry.path) else { continue };
             let mut by_verdict: BTreeMap<CulpritVerdict, RelativeLatencies> = BTreeMap::new();

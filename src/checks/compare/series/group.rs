@@ -8,35 +8,68 @@ pub(super) struct Grouped {
     rows: Vec<u32>,
 }
 
+/// Series by their hashes, numbered in the order in which they are met.
+#[derive(Default)]
+struct SeriesNumbers {
+    numbers: HashTable<(u64, u32)>,
+    /// Rows of each series so far.
+    counts: Vec<u32>,
+}
+
 impl Grouped {
-    /// Groups rows by a hash: each series gets a number, and a counting sort orders the rows.
+    /// Groups all rows by a hash.
     pub fn by(rows: usize, hash: impl Fn(usize) -> u64) -> Self {
-        let mut numbers: HashTable<(u64, u32)> = HashTable::new();
-        let mut counts: Vec<u32> = Vec::new();
-        let mut series = Vec::with_capacity(rows);
+        let mut series = SeriesNumbers::default();
+        let mut numbers = Vec::with_capacity(rows);
         let mut last = None;
         for row in 0..rows {
             let hash = hash(row);
             // Often the row before is of the same series.
             let number = match last {
                 Some((known, number)) if known == hash => number,
-                _ => {
-                    let entry =
-                        numbers.entry(hash, |(known, _)| *known == hash, |(known, _)| *known);
-                    let fresh = || {
-                        counts.push(0);
-                        (hash, counts.len() as u32 - 1)
-                    };
-                    entry.or_insert_with(fresh).get().1
-                }
+                _ => series.number(hash),
             };
             last = Some((hash, number));
-            counts[number as usize] += 1;
-            series.push(number);
+            series.counts[number as usize] += 1;
+            numbers.push(number);
         }
-        let mut sorted = vec![0u32; rows];
-        let mut ends = places(counts);
-        for (row, number) in (0u32..).zip(series) {
+        Self::placed(series.counts, numbers.into_iter().zip(0..))
+    }
+
+    /// Groups the rows of a few series of many: those with the hashes `wanted`.
+    pub fn among(
+        rows: usize,
+        hash: impl Fn(usize) -> u64,
+        wanted: impl Iterator<Item = u64>,
+    ) -> Self {
+        let mut series = SeriesNumbers::default();
+        for hash in wanted {
+            series.number(hash);
+        }
+        let filter = HashFilter::of(series.numbers.iter().map(|(hash, _)| *hash));
+        let mut numbered: Vec<(u32, u32)> = Vec::new();
+        for row in 0..rows {
+            let hash = hash(row);
+            if filter.may_have(hash)
+                && let Some((_, number)) = series.numbers.find(hash, |(known, _)| *known == hash)
+            {
+                series.counts[*number as usize] += 1;
+                numbered.push((*number, row as u32));
+            }
+        }
+        Self::placed(series.counts, numbered.into_iter())
+    }
+
+    /// Rows with the numbers of their series, of which each has a count: a counting sort.
+    fn placed(mut counts: Vec<u32>, rows: impl Iterator<Item = (u32, u32)>) -> Self {
+        let mut total = 0;
+        for count in &mut counts {
+            (*count, total) = (total, total + *count);
+        }
+        // Where a series starts is, once its rows are placed, where it ends.
+        let mut ends = counts;
+        let mut sorted = vec![0; total as usize];
+        for (number, row) in rows {
             let place = &mut ends[number as usize];
             sorted[*place as usize] = row;
             *place += 1;
@@ -46,72 +79,22 @@ impl Grouped {
 
     /// The rows of each series.
     pub fn series(&self) -> impl Iterator<Item = &[u32]> {
-        slices(&self.ends, &self.rows)
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).map(|(start, end)| &self.rows[*start as usize..*end as usize])
     }
 }
 
-/// The rows of a few series of many, by the series' hashes.
-pub(super) struct Members {
-    ends: Vec<u32>,
-    rows: Vec<u32>,
-}
-
-impl Members {
-    /// Collects the rows of the series wanted.
-    pub fn of(
-        rows: usize,
-        series: impl Fn(usize) -> u64,
-        wanted: impl Iterator<Item = u64>,
-    ) -> Self {
-        let mut numbers: HashTable<(u64, u32)> = HashTable::new();
-        let mut counts: Vec<u32> = Vec::new();
-        for hash in wanted {
-            let entry = numbers.entry(hash, |(known, _)| *known == hash, |(known, _)| *known);
-            entry.or_insert_with(|| {
-                counts.push(0);
-                (hash, counts.len() as u32 - 1)
-            });
-        }
-        let filter = HashFilter::of(numbers.iter().map(|(hash, _)| *hash));
-        let mut members: Vec<(u32, u32)> = Vec::new();
-        for row in 0..rows {
-            let hash = series(row);
-            if filter.may_have(hash)
-                && let Some((_, number)) = numbers.find(hash, |(known, _)| *known == hash)
-            {
-                counts[*number as usize] += 1;
-                members.push((*number, row as u32));
-            }
-        }
-        let mut sorted = vec![0u32; members.len()];
-        let mut ends = places(counts);
-        for (number, row) in members {
-            let place = &mut ends[number as usize];
-            sorted[*place as usize] = row;
-            *place += 1;
-        }
-        Self { ends, rows: sorted }
+impl SeriesNumbers {
+    /// The number of a series; a new one gets the next.
+    fn number(&mut self, hash: u64) -> u32 {
+        let Self { numbers, counts } = self;
+        let entry = numbers.entry(hash, |(known, _)| *known == hash, |(known, _)| *known);
+        let next = || {
+            counts.push(0);
+            (hash, counts.len() as u32 - 1)
+        };
+        entry.or_insert_with(next).get().1
     }
-
-    /// The rows of each series, in the order of the file.
-    pub fn series(&self) -> impl Iterator<Item = &[u32]> {
-        slices(&self.ends, &self.rows)
-    }
-}
-
-/// Where each series starts, by how many rows each has. Once its rows are placed, that is where it ends.
-fn places(mut counts: Vec<u32>) -> Vec<u32> {
-    let mut total = 0;
-    for count in &mut counts {
-        (*count, total) = (total, total + *count);
-    }
-    counts
-}
-
-/// The rows of each series, by where it ends.
-fn slices<'r>(ends: &'r [u32], rows: &'r [u32]) -> impl Iterator<Item = &'r [u32]> {
-    let starts = std::iter::once(&0).chain(ends);
-    starts.zip(ends).map(|(start, end)| &rows[*start as usize..*end as usize])
 }
 
 /// Hashes that are looked for among many more: a bit for each excludes most of the others without a look

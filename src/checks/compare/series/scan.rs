@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 
 use super::bend::{Bend, BendCandidate, log_ratio};
 use super::candidate::{OutlierCandidate, candidate, is_inner, ratio_over_neighbours};
-use super::group::{Grouped, Members};
+use super::group::Grouped;
 use super::{Axis, Outlier, SeriesPoint, SizeLogs, fixed};
 use crate::base::expr::Vals;
 use crate::database::table::Table;
@@ -127,7 +127,7 @@ pub fn scan(
     for axis in others {
         let series = |row: usize| fixed[row].wrapping_sub(axis.part(row));
         let waiting = candidates.waiting(terms.least_bend());
-        let members = Members::of(table.rows, series, waiting.map(|row| series(row as usize)));
+        let members = Grouped::among(table.rows, series, waiting.map(|row| series(row as usize)));
         for rows in members.series() {
             axis.points(rows, &times, &mut logs, &mut points);
             terms.other_axis(&points, axis.bit, &mut candidates);
