@@ -5,6 +5,8 @@ use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use tempfile::NamedTempFile;
+
 use crate::base::error::{Error, Result};
 use crate::base::interrupt::{Leftover, RemovedOnSignal};
 
@@ -134,10 +136,28 @@ pub fn write_all(folders: &[PathBuf], files: &[(PathBuf, Vec<u8>)]) -> Result<()
     staged.into_iter().try_for_each(Staged::place)
 }
 
+/// Makes a file in a folder that has no name of its own yet, and that goes when a signal ends the process.
+pub(super) fn stage(folder: &Path) -> std::io::Result<(NamedTempFile, RemovedOnSignal)> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        // A new file gets the mode that the user's mask leaves, a replaced one keeps its own.
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut create = || builder.prefix(STAGED).tempfile_in(folder);
+    let mut file = create()?;
+    while !lock_staged(file.as_file(), file.path()) {
+        file = create()?;
+    }
+    let removed = RemovedOnSignal::new(Leftover::File(file.path().to_owned()));
+    Ok((file, removed))
+}
+
 /// A file that is written and has no name yet.
 enum Staged<'a> {
     File {
-        file: tempfile::NamedTempFile,
+        file: NamedTempFile,
         target: PathBuf,
         _removed: RemovedOnSignal,
     },
@@ -154,19 +174,7 @@ impl<'a> Staged<'a> {
             let device = std::fs::OpenOptions::new().write(true).open(&target).map_err(failed)?;
             return Ok(Self::Device(device, target, text));
         }
-        let mut builder = tempfile::Builder::new();
-        #[cfg(unix)]
-        {
-            // A new file gets the mode that the user's mask leaves, a replaced one keeps its own.
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let mut create = || builder.prefix(STAGED).tempfile_in(folder_of(&target)).map_err(failed);
-        let mut file = create()?;
-        while !lock_staged(file.as_file(), file.path()) {
-            file = create()?;
-        }
-        let _removed = RemovedOnSignal::new(Leftover::File(file.path().to_owned()));
+        let (mut file, _removed) = stage(folder_of(&target)).map_err(failed)?;
         if let Some(before) = before {
             file.as_file().set_permissions(before.permissions()).map_err(failed)?;
         }

@@ -1,5 +1,6 @@
 //! What every room uses, and which knows nothing of databases.
 
+pub mod cache;
 pub(crate) mod dates;
 pub(crate) mod digest;
 pub mod error;

@@ -15,7 +15,7 @@ use super::TerminalArgs;
 use super::bar::Bar;
 use super::output::{FailOn, Inconclusive, OutputArgs};
 use super::outputs::{self, Outputs};
-use super::selection::RuleArgs;
+use super::selection::{CacheArgs, RuleArgs};
 
 /// `perfdb-gate sanity`.
 #[derive(Debug, Args)]
@@ -59,6 +59,8 @@ pub struct Sanity {
     pub rules: RuleArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub cache: CacheArgs,
 }
 
 impl From<&Sanity> for overview::Options {
@@ -94,6 +96,7 @@ impl Sanity {
             rules: self.rules.rules_dir.clone(),
             detail_dir: self.detail_dir.clone(),
             charts: self.figures(),
+            cache: self.cache.cache.clone(),
             threads: self.output.threads,
         }
     }

@@ -59,8 +59,8 @@ pub struct TreeFacts {
     pub sharing: Option<ReuseManifest>,
     /// Where each fact is from, by name.
     pub origins: Vec<Fact>,
-    /// The files of code that hold pins, by list, with their ids.
-    code: Vec<(String, Option<git2::Oid>)>,
+    /// The files that state facts, by what they are about, with their ids.
+    files: Vec<(String, Option<git2::Oid>)>,
 }
 
 impl TreeFacts {
@@ -85,10 +85,7 @@ impl TreeFacts {
             AttentionLanes::parse,
         );
         for (list, pin) in &files.pins {
-            let place = pin.place();
-            let code = reader.find(&place).map(|entry| source.id(entry));
-            facts.code.extend(code.map(|id| (list.clone(), id)));
-            let pins = facts.add(list, &place, &reader, |text| {
+            let pins = facts.add(list, &pin.place(), &reader, |text| {
                 pins_of(text, &pin.after)
                     .ok_or_else(|| format!("no numbers follow `{}`", pin.after).into())
             });
@@ -99,11 +96,20 @@ impl TreeFacts {
         facts
     }
 
-    /// Notes which lists of pins are in code that differs from another state's.
+    /// Notes which facts, lists of pins among them, are in files that differ from another state's.
     pub fn since(mut self, base: &Self) -> Self {
-        let changed = self.code.iter().filter(|own| !base.code.contains(own));
+        let changed = self.files.iter().filter(|own| !base.files.contains(own));
         self.tree.unsettled = changed.map(|(list, _)| list.clone()).collect();
         self
+    }
+
+    /// What it was read from: equal for states that say the same.
+    pub fn origin(&self) -> impl Iterator<Item = String> {
+        let files = self.files.iter().map(|(name, id)| match id {
+            Some(id) => format!("{name} {id}"),
+            None => format!("{name} without an id"),
+        });
+        files.chain(self.tree.unsettled.iter().map(|list| format!("unsettled {list}")))
     }
 
     /// The specs with these facts over them.
@@ -144,6 +150,7 @@ impl TreeFacts {
             self.origins.push(Fact::new(name, None, None));
             return None;
         };
+        self.files.push((name.to_owned(), reader.source.id(entry)));
         let read = reader.text(entry).and_then(|text| parse(&text));
         let path = Some(entry.path.clone());
         match read {

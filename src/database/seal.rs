@@ -19,15 +19,20 @@ pub struct SealFile {
 impl SealFile {
     /// Reads the seal of a table.
     pub fn read(source: &dyn Source, catalog: &Catalog, file: &TableFile, seal: &Seal) -> Self {
-        let path = &file.entry.path;
-        let stem = path.rsplit_once('.').map_or(path.as_str(), |(stem, _)| stem);
-        let path = format!("{stem}{}", seal.ending);
+        let path = Self::path(file, seal);
         let entry = catalog.beside.iter().map(|(entry, _)| entry).find(|e| e.path == path);
         let fields = entry.map(|entry| {
             let text = source.text(entry)?;
             serde_json::from_str(&text).map_err(|why| Reason::from(why.to_string()))
         });
         Self { path, fields }
+    }
+
+    /// Where the seal of a table is or should be.
+    pub fn path(file: &TableFile, seal: &Seal) -> String {
+        let path = &file.entry.path;
+        let stem = path.rsplit_once('.').map_or(path.as_str(), |(stem, _)| stem);
+        format!("{stem}{}", seal.ending)
     }
 
     /// Its fields, where it could be read.

@@ -1,13 +1,15 @@
 //! The figures behind a finding's sentence.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The figures behind a finding's sentence, one map in reports. What code of this program reads of
 /// another's finding is typed; everything else is for reports and for conditions of waivers.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// Path of the table that the finding's table is a copy of.
     pub other: Option<String>,
@@ -23,7 +25,7 @@ pub struct Evidence {
 }
 
 /// What a finding on a table means for predictions of default models.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ModelReach {
     /// Whether a step reads one of the rows; none where the finding does not name all of them.
     pub reads: Option<bool>,
@@ -34,16 +36,16 @@ pub struct ModelReach {
 }
 
 /// A slice of a table, with the figure that shows what is wrong with it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SliceEvidence {
     /// The texts of the key that make the slice, by column.
     pub slice: BTreeMap<String, String>,
     /// The figure's name and value.
-    pub figure: (&'static str, Value),
+    pub figure: (Cow<'static, str>, Value),
 }
 
 /// Missing keys that something explains.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explained {
     /// What explains them.
     pub by: Explanation,
@@ -52,7 +54,7 @@ pub struct Explained {
 }
 
 /// Why keys are missing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Explanation {
     /// A limit of `rules/limits.yaml`.
     Limit {
@@ -93,7 +95,7 @@ impl Explained {
 impl SliceEvidence {
     fn json(&self) -> Value {
         let (name, value) = &self.figure;
-        json!({"slice": self.slice, *name: value})
+        json!({"slice": self.slice, name.as_ref(): value})
     }
 }
 
@@ -158,7 +160,7 @@ mod tests {
         let slice = BTreeMap::from([("dtype".to_owned(), "fp8".to_owned())]);
         let mut evidence = Evidence {
             other: Some("a/b".into()),
-            slices: vec![SliceEvidence { slice, figure: ("points", 3.into()) }],
+            slices: vec![SliceEvidence { slice, figure: ("points".into(), 3.into()) }],
             explained: vec![Explained { by: limit, keys: 7 }],
             ..Evidence::default()
         };

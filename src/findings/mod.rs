@@ -77,7 +77,7 @@ impl ComparedStates {
 }
 
 /// What a finding was found in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Domain {
     /// A perf database.
     Database,
@@ -88,7 +88,7 @@ pub enum Domain {
 }
 
 /// Something a rule found: one a rule and table, with a count.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Rule id.
     pub rule: String,

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::database::diff::RowMatch;
 use crate::specs::TableSpec;
+use serde::{Deserialize, Serialize};
 
 /// Whether a finding is new.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Novelty {
     /// There is no baseline and no base to compare with, or they were not asked yet.
     #[default]

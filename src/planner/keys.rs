@@ -2,12 +2,13 @@
 //! what a plan lacks can be decided from the keys of files alone.
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashSet;
+use serde::{Deserialize, Serialize};
 
 use super::cells::{LocatedRow, locate_rows};
-use super::names::NameCodes;
+use super::names::{NameCodes, code_at, index_of};
 use super::operations::TableName;
 use super::slices::{SliceKey, is_same_slice};
 use super::{MachineFigures, Refusal, Table};
@@ -88,6 +89,38 @@ impl FileKeys {
     }
 }
 
+/// [`FileKeys`] with the texts of their numbers, so that another run can read them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StoredKeys {
+    /// Texts, each numbered by its place here.
+    texts: Vec<Arc<str>>,
+    keys: Vec<(SliceKey, u32)>,
+}
+
+impl StoredKeys {
+    /// Those of a file whose texts are numbered by `names`.
+    pub fn of(FileKeys(keys): &FileKeys, names: &NameCodes) -> Self {
+        let parts = || keys.iter().flat_map(|(key, kernel)| key.iter().chain([kernel]));
+        let texts: BTreeSet<Arc<str>> = parts().filter_map(|part| names.text(*part)).collect();
+        let texts: Vec<Arc<str>> = texts.into_iter().collect();
+        let own = |part: u32| {
+            let place = names.text(part).and_then(|text| texts.binary_search(&text).ok());
+            place.map_or(part, code_at)
+        };
+        let mut keys: Vec<(SliceKey, u32)> =
+            keys.iter().map(|(key, kernel)| (key.map(own), own(*kernel))).collect();
+        keys.sort_unstable();
+        Self { texts, keys }
+    }
+
+    /// The keys, their texts numbered by `names`.
+    pub fn numbered(&self, names: &NameCodes) -> FileKeys {
+        let codes: Vec<u32> = self.texts.iter().map(|text| names.code(text)).collect();
+        let code = |part: u32| index_of(part).and_then(|i| codes.get(i)).copied().unwrap_or(part);
+        FileKeys(self.keys.iter().map(|(key, kernel)| (key.map(code), code(*kernel))).collect())
+    }
+}
+
 /// The part of a key that rows must have for an answer: of a GEMM the dtype, since shapes are interpolated.
 fn asked_for(table: TableName, key: SliceKey) -> SliceKey {
     if table == TableName::Gemm { [key[0], 0, 0, 0, 0, 0, 0, 0, 0] } else { key }
@@ -159,5 +192,25 @@ impl SliceSource for ServedKeys<'_> {
 
     fn has_first(&self, table: TableName, first: u32) -> Result<bool, Refusal> {
         Ok(self.keys(table)?.iter().any(|key| key[0] == first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_keys_mean_the_same_under_other_numbers() {
+        let (own, others) = (NameCodes::default(), NameCodes::default());
+        let key = |names: &NameCodes| {
+            let [fp8, bf16] = ["fp8", "bf16"].map(|text| names.code(text));
+            let keys = [([fp8, 1, 0, bf16, u32::MAX, 0, 0, 0, 0], bf16), ([1; 9], fp8)];
+            FileKeys(keys.into_iter().collect())
+        };
+        let stored = StoredKeys::of(&key(&own), &own);
+        others.code("of another table");
+        others.code("bf16");
+        assert_eq!(stored.numbered(&others).0, key(&others).0);
+        assert_ne!(key(&own).0, key(&others).0);
     }
 }

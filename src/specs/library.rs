@@ -130,7 +130,12 @@ impl Library {
     /// Whether no file is an overlay's. Tests read and check all of these files, so a run need not
     /// check again what is right whatever it judges.
     pub fn is_embedded(&self) -> bool {
-        self.documents.iter().all(|d| d.shipped)
+        self.overlays().next().is_none()
+    }
+
+    /// The files of overlays, by role, in the order in which later ones replace earlier ones.
+    pub fn overlays(&self) -> impl Iterator<Item = &SpecFile> {
+        self.documents.iter().filter(|d| !d.shipped)
     }
 
     /// Every file of a folder, subfolders left out, in the order in which later ones replace earlier ones.

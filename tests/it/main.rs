@@ -12,6 +12,7 @@
 
 mod action;
 mod bad_input;
+mod cached;
 mod common;
 mod compare;
 mod convert;

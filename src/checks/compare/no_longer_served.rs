@@ -118,7 +118,7 @@ impl LosingTable<'_> {
         finding.parts = slices.keys().map(|slice| slice_text(slice)).collect();
         let listed = slices.iter().take(LISTED).map(|(slice, lost)| SliceEvidence {
             slice: slice.iter().cloned().collect(),
-            figure: ("keys", lost.keys.into()),
+            figure: ("keys".into(), lost.keys.into()),
         });
         Ok(Some(
             finding

@@ -178,7 +178,7 @@ fn finding(
     let points = noisy.iter().filter_map(|n| n.spiked).map(|p| p.spiked as usize).sum();
     let slices = noisy.iter().map(|n| {
         let figure = serde_json::json!({"disturbed_share": spiked(n), "roughness": n.roughness.map(|r| r.median)});
-        SliceEvidence { slice: n.slice.clone(), figure: ("noise", figure) }
+        SliceEvidence { slice: n.slice.clone(), figure: ("noise".into(), figure) }
     });
     let finding = Finding::on_table(&rule.id, rule.severity, file, message).rows(points);
     let finding = finding.parts(noisy.iter().map(|n| slice_id(n.slice))).slices(slices);

@@ -108,9 +108,10 @@ impl Shares {
             }
             None => rule.severity,
         };
-        let slices = thin
-            .iter()
-            .map(|t| SliceEvidence { slice: t.slice.clone(), figure: ("share", t.share.into()) });
+        let slices = thin.iter().map(|t| SliceEvidence {
+            slice: t.slice.clone(),
+            figure: ("share".into(), t.share.into()),
+        });
         let finding = Finding::on_table(&rule.id, severity, file, message)
             .rows(case.own)
             .parts(thin.iter().map(|t| slice_id(t.slice)))

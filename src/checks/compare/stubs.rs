@@ -163,7 +163,7 @@ impl StubSize {
             severity = severity.at_most(Severity::Info);
         }
         let slices = stubs.iter().filter_map(|s| {
-            let figure = ("keys", serde_json::json!([s.own, s.median]));
+            let figure = ("keys".into(), serde_json::json!([s.own, s.median]));
             Some(SliceEvidence { slice: s.slice?.clone(), figure })
         });
         let finding = Finding::on_table(&rule.id, severity, file, message)

@@ -117,7 +117,7 @@ impl UnitFactors {
         );
         let evidence = shifted.iter().map(|s| SliceEvidence {
             slice: s.slice.clone(),
-            figure: ("ratio", number_json(s.ratio)),
+            figure: ("ratio".into(), number_json(s.ratio)),
         });
         let finding = Finding::on_table(&rule.id, severity, file, message)
             .rows(rows.round() as usize)
@@ -183,7 +183,7 @@ impl UnitFactors {
         let rows = within as f64 / sketch.points.len().max(1) as f64 * sketch.rows as f64;
         let evidence = ends.iter().map(|(slice, end)| SliceEvidence {
             slice: sketch.slices[*slice as usize].clone(),
-            figure: ("fastest_ms", number_json(*end)),
+            figure: ("fastest_ms".into(), number_json(*end)),
         });
         let severity = rule.severity.at_most(Severity::Warning);
         let finding = Finding::on_table(&rule.id, severity, file, message);

@@ -5,9 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::database::table::{number_json, text_json};
+use serde::{Deserialize, Serialize};
 
 /// A value of a key part.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Cell {
     /// Null, the least.
     Null,

@@ -7,9 +7,10 @@ use hashbrown::HashTable;
 use super::Cell;
 use crate::base::expr::{Vals, Value};
 use crate::database::table::{mix, own_names};
+use serde::{Deserialize, Serialize};
 
 /// The values of one key part, a point each.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum PartColumn {
     One(Cell),
     /// NaN where null.
@@ -26,7 +27,7 @@ pub(super) enum PartColumn {
 }
 
 /// Indices into a few values: a sweep has few, whatever its number of points.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Codes {
     Byte(Vec<u8>),
     Short(Vec<u16>),

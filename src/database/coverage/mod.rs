@@ -14,6 +14,7 @@ use self::column::{Codes, PartColumn};
 use self::ranking::distinct;
 use crate::database::table::Keys;
 use crate::specs::{KeyPart, TableSpec};
+use serde::{Deserialize, Serialize};
 
 /// What a part of a key is to a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub enum Kind {
 }
 
 /// The values of the key parts of a sketch's points.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Coverage {
     rows: Codes,
     parts: Vec<PartColumn>,

@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use tracing::debug;
 
+use crate::base::cache::Cache;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
@@ -53,6 +54,8 @@ pub struct Options {
     pub detail_dir: Option<PathBuf>,
     /// Charts wanted, at most.
     pub charts: usize,
+    /// A folder in which results are kept for later runs.
+    pub cache: Option<PathBuf>,
     /// Threads; 0 for as many as the machine has cores.
     pub threads: usize,
 }
@@ -83,6 +86,7 @@ fn predictions(
 /// details that cannot be written. Tables that cannot be read are part of the report.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Figure>)> {
     let start = Instant::now();
+    let cache = options.cache.as_deref().map(Cache::open).transpose()?;
     let head = source::open(&options.root, options.head.as_deref())?;
     let base = head.base(&options.base)?;
     // What a pull request brings must not change how it is judged, and what the base has withdrawn
@@ -115,8 +119,15 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         let diff =
             Comparison { base, head, specs, details: details.as_ref() }.run(threads, progress)?;
         debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
-        let news =
-            News { base, head, diff: &diff, rules: &rules, all_rules: &settings.rules, threads };
+        let news = News {
+            base,
+            head,
+            diff: &diff,
+            rules: &rules,
+            all_rules: &settings.rules,
+            threads,
+            cache: cache.as_ref(),
+        };
         let judged = news.judge(progress)?;
         sink.extend(judged.findings);
         repaired.extend(judged.repaired);
@@ -158,6 +169,9 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     diff.files.extend(traces.files);
     diff.files.sort_by(|a, b| a.path.cmp(&b.path));
     head.steady()?;
+    if let Some(cache) = &cache {
+        cache.finish();
+    }
     if let Some(details) = details {
         details.finish(&diff)?;
     }

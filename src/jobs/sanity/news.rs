@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::identity::{Predecessors, TableIdentity, by_path, indices, successors};
+use crate::base::cache::Cache;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::PrChange;
@@ -41,6 +42,8 @@ pub struct News<'a> {
     pub all_rules: &'a Rules,
     /// Threads.
     pub threads: usize,
+    /// What earlier runs found, where that is kept.
+    pub cache: Option<&'a Cache>,
 }
 
 /// What judging a pull request leaves.
@@ -138,6 +141,7 @@ impl News<'_> {
             pr: None,
             decoded: Some(state.decoded),
             keeps_sketches: false,
+            cache: self.cache,
         })
     }
 

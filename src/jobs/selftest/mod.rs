@@ -162,5 +162,6 @@ fn job<'a>(
         pr: None,
         decoded: None,
         keeps_sketches: false,
+        cache: None,
     })
 }

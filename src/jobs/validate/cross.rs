@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use tracing::debug;
 
+use super::cached::CachedJob;
 use super::job::Job;
 use super::surroundings::Sidecars;
 use crate::base::error::{Error, Result};
@@ -15,6 +17,7 @@ use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::served::Shelf;
+use crate::database::source::Dated;
 use crate::database::support::{self, Matrices};
 use crate::findings::Finding;
 use crate::planner::Models;
@@ -25,12 +28,25 @@ pub(super) struct CrossInputs<'a> {
     shelf: &'a Shelf<'a>,
     sidecars: &'a Sidecars,
     /// Paths of the tables under judgement.
-    judged: BTreeSet<&'a str>,
-    support: Matrices,
-    models: Models,
+    judged: &'a BTreeSet<&'a str>,
+    cached: Option<&'a CachedJob<'a>>,
     /// In how many ways tables name another origin, by path: each is decoded again once, however many
     /// others it is like.
     foreign: Mutex<BTreeMap<String, usize>>,
+}
+
+/// Which of two tables came to its place later, by their paths: 1 where the first did, 0 where they came at
+/// once, none where nothing shows.
+pub(super) type Ages = BTreeMap<[String; 2], Option<i8>>;
+
+/// What holding tables against each other finds.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Crossed {
+    pub findings: Vec<Finding>,
+    /// What it was found by beside the tables.
+    pub ages: Ages,
+    /// Rows of each table of a name that can be read, by path.
+    pub rows: BTreeMap<String, usize>,
 }
 
 /// What is judged.
@@ -43,55 +59,89 @@ pub(super) enum CrossExtent {
 }
 
 impl<'a> CrossInputs<'a> {
-    pub fn read(
+    pub fn new(
         job: &'a Job<'a>,
         shelf: &'a Shelf<'a>,
         sidecars: &'a Sidecars,
-        judged: BTreeSet<&'a str>,
-    ) -> Result<Self> {
-        let needs = job.needs();
-        let support = if needs.support_matrices {
-            support::read(job.source, job.catalog)
-        } else {
-            Matrices::default()
-        };
-        let models = if needs.plans {
-            Models::read(&job.specs.library, |_| true)?
-        } else {
-            Models::default()
-        };
-        Ok(Self { job, shelf, sidecars, judged, support, models, foreign: Mutex::default() })
+        judged: &'a BTreeSet<&'a str>,
+        cached: Option<&'a CachedJob<'a>>,
+    ) -> Self {
+        Self { job, shelf, sidecars, judged, cached, foreign: Mutex::default() }
     }
 
-    /// What the rules find in some tables.
+    /// What the rules found in some tables, where an earlier run kept that.
+    pub fn kept(&self, tables: &[&TableFile], extent: CrossExtent) -> Option<Crossed> {
+        self.cached?.crossed(tables, extent)
+    }
+
+    /// What the rules find in some tables; it is kept where it `is_reproducible`.
     pub fn cross(
         &self,
         tables: &[&TableFile],
         sketches: &Sketches,
         extent: CrossExtent,
-    ) -> Result<Vec<Finding>> {
-        let job = self.job;
-        let of_path = |table: &&TableFile| self.judged.contains(table.entry.path.as_str());
-        if extent == CrossExtent::Name && !tables.iter().any(of_path) {
-            return Ok(Vec::new());
+        is_reproducible: bool,
+    ) -> Result<Crossed> {
+        let mut crossed = self.find(tables, sketches, extent)?;
+        if extent == CrossExtent::Name {
+            let rows = sketches.by_path.iter().map(|(path, sketch)| (path.clone(), sketch.rows));
+            crossed.rows = rows.collect();
         }
+        if let Some(cached) = self.cached.filter(|_| is_reproducible) {
+            cached.keep_crossed(tables, extent, &crossed);
+        }
+        Ok(crossed)
+    }
+
+    fn find(
+        &self,
+        tables: &[&TableFile],
+        sketches: &Sketches,
+        extent: CrossExtent,
+    ) -> Result<Crossed> {
+        let job = self.job;
+        let is_judged = |table: &&TableFile| self.judged.contains(table.entry.path.as_str());
+        if extent == CrossExtent::Name && !tables.iter().any(is_judged) {
+            return Ok(Crossed::default());
+        }
+        let needs = job.needs();
+        let is_whole = extent == CrossExtent::Whole;
+        let support = if is_whole && needs.support_matrices {
+            support::read(job.source, job.catalog)
+        } else {
+            Matrices::default()
+        };
+        let models = if is_whole && needs.plans {
+            Models::read(&job.specs.library, |_| true)?
+        } else {
+            Models::default()
+        };
+        let ages: Mutex<Ages> = Mutex::default();
+        let age = |a: Dated<'_>, b: Dated<'_>| {
+            let order = job.source.age(a, b);
+            let pair = [a, b].map(|dated| dated.entry.path.clone());
+            ages.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(pair, order.map(|o| o as i8));
+            order
+        };
         let cross = CrossContext {
             catalog: job.catalog,
             tables,
-            support: &self.support,
+            support: &support,
             sharing: job.facts.sharing.as_ref(),
             sketches,
             shelf: self.shelf,
             meta: &self.sidecars.meta,
             ledger: job.ledger,
-            judged: &self.judged,
+            judged: self.judged,
             foreign: &|file| self.foreign(file),
             threads: job.threads,
-            age: &|a, b| job.source.age(a, b),
+            age: &age,
             relative: Default::default(),
             curves: Default::default(),
             specs: job.specs,
-            models: &self.models,
+            models: &models,
             pr: job.pr,
         };
         let order: Vec<usize> = (0..job.rules.len()).collect();
@@ -100,7 +150,10 @@ impl<'a> CrossInputs<'a> {
         let found: Vec<Vec<Finding>> = found.into_iter().collect::<Result<_>>()?;
         let is_known =
             |f: &Finding| f.table.as_ref().is_none_or(|name| job.specs.tables.contains_key(name));
-        Ok(found.into_iter().flatten().filter(is_known).collect())
+        let findings = found.into_iter().flatten().filter(is_known).collect();
+        drop(cross);
+        let ages = ages.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(Crossed { findings, ages, rows: BTreeMap::new() })
     }
 
     fn foreign(&self, file: &TableFile) -> usize {

@@ -9,9 +9,10 @@ use std::time::Instant;
 
 use tracing::debug;
 
+use super::cached::{CachedJob, Parts, SketchPart};
 use super::cross::{CrossExtent, CrossInputs};
-use super::surroundings::Sidecars;
-use super::table::JudgedTable;
+use super::table::{JudgedTable, TableTerms};
+use crate::base::cache::Cache;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::base::threads;
@@ -26,7 +27,6 @@ use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::source::Source;
 use crate::findings::Finding;
-use crate::planner::NameCodes;
 use crate::specs::Specs;
 
 /// A state of a database under judgement; how, is the same for every job.
@@ -55,6 +55,8 @@ pub(crate) struct Job<'a> {
     pub decoded: Option<&'a Decoded>,
     /// Whether another state is judged by the sketches of this one.
     pub keeps_sketches: bool,
+    /// What earlier runs found, where that is kept.
+    pub cache: Option<&'a Cache>,
 }
 
 /// What judging a state leaves.
@@ -76,6 +78,13 @@ struct ToRead {
     index: usize,
     /// Whether it is judged by itself, too.
     judge: bool,
+}
+
+/// The tables of a name, with those of them that must be read.
+#[derive(Default)]
+struct NamedTables<'a> {
+    tables: Vec<&'a TableFile>,
+    read: Vec<ToRead>,
 }
 
 impl Job<'_> {
@@ -103,10 +112,19 @@ impl Job<'_> {
         };
         neighbours.retain(|i| !known.by_path.get(path(*i)).is_some_and(|s| serves(path(*i), s)));
         let judged: BTreeSet<&str> = against.iter().map(|i| path(*i)).collect();
-        let inputs = CrossInputs::read(self, &shelf, &sidecars, judged)?;
-
         let names = known.names.clone();
         let names = self.needs().plans.then_some(names.as_ref());
+        let by_name = self.by_name(alone, &neighbours, against);
+        let terms = TableTerms { sidecars: &sidecars, named: &named, names };
+        let cached = self.cache.and_then(|cache| {
+            let read = by_name.iter().flat_map(|of_name| &of_name.read);
+            let read: Vec<&TableFile> = read.map(|t| &self.catalog.tables[t.index]).collect();
+            CachedJob::new(cache, self, &read, &judged, terms)
+        });
+        let cached = cached.as_ref();
+        let inputs = CrossInputs::new(self, &shelf, &sidecars, &judged, cached);
+        let all: Vec<&TableFile> = self.catalog.tables.iter().collect();
+        let whole = inputs.kept(&all, CrossExtent::Whole);
         let done = AtomicUsize::new(0);
         let mut judgement = Judgement {
             findings: Vec::new(),
@@ -120,39 +138,60 @@ impl Job<'_> {
             slices: std::mem::take(&mut known.slices),
             ..Sketches::default()
         };
-        for (tables, items) in self.by_name(alone, &neighbours, against) {
-            let order: Vec<usize> = (0..items.len()).collect();
-            let read = threads::map(&items, &order, self.threads, |item| {
+        let mut are_reproducible = true;
+        for NamedTables { tables, read } in by_name {
+            let crossed = inputs.kept(&tables, CrossExtent::Name);
+            let sketch = match (&crossed, &whole) {
+                (Some(_), Some(_)) if !self.keeps_sketches => SketchPart::None,
+                (Some(_), None) if !self.keeps_sketches => SketchPart::Points,
+                _ => SketchPart::Whole,
+            };
+            let order: Vec<usize> = (0..read.len()).collect();
+            let found = threads::map(&read, &order, self.threads, |item| {
                 let file = &self.catalog.tables[item.index];
-                let read = self.read_table(file, item.judge, &sidecars, &named, names);
+                let parts = Parts { findings: item.judge, sketch };
+                let found = self.read_table(file, parts, terms, cached);
                 if item.judge {
                     progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, alone.len());
                 }
-                read
+                found
             });
             let mut sketches = Sketches { names: known.names.clone(), ..Sketches::default() };
             for file in &tables {
                 sketches.by_path.extend(known.by_path.remove_entry(&file.entry.path));
             }
-            for (item, read) in items.iter().zip(read) {
-                let read = read?;
-                judgement.findings.extend(read.findings);
-                let Some(sketch) = read.sketch else { continue };
+            let mut is_reproducible = true;
+            for (item, found) in read.iter().zip(found) {
+                let found = found?;
+                judgement.findings.extend(found.findings);
+                is_reproducible &= found.is_reproducible;
                 let path = path(item.index).to_owned();
-                judgement.rows += if item.judge { sketch.rows as u64 } else { 0 };
-                judgement.table_rows.insert(path.clone(), sketch.rows);
-                let slices = read.slices.map(|slices| (path.clone(), Arc::new(slices)));
+                let slices = found.slices.map(|slices| (path.clone(), Arc::new(slices)));
                 points.slices.extend(slices);
-                sketches.by_path.insert(path, sketch);
+                sketches.by_path.extend(found.sketch.map(|sketch| (path, sketch)));
             }
-            judgement.findings.extend(inputs.cross(&tables, &sketches, CrossExtent::Name)?);
+            are_reproducible &= is_reproducible;
+            let crossed = match crossed {
+                Some(crossed) => crossed,
+                None => inputs.cross(&tables, &sketches, CrossExtent::Name, is_reproducible)?,
+            };
+            judgement.findings.extend(crossed.findings);
+            let judged = read.iter().filter(|item| item.judge).map(|item| path(item.index));
+            let rows = judged.filter_map(|path| crossed.rows.get(path));
+            judgement.rows += rows.map(|rows| *rows as u64).sum::<u64>();
+            judgement.table_rows.extend(crossed.rows);
             if !self.keeps_sketches {
-                sketches.by_path.values_mut().for_each(Sketch::shrink);
+                for sketch in sketches.by_path.values_mut() {
+                    drop(sketch.take_detail());
+                }
             }
             points.by_path.append(&mut sketches.by_path);
         }
-        let tables: Vec<&TableFile> = self.catalog.tables.iter().collect();
-        judgement.findings.extend(inputs.cross(&tables, &points, CrossExtent::Whole)?);
+        let whole = match whole {
+            Some(whole) => whole,
+            None => inputs.cross(&all, &points, CrossExtent::Whole, are_reproducible)?,
+        };
+        judgement.findings.extend(whole.findings);
         if self.keeps_sketches {
             judgement.sketches = points;
         }
@@ -169,49 +208,56 @@ impl Job<'_> {
         alone: &[usize],
         neighbours: &[usize],
         against: &[usize],
-    ) -> Vec<(Vec<&TableFile>, Vec<ToRead>)> {
-        let mut names: BTreeMap<&str, (Vec<&TableFile>, Vec<ToRead>)> = BTreeMap::new();
+    ) -> Vec<NamedTables<'_>> {
+        let mut names: BTreeMap<&str, NamedTables<'_>> = BTreeMap::new();
         let name = |index: usize| self.catalog.tables[index].table.as_str();
         for index in alone.iter().chain(against) {
             names.entry(name(*index)).or_default();
         }
         for file in &self.catalog.tables {
-            if let Some((tables, _)) = names.get_mut(file.table.as_str()) {
-                tables.push(file);
+            if let Some(of_name) = names.get_mut(file.table.as_str()) {
+                of_name.tables.push(file);
             }
         }
         let alone = alone.iter().map(|index| ToRead { index: *index, judge: true });
         let neighbours = neighbours.iter().map(|index| ToRead { index: *index, judge: false });
         for item in alone.chain(neighbours) {
-            if let Some((_, items)) = names.get_mut(name(item.index)) {
-                items.push(item);
+            if let Some(of_name) = names.get_mut(name(item.index)) {
+                of_name.read.push(item);
             }
         }
         let size = |item: &ToRead| self.catalog.tables[item.index].entry.size;
-        let mut names: Vec<_> = names.into_values().collect();
-        for (_, items) in &mut names {
-            items.sort_by_key(|item| (Reverse(size(item)), item.index));
+        let mut names: Vec<NamedTables<'_>> = names.into_values().collect();
+        for of_name in &mut names {
+            of_name.read.sort_by_key(|item| (Reverse(size(item)), item.index));
         }
-        names.sort_by_key(|(_, items)| Reverse(items.iter().map(size).sum::<u64>()));
+        names.sort_by_key(|of_name| Reverse(of_name.read.iter().map(size).sum::<u64>()));
         names
     }
 
-    /// Reads a table, and judges it by itself where that is asked for.
+    /// Reads a table, and judges it by itself where its findings are asked for; what earlier runs kept of
+    /// it need not be read again.
     fn read_table(
         &self,
         file: &TableFile,
-        judge: bool,
-        sidecars: &Sidecars,
-        named: &BTreeSet<&str>,
-        names: Option<&NameCodes>,
+        parts: Parts,
+        terms: TableTerms<'_>,
+        cached: Option<&CachedJob<'_>>,
     ) -> Result<JudgedTable> {
-        let rules = if judge { &self.rules[..] } else { &[] };
-        let named = named.contains(file.entry.path.as_str());
         let start = Instant::now();
-        let judged = self.table(file, sidecars, rules, named, names);
-        let rows = judged.as_ref().ok().and_then(|j| Some(j.sketch.as_ref()?.rows));
+        if let Some(judged) = cached.and_then(|cached| cached.judged(file, parts)) {
+            debug!(path = ?file.entry.path, took = ?start.elapsed(), "known");
+            return Ok(judged);
+        }
+        let rules = if parts.findings { &self.rules[..] } else { &[] };
+        let mut judged = self.table(file, rules, terms)?;
+        let rows = judged.sketch.as_ref().map(|sketch| sketch.rows);
+        let judge = parts.findings;
         debug!(path = ?file.entry.path, rows, judge, took = ?start.elapsed(), "read");
-        judged
+        if let Some(cached) = cached {
+            cached.keep_judged(file, parts, &mut judged);
+        }
+        Ok(judged)
     }
 
     /// The check whose rule found something; a rule's id is for people.

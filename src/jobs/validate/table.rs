@@ -21,26 +21,52 @@ use crate::planner::{FileKeys, NameCodes, TableName};
 use crate::specs::system::System;
 
 /// What judging a table leaves; one that cannot be read has no sketch.
+#[derive(Default)]
 pub(super) struct JudgedTable {
     pub sketch: Option<Sketch>,
     /// Its slices, where operations look it up.
     pub slices: Option<FileKeys>,
     pub findings: Vec<Finding>,
+    /// Whether its bytes are those that its id stands for, so that another run would find the same.
+    pub is_reproducible: bool,
+}
+
+/// What tables are judged and sketched by, beside the rules.
+#[derive(Clone, Copy)]
+pub(super) struct TableTerms<'a> {
+    pub sidecars: &'a Sidecars,
+    /// Paths of the tables whose keys others lack by name.
+    pub named: &'a BTreeSet<&'a str>,
+    /// The numbers of texts, where slices are taken.
+    pub names: Option<&'a NameCodes>,
+}
+
+impl TableTerms<'_> {
+    /// Whether others lack the keys of a table by name.
+    pub fn names_keys(&self, file: &TableFile) -> bool {
+        self.named.contains(file.entry.path.as_str())
+    }
+}
+
+/// A table that was read, or why it cannot be.
+struct ReadTable {
+    table: Result<Arc<Table>, TableFault>,
+    /// In hex.
+    digest: Option<String>,
+    /// Whether that follows from the bytes of its file, which are not a git-LFS pointer: what one names
+    /// may be there or not.
+    is_own: bool,
 }
 
 impl Job<'_> {
-    /// Judges a table by some rules, and takes its sketch to compare others with, its keys `named`
-    /// where they are compared with others; its slices are
-    /// taken where there are `names` to number their texts.
+    /// Judges a table by some rules, and takes its sketch to compare others with.
     pub(super) fn table(
         &self,
         file: &TableFile,
-        sidecars: &Sidecars,
         rules: &[Arc<Rule>],
-        named: bool,
-        names: Option<&NameCodes>,
+        terms: TableTerms<'_>,
     ) -> Result<JudgedTable> {
-        let work = || self.judge_table(file, sidecars, rules, named, names);
+        let work = || self.judge_table(file, rules, terms);
         // A fault of ours must not pass for a verdict on the data.
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(judged)) => Ok(judged),
@@ -59,11 +85,10 @@ impl Job<'_> {
     fn judge_table(
         &self,
         file: &TableFile,
-        sidecars: &Sidecars,
         rules: &[Arc<Rule>],
-        named: bool,
-        names: Option<&NameCodes>,
+        terms: TableTerms<'_>,
     ) -> Result<JudgedTable, ExprError> {
+        let TableTerms { sidecars, names, .. } = terms;
         let meta = self
             .catalog
             .dir_of(file)
@@ -72,7 +97,8 @@ impl Job<'_> {
         let stated = meta.and_then(|m| m.tables.get(&file.table)).and_then(|t| t.sha256.as_ref());
         let known = self.specs.tables.get(&file.table);
         let seal = known.and_then(|spec| spec.seal.as_ref());
-        let (table, digest) = self.read(file, stated.is_some() || seal.is_some());
+        let ReadTable { table, digest, is_own } =
+            self.read(file, stated.is_some() || seal.is_some());
         let seal = seal.map(|seal| SealFile::read(self.source, self.catalog, file, seal));
         let spec = file.spec(self.specs, table.as_deref().ok());
         let place = &file.place;
@@ -88,7 +114,9 @@ impl Job<'_> {
         };
         let needs = self.needs();
         let sketch = match (&scope, &keys) {
-            (Some(scope), Some(keys)) => Some(Sketch::of(keys, scope, needs, named)?),
+            (Some(scope), Some(keys)) => {
+                Some(Sketch::of(keys, scope, needs, terms.names_keys(file))?)
+            }
             (Some(scope), None) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
             (None, _) => None,
         };
@@ -114,26 +142,24 @@ impl Job<'_> {
             findings.extend(rule.check.table(rule, &context)?);
             findings.extend(rule.check.judge().placement(rule, file, self.specs));
         }
-        Ok(JudgedTable { sketch, slices, findings })
+        Ok(JudgedTable { sketch, slices, findings, is_reproducible: is_own })
     }
 
-    /// A table, which another stage may have decoded already, and the digest of its bytes where that
+    /// Reads a table, which another stage may have decoded already, with the digest of its bytes where that
     /// is asked for.
-    fn read(
-        &self,
-        file: &TableFile,
-        digest: bool,
-    ) -> (Result<Arc<Table>, TableFault>, Option<String>) {
+    fn read(&self, file: &TableFile, digest: bool) -> ReadTable {
         let kept = self.decoded.and_then(|decoded| decoded.get(file));
         if let (Some(table), false) = (&kept, digest) {
-            return (Ok(table.clone()), None);
+            return ReadTable { table: Ok(table.clone()), digest: None, is_own: false };
         }
         match self.source.read(&file.entry) {
-            Err(why) => (Err(why.into()), None),
+            Err(why) => ReadTable { table: Err(why.into()), digest: None, is_own: false },
             Ok(bytes) => {
                 let digest = digest.then(|| sha256(&bytes));
                 let table = kept.map_or_else(|| file.decode(self.specs, &bytes).map(Arc::new), Ok);
-                (table, digest)
+                let is_pointer = matches!(table, Err(TableFault::LfsPointer(_)));
+                let is_own = bytes.len() as u64 == file.entry.size && !is_pointer;
+                ReadTable { table, digest, is_own }
             }
         }
     }
@@ -147,7 +173,8 @@ impl Job<'_> {
             let findings = judged.findings.into_iter().filter(|f| f.severity != Severity::Info);
             findings.map(|f| f.rule).collect::<BTreeSet<_>>().len()
         };
-        self.table(file, sidecars, &rules, false, None).map_or(0, ways)
+        let terms = TableTerms { sidecars, named: &BTreeSet::new(), names: None };
+        self.table(file, &rules, terms).map_or(0, ways)
     }
 
     fn system(&self, name: &str) -> Option<&System> {

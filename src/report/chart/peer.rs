@@ -105,7 +105,7 @@ mod tests {
     fn a_slice_is_drawn_beside_what_it_stands_farthest_from() {
         let ratios = serde_json::json!({"sglang": 1.2, "trtllm": 0.1, "other systems": 3.0});
         let of = |figure| SliceEvidence { slice: BTreeMap::new(), figure };
-        assert_eq!(farthest(&of(("ratio_over", ratios))).unwrap().0, "trtllm");
-        assert_eq!(farthest(&of(("points", 3.into()))), None);
+        assert_eq!(farthest(&of(("ratio_over".into(), ratios))).unwrap().0, "trtllm");
+        assert_eq!(farthest(&of(("points".into(), 3.into()))), None);
     }
 }

@@ -123,7 +123,8 @@ mod tests {
     fn a_finding_on_slices_rings_nothing_and_says_what_to_show() {
         let slice = SliceTexts::from([("gemm_dtype".to_owned(), "fp8".to_owned())]);
         let ratios = serde_json::json!({"sglang": 4.0});
-        let evidence = SliceEvidence { slice: slice.clone(), figure: ("ratio_over", ratios) };
+        let evidence =
+            SliceEvidence { slice: slice.clone(), figure: ("ratio_over".into(), ratios) };
         let apart = finding("sibling-deviation", Severity::Warning, &[]).slices([evidence]);
         let rings = Rings::new([&apart], 10);
         assert!(rings.rules.is_empty() && rings.rows().next().is_none());

@@ -35,7 +35,7 @@ struct Action {
     outputs: BTreeMap<String, String>,
     summary: String,
     /// The runner's temporary directory, which holds what was written.
-    _temporary: tempfile::TempDir,
+    temporary: tempfile::TempDir,
 }
 
 /// Runs the steps in the tree, with inputs and what the event says.
@@ -61,13 +61,12 @@ fn act(tree: &Tree, inputs: &[(&str, &str)], event: &[(&str, &str)]) -> Action {
         log: String::new(),
         outputs: BTreeMap::new(),
         summary: String::new(),
-        _temporary: scratch,
+        temporary: scratch,
     };
     for step in ["find", "judge", "gate"] {
         let steps = action["runs"]["steps"].as_array().unwrap();
         let step = steps.iter().find(|s| s["id"] == step).unwrap();
-        let file =
-            result._temporary.path().join(format!("output-{}", step["id"].as_str().unwrap()));
+        let file = result.temporary.path().join(format!("output-{}", step["id"].as_str().unwrap()));
         std::fs::write(&file, "").unwrap();
         let out = run_step(tree.path(), step, &says, &file, &summary);
         result.code = out.status.code().unwrap();
@@ -190,6 +189,12 @@ fn a_pull_request_is_compared_with_its_base() {
     let wrong = sanity(&[("summary", "false"), ("annotations", "false")]);
     assert_eq!((wrong.code, wrong.outputs["errors"].as_str()), (1, "1"), "{}", wrong.log);
     assert!(wrong.summary.is_empty() && !wrong.log.contains("::error"), "{}", wrong.log);
+
+    // With results of earlier runs it is the same.
+    let cached = sanity(&[("cache", "true")]);
+    assert_eq!((cached.code, &cached.outputs["errors"]), (1, &wrong.outputs["errors"]));
+    assert!(cached.temporary.path().join("perfdb-gate-results").is_dir());
+    assert!(!wrong.temporary.path().join("perfdb-gate-results").exists());
 
     // What changes no data was not compared, and that is not green unless it is asked for.
     tree.git(&["checkout", "-qb", "docs", "main"]);

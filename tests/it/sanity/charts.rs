@@ -107,7 +107,8 @@ fn a_peer_is_drawn_beside_what_is_held_against_it() {
     let slice = BTreeMap::from([("gemm_dtype".to_owned(), "bfloat16".to_owned())]);
     let apart = |reference: &str| {
         let ratios = serde_json::json!({reference: 0.25});
-        let slices = [SliceEvidence { slice: slice.clone(), figure: ("ratio_over", ratios) }];
+        let slices =
+            [SliceEvidence { slice: slice.clone(), figure: ("ratio_over".into(), ratios) }];
         finding("sibling-deviation", Severity::Warning, &table).slices(slices)
     };
     let mut copied = finding("copied-table", Severity::Error, &table);

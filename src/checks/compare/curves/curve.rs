@@ -1,5 +1,6 @@
 //! What is kept of a table to hold its curves against those of other tables.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::latencies::KeyLatencies;
@@ -15,7 +16,7 @@ const STRETCHES: usize = 1024;
 const SHORTER: f64 = 3.0;
 
 /// A key and the table's latency there; of a neighbour that is not there, 0 ms.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[repr(C, packed(4))]
 pub struct KeyPoint {
     /// Hash of the key.
@@ -25,7 +26,7 @@ pub struct KeyPoint {
 }
 
 /// A point that its own curve bends at, by its key.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BendPoint {
     /// Its row.
     pub row: u32,
@@ -44,7 +45,7 @@ pub struct BendPoint {
 }
 
 /// A series along the first axis of the sweep: all else is fixed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShapePoints {
     /// Its slice, an index into the sketch's slices.
     pub slice: u32,
@@ -62,7 +63,7 @@ impl ShapePoints {
 }
 
 /// Five points of a series one after the other, none of them shorter than the timer needs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stretch {
     /// Its slice, an index into the sketch's slices.
     pub slice: u32,
@@ -71,7 +72,7 @@ pub struct Stretch {
 }
 
 /// The keys of some points, for people.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct PointKeys {
     /// The parts of the key by name.
     parts: Vec<(String, PartKind)>,
@@ -79,7 +80,7 @@ struct PointKeys {
     numbers: Vec<f32>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 enum PartKind {
     Number,
     Flag,
@@ -87,7 +88,7 @@ enum PartKind {
 }
 
 /// The curves of a table.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TableCurve {
     /// Every key's latency.
     pub latencies: KeyLatencies,

@@ -1,5 +1,7 @@
 //! The latency of every key of a table, to be looked up from others.
 
+use serde::{Deserialize, Serialize};
+
 /// Points in a bucket, about.
 const BUCKET: usize = 8;
 
@@ -7,7 +9,7 @@ const BUCKET: usize = 8;
 ///
 /// Hashes are evenly spread, so their leading bits number the bucket, and the 32 bits that follow distinguish
 /// the keys of a bucket. Of a million keys that a table has not, it takes five for one of its own.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct KeyLatencies {
     /// Where the buckets end.
     ends: Vec<u32>,

@@ -136,7 +136,7 @@ impl TableOutliers<'_> {
         let told = counts.into_iter().take(SHOWN);
         told.map(|(slice, points)| SliceEvidence {
             slice: slice.clone(),
-            figure: ("points", points.into()),
+            figure: ("points".into(), points.into()),
         })
         .collect()
     }

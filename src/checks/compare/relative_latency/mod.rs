@@ -57,7 +57,7 @@ fn finding(
     let parts: Vec<String> = slices.keys().map(slice_id).collect();
     let evidence = slices.iter().map(|(slice, ratios)| SliceEvidence {
         slice: slice.clone(),
-        figure: ("ratio_over", serde_json::json!(ratios)),
+        figure: ("ratio_over".into(), serde_json::json!(ratios)),
     });
     let finding = Finding::on_table(&rule.id, severity, file, message);
     Some(finding.rows(rows).parts(parts).slices(evidence))

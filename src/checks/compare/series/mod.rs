@@ -19,9 +19,10 @@ pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, scan};
 use crate::base::expr::NULL_CODE;
 use crate::database::table::{Column, Table, mix, number_bits, text_hash};
 use crate::specs::{IDENTITY, measured_unit};
+use serde::{Deserialize, Serialize};
 
 /// A point that stands out.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Outlier {
     /// Its row.
     pub row: u32,

@@ -3,8 +3,10 @@
 mod parts;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::take;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::parts::{SliceNumbers, axes, kernels};
@@ -38,7 +40,7 @@ pub fn slice_id(slice: &Slice) -> String {
 }
 
 /// A point of a table. Packed, since all tables of a database keep theirs at once.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[repr(C, packed(2))]
 pub struct SketchPoint {
     /// Hash of its key.
@@ -51,7 +53,7 @@ pub struct SketchPoint {
 }
 
 /// An outlier, by key.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SketchOutlier {
     /// Its row, and how far it is from its neighbours.
     pub outlier: Outlier,
@@ -65,7 +67,7 @@ pub struct SketchOutlier {
 
 /// A key sample of a table, the points with the smallest key hashes (a bottom-k sketch), and all of its
 /// outliers.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Sketch {
     /// Rows of the table.
     pub rows: usize,
@@ -89,6 +91,15 @@ pub struct Sketch {
     pub axes: BTreeMap<String, BTreeSet<i64>>,
     /// What the points are, of a table that others are compared with key by key.
     pub coverage: Coverage,
+}
+
+/// What a [`Sketch`] holds beside its points.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SketchDetail {
+    outliers: Vec<SketchOutlier>,
+    curve: Option<Arc<TableCurve>>,
+    axes: BTreeMap<String, BTreeSet<i64>>,
+    coverage: Coverage,
 }
 
 /// Sketches by path, of judged tables and their neighbours; a table that cannot be read has none.
@@ -197,12 +208,21 @@ impl Sketch {
         })
     }
 
-    /// Leaves its points: what tables of one name are held against each other by is set free.
-    pub fn shrink(&mut self) {
-        self.curve = None;
-        self.outliers = Vec::new();
-        self.coverage = Coverage::default();
-        self.axes = BTreeMap::new();
+    /// Takes away all but its points: what tables of one name are held against each other by.
+    pub fn take_detail(&mut self) -> SketchDetail {
+        SketchDetail {
+            outliers: take(&mut self.outliers),
+            curve: take(&mut self.curve),
+            axes: take(&mut self.axes),
+            coverage: take(&mut self.coverage),
+        }
+    }
+
+    /// Gives back what was taken away.
+    pub fn restore(&mut self, detail: SketchDetail) {
+        let SketchDetail { outliers, curve, axes, coverage } = detail;
+        (self.outliers, self.curve) = (outliers, curve);
+        (self.axes, self.coverage) = (axes, coverage);
     }
 
     /// The kernels that a slice names; none where that is not known.

@@ -55,7 +55,7 @@ impl Judge for PartialPower {
         let message = said(&short, slices.len(), measured, rows.table.rows);
         let evidence = short.iter().map(|(slice, s)| SliceEvidence {
             slice: slice.clone(),
-            figure: ("measured", serde_json::json!([s.measured, s.rows])),
+            figure: ("measured".into(), serde_json::json!([s.measured, s.rows])),
         });
         let finding = rows.finding(message).rows(lacking);
         let finding = finding.evidence("measured", measured).slices(evidence);

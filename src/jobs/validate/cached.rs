@@ -1,0 +1,265 @@
+//! What a run takes over from earlier ones: findings and sketches of tables whose bytes are the same, and
+//! what comparing them found.
+//!
+//! Three kinds of result are kept, each by all that it depends on:
+//!
+//! - of a table its findings, its points and the detail of its sketch, apart, since a run in which nothing
+//!   changed needs the findings alone;
+//! - of the tables of a name what holding them against each other found;
+//! - of the database what judging it as a whole found.
+//!
+//! Of a pull request's tables only what does not depend on the pull request is kept. What cannot be read is
+//! looked at by every run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::cross::{Ages, CrossExtent, Crossed};
+use super::job::Job;
+use super::table::{JudgedTable, TableTerms};
+use crate::base::cache::{Cache, Origin};
+use crate::base::threads;
+use crate::checks::compare::sketch::Sketch;
+use crate::checks::rule::Rule;
+use crate::checks::{CheckInputs, PrChange};
+use crate::database::catalog::TableFile;
+use crate::database::seal::SealFile;
+use crate::database::source::{Dated, DatedBy, Entry};
+use crate::findings::RowChange;
+use crate::planner::StoredKeys;
+
+/// Which parts of what judging a table leaves are asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parts {
+    /// Whether its findings are.
+    pub findings: bool,
+    /// Which part of its sketch is.
+    pub sketch: SketchPart,
+}
+
+/// A part of a sketch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SketchPart {
+    /// Nothing.
+    None,
+    /// Points and slices.
+    Points,
+    /// The detail, too.
+    Whole,
+}
+
+/// What of a state's judgement is kept, and by what.
+pub(super) struct CachedJob<'a> {
+    cache: &'a Cache,
+    job: &'a Job<'a>,
+    /// Paths of the tables under judgement.
+    judged: &'a BTreeSet<&'a str>,
+    terms: TableTerms<'a>,
+    /// What tables are judged by.
+    judged_by: Origin,
+    /// The files that are not tables, by path.
+    beside: BTreeMap<&'a str, &'a Entry>,
+    /// By what each table that is read is judged, by its path; none of one whose bytes cannot be had.
+    tables: BTreeMap<&'a str, Option<Origin>>,
+}
+
+impl<'a> CachedJob<'a> {
+    /// What is kept of a state's judgement, of which the tables `read` are looked at: none where this
+    /// program cannot be read, so that its results cannot be recognised.
+    pub fn new(
+        cache: &'a Cache,
+        job: &'a Job<'a>,
+        read: &[&'a TableFile],
+        judged: &'a BTreeSet<&'a str>,
+        terms: TableTerms<'a>,
+    ) -> Option<Self> {
+        let mut judged_by = Origin::of_program()?;
+        for file in job.specs.library.overlays() {
+            judged_by.add(&file.role);
+            judged_by.add(file.text.as_bytes());
+        }
+        // What judges traces or changes alone says nothing of a table, so that a pull request takes over
+        // what was found before it.
+        let of_state = |rule: &&Arc<Rule>| {
+            let needs = rule.check.needs();
+            !needs.traces && !needs.changes
+        };
+        job.rules.iter().filter(of_state).for_each(|rule| judged_by.add(&rule.id));
+        let CheckInputs { keys, outliers, curves, .. } = job.needs();
+        let curves = curves.map(|terms| [terms.bends, terms.floor_ms]);
+        for limit in outliers.into_iter().chain(curves.into_iter().flatten()) {
+            judged_by.add(limit.to_bits().to_le_bytes());
+        }
+        judged_by.add([u8::from(keys), u8::from(outliers.is_some()), u8::from(curves.is_some())]);
+        job.facts.origin().for_each(|fact| judged_by.add(fact));
+        judged_by.add([u8::from(terms.names.is_some())]);
+        let beside = job.catalog.beside.iter().map(|(entry, _)| (entry.path.as_str(), entry));
+        let beside = beside.collect();
+        let mut own =
+            Self { cache, job, judged, terms, judged_by, beside, tables: BTreeMap::new() };
+        let order: Vec<usize> = (0..read.len()).collect();
+        let origins = threads::map(read, &order, job.threads, |file| {
+            (file.entry.path.as_str(), own.table(file))
+        });
+        own.tables = origins.into_iter().collect();
+        Some(own)
+    }
+
+    /// Adds a file, by its place and bytes; none where there are no bytes to be had.
+    fn add(&self, origin: &mut Origin, entry: &Entry) -> Option<()> {
+        // A git-LFS pointer has the id of what it points at, and another size.
+        let id = self.job.source.id(entry)?;
+        origin.add(format!("{} {id} {}", entry.path, entry.size));
+        Some(())
+    }
+
+    fn add_at(&self, origin: &mut Origin, path: &str) -> Option<()> {
+        match self.beside.get(path) {
+            Some(entry) => self.add(origin, entry),
+            None => {
+                origin.add(path);
+                Some(())
+            }
+        }
+    }
+
+    /// What a table is judged by.
+    fn table(&self, file: &TableFile) -> Option<Origin> {
+        let Job { catalog, specs, .. } = self.job;
+        let mut origin = self.judged_by.with([u8::from(self.terms.names_keys(file))]);
+        self.add(&mut origin, &file.entry)?;
+        let place = &file.place;
+        for name in [&place.system, &place.backend, &place.version] {
+            origin.add(name);
+        }
+        if let Some(meta) = catalog.dir_of(file).and_then(|dir| dir.meta.as_ref()) {
+            self.add(&mut origin, meta)?;
+        }
+        if let Some(system) = catalog.systems.get(&place.system) {
+            self.add_at(&mut origin, &system.yaml)?;
+        }
+        if let Some(seal) = specs.tables.get(&file.table).and_then(|spec| spec.seal.as_ref()) {
+            self.add_at(&mut origin, &SealFile::path(file, seal))?;
+        }
+        Some(origin)
+    }
+
+    /// What tables are held against each other by.
+    fn crossed_by(&self, tables: &[&TableFile], extent: CrossExtent) -> Option<Origin> {
+        // What a pull request changes and what a collector logged decide about findings, too.
+        if self.job.pr.is_some() || self.job.ledger.is_some() {
+            return None;
+        }
+        let catalog = self.job.catalog;
+        let mut origin = self.judged_by.with(match extent {
+            CrossExtent::Name => "name",
+            CrossExtent::Whole => "whole",
+        });
+        for path in tables.iter().map(|file| file.entry.path.as_str()) {
+            if let Some(table) = self.tables.get(path) {
+                origin.add(table.as_ref()?.name());
+            }
+            origin.add([u8::from(self.judged.contains(path))]);
+        }
+        for system in catalog.systems.values() {
+            origin.add(&system.name);
+            self.add_at(&mut origin, &system.yaml)?;
+        }
+        for dir in catalog.dirs.values() {
+            origin.add(&dir.path);
+            origin.add([u8::from(dir.is_vetoed())]);
+            if let Some(reuse) = &dir.reuse {
+                self.add(&mut origin, reuse)?;
+            }
+        }
+        // What lies elsewhere may be loaded instead.
+        catalog.tables.iter().for_each(|file| origin.add(&file.entry.path));
+        if extent == CrossExtent::Whole {
+            let beside = self.beside.values().copied();
+            for entry in beside.chain(catalog.support.values()).chain(&catalog.manifest) {
+                self.add(&mut origin, entry)?;
+            }
+        }
+        Some(origin)
+    }
+
+    /// What holding tables against each other found, where it was kept.
+    pub fn crossed(&self, tables: &[&TableFile], extent: CrossExtent) -> Option<Crossed> {
+        let crossed: Crossed = self.cache.get(&self.crossed_by(tables, extent)?.name())?;
+        self.confirms(&crossed.ages).then_some(crossed)
+    }
+
+    /// Keeps what holding tables against each other found.
+    pub fn keep_crossed(&self, tables: &[&TableFile], extent: CrossExtent, crossed: &Crossed) {
+        if let Some(origin) = self.crossed_by(tables, extent) {
+            self.cache.put(&origin.name(), crossed);
+        }
+    }
+
+    /// Whether the history still shows which of two tables came to its place later.
+    fn confirms(&self, ages: &Ages) -> bool {
+        let tables = &self.job.catalog.tables;
+        let dated = |path: &String| {
+            let file = tables.iter().find(|file| file.entry.path == *path)?;
+            Some(Dated { entry: &file.entry, by: DatedBy::Bytes })
+        };
+        ages.iter().all(|([a, b], order)| {
+            let files = dated(a).zip(dated(b));
+            files.is_some_and(|(a, b)| self.job.source.age(a, b).map(|o| o as i8) == *order)
+        })
+    }
+
+    /// Where the findings of a table by itself are kept: nowhere where they depend on which of its rows a
+    /// pull request changes.
+    fn findings_name(&self, file: &TableFile) -> Option<String> {
+        let of = match PrChange::of_table(self.job.pr, file) {
+            RowChange::Unknown => "findings",
+            RowChange::Untouched => "findings of what was there",
+            RowChange::All | RowChange::Rows(_) | RowChange::Compared(_) => return None,
+        };
+        Some(self.tables.get(file.entry.path.as_str())?.as_ref()?.with(of).name())
+    }
+
+    /// Where the points and the detail of a table's sketch are kept.
+    fn sketch_names(&self, file: &TableFile) -> Option<[String; 2]> {
+        let origin = self.tables.get(file.entry.path.as_str())?.as_ref()?;
+        Some(["points", "detail"].map(|part| origin.with(part).name()))
+    }
+
+    /// What judging a table leaves, where all that is asked for was kept.
+    pub fn judged(&self, file: &TableFile, parts: Parts) -> Option<JudgedTable> {
+        let mut judged = JudgedTable { is_reproducible: true, ..JudgedTable::default() };
+        if parts.findings {
+            judged.findings = self.cache.get(&self.findings_name(file)?)?;
+        }
+        if parts.sketch != SketchPart::None {
+            let [points, detail] = self.sketch_names(file)?;
+            let (mut sketch, slices): (Sketch, Option<StoredKeys>) = self.cache.get(&points)?;
+            if parts.sketch == SketchPart::Whole {
+                sketch.restore(self.cache.get(&detail)?);
+            }
+            judged.slices =
+                slices.zip(self.terms.names).map(|(slices, names)| slices.numbered(names));
+            judged.sketch = Some(sketch);
+        }
+        Some(judged)
+    }
+
+    /// Keeps what judging a table left, where another run would find the same.
+    pub fn keep_judged(&self, file: &TableFile, parts: Parts, judged: &mut JudgedTable) {
+        let Some(sketch) = judged.sketch.as_mut().filter(|_| judged.is_reproducible) else {
+            return;
+        };
+        if let Some(name) = self.findings_name(file).filter(|_| parts.findings) {
+            self.cache.put(&name, &judged.findings);
+        }
+        if let Some([points, detail]) = self.sketch_names(file) {
+            let rest = sketch.take_detail();
+            let slices = judged.slices.as_ref().zip(self.terms.names);
+            let slices = slices.map(|(slices, names)| StoredKeys::of(slices, names));
+            self.cache.put(&points, &(&*sketch, slices));
+            self.cache.put(&detail, &rest);
+            sketch.restore(rest);
+        }
+    }
+}
