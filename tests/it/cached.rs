@@ -51,6 +51,29 @@ fn what_did_not_change_is_not_read() {
     assert_eq!(read(&log), ["h200_sxm/vllm/0.24.0/gemm_perf.parquet"]);
 }
 
+/// A `reuse.yaml` that declares version 2.10.0 as donor of a table.
+fn donor(table: &str) -> String {
+    format!(
+        "schema_version: 1\nreuse:\n- {{table: {table}, from_version: 2.10.0, reason: same kernels, approved_by: me}}\n"
+    )
+}
+
+/// What is declared of a copy decides whether it is one, though no table changed.
+#[test]
+fn a_declared_donor_is_no_copy() {
+    let (tree, cache) = (Tree::new(), TempDir::new().unwrap());
+    let dir = "systems/data/h200_sxm/gemm/torch";
+    for version in ["2.10.0", "2.11.0"] {
+        tree.file(&format!("{dir}/{version}/gemm_perf.parquet"), SHIPPED);
+    }
+    for (table, is_copy) in [("moe_perf", true), ("gemm_perf", false)] {
+        tree.file(&format!("{dir}/2.11.0/reuse.yaml"), donor(table));
+        same(&tree, cache.path(), &["validate"]);
+        let found = tree.validate(&["--format", "json"]).findings();
+        assert_eq!(found.iter().any(|f| f.starts_with("copied-table")), is_copy, "{found:?}");
+    }
+}
+
 /// Each change shows, whatever it is of: a table, a sidecar, a system, a rule, the place of a file.
 #[test]
 fn every_change_is_seen() {
@@ -60,7 +83,7 @@ fn every_change_is_seen() {
                 tables:\n  gemm_perf: {status: complete, rows: 4}\n";
     let rule =
         include_str!("../../rules/duplicate-key.yaml").replace("severity: error", "severity: info");
-    let changes: [(&str, &dyn Fn()); 12] = [
+    let changes: [(&str, &dyn Fn()); 13] = [
         ("nothing", &|| {}),
         ("a sidecar", &|| drop(tree.file(&format!("{dir}/collection_meta.yaml"), meta))),
         ("a figure of it", &|| {
@@ -72,8 +95,7 @@ fn every_change_is_seen() {
             );
         }),
         ("declared reuse", &|| {
-            let reuse = "schema_version: 1\nreuse:\n- {table: gemm_perf, from_version: 2.11.0}\n";
-            tree.file("systems/data/h200_sxm/gemm/torch/2.12.0/reuse.yaml", reuse);
+            tree.file("systems/data/h200_sxm/gemm/torch/2.12.0/reuse.yaml", donor("gemm_perf"));
         }),
         ("a system", &|| {
             let other = H200.replace("../data/", "data/").replace("4.8e12", "4.8e9");
@@ -98,7 +120,13 @@ fn every_change_is_seen() {
             tree.file("systems/zx.yaml", H200.replace("../data/h200_sxm", "data/zx"));
             tree.file("systems/data/zx/gemm/torch/2.9.0/gemm_perf.parquet", SHIPPED);
         }),
-        ("a rule", &|| drop(tree.file(".perfdb-gate/rules/duplicate-key.yaml", &rule))),
+        ("a rule", &|| {
+            tree.gemm("gemm_perf.parquet", gemm_parquet(&[(1, 0.5), (1, 0.9), (2, 0.7)]));
+            tree.file(".perfdb-gate/rules/duplicate-key.yaml", &rule);
+        }),
+        ("the same rule", &|| {
+            tree.file(".perfdb-gate/rules/duplicate-key.yaml", rule.replace(": info", ": warning"));
+        }),
         ("less", &|| {
             tree.remove("systems/data/h200_sxm/gemm/torch/2.9.0/gemm_perf.parquet");
         }),
