@@ -6,7 +6,7 @@ use crate::checks::rule::Rule;
 use crate::checks::{
     ChangeContext, CrossContext, DirContext, RowContext, SystemContext, TableContext, WaiverContext,
 };
-use crate::database::catalog::TableFile;
+use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source::Entry;
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Reads};
@@ -20,6 +20,11 @@ pub trait Judge {
     /// What has to be gathered for it.
     fn needs(&self) -> CheckInputs {
         CheckInputs::default()
+    }
+
+    /// Whether it asks for the operation lists of default models where it judges such a database as a whole.
+    fn asks_for_models(&self, _: &Catalog, _: &Specs) -> bool {
+        false
     }
 
     /// The columns of a table by which it judges a row. A pull request that changes others makes no

@@ -32,6 +32,23 @@ fn each_op(source: &dyn SliceSource, check: &mut dyn FnMut(&Op)) {
     }
 }
 
+/// A database without a table of those groups needs no list at all.
+#[test]
+fn each_list_reads_a_table_by_which_a_backend_claims_it() {
+    let rule: Value =
+        serde_yaml::from_str(include_str!("../../rules/workflow-incomplete.yaml")).unwrap();
+    let groups = rule["check"]["workflows"]["claims"].as_array().unwrap();
+    let claims = groups.iter().flat_map(|group| group.as_array().unwrap());
+    let claims: BTreeSet<&str> = claims.map(|table| table.as_str().unwrap()).collect();
+    for list in &Models::read(&Library::embedded(), |_| true).unwrap().lists {
+        for backend in list.plans.iter().flat_map(|plan| &plan.backends) {
+            let mut reads = BTreeSet::new();
+            list.tables(backend, &mut reads);
+            assert!(reads.iter().any(|t| claims.contains(t.stem())), "{} {backend}", list.id);
+        }
+    }
+}
+
 #[test]
 fn an_operation_lacks_a_slice_where_its_answer_says_so() {
     with_session(|session, _| {

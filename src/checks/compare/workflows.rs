@@ -12,12 +12,13 @@ use crate::base::words::{names, plural};
 use crate::checks::CrossContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
-use crate::database::catalog::{Place, TableFile};
+use crate::database::catalog::{Catalog, Place, TableFile};
 use crate::database::served::{Channel, ReuseManifest, SystemShelf, TableSource};
 use crate::findings::{Finding, Severity};
 use crate::planner::{
     BackendPlan, KeySource, Lack, MachineFigures, ModelList, ServedKeys, TableName, library_sources,
 };
+use crate::specs::Specs;
 use crate::specs::system::System;
 
 /// Default models that cannot be planned.
@@ -34,6 +35,16 @@ pub struct DefaultModels {
 impl Judge for DefaultModels {
     fn needs(&self) -> CheckInputs {
         CheckInputs { plans: true, ..CheckInputs::default() }
+    }
+
+    /// A database without a table by which it could claim a model runs none of ours: each of them reads
+    /// such a table (`tests/it/workflow_incomplete.rs`), those of an overlay may not.
+    fn asks_for_models(&self, catalog: &Catalog, specs: &Specs) -> bool {
+        if !specs.library.is_embedded() {
+            return true;
+        }
+        let claiming: BTreeSet<&str> = self.claims.iter().flatten().map(|t| t.stem()).collect();
+        catalog.tables.iter().any(|file| claiming.contains(file.table.as_str()))
     }
 
     /// One finding for the newest version of each backend that cannot plan some model.

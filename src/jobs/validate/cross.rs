@@ -1,7 +1,7 @@
 //! Tables against each other, and the database as a whole.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -111,7 +111,8 @@ impl<'a> CrossInputs<'a> {
         } else {
             Matrices::default()
         };
-        let models = if is_whole && needs.plans {
+        let asks = |rule: &Arc<Rule>| rule.check.judge().asks_for_models(job.catalog, job.specs);
+        let models = if is_whole && job.rules.iter().any(asks) {
             Models::read(&job.specs.library, |_| true)?
         } else {
             Models::default()
