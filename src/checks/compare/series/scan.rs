@@ -3,8 +3,6 @@
 //! The first axis of the sweep is walked for all rows. What stands out there, or bends, is a candidate,
 //! and the series of the other axes are collected for the candidates alone.
 
-use hashbrown::HashMap;
-
 use super::bend::{Bend, BendCandidate, log_ratio};
 use super::candidate::{OutlierCandidate, candidate, is_inner, ratio_over_neighbours};
 use super::group::Grouped;
@@ -63,22 +61,19 @@ enum RowState {
     Settled,
     /// Not decided yet: it is at an end of all axes walked.
     End,
-    /// A candidate.
-    Candidate,
+    /// A candidate, by its number.
+    Candidate(u32),
 }
 
 /// The candidates of a table.
 struct Candidates {
     states: Vec<RowState>,
     all: Vec<Candidate>,
-    /// Numbers of the candidates by row.
-    numbers: HashMap<u32, usize>,
 }
 
 impl Candidates {
     fn add(&mut self, candidate: Candidate) {
-        self.states[candidate.row as usize] = RowState::Candidate;
-        self.numbers.insert(candidate.row, self.all.len());
+        self.states[candidate.row as usize] = RowState::Candidate(self.all.len() as u32);
         self.all.push(candidate);
     }
 
@@ -110,13 +105,13 @@ pub fn scan(
     };
 
     let mut found = Scan::default();
-    let mut candidates = Candidates {
-        states: vec![RowState::Settled; table.rows],
-        all: Vec::new(),
-        numbers: HashMap::new(),
-    };
+    let mut candidates =
+        Candidates { states: vec![RowState::Settled; table.rows], all: Vec::new() };
     let (mut points, mut logs) = (Vec::new(), SizeLogs::default());
     let grouped = Grouped::by(table.rows, |row| fixed[row].wrapping_sub(first.part(row)));
+    if terms.bends.is_some() {
+        found.inner.reserve(table.rows);
+    }
     for rows in grouped.series() {
         first.points(rows, &times, &mut logs, &mut points);
         terms.first_axis(&points, first.bit, &mut candidates);
@@ -184,10 +179,9 @@ impl ScanTerms {
             let row = points[i].row;
             match candidates.states[row as usize] {
                 RowState::Settled => {}
-                RowState::Candidate => {
-                    let number = candidates.numbers[&row];
+                RowState::Candidate(number) => {
                     let least = self.outliers.unwrap_or(1.0);
-                    candidates.all[number].judge(points, i, bit, least);
+                    candidates.all[number as usize].judge(points, i, bit, least);
                 }
                 RowState::End => match log_ratio(points, i) {
                     None => {}

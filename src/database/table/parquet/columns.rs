@@ -117,18 +117,41 @@ fn cast<T: Array>(arrays: &[ArrayRef]) -> Result<Vec<&T>, ColumnError> {
 }
 
 fn ints<T: NativeType + TryInto<i64>>(arrays: &[ArrayRef]) -> Result<Column, ColumnError> {
-    let numbers = cast::<PrimitiveArray<T>>(arrays)?.into_iter().flatten();
-    let ints = numbers.map(|n| n.map_or(Ok(0), |n| (*n).try_into()));
-    Ok(match ints.collect::<Result<_, _>>() {
-        Ok(values) => Column::Int { values, nulls: nulls(arrays) },
-        Err(_) => Column::Other("a 64-bit number beyond range".into()),
+    let mut is_beyond = false;
+    let number = |n: T| {
+        n.try_into().unwrap_or_else(|_| {
+            is_beyond = true;
+            0
+        })
+    };
+    let values = numbers(arrays, number, 0)?;
+    Ok(if is_beyond {
+        Column::Other("a 64-bit number beyond range".into())
+    } else {
+        Column::Int { values, nulls: nulls(arrays) }
     })
 }
 
 fn floats<T: NativeType + Into<f64>>(arrays: &[ArrayRef]) -> Result<Column, ColumnError> {
-    let numbers = cast::<PrimitiveArray<T>>(arrays)?.into_iter().flatten();
-    let values = numbers.map(|n| n.map_or(f64::NAN, |n| (*n).into())).collect();
+    let values = numbers(arrays, |n: T| n.into(), f64::NAN)?;
     Ok(Column::Float { values, nulls: nulls(arrays) })
+}
+
+/// The numbers of arrays, `null` where a cell is null.
+fn numbers<T: NativeType, N: Copy>(
+    arrays: &[ArrayRef],
+    mut number: impl FnMut(T) -> N,
+    null: N,
+) -> Result<Vec<N>, ColumnError> {
+    let mut all = Vec::with_capacity(arrays.iter().map(|array| array.len()).sum());
+    for array in cast::<PrimitiveArray<T>>(arrays)? {
+        if array.null_count() == 0 {
+            all.extend(array.values().iter().map(|n| number(*n)));
+        } else {
+            all.extend(array.iter().map(|n| n.map_or(null, |n| number(*n))));
+        }
+    }
+    Ok(all)
 }
 
 /// Which rows are null; none where no row is.
