@@ -3,11 +3,11 @@
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use crate::base::reason::Reason;
 use crate::checks::compare::curves::{CurveScores, TableCurve};
-use crate::checks::compare::relative_latency::{PeerTerms, RelativeLatencies, relative_latencies};
+use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
 use crate::checks::sweeps::AxisSeries;
@@ -106,7 +106,7 @@ pub struct CrossContext<'a> {
     pub catalog: &'a Catalog,
     /// The tables of the name; all where the database is judged as a whole.
     pub tables: &'a [&'a TableFile],
-    /// What is known of the rows of each of these tables; of the whole their points alone.
+    /// What is known of the rows of each of these tables; of the whole without their points.
     pub sketches: &'a Sketches,
     /// The tables by backend, system and version.
     pub shelf: &'a Shelf<'a>,
@@ -128,8 +128,8 @@ pub struct CrossContext<'a> {
     pub age: &'a (dyn for<'f> Fn(Dated<'f>, Dated<'f>) -> Option<Ordering> + Sync),
     /// Threads that a rule may use.
     pub threads: usize,
-    /// Relative latencies by what they are taken of, for the rules that share them.
-    pub relative: Mutex<BTreeMap<PeerTerms, Arc<BTreeMap<String, RelativeLatencies>>>>,
+    /// What rules kept of the tables of each name, by rule; of the tables of a name nothing yet.
+    pub peers: &'a BTreeMap<String, Vec<NamedPeers>>,
     /// What other tables say of the curves of those under judgement, for the rules that share it.
     pub curves: OnceLock<CurveScores>,
     /// What is known of tables, and how far honest reruns differ.
@@ -202,18 +202,6 @@ impl<'a> CrossContext<'a> {
     /// Whether findings on the table are asked for.
     pub fn judged(&self, file: &TableFile) -> bool {
         self.judged.contains(file.entry.path.as_str())
-    }
-
-    /// The latency of each table's slices over their peers'.
-    pub(super) fn relative_latencies(
-        &self,
-        terms: PeerTerms,
-    ) -> Arc<BTreeMap<String, RelativeLatencies>> {
-        let mut known = self.relative.lock().unwrap_or_else(PoisonError::into_inner);
-        let compute = || Arc::new(relative_latencies(self.catalog, self.sketches, &terms));
-        let found = known.get(&terms).cloned().unwrap_or_else(compute);
-        known.insert(terms, found.clone());
-        found
     }
 
     /// What other tables say of the curves of those under judgement.

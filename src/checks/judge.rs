@@ -2,6 +2,7 @@
 //! others find nothing.
 
 use crate::base::expr::ExprError;
+use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::rule::Rule;
 use crate::checks::{
     ChangeContext, CrossContext, DirContext, RowContext, SystemContext, TableContext, WaiverContext,
@@ -77,7 +78,13 @@ pub trait Judge {
         Ok(Found::new())
     }
 
-    /// Judges the database as a whole, once all tables were read. Of their sketches the points are left.
+    /// What it needs of the tables of a name to judge the database as a whole, where they are there by then.
+    fn peers(&self, _: &CrossContext<'_>) -> Option<NamedPeers> {
+        None
+    }
+
+    /// Judges the database as a whole, once all tables were read. What their sketches hold of single points
+    /// is gone by then.
     ///
     /// # Errors
     ///

@@ -2,9 +2,10 @@
 //! what a plan lacks can be decided from the keys of files alone.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::cells::{LocatedRow, locate_rows};
@@ -60,7 +61,7 @@ pub(super) fn served(
 }
 
 /// The slices that a file has rows of, each with the kernels of those rows.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct FileKeys(HashSet<(SliceKey, u32)>);
 
 impl FileKeys {
@@ -86,6 +87,26 @@ impl FileKeys {
         };
         locate_rows(table, name, names, take).ok()?;
         (!is_refused).then_some(Self(keys))
+    }
+}
+
+/// The slices of many files, equal ones once: versions mostly measure what the one before did.
+#[derive(Debug, Default)]
+pub struct SharedFileKeys(Mutex<HashMap<u64, Vec<Arc<FileKeys>>>>);
+
+impl SharedFileKeys {
+    /// Those of a file; an earlier file's, where they are equal.
+    pub fn share(&self, keys: Arc<FileKeys>) -> Arc<FileKeys> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let hasher = known.hasher();
+        // A sum, since a set has no order.
+        let sum = keys.0.iter().fold(0, |sum: u64, key| sum.wrapping_add(hasher.hash_one(key)));
+        let alike = known.entry(sum).or_default();
+        if let Some(equal) = alike.iter().find(|equal| **equal == keys) {
+            return equal.clone();
+        }
+        alike.push(keys.clone());
+        keys
     }
 }
 
@@ -198,6 +219,16 @@ impl SliceSource for ServedKeys<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_keys_are_shared_and_others_are_not() {
+        let keys =
+            |number: u32| Arc::new(FileKeys([([number; 9], 0), ([7; 9], 1)].into_iter().collect()));
+        let shared = SharedFileKeys::default();
+        let [a, b, c] = [1, 2, 1].map(|number| shared.share(keys(number)));
+        assert!(Arc::ptr_eq(&a, &c) && !Arc::ptr_eq(&a, &b));
+        assert_eq!((a, b), (keys(1), keys(2)));
+    }
 
     #[test]
     fn stored_keys_mean_the_same_under_other_numbers() {

@@ -41,7 +41,7 @@ mod store;
 
 pub use evidence::{How, Provenance, RowsRead, TableLookup, Weighed};
 pub use index::{RowOrigin, TableIndex};
-pub use keys::{FileKeys, KeySource, ServedKeys, SliceSource, StoredKeys};
+pub use keys::{FileKeys, KeySource, ServedKeys, SharedFileKeys, SliceSource, StoredKeys};
 pub use lacks::Lack;
 pub use machine::MachineFigures;
 pub use models::{BackendPlan, Layout, ModelList, Models, OpList, PlannedLayout, Quant, Resolved};

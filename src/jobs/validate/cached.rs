@@ -3,8 +3,8 @@
 //!
 //! Three kinds of result are kept, each by all that it depends on:
 //!
-//! - of a table its findings, its points and the detail of its sketch, apart, since a run in which nothing
-//!   changed needs the findings alone;
+//! - of a table its findings, the outline and the detail of its sketch, apart, since a run in which nothing
+//!   changed needs the findings alone, and what judges the database as a whole no detail;
 //! - of the tables of a name what holding them against each other found;
 //! - of the database what judging it as a whole found.
 //!
@@ -42,9 +42,9 @@ pub(super) struct Parts {
 pub(super) enum SketchPart {
     /// Nothing.
     None,
-    /// Points and slices.
-    Points,
-    /// The detail, too.
+    /// All but its points and what they show.
+    Outline,
+    /// All of it.
     Whole,
 }
 
@@ -220,10 +220,10 @@ impl<'a> CachedJob<'a> {
         Some(self.tables.get(file.entry.path.as_str())?.as_ref()?.with(of).name())
     }
 
-    /// Where the points and the detail of a table's sketch are kept.
+    /// Where the outline and the detail of a table's sketch are kept.
     fn sketch_names(&self, file: &TableFile) -> Option<[String; 2]> {
         let origin = self.tables.get(file.entry.path.as_str())?.as_ref()?;
-        Some(["points", "detail"].map(|part| origin.with(part).name()))
+        Some(["outline", "detail"].map(|part| origin.with(part).name()))
     }
 
     /// What judging a table leaves, where all that is asked for was kept.
@@ -233,13 +233,13 @@ impl<'a> CachedJob<'a> {
             judged.findings = self.cache.get(&self.findings_name(file)?)?;
         }
         if parts.sketch != SketchPart::None {
-            let [points, detail] = self.sketch_names(file)?;
-            let (mut sketch, slices): (Sketch, Option<StoredKeys>) = self.cache.get(&points)?;
+            let [outline, detail] = self.sketch_names(file)?;
+            let (mut sketch, slices): (Sketch, Option<StoredKeys>) = self.cache.get(&outline)?;
             if parts.sketch == SketchPart::Whole {
                 sketch.restore(self.cache.get(&detail)?);
             }
-            judged.slices =
-                slices.zip(self.terms.names).map(|(slices, names)| slices.numbered(names));
+            let slices = slices.zip(self.terms.names);
+            judged.slices = slices.map(|(slices, names)| Arc::new(slices.numbered(names)));
             judged.sketch = Some(sketch);
         }
         Some(judged)
@@ -253,11 +253,11 @@ impl<'a> CachedJob<'a> {
         if let Some(name) = self.findings_name(file).filter(|_| parts.findings) {
             self.cache.put(&name, &judged.findings);
         }
-        if let Some([points, detail]) = self.sketch_names(file) {
+        if let Some([outline, detail]) = self.sketch_names(file) {
             let rest = sketch.take_detail();
             let slices = judged.slices.as_ref().zip(self.terms.names);
             let slices = slices.map(|(slices, names)| StoredKeys::of(slices, names));
-            self.cache.put(&points, &(&*sketch, slices));
+            self.cache.put(&outline, &(&*sketch, slices));
             self.cache.put(&detail, &rest);
             sketch.restore(rest);
         }

@@ -13,6 +13,7 @@ use super::surroundings::Sidecars;
 use crate::base::error::{Error, Result};
 use crate::base::threads;
 use crate::checks::CrossContext;
+use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
@@ -39,6 +40,9 @@ pub(super) struct CrossInputs<'a> {
 /// once, none where nothing shows.
 pub(super) type Ages = BTreeMap<[String; 2], Option<i8>>;
 
+/// What rules kept of the tables of each name, by rule.
+pub(super) type PeersByRule = BTreeMap<String, Vec<NamedPeers>>;
+
 /// What holding tables against each other finds.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Crossed {
@@ -47,6 +51,8 @@ pub(super) struct Crossed {
     pub ages: Ages,
     /// Rows of each table of a name that can be read, by path.
     pub rows: BTreeMap<String, usize>,
+    /// What rules keep of the tables of a name to judge the database as a whole by, by rule.
+    pub peers: BTreeMap<String, NamedPeers>,
 }
 
 /// What is judged.
@@ -80,9 +86,10 @@ impl<'a> CrossInputs<'a> {
         tables: &[&TableFile],
         sketches: &Sketches,
         extent: CrossExtent,
+        peers: &PeersByRule,
         is_reproducible: bool,
     ) -> Result<Crossed> {
-        let mut crossed = self.find(tables, sketches, extent)?;
+        let mut crossed = self.find(tables, sketches, extent, peers)?;
         if extent == CrossExtent::Name {
             let rows = sketches.by_path.iter().map(|(path, sketch)| (path.clone(), sketch.rows));
             crossed.rows = rows.collect();
@@ -98,6 +105,7 @@ impl<'a> CrossInputs<'a> {
         tables: &[&TableFile],
         sketches: &Sketches,
         extent: CrossExtent,
+        peers: &PeersByRule,
     ) -> Result<Crossed> {
         let job = self.job;
         let is_judged = |table: &&TableFile| self.judged.contains(table.entry.path.as_str());
@@ -139,7 +147,7 @@ impl<'a> CrossInputs<'a> {
             foreign: &|file| self.foreign(file),
             threads: job.threads,
             age: &age,
-            relative: Default::default(),
+            peers,
             curves: Default::default(),
             specs: job.specs,
             models: &models,
@@ -148,13 +156,17 @@ impl<'a> CrossInputs<'a> {
         let order: Vec<usize> = (0..job.rules.len()).collect();
         let found =
             threads::map(&job.rules, &order, job.threads, |rule| by_rule(rule, &cross, extent));
-        let found: Vec<Vec<Finding>> = found.into_iter().collect::<Result<_>>()?;
         let is_known =
             |f: &Finding| f.table.as_ref().is_none_or(|name| job.specs.tables.contains_key(name));
-        let findings = found.into_iter().flatten().filter(is_known).collect();
+        let mut crossed = Crossed::default();
+        for (rule, found) in job.rules.iter().zip(found) {
+            let (findings, peers) = found?;
+            crossed.findings.extend(findings.into_iter().filter(is_known));
+            crossed.peers.extend(peers.map(|peers| (rule.id.clone(), peers)));
+        }
         drop(cross);
-        let ages = ages.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(Crossed { findings, ages, rows: BTreeMap::new() })
+        crossed.ages = ages.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(crossed)
     }
 
     fn foreign(&self, file: &TableFile) -> usize {
@@ -169,13 +181,17 @@ impl<'a> CrossInputs<'a> {
     }
 }
 
-/// What a rule finds in some tables.
-fn by_rule(rule: &Rule, cross: &CrossContext<'_>, extent: CrossExtent) -> Result<Vec<Finding>> {
+/// What a rule finds in some tables, and what it keeps of those of a name.
+fn by_rule(
+    rule: &Rule,
+    cross: &CrossContext<'_>,
+    extent: CrossExtent,
+) -> Result<(Vec<Finding>, Option<NamedPeers>)> {
     let start = Instant::now();
     let judge = rule.check.judge();
     let found = match extent {
-        CrossExtent::Name => judge.cross(rule, cross),
-        CrossExtent::Whole => judge.whole(rule, cross),
+        CrossExtent::Name => judge.cross(rule, cross).map(|found| (found, judge.peers(cross))),
+        CrossExtent::Whole => judge.whole(rule, cross).map(|found| (found, None)),
     };
     let table =
         cross.tables.first().filter(|_| extent == CrossExtent::Name).map(|file| &file.table);

@@ -10,7 +10,7 @@ use std::time::Instant;
 use tracing::debug;
 
 use super::cached::{CachedJob, Parts, SketchPart};
-use super::cross::{CrossExtent, CrossInputs};
+use super::cross::{CrossExtent, CrossInputs, PeersByRule};
 use super::table::{JudgedTable, TableTerms};
 use crate::base::cache::Cache;
 use crate::base::error::Result;
@@ -27,6 +27,7 @@ use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::source::Source;
 use crate::findings::Finding;
+use crate::planner::SharedFileKeys;
 use crate::specs::Specs;
 
 /// A state of a database under judgement; how, is the same for every job.
@@ -133,24 +134,28 @@ impl Job<'_> {
             table_rows: BTreeMap::new(),
             sketches: Sketches::default(),
         };
-        let mut points = Sketches {
+        let mut all_read = Sketches {
             names: known.names.clone(),
             slices: std::mem::take(&mut known.slices),
             ..Sketches::default()
         };
-        let mut are_reproducible = true;
+        let slices = SharedFileKeys::default();
+        let (mut peers, mut are_reproducible) = (PeersByRule::default(), true);
         for NamedTables { tables, read } in by_name {
             let crossed = inputs.kept(&tables, CrossExtent::Name);
             let sketch = match (&crossed, &whole) {
                 (Some(_), Some(_)) if !self.keeps_sketches => SketchPart::None,
-                (Some(_), None) if !self.keeps_sketches => SketchPart::Points,
+                (Some(_), None) if !self.keeps_sketches => SketchPart::Outline,
                 _ => SketchPart::Whole,
             };
             let order: Vec<usize> = (0..read.len()).collect();
             let found = threads::map(&read, &order, self.threads, |item| {
                 let file = &self.catalog.tables[item.index];
                 let parts = Parts { findings: item.judge, sketch };
-                let found = self.read_table(file, parts, terms, cached);
+                let mut found = self.read_table(file, parts, terms, cached);
+                if let Ok(found) = &mut found {
+                    found.slices = found.slices.take().map(|own| slices.share(own));
+                }
                 if item.judge {
                     progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, alone.len());
                 }
@@ -166,15 +171,21 @@ impl Job<'_> {
                 judgement.findings.extend(found.findings);
                 is_reproducible &= found.is_reproducible;
                 let path = path(item.index).to_owned();
-                let slices = found.slices.map(|slices| (path.clone(), Arc::new(slices)));
-                points.slices.extend(slices);
+                let slices = found.slices.map(|slices| (path.clone(), slices));
+                all_read.slices.extend(slices);
                 sketches.by_path.extend(found.sketch.map(|sketch| (path, sketch)));
             }
             are_reproducible &= is_reproducible;
             let crossed = match crossed {
                 Some(crossed) => crossed,
-                None => inputs.cross(&tables, &sketches, CrossExtent::Name, is_reproducible)?,
+                None => {
+                    let none = PeersByRule::default();
+                    inputs.cross(&tables, &sketches, CrossExtent::Name, &none, is_reproducible)?
+                }
             };
+            for (rule, of_name) in crossed.peers {
+                peers.entry(rule).or_default().push(of_name);
+            }
             judgement.findings.extend(crossed.findings);
             let judged = read.iter().filter(|item| item.judge).map(|item| path(item.index));
             let rows = judged.filter_map(|path| crossed.rows.get(path));
@@ -185,15 +196,15 @@ impl Job<'_> {
                     drop(sketch.take_detail());
                 }
             }
-            points.by_path.append(&mut sketches.by_path);
+            all_read.by_path.append(&mut sketches.by_path);
         }
         let whole = match whole {
             Some(whole) => whole,
-            None => inputs.cross(&all, &points, CrossExtent::Whole, are_reproducible)?,
+            None => inputs.cross(&all, &all_read, CrossExtent::Whole, &peers, are_reproducible)?,
         };
         judgement.findings.extend(whole.findings);
         if self.keeps_sketches {
-            judgement.sketches = points;
+            judgement.sketches = all_read;
         }
         judgement.files =
             self.dirs(&sidecars, &mut judgement.findings) + self.systems(&mut judgement.findings);

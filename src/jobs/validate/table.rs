@@ -25,7 +25,7 @@ use crate::specs::system::System;
 pub(super) struct JudgedTable {
     pub sketch: Option<Sketch>,
     /// Its slices, where operations look it up.
-    pub slices: Option<FileKeys>,
+    pub slices: Option<Arc<FileKeys>>,
     pub findings: Vec<Finding>,
     /// Whether its bytes are those that its id stands for, so that another run would find the same.
     pub is_reproducible: bool,
@@ -122,6 +122,7 @@ impl Job<'_> {
         };
         let looked_up = TableName::of(&file.table).zip(table.as_deref().ok()).zip(names);
         let slices = looked_up.and_then(|((name, table), names)| FileKeys::of(table, name, names));
+        let slices = slices.map(Arc::new);
         let context = TableContext {
             file,
             spec: &spec,

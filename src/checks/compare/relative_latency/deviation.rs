@@ -7,8 +7,10 @@ use serde::Deserialize;
 
 use super::culprit::{CulpritVerdict, References};
 use super::differences::{DifferenceBand, Residual, Residuals, differences};
-use super::peers::{NEARBY, OTHER_KERNELS, PeerTerms, RelativeLatencies};
-use super::{ELSEWHERE, ELSEWHERE_SHORT, finding};
+use super::peers::{
+    NEARBY, OTHER_KERNELS, PeerLatencies, PeerTerms, RelativeLatencies, relative_latencies,
+};
+use super::{ELSEWHERE, ELSEWHERE_SHORT, NamedPeers, finding};
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::checks::CrossContext;
@@ -44,24 +46,29 @@ pub struct DeviationBand {
 }
 
 impl Judge for DeviationBand {
+    fn peers(&self, at: &CrossContext<'_>) -> Option<NamedPeers> {
+        let terms = PeerTerms { points: self.points, unnamed: &self.unnamed };
+        let differences = self.differences.map(|band| differences(at, &band, self.points));
+        let latencies = PeerLatencies::of(at, terms);
+        Some(NamedPeers { latencies, differences: differences.unwrap_or_default() })
+    }
+
     /// One finding for each table with slices that deviate from their peers: a warning where the table
     /// is the culprit, else an info that says what speaks for it.
     fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut found = Vec::new();
-        let terms = PeerTerms { points: self.points, unnamed: Some(self.unnamed.clone()) };
-        let relative = at.relative_latencies(terms);
-        let differences = self.differences.map(|band| (band, differences(at, &band, self.points)));
+        let named = at.peers.get(&rule.id).map_or(&[][..], Vec::as_slice);
+        let relative = relative_latencies(named.iter().map(|n| &n.latencies), at.sketches);
+        let differences: BTreeMap<&String, _> = named.iter().flat_map(|n| &n.differences).collect();
         for file in at.judged_tables() {
             let backend = &file.place.backend;
             let Some(own) = relative.get(&file.entry.path) else { continue };
             let mut by_verdict: BTreeMap<CulpritVerdict, RelativeLatencies> = BTreeMap::new();
-            let residuals =
-                differences.as_ref().map(|(band, all)| (band, all.get(file.entry.path.as_str())));
+            let residuals = self.differences.zip(differences.get(&file.entry.path));
             for (slice, refs) in own {
                 let level = self.verdict(backend, own, slice, refs);
-                let elsewhere = residuals
-                    .and_then(|(band, of_table)| Some((band, of_table?.get(slice)?)))
-                    .and_then(|(band, residuals)| band.verdict(residuals));
+                let elsewhere =
+                    residuals.and_then(|(band, of_table)| band.verdict(of_table.get(slice)?));
                 if let Some(verdict) = together(level, elsewhere.as_ref()) {
                     let mut refs = refs.clone();
                     refs.extend(elsewhere.into_iter().flat_map(|told| told.ratios));

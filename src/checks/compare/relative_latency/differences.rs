@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tracing::debug;
 
 use super::gaps::{Gap, GapsBySlice, LevelsBySlice, PairRatios};
@@ -42,7 +42,7 @@ pub struct DifferenceBand {
 const SAME: f64 = 1e-6;
 
 /// How far a slice is off by the differences of its siblings on other systems.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Residual {
     /// How many times slower it is than they say.
     pub ratio: f64,
@@ -53,7 +53,7 @@ pub(super) struct Residual {
 }
 
 /// The residuals of a slice.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Residuals {
     /// Of all of its points.
     pub all: Option<Residual>,
@@ -62,7 +62,7 @@ pub(super) struct Residuals {
 }
 
 /// Residuals by the table's path and slice.
-pub(super) type Differences<'a> = BTreeMap<&'a str, BTreeMap<&'a Slice, Residuals>>;
+pub(super) type Differences = BTreeMap<String, BTreeMap<Slice, Residuals>>;
 
 /// A backend and a version.
 type Software<'a> = (&'a str, &'a str);
@@ -80,30 +80,19 @@ struct NamedTables<'a> {
     generations: BTreeMap<&'a str, &'a str>,
 }
 
-/// The residuals of the judged tables' slices, each from `points` points that two tables share.
-pub(super) fn differences<'a>(
-    at: &CrossContext<'a>,
+/// The residuals of the judged tables of a name by slice, each from `points` points that two tables share.
+pub(super) fn differences(
+    at: &CrossContext<'_>,
     band: &DifferenceBand,
     points: usize,
-) -> Differences<'a> {
-    let mut by_name: BTreeMap<&str, Vec<&TableFile>> = BTreeMap::new();
-    for file in at.tables.iter().copied() {
-        by_name.entry(&file.table).or_default().push(file);
-    }
-    by_name.retain(|_, files| files.iter().any(|file| at.judged(file)));
-    let named: Vec<Vec<&TableFile>> = by_name.into_values().collect();
-    let order: Vec<usize> = (0..named.len()).collect();
-    let found = crate::base::threads::map(&named, &order, at.threads, |files| {
-        let tables = NamedTables::new(at, files, points);
-        let judged = files.iter().filter(|file| at.judged(file));
-        let of_file = |file: &&'a TableFile| {
-            let residuals = tables.residuals(file, band);
-            debug!(path = ?file.entry.path, ?residuals, "differences");
-            (file.entry.path.as_str(), residuals)
-        };
-        judged.map(of_file).collect::<Vec<_>>()
-    });
-    found.into_iter().flatten().collect()
+) -> Differences {
+    let tables = NamedTables::new(at, points);
+    let of_file = |file: &TableFile| {
+        let residuals = tables.residuals(file, band);
+        debug!(path = ?file.entry.path, ?residuals, "differences");
+        (file.entry.path.clone(), residuals)
+    };
+    at.judged_tables().map(of_file).collect()
 }
 
 fn software(file: &TableFile) -> Software<'_> {
@@ -111,10 +100,10 @@ fn software(file: &TableFile) -> Software<'_> {
 }
 
 impl<'a> NamedTables<'a> {
-    fn new(at: &CrossContext<'a>, files: &[&'a TableFile], points: usize) -> Self {
+    fn new(at: &CrossContext<'a>, points: usize) -> Self {
         let mut sketches = BTreeMap::new();
         let mut generations = BTreeMap::new();
-        for file in files {
+        for file in at.tables.iter().copied() {
             let system = file.place.system.as_str();
             let facts = at.catalog.systems.get(system).and_then(|s| s.system.as_ref().ok());
             generations.extend(facts.and_then(|s| s.generation()).map(|g| (system, g)));
@@ -176,11 +165,7 @@ impl<'a> NamedTables<'a> {
     }
 
     /// The residuals of a table's slices.
-    fn residuals(
-        &self,
-        file: &'a TableFile,
-        band: &DifferenceBand,
-    ) -> BTreeMap<&'a Slice, Residuals> {
+    fn residuals(&self, file: &TableFile, band: &DifferenceBand) -> BTreeMap<Slice, Residuals> {
         let (own, system) = (software(file), file.place.system.as_str());
         let Some(sketch) = self.sketches.get(&(system, own)) else { return BTreeMap::new() };
         let mut found = BTreeMap::new();
@@ -191,7 +176,7 @@ impl<'a> NamedTables<'a> {
                 short: self.residual(own, system, slice, &siblings, band, |gap| gap.short),
             };
             if residuals != Residuals::default() {
-                found.insert(slice, residuals);
+                found.insert(slice.clone(), residuals);
             }
         }
         found

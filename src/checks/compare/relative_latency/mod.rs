@@ -10,14 +10,17 @@ mod differences;
 mod gaps;
 mod peers;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 pub use self::deviation::DeviationBand;
-use self::peers::OTHER_KERNELS;
-pub use self::peers::{NEARBY, PeerTerms, RelativeLatencies, relative_latencies};
+use self::differences::Differences;
+pub use self::peers::{NEARBY, RelativeLatencies};
+use self::peers::{OTHER_KERNELS, PeerLatencies};
 use crate::base::words::plural_verb;
 use crate::checks::CrossContext;
-use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
+use crate::checks::compare::sketch::{slice_id, slice_words};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, Severity, SliceEvidence};
@@ -27,6 +30,13 @@ const ELSEWHERE: &str = "differences on other systems";
 
 /// As [`ELSEWHERE`], of the short end of a slice.
 const ELSEWHERE_SHORT: &str = "differences of short points on other systems";
+
+/// What is kept of the tables of a name until the tables of all names were read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NamedPeers {
+    latencies: PeerLatencies,
+    differences: Differences,
+}
 
 /// A finding on slices and their references; `why` is what there is to say of them.
 fn finding(
@@ -42,11 +52,10 @@ fn finding(
     let (worst, refs) = slices.iter().max_by(|a, b| far(a.1).total_cmp(&far(b.1)))?;
     let sketch = at.sketches.by_path.get(&file.entry.path)?;
     // Of a large table the sketch holds a part; the share of its points stands for all rows.
-    let chosen: BTreeSet<&Slice> = slices.keys().collect();
-    let within =
-        sketch.points.iter().filter(|p| chosen.contains(&sketch.slices[p.slice as usize])).count();
-    let rows =
-        (within as f64 / sketch.points.len().max(1) as f64 * sketch.rows as f64).round() as usize;
+    let by_slice = sketch.slices.iter().zip(&sketch.counts);
+    let within: u32 = by_slice.filter(|(s, _)| slices.contains_key(s)).map(|(_, n)| *n).sum();
+    let all: u32 = sketch.counts.iter().sum();
+    let rows = (f64::from(within) / f64::from(all.max(1)) * sketch.rows as f64).round() as usize;
     let worst = if worst.is_empty() { "the table".to_owned() } else { slice_words(worst) };
     let backend = &file.place.backend;
     let message = format!(

@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::base::stats::upper_median;
+use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Sketches, Slice};
-use crate::database::catalog::{Catalog, TableFile};
+use crate::database::catalog::TableFile;
 
 /// The median latency of each slice over that of each reference: every other backend is a reference,
 /// the versions of the table's own backend are one together, and so are the [`NEARBY`] systems.
@@ -17,25 +20,54 @@ pub const NEARBY: &str = "other systems";
 pub const OTHER_KERNELS: &str = "versions with another kernel";
 
 /// What peers are taken for comparison.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PeerTerms {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PeerTerms<'a> {
     /// Points that a slice and its peer must share.
     pub points: usize,
-    /// Kernels that say nothing of which ran. None where versions are compared whatever they ran.
-    pub unnamed: Option<Vec<String>>,
+    /// Kernels that say nothing of which ran.
+    pub unnamed: &'a [String],
 }
 
-impl PeerTerms {
+impl PeerTerms<'_> {
     /// Whether two tables name kernels for a slice, and not one that both do.
-    fn other_kernels(&self, a: &Sketch, b: &Sketch, slice: &Slice) -> bool {
-        let Some(unnamed) = &self.unnamed else { return false };
+    fn other_kernels(self, a: &Sketch, b: &Sketch, slice: &Slice) -> bool {
         let named = |sketch: &Sketch| -> BTreeSet<String> {
             let kernels = sketch.kernels_of(slice).into_iter().flatten();
-            kernels.filter(|k| !unnamed.contains(k)).cloned().collect()
+            kernels.filter(|k| !self.unnamed.contains(k)).cloned().collect()
         };
         let (a, b) = (named(a), named(b));
         !a.is_empty() && !b.is_empty() && a.is_disjoint(&b)
     }
+}
+
+/// The latencies of the tables of a name over those of their peers.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct PeerLatencies {
+    /// Relative latencies by path, without those over the [`NEARBY`] systems: what machines differ by shows
+    /// in the tables of all names only.
+    relative: BTreeMap<String, RelativeLatencies>,
+    /// The same version on two systems of a generation.
+    runs: Vec<RunPair>,
+}
+
+/// A table of one version of a backend on two systems of a generation.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct RunPair {
+    run: Run,
+    /// The systems, in the order of the tables.
+    systems: [String; 2],
+    /// Paths of the tables.
+    paths: [String; 2],
+    /// The latency of the first over the second, by slice: an index into the first one's slices.
+    ratios: Vec<(u32, f64)>,
+}
+
+/// A version of a backend on the systems of a generation.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Run {
+    generation: String,
+    backend: String,
+    version: String,
 }
 
 /// Ratios by table, slice and reference, before their median.
@@ -43,45 +75,96 @@ impl PeerTerms {
 struct PeerRatios<'a>(BTreeMap<&'a str, BTreeMap<&'a Slice, BTreeMap<&'a str, Vec<f64>>>>);
 
 impl<'a> PeerRatios<'a> {
-    fn add(&mut self, of: &'a TableFile, slice: &'a Slice, over: &'a str, ratio: f64) {
-        let slices = self.0.entry(&of.entry.path).or_default();
+    fn add(&mut self, of: &'a str, slice: &'a Slice, over: &'a str, ratio: f64) {
+        let slices = self.0.entry(of).or_default();
         slices.entry(slice).or_default().entry(over).or_default().push(ratio);
     }
 
-    fn medians(self) -> BTreeMap<String, RelativeLatencies> {
-        let middle =
-            |(name, mut ratios): (&str, Vec<f64>)| (name.to_owned(), upper_median(&mut ratios));
-        let slices = |(slice, refs): (&Slice, BTreeMap<&str, Vec<f64>>)| {
-            (slice.clone(), refs.into_iter().map(middle).collect())
-        };
-        let tables = self.0.into_iter();
-        tables.map(|(path, own)| (path.to_owned(), own.into_iter().map(slices).collect())).collect()
+    /// Adds the medians to what is known.
+    fn add_medians(self, all: &mut BTreeMap<String, RelativeLatencies>) {
+        for (path, slices) in self.0 {
+            let own = all.entry(path.to_owned()).or_default();
+            for (slice, refs) in slices {
+                let middle = |(name, mut ratios): (&str, Vec<f64>)| {
+                    (name.to_owned(), upper_median(&mut ratios))
+                };
+                own.entry(slice.clone()).or_default().extend(refs.into_iter().map(middle));
+            }
+        }
     }
 }
 
-/// The relative latencies of each table's slices, by the table's path.
-pub fn relative_latencies(
-    catalog: &Catalog,
-    sketches: &Sketches,
-    terms: &PeerTerms,
-) -> BTreeMap<String, RelativeLatencies> {
-    let points = terms.points;
-    let mut all = PeerRatios::default();
-    let mut peers: BTreeMap<(&str, &str), Vec<Sketched<'_>>> = BTreeMap::new();
-    // What has fewer points than a slice must share has no median, and there may be many such.
-    for one in sketched(catalog, sketches).filter(|(_, s)| s.points.len() >= points) {
-        peers.entry((&one.0.place.system, &one.0.table)).or_default().push(one);
+impl PeerLatencies {
+    /// Those of the tables of a name.
+    pub(super) fn of(at: &CrossContext<'_>, terms: PeerTerms<'_>) -> Self {
+        let points = terms.points;
+        // What has fewer points than a slice must share has no median, and there may be many such.
+        let tables = at.tables.iter().filter_map(|file| {
+            let sketch = at.sketches.by_path.get(&file.entry.path)?;
+            (sketch.points.len() >= points).then_some((*file, sketch))
+        });
+        let tables: Vec<Sketched<'_>> = tables.collect();
+        let mut own = Self::default();
+        let mut by_system: BTreeMap<&str, Vec<Sketched<'_>>> = BTreeMap::new();
+        let mut by_run: BTreeMap<Run, Vec<Sketched<'_>>> = BTreeMap::new();
+        for one @ (file, _) in &tables {
+            by_system.entry(&file.place.system).or_default().push(*one);
+            let facts = at.catalog.systems.get(&file.place.system);
+            let facts = facts.and_then(|s| s.system.as_ref().ok());
+            if let Some(generation) = facts.and_then(|s| s.generation()) {
+                by_run.entry(Run::of(file, generation)).or_default().push(*one);
+            }
+        }
+        let mut all = PeerRatios::default();
+        for (a, b) in by_system.values().flat_map(|files| pairs(files)) {
+            let is_same = a.0.place.backend == b.0.place.backend;
+            for (number, ratio) in medians(a.1, b.1, points) {
+                let slice = &a.1.slices[number as usize];
+                let other = is_same && terms.other_kernels(a.1, b.1, slice);
+                all.add(&a.0.entry.path, slice, reference(b.0, other), ratio);
+                all.add(&b.0.entry.path, slice, reference(a.0, other), 1.0 / ratio);
+            }
+        }
+        all.add_medians(&mut own.relative);
+        for (run, files) in by_run {
+            for (a, b) in pairs(&files) {
+                let ratios = medians(a.1, b.1, points);
+                if !ratios.is_empty() {
+                    own.runs.push(RunPair {
+                        run: run.clone(),
+                        systems: [a, b].map(|(file, _)| file.place.system.clone()),
+                        paths: [a, b].map(|(file, _)| file.entry.path.clone()),
+                        ratios,
+                    });
+                }
+            }
+        }
+        own
     }
-    for (a, b, slices) in peers.values().flat_map(|files| pairs(files, points)) {
-        for (slice, ratio) in slices {
-            let same = a.0.place.backend == b.0.place.backend;
-            let other = same && terms.other_kernels(a.1, b.1, slice);
-            all.add(a.0, slice, reference(b.0, other), ratio);
-            all.add(b.0, slice, reference(a.0, other), 1.0 / ratio);
+}
+
+impl Run {
+    fn of(file: &TableFile, generation: &str) -> Self {
+        let (backend, version) = (file.place.backend.clone(), file.place.version.clone());
+        Self { generation: generation.to_owned(), backend, version }
+    }
+}
+
+/// The relative latencies of each table's slices, by the table's path, from those of each name.
+pub(super) fn relative_latencies<'a>(
+    named: impl Iterator<Item = &'a PeerLatencies>,
+    sketches: &Sketches,
+) -> BTreeMap<String, RelativeLatencies> {
+    let mut all = BTreeMap::new();
+    let mut runs: BTreeMap<(&Run, &[String; 2]), Vec<&RunPair>> = BTreeMap::new();
+    for of_name in named {
+        all.extend(of_name.relative.iter().map(|(path, own)| (path.clone(), own.clone())));
+        for pair in &of_name.runs {
+            runs.entry((&pair.run, &pair.systems)).or_default().push(pair);
         }
     }
-    nearby(catalog, sketches, points, &mut all);
-    all.medians()
+    nearby(runs.values().map(Vec::as_slice), sketches).add_medians(&mut all);
+    all
 }
 
 /// What a table is, as a reference of another.
@@ -91,78 +174,47 @@ fn reference(file: &TableFile, other_kernels: bool) -> &str {
 
 /// A table and what is known of its rows.
 type Sketched<'a> = (&'a TableFile, &'a Sketch);
-/// Two tables, and the latency of the first over the second by slice.
-type TablePair<'a> = (Sketched<'a>, Sketched<'a>, Vec<(&'a Slice, f64)>);
 
-fn sketched<'a>(
-    catalog: &'a Catalog,
-    sketches: &'a Sketches,
-) -> impl Iterator<Item = Sketched<'a>> {
-    catalog.tables.iter().filter_map(|f| Some((f, sketches.by_path.get(&f.entry.path)?)))
+fn pairs<'s, 'a>(
+    files: &'s [Sketched<'a>],
+) -> impl Iterator<Item = (Sketched<'a>, Sketched<'a>)> + use<'s, 'a> {
+    let first = files.iter().enumerate();
+    first.flat_map(|(i, a)| files[i + 1..].iter().map(|b| (*a, *b)))
 }
 
-fn pairs<'a>(files: &[Sketched<'a>], points: usize) -> Vec<TablePair<'a>> {
-    let mut found = Vec::new();
-    for (i, a) in files.iter().enumerate() {
-        for b in &files[i + 1..] {
-            found.push((*a, *b, medians(a.1, b.1, points)));
-        }
-    }
-    found
-}
-
-/// Adds the same version on the other systems of a generation. What the machines differ by is the
-/// middle of what their tables of that version differ by, and taken out.
+/// The ratios over the same version on the other systems of a generation. What two machines differ by is
+/// the middle of what their tables of that version differ by, and taken out.
 fn nearby<'a>(
-    catalog: &'a Catalog,
+    machines: impl Iterator<Item = &'a [&'a RunPair]>,
     sketches: &'a Sketches,
-    points: usize,
-    all: &mut PeerRatios<'a>,
-) {
+) -> PeerRatios<'a> {
     /// Tables that show how two machines differ.
     const TABLES: usize = 3;
-    let mut runs: BTreeMap<_, BTreeMap<&str, Vec<Sketched<'a>>>> = BTreeMap::new();
-    for one @ (file, _) in sketched(catalog, sketches) {
-        let place = &file.place;
-        let facts = catalog.systems.get(&place.system).and_then(|s| s.system.as_ref().ok());
-        let Some(generation) = facts.and_then(|s| s.generation()) else { continue };
-        let run = runs.entry((generation, &place.backend, &place.version)).or_default();
-        run.entry(file.table.as_str()).or_default().push(one);
-    }
-    for tables in runs.into_values() {
-        let mut machines: BTreeMap<(&str, &str), Vec<TablePair<'a>>> = BTreeMap::new();
-        for pair in tables.values().flat_map(|files| pairs(files, points)) {
-            let systems = (pair.0.0.place.system.as_str(), pair.1.0.place.system.as_str());
-            machines.entry(systems).or_default().push(pair);
-        }
-        for tables in machines.into_values() {
-            let shared = tables.iter().filter(|(.., slices)| !slices.is_empty());
-            let mut ratios: Vec<f64> = shared
-                .map(|(.., slices)| {
-                    upper_median(&mut slices.iter().map(|(_, r)| *r).collect::<Vec<_>>())
-                })
-                .collect();
-            if ratios.len() < TABLES {
-                continue;
-            }
-            let machine = upper_median(&mut ratios);
-            for (a, b, slices) in tables {
-                for (slice, ratio) in slices {
-                    all.add(a.0, slice, NEARBY, ratio / machine);
-                    all.add(b.0, slice, NEARBY, machine / ratio);
-                }
+    let mut all = PeerRatios::default();
+    for tables in machines.filter(|tables| tables.len() >= TABLES) {
+        let of_table = |pair: &&RunPair| {
+            upper_median(&mut pair.ratios.iter().map(|(_, ratio)| *ratio).collect::<Vec<_>>())
+        };
+        let machine = upper_median(&mut tables.iter().map(of_table).collect::<Vec<_>>());
+        for RunPair { paths: [a, b], ratios, .. } in tables {
+            let Some(sketch) = sketches.by_path.get(a) else { continue };
+            for (number, ratio) in ratios {
+                let slice = &sketch.slices[*number as usize];
+                all.add(a, slice, NEARBY, ratio / machine);
+                all.add(b, slice, NEARBY, machine / ratio);
             }
         }
     }
+    all
 }
 
-/// The median of `a` over `b` at the points that both have, by slice of `a`.
-fn medians<'a>(a: &'a Sketch, b: &Sketch, points: usize) -> Vec<(&'a Slice, f64)> {
+/// The median of `a` over `b` at the points that both have, by slice of `a`: an index into its slices.
+fn medians(a: &Sketch, b: &Sketch, points: usize) -> Vec<(u32, f64)> {
     let mut by_slice: Vec<Vec<f64>> = vec![Vec::new(); a.slices.len()];
     for (a, b) in a.common(b).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0) {
         by_slice[a.slice as usize].push(a.latency / b.latency);
     }
-    let enough = a.slices.iter().zip(&mut by_slice).filter(|(_, ratios)| ratios.len() >= points);
+    let enough = (0..).zip(&mut by_slice).filter(|(_, ratios)| ratios.len() >= points);
     enough.map(|(slice, ratios)| (slice, upper_median(ratios))).collect()
 }
 

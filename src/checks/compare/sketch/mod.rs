@@ -78,6 +78,8 @@ pub struct Sketch {
     pub points: Vec<SketchPoint>,
     /// The slices its points are of: the texts of the key (dtypes, kernels, phases).
     pub slices: Vec<Slice>,
+    /// Points of each slice, in the order of `slices`.
+    pub counts: Vec<u32>,
     /// The kernels that the points of each slice name, in the order of `slices`; empty of a table that
     /// names none.
     pub kernels: Vec<BTreeSet<String>>,
@@ -93,9 +95,10 @@ pub struct Sketch {
     pub coverage: Coverage,
 }
 
-/// What a [`Sketch`] holds beside its points.
+/// What a [`Sketch`] holds of single points.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SketchDetail {
+    points: Vec<SketchPoint>,
     outliers: Vec<SketchOutlier>,
     curve: Option<Arc<TableCurve>>,
     axes: BTreeMap<String, BTreeSet<i64>>,
@@ -150,6 +153,8 @@ impl Sketch {
         };
         let points: Vec<SketchPoint> = order.iter().map(point).collect();
         let kernels = kernels(scope, &order, &points, slices.all.len());
+        let mut counts = vec![0; slices.all.len()];
+        points.iter().for_each(|point| counts[point.slice as usize] += 1);
         let axes = axes(scope, &order);
         let is_loaded = |row: usize| loaded.as_ref().is_none_or(|l| l.get(row));
         let bends = needs.curves.map(|terms| terms.bends);
@@ -199,6 +204,7 @@ impl Sketch {
             keys: count,
             points,
             slices: slices.all,
+            counts,
             kernels,
             end,
             outliers,
@@ -208,9 +214,10 @@ impl Sketch {
         })
     }
 
-    /// Takes away all but its points: what tables of one name are held against each other by.
+    /// Takes away what tables of one name are held against each other by.
     pub fn take_detail(&mut self) -> SketchDetail {
         SketchDetail {
+            points: take(&mut self.points),
             outliers: take(&mut self.outliers),
             curve: take(&mut self.curve),
             axes: take(&mut self.axes),
@@ -220,8 +227,8 @@ impl Sketch {
 
     /// Gives back what was taken away.
     pub fn restore(&mut self, detail: SketchDetail) {
-        let SketchDetail { outliers, curve, axes, coverage } = detail;
-        (self.outliers, self.curve) = (outliers, curve);
+        let SketchDetail { points, outliers, curve, axes, coverage } = detail;
+        (self.points, self.outliers, self.curve) = (points, outliers, curve);
         (self.axes, self.coverage) = (axes, coverage);
     }
 
