@@ -6,7 +6,7 @@ use hashbrown::HashTable;
 
 use super::Cell;
 use crate::base::expr::{Vals, Value};
-use crate::database::table::{mix, own_names};
+use crate::database::table::{mix, number_json, own_names, text_json};
 use serde::{Deserialize, Serialize};
 
 /// The values of one key part, a point each.
@@ -67,7 +67,7 @@ impl PartColumn {
             Value::Number(Vals::One(n)) if n.is_nan() => Self::One(Cell::Null),
             Value::Number(Vals::One(n)) => Self::One(Cell::Number(*n)),
             Value::Number(Vals::Rows(values)) => numbers(rows.iter().map(|r| values[row(r)])),
-            Value::Bool(Vals::One(b)) => Self::One(flag(*b)),
+            Value::Bool(Vals::One(b)) => Self::Flags(vec![*b; rows.len()]),
             Value::Bool(Vals::Rows(values)) => {
                 Self::Flags(rows.iter().map(|r| values[row(r)]).collect())
             }
@@ -88,6 +88,21 @@ impl PartColumn {
             Self::One(Cell::Number(n)) => Some(*n),
             Self::Numbers { codes, values } => Some(values[codes.get(point)]),
             Self::One(_) | Self::Flags(_) | Self::Text { .. } => None,
+        }
+    }
+
+    /// A point's value, for people.
+    pub(super) fn json(&self, point: usize) -> serde_json::Value {
+        match self {
+            Self::Flags(values) => values[point].into(),
+            Self::One(cell) => cell.json(),
+            Self::Numbers { codes, values } => match values[codes.get(point)] {
+                null if null.is_nan() => serde_json::Value::Null,
+                number => number_json(number),
+            },
+            Self::Text { codes, names } => {
+                names.get(codes.get(point)).map_or(serde_json::Value::Null, |name| text_json(name))
+            }
         }
     }
 

@@ -51,6 +51,11 @@ impl Coverage {
         self.rows.get(point) as u32
     }
 
+    /// The values of a point's key, for people.
+    pub fn key(&self, point: usize) -> impl Iterator<Item = serde_json::Value> {
+        self.parts.iter().map(move |part| part.json(point))
+    }
+
     /// A point's number of a part; none where it is a name or null.
     fn number(&self, part: usize, point: u32) -> Option<f64> {
         let number = self.parts[part].number(point as usize)?;

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::latencies::KeyLatencies;
-use crate::base::expr::{Vals, Value};
-use crate::checks::compare::series::{NO_ROW, SHAPE_POINTS, Scan};
-use crate::checks::compare::sketch::Slice;
-use crate::database::table::{Keys, number_json};
+use crate::base::expr::Vals;
+use crate::checks::compare::series::{NO_ROW, SHAPE_POINTS, Scan, Shape};
+use crate::database::coverage::Coverage;
+use crate::database::table::Keys;
 
 /// Stretches that are kept of a table, about.
 const STRETCHES: usize = 1024;
@@ -71,22 +71,6 @@ pub struct Stretch {
     pub points: [KeyPoint; 5],
 }
 
-/// The keys of some points, for people.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct PointKeys {
-    /// The parts of the key by name.
-    parts: Vec<(String, PartKind)>,
-    /// Their numbers, point by point: sizes, of which the large ones are round.
-    numbers: Vec<f32>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-enum PartKind {
-    Number,
-    Flag,
-    Text,
-}
-
 /// The curves of a table.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TableCurve {
@@ -102,8 +86,10 @@ pub struct TableCurve {
     slow: Vec<u32>,
     /// A sample of stretches of the series, evenly spread.
     pub stretches: Vec<Stretch>,
-    bend_keys: PointKeys,
-    shape_keys: PointKeys,
+    /// The names of the parts of its keys.
+    parts: Vec<String>,
+    bend_keys: Coverage,
+    shape_keys: Coverage,
 }
 
 /// The rows of a table as curves need them.
@@ -139,7 +125,9 @@ impl TableCurve {
         let hash = |row: u32| rows.keys.hashes()[row as usize];
         let mut order: Vec<usize> = (0..scan.bends.len()).collect();
         order.sort_unstable_by_key(|i| (hash(scan.bends[*i].row), scan.bends[*i].row));
+        // A database's tables keep theirs all at once, so that none grows by doubling.
         own.bends.reserve_exact(order.len());
+        own.neighbours.reserve_exact(scan.bends.iter().map(|bend| bend.axes.len()).sum());
         for bend in order.iter().map(|i| &scan.bends[*i]) {
             own.bends.push(BendPoint {
                 row: bend.row,
@@ -153,9 +141,16 @@ impl TableCurve {
             let neighbours = bend.axes.iter().map(|axis| axis.rows.map(|row| rows.point(row)));
             own.neighbours.extend(neighbours);
         }
-        own.bend_keys = PointKeys::of(rows.keys, own.bends.iter().map(|b| b.row));
+        own.parts = rows.keys.names().map(str::to_owned).collect();
+        let bent: Vec<u32> = own.bends.iter().map(|b| b.row).collect();
+        own.bend_keys = Coverage::of(rows.keys, &bent);
         let step = scan.inner.len().div_ceil(STRETCHES).max(1);
         let is_slow = |row: &u32| rows.latency.get(*row as usize) >= rows.floor_ms;
+        let middle = |shape: &Shape| shape.rows[SHAPE_POINTS / 2];
+        let is_kept =
+            |shape: &&Shape| rows.latency.get(middle(shape) as usize) * SHORTER >= rows.floor_ms;
+        own.shapes.reserve_exact(scan.shapes.iter().filter(is_kept).count());
+        own.stretches.reserve_exact(scan.inner.len().div_ceil(step));
         let mut start = 0;
         for shape in &scan.shapes {
             let slice = slice(shape.rows[0] as usize);
@@ -171,13 +166,14 @@ impl TableCurve {
             start = shape.inner_end as usize;
             own.slow.resize(own.slow.len().max(slice as usize + 1), 0);
             own.slow[slice as usize] += inner.iter().filter(|row| is_slow(row)).count() as u32;
-            let row = shape.rows[SHAPE_POINTS / 2];
-            if rows.latency.get(row as usize) * SHORTER >= rows.floor_ms {
+            if is_kept(&shape) {
                 let points = shape.rows.map(|row| rows.point(row));
-                own.shapes.push(ShapePoints { slice, row, points });
+                own.shapes.push(ShapePoints { slice, row: middle(shape), points });
             }
         }
-        own.shape_keys = PointKeys::of(rows.keys, own.shapes.iter().map(|s| s.row));
+        own.stretches.shrink_to_fit();
+        let middles: Vec<u32> = own.shapes.iter().map(|s| s.row).collect();
+        own.shape_keys = Coverage::of(rows.keys, &middles);
         own
     }
 
@@ -200,54 +196,16 @@ impl TableCurve {
     }
 
     /// The key of a bend, for people.
-    pub fn bend_key(&self, bend: usize, slice: &Slice) -> Vec<(String, Json)> {
-        self.bend_keys.show(bend, slice)
+    pub fn bend_key(&self, bend: usize) -> Vec<(String, Json)> {
+        self.key(&self.bend_keys, bend)
     }
 
     /// The key of a shape's middle point, for people.
-    pub fn shape_key(&self, shape: usize, slice: &Slice) -> Vec<(String, Json)> {
-        self.shape_keys.show(shape, slice)
-    }
-}
-
-impl PointKeys {
-    fn of(keys: &Keys<'_>, rows: impl Iterator<Item = u32>) -> Self {
-        let kind = |value: &Value<'_>| match value {
-            Value::Number(_) => PartKind::Number,
-            Value::Bool(_) => PartKind::Flag,
-            Value::Text(..) => PartKind::Text,
-        };
-        let named = keys.names().zip(keys.values());
-        let parts = named.map(|(name, value)| (name.to_owned(), kind(value))).collect();
-        let mut numbers = Vec::new();
-        for row in rows {
-            for value in keys.values() {
-                match value {
-                    Value::Number(v) => numbers.push(v.get(row as usize) as f32),
-                    Value::Bool(v) => numbers.push(f32::from(v.get(row as usize))),
-                    Value::Text(..) => {}
-                }
-            }
-        }
-        numbers.shrink_to_fit();
-        Self { parts, numbers }
+    pub fn shape_key(&self, shape: usize) -> Vec<(String, Json)> {
+        self.key(&self.shape_keys, shape)
     }
 
-    /// The key of a point, whose texts are those of its slice.
-    fn show(&self, point: usize, slice: &Slice) -> Vec<(String, Json)> {
-        let each = self.parts.iter().filter(|(_, kind)| *kind != PartKind::Text).count();
-        let mut numbers = self.numbers[point * each..(point + 1) * each].iter();
-        let part = |(name, kind): &(String, PartKind)| {
-            let value = match kind {
-                PartKind::Text => slice.get(name).map_or(Json::Null, |t| t.as_str().into()),
-                PartKind::Flag => numbers.next().is_some_and(|n| *n != 0.0).into(),
-                PartKind::Number => numbers
-                    .next()
-                    .filter(|n| !n.is_nan())
-                    .map_or(Json::Null, |n| number_json(f64::from(*n))),
-            };
-            (name.clone(), value)
-        };
-        self.parts.iter().map(part).collect()
+    fn key(&self, keys: &Coverage, point: usize) -> Vec<(String, Json)> {
+        self.parts.iter().cloned().zip(keys.key(point)).collect()
     }
 }

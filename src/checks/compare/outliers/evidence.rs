@@ -74,13 +74,13 @@ impl TableEvidence<'_> {
                 && is_calm(shape.slice)
         };
         let off = found.iter().filter(judged).filter(is_off);
-        off.map(|score| OutlyingPoint::of_shape(self.sketch, self.scores, score)).collect()
+        off.map(|score| OutlyingPoint::of_shape(self.scores, score)).collect()
     }
 
     /// A bend as findings show it, and whether it recurs elsewhere.
     pub fn point(&self, at: &CrossContext<'_>, bend: usize, recurs: f64) -> (OutlyingPoint, bool) {
         let evidence = self.scores.bends[bend];
         let recurs = self.all.recurs(at, self.file, self.scores, bend, recurs);
-        (OutlyingPoint::beside(self.sketch, self.scores, bend, evidence), recurs)
+        (OutlyingPoint::beside(self.scores, bend, evidence), recurs)
     }
 }

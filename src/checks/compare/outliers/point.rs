@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::checks::compare::curves::{Evidence, ShapeScore, TableScores};
-use crate::checks::compare::sketch::{Sketch, SketchOutlier};
+use crate::checks::compare::sketch::SketchOutlier;
 use crate::database::table::number_json;
 use crate::findings::Example;
 
@@ -50,7 +50,7 @@ impl OutlyingPoint {
     }
 
     /// A bend that other tables do not have.
-    pub fn beside(sketch: &Sketch, scores: &TableScores, bend: usize, evidence: Evidence) -> Self {
+    pub fn beside(scores: &TableScores, bend: usize, evidence: Evidence) -> Self {
         let point = &scores.curve.bends[bend];
         Self {
             row: point.row,
@@ -59,12 +59,12 @@ impl OutlyingPoint {
             ratio: evidence.score.exp(),
             axes: point.axis_bits,
             by: StandsOutBy::References,
-            key: scores.curve.bend_key(bend, &sketch.slices[point.slice as usize]),
+            key: scores.curve.bend_key(bend),
         }
     }
 
     /// The middle point of a series that is off all along its sweep.
-    pub fn of_shape(sketch: &Sketch, scores: &TableScores, found: &ShapeScore) -> Self {
+    pub fn of_shape(scores: &TableScores, found: &ShapeScore) -> Self {
         let shape = &scores.curve.shapes[found.shape];
         Self {
             row: shape.row,
@@ -73,7 +73,7 @@ impl OutlyingPoint {
             ratio: found.score.exp(),
             axes: 1,
             by: StandsOutBy::Shape,
-            key: scores.curve.shape_key(found.shape, &sketch.slices[shape.slice as usize]),
+            key: scores.curve.shape_key(found.shape),
         }
     }
 

@@ -15,7 +15,7 @@ mod group;
 mod scan;
 
 pub use self::bend::{Bend, BendAxis, NO_ROW, least_telling};
-pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, scan};
+pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
 use crate::base::expr::NULL_CODE;
 use crate::database::table::{Column, Table, mix, number_bits, text_hash};
 use crate::specs::{IDENTITY, measured_unit};
