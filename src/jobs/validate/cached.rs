@@ -22,7 +22,7 @@ use crate::base::threads;
 use crate::checks::compare::sketch::Sketch;
 use crate::checks::rule::Rule;
 use crate::checks::{CheckInputs, PrChange};
-use crate::database::catalog::TableFile;
+use crate::database::catalog::{Catalog, TableFile};
 use crate::database::seal::SealFile;
 use crate::database::source::{Dated, DatedBy, Entry};
 use crate::findings::RowChange;
@@ -59,6 +59,8 @@ pub(super) struct CachedJob<'a> {
     judged_by: Origin,
     /// The files that are not tables, by path.
     beside: BTreeMap<&'a str, &'a Entry>,
+    /// What lies where and which rows are loaded from elsewhere; none where a file of it cannot be had.
+    layout: Option<Origin>,
     /// By what each table that is read is judged, by its path; none of one whose bytes cannot be had.
     tables: BTreeMap<&'a str, Option<Origin>>,
 }
@@ -95,8 +97,9 @@ impl<'a> CachedJob<'a> {
         judged_by.add([u8::from(terms.names.is_some())]);
         let beside = job.catalog.beside.iter().map(|(entry, _)| (entry.path.as_str(), entry));
         let beside = beside.collect();
-        let mut own =
-            Self { cache, job, judged, terms, judged_by, beside, tables: BTreeMap::new() };
+        let tables = BTreeMap::new();
+        let mut own = Self { cache, job, judged, terms, judged_by, beside, layout: None, tables };
+        own.layout = own.layout();
         let order: Vec<usize> = (0..read.len()).collect();
         let origins = threads::map(read, &order, job.threads, |file| {
             (file.entry.path.as_str(), own.table(file))
@@ -144,23 +147,10 @@ impl<'a> CachedJob<'a> {
         Some(origin)
     }
 
-    /// What tables are held against each other by.
-    fn crossed_by(&self, tables: &[&TableFile], extent: CrossExtent) -> Option<Origin> {
-        // What a pull request changes and what a collector logged decide about findings, too.
-        if self.job.pr.is_some() || self.job.ledger.is_some() {
-            return None;
-        }
+    /// What tables are held against each other by, beside the tables.
+    fn layout(&self) -> Option<Origin> {
         let catalog = self.job.catalog;
-        let mut origin = self.judged_by.with(match extent {
-            CrossExtent::Name => "name",
-            CrossExtent::Whole => "whole",
-        });
-        for path in tables.iter().map(|file| file.entry.path.as_str()) {
-            if let Some(table) = self.tables.get(path) {
-                origin.add(table.as_ref()?.name());
-            }
-            origin.add([u8::from(self.judged.contains(path))]);
-        }
+        let mut origin = self.judged_by.clone();
         for system in catalog.systems.values() {
             origin.add(&system.name);
             self.add_at(&mut origin, &system.yaml)?;
@@ -174,9 +164,28 @@ impl<'a> CachedJob<'a> {
         }
         // What lies elsewhere may be loaded instead.
         catalog.tables.iter().for_each(|file| origin.add(&file.entry.path));
+        Some(origin)
+    }
+
+    /// What tables are held against each other by.
+    fn crossed_by(&self, tables: &[&TableFile], extent: CrossExtent) -> Option<Origin> {
+        // What a pull request changes and what a collector logged decide about findings, too.
+        if self.job.pr.is_some() || self.job.ledger.is_some() {
+            return None;
+        }
+        let mut origin = self.layout.as_ref()?.with(match extent {
+            CrossExtent::Name => "name",
+            CrossExtent::Whole => "whole",
+        });
+        for path in tables.iter().map(|file| file.entry.path.as_str()) {
+            if let Some(table) = self.tables.get(path) {
+                origin.add(table.as_ref()?.name());
+            }
+            origin.add([u8::from(self.judged.contains(path))]);
+        }
         if extent == CrossExtent::Whole {
-            let beside = self.beside.values().copied();
-            for entry in beside.chain(catalog.support.values()).chain(&catalog.manifest) {
+            let Catalog { support, manifest, .. } = self.job.catalog;
+            for entry in self.beside.values().copied().chain(support.values()).chain(manifest) {
                 self.add(&mut origin, entry)?;
             }
         }
