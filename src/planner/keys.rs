@@ -96,15 +96,16 @@ pub struct SharedFileKeys(Mutex<HashMap<u64, Vec<Arc<FileKeys>>>>);
 
 impl SharedFileKeys {
     /// Those of a file; an earlier file's, where they are equal.
-    pub fn share(&self, keys: Arc<FileKeys>) -> Arc<FileKeys> {
+    pub fn share(&self, keys: FileKeys) -> Arc<FileKeys> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let hasher = known.hasher();
         // A sum, since a set has no order.
         let sum = keys.0.iter().fold(0, |sum: u64, key| sum.wrapping_add(hasher.hash_one(key)));
         let alike = known.entry(sum).or_default();
-        if let Some(equal) = alike.iter().find(|equal| **equal == keys) {
+        if let Some(equal) = alike.iter().find(|equal| ***equal == keys) {
             return equal.clone();
         }
+        let keys = Arc::new(keys);
         alike.push(keys.clone());
         keys
     }
@@ -222,12 +223,11 @@ mod tests {
 
     #[test]
     fn equal_keys_are_shared_and_others_are_not() {
-        let keys =
-            |number: u32| Arc::new(FileKeys([([number; 9], 0), ([7; 9], 1)].into_iter().collect()));
+        let keys = |number: u32| FileKeys([([number; 9], 0), ([7; 9], 1)].into_iter().collect());
         let shared = SharedFileKeys::default();
         let [a, b, c] = [1, 2, 1].map(|number| shared.share(keys(number)));
         assert!(Arc::ptr_eq(&a, &c) && !Arc::ptr_eq(&a, &b));
-        assert_eq!((a, b), (keys(1), keys(2)));
+        assert_eq!((a.as_ref(), b.as_ref()), (&keys(1), &keys(2)));
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::database::catalog::{Catalog, TableFile};
 use crate::database::seal::SealFile;
 use crate::database::source::{Dated, DatedBy, Entry};
 use crate::findings::RowChange;
-use crate::planner::StoredKeys;
+use crate::planner::{NameCodes, StoredKeys};
 
 /// Which parts of what judging a table leaves are asked for.
 #[derive(Debug, Clone, Copy)]
@@ -248,7 +248,10 @@ impl<'a> CachedJob<'a> {
                 sketch.restore(self.cache.get(&detail)?);
             }
             let slices = slices.zip(self.terms.names);
-            judged.slices = slices.map(|(slices, names)| Arc::new(slices.numbered(names)));
+            let number = |(keys, names): (StoredKeys, &NameCodes)| {
+                self.terms.slices.share(keys.numbered(names))
+            };
+            judged.slices = slices.map(number);
             judged.sketch = Some(sketch);
         }
         Some(judged)

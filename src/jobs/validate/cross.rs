@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tracing::debug;
 
 use super::cached::CachedJob;
-use super::job::Job;
+use super::job::{Job, ReadTables};
 use super::surroundings::Sidecars;
 use crate::base::error::{Error, Result};
 use crate::base::threads;
@@ -80,21 +80,22 @@ impl<'a> CrossInputs<'a> {
         self.cached?.crossed(tables, extent)
     }
 
-    /// What the rules find in some tables; it is kept where it `is_reproducible`.
+    /// What the rules find in some tables, of which those that matter were `read`; `peers` are what they
+    /// kept of each name.
     pub fn cross(
         &self,
         tables: &[&TableFile],
-        sketches: &Sketches,
         extent: CrossExtent,
+        read: &ReadTables,
         peers: &PeersByRule,
-        is_reproducible: bool,
     ) -> Result<Crossed> {
+        let sketches = &read.sketches;
         let mut crossed = self.find(tables, sketches, extent, peers)?;
         if extent == CrossExtent::Name {
             let rows = sketches.by_path.iter().map(|(path, sketch)| (path.clone(), sketch.rows));
             crossed.rows = rows.collect();
         }
-        if let Some(cached) = self.cached.filter(|_| is_reproducible) {
+        if let Some(cached) = self.cached.filter(|_| read.are_reproducible) {
             cached.keep_crossed(tables, extent, &crossed);
         }
         Ok(crossed)

@@ -27,7 +27,7 @@ use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::source::Source;
 use crate::findings::Finding;
-use crate::planner::SharedFileKeys;
+use crate::planner::{NameCodes, SharedFileKeys};
 use crate::specs::Specs;
 
 /// A state of a database under judgement; how, is the same for every job.
@@ -88,6 +88,30 @@ struct NamedTables<'a> {
     read: Vec<ToRead>,
 }
 
+/// What reading and judging tables leaves.
+pub(super) struct ReadTables {
+    pub sketches: Sketches,
+    findings: Vec<Finding>,
+    /// Whether another run would read the same.
+    pub are_reproducible: bool,
+}
+
+impl ReadTables {
+    /// No table yet; the texts of their slices are numbered by `names`.
+    fn new(names: &Arc<NameCodes>) -> Self {
+        let sketches = Sketches { names: names.clone(), ..Sketches::default() };
+        Self { sketches, findings: Vec::new(), are_reproducible: true }
+    }
+
+    /// Takes in the tables of another name.
+    fn add(&mut self, mut others: Self) {
+        self.sketches.by_path.append(&mut others.sketches.by_path);
+        self.sketches.slices.append(&mut others.sketches.slices);
+        self.findings.append(&mut others.findings);
+        self.are_reproducible &= others.are_reproducible;
+    }
+}
+
 impl Job<'_> {
     /// Judges the tables `alone` by themselves and those `against` others by what those have, as
     /// indices into the catalog; then the sidecars, systems and strays selected. Of tables that are
@@ -116,7 +140,8 @@ impl Job<'_> {
         let names = known.names.clone();
         let names = self.needs().plans.then_some(names.as_ref());
         let by_name = self.by_name(alone, &neighbours, against);
-        let terms = TableTerms { sidecars: &sidecars, named: &named, names };
+        let slices = &SharedFileKeys::default();
+        let terms = TableTerms { sidecars: &sidecars, named: &named, names, slices };
         let cached = self.cache.and_then(|cache| {
             let read = by_name.iter().flat_map(|of_name| &of_name.read);
             let read: Vec<&TableFile> = read.map(|t| &self.catalog.tables[t.index]).collect();
@@ -124,9 +149,10 @@ impl Job<'_> {
         });
         let cached = cached.as_ref();
         let inputs = CrossInputs::new(self, &shelf, &sidecars, &judged, cached);
-        let all: Vec<&TableFile> = self.catalog.tables.iter().collect();
-        let whole = inputs.kept(&all, CrossExtent::Whole);
+        let tables: Vec<&TableFile> = self.catalog.tables.iter().collect();
+        let whole = inputs.kept(&tables, CrossExtent::Whole);
         let done = AtomicUsize::new(0);
+        let step = || progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, alone.len());
         let mut judgement = Judgement {
             findings: Vec::new(),
             files: 0,
@@ -134,13 +160,9 @@ impl Job<'_> {
             table_rows: BTreeMap::new(),
             sketches: Sketches::default(),
         };
-        let mut all_read = Sketches {
-            names: known.names.clone(),
-            slices: std::mem::take(&mut known.slices),
-            ..Sketches::default()
-        };
-        let slices = SharedFileKeys::default();
-        let (mut peers, mut are_reproducible) = (PeersByRule::default(), true);
+        let mut all = ReadTables::new(&known.names);
+        all.sketches.slices = std::mem::take(&mut known.slices);
+        let mut peers = PeersByRule::default();
         for NamedTables { tables, read } in by_name {
             let crossed = inputs.kept(&tables, CrossExtent::Name);
             let sketch = match (&crossed, &whole) {
@@ -148,63 +170,40 @@ impl Job<'_> {
                 (Some(_), None) if !self.keeps_sketches => SketchPart::Outline,
                 _ => SketchPart::Whole,
             };
-            let order: Vec<usize> = (0..read.len()).collect();
-            let found = threads::map(&read, &order, self.threads, |item| {
-                let file = &self.catalog.tables[item.index];
-                let parts = Parts { findings: item.judge, sketch };
-                let mut found = self.read_table(file, parts, terms, cached);
-                if let Ok(found) = &mut found {
-                    found.slices = found.slices.take().map(|own| slices.share(own));
-                }
-                if item.judge {
-                    progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, alone.len());
-                }
-                found
-            });
-            let mut sketches = Sketches { names: known.names.clone(), ..Sketches::default() };
+            let mut found = self.read_tables(&read, sketch, terms, cached, &step)?;
+            found.sketches.names = known.names.clone();
             for file in &tables {
-                sketches.by_path.extend(known.by_path.remove_entry(&file.entry.path));
+                found.sketches.by_path.extend(known.by_path.remove_entry(&file.entry.path));
             }
-            let mut is_reproducible = true;
-            for (item, found) in read.iter().zip(found) {
-                let found = found?;
-                judgement.findings.extend(found.findings);
-                is_reproducible &= found.is_reproducible;
-                let path = path(item.index).to_owned();
-                let slices = found.slices.map(|slices| (path.clone(), slices));
-                all_read.slices.extend(slices);
-                sketches.by_path.extend(found.sketch.map(|sketch| (path, sketch)));
-            }
-            are_reproducible &= is_reproducible;
             let crossed = match crossed {
                 Some(crossed) => crossed,
                 None => {
-                    let none = PeersByRule::default();
-                    inputs.cross(&tables, &sketches, CrossExtent::Name, &none, is_reproducible)?
+                    inputs.cross(&tables, CrossExtent::Name, &found, &PeersByRule::default())?
                 }
             };
             for (rule, of_name) in crossed.peers {
                 peers.entry(rule).or_default().push(of_name);
             }
-            judgement.findings.extend(crossed.findings);
             let judged = read.iter().filter(|item| item.judge).map(|item| path(item.index));
             let rows = judged.filter_map(|path| crossed.rows.get(path));
             judgement.rows += rows.map(|rows| *rows as u64).sum::<u64>();
             judgement.table_rows.extend(crossed.rows);
+            found.findings.extend(crossed.findings);
             if !self.keeps_sketches {
-                for sketch in sketches.by_path.values_mut() {
+                for sketch in found.sketches.by_path.values_mut() {
                     drop(sketch.take_detail());
                 }
             }
-            all_read.by_path.append(&mut sketches.by_path);
+            all.add(found);
         }
         let whole = match whole {
             Some(whole) => whole,
-            None => inputs.cross(&all, &all_read, CrossExtent::Whole, &peers, are_reproducible)?,
+            None => inputs.cross(&tables, CrossExtent::Whole, &all, &peers)?,
         };
+        judgement.findings = all.findings;
         judgement.findings.extend(whole.findings);
         if self.keeps_sketches {
-            judgement.sketches = all_read;
+            judgement.sketches = all.sketches;
         }
         judgement.files =
             self.dirs(&sidecars, &mut judgement.findings) + self.systems(&mut judgement.findings);
@@ -244,6 +243,37 @@ impl Job<'_> {
         }
         names.sort_by_key(|of_name| Reverse(of_name.read.iter().map(size).sum::<u64>()));
         names
+    }
+
+    /// Reads tables of a name, the first ones first, and calls `step` for each that was judged.
+    fn read_tables(
+        &self,
+        read: &[ToRead],
+        sketch: SketchPart,
+        terms: TableTerms<'_>,
+        cached: Option<&CachedJob<'_>>,
+        step: &(dyn Fn() + Sync),
+    ) -> Result<ReadTables> {
+        let order: Vec<usize> = (0..read.len()).collect();
+        let found = threads::map(read, &order, self.threads, |item| {
+            let file = &self.catalog.tables[item.index];
+            let parts = Parts { findings: item.judge, sketch };
+            let judged = self.read_table(file, parts, terms, cached);
+            if item.judge {
+                step();
+            }
+            judged
+        });
+        let mut all = ReadTables::new(&Arc::default());
+        for (item, judged) in read.iter().zip(found) {
+            let path = &self.catalog.tables[item.index].entry.path;
+            let JudgedTable { sketch, slices, findings, is_reproducible } = judged?;
+            all.findings.extend(findings);
+            all.are_reproducible &= is_reproducible;
+            all.sketches.slices.extend(slices.map(|slices| (path.clone(), slices)));
+            all.sketches.by_path.extend(sketch.map(|sketch| (path.clone(), sketch)));
+        }
+        Ok(all)
     }
 
     /// Reads a table, and judges it by itself where its findings are asked for; what earlier runs kept of

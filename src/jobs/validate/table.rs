@@ -17,7 +17,7 @@ use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;
 use crate::database::table::{Keys, Table, TableFault, TableScope};
 use crate::findings::{Finding, Severity};
-use crate::planner::{FileKeys, NameCodes, TableName};
+use crate::planner::{FileKeys, NameCodes, SharedFileKeys, TableName};
 use crate::specs::system::System;
 
 /// What judging a table leaves; one that cannot be read has no sketch.
@@ -39,6 +39,8 @@ pub(super) struct TableTerms<'a> {
     pub named: &'a BTreeSet<&'a str>,
     /// The numbers of texts, where slices are taken.
     pub names: Option<&'a NameCodes>,
+    /// The slices of all tables.
+    pub slices: &'a SharedFileKeys,
 }
 
 impl TableTerms<'_> {
@@ -122,7 +124,7 @@ impl Job<'_> {
         };
         let looked_up = TableName::of(&file.table).zip(table.as_deref().ok()).zip(names);
         let slices = looked_up.and_then(|((name, table), names)| FileKeys::of(table, name, names));
-        let slices = slices.map(Arc::new);
+        let slices = slices.map(|keys| terms.slices.share(keys));
         let context = TableContext {
             file,
             spec: &spec,
@@ -174,7 +176,8 @@ impl Job<'_> {
             let findings = judged.findings.into_iter().filter(|f| f.severity != Severity::Info);
             findings.map(|f| f.rule).collect::<BTreeSet<_>>().len()
         };
-        let terms = TableTerms { sidecars, named: &BTreeSet::new(), names: None };
+        let slices = &SharedFileKeys::default();
+        let terms = TableTerms { sidecars, named: &BTreeSet::new(), names: None, slices };
         self.table(file, &rules, terms).map_or(0, ways)
     }
 
