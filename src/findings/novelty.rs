@@ -242,6 +242,17 @@ impl<'a> Half<'a> {
         }
     }
 
+    /// Whether the pull request adds or changes the row, rather than what it is judged by alone.
+    pub fn brings(&self, row: usize) -> bool {
+        match self.rows.change {
+            RowChange::Compared(compared) => {
+                let changes = |m: &Arc<RowMatch>| m.changes(row, self.rows.bits);
+                compared.is_added(row) || compared.matched.as_ref().is_some_and(changes)
+            }
+            _ => self.rows.is_new(row),
+        }
+    }
+
     /// Those of `rows` that are of this half.
     pub fn of(&self, rows: &[usize]) -> Vec<usize> {
         rows.iter().copied().filter(|row| self.has(*row)).collect()

@@ -22,7 +22,7 @@ use crate::checks::compare::curves::TableCurve;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::{Rule, Rules};
 use crate::database::catalog::{Role, TableFile};
-use crate::database::diff::{Diff, Side, Status, TableDiff};
+use crate::database::diff::{Diff, FileDiff, Side, Status, TableDiff};
 use crate::database::selection::Selection;
 use crate::database::state::State;
 use crate::findings::{BaseFindings, Compared, Finding, Novelty, Reads, Repaired, RowChange};
@@ -274,8 +274,13 @@ impl News<'_> {
 
     /// Whether the system of a table is another than it was, so that all of it is judged anew.
     fn system_changed(&self, file: &TableFile) -> bool {
-        let Some(system) = self.head.catalog.systems.get(&file.place.system) else { return false };
-        self.diff.files.iter().any(|f| f.role == Role::System && f.path == system.yaml)
+        let name = &file.place.system;
+        let Some(system) = self.head.catalog.systems.get(name) else { return false };
+        let before = self.base.catalog.systems.get(name).map(|system| &system.system);
+        // A comment, or the order of its lines, judges no row otherwise.
+        let is_same = matches!((before, &system.system), (Some(Ok(a)), Ok(b)) if a == b);
+        let is_changed = |f: &FileDiff| f.role == Role::System && f.path == system.yaml;
+        !is_same && self.diff.files.iter().any(is_changed)
     }
 
     /// Whether the states say different things of a table, its family for example, so that all of it is

@@ -229,9 +229,10 @@ fn of_half(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, 
     for copies in groups {
         let (own, others): (Vec<usize>, Vec<usize>) = copies.iter().partition(|r| half.has(**r));
         let new = half.novelty == Novelty::New;
-        // The first of all rows repeats none.
-        let repeats =
-            if new && !others.is_empty() { &own[..] } else { own.get(1..).unwrap_or(&[]) };
+        let Some(first) = own.first() else { continue };
+        // The first of all rows repeats none, unless a pull request has put it before the others.
+        let was_first = *first == copies[0] && !half.brings(*first);
+        let repeats = if !new || others.is_empty() || was_first { &own[1..] } else { &own[..] };
         if !repeats.is_empty() {
             repeated.extend(repeats.iter().copied());
             found.push(if new { copies.clone() } else { own });
