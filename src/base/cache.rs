@@ -7,7 +7,7 @@
 //! Whoever can write to the folder decides what runs find: it is trusted as this program is.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ use tracing::debug;
 
 use super::digest::hex;
 use super::error::{Error, Result};
-use super::files::{stage, sweep};
+use super::files::{can_create_in, stage, sweep};
 
 /// Bytes that a folder holds, at most, when a run has ended.
 const MOST_BYTES: u64 = 4 << 30;
@@ -60,8 +60,8 @@ impl Origin {
         own
     }
 
-    /// A name that no other origin has.
-    pub fn name(&self) -> String {
+    /// A digest that no other origin has, in hexadecimal.
+    pub fn digest(&self) -> String {
         hex(&self.0.clone().finalize())
     }
 }
@@ -72,18 +72,11 @@ fn program() -> Option<&'static Sha256> {
     static PROGRAM: OnceLock<Option<Sha256>> = OnceLock::new();
     let digest = || {
         // A program that was replaced while it runs is still at this path on Linux.
-        let running = Path::new("/proc/self/exe");
-        let own = std::env::current_exe().ok();
-        let mut file =
-            if running.exists() { File::open(running).ok()? } else { File::open(own?).ok()? };
+        let running = File::open("/proc/self/exe");
+        let file = running.or_else(|_| File::open(std::env::current_exe()?)).ok()?;
         let mut hash = Sha256::new();
-        let mut block = vec![0; 1 << 18];
-        loop {
-            match file.read(&mut block).ok()? {
-                0 => return Some(hash),
-                count => hash.update(&block[..count]),
-            }
-        }
+        std::io::copy(&mut BufReader::with_capacity(1 << 18, file), &mut hash).ok()?;
+        Some(hash)
     };
     PROGRAM.get_or_init(digest).as_ref()
 }
@@ -103,20 +96,21 @@ impl Cache {
         };
         std::fs::create_dir_all(folder).map_err(failed)?;
         sweep(folder);
-        stage(folder).map_err(failed)?;
+        can_create_in(folder).map_err(failed)?;
         // It is needed when the files are listed.
         std::thread::spawn(program);
         Ok(Self { folder: folder.to_owned(), hits: 0.into(), written: 0.into() })
     }
 
     /// Two levels, as no folder should hold a hundred thousand files.
-    fn place(&self, name: &str) -> PathBuf {
+    fn place(&self, origin: &Origin) -> PathBuf {
+        let name = origin.digest();
         self.folder.join(&name[..2]).join(&name[2..])
     }
 
     /// The result of an origin, where the folder holds it undamaged.
-    pub fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
-        let place = self.place(name);
+    pub fn get<T: DeserializeOwned>(&self, origin: &Origin) -> Option<T> {
+        let place = self.place(origin);
         let mut file = File::open(&place).ok()?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
@@ -133,24 +127,24 @@ impl Cache {
     }
 
     /// Keeps a result. One that cannot be written is computed again by the next run.
-    pub fn put<T: Serialize>(&self, name: &str, result: &T) {
-        match self.try_put(name, result) {
+    pub fn put<T: Serialize>(&self, origin: &Origin, result: &T) {
+        let place = self.place(origin);
+        match self.try_put(&place, result) {
             Ok(()) => drop(self.written.fetch_add(1, Ordering::Relaxed)),
-            Err(why) => debug!(name, %why, "not kept"),
+            Err(why) => debug!(?place, %why, "not kept"),
         }
     }
 
-    fn try_put<T: Serialize>(&self, name: &str, result: &T) -> std::io::Result<()> {
+    fn try_put<T: Serialize>(&self, place: &Path, result: &T) -> std::io::Result<()> {
         let mut bytes = vec![0; 4];
         rmp_serde::encode::write(&mut bytes, result).map_err(std::io::Error::other)?;
         let sum = crc32fast::hash(&bytes[4..]).to_le_bytes();
         bytes[..4].copy_from_slice(&sum);
-        let place = self.place(name);
         place.parent().map_or(Ok(()), std::fs::create_dir_all)?;
         let (mut file, _removed) = stage(&self.folder)?;
         // It is not forced to the disk: what a crash leaves of it has another sum.
         file.write_all(&bytes)?;
-        file.persist(&place).map(drop).map_err(|e| e.error)
+        file.persist(place).map(drop).map_err(|e| e.error)
     }
 
     /// Removes the results that were not used for longest, where there are too many.
@@ -201,8 +195,8 @@ fn trim(folder: &Path, most: u64) {
 mod tests {
     use super::*;
 
-    fn name(part: &str) -> String {
-        Origin(Sha256::new()).with(part).name()
+    fn origin(part: &str) -> Origin {
+        Origin(Sha256::new()).with(part)
     }
 
     #[test]
@@ -210,7 +204,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::open(folder.path()).unwrap();
         let result = vec![(1.5, "a".to_owned()), (f64::NAN, String::new())];
-        let a = name("a");
+        let a = origin("a");
         assert!(cache.get::<Vec<(f64, String)>>(&a).is_none());
         cache.put(&a, &result);
         let found: Vec<(f64, String)> = cache.get(&a).unwrap();
@@ -232,8 +226,8 @@ mod tests {
     #[test]
     fn parts_do_not_run_into_each_other() {
         let origin = Origin(Sha256::new());
-        assert_ne!(origin.with("ab").with("c").name(), origin.with("a").with("bc").name());
-        assert_ne!(origin.with("").name(), origin.name());
+        assert_ne!(origin.with("ab").with("c").digest(), origin.with("a").with("bc").digest());
+        assert_ne!(origin.with("").digest(), origin.digest());
     }
 
     #[test]
@@ -242,15 +236,15 @@ mod tests {
         let cache = Cache::open(folder.path()).unwrap();
         let now = SystemTime::now();
         for (age, part) in [(3, "a"), (1, "b"), (2, "c")] {
-            cache.put(&name(part), &vec![0_u8; 100]);
-            let file = File::options().append(true).open(cache.place(&name(part))).unwrap();
+            cache.put(&origin(part), &vec![0_u8; 100]);
+            let file = File::options().append(true).open(cache.place(&origin(part))).unwrap();
             file.set_modified(now - age * 2 * RECENT).unwrap();
         }
         // Using one makes it the newest.
-        assert!(cache.get::<Vec<u8>>(&name("a")).is_some());
-        let one = std::fs::metadata(cache.place(&name("a"))).unwrap().len();
+        assert!(cache.get::<Vec<u8>>(&origin("a")).is_some());
+        let one = std::fs::metadata(cache.place(&origin("a"))).unwrap().len();
         trim(folder.path(), 2 * one);
-        let is_there = |part: &str| cache.get::<Vec<u8>>(&name(part)).is_some();
+        let is_there = |part: &str| cache.get::<Vec<u8>>(&origin(part)).is_some();
         assert_eq!(["a", "b", "c"].map(is_there), [true, true, false]);
     }
 }

@@ -63,7 +63,7 @@ fn folder_of(file: &Path) -> &Path {
     file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn can_create_in(folder: &Path) -> std::io::Result<()> {
+pub(super) fn can_create_in(folder: &Path) -> std::io::Result<()> {
     tempfile::Builder::new().prefix(STAGED).tempfile_in(folder).map(drop)
 }
 

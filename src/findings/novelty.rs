@@ -132,6 +132,11 @@ impl Compared {
         self.matched.as_ref().is_some_and(|matched| matched.is_added(row))
     }
 
+    /// Whether a row of the head was added, or holds something else in a column of `bits`.
+    fn brings(&self, row: usize, bits: u64) -> bool {
+        self.matched.as_ref().is_some_and(|m| m.is_added(row) || m.changes(row, bits))
+    }
+
     /// Whether a row of the head holds something else in a column of `bits`, or is judged otherwise.
     fn changes(&self, row: usize, bits: u64) -> bool {
         self.rejudged || self.matched.as_ref().is_some_and(|m| m.changes(row, bits))
@@ -245,10 +250,7 @@ impl<'a> Half<'a> {
     /// Whether the pull request adds or changes the row, rather than what it is judged by alone.
     pub fn brings(&self, row: usize) -> bool {
         match self.rows.change {
-            RowChange::Compared(compared) => {
-                let changes = |m: &Arc<RowMatch>| m.changes(row, self.rows.bits);
-                compared.is_added(row) || compared.matched.as_ref().is_some_and(changes)
-            }
+            RowChange::Compared(compared) => compared.brings(row, self.rows.bits),
             _ => self.rows.is_new(row),
         }
     }

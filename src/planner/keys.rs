@@ -1,7 +1,7 @@
 //! What lookups ask before they interpolate: which slices a table serves. Rows are not needed for that, so
 //! what a plan lacks can be decided from the keys of files alone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -123,12 +123,13 @@ impl StoredKeys {
     /// Those of a file whose texts are numbered by `names`.
     pub fn of(FileKeys(keys): &FileKeys, names: &NameCodes) -> Self {
         let parts = || keys.iter().flat_map(|(key, kernel)| key.iter().chain([kernel]));
-        let texts: BTreeSet<Arc<str>> = parts().filter_map(|part| names.text(*part)).collect();
-        let texts: Vec<Arc<str>> = texts.into_iter().collect();
-        let own = |part: u32| {
-            let place = names.text(part).and_then(|text| texts.binary_search(&text).ok());
-            place.map_or(part, code_at)
-        };
+        let codes: HashSet<u32> = parts().copied().collect();
+        let named = codes.into_iter().filter_map(|code| Some((names.text(code)?, code)));
+        let (texts, codes): (Vec<Arc<str>>, Vec<u32>) =
+            named.collect::<BTreeMap<_, _>>().into_iter().unzip();
+        let own: HashMap<u32, u32> =
+            codes.iter().enumerate().map(|(place, code)| (*code, code_at(place))).collect();
+        let own = |part: u32| own.get(&part).copied().unwrap_or(part);
         let mut keys: Vec<(SliceKey, u32)> =
             keys.iter().map(|(key, kernel)| (key.map(own), own(*kernel))).collect();
         keys.sort_unstable();

@@ -261,12 +261,10 @@ fn filled(at: &CrossContext<'_>, file: &TableFile) -> String {
 
 /// About how many keys each slice of a table has.
 fn keys_by_slice(sketch: &Sketch) -> BTreeMap<&Slice, usize> {
-    let mut points = vec![0_usize; sketch.slices.len()];
-    sketch.points.iter().for_each(|p| points[p.slice as usize] += 1);
-    let keys = |points: usize| {
-        (points as f64 * sketch.keys as f64 / sketch.points.len().max(1) as f64).round() as usize
-    };
-    sketch.slices.iter().zip(points).map(|(slice, points)| (slice, keys(points))).collect()
+    let points = sketch.counts.iter().sum::<u32>().max(1);
+    let keys =
+        |count: &u32| (f64::from(*count) * sketch.keys as f64 / f64::from(points)).round() as usize;
+    sketch.slices.iter().zip(sketch.counts.iter().map(keys)).collect()
 }
 
 impl Stub<'_> {

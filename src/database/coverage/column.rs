@@ -6,7 +6,7 @@ use hashbrown::HashTable;
 
 use super::Cell;
 use crate::base::expr::{Vals, Value};
-use crate::database::table::{mix, number_json, own_names, text_json};
+use crate::database::table::{mix, own_names, text_json};
 use serde::{Deserialize, Serialize};
 
 /// The values of one key part, a point each.
@@ -64,8 +64,7 @@ impl PartColumn {
     pub(super) fn of(value: &Value<'_>, rows: &[u32]) -> Self {
         let row = |row: &u32| *row as usize;
         match value {
-            Value::Number(Vals::One(n)) if n.is_nan() => Self::One(Cell::Null),
-            Value::Number(Vals::One(n)) => Self::One(Cell::Number(*n)),
+            Value::Number(Vals::One(n)) => Self::One(number(*n)),
             Value::Number(Vals::Rows(values)) => numbers(rows.iter().map(|r| values[row(r)])),
             Value::Bool(Vals::One(b)) => Self::Flags(vec![*b; rows.len()]),
             Value::Bool(Vals::Rows(values)) => {
@@ -96,10 +95,7 @@ impl PartColumn {
         match self {
             Self::Flags(values) => values[point].into(),
             Self::One(cell) => cell.json(),
-            Self::Numbers { codes, values } => match values[codes.get(point)] {
-                null if null.is_nan() => serde_json::Value::Null,
-                number => number_json(number),
-            },
+            Self::Numbers { codes, values } => number(values[codes.get(point)]).json(),
             Self::Text { codes, names } => {
                 names.get(codes.get(point)).map_or(serde_json::Value::Null, |name| text_json(name))
             }
@@ -126,6 +122,10 @@ impl PartColumn {
             Self::Text { codes, .. } => codes.get(point),
         }
     }
+}
+
+fn number(value: f64) -> Cell {
+    if value.is_nan() { Cell::Null } else { Cell::Number(value) }
 }
 
 /// Numbers as codes into the distinct ones.

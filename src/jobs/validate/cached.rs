@@ -179,7 +179,7 @@ impl<'a> CachedJob<'a> {
         });
         for path in tables.iter().map(|file| file.entry.path.as_str()) {
             if let Some(table) = self.tables.get(path) {
-                origin.add(table.as_ref()?.name());
+                origin.add(table.as_ref()?.digest());
             }
             origin.add([u8::from(self.judged.contains(path))]);
         }
@@ -194,14 +194,14 @@ impl<'a> CachedJob<'a> {
 
     /// What holding tables against each other found, where it was kept.
     pub fn crossed(&self, tables: &[&TableFile], extent: CrossExtent) -> Option<Crossed> {
-        let crossed: Crossed = self.cache.get(&self.crossed_by(tables, extent)?.name())?;
+        let crossed: Crossed = self.cache.get(&self.crossed_by(tables, extent)?)?;
         self.confirms(&crossed.ages).then_some(crossed)
     }
 
     /// Keeps what holding tables against each other found.
     pub fn keep_crossed(&self, tables: &[&TableFile], extent: CrossExtent, crossed: &Crossed) {
         if let Some(origin) = self.crossed_by(tables, extent) {
-            self.cache.put(&origin.name(), crossed);
+            self.cache.put(&origin, crossed);
         }
     }
 
@@ -218,31 +218,36 @@ impl<'a> CachedJob<'a> {
         })
     }
 
-    /// Where the findings of a table by itself are kept: nowhere where they depend on which of its rows a
-    /// pull request changes.
-    fn findings_name(&self, file: &TableFile) -> Option<String> {
+    /// By what a table is judged that is read; none of one whose bytes cannot be had.
+    fn origin(&self, file: &TableFile) -> Option<&Origin> {
+        self.tables.get(file.entry.path.as_str())?.as_ref()
+    }
+
+    /// By what the findings of a table by itself are kept: nothing where they depend on which of its rows
+    /// a pull request changes.
+    fn findings_origin(&self, file: &TableFile) -> Option<Origin> {
         let of = match PrChange::of_table(self.job.pr, file) {
             RowChange::Unknown => "findings",
             RowChange::Untouched => "findings of what was there",
             RowChange::All | RowChange::Rows(_) | RowChange::Compared(_) => return None,
         };
-        Some(self.tables.get(file.entry.path.as_str())?.as_ref()?.with(of).name())
+        Some(self.origin(file)?.with(of))
     }
 
-    /// Where the outline and the detail of a table's sketch are kept.
-    fn sketch_names(&self, file: &TableFile) -> Option<[String; 2]> {
-        let origin = self.tables.get(file.entry.path.as_str())?.as_ref()?;
-        Some(["outline", "detail"].map(|part| origin.with(part).name()))
+    /// By what the outline and the detail of a table's sketch are kept.
+    fn sketch_origins(&self, file: &TableFile) -> Option<[Origin; 2]> {
+        let origin = self.origin(file)?;
+        Some(["outline", "detail"].map(|part| origin.with(part)))
     }
 
     /// What judging a table leaves, where all that is asked for was kept.
     pub fn judged(&self, file: &TableFile, parts: Parts) -> Option<JudgedTable> {
         let mut judged = JudgedTable { is_reproducible: true, ..JudgedTable::default() };
         if parts.findings {
-            judged.findings = self.cache.get(&self.findings_name(file)?)?;
+            judged.findings = self.cache.get(&self.findings_origin(file)?)?;
         }
         if parts.sketch != SketchPart::None {
-            let [outline, detail] = self.sketch_names(file)?;
+            let [outline, detail] = self.sketch_origins(file)?;
             let (mut sketch, slices): (Sketch, Option<StoredKeys>) = self.cache.get(&outline)?;
             if parts.sketch == SketchPart::Whole {
                 sketch.restore(self.cache.get(&detail)?);
@@ -262,10 +267,10 @@ impl<'a> CachedJob<'a> {
         let Some(sketch) = judged.sketch.as_mut().filter(|_| judged.is_reproducible) else {
             return;
         };
-        if let Some(name) = self.findings_name(file).filter(|_| parts.findings) {
-            self.cache.put(&name, &judged.findings);
+        if let Some(origin) = self.findings_origin(file).filter(|_| parts.findings) {
+            self.cache.put(&origin, &judged.findings);
         }
-        if let Some([outline, detail]) = self.sketch_names(file) {
+        if let Some([outline, detail]) = self.sketch_origins(file) {
             let rest = sketch.take_detail();
             let slices = judged.slices.as_ref().zip(self.terms.names);
             let slices = slices.map(|(slices, names)| StoredKeys::of(slices, names));

@@ -57,7 +57,7 @@ struct ReadTable {
     digest: Option<String>,
     /// Whether that follows from the bytes of its file, which are not a git-LFS pointer: what one names
     /// may be there or not.
-    is_own: bool,
+    is_reproducible: bool,
 }
 
 impl Job<'_> {
@@ -99,7 +99,7 @@ impl Job<'_> {
         let stated = meta.and_then(|m| m.tables.get(&file.table)).and_then(|t| t.sha256.as_ref());
         let known = self.specs.tables.get(&file.table);
         let seal = known.and_then(|spec| spec.seal.as_ref());
-        let ReadTable { table, digest, is_own } =
+        let ReadTable { table, digest, is_reproducible } =
             self.read(file, stated.is_some() || seal.is_some());
         let seal = seal.map(|seal| SealFile::read(self.source, self.catalog, file, seal));
         let spec = file.spec(self.specs, table.as_deref().ok());
@@ -145,7 +145,7 @@ impl Job<'_> {
             findings.extend(rule.check.table(rule, &context)?);
             findings.extend(rule.check.judge().placement(rule, file, self.specs));
         }
-        Ok(JudgedTable { sketch, slices, findings, is_reproducible: is_own })
+        Ok(JudgedTable { sketch, slices, findings, is_reproducible })
     }
 
     /// Reads a table, which another stage may have decoded already, with the digest of its bytes where that
@@ -153,16 +153,16 @@ impl Job<'_> {
     fn read(&self, file: &TableFile, digest: bool) -> ReadTable {
         let kept = self.decoded.and_then(|decoded| decoded.get(file));
         if let (Some(table), false) = (&kept, digest) {
-            return ReadTable { table: Ok(table.clone()), digest: None, is_own: false };
+            return ReadTable { table: Ok(table.clone()), digest: None, is_reproducible: false };
         }
         match self.source.read(&file.entry) {
-            Err(why) => ReadTable { table: Err(why.into()), digest: None, is_own: false },
+            Err(why) => ReadTable { table: Err(why.into()), digest: None, is_reproducible: false },
             Ok(bytes) => {
                 let digest = digest.then(|| sha256(&bytes));
                 let table = kept.map_or_else(|| file.decode(self.specs, &bytes).map(Arc::new), Ok);
                 let is_pointer = matches!(table, Err(TableFault::LfsPointer(_)));
-                let is_own = bytes.len() as u64 == file.entry.size && !is_pointer;
-                ReadTable { table, digest, is_own }
+                let is_reproducible = bytes.len() as u64 == file.entry.size && !is_pointer;
+                ReadTable { table, digest, is_reproducible }
             }
         }
     }
