@@ -145,6 +145,9 @@ pub struct CrossContext<'a> {
 pub struct PrChange {
     /// Rows that it adds or changes, by the table's path; tables that are not here are untouched.
     pub rows: BTreeMap<String, RowChange>,
+    /// Tables of which it changes nothing but figures of their system, by path: they are judged by what
+    /// reads these alone, and not against others.
+    pub by_figures: BTreeSet<String>,
     /// Tables that it adds or changes, by path: of two that are alike, the later.
     pub tables: BTreeSet<String>,
     /// Systems and their backends of which it adds, changes or removes tables.
@@ -170,7 +173,7 @@ impl<'a> CrossContext<'a> {
     /// The halves in which findings of a rule on a table's rows are reported.
     pub fn halves(&self, rule: &Rule, file: &TableFile) -> impl Iterator<Item = Half<'_>> {
         let spec = self.specs.tables.get(&file.table);
-        let reads = spec.map_or(Reads::All, |spec| rule.check.judge().reads(spec));
+        let reads = spec.map_or_else(Reads::all, |spec| rule.check.judge().reads(spec));
         Half::both(PrChange::of_table(self.pr, file).seen_by(&rule.id, &reads))
     }
 
@@ -184,7 +187,7 @@ impl<'a> CrossContext<'a> {
         let path = &file.entry.path;
         let rows = self.sketches.by_path.get(path).map_or(0, |sketch| sketch.rows);
         let spec = self.specs.tables.get(&file.table);
-        let reads = spec.map_or(Reads::All, |spec| Reads::loaded(spec));
+        let reads = spec.map_or_else(Reads::all, |spec| Reads::loaded(spec));
         let changed = self.pr.and_then(|pr| pr.rows.get(path));
         self.later(file) && changed.is_none_or(|rows_changed| rows_changed.is_most(rows, &reads))
     }

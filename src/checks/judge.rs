@@ -28,10 +28,10 @@ pub trait Judge {
         false
     }
 
-    /// The columns of a table by which it judges a row. A pull request that changes others makes no
-    /// finding of it new.
+    /// By what of a table it judges a row. A pull request that changes nothing of it makes no finding of
+    /// it new.
     fn reads(&self, _: &TableSpec) -> Reads {
-        Reads::All
+        Reads::all()
     }
 
     /// Judges a table that cannot be read, by why it cannot.

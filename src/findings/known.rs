@@ -238,6 +238,7 @@ fn same_rows(base: &Finding, head: &[&Finding], rows: &Compared) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::findings::NewFacts;
 
     fn finding(severity: Severity) -> Finding {
         Finding::on_path("r", severity, "systems/data/x/comm/nccl/1/reuse.yaml", "m")
@@ -308,7 +309,7 @@ mod tests {
             let finding = Finding { table: Some("t".into()), ..finding };
             finding.naming(rows.iter().copied())
         };
-        let change = RowChange::Compared(Compared { rejudged: true, ..Compared::default() });
+        let change = RowChange::Compared(Compared { facts: NewFacts::All, ..Compared::default() });
         let place = place(None);
         let left = |rows: &[usize], change: Option<&RowChange>| {
             let successor = |_: &str| Some(Successor { path: "t", place: &place, table: "t" });

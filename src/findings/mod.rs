@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 pub use self::evidence::{Evidence, Explained, Explanation, ModelReach, SliceEvidence};
 pub use self::known::Repaired;
 pub(crate) use self::known::{BaseFindings, Successor};
-pub use self::novelty::{Compared, Half, Novelty, Reads, RowChange, RowsSeen};
+pub use self::novelty::{Compared, Half, NewFacts, Novelty, Reads, RowChange, RowsSeen};
 pub use self::sink::{Counts, Sink};
 use crate::base::digest::hex;
 use crate::database::catalog::{Place, TableFile};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use crate::base::expr::Expr;
 use crate::database::diff::RowMatch;
 use crate::specs::TableSpec;
 use serde::{Deserialize, Serialize};
@@ -47,25 +48,54 @@ impl Novelty {
     }
 }
 
-/// The columns whose change makes a rule's finding on a row a new one.
+/// By what a rule judges a row: what makes its finding on the row a new one when it changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reads {
-    /// Any column.
-    All,
-    /// These.
-    Columns(Vec<String>),
+pub struct Reads {
+    /// Names of columns; any column where there are none.
+    columns: Option<Vec<String>>,
+    /// Whether it reads what is known of the table's system.
+    system: bool,
 }
 
 impl Reads {
+    /// All there is.
+    pub fn all() -> Self {
+        Self { columns: None, system: true }
+    }
+
     /// What the loader reads of a table: its key, its filters, its latency.
     pub fn loaded(spec: &TableSpec) -> Self {
-        Self::columns(spec.loaded_columns())
+        let by_system = spec.loaded().any(Expr::reads_system);
+        Self { system: by_system, ..Self::columns(spec.loaded_columns()) }
     }
 
     /// The columns of these names.
     pub fn columns(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self::Columns(names.into_iter().map(Into::into).collect())
+        let columns = names.into_iter().map(Into::into).collect();
+        Self { columns: Some(columns), system: false }
     }
+
+    /// These, and what is known of the table's system.
+    pub fn and_system(self) -> Self {
+        Self { system: true, ..self }
+    }
+
+    /// Whether what is known of the table's system is read.
+    pub fn reads_system(&self) -> bool {
+        self.system
+    }
+}
+
+/// By which other facts than before the rows of a table are judged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NewFacts {
+    /// By none.
+    #[default]
+    None,
+    /// By other facts of their system.
+    System,
+    /// They are rows of another place, or of another kind of table.
+    All,
 }
 
 /// Which rows of a table a pull request adds or changes.
@@ -89,9 +119,8 @@ pub enum RowChange {
 pub struct Compared {
     /// The rows that it had; none where each row is the one that stood at its place.
     pub matched: Option<Arc<RowMatch>>,
-    /// Whether its rows are judged by other facts than before: of another place, by another YAML of
-    /// their system.
-    pub rejudged: bool,
+    /// By which other facts its rows are judged.
+    pub facts: NewFacts,
     /// Whether it lay elsewhere.
     pub moved: bool,
     /// Keys that findings of the base name, by rule: hashes, or rows where there is no match.
@@ -132,35 +161,47 @@ impl Compared {
         self.matched.as_ref().is_some_and(|matched| matched.is_added(row))
     }
 
-    /// Whether a row of the head was added, or holds something else in a column of `bits`.
-    fn brings(&self, row: usize, bits: u64) -> bool {
-        self.matched.as_ref().is_some_and(|m| m.is_added(row) || m.changes(row, bits))
+    /// What a rule sees of its rows that reads some columns and facts.
+    fn seen(&self, reads: &Reads) -> Seen {
+        let bits = self.matched.as_ref().zip(reads.columns.as_ref());
+        let bits = bits
+            .map_or(u64::MAX, |(matched, names)| matched.bits(names.iter().map(String::as_str)));
+        let by_new_facts = match self.facts {
+            NewFacts::None => false,
+            NewFacts::System => reads.system,
+            NewFacts::All => true,
+        };
+        Seen { bits, by_new_facts }
     }
 
-    /// Whether a row of the head holds something else in a column of `bits`, or is judged otherwise.
-    fn changes(&self, row: usize, bits: u64) -> bool {
-        self.rejudged || self.matched.as_ref().is_some_and(|m| m.changes(row, bits))
+    /// Whether a row of the head was added, or holds something else in what is seen.
+    fn brings(&self, row: usize, seen: Seen) -> bool {
+        self.matched.as_ref().is_some_and(|m| m.is_added(row) || m.changes(row, seen.bits))
+    }
+
+    /// Whether a row of the head holds something else in what is seen, or is judged otherwise.
+    fn changes(&self, row: usize, seen: Seen) -> bool {
+        seen.by_new_facts || self.matched.as_ref().is_some_and(|m| m.changes(row, seen.bits))
     }
 }
 
 impl RowChange {
     /// Its rows as a rule sees them that reads some columns.
     pub fn seen_by(&self, rule: &str, reads: &Reads) -> RowsSeen<'_> {
-        let mut seen = RowsSeen { change: self, bits: u64::MAX, known: None };
-        if let Self::Compared(compared) = self {
-            if let (Some(matched), Reads::Columns(names)) = (&compared.matched, reads) {
-                seen.bits = matched.bits(names.iter().map(String::as_str));
-            }
-            seen.known = compared.known.get(rule);
-        }
-        seen
+        let compared = match self {
+            Self::Compared(compared) => Some(compared),
+            _ => None,
+        };
+        let seen = compared.map(|compared| compared.seen(reads)).unwrap_or_default();
+        let known = compared.and_then(|compared| compared.known.get(rule));
+        RowsSeen { change: self, seen, known }
     }
 
     /// Whether a rule that reads some columns judges one of the rows otherwise than the base's.
     pub fn touches(&self, rows: &[u32], reads: &Reads) -> bool {
         let Self::Compared(compared) = self else { return false };
-        let bits = self.seen_by("", reads).bits;
-        rows.iter().any(|row| compared.changes(*row as usize, bits))
+        let seen = compared.seen(reads);
+        rows.iter().any(|row| compared.changes(*row as usize, seen))
     }
 
     /// Whether at least half of a table's `rows` were added, or changed in what a rule reads.
@@ -171,8 +212,8 @@ impl RowChange {
             Self::All | Self::Unknown => true,
             Self::Rows(marked) => half(marked.iter().filter(|marked| **marked).count()),
             Self::Compared(compared) => {
-                let bits = self.seen_by("", reads).bits;
-                let is_new = |row: &usize| compared.is_added(*row) || compared.changes(*row, bits);
+                let seen = compared.seen(reads);
+                let is_new = |row: &usize| compared.is_added(*row) || compared.changes(*row, seen);
                 half((0..rows).filter(is_new).count())
             }
         }
@@ -184,17 +225,27 @@ impl RowChange {
             Self::Untouched => false,
             Self::All | Self::Unknown => true,
             Self::Rows(marked) => marked.contains(&true),
-            Self::Compared(compared) => compared.rejudged || compared.matched.is_some(),
+            Self::Compared(compared) => {
+                compared.facts != NewFacts::None || compared.matched.is_some()
+            }
         }
     }
+}
+
+/// What a rule sees of the rows of a table that was there before.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    /// Bits of the columns that it reads.
+    bits: u64,
+    /// Whether it judges by other facts than before.
+    by_new_facts: bool,
 }
 
 /// Rows of a table, as a rule sees them.
 #[derive(Debug, Clone, Copy)]
 pub struct RowsSeen<'a> {
     change: &'a RowChange,
-    /// Bits of the columns that the rule reads.
-    bits: u64,
+    seen: Seen,
     /// Keys that the rule's findings of the base name.
     known: Option<&'a HashSet<u64>>,
 }
@@ -212,7 +263,7 @@ impl RowsSeen<'_> {
                     let key = compared.head_key(row);
                     key.zip(self.known).is_some_and(|(key, known)| known.contains(&key))
                 };
-                compared.is_added(row) || compared.changes(row, self.bits) && !known()
+                compared.is_added(row) || compared.changes(row, self.seen) && !known()
             }
         }
     }
@@ -250,7 +301,7 @@ impl<'a> Half<'a> {
     /// Whether the pull request adds or changes the row, rather than what it is judged by alone.
     pub fn brings(&self, row: usize) -> bool {
         match self.rows.change {
-            RowChange::Compared(compared) => compared.brings(row, self.rows.bits),
+            RowChange::Compared(compared) => compared.brings(row, self.rows.seen),
             _ => self.rows.is_new(row),
         }
     }
@@ -268,27 +319,27 @@ mod tests {
     #[test]
     fn half_of_the_rows_are_most_of_a_table() {
         let marked = |new: usize| RowChange::Rows((0..60).map(|row| row < new).collect());
-        assert!(!marked(1).is_most(60, &Reads::All) && marked(30).is_most(60, &Reads::All));
-        assert!(RowChange::All.is_most(60, &Reads::All));
-        assert!(!RowChange::Untouched.is_most(60, &Reads::All));
+        assert!(!marked(1).is_most(60, &Reads::all()) && marked(30).is_most(60, &Reads::all()));
+        assert!(RowChange::All.is_most(60, &Reads::all()));
+        assert!(!RowChange::Untouched.is_most(60, &Reads::all()));
         let in_place = RowChange::Compared(Compared::default());
-        assert!(!in_place.is_most(60, &Reads::All));
+        assert!(!in_place.is_most(60, &Reads::all()));
     }
 
     #[test]
     fn halves_share_no_row_and_miss_none() {
         let rows = [0, 1, 2, 3];
         let halves = |change: RowChange| -> Vec<Vec<usize>> {
-            Half::both(change.seen_by("r", &Reads::All)).map(|half| half.of(&rows)).collect()
+            Half::both(change.seen_by("r", &Reads::all())).map(|half| half.of(&rows)).collect()
         };
         let marked = RowChange::Rows(vec![false, true, false]);
         assert_eq!(halves(marked), [vec![1], vec![0, 2, 3]]);
         assert_eq!(halves(RowChange::All), [rows.to_vec(), vec![]]);
         assert_eq!(halves(RowChange::Untouched), [vec![], rows.to_vec()]);
         assert_eq!(halves(RowChange::Unknown), [rows.to_vec()], "rows do not say what is new");
-        let rejudged = Compared { rejudged: true, ..Compared::default() };
+        let rejudged = Compared { facts: NewFacts::All, ..Compared::default() };
         assert_eq!(halves(RowChange::Compared(rejudged)), [rows.to_vec(), vec![]]);
-        let mut moved = Compared { rejudged: true, moved: true, ..Compared::default() };
+        let mut moved = Compared { facts: NewFacts::All, moved: true, ..Compared::default() };
         moved.knows("r", &[1, 2]);
         assert_eq!(halves(RowChange::Compared(moved)), [vec![0, 3], vec![1, 2]]);
     }

@@ -282,12 +282,16 @@ impl TableSpec {
         })
     }
 
+    /// The formulas of the key, the loader's filters and the latency.
+    pub fn loaded(&self) -> impl Iterator<Item = &Expr> {
+        let parts = self.key.iter().chain(&self.latency).map(|p| &p.value);
+        let filters = self.filter.iter().chain(&self.require);
+        parts.chain(filters).chain(self.buckets.iter().map(|b| &b.rows))
+    }
+
     /// Columns that the key, the loader's filters or the latency read.
     pub fn loaded_columns(&self) -> BTreeSet<&str> {
-        let parts = self.key.iter().chain(&self.latency).map(|p| &p.value);
-        let rest =
-            self.filter.iter().chain(&self.require).chain(self.buckets.iter().map(|b| &b.rows));
-        parts.chain(rest).flat_map(Expr::columns).collect()
+        self.loaded().flat_map(Expr::columns).collect()
     }
 
     /// Whether the key, the loader's filters or the latency read the column.

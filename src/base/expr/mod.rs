@@ -179,6 +179,15 @@ impl Expr {
         names.into_iter().collect()
     }
 
+    /// Whether it reads what is known of the system.
+    pub fn reads_system(&self) -> bool {
+        let mut reads = false;
+        self.node.visit(&mut |node| {
+            reads |= matches!(node, Node::Field(_) | Node::Lookup(Lookup::Flops, _));
+        });
+        reads
+    }
+
     /// What it looks up, each with the bare column that holds the texts.
     pub fn lookups(&self) -> Vec<(&Lookup, &str)> {
         let mut found = Vec::new();

@@ -89,10 +89,7 @@ impl<'a> Namesakes<'a> {
 
     /// The others of a table's backend on its system and on those of its generation.
     fn near(&self, at: &CrossContext<'_>, file: &TableFile) -> Vec<usize> {
-        let generation = |system: &str| {
-            let facts = at.catalog.systems.get(system)?.system.as_ref().ok()?;
-            facts.generation()
-        };
+        let generation = |system: &str| at.catalog.system(system, at.specs)?.generation();
         let own = &file.place;
         let of_own = generation(&own.system);
         let is_near =

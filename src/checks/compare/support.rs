@@ -134,7 +134,7 @@ impl SupportNeeds {
                 let known = case.at.specs.tables.contains_key(table);
                 known.then(|| case.serves(release, table))
             };
-            let system = case.system.system.as_ref().ok();
+            let system = case.at.catalog.system(&case.system.name, case.at.specs);
             let here = ServingBackend { system, backend: release.0, serves: &serves };
             for need in self.needs.iter().filter(|n| n.concerns(architecture)) {
                 if !need.tables.mask(&here)?.get(0) {

@@ -49,7 +49,7 @@ impl Judge for BoundMargins {
     fn reads(&self, spec: &TableSpec) -> Reads {
         let bounds = spec.bounds.iter().flat_map(|b| b.working_set.iter().chain([&b.seconds]));
         let bounds = bounds.flat_map(Expr::columns);
-        Reads::columns(spec.loaded_columns().into_iter().chain(bounds))
+        Reads::columns(spec.loaded_columns().into_iter().chain(bounds)).and_system()
     }
 
     /// Rows below one of the table's bounds; an error where some are so for certain.

@@ -167,6 +167,12 @@ impl Catalog {
         Ok(Self::read_all(source, specs)?.into_iter().next().unwrap_or_default())
     }
 
+    /// A machine: what its YAML says of it or, where that cannot be read, what the rules know of it, since
+    /// its tables are there all the same.
+    pub fn system<'a>(&'a self, name: &str, specs: &'a Specs) -> Option<&'a System> {
+        self.systems.get(name)?.system.as_ref().ok().or_else(|| specs.systems.get(name))
+    }
+
     /// The version directory of a table.
     pub fn dir_of(&self, file: &TableFile) -> Option<&VersionDir> {
         file.entry.path.rsplit_once('/').and_then(|(dir, _)| self.dirs.get(dir))

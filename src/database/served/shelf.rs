@@ -65,8 +65,8 @@ impl<'a> Shelf<'a> {
         if let Some(versions) = &specs.query_versions {
             shelf.slots = slots(catalog, versions);
         }
-        for (name, file) in &catalog.systems {
-            let Ok(system) = &file.system else { continue };
+        for name in catalog.systems.keys() {
+            let Some(system) = catalog.system(name, specs) else { continue };
             if let Some(generation) = system.generation() {
                 shelf.generations.insert(name, generation);
             }

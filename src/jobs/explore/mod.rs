@@ -180,8 +180,7 @@ fn side<'a>(
     file: &'a TableFile,
     table: Table,
 ) -> ExploredSide<'a> {
-    let system = job.catalog.systems.get(&file.place.system);
-    let system = system.and_then(|system| system.system.as_ref().ok());
+    let system = job.catalog.system(&file.place.system, job.specs);
     ExploredSide { kind, name, table: table.into(), place: &file.place, system }
 }
 

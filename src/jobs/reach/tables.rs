@@ -198,8 +198,7 @@ impl<'x, 'a> FileToRead<'x, 'a> {
             Err(fault) => return Ok(Err(fault)),
         };
         let spec = file.spec(specs, Some(&table));
-        let system = snapshot.catalog().systems.get(&file.place.system);
-        let system = system.and_then(|s| s.system.as_ref().ok());
+        let system = snapshot.catalog().system(&file.place.system, specs);
         let scope = TableScope::new(&table, &spec, &file.place, system, &specs.lookups);
         let states = RowStates::of(&scope)?;
         if let Some(planned) = self.planned.filter(|_| file.format == Format::Parquet) {

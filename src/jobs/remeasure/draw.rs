@@ -49,8 +49,7 @@ impl<'a> Remeasurement<'a> {
     }
 
     fn system(&self, name: &str) -> Option<&System> {
-        let file = self.catalog.systems.get(name)?;
-        file.system.as_ref().ok().or_else(|| self.specs.systems.get(name))
+        self.catalog.system(name, self.specs)
     }
 
     pub(super) fn filter(&self) -> Result<Option<Expr>> {

@@ -25,8 +25,11 @@ use crate::database::catalog::{Role, TableFile};
 use crate::database::diff::{Diff, FileDiff, Side, Status, TableDiff};
 use crate::database::selection::Selection;
 use crate::database::state::State;
-use crate::findings::{BaseFindings, Compared, Finding, Novelty, Reads, Repaired, RowChange};
+use crate::findings::{
+    BaseFindings, Compared, Finding, NewFacts, Novelty, Reads, Repaired, RowChange,
+};
 use crate::jobs::validate::Job;
+use crate::specs::system::System;
 
 /// Two states of a database and what changed between them.
 pub struct News<'a> {
@@ -44,6 +47,28 @@ pub struct News<'a> {
     pub threads: usize,
     /// What earlier runs found, where that is kept.
     pub cache: Option<&'a Cache>,
+}
+
+/// Tables of a state under judgement, as indices into its catalog.
+#[derive(Default)]
+struct Judged {
+    /// Those judged by themselves.
+    alone: Vec<usize>,
+    /// Those of them judged against others, too.
+    compared: Vec<usize>,
+    /// Paths of the others.
+    by_figures: BTreeSet<String>,
+}
+
+/// What another YAML of a system says otherwise of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SystemChange {
+    /// Nothing.
+    None,
+    /// Figures by which rows are judged, each table by itself.
+    Figures,
+    /// What tables are held against each other by; all of it where one of the two cannot be read.
+    All,
 }
 
 /// What judging a pull request leaves.
@@ -64,10 +89,11 @@ impl News<'_> {
     pub fn judge(&self, progress: &dyn Progress) -> Result<JudgedChange> {
         let predecessors = self.predecessors();
         let mut head = self.job(self.head)?;
-        let alone = head.judged_tables();
-        let against = self.against(&alone);
+        let Judged { alone, compared, by_figures } = self.judged(&head);
+        let against = self.against(&compared);
         let (base, sketches) = self.judge_base(&against, &predecessors)?;
         let mut change = self.change(&alone, &predecessors, &base);
+        change.by_figures = by_figures;
         change.curves = self.curves(&alone, &predecessors, &sketches);
         let sketches = self.kept(sketches, &predecessors);
         let base = BaseFindings::new(base, successors(self.head.catalog, &predecessors));
@@ -112,7 +138,7 @@ impl News<'_> {
         let rule = self.rules.iter().find(|rule| rule.id == finding.rule);
         let spec = finding.table.as_ref().and_then(|table| self.head.specs.tables.get(table));
         let reads = rule.zip(spec).map(|(rule, spec)| rule.check.judge().reads(spec));
-        rows.touches(&finding.named_rows, &reads.unwrap_or(Reads::All))
+        rows.touches(&finding.named_rows, &reads.unwrap_or(Reads::all()))
     }
 
     /// Paths of the tables that were not compared since a side of them cannot be read.
@@ -143,6 +169,25 @@ impl News<'_> {
             keeps_sketches: false,
             cache: self.cache,
         })
+    }
+
+    /// Which tables of a state are judged by themselves, and which of them against others.
+    fn judged(&self, job: &Job<'_>) -> Judged {
+        let mut judged = Judged::default();
+        for index in job.judged_tables() {
+            let file = &job.catalog.tables[index];
+            match self.system_change(&file.place.system) {
+                change if job.touches(file) || change == SystemChange::All => {
+                    judged.compared.push(index);
+                }
+                SystemChange::Figures => {
+                    judged.by_figures.insert(file.entry.path.clone());
+                }
+                _ => continue,
+            }
+            judged.alone.push(index);
+        }
+        judged
     }
 
     /// A table of the head is what lay at its path, or at the path that it moved from.
@@ -250,20 +295,26 @@ impl News<'_> {
         diff: Option<&TableDiff>,
         before: Option<&TableFile>,
     ) -> RowChange {
-        let rejudged = self.system_changed(file) || self.known_otherwise(file);
+        let moved = before.is_some_and(|b| TableIdentity::of(b) != TableIdentity::of(file));
+        let facts = if moved || self.known_otherwise(file) {
+            NewFacts::All
+        } else if self.system_change(&file.place.system) != SystemChange::None {
+            NewFacts::System
+        } else {
+            NewFacts::None
+        };
         let Some(diff) = diff else {
-            return if rejudged {
-                RowChange::Compared(Compared { rejudged, ..Compared::default() })
-            } else {
-                RowChange::Untouched
+            return match facts {
+                NewFacts::None => RowChange::Untouched,
+                _ => RowChange::Compared(Compared { facts, ..Compared::default() }),
             };
         };
         let same_bytes = diff.only_moved() && diff.base_rows.is_none();
         match before {
             // Of another machine or version, rows are other rows, unless the base has the same finding.
-            Some(before) if same_bytes || diff.matched.is_some() => RowChange::Compared(Compared {
+            Some(_) if same_bytes || diff.matched.is_some() => RowChange::Compared(Compared {
                 matched: diff.matched.clone(),
-                rejudged: rejudged || TableIdentity::of(before) != TableIdentity::of(file),
+                facts,
                 moved: diff.old_path.is_some(),
                 ..Compared::default()
             }),
@@ -272,15 +323,32 @@ impl News<'_> {
         }
     }
 
-    /// Whether the system of a table is another than it was, so that all of it is judged anew.
-    fn system_changed(&self, file: &TableFile) -> bool {
-        let name = &file.place.system;
-        let Some(system) = self.head.catalog.systems.get(name) else { return false };
-        let before = self.base.catalog.systems.get(name).map(|system| &system.system);
-        // A comment, or the order of its lines, judges no row otherwise.
-        let is_same = matches!((before, &system.system), (Some(Ok(a)), Ok(b)) if a == b);
+    /// What another YAML of a system says otherwise of it.
+    fn system_change(&self, name: &str) -> SystemChange {
+        let Some(system) = self.head.catalog.systems.get(name) else { return SystemChange::None };
         let is_changed = |f: &FileDiff| f.role == Role::System && f.path == system.yaml;
-        !is_same && self.diff.files.iter().any(is_changed)
+        if !self.diff.files.iter().any(is_changed) {
+            return SystemChange::None;
+        }
+        let before = self.base.catalog.systems.get(name).map(|system| &system.system);
+        let (Some(Ok(before)), Ok(after)) = (before, &system.system) else {
+            return SystemChange::All;
+        };
+        // A comment, or the order of its lines, says nothing else.
+        if before == after {
+            return SystemChange::None;
+        }
+        let figures = before.figures.keys().chain(after.figures.keys());
+        let mut changed = figures.filter(|path| before.figure(path) != after.figure(path));
+        // Tables are held against each other by limits and by what is no figure.
+        let limits = &self.head.specs.limits;
+        let is_limit = |path: &String| limits.values().any(|limit| limit.reads_figure(path));
+        let without = |system: &System| System { figures: BTreeMap::new(), ..system.clone() };
+        if without(before) == without(after) && !changed.any(is_limit) {
+            SystemChange::Figures
+        } else {
+            SystemChange::All
+        }
     }
 
     /// Whether the states say different things of a table, its family for example, so that all of it is
@@ -297,21 +365,23 @@ impl News<'_> {
         predecessors: &Predecessors<'_>,
     ) -> Result<(Vec<Finding>, Sketches)> {
         let mut base = self.job(self.base)?;
-        let alone = base.judged_tables();
+        let Judged { alone, compared, by_figures } = self.judged(&base);
         let path = |index: &usize| self.head.catalog.tables[*index].entry.path.as_str();
         let before: BTreeSet<&str> = against
             .iter()
             .filter_map(|index| Some(predecessors.get(path(index))?.entry.path.as_str()))
             .collect();
         let mut against = indices(self.base.catalog, &before);
-        against.extend(&alone);
+        against.extend(&compared);
         against.sort_unstable();
         against.dedup();
         let tables = &self.base.catalog.tables;
         // Rows of the base are all alike: none is new.
-        let judged = against.iter().map(|index| tables[*index].entry.path.clone());
+        let judged = against.iter().chain(&alone);
+        let judged = judged.map(|index| (tables[*index].entry.path.clone(), RowChange::Unknown));
         let change = PrChange {
-            rows: judged.map(|path| (path, RowChange::Unknown)).collect(),
+            rows: judged.collect(),
+            by_figures,
             tables: alone.iter().map(|index| tables[*index].entry.path.clone()).collect(),
             backends: self.backends(),
             ..PrChange::default()
@@ -332,7 +402,8 @@ impl News<'_> {
             let path = file.entry.path.as_str();
             let Some(before) = predecessors.get(path) else { continue };
             let is_same = TableIdentity::of(before) == TableIdentity::of(file);
-            let judged_alike = !self.system_changed(file) && !self.known_otherwise(file);
+            let judged_alike = self.system_change(&file.place.system) == SystemChange::None
+                && !self.known_otherwise(file);
             if is_same && !read.contains(path) && judged_alike {
                 kept.insert(&before.entry.path, path);
             }

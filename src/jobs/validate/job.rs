@@ -10,7 +10,7 @@ use std::time::Instant;
 use tracing::debug;
 
 use super::cached::{CachedJob, Parts, SketchPart};
-use super::cross::{CrossExtent, CrossInputs, PeersByRule};
+use super::cross::{CrossExtent, CrossInputs, Crossed, PeersByRule};
 use super::table::{JudgedTable, TableTerms};
 use crate::base::cache::Cache;
 use crate::base::error::Result;
@@ -86,6 +86,8 @@ struct ToRead {
 struct NamedTables<'a> {
     tables: Vec<&'a TableFile>,
     read: Vec<ToRead>,
+    /// Whether any of them is held against the others.
+    are_compared: bool,
 }
 
 /// What reading and judging tables leaves.
@@ -136,7 +138,7 @@ impl Job<'_> {
             !named.contains(path) || sketch.points.is_empty() || sketch.coverage.is_taken()
         };
         neighbours.retain(|i| !known.by_path.get(path(*i)).is_some_and(|s| serves(path(*i), s)));
-        let judged: BTreeSet<&str> = against.iter().map(|i| path(*i)).collect();
+        let judged: BTreeSet<&str> = against.iter().chain(alone).map(|i| path(*i)).collect();
         let names = known.names.clone();
         let names = self.needs().plans.then_some(names.as_ref());
         let by_name = self.by_name(alone, &neighbours, against);
@@ -163,9 +165,14 @@ impl Job<'_> {
         let mut all = ReadTables::new(&known.names);
         all.sketches.slices = std::mem::take(&mut known.slices);
         let mut peers = PeersByRule::default();
-        for NamedTables { tables, read } in by_name {
-            let crossed = inputs.kept(&tables, CrossExtent::Name);
+        for NamedTables { tables, read, are_compared } in by_name {
+            let crossed = if are_compared {
+                inputs.kept(&tables, CrossExtent::Name)
+            } else {
+                Some(Crossed::default())
+            };
             let sketch = match (&crossed, &whole) {
+                _ if !are_compared => SketchPart::None,
                 (Some(_), Some(_)) if !self.keeps_sketches => SketchPart::None,
                 (Some(_), None) if !self.keeps_sketches => SketchPart::Outline,
                 _ => SketchPart::Whole,
@@ -173,7 +180,10 @@ impl Job<'_> {
             let mut found = self.read_tables(&read, sketch, terms, cached, &step)?;
             found.sketches.names = known.names.clone();
             for file in &tables {
-                found.sketches.by_path.extend(known.by_path.remove_entry(&file.entry.path));
+                // What was read is sketched as this state asks.
+                if let Some(sketch) = known.by_path.remove(&file.entry.path) {
+                    found.sketches.by_path.entry(file.entry.path.clone()).or_insert(sketch);
+                }
             }
             let crossed = match crossed {
                 Some(crossed) => crossed,
@@ -221,8 +231,11 @@ impl Job<'_> {
     ) -> Vec<NamedTables<'_>> {
         let mut names: BTreeMap<&str, NamedTables<'_>> = BTreeMap::new();
         let name = |index: usize| self.catalog.tables[index].table.as_str();
-        for index in alone.iter().chain(against) {
+        for index in alone {
             names.entry(name(*index)).or_default();
+        }
+        for index in against {
+            names.entry(name(*index)).or_default().are_compared = true;
         }
         for file in &self.catalog.tables {
             if let Some(of_name) = names.get_mut(file.table.as_str()) {
@@ -286,12 +299,16 @@ impl Job<'_> {
         cached: Option<&CachedJob<'_>>,
     ) -> Result<JudgedTable> {
         let start = Instant::now();
+        // Of what is judged by figures alone, no findings are all.
+        let cached = cached.filter(|_| !self.is_judged_by_figures(file));
         if let Some(judged) = cached.and_then(|cached| cached.judged(file, parts)) {
             debug!(path = ?file.entry.path, took = ?start.elapsed(), "known");
             return Ok(judged);
         }
         let rules = if parts.findings { &self.rules[..] } else { &[] };
-        let mut judged = self.table(file, rules, terms)?;
+        // What is kept is whole.
+        let sketch = parts.sketch != SketchPart::None || cached.is_some();
+        let mut judged = self.table(file, rules, sketch, terms)?;
         let rows = judged.sketch.as_ref().map(|sketch| sketch.rows);
         let judge = parts.findings;
         debug!(path = ?file.entry.path, rows, judge, took = ?start.elapsed(), "read");
@@ -311,16 +328,25 @@ impl Job<'_> {
         self.rules.iter().map(|r| r.check.needs()).fold(CheckInputs::default(), CheckInputs::and)
     }
 
+    /// Whether a pull request changes nothing but figures by which a table is judged.
+    pub(super) fn is_judged_by_figures(&self, file: &TableFile) -> bool {
+        self.pr.is_some_and(|pr| pr.by_figures.contains(&file.entry.path))
+    }
+
+    /// Whether a table or its sidecar, which speaks of it, changed.
+    pub fn touches(&self, file: &TableFile) -> bool {
+        let meta = || self.catalog.dir_of(file).and_then(|d| d.meta.as_ref());
+        self.selected.changed(&file.entry.path)
+            || meta().is_some_and(|m| self.selected.changed(&m.path))
+    }
+
     /// The tables selected, as indices into the catalog.
     pub fn judged_tables(&self) -> Vec<usize> {
-        // A sidecar speaks of its tables and a system of its rows, so a change of it is one of theirs.
-        let meta = |t: &TableFile| self.catalog.dir_of(t).and_then(|d| d.meta.as_ref());
+        // A system speaks of its rows, so a change of it is one of theirs.
         let system = |t: &TableFile| self.catalog.systems.get(&t.place.system);
         let judged = |t: &TableFile| {
             self.selected.table(&t.place, &t.table)
-                && (self.selected.changed(&t.entry.path)
-                    || meta(t).is_some_and(|m| self.selected.changed(&m.path))
-                    || system(t).is_some_and(|s| self.selected.changed(&s.yaml)))
+                && (self.touches(t) || system(t).is_some_and(|s| self.selected.changed(&s.yaml)))
         };
         (0..self.catalog.tables.len()).filter(|i| judged(&self.catalog.tables[*i])).collect()
     }

@@ -18,7 +18,6 @@ use crate::database::seal::SealFile;
 use crate::database::table::{Keys, Table, TableFault, TableScope};
 use crate::findings::{Finding, Severity};
 use crate::planner::{FileKeys, NameCodes, SharedFileKeys, TableName};
-use crate::specs::system::System;
 
 /// What judging a table leaves; one that cannot be read has no sketch.
 #[derive(Default)]
@@ -61,14 +60,15 @@ struct ReadTable {
 }
 
 impl Job<'_> {
-    /// Judges a table by some rules, and takes its sketch to compare others with.
+    /// Judges a table by some rules, and takes its sketch to compare others with where it is asked for.
     pub(super) fn table(
         &self,
         file: &TableFile,
         rules: &[Arc<Rule>],
+        with_sketch: bool,
         terms: TableTerms<'_>,
     ) -> Result<JudgedTable> {
-        let work = || self.judge_table(file, rules, terms);
+        let work = || self.judge_table(file, rules, with_sketch, terms);
         // A fault of ours must not pass for a verdict on the data.
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(judged)) => Ok(judged),
@@ -88,6 +88,7 @@ impl Job<'_> {
         &self,
         file: &TableFile,
         rules: &[Arc<Rule>],
+        with_sketch: bool,
         terms: TableTerms<'_>,
     ) -> Result<JudgedTable, ExprError> {
         let TableTerms { sidecars, names, .. } = terms;
@@ -104,7 +105,7 @@ impl Job<'_> {
         let seal = seal.map(|seal| SealFile::read(self.source, self.catalog, file, seal));
         let spec = file.spec(self.specs, table.as_deref().ok());
         let place = &file.place;
-        let system = self.system(&place.system);
+        let system = self.catalog.system(&place.system, self.specs);
         let lookups = &self.specs.lookups;
         let scope = table
             .as_deref()
@@ -116,12 +117,14 @@ impl Job<'_> {
         };
         let needs = self.needs();
         let sketch = match (&scope, &keys) {
+            _ if !with_sketch => None,
             (Some(scope), Some(keys)) => {
                 Some(Sketch::of(keys, scope, needs, terms.names_keys(file))?)
             }
             (Some(scope), None) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
             (None, _) => None,
         };
+        let names = names.filter(|_| with_sketch);
         let looked_up = TableName::of(&file.table).zip(table.as_deref().ok()).zip(names);
         let slices = looked_up.and_then(|((name, table), names)| FileKeys::of(table, name, names));
         let slices = slices.map(|keys| terms.slices.share(keys));
@@ -139,8 +142,12 @@ impl Job<'_> {
             series: OnceCell::new(),
         };
         let mut findings = Vec::new();
-        let apply =
-            |rule: &&Arc<Rule>| !spec.inferred || rule.check.judge().judges_unknown_tables();
+        let by_figures = self.is_judged_by_figures(file);
+        let apply = |rule: &&Arc<Rule>| {
+            let judge = rule.check.judge();
+            (!spec.inferred || judge.judges_unknown_tables())
+                && (!by_figures || judge.reads(&spec).reads_system())
+        };
         for rule in rules.iter().filter(apply) {
             findings.extend(rule.check.table(rule, &context)?);
             findings.extend(rule.check.judge().placement(rule, file, self.specs));
@@ -178,13 +185,7 @@ impl Job<'_> {
         };
         let slices = &SharedFileKeys::default();
         let terms = TableTerms { sidecars, named: &BTreeSet::new(), names: None, slices };
-        self.table(file, &rules, terms).map_or(0, ways)
-    }
-
-    fn system(&self, name: &str) -> Option<&System> {
-        let file = self.catalog.systems.get(name)?;
-        // Rows of a system whose YAML is broken are still judged by what is known of it.
-        file.system.as_ref().ok().or_else(|| self.specs.systems.get(name))
+        self.table(file, &rules, false, terms).map_or(0, ways)
     }
 
     /// Rows of a table that was not sketched; none where it cannot be read.

@@ -192,9 +192,8 @@ impl Drawer<'_> {
         beside: Beside<'_>,
     ) -> Result<std::result::Result<Figure, NoChart>> {
         let Self { state, specs, charts } = self;
-        let system = state.catalog.systems.get(&file.place.system);
+        let system = state.catalog.system(&file.place.system, specs);
         let spec = file.spec(specs, Some(table));
-        let system = system.and_then(|s| s.system.as_ref().ok());
         let scope = TableScope::new(table, &spec, &file.place, system, &specs.lookups);
         let plain = ChartSpec::default();
         let chart = charts.get(&file.table).unwrap_or(&plain);

@@ -27,15 +27,14 @@ impl<'a> Peer<'a> {
     /// The peer that findings on a table name first; none where they name none that can be read.
     pub fn find(
         state: State<'a>,
-        specs: &Specs,
+        specs: &'a Specs,
         file: &TableFile,
         findings: &[&Finding],
     ) -> Option<Self> {
         let peer = copied(state, findings).or_else(|| reference(state, file, findings))?;
         let table = state.table(peer, specs).ok()?;
         let place = &peer.place;
-        let system = state.catalog.systems.get(&place.system);
-        let system = system.and_then(|s| s.system.as_ref().ok());
+        let system = state.catalog.system(&place.system, specs);
         let mut name = format!("{} {}", place.backend, place.version);
         if place.system != file.place.system {
             name = format!("{} {name}", place.system);

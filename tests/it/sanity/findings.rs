@@ -291,23 +291,3 @@ fn a_model_that_a_pull_request_makes_unplannable_is_told() {
     tree.remove(&format!("{FLAT}/gemm_perf.txt"));
     assert_eq!(told(), 1);
 }
-
-/// Neither a comment in a system's YAML nor another figure brings a row: what repeats, repeated before.
-#[test]
-fn a_system_that_changes_makes_no_old_duplicate_new() {
-    let tree = Tree::new();
-    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (1, 0.9), (2, 1.6), (1, 2.0)]));
-    tree.commit();
-    let yaml = common::H200.replace("../data/", "data/");
-    let figure = yaml.replace("mem_capacity:", "mem_capacity_before: 1\n  mem_capacity:");
-    assert_ne!(figure, yaml);
-    for changed in [format!("{yaml}\n# a comment\n"), figure] {
-        tree.file("systems/h200_sxm.yaml", changed);
-        let run = tree.sanity(&["--base-ref", "HEAD", "--only", "duplicate-key"]);
-        let json = run.json();
-        let states: Vec<_> =
-            json["findings"].as_array().unwrap().iter().map(|f| f["state"].clone()).collect();
-        assert!(!states.contains(&"new".into()), "{json:#}");
-        assert_eq!(json["repaired"].as_array().unwrap().len(), 0, "{json:#}");
-    }
-}

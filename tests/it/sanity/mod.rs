@@ -6,6 +6,7 @@ mod outputs;
 mod pictures;
 mod rows;
 mod states;
+mod systems;
 
 use crate::common::snapshot::shown;
 use crate::common::{self, Run, SHIPPED, Tree, gemm, run};

@@ -78,8 +78,7 @@ impl<'a> CoverageCase<'a> {
     }
 
     fn system(&self, name: &str) -> Option<&System> {
-        let file = self.at.catalog.systems.get(name)?;
-        file.system.as_ref().ok().or_else(|| self.at.specs.systems.get(name))
+        self.at.catalog.system(name, self.at.specs)
     }
 }
 

@@ -105,7 +105,7 @@ impl<'a> NamedTables<'a> {
         let mut generations = BTreeMap::new();
         for file in at.tables.iter().copied() {
             let system = file.place.system.as_str();
-            let facts = at.catalog.systems.get(system).and_then(|s| s.system.as_ref().ok());
+            let facts = at.catalog.system(system, at.specs);
             generations.extend(facts.and_then(|s| s.generation()).map(|g| (system, g)));
             let sketch = at.sketches.by_path.get(&file.entry.path);
             if let Some(sketch) = sketch.filter(|s| s.points.len() >= points) {

@@ -109,8 +109,7 @@ impl PeerLatencies {
         let mut by_run: BTreeMap<Run, Vec<Sketched<'_>>> = BTreeMap::new();
         for one @ (file, _) in &tables {
             by_system.entry(&file.place.system).or_default().push(*one);
-            let facts = at.catalog.systems.get(&file.place.system);
-            let facts = facts.and_then(|s| s.system.as_ref().ok());
+            let facts = at.catalog.system(&file.place.system, at.specs);
             if let Some(generation) = facts.and_then(|s| s.generation()) {
                 by_run.entry(Run::of(file, generation)).or_default().push(*one);
             }

@@ -230,9 +230,10 @@ fn of_half(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, 
         let (own, others): (Vec<usize>, Vec<usize>) = copies.iter().partition(|r| half.has(**r));
         let new = half.novelty == Novelty::New;
         let Some(first) = own.first() else { continue };
-        // The first of all rows repeats none, unless a pull request has put it before the others.
-        let was_first = *first == copies[0] && !half.brings(*first);
-        let repeats = if !new || others.is_empty() || was_first { &own[1..] } else { &own[..] };
+        // The first of the rows that were there before repeats none of them.
+        let was_there = |row: &&usize| !half.brings(**row) || !new && half.has(**row);
+        let was_first = copies.iter().find(was_there) == Some(first);
+        let repeats = if new && others.is_empty() || was_first { &own[1..] } else { &own[..] };
         if !repeats.is_empty() {
             repeated.extend(repeats.iter().copied());
             found.push(if new { copies.clone() } else { own });
@@ -292,12 +293,12 @@ mod tests {
         // Row 0 comes before what it repeats; 5 and 6 repeat only each other.
         let marks = [true, false, false, true, false, true, true];
         let change = RowChange::Rows(marks.into());
-        let told: Vec<_> = Half::both(change.seen_by("r", &Reads::All))
+        let told: Vec<_> = Half::both(change.seen_by("r", &Reads::all()))
             .map(|half| of_half(&groups, &half))
             .collect();
         assert_eq!(told[0], (vec![vec![0, 4], vec![1, 2, 3], vec![5, 6]], [0, 3, 6].into()));
         assert_eq!(told[1], (vec![vec![1, 2]], [2].into()));
-        let all = Half::both(RowChange::Unknown.seen_by("r", &Reads::All)).next().unwrap();
+        let all = Half::both(RowChange::Unknown.seen_by("r", &Reads::all())).next().unwrap();
         assert_eq!(of_half(&groups, &all).1.len(), 4);
     }
 }

@@ -13,7 +13,7 @@ pub struct DeviceNames;
 
 impl Judge for DeviceNames {
     fn reads(&self, _: &TableSpec) -> Reads {
-        Reads::columns(["device"])
+        Reads::columns(["device"]).and_system()
     }
 
     fn needs(&self) -> CheckInputs {

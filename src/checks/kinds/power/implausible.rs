@@ -60,7 +60,7 @@ struct PowerReadings<'a> {
 impl Judge for PowerSigns {
     fn reads(&self, spec: &TableSpec) -> Reads {
         let power = ["power", "power_limit"];
-        Reads::columns(spec.loaded_columns().into_iter().chain(power))
+        Reads::columns(spec.loaded_columns().into_iter().chain(power)).and_system()
     }
 
     /// One finding for each sign in a table, on the rows that show it.

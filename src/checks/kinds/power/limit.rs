@@ -21,7 +21,7 @@ pub struct LimitTolerance {
 
 impl Judge for LimitTolerance {
     fn reads(&self, _: &TableSpec) -> Reads {
-        Reads::columns(["power", "power_limit"])
+        Reads::columns(["power", "power_limit"]).and_system()
     }
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {

@@ -23,7 +23,7 @@ pub struct PowerMeter {
 impl Judge for PowerMeter {
     fn reads(&self, spec: &TableSpec) -> Reads {
         let power = ["power", "power_limit"];
-        Reads::columns(spec.loaded_columns().into_iter().chain(power))
+        Reads::columns(spec.loaded_columns().into_iter().chain(power)).and_system()
     }
 
     /// Readings that cannot be a power, or exceed the limit; an info where they are zero because the time is.

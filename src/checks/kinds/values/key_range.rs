@@ -24,7 +24,7 @@ pub struct KeyRange {
 impl Judge for KeyRange {
     fn reads(&self, spec: &TableSpec) -> Reads {
         let is_key = |c: &&ColumnSpec| !matches!(c.kind, ColumnKind::Measure(_));
-        Reads::columns(spec.columns.iter().filter(is_key).map(|c| c.name.as_str()))
+        Reads::columns(spec.columns.iter().filter(is_key).map(|c| c.name.as_str())).and_system()
     }
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {

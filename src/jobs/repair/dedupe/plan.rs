@@ -148,7 +148,7 @@ pub(super) fn plan(
     seen(&table);
     let specs = &site.settings.specs;
     let spec = file.spec(specs, Some(&table));
-    let system = site.catalog.systems.get(&file.place.system).and_then(|s| s.system.as_ref().ok());
+    let system = site.catalog.system(&file.place.system, specs);
     let scope = TableScope::new(&table, &spec, &file.place, system, &specs.lookups);
     let latencies = spec.latency.iter().map(|l| l.value.numbers(&scope));
     let latencies: Vec<Vals<'_, f64>> = latencies.collect::<Result<_, _>>()?;

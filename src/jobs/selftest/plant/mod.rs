@@ -108,7 +108,7 @@ impl Injector<'_> {
     }
 
     fn system(&self, file: &TableFile) -> Option<&System> {
-        self.catalog.systems.get(&file.place.system)?.system.as_ref().ok()
+        self.catalog.system(&file.place.system, self.specs)
     }
 
     fn misplace(&self, file: &TableFile, family: &str) -> Option<Planted> {
