@@ -145,9 +145,9 @@ pub struct CrossContext<'a> {
 pub struct PrChange {
     /// Rows that it adds or changes, by the table's path; tables that are not here are untouched.
     pub rows: BTreeMap<String, RowChange>,
-    /// Tables of which it changes nothing but figures of their system, by path: they are judged by what
-    /// reads these alone, and not against others.
-    pub by_figures: BTreeSet<String>,
+    /// Tables of which it changes nothing but figures of their system, by path, with these: they are
+    /// judged by what reads them alone, and not against others.
+    pub by_figures: BTreeMap<String, BTreeSet<String>>,
     /// Tables that it adds or changes, by path: of two that are alike, the later.
     pub tables: BTreeSet<String>,
     /// Systems and their backends of which it adds, changes or removes tables.
@@ -285,10 +285,26 @@ impl<'a> RowContext<'a> {
         self.at.series.get_or_init(taken)
     }
 
+    /// By what the rule judges a row.
+    fn reads(&self) -> Reads {
+        self.rule.check.judge().reads(self.at.spec)
+    }
+
+    /// What is known of the table's system, for a rule that says that it reads it.
+    pub fn system(&self) -> Option<&'a System> {
+        debug_assert!(self.reads().reads_system(), "{} does not say so", self.rule.id);
+        self.at.system
+    }
+
+    /// A figure of the table's system, for a rule that says that it reads it.
+    pub fn figure(&self, path: &str) -> Option<f64> {
+        debug_assert!(self.reads().reads_figure(path), "{} does not say so", self.rule.id);
+        self.at.system?.figure(path)
+    }
+
     /// The halves in which findings on rows are reported.
     pub fn halves(&self) -> impl Iterator<Item = Half<'a>> + use<'a> {
-        let reads = self.rule.check.judge().reads(self.at.spec);
-        Half::both(self.at.change.seen_by(&self.rule.id, &reads))
+        Half::both(self.at.change.seen_by(&self.rule.id, &self.reads()))
     }
 
     /// A finding of the rule's own severity.

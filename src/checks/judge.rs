@@ -28,8 +28,8 @@ pub trait Judge {
         false
     }
 
-    /// By what of a table it judges a row. A pull request that changes nothing of it makes no finding of
-    /// it new.
+    /// By what it judges a row: columns, and what is known of the table's system where it says so. A pull
+    /// request that changes nothing of it makes no finding of it new.
     fn reads(&self, _: &TableSpec) -> Reads {
         Reads::all()
     }

@@ -1,6 +1,6 @@
 //! What is new of a finding, and of a table's rows, in a pull request or against a baseline.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use crate::base::expr::Expr;
@@ -53,45 +53,93 @@ impl Novelty {
 pub struct Reads {
     /// Names of columns; any column where there are none.
     columns: Option<Vec<String>>,
-    /// Whether it reads what is known of the table's system.
-    system: bool,
+    /// What it reads of the table's system.
+    system: ReadFacts,
+}
+
+/// What a rule reads of what is known of a system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ReadFacts {
+    None,
+    /// Figures, by their dotted paths.
+    Figures(Vec<String>),
+    All,
 }
 
 impl Reads {
-    /// All there is.
+    /// Any column.
     pub fn all() -> Self {
-        Self { columns: None, system: true }
+        Self { columns: None, system: ReadFacts::None }
     }
 
     /// What the loader reads of a table: its key, its filters, its latency.
     pub fn loaded(spec: &TableSpec) -> Self {
-        let by_system = spec.loaded().any(Expr::reads_system);
-        Self { system: by_system, ..Self::columns(spec.loaded_columns()) }
+        Self::columns(spec.loaded_columns()).and_formulas(spec.loaded())
     }
 
     /// The columns of these names.
     pub fn columns(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let columns = names.into_iter().map(Into::into).collect();
-        Self { columns: Some(columns), system: false }
+        Self { columns: Some(columns), system: ReadFacts::None }
     }
 
-    /// These, and what is known of the table's system.
+    /// These, and all that is known of the table's system.
     pub fn and_system(self) -> Self {
-        Self { system: true, ..self }
+        Self { system: ReadFacts::All, ..self }
     }
 
-    /// Whether what is known of the table's system is read.
+    /// These, and figures of the table's system, by their dotted paths.
+    pub fn and_figures<'n>(self, names: impl IntoIterator<Item = &'n str>) -> Self {
+        let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        let system = match self.system {
+            own if names.is_empty() => own,
+            ReadFacts::All => ReadFacts::All,
+            ReadFacts::None => ReadFacts::Figures(names),
+            ReadFacts::Figures(mut own) => {
+                own.append(&mut names);
+                ReadFacts::Figures(own)
+            }
+        };
+        Self { system, ..self }
+    }
+
+    /// These, and what formulas read of the table's system.
+    pub fn and_formulas<'e>(self, formulas: impl IntoIterator<Item = &'e Expr>) -> Self {
+        formulas.into_iter().fold(self, |reads, formula| {
+            // Which rate is looked up depends on the row.
+            let reads = if formula.reads_rates() { reads.and_system() } else { reads };
+            reads.and_figures(formula.fields())
+        })
+    }
+
+    /// Whether all that is known of the table's system is read.
     pub fn reads_system(&self) -> bool {
-        self.system
+        self.system == ReadFacts::All
+    }
+
+    /// Whether a figure of the table's system is read.
+    pub fn reads_figure(&self, path: &str) -> bool {
+        match &self.system {
+            ReadFacts::None => false,
+            ReadFacts::Figures(names) => names.iter().any(|name| name == path),
+            ReadFacts::All => true,
+        }
+    }
+
+    /// Whether one of some figures of the table's system is read.
+    pub fn reads_any_of(&self, figures: &BTreeSet<String>) -> bool {
+        figures.iter().any(|path| self.reads_figure(path))
     }
 }
 
 /// By which other facts than before the rows of a table are judged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum NewFacts {
     /// By none.
     #[default]
     None,
+    /// By other figures of their system, by their dotted paths.
+    Figures(BTreeSet<String>),
     /// By other facts of their system.
     System,
     /// They are rows of another place, or of another kind of table.
@@ -166,9 +214,10 @@ impl Compared {
         let bits = self.matched.as_ref().zip(reads.columns.as_ref());
         let bits = bits
             .map_or(u64::MAX, |(matched, names)| matched.bits(names.iter().map(String::as_str)));
-        let by_new_facts = match self.facts {
+        let by_new_facts = match &self.facts {
             NewFacts::None => false,
-            NewFacts::System => reads.system,
+            NewFacts::Figures(changed) => reads.reads_any_of(changed),
+            NewFacts::System => reads.system != ReadFacts::None,
             NewFacts::All => true,
         };
         Seen { bits, by_new_facts }

@@ -98,8 +98,7 @@ impl Limit {
     /// Whether it reads a figure of a system, by its dotted path.
     pub fn reads_figure(&self, path: &str) -> bool {
         let of_system = |field: &str| field.strip_prefix(NEAREST).unwrap_or(field) == path;
-        let looks_up_rates = || self.holds.lookups().iter().any(|(l, _)| **l == Lookup::Flops);
-        self.holds.fields().into_iter().any(of_system) || looks_up_rates()
+        self.holds.fields().into_iter().any(of_system) || self.holds.reads_rates()
     }
 
     /// Tries the predicate on the types of the tables that it is about, so that what it misspells

@@ -26,6 +26,12 @@ pub struct System {
 /// Size of the last cache before memory, in bytes.
 pub const L2_CACHE: &str = "gpu.l2_cache";
 
+/// Rate at which memory is read, in B/s.
+pub const MEMORY_BANDWIDTH: &str = "gpu.mem_bw";
+
+/// What a GPU may draw, in W.
+pub const POWER: &str = "gpu.power";
+
 impl System {
     /// Parses a system YAML. The error is one line that names the place.
     pub fn parse(name: &str, text: &str) -> Result<Self, Reason> {

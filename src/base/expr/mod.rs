@@ -179,12 +179,10 @@ impl Expr {
         names.into_iter().collect()
     }
 
-    /// Whether it reads what is known of the system.
-    pub fn reads_system(&self) -> bool {
+    /// Whether it looks up rates of the system.
+    pub fn reads_rates(&self) -> bool {
         let mut reads = false;
-        self.node.visit(&mut |node| {
-            reads |= matches!(node, Node::Field(_) | Node::Lookup(Lookup::Flops, _));
-        });
+        self.node.visit(&mut |node| reads |= matches!(node, Node::Lookup(Lookup::Flops, _)));
         reads
     }
 

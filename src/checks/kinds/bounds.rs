@@ -12,7 +12,7 @@ use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::number_json;
 use crate::findings::{EXAMPLES, Example, Finding, Half, Reads, Severity};
-use crate::specs::system::L2_CACHE;
+use crate::specs::system::{L2_CACHE, MEMORY_BANDWIDTH};
 use crate::specs::{Bound, TableSpec};
 
 /// How far below a bound a measurement must be.
@@ -47,9 +47,10 @@ struct Below<'a> {
 
 impl Judge for BoundMargins {
     fn reads(&self, spec: &TableSpec) -> Reads {
-        let bounds = spec.bounds.iter().flat_map(|b| b.working_set.iter().chain([&b.seconds]));
-        let bounds = bounds.flat_map(Expr::columns);
-        Reads::columns(spec.loaded_columns().into_iter().chain(bounds)).and_system()
+        let bounds = || spec.bounds.iter().flat_map(|b| b.working_set.iter().chain([&b.seconds]));
+        let columns = spec.loaded_columns().into_iter().chain(bounds().flat_map(Expr::columns));
+        let figures = if spec.bounds.is_empty() { &[][..] } else { &[L2_CACHE, MEMORY_BANDWIDTH] };
+        Reads::columns(columns).and_formulas(bounds()).and_figures(figures.iter().copied())
     }
 
     /// Rows below one of the table's bounds; an error where some are so for certain.
@@ -78,7 +79,7 @@ impl BoundMargins {
         bound: &'a Bound,
     ) -> Result<Option<Below<'a>>, ExprError> {
         let Some(latency) = rows.at.spec.latency.first() else { return Ok(None) };
-        let cache = rows.at.system.and_then(|s| s.figure(L2_CACHE));
+        let cache = rows.figure(L2_CACHE);
         let cache = match (&bound.working_set, cache) {
             (None, _) => 0.0,
             (Some(_), Some(cache)) => cache,
@@ -193,7 +194,7 @@ impl<'a> Below<'a> {
         let takes = if self.rows.len() == 1 { "takes" } else { "take" };
         let mut said =
             format!("{n} {takes} less time than {what}, down to {:.1} % of it", lowest * 100.0);
-        let rated = rows.at.system.and_then(|s| s.figure("gpu.mem_bw"));
+        let rated = rows.figure(MEMORY_BANDWIDTH);
         if let (true, "memory", Some(rated)) = (cache, self.bound.name.as_str(), rated) {
             // Terabytes a second, as data sheets give them.
             let (needed, rated) = (rated / lowest / 1e12, rated / 1e12);

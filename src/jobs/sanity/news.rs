@@ -56,17 +56,17 @@ struct Judged {
     alone: Vec<usize>,
     /// Those of them judged against others, too.
     compared: Vec<usize>,
-    /// Paths of the others.
-    by_figures: BTreeSet<String>,
+    /// Paths of the others, with the figures by which they are judged.
+    by_figures: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// What another YAML of a system says otherwise of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 enum SystemChange {
     /// Nothing.
     None,
-    /// Figures by which rows are judged, each table by itself.
-    Figures,
+    /// Figures by which rows are judged, each table by itself, by their dotted paths.
+    Figures(BTreeSet<String>),
     /// What tables are held against each other by; all of it where one of the two cannot be read.
     All,
 }
@@ -180,14 +180,20 @@ impl News<'_> {
                 change if job.touches(file) || change == SystemChange::All => {
                     judged.compared.push(index);
                 }
-                SystemChange::Figures => {
-                    judged.by_figures.insert(file.entry.path.clone());
+                SystemChange::Figures(changed) if self.is_read(file, &changed) => {
+                    judged.by_figures.insert(file.entry.path.clone(), changed);
                 }
                 _ => continue,
             }
             judged.alone.push(index);
         }
         judged
+    }
+
+    /// Whether a rule judges a table by one of some figures.
+    fn is_read(&self, file: &TableFile, figures: &BTreeSet<String>) -> bool {
+        let Some(spec) = self.head.specs.tables.get(&file.table) else { return false };
+        self.rules.iter().any(|rule| rule.check.judge().reads(spec).reads_any_of(figures))
     }
 
     /// A table of the head is what lay at its path, or at the path that it moved from.
@@ -298,10 +304,12 @@ impl News<'_> {
         let moved = before.is_some_and(|b| TableIdentity::of(b) != TableIdentity::of(file));
         let facts = if moved || self.known_otherwise(file) {
             NewFacts::All
-        } else if self.system_change(&file.place.system) != SystemChange::None {
-            NewFacts::System
         } else {
-            NewFacts::None
+            match self.system_change(&file.place.system) {
+                SystemChange::None => NewFacts::None,
+                SystemChange::Figures(changed) => NewFacts::Figures(changed),
+                SystemChange::All => NewFacts::System,
+            }
         };
         let Some(diff) = diff else {
             return match facts {
@@ -339,13 +347,14 @@ impl News<'_> {
             return SystemChange::None;
         }
         let figures = before.figures.keys().chain(after.figures.keys());
-        let mut changed = figures.filter(|path| before.figure(path) != after.figure(path));
+        let changed = figures.filter(|path| before.figure(path) != after.figure(path));
+        let changed: BTreeSet<String> = changed.cloned().collect();
         // Tables are held against each other by limits and by what is no figure.
         let limits = &self.head.specs.limits;
         let is_limit = |path: &String| limits.values().any(|limit| limit.reads_figure(path));
         let without = |system: &System| System { figures: BTreeMap::new(), ..system.clone() };
-        if without(before) == without(after) && !changed.any(is_limit) {
-            SystemChange::Figures
+        if without(before) == without(after) && !changed.iter().any(is_limit) {
+            SystemChange::Figures(changed)
         } else {
             SystemChange::All
         }

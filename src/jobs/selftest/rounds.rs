@@ -272,7 +272,7 @@ fn judge(
             .map(|t| (t.place.system.clone(), t.place.backend.clone()))
             .collect(),
         curves: changed.filter_map(curve).collect(),
-        by_figures: BTreeSet::new(),
+        by_figures: BTreeMap::new(),
     };
     let mut job = job(
         &source,

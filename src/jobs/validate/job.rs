@@ -300,7 +300,7 @@ impl Job<'_> {
     ) -> Result<JudgedTable> {
         let start = Instant::now();
         // Of what is judged by figures alone, no findings are all.
-        let cached = cached.filter(|_| !self.is_judged_by_figures(file));
+        let cached = cached.filter(|_| self.by_figures(file).is_none());
         if let Some(judged) = cached.and_then(|cached| cached.judged(file, parts)) {
             debug!(path = ?file.entry.path, took = ?start.elapsed(), "known");
             return Ok(judged);
@@ -328,9 +328,9 @@ impl Job<'_> {
         self.rules.iter().map(|r| r.check.needs()).fold(CheckInputs::default(), CheckInputs::and)
     }
 
-    /// Whether a pull request changes nothing but figures by which a table is judged.
-    pub(super) fn is_judged_by_figures(&self, file: &TableFile) -> bool {
-        self.pr.is_some_and(|pr| pr.by_figures.contains(&file.entry.path))
+    /// The figures by which alone a table is judged, where a pull request changes nothing else.
+    pub(super) fn by_figures(&self, file: &TableFile) -> Option<&BTreeSet<String>> {
+        self.pr?.by_figures.get(&file.entry.path)
     }
 
     /// Whether a table or its sidecar, which speaks of it, changed.

@@ -142,11 +142,11 @@ impl Job<'_> {
             series: OnceCell::new(),
         };
         let mut findings = Vec::new();
-        let by_figures = self.is_judged_by_figures(file);
+        let by_figures = self.by_figures(file);
         let apply = |rule: &&Arc<Rule>| {
             let judge = rule.check.judge();
             (!spec.inferred || judge.judges_unknown_tables())
-                && (!by_figures || judge.reads(&spec).reads_system())
+                && by_figures.is_none_or(|figures| judge.reads(&spec).reads_any_of(figures))
         };
         for rule in rules.iter().filter(apply) {
             findings.extend(rule.check.table(rule, &context)?);

@@ -21,7 +21,7 @@ impl Judge for DeviceNames {
     }
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        let system = rows.at.system.filter(|s| !s.devices.is_empty());
+        let system = rows.system().filter(|s| !s.devices.is_empty());
         let (Some(system), Some(named)) = (system, Named::of(rows, "device")) else {
             return Ok(Found::new());
         };

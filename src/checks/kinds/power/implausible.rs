@@ -17,6 +17,7 @@ use crate::checks::judge::{Found, Judge};
 use crate::checks::sweeps::AxisSeries;
 use crate::findings::{Reads, Severity};
 use crate::specs::TableSpec;
+use crate::specs::system::POWER;
 
 /// Readings of a large slice that are looked at first.
 const SAMPLE: usize = 64;
@@ -60,7 +61,7 @@ struct PowerReadings<'a> {
 impl Judge for PowerSigns {
     fn reads(&self, spec: &TableSpec) -> Reads {
         let power = ["power", "power_limit"];
-        Reads::columns(spec.loaded_columns().into_iter().chain(power)).and_system()
+        Reads::columns(spec.loaded_columns().into_iter().chain(power)).and_figures([POWER])
     }
 
     /// One finding for each sign in a table, on the rows that show it.
@@ -71,7 +72,7 @@ impl Judge for PowerSigns {
             readings.measured(*row) && power > 0.0 && power.is_finite()
         };
         let read: Vec<usize> = (0..rows.table.rows).filter(is_read).collect();
-        let rating = rows.at.system.and_then(|s| s.figure("gpu.power"));
+        let rating = rows.figure(POWER);
         let table = PowerReadings { readings, rows: read, rating };
         let mut found = Found::new();
         for sign in self.signs(rows, &table) {

@@ -10,6 +10,7 @@ use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::findings::Reads;
 use crate::specs::TableSpec;
+use crate::specs::system::POWER;
 
 /// How far a row's limit may differ from the machine's rating.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -21,11 +22,11 @@ pub struct LimitTolerance {
 
 impl Judge for LimitTolerance {
     fn reads(&self, _: &TableSpec) -> Reads {
-        Reads::columns(["power", "power_limit"]).and_system()
+        Reads::columns(["power", "power_limit"]).and_figures([POWER])
     }
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        let rating = rows.at.system.and_then(|s| s.figure("gpu.power"));
+        let rating = rows.figure(POWER);
         let (Some(limit), Some(rating)) = (rows.table.column("power_limit"), rating) else {
             return Ok(Found::new());
         };

@@ -10,6 +10,7 @@ use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::findings::{Reads, Severity};
 use crate::specs::TableSpec;
+use crate::specs::system::POWER;
 
 /// How far a reading may stand above its limit.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -23,7 +24,7 @@ pub struct PowerMeter {
 impl Judge for PowerMeter {
     fn reads(&self, spec: &TableSpec) -> Reads {
         let power = ["power", "power_limit"];
-        Reads::columns(spec.loaded_columns().into_iter().chain(power)).and_system()
+        Reads::columns(spec.loaded_columns().into_iter().chain(power)).and_figures([POWER])
     }
 
     /// Readings that cannot be a power, or exceed the limit; an info where they are zero because the time is.
@@ -31,7 +32,7 @@ impl Judge for PowerMeter {
         let Some(readings) = Readings::of(rows.table) else {
             return Ok(Found::new());
         };
-        let rating = rows.at.system.and_then(|s| s.figure("gpu.power"));
+        let rating = rows.figure(POWER);
         // A row without a reading is fine; NaN and infinity are none.
         let wrong = |i: usize| {
             let read = readings.power.number(i);

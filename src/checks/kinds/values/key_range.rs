@@ -144,7 +144,7 @@ fn unknown_texts<'a>(rows: &RowContext<'a>, require: &Expr) -> UnknownTexts<'a> 
         if let (true, Some(Column::Text { codes, dict, .. })) =
             (known.is_unsettled(lookup), rows.table.column(column))
         {
-            let is_unknown = |text| known.get(lookup, text, rows.at.system).is_none();
+            let is_unknown = |text| known.get(lookup, text, rows.system()).is_none();
             columns.push((&codes[..], dict.iter().map(|text| is_unknown(text)).collect()));
         }
     }
