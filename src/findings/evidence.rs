@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 pub struct Evidence {
     /// Path of the table that the finding's table is a copy of.
     pub other: Option<String>,
+    /// Path of a table beside which the worst of the rows stands out.
+    pub reference: Option<String>,
     /// Line of a text file, from 1.
     pub line: Option<u64>,
     /// The slices concerned.
@@ -130,6 +132,7 @@ impl Evidence {
     fn typed(&self) -> impl Iterator<Item = (&'static str, Value)> {
         let all = [
             ("other", self.other.as_deref().map(Value::from)),
+            ("reference", self.reference.as_deref().map(Value::from)),
             ("line", self.line.map(Value::from)),
             ("slices", list(&self.slices, SliceEvidence::json)),
             ("explained", list(&self.explained, Explained::json)),

@@ -4,6 +4,7 @@ pub mod baseline;
 mod evidence;
 mod known;
 mod novelty;
+mod reads;
 mod sink;
 pub mod waiver;
 
@@ -17,7 +18,8 @@ use sha2::{Digest, Sha256};
 pub use self::evidence::{Evidence, Explained, Explanation, ModelReach, SliceEvidence};
 pub use self::known::Repaired;
 pub(crate) use self::known::{BaseFindings, Successor};
-pub use self::novelty::{Compared, Half, NewFacts, Novelty, Reads, RowChange, RowsSeen};
+pub use self::novelty::{Compared, Half, NewFacts, Novelty, RowChange, RowsSeen};
+pub use self::reads::Reads;
 pub use self::sink::{Counts, Sink};
 use crate::base::digest::hex;
 use crate::database::catalog::{Place, TableFile};

@@ -6,6 +6,7 @@
 //! that room from the same [`Library`]: rules by `checks`, recipes and plans by `gpu`, charts by
 //! `report`, traces by `traces`, faults by the selftest.
 
+mod column;
 pub mod facts;
 mod known;
 mod library;
@@ -19,14 +20,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+pub use column::{ColumnKind, ColumnSpec, Unit, measured_unit};
 pub use facts::{FactFiles, StatedFacts};
 pub use known::{KnownSystems, TableSpecs};
 pub use library::{Library, SpecFile, read_all};
 pub use limit::{Limit, Limits, NEAREST};
 pub use noise::{Noise, NoiseBand};
 pub use table::{
-    Bound, Bucket, ColumnKind, ColumnSpec, Doubt, Filling, Guard, IDENTITY, KeyPart, PLACE, Seal,
-    SealPlace, Serves, TableSpec, Unit, measured_unit,
+    Bound, Bucket, Doubt, Filling, Guard, IDENTITY, KeyPart, PLACE, Seal, SealPlace, Serves,
+    TableSpec,
 };
 
 use crate::base::error::{Error, Result};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::column::{ColumnKind, ColumnSpec, Unit, measured_unit};
 use super::facts::Lanes;
 use super::table_file::Types;
 use crate::base::expr::{Expr, Value};
@@ -16,45 +17,6 @@ pub const IDENTITY: [&str; 5] = ["framework", "version", "device", "op_name", "k
 
 /// Names by which formulas read a table's place.
 pub const PLACE: [&str; 3] = ["place_system", "place_backend", "place_version"];
-
-/// What a column holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColumnKind {
-    /// A name: dtype, kernel, model.
-    Text,
-    /// A count or size, 1 or more unless a rule allows 0.
-    Int,
-    /// A flag.
-    Bool,
-    /// Any number.
-    Number,
-    /// A measurement, in this unit: ms, us, GB/s or W.
-    Measure(Unit),
-}
-
-/// Unit of a measurement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Milliseconds.
-    Ms,
-    /// Microseconds.
-    Us,
-    /// 10⁹ bytes per second.
-    GBs,
-    /// Watts.
-    W,
-}
-
-/// A column of a table spec.
-#[derive(Debug, Clone)]
-pub struct ColumnSpec {
-    /// Its name.
-    pub name: String,
-    /// What it holds.
-    pub kind: ColumnKind,
-    /// Whether a table may lack it.
-    pub optional: bool,
-}
 
 /// A part of the loader's key: a column, or a formula over columns.
 #[derive(Debug, Clone)]
@@ -127,18 +89,6 @@ pub struct Bound {
     /// Bytes that are read once a call, for a bound that caches can beat.
     #[serde(default)]
     pub working_set: Option<Expr>,
-}
-
-impl Unit {
-    /// Its name in specs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ms => "ms",
-            Self::Us => "us",
-            Self::GBs => "GB/s",
-            Self::W => "W",
-        }
-    }
 }
 
 /// Rows that are not what they seem.
@@ -340,17 +290,5 @@ impl KeyPart {
         let value: Expr = name.parse().ok()?;
         value.as_column()?;
         Some(Self { name: name.to_owned(), value })
-    }
-}
-
-/// The unit of a measured column by the contract's names, or `None` where it is none.
-pub fn measured_unit(name: &str) -> Option<Unit> {
-    match name {
-        "latency" | "avg_ms" => Some(Unit::Ms),
-        "power" | "power_limit" | "energy" => Some(Unit::W),
-        _ if name.ends_with("_ms") => Some(Unit::Ms),
-        _ if name.ends_with("_us") => Some(Unit::Us),
-        _ if name.ends_with("_gbps") => Some(Unit::GBs),
-        _ => None,
     }
 }

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
+use super::column::{ColumnKind, ColumnSpec, Unit};
 use super::table::{
-    Bound, Bucket, ColumnKind, ColumnSpec, Doubt, Filling, Guard, IDENTITY, KeyPart, Seal, Serves,
-    TableSpec, Unit,
+    Bound, Bucket, Doubt, Filling, Guard, IDENTITY, KeyPart, Seal, Serves, TableSpec,
 };
 use crate::base::expr::{Expr, Lookup, Scope, Vals, Value};
 use crate::base::reason::Reason;

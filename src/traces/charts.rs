@@ -79,7 +79,7 @@ fn draw(
             }
         }
         if lines.iter().any(|l| l.kind == LineKind::Head) {
-            panels.push(Panel { y: panel.y.clone(), limit: None, lines });
+            panels.push(Panel { y: panel.y.clone(), mark: None, lines });
         }
     }
     let name = split(path).2.replace('.', "_");

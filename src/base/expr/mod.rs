@@ -25,6 +25,7 @@ mod eval;
 mod node;
 mod parse;
 mod value;
+mod yaml;
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -118,36 +119,6 @@ fn is_plain_name(text: &str) -> bool {
     bytes.next().is_some_and(|b| b.is_ascii_lowercase())
         && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
         && ALL_KEYWORDS.binary_search(&text.to_ascii_uppercase().as_str()).is_err()
-}
-
-impl schemars::JsonSchema for Expr {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Expression".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "An expression in SQL's syntax.",
-            "type": ["string", "number", "boolean"],
-        })
-    }
-}
-
-impl<'de> serde::Deserialize<'de> for Expr {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // A bare number or boolean is an expression too: `zero: true`.
-        struct Visitor;
-        impl serde::de::Visitor<'_> for Visitor {
-            type Value = Expr;
-            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-                f.write_str("an expression in SQL's syntax")
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Expr, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_str(Visitor)
-    }
 }
 
 impl std::fmt::Display for Expr {

@@ -48,7 +48,7 @@ fn figure(table: &TableComparison, name: &str, x: &str, at: &dyn Fn(&RatioPoint)
         path: table.b.clone(),
         panels: vec![Panel {
             y: "B / A".to_owned(),
-            limit: Some(1.0),
+            mark: Some(1.0),
             lines: lines.filter(|line| !line.points.is_empty()).collect(),
         }],
     }

@@ -1,9 +1,11 @@
 //! The second job: what does a pull request change, and is that right?
 
 mod identity;
+mod judged;
 mod news;
 pub mod overview;
 mod roots;
+mod systems;
 
 use std::path::PathBuf;
 use std::sync::Arc;

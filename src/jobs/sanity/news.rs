@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::identity::{Predecessors, TableIdentity, by_path, indices, successors};
+use super::judged::JudgedTables;
+use super::systems::SystemChange;
 use crate::base::cache::Cache;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
@@ -21,15 +23,14 @@ use crate::checks::PrChange;
 use crate::checks::compare::curves::TableCurve;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::{Rule, Rules};
-use crate::database::catalog::{Role, TableFile};
-use crate::database::diff::{Diff, FileDiff, Side, Status, TableDiff};
+use crate::database::catalog::TableFile;
+use crate::database::diff::{Diff, Side, Status, TableDiff};
 use crate::database::selection::Selection;
 use crate::database::state::State;
 use crate::findings::{
     BaseFindings, Compared, Finding, NewFacts, Novelty, Reads, Repaired, RowChange,
 };
 use crate::jobs::validate::Job;
-use crate::specs::system::System;
 
 /// Two states of a database and what changed between them.
 pub struct News<'a> {
@@ -47,28 +48,6 @@ pub struct News<'a> {
     pub threads: usize,
     /// What earlier runs found, where that is kept.
     pub cache: Option<&'a Cache>,
-}
-
-/// Tables of a state under judgement, as indices into its catalog.
-#[derive(Default)]
-struct Judged {
-    /// Those judged by themselves.
-    alone: Vec<usize>,
-    /// Those of them judged against others, too.
-    compared: Vec<usize>,
-    /// Paths of the others, with the figures by which they are judged.
-    by_figures: BTreeMap<String, BTreeSet<String>>,
-}
-
-/// What another YAML of a system says otherwise of it.
-#[derive(Debug, PartialEq, Eq)]
-enum SystemChange {
-    /// Nothing.
-    None,
-    /// Figures by which rows are judged, each table by itself, by their dotted paths.
-    Figures(BTreeSet<String>),
-    /// What tables are held against each other by; all of it where one of the two cannot be read.
-    All,
 }
 
 /// What judging a pull request leaves.
@@ -89,7 +68,7 @@ impl News<'_> {
     pub fn judge(&self, progress: &dyn Progress) -> Result<JudgedChange> {
         let predecessors = self.predecessors();
         let mut head = self.job(self.head)?;
-        let Judged { alone, compared, by_figures } = self.judged(&head);
+        let JudgedTables { alone, compared, by_figures } = self.judged(&head);
         let against = self.against(&compared);
         let (base, sketches) = self.judge_base(&against, &predecessors)?;
         let mut change = self.change(&alone, &predecessors, &base);
@@ -171,31 +150,6 @@ impl News<'_> {
         })
     }
 
-    /// Which tables of a state are judged by themselves, and which of them against others.
-    fn judged(&self, job: &Job<'_>) -> Judged {
-        let mut judged = Judged::default();
-        for index in job.judged_tables() {
-            let file = &job.catalog.tables[index];
-            match self.system_change(&file.place.system) {
-                change if job.touches(file) || change == SystemChange::All => {
-                    judged.compared.push(index);
-                }
-                SystemChange::Figures(changed) if self.is_read(file, &changed) => {
-                    judged.by_figures.insert(file.entry.path.clone(), changed);
-                }
-                _ => continue,
-            }
-            judged.alone.push(index);
-        }
-        judged
-    }
-
-    /// Whether a rule judges a table by one of some figures.
-    fn is_read(&self, file: &TableFile, figures: &BTreeSet<String>) -> bool {
-        let Some(spec) = self.head.specs.tables.get(&file.table) else { return false };
-        self.rules.iter().any(|rule| rule.check.judge().reads(spec).reads_any_of(figures))
-    }
-
     /// A table of the head is what lay at its path, or at the path that it moved from.
     fn predecessors(&self) -> Predecessors<'_> {
         let base = by_path(self.base.catalog);
@@ -211,30 +165,6 @@ impl News<'_> {
         let head = by_path(self.head.catalog);
         predecessors.retain(|path, _| head.contains_key(path));
         predecessors
-    }
-
-    /// Indices of the tables that are judged against others: those that changed, and those of which the
-    /// loader serves less since rows of another version are gone.
-    fn against(&self, changed: &[usize]) -> Vec<usize> {
-        let base = by_path(self.base.catalog);
-        let mut poorer = BTreeSet::new();
-        for table in &self.diff.tables {
-            let path = table.old_path.as_ref().unwrap_or(&table.path);
-            let Some(before) = base.get(path.as_str()).map(|file| TableIdentity::of(file)) else {
-                continue;
-            };
-            let moved = before != TableIdentity::new(&table.place, &table.table);
-            let lost = table.rows.as_ref().is_none_or(|rows| !rows.removed.is_empty());
-            if moved || lost {
-                poorer.insert(before.in_any_version());
-            }
-        }
-        let tables = self.head.catalog.tables.iter().enumerate();
-        let served_less =
-            tables.filter(|(_, t)| poorer.contains(&TableIdentity::of(t).in_any_version()));
-        let against: BTreeSet<usize> =
-            changed.iter().copied().chain(served_less.map(|(index, _)| index)).collect();
-        against.into_iter().collect()
     }
 
     /// Systems and their backends of which tables changed.
@@ -331,35 +261,6 @@ impl News<'_> {
         }
     }
 
-    /// What another YAML of a system says otherwise of it.
-    fn system_change(&self, name: &str) -> SystemChange {
-        let Some(system) = self.head.catalog.systems.get(name) else { return SystemChange::None };
-        let is_changed = |f: &FileDiff| f.role == Role::System && f.path == system.yaml;
-        if !self.diff.files.iter().any(is_changed) {
-            return SystemChange::None;
-        }
-        let before = self.base.catalog.systems.get(name).map(|system| &system.system);
-        let (Some(Ok(before)), Ok(after)) = (before, &system.system) else {
-            return SystemChange::All;
-        };
-        // A comment, or the order of its lines, says nothing else.
-        if before == after {
-            return SystemChange::None;
-        }
-        let figures = before.figures.keys().chain(after.figures.keys());
-        let changed = figures.filter(|path| before.figure(path) != after.figure(path));
-        let changed: BTreeSet<String> = changed.cloned().collect();
-        // Tables are held against each other by limits and by what is no figure.
-        let limits = &self.head.specs.limits;
-        let is_limit = |path: &String| limits.values().any(|limit| limit.reads_figure(path));
-        let without = |system: &System| System { figures: BTreeMap::new(), ..system.clone() };
-        if without(before) == without(after) && !changed.iter().any(is_limit) {
-            SystemChange::Figures(changed)
-        } else {
-            SystemChange::All
-        }
-    }
-
     /// Whether the states say different things of a table, its family for example, so that all of it is
     /// judged anew.
     fn known_otherwise(&self, file: &TableFile) -> bool {
@@ -374,7 +275,7 @@ impl News<'_> {
         predecessors: &Predecessors<'_>,
     ) -> Result<(Vec<Finding>, Sketches)> {
         let mut base = self.job(self.base)?;
-        let Judged { alone, compared, by_figures } = self.judged(&base);
+        let JudgedTables { alone, compared, by_figures } = self.judged(&base);
         let path = |index: &usize| self.head.catalog.tables[*index].entry.path.as_str();
         let before: BTreeSet<&str> = against
             .iter()

@@ -1,7 +1,6 @@
 //! A state of a database under judgement: its tables by themselves, against each other, and what lies
 //! around them.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +10,7 @@ use tracing::debug;
 
 use super::cached::{CachedJob, Parts, SketchPart};
 use super::cross::{CrossExtent, CrossInputs, Crossed, PeersByRule};
+use super::names::{NamedTables, ToRead};
 use super::table::{JudgedTable, TableTerms};
 use crate::base::cache::Cache;
 use crate::base::error::Result;
@@ -72,22 +72,6 @@ pub(crate) struct Judgement {
     pub table_rows: BTreeMap<String, usize>,
     /// Of the tables judged and of those they were compared with, where the job keeps them.
     pub sketches: Sketches,
-}
-
-/// A table to be read, by its index into the catalog.
-struct ToRead {
-    index: usize,
-    /// Whether it is judged by itself, too.
-    judge: bool,
-}
-
-/// The tables of a name, with those of them that must be read.
-#[derive(Default)]
-struct NamedTables<'a> {
-    tables: Vec<&'a TableFile>,
-    read: Vec<ToRead>,
-    /// Whether any of them is held against the others.
-    are_compared: bool,
 }
 
 /// What reading and judging tables leaves.
@@ -219,43 +203,6 @@ impl Job<'_> {
             self.dirs(&sidecars, &mut judgement.findings) + self.systems(&mut judgement.findings);
         judgement.findings.extend(self.strays());
         Ok(judgement)
-    }
-
-    /// The tables of each name that is judged, with those of them that must be read: names and tables in
-    /// the order of their bytes, the most first.
-    fn by_name(
-        &self,
-        alone: &[usize],
-        neighbours: &[usize],
-        against: &[usize],
-    ) -> Vec<NamedTables<'_>> {
-        let mut names: BTreeMap<&str, NamedTables<'_>> = BTreeMap::new();
-        let name = |index: usize| self.catalog.tables[index].table.as_str();
-        for index in alone {
-            names.entry(name(*index)).or_default();
-        }
-        for index in against {
-            names.entry(name(*index)).or_default().are_compared = true;
-        }
-        for file in &self.catalog.tables {
-            if let Some(of_name) = names.get_mut(file.table.as_str()) {
-                of_name.tables.push(file);
-            }
-        }
-        let alone = alone.iter().map(|index| ToRead { index: *index, judge: true });
-        let neighbours = neighbours.iter().map(|index| ToRead { index: *index, judge: false });
-        for item in alone.chain(neighbours) {
-            if let Some(of_name) = names.get_mut(name(item.index)) {
-                of_name.read.push(item);
-            }
-        }
-        let size = |item: &ToRead| self.catalog.tables[item.index].entry.size;
-        let mut names: Vec<NamedTables<'_>> = names.into_values().collect();
-        for of_name in &mut names {
-            of_name.read.sort_by_key(|item| (Reverse(size(item)), item.index));
-        }
-        names.sort_by_key(|of_name| Reverse(of_name.read.iter().map(size).sum::<u64>()));
-        names
     }
 
     /// Reads tables of a name, the first ones first, and calls `step` for each that was judged.

@@ -4,6 +4,7 @@ mod cached;
 mod cross;
 mod finding_rows;
 mod job;
+mod names;
 mod surroundings;
 mod table;
 

@@ -1,10 +1,8 @@
 //! A table, or what changed in it → the few series that show it best.
 
-use std::collections::BTreeSet;
-
 use super::axis::{axes, fixed_parts, slice_parts};
 use super::label::{series_names, slice_words};
-use super::line::{Series, latency_name, rate_panel};
+use super::line::{Series, latency_name, peer_panel, rate_panel};
 use super::moves::{RatioMoves, TableChange};
 use super::peer::Peer;
 use super::rings::Rings;
@@ -13,7 +11,7 @@ use super::spec::ChartSpec;
 use super::{Figure, LineKind, Panel};
 use crate::base::escape::file_stem;
 use crate::base::expr::ExprError;
-use crate::database::table::{Table, TableScope};
+use crate::database::table::TableScope;
 use crate::specs::KeyPart;
 
 /// What a chart of a table shows beside the table itself.
@@ -41,7 +39,8 @@ pub fn figure(
     beside: Beside<'_>,
 ) -> Result<Option<Figure>, ExprError> {
     let changed = beside.change.filter(|change| !change.pairs().is_empty());
-    let base = changed.map(|c| scope_of(scope, c.base));
+    let base = changed
+        .map(|c| TableScope::new(c.base, scope.spec, scope.place, scope.system, scope.lookups));
     let mut second_best = None;
     for x in axes(chart, scope) {
         let parts = Parts::new(chart, scope, x, beside.change);
@@ -57,11 +56,6 @@ pub fn figure(
     }
     let Some(parts) = second_best else { return Ok(None) };
     parts.figure(scope, parts.sides(scope, base.as_ref(), beside.change)?, beside)
-}
-
-/// Another state of a table, as formulas see it.
-fn scope_of<'a>(scope: &TableScope<'a>, table: &'a Table) -> TableScope<'a> {
-    TableScope::new(table, scope.spec, scope.place, scope.system, scope.lookups)
 }
 
 /// Both states of a table along an axis, and what moved between them.
@@ -127,18 +121,18 @@ impl<'a> Parts<'a> {
 
         let mut latency = Panel::named(&latency_name(scope));
         let mut rate = rate_panel(self.chart, scope, first)?;
+        let mut over_peer = peer_panel(peer);
         let names = series_names(scope.table, &self.fixed, &chosen);
         for (colour, (rows, name)) in chosen.iter().zip(&names).enumerate() {
             let (base, peer) = (base.as_ref(), peer_set.as_ref().zip(peer));
             let series = Series { name, colour, head: &head, base, peer, rings, rows };
-            series.add_to(&mut latency, &mut rate);
+            series.add_to(&mut latency, &mut rate, &mut over_peer);
         }
         let place = scope.place;
-        let spec = &scope.spec.name;
         let lines = &latency.lines;
         let has = |kind| lines.iter().any(|line| line.kind == kind);
         let peer = peer.filter(|_| has(LineKind::Peer));
-        let mut said = vec![self.shown(&head, &chosen)];
+        let mut said = vec![head.shown(&chosen)];
         said.extend(has(LineKind::Base).then(|| "dashed: before".to_owned()));
         said.extend(has(LineKind::Bound).then(|| "thin: the speed-of-light bound".to_owned()));
         said.extend(peer.map(|peer| format!("wide and pale: {}", peer.name)));
@@ -146,26 +140,23 @@ impl<'a> Parts<'a> {
         let slice = slice_words(scope.table, &self.panel, &chosen);
         let slice = if slice.is_empty() { slice } else { format!("; {slice}") };
         Ok(Some(Figure {
-            name: file_stem(&[&place.system, &place.backend, &place.version, spec], "-"),
+            name: file_stem(
+                &[&place.system, &place.backend, &place.version, &scope.spec.name],
+                "-",
+            ),
             path: String::new(),
-            title: format!("{spec} on {}, {} {}", place.system, place.backend, place.version),
+            title: format!(
+                "{} on {}, {} {}",
+                scope.spec.name, place.system, place.backend, place.version
+            ),
             subtitle: format!("{}{slice}", said.join(", ")),
             x: self.x.clone(),
             rings: rings.rules.clone(),
-            panels: [latency, rate].into_iter().filter(|p| !p.lines.is_empty()).collect(),
+            panels: [latency, rate, over_peer]
+                .into_iter()
+                .filter(|p| !p.lines.is_empty())
+                .collect(),
         }))
-    }
-
-    /// How many series of how many are shown.
-    fn shown(&self, head: &SeriesSet<'_>, chosen: &[Vec<usize>]) -> String {
-        let slices: BTreeSet<u64> =
-            chosen.iter().map(|rows| head.panels.hashes()[rows[0]]).collect();
-        let shown = chosen.len();
-        if slices.len() > 1 {
-            return format!("{shown} series of {} slices", slices.len());
-        }
-        let all = head.count_beside(chosen[0][0]).max(shown);
-        format!("{shown} of {all} series")
     }
 }
 
@@ -176,6 +167,7 @@ mod tests {
     use super::*;
     use crate::database::catalog::{Format, Place};
     use crate::database::diff::{RowDiff, ServedDiff};
+    use crate::database::table::Table;
     use crate::findings::{Finding, Severity};
     use crate::specs::Specs;
 

@@ -149,7 +149,7 @@ fn draw_panel<'a>(
     // A bound may lie decades below what is measured; it is drawn as far as it comes into view.
     let measured = panel.lines.iter().filter(|l| l.kind != LineKind::Bound);
     let values = measured.flat_map(|l| &l.points).map(|p| p.y);
-    let (low, high) = span(values.chain(panel.limit));
+    let (low, high) = span(values.chain(panel.mark));
     let y = (low / 1.25, high * 1.25);
     let px = |n: u32| n * FINE;
     let mut chart = ChartBuilder::on(area)
@@ -174,8 +174,8 @@ fn draw_panel<'a>(
         .x_label_formatter(&|v| short(*v))
         .y_label_formatter(&|v| short(*v))
         .draw()?;
-    if let Some(limit) = panel.limit {
-        let ends = [(x.0 / 1.1, limit), (x.1 * 1.1, limit)];
+    if let Some(mark) = panel.mark {
+        let ends = [(x.0 / 1.1, mark), (x.1 * 1.1, mark)];
         chart.draw_series(LineSeries::new(ends, INK.stroke_width(2 * FINE)))?;
     }
     let mut ends: Vec<End<'_>> = Vec::new();
@@ -282,7 +282,7 @@ mod tests {
             }],
             panels: vec![Panel {
                 y: "latency, ms".into(),
-                limit: None,
+                mark: None,
                 lines: vec![
                     line(LineKind::Base, 0, 0.9),
                     line(LineKind::Head, 0, 1.0),

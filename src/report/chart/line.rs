@@ -21,8 +21,8 @@ pub(super) struct Series<'a> {
 }
 
 impl Series<'_> {
-    /// Adds its lines: bound, peer, before, after, and what is not served.
-    pub fn add_to(&self, latency: &mut Panel, rate: &mut Panel) {
+    /// Adds its lines: bound, peer, before, after, what is not served, and its latency over the peer's.
+    pub fn add_to(&self, latency: &mut Panel, rate: &mut Panel, over_peer: &mut Panel) {
         let Self { head, rows, rings, colour, .. } = *self;
         let none = Rings::default();
         self.add(latency, LineKind::Bound, head.points(rows, &head.bound, &none));
@@ -36,6 +36,9 @@ impl Series<'_> {
                 let points = other.points(rows, values, &none);
                 panel.add(ChartLine { series: name.clone(), colour, kind: LineKind::Peer, points });
             }
+            let theirs = other.points(rows, &other.latency, &none);
+            let own = head.points(self.rows, &head.latency, rings);
+            self.add(over_peer, LineKind::Head, ratios(own, &theirs));
         }
         if let Some(base) = self.base
             && let Some(rows) = base.series.get(&hash)
@@ -53,6 +56,15 @@ impl Series<'_> {
     }
 }
 
+/// Points over those of a peer, at the places that both have.
+fn ratios(own: Vec<ChartPoint>, theirs: &[ChartPoint]) -> Vec<ChartPoint> {
+    let over = |point: ChartPoint| {
+        let other = theirs.iter().find(|other| other.x == point.x)?;
+        Some(ChartPoint { y: point.y / other.y, ..point })
+    };
+    own.into_iter().filter_map(over).collect()
+}
+
 impl Panel {
     /// Adds a line, unless it has no point.
     fn add(&mut self, line: ChartLine) {
@@ -62,7 +74,7 @@ impl Panel {
     }
 
     pub(super) fn named(y: &str) -> Self {
-        Self { y: y.to_owned(), limit: None, lines: Vec::new() }
+        Self { y: y.to_owned(), mark: None, lines: Vec::new() }
     }
 }
 
@@ -85,5 +97,11 @@ pub(super) fn rate_panel(
     };
     let limit = rate.limit.as_ref().map(|limit| limit.numbers(scope)).transpose()?;
     let limit = limit.map(|values| values.get(first)).filter(|limit| *limit > 0.0);
-    Ok(Panel { limit, ..Panel::named(&rate.name) })
+    Ok(Panel { mark: limit, ..Panel::named(&rate.name) })
+}
+
+/// The panel of the latency over a peer's.
+pub(super) fn peer_panel(peer: Option<&Peer<'_>>) -> Panel {
+    let name = peer.map_or("", |peer| &peer.name);
+    Panel { mark: Some(1.0), ..Panel::named(&format!("latency over that of {name}")) }
 }

@@ -91,7 +91,7 @@ fn change(ratios: &[(f64, f64)]) -> f64 {
 
 /// The part of the bound that the slowest series reaches; `None` where no bound is known.
 fn part_reached(figure: &Figure) -> Option<TextChart<'_>> {
-    let panel = figure.panels.get(1).filter(|p| p.limit.is_none())?;
+    let panel = figure.panels.get(1).filter(|p| p.mark.is_none())?;
     let slowest = panel.lines.iter().rfind(|l| l.kind == LineKind::Head);
     let series =
         slowest.or_else(|| figure.panels[0].lines.iter().rfind(|l| l.kind == LineKind::Head))?;
@@ -136,7 +136,7 @@ mod tests {
             subtitle: String::new(),
             x: "m".into(),
             rings: Vec::new(),
-            panels: vec![Panel { y: "latency, ms".into(), limit: None, lines }],
+            panels: vec![Panel { y: "latency, ms".into(), mark: None, lines }],
         }
     }
 

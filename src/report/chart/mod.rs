@@ -68,8 +68,8 @@ pub struct Figure {
 pub struct Panel {
     /// What is shown, with its unit.
     pub y: String,
-    /// What the machine allows at most, where that is one value.
-    pub limit: Option<f64>,
+    /// A value that is marked: what the machine allows at most, where that is one, or 1 of ratios.
+    pub mark: Option<f64>,
     /// The lines, those of one series together.
     pub lines: Vec<ChartLine>,
 }

@@ -1,5 +1,5 @@
-//! The table that a finding compares another with: the one it is a copy of, or the reference that its
-//! slices stand farthest from.
+//! The table that a finding compares another with: the one it is a copy of, the reference that its slices
+//! stand farthest from, or that beside which its points stand out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +31,9 @@ impl<'a> Peer<'a> {
         file: &TableFile,
         findings: &[&Finding],
     ) -> Option<Self> {
-        let peer = copied(state, findings).or_else(|| reference(state, file, findings))?;
+        let peer = copied(state, findings)
+            .or_else(|| reference(state, file, findings))
+            .or_else(|| beside(state, findings))?;
         let table = state.table(peer, specs).ok()?;
         let place = &peer.place;
         let system = state.catalog.system(&place.system, specs);
@@ -52,6 +54,12 @@ impl<'a> Peer<'a> {
 fn copied<'a>(state: State<'a>, findings: &[&Finding]) -> Option<&'a TableFile> {
     let other = findings.iter().find_map(|finding| finding.evidence.other.as_ref())?;
     find(state, other)
+}
+
+/// The table beside which a row of the first finding stands out that names one.
+fn beside<'a>(state: State<'a>, findings: &[&Finding]) -> Option<&'a TableFile> {
+    let reference = findings.iter().find_map(|finding| finding.evidence.reference.as_ref())?;
+    find(state, reference)
 }
 
 /// The table at a path.

@@ -2,7 +2,7 @@
 //! each state, and one for a peer.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::ChartPoint;
 use super::axis::is_served;
@@ -245,6 +245,18 @@ impl<'a> SeriesSet<'a> {
     /// How many series there are in a row's slice.
     pub fn count_beside(&self, row: usize) -> usize {
         self.lines().filter(|rows| self.slice(rows) == self.slice(&[row])).count()
+    }
+
+    /// How many series of how many `chosen` are.
+    pub fn shown(&self, chosen: &[Vec<usize>]) -> String {
+        let slices: BTreeSet<u64> =
+            chosen.iter().map(|rows| self.panels.hashes()[rows[0]]).collect();
+        let shown = chosen.len();
+        if slices.len() > 1 {
+            return format!("{shown} series of {} slices", slices.len());
+        }
+        let all = self.count_beside(chosen[0][0]).max(shown);
+        format!("{shown} of {all} series")
     }
 
     /// What the loader serves of some rows, by x.

@@ -113,15 +113,31 @@ fn a_peer_is_drawn_beside_what_is_held_against_it() {
     };
     let mut copied = finding("copied-table", Severity::Error, &table);
     copied.evidence.other = Some(sglang.to_owned());
-    for held in [apart("sglang"), copied] {
+    let mut slow = finding("latency-spike", Severity::Warning, &table);
+    slow.evidence.reference = Some(sglang.to_owned());
+    for held in [apart("sglang"), copied, slow] {
         let figure = charts(&tree, vec![held], 12).figures.remove(0);
         let peer: Vec<f64> = points(&figure, LineKind::Peer).iter().map(|p| p.y).collect();
         assert_eq!(peer, sizes(4.0).iter().map(|(_, y)| *y).collect::<Vec<_>>());
         assert!(figure.subtitle.contains("wide and pale: sglang 0.5.9"), "{}", figure.subtitle);
         assert!(ringed(&figure).is_empty());
+        // What the table takes over the peer, place by place.
+        let over = figure.panels.last().unwrap();
+        assert_eq!(over.y, "latency over that of sglang 0.5.9");
+        let ratios: Vec<f64> = over.lines[0].points.iter().map(|point| point.y).collect();
+        assert_eq!((ratios, over.mark), (vec![0.25; 8], Some(1.0)));
     }
     let unknown = charts(&tree, vec![apart("trtllm")], 12).figures.remove(0);
     assert!(points(&unknown, LineKind::Peer).is_empty());
+    assert!(unknown.panels.iter().all(|panel| !panel.y.contains("over that of")));
+    // A point that stands out in the ratio is ringed there, too.
+    let mut slow = finding("latency-spike", Severity::Warning, &table).naming([3]);
+    slow.evidence.reference = Some(sglang.to_owned());
+    let figure = charts(&tree, vec![slow], 12).figures.remove(0);
+    let over = figure.panels.last().unwrap();
+    let ringed: Vec<f64> =
+        over.lines[0].points.iter().filter(|p| p.row == Some(3)).map(|p| p.y).collect();
+    assert_eq!(ringed, [0.25]);
 }
 
 #[test]

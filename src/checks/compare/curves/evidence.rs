@@ -42,6 +42,21 @@ pub fn evidence(curve: &TableCurve, bend: &BendPoint, groups: &ReferenceGroups) 
     found
 }
 
+/// The path of a reference beside which a bend stands out as far as `found` says: of those that are most
+/// like the table the first.
+pub fn shown_by<'g>(
+    curve: &TableCurve,
+    bend: &BendPoint,
+    groups: &'g ReferenceGroups,
+    found: Evidence,
+) -> Option<&'g str> {
+    let shows = |reference: &&CurveReference| {
+        let told = by_reference(curve, bend, reference).unwrap_or(0.0);
+        told * found.score > 0.0 && told.abs() >= found.score.abs()
+    };
+    groups.iter().flat_map(|(_, group)| group).find(shows).map(|reference| reference.path.as_str())
+}
+
 /// The median; of an even number that of the two in the middle that shows less.
 pub fn middle(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);

@@ -50,6 +50,8 @@ impl Kinship {
 
 /// A reference.
 pub struct CurveReference {
+    /// Path of its file.
+    pub path: String,
     /// Its curves.
     pub curve: Arc<TableCurve>,
     /// Logarithm of the table's latency over its own by slice of the table, the median of the points both
@@ -71,7 +73,7 @@ pub fn reference_groups(at: &CrossContext<'_>, file: &TableFile) -> ReferenceGro
     }
     candidates.sort_by_key(|(kinship, apart, path, _)| (*kinship, *apart, *path));
     let mut groups: ReferenceGroups = Vec::new();
-    for (kinship, _, _, sketch) in candidates {
+    for (kinship, _, path, sketch) in candidates {
         let is_known = groups.last().is_some_and(|(last, _)| *last == kinship);
         if kinship == Kinship::Name && groups.len() >= 2 && !is_known {
             break;
@@ -81,7 +83,7 @@ pub fn reference_groups(at: &CrossContext<'_>, file: &TableFile) -> ReferenceGro
         }
         let Some(curve) = sketch.curve.clone() else { continue };
         let Some(levels) = levels(own, sketch) else { continue };
-        let reference = CurveReference { curve, levels };
+        let reference = CurveReference { path: path.to_owned(), curve, levels };
         match groups.last_mut().filter(|_| is_known) {
             Some((_, group)) => group.push(reference),
             None => groups.push((kinship, vec![reference])),

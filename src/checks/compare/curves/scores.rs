@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tracing::debug;
 
 use super::curve::{BendPoint, TableCurve};
-use super::evidence::{Evidence, evidence};
+use super::evidence::{Evidence, evidence, shown_by};
 use super::references::{ReferenceGroups, SAME, reference_groups};
 use super::shapes::{Roughness, ShapeScore, rougher, roughness, shape_scores};
 use crate::base::threads;
@@ -156,6 +156,13 @@ impl CurveScores {
     /// What other tables say of a judged table.
     pub fn of_table(&self, file: &TableFile) -> Option<&TableScores> {
         self.scores.get(&file.entry.path)
+    }
+
+    /// The path of a table beside which a bend of a judged table stands out.
+    pub fn shown_by(&self, file: &TableFile, bend: usize) -> Option<&str> {
+        let Referenced { curve, groups } = self.tables.get(&file.entry.path)?;
+        let found = *self.of_table(file)?.bends.get(bend)?;
+        shown_by(curve, &curve.bends[bend], groups, found)
     }
 
     /// Whether a bend of a table stands out in another place, too, by a factor of `least` and with another

@@ -81,6 +81,7 @@ impl TableEvidence<'_> {
     pub fn point(&self, at: &CrossContext<'_>, bend: usize, recurs: f64) -> (OutlyingPoint, bool) {
         let evidence = self.scores.bends[bend];
         let recurs = self.all.recurs(at, self.file, self.scores, bend, recurs);
-        (OutlyingPoint::beside(self.scores, bend, evidence), recurs)
+        let reference = self.all.shown_by(self.file, bend).map(str::to_owned);
+        (OutlyingPoint::beside(self.scores, bend, evidence, reference), recurs)
     }
 }

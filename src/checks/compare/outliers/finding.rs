@@ -98,7 +98,7 @@ impl TableOutliers<'_> {
         let examples = order.iter().take(EXAMPLES).map(|o| o.example()).collect();
         // All of them, the worst first: `plan` measures them again.
         let rows: Vec<u32> = order.iter().take(LISTED).map(|o| o.row).collect();
-        let finding = Finding::on_table(&rule.id, severity, self.file, message)
+        let mut finding = Finding::on_table(&rule.id, severity, self.file, message)
             .rows(order.len())
             .naming(order.iter().map(|o| o.row as usize))
             .examples(examples)
@@ -109,6 +109,7 @@ impl TableOutliers<'_> {
             .evidence("series", shapes.len())
             .evidence("point_rows", rows)
             .slices(self.points_by_slice());
+        finding.evidence.reference = order.iter().find_map(|o| o.reference.clone());
         Some(finding)
     }
 

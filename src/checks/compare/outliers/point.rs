@@ -31,6 +31,8 @@ pub(super) struct OutlyingPoint {
     /// Axes of the sweep that show it, a bit each.
     pub axes: u8,
     pub by: StandsOutBy,
+    /// Path of a table beside which it does.
+    pub reference: Option<String>,
     key: Vec<(String, Value)>,
 }
 
@@ -45,12 +47,18 @@ impl OutlyingPoint {
             ratio: point.ratio,
             axes: point.axes,
             by: StandsOutBy::Neighbours { inner: point.inner },
+            reference: None,
             key: found.key.clone(),
         }
     }
 
-    /// A bend that other tables do not have.
-    pub fn beside(scores: &TableScores, bend: usize, evidence: Evidence) -> Self {
+    /// A bend that other tables, such as `reference`, do not have.
+    pub fn beside(
+        scores: &TableScores,
+        bend: usize,
+        evidence: Evidence,
+        reference: Option<String>,
+    ) -> Self {
         let point = &scores.curve.bends[bend];
         Self {
             row: point.row,
@@ -59,6 +67,7 @@ impl OutlyingPoint {
             ratio: evidence.score.exp(),
             axes: point.axis_bits,
             by: StandsOutBy::References,
+            reference,
             key: scores.curve.bend_key(bend),
         }
     }
@@ -73,6 +82,7 @@ impl OutlyingPoint {
             ratio: found.score.exp(),
             axes: 1,
             by: StandsOutBy::Shape,
+            reference: None,
             key: scores.curve.shape_key(found.shape),
         }
     }

@@ -9,6 +9,7 @@
 mod choose;
 mod event;
 mod ledger;
+mod losses;
 mod made;
 mod objection;
 mod proof;

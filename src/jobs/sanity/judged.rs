@@ -1,0 +1,89 @@
+//! Which tables of a state are judged: those that a pull request changes, and those whose system it
+//! changes, by what it changes of that.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::identity::{TableIdentity, by_path};
+use super::news::News;
+use super::systems::SystemChange;
+use crate::database::catalog::{Role, TableFile};
+use crate::database::diff::FileDiff;
+use crate::jobs::validate::Job;
+
+/// Tables of a state under judgement, as indices into its catalog.
+#[derive(Default)]
+pub(super) struct JudgedTables {
+    /// Those judged by themselves.
+    pub alone: Vec<usize>,
+    /// Those of them judged against others, too.
+    pub compared: Vec<usize>,
+    /// Paths of the others, with the figures by which they are judged.
+    pub by_figures: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl News<'_> {
+    /// Which tables of a state are judged by themselves, and which of them against others.
+    pub(super) fn judged(&self, job: &Job<'_>) -> JudgedTables {
+        let mut judged = JudgedTables::default();
+        for index in job.judged_tables() {
+            let file = &job.catalog.tables[index];
+            match self.system_change(&file.place.system) {
+                change if job.touches(file) || change == SystemChange::All => {
+                    judged.compared.push(index);
+                }
+                SystemChange::Figures(changed) if self.is_read(file, &changed) => {
+                    judged.by_figures.insert(file.entry.path.clone(), changed);
+                }
+                _ => continue,
+            }
+            judged.alone.push(index);
+        }
+        judged
+    }
+
+    /// Whether a rule judges a table by one of some figures.
+    fn is_read(&self, file: &TableFile, figures: &BTreeSet<String>) -> bool {
+        let Some(spec) = self.head.specs.tables.get(&file.table) else { return false };
+        self.rules.iter().any(|rule| rule.check.judge().reads(spec).reads_any_of(figures))
+    }
+
+    /// Indices of the tables that are judged against others: those that changed, and those of which the
+    /// loader serves less since rows of another version are gone.
+    pub(super) fn against(&self, changed: &[usize]) -> Vec<usize> {
+        let base = by_path(self.base.catalog);
+        let mut poorer = BTreeSet::new();
+        for table in &self.diff.tables {
+            let path = table.old_path.as_ref().unwrap_or(&table.path);
+            let Some(before) = base.get(path.as_str()).map(|file| TableIdentity::of(file)) else {
+                continue;
+            };
+            let moved = before != TableIdentity::new(&table.place, &table.table);
+            let lost = table.rows.as_ref().is_none_or(|rows| !rows.removed.is_empty());
+            if moved || lost {
+                poorer.insert(before.in_any_version());
+            }
+        }
+        let tables = self.head.catalog.tables.iter().enumerate();
+        let served_less =
+            tables.filter(|(_, t)| poorer.contains(&TableIdentity::of(t).in_any_version()));
+        let against: BTreeSet<usize> =
+            changed.iter().copied().chain(served_less.map(|(index, _)| index)).collect();
+        against.into_iter().collect()
+    }
+
+    /// What another YAML of a system says otherwise of it.
+    pub(super) fn system_change(&self, name: &str) -> SystemChange {
+        let Some(system) = self.head.catalog.systems.get(name) else { return SystemChange::None };
+        let is_changed = |f: &FileDiff| f.role == Role::System && f.path == system.yaml;
+        if !self.diff.files.iter().any(is_changed) {
+            return SystemChange::None;
+        }
+        let before = self.base.catalog.systems.get(name).map(|system| &system.system);
+        match (before, &system.system) {
+            (Some(Ok(before)), Ok(after)) => {
+                SystemChange::between(before, after, &self.head.specs.limits)
+            }
+            _ => SystemChange::All,
+        }
+    }
+}
