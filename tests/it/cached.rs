@@ -51,6 +51,15 @@ fn what_did_not_change_is_not_read() {
     assert_eq!(read(&log), ["h200_sxm/vllm/0.24.0/gemm_perf.parquet"]);
 }
 
+#[test]
+fn a_status_shows_the_same_with_a_cache() {
+    let (tree, cache) = (measured(), TempDir::new().unwrap());
+    let (system, all) = (["status", "--system", "h200_sxm"], ["status", "--all"]);
+    for (job, tables) in [(&system[..], 4), (&system[..], 0), (&all[..], 0)] {
+        assert_eq!(read(&same(&tree, cache.path(), job)).len(), tables, "{job:?}");
+    }
+}
+
 /// A `reuse.yaml` that declares version 2.10.0 as donor of a table.
 fn donor(table: &str) -> String {
     format!(
