@@ -17,18 +17,7 @@ use cli::{Cli, Command, TerminalArgs};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Makes the allocator keep free pages for 50 ms instead of 10: a table's columns are freed when the next
-/// table asks for as much, and a page that was given back has to be cleared again.
-#[allow(unsafe_code, reason = "the allocator is C")]
-fn keep_free_pages() {
-    // Its number in mimalloc.h, where options are never renumbered.
-    const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
-    // SAFETY: the option exists, and may be set at any time by one thread.
-    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, 50) }
-}
-
 fn main() -> ExitCode {
-    keep_free_pages();
     install_panic_hook();
     interrupt::watch();
     let cli = Cli::parse();
