@@ -9,7 +9,6 @@ use crate::gpu::device::{About, Device, Point};
 use crate::gpu::points::MeasurablePoints;
 use crate::gpu::sample;
 use crate::specs::NoiseBand;
-use crate::specs::system::System;
 
 /// Points of a table that were drawn, not yet measured.
 pub(super) struct Drawn<'a> {
@@ -38,7 +37,8 @@ impl<'a> Remeasurement<'a> {
             }
         }
         let named: Vec<String> = files.iter().map(|t| t.place.system.clone()).collect();
-        files.retain(|t| self.system(&t.place.system).is_some_and(|s| s.is_device(&about.name)));
+        let system = |t: &&TableFile| self.catalog.system(&t.place.system, self.specs);
+        files.retain(|t| system(t).is_some_and(|s| s.is_device(&about.name)));
         match (files.first(), named.first()) {
             (None, Some(system)) => Err(Error::new(
                 format!("the device is {}, but the tables are of {system}", about.name),
@@ -46,10 +46,6 @@ impl<'a> Remeasurement<'a> {
             )),
             _ => Ok(files),
         }
-    }
-
-    fn system(&self, name: &str) -> Option<&System> {
-        self.catalog.system(name, self.specs)
     }
 
     pub(super) fn filter(&self) -> Result<Option<Expr>> {
@@ -78,7 +74,7 @@ impl<'a> Remeasurement<'a> {
         let bytes = self.source.read(&file.entry).map_err(|e| unreadable(&e))?;
         let table = file.decode(self.specs, &bytes).map_err(|fault| unreadable(&fault))?;
         let spec = file.spec(self.specs, Some(&table));
-        let system = self.system(&file.place.system);
+        let system = self.catalog.system(&file.place.system, self.specs);
         let scope = crate::database::table::TableScope::new(
             &table,
             &spec,

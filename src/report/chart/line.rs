@@ -26,19 +26,19 @@ impl Series<'_> {
         let Self { head, rows, rings, colour, .. } = *self;
         let none = Rings::default();
         self.add(latency, LineKind::Bound, head.points(rows, &head.bound, &none));
+        let own = head.points(rows, &head.latency, rings);
         let hash = head.keys.hashes()[rows[0]];
         if let Some((other, peer)) = self.peer
             && let Some(rows) = other.series.get(&hash)
         {
             let parts = [peer.name.as_str(), self.name].into_iter().filter(|part| !part.is_empty());
             let name = parts.collect::<Vec<_>>().join(", ");
-            for (panel, values) in [(&mut *latency, &other.latency), (&mut *rate, &other.rate)] {
-                let points = other.points(rows, values, &none);
+            let theirs = other.points(rows, &other.latency, &none);
+            self.add(over_peer, LineKind::Head, ratios(&own, &theirs));
+            let rates = other.points(rows, &other.rate, &none);
+            for (panel, points) in [(&mut *latency, theirs), (&mut *rate, rates)] {
                 panel.add(ChartLine { series: name.clone(), colour, kind: LineKind::Peer, points });
             }
-            let theirs = other.points(rows, &other.latency, &none);
-            let own = head.points(self.rows, &head.latency, rings);
-            self.add(over_peer, LineKind::Head, ratios(own, &theirs));
         }
         if let Some(base) = self.base
             && let Some(rows) = base.series.get(&hash)
@@ -46,7 +46,7 @@ impl Series<'_> {
             self.add(latency, LineKind::Base, base.points(rows, &base.latency, &none));
             self.add(rate, LineKind::Base, base.points(rows, &base.rate, &none));
         }
-        self.add(latency, LineKind::Head, head.points(rows, &head.latency, rings));
+        self.add(latency, LineKind::Head, own);
         self.add(rate, LineKind::Head, head.points(rows, &head.rate, rings));
         self.add(latency, LineKind::Copies, head.copies(rows, &head.latency, rings));
     }
@@ -56,13 +56,13 @@ impl Series<'_> {
     }
 }
 
-/// Points over those of a peer, at the places that both have.
-fn ratios(own: Vec<ChartPoint>, theirs: &[ChartPoint]) -> Vec<ChartPoint> {
-    let over = |point: ChartPoint| {
-        let other = theirs.iter().find(|other| other.x == point.x)?;
-        Some(ChartPoint { y: point.y / other.y, ..point })
+/// Points of a line over those of another, at the places that both have.
+pub(super) fn ratios(line: &[ChartPoint], over: &[ChartPoint]) -> Vec<ChartPoint> {
+    let ratio = |point: &ChartPoint| {
+        let other = over.iter().find(|other| other.x == point.x)?;
+        Some(ChartPoint { y: point.y / other.y, ..point.clone() })
     };
-    own.into_iter().filter_map(over).collect()
+    line.iter().filter_map(ratio).collect()
 }
 
 impl Panel {

@@ -1,6 +1,7 @@
 //! Charts that a site draws from text. Its axes are linear, so ratios are shown, not latencies.
 
-use super::{ChartLine, Figure, LineKind, short, three_digits};
+use super::line::ratios;
+use super::{ChartLine, ChartPoint, Figure, LineKind, short, three_digits};
 
 /// Points that make a line.
 const FEWEST: usize = 3;
@@ -76,7 +77,7 @@ fn most_changed(figure: &Figure) -> Option<TextChart<'_>> {
     let ratios = panel.lines.iter().filter(|l| l.kind == LineKind::Head).filter_map(|after| {
         let mut lines = panel.lines.iter();
         let before = lines.find(|l| l.kind == LineKind::Base && l.colour == after.colour)?;
-        Some((after, ratio(before, after)))
+        Some((after, places(&ratios(&after.points, &before.points))))
     });
     let (series, points) = ratios.max_by(|a, b| change(&a.1).total_cmp(&change(&b.1)))?;
     // The name of what is shown, without its unit.
@@ -95,17 +96,13 @@ fn part_reached(figure: &Figure) -> Option<TextChart<'_>> {
     let slowest = panel.lines.iter().rfind(|l| l.kind == LineKind::Head);
     let series =
         slowest.or_else(|| figure.panels[0].lines.iter().rfind(|l| l.kind == LineKind::Head))?;
-    let points = series.points.iter().map(|p| (p.x, p.y)).collect();
+    let points = places(&series.points);
     Some(TextChart { y: panel.y.clone(), series, points, is_ratio: false })
 }
 
-/// After over before at the places that both have.
-fn ratio(before: &ChartLine, after: &ChartLine) -> Vec<(f64, f64)> {
-    let both = after.points.iter().filter_map(|a| {
-        let b = before.points.iter().find(|b| b.x == a.x)?;
-        Some((a.x, a.y / b.y))
-    });
-    both.collect()
+/// Points without their rings.
+fn places(points: &[ChartPoint]) -> Vec<(f64, f64)> {
+    points.iter().map(|p| (p.x, p.y)).collect()
 }
 
 /// Text that cannot end a quoted string, a line or the block it stands in.

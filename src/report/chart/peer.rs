@@ -9,7 +9,7 @@ use crate::database::catalog::{Place, TableFile};
 use crate::database::served::Shelf;
 use crate::database::state::State;
 use crate::database::table::{Table, TableScope};
-use crate::findings::{Finding, SliceEvidence};
+use crate::findings::{Evidence, Finding, SliceEvidence};
 use crate::specs::Specs;
 use crate::specs::system::System;
 
@@ -31,9 +31,12 @@ impl<'a> Peer<'a> {
         file: &TableFile,
         findings: &[&Finding],
     ) -> Option<Self> {
-        let peer = copied(state, findings)
+        let named = |table: fn(&Evidence) -> Option<&String>| {
+            find(state, findings.iter().find_map(|finding| table(&finding.evidence))?)
+        };
+        let peer = named(|evidence| evidence.other.as_ref())
             .or_else(|| reference(state, file, findings))
-            .or_else(|| beside(state, findings))?;
+            .or_else(|| named(|evidence| evidence.reference.as_ref()))?;
         let table = state.table(peer, specs).ok()?;
         let place = &peer.place;
         let system = state.catalog.system(&place.system, specs);
@@ -48,18 +51,6 @@ impl<'a> Peer<'a> {
     pub(super) fn scope<'s>(&'s self, of: &TableScope<'s>) -> TableScope<'s> {
         TableScope::new(&self.table, of.spec, self.place, self.system, of.lookups)
     }
-}
-
-/// The table that one is a copy of.
-fn copied<'a>(state: State<'a>, findings: &[&Finding]) -> Option<&'a TableFile> {
-    let other = findings.iter().find_map(|finding| finding.evidence.other.as_ref())?;
-    find(state, other)
-}
-
-/// The table beside which a row of the first finding stands out that names one.
-fn beside<'a>(state: State<'a>, findings: &[&Finding]) -> Option<&'a TableFile> {
-    let reference = findings.iter().find_map(|finding| finding.evidence.reference.as_ref())?;
-    find(state, reference)
 }
 
 /// The table at a path.
