@@ -69,16 +69,12 @@ impl FileKeys {
     /// shows what it would serve.
     pub fn of(table: &Table, name: TableName, names: &NameCodes) -> Option<Self> {
         let mut keys = HashSet::new();
-        let mut last = None;
+        let mut recent = RecentKeys::default();
         let mut is_refused = false;
         let take = |LocatedRow { kernel, place, .. }: LocatedRow| match place {
             Ok(Some(place)) => {
                 let key = asked_for(name, place.key);
-                // Most rows belong to the slice of the row before.
-                let is_known =
-                    |(known, of): (SliceKey, u32)| of == kernel && is_same_slice(&known, &key);
-                if !last.is_some_and(is_known) {
-                    last = Some((key, kernel));
+                if recent.is_new(key, kernel) {
                     keys.insert((key, kernel));
                 }
             }
@@ -87,6 +83,30 @@ impl FileKeys {
         };
         locate_rows(table, name, names, take).ok()?;
         (!is_refused).then_some(Self(keys))
+    }
+}
+
+/// Slices met lately, a few: most rows belong to one of these, and hashing one takes as long as the rest.
+struct RecentKeys([(SliceKey, u32); 64]);
+
+impl Default for RecentKeys {
+    fn default() -> Self {
+        // No text has the number of this kernel, so that nothing is known.
+        Self([(SliceKey::default(), u32::MAX); 64])
+    }
+}
+
+impl RecentKeys {
+    /// Takes in a row's slice; whether it may be one that was not met before.
+    fn is_new(&mut self, key: SliceKey, kernel: u32) -> bool {
+        let sum = key.iter().fold(kernel, |sum, part| sum.wrapping_mul(31).wrapping_add(*part));
+        let place = (sum.wrapping_mul(0x9e37_79b9) >> 26) as usize;
+        let known = &mut self.0[place];
+        let is_new = known.1 != kernel || !is_same_slice(&known.0, &key);
+        if is_new {
+            *known = (key, kernel);
+        }
+        is_new
     }
 }
 

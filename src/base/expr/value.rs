@@ -56,7 +56,8 @@ impl<T: Copy> Vals<'_, T> {
             (Self::Rows(a), Vals::One(b)) => Vals::Rows(a.iter().map(|&a| f(a, *b)).collect()),
             (Self::One(a), Vals::Rows(b)) => Vals::Rows(b.iter().map(|&b| f(*a, b)).collect()),
             (Self::Rows(a), Vals::Rows(b)) => {
-                Vals::Rows((0..rows).map(|i| f(a[i], b[i])).collect())
+                debug_assert!(a.len() == rows && b.len() == rows);
+                Vals::Rows(a.iter().zip(&b[..]).map(|(&a, &b)| f(a, b)).collect())
             }
         }
     }

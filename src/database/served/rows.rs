@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
+use smallvec::SmallVec;
 
 use crate::base::expr::{ExprError, Vals};
 use crate::database::table::{Column, Keys, Table, TableScope, lane_ranks};
@@ -91,26 +92,36 @@ pub fn served_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, 
     Ok(rows)
 }
 
-/// Rows that compete for a key of the loader's, in file order: those that it reads, in each of the
-/// maps that it puts them into. None where the table lacks what the key is made of.
+/// Rows of one key, in file order. Most keys that repeat do so once.
+pub type Copies = SmallVec<[usize; 2]>;
+
+/// Rows that compete for a key of the loader's: those that it reads, in each of the maps that it puts them
+/// into, each group once, in the order of their rows. None where the table lacks what the key is made of.
 ///
 /// # Errors
 ///
 /// When a formula of the spec does not fit the table's columns.
-pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<BTreeSet<Vec<usize>>, ExprError> {
+pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<Copies>, ExprError> {
     if !has_key(scope) {
-        return Ok(BTreeSet::new());
+        return Ok(Vec::new());
     }
     let admission = Admission::new(scope)?;
-    // Copies compete within a bucket; a row that goes into two may have rivals in both.
-    let mut groups: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    let mut groups: Vec<Copies> = Vec::new();
     for number in 0..admission.buckets() {
         let goes = |i: usize| admission.goes(number, i);
-        for (row, first) in repeats(keys.hashes(), goes, |a, b| keys.equal(a, b)) {
-            groups.entry((number, first)).or_insert_with(|| vec![first]).push(row);
+        let mut found = repeats(keys.hashes(), goes, |a, b| keys.equal(a, b));
+        found.sort_unstable_by_key(|(row, first)| (*first, *row));
+        for of_key in found.chunk_by(|a, b| a.1 == b.1) {
+            let first = std::iter::once(of_key[0].1);
+            groups.push(first.chain(of_key.iter().map(|(row, _)| *row)).collect());
         }
     }
-    Ok(groups.into_values().collect())
+    // Copies compete within a bucket; a row that goes into two may have rivals in both.
+    if admission.buckets() > 1 {
+        groups.sort_unstable();
+        groups.dedup();
+    }
+    Ok(groups)
 }
 
 /// Rows whose key an earlier row has, each with the first row of that key.

@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 
 use super::latencies::KeyLatencies;
 use crate::base::expr::Vals;
+use crate::checks::CurveTerms;
 use crate::checks::compare::series::{NO_ROW, SHAPE_POINTS, Scan, Shape};
 use crate::database::coverage::Coverage;
 use crate::database::table::Keys;
@@ -74,6 +75,9 @@ pub struct Stretch {
 /// The curves of a table.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TableCurve {
+    /// Factor over (or under) the line between its neighbours from which on a point is kept, and from which
+    /// on a rule asks what other tables say of it.
+    pub least_bend: f64,
     /// Every key's latency.
     pub latencies: KeyLatencies,
     /// By the hash of their keys.
@@ -98,8 +102,8 @@ pub struct CurveRows<'a> {
     pub keys: &'a Keys<'a>,
     /// In ms, one value per row.
     pub latency: &'a Vals<'a, f64>,
-    /// Latency in ms below which the timer explains much.
-    pub floor_ms: f64,
+    /// What is kept of them.
+    pub terms: CurveTerms,
 }
 
 impl CurveRows<'_> {
@@ -121,7 +125,9 @@ impl TableCurve {
         served: impl Iterator<Item = (u64, f64)> + Clone,
         mut slice: impl FnMut(usize) -> u32,
     ) -> Self {
-        let mut own = Self { latencies: KeyLatencies::of(served), ..Self::default() };
+        let CurveTerms { bends: least_bend, floor_ms } = rows.terms;
+        let latencies = KeyLatencies::of(served);
+        let mut own = Self { least_bend, latencies, ..Self::default() };
         let hash = |row: u32| rows.keys.hashes()[row as usize];
         let mut order: Vec<usize> = (0..scan.bends.len()).collect();
         order.sort_unstable_by_key(|i| (hash(scan.bends[*i].row), scan.bends[*i].row));
@@ -145,10 +151,10 @@ impl TableCurve {
         let bent: Vec<u32> = own.bends.iter().map(|b| b.row).collect();
         own.bend_keys = Coverage::of(rows.keys, &bent);
         let step = scan.inner.len().div_ceil(STRETCHES).max(1);
-        let is_slow = |row: &u32| rows.latency.get(*row as usize) >= rows.floor_ms;
+        let is_slow = |row: &u32| rows.latency.get(*row as usize) >= floor_ms;
         let middle = |shape: &Shape| shape.rows[SHAPE_POINTS / 2];
         let is_kept =
-            |shape: &&Shape| rows.latency.get(middle(shape) as usize) * SHORTER >= rows.floor_ms;
+            |shape: &&Shape| rows.latency.get(middle(shape) as usize) * SHORTER >= floor_ms;
         own.shapes.reserve_exact(scan.shapes.iter().filter(is_kept).count());
         own.stretches.reserve_exact(scan.inner.len().div_ceil(step));
         let mut start = 0;

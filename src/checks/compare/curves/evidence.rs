@@ -1,15 +1,21 @@
 //! What references say of a point: how far it stands out from its neighbours in the ratio to them.
 
+use smallvec::SmallVec;
+
 use super::curve::{BendPoint, KeyPoint, TableCurve};
 use super::references::{CurveReference, ReferenceGroups, SAME};
 use crate::base::stats::median;
 use crate::checks::compare::series::least_telling;
 
+/// How far two ways of comparing a ratio may be apart.
+const ROUNDING: f64 = 1e-9;
+
 /// What the references say of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Evidence {
     /// Logarithm of how many times it is slower than its neighbours, in the ratio to the references. That
-    /// of the group that shows least.
+    /// of the group that shows least; 0 where that is less than a rule asks for, or of another sign than
+    /// what its own curve shows.
     pub score: f64,
     /// Independent groups of references that say something.
     pub groups: usize,
@@ -24,22 +30,35 @@ impl Evidence {
 
 /// What the groups of references say of a bend.
 ///
-/// Every step takes what shows least, 0 where two contradict: of a reference the axes, and on an axis the
-/// ratio to the reference less that of the neighbours' median, of the one before and of the one after.
-/// Of a group the median counts. So a bump that the references have as well cancels, and so does a block
+/// Every step takes what shows least, 0 where two contradict or one shows less than a rule asks for: of a
+/// reference the axes, and on an axis the ratio to the reference less that of the neighbours' median, of the
+/// one before and of the one after. Of a group the median counts. So a bump that the references have as well cancels, and so does a block
 /// that another kernel serves, on whose edge one of the neighbours agrees.
 pub fn evidence(curve: &TableCurve, bend: &BendPoint, groups: &ReferenceGroups) -> Evidence {
     let mut found = Evidence::default();
     for (_, group) in groups {
-        let told = group.iter().filter_map(|reference| by_reference(curve, bend, reference));
-        let Some(told) = middle(told.collect()) else { continue };
+        let Some(told) = by_group(curve, bend, group) else { continue };
         let first = found.groups == 0;
         found.score = if first { told } else { least_telling(found.score, told) };
         found.groups += 1;
+        // Nothing that another group says makes more of it.
+        if found.score == 0.0 {
+            break;
+        }
     }
-    // What is slow beside other tables and fast in its own curve is neither.
-    found.score = if found.score * f64::from(bend.log_ratio) > 0.0 { found.score } else { 0.0 };
     found
+}
+
+/// The median of what the references of a group say; of three, two that say nothing are enough.
+fn by_group(curve: &TableCurve, bend: &BendPoint, group: &[CurveReference]) -> Option<f64> {
+    let mut told: SmallVec<[f64; 3]> = SmallVec::new();
+    for reference in group {
+        told.extend(by_reference(curve, bend, reference));
+        if told.len() == 2 && told.iter().all(|off| *off == 0.0) {
+            return Some(0.0);
+        }
+    }
+    middle(&mut told)
 }
 
 /// The path of a reference beside which a bend stands out as far as `found` says: of those that are most
@@ -58,7 +77,7 @@ pub fn shown_by<'g>(
 }
 
 /// The median; of an even number that of the two in the middle that shows less.
-pub fn middle(mut values: Vec<f64>) -> Option<f64> {
+pub fn middle(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let (last, half) = (values.len().checked_sub(1)?, values.len() / 2);
     Some(if last == 2 * half {
@@ -70,29 +89,46 @@ pub fn middle(mut values: Vec<f64>) -> Option<f64> {
 
 /// Logarithm of a point's latency over a reference's; none where that lacks it.
 pub fn log_ratio(point: KeyPoint, reference: &TableCurve) -> Option<f64> {
-    let own = f64::from(point.latency);
-    let other = f64::from(reference.latencies.get(point.hash)?);
-    (own > 0.0 && other > 0.0).then(|| (own / other).ln())
+    ratio(point, reference).map(f64::ln)
 }
 
+fn ratio(point: KeyPoint, reference: &TableCurve) -> Option<f64> {
+    let own = f64::from(point.latency);
+    let other = f64::from(reference.latencies.get(point.hash)?);
+    (own > 0.0 && other > 0.0).then(|| own / other)
+}
+
+/// What a reference says of a bend; none where it lacks the point or what lies around it.
 fn by_reference(curve: &TableCurve, bend: &BendPoint, reference: &CurveReference) -> Option<f64> {
+    let ratio = |point: KeyPoint| ratio(point, &reference.curve);
+    let own_ratio = ratio(bend.point)?;
+    let own = own_ratio.ln();
     // The same figure is the same measurement.
-    let own = log_ratio(bend.point, &reference.curve).filter(|ratio| ratio.abs() > SAME)?;
-    let mut least: Option<f64> = None;
-    for around in curve.neighbours(bend) {
-        let [far_before, before, after, far_after] =
-            around.map(|neighbour| log_ratio(neighbour, &reference.curve));
-        let (Some(before_it), Some(after_it)) = (before.or(far_before), after.or(far_after)) else {
-            continue;
-        };
-        let known: Vec<f64> =
-            [far_before, before, after, far_after].into_iter().flatten().collect();
-        let level = median(&known);
-        let told = [own - before_it, own - after_it].into_iter().fold(own - level, least_telling);
-        if told == 0.0 {
+    if own.abs() <= SAME {
+        return None;
+    }
+    // What is slow beside other tables and fast in its own curve is neither.
+    let slow = bend.log_ratio > 0.0;
+    let (factor, least) = (curve.least_bend * (1.0 - ROUNDING), curve.least_bend.ln());
+    let shows = |told: f64| if slow { told >= least } else { -told >= least };
+    let may_show =
+        |beside: f64| own_ratio >= factor * beside && slow || beside >= factor * own_ratio && !slow;
+    let mut found: Option<f64> = None;
+    for [far_before, before, after, far_after] in curve.neighbours(bend) {
+        let Some(before_it) = ratio(*before).or_else(|| ratio(*far_before)) else { continue };
+        let Some(after_it) = ratio(*after).or_else(|| ratio(*far_after)) else { continue };
+        // Nearly every bend ends here, without a logarithm.
+        if !may_show(before_it) || !may_show(after_it) {
             return Some(0.0);
         }
-        least = Some(least.map_or(told, |known| least_telling(known, told)));
+        let known = [far_before, before, after, far_after].into_iter();
+        let known: SmallVec<[f64; 4]> = known.filter_map(|p| ratio(*p)).map(f64::ln).collect();
+        let sides = least_telling(own - before_it.ln(), own - after_it.ln());
+        let told = least_telling(own - median(&known), sides);
+        if !shows(told) {
+            return Some(0.0);
+        }
+        found = Some(found.map_or(told, |known| least_telling(known, told)));
     }
-    least
+    found
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use smallvec::SmallVec;
+
 use super::curve::{KeyPoint, ShapePoints, TableCurve};
 use super::evidence::{log_ratio, middle};
 use super::references::{CurveReference, ReferenceGroups};
@@ -64,7 +66,7 @@ pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<
 
 /// The median of what the references of a group say of a shape; of three, two that say nothing are enough.
 fn off_by_group(shape: &ShapePoints, group: &[CurveReference]) -> Option<f64> {
-    let mut told = Vec::new();
+    let mut told: SmallVec<[f64; 3]> = SmallVec::new();
     for reference in group {
         let Some(level) = reference.levels.get(shape.slice as usize) else { continue };
         if level.is_finite() {
@@ -74,7 +76,7 @@ fn off_by_group(shape: &ShapePoints, group: &[CurveReference]) -> Option<f64> {
             return Some(0.0);
         }
     }
-    middle(told)
+    middle(&mut told)
 }
 
 /// How far a shape's points are from the level of their slice, the least of them; 0 where one of them is

@@ -88,6 +88,6 @@ pub(super) fn log_ratio(points: &[SeriesPoint], i: usize) -> Option<f64> {
     let (before, after) = (points.get(i.checked_sub(1)?)?, points.get(i + 1)?);
     let point = &points[i];
     let share = (point.log_at - before.log_at) / (after.log_at - before.log_at);
-    let line = before.log_time + share * (after.log_time - before.log_time);
-    Some(point.log_time - line)
+    let line = before.log_time() + share * (after.log_time() - before.log_time());
+    Some(point.log_time() - line)
 }

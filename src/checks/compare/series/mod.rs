@@ -16,6 +16,8 @@ mod scan;
 
 pub use self::bend::{Bend, BendAxis, NO_ROW, least_telling};
 pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
+use std::cell::Cell;
+
 use crate::base::expr::NULL_CODE;
 use crate::database::table::{Column, Table, mix, number_bits, text_hash};
 use crate::specs::{IDENTITY, measured_unit};
@@ -104,7 +106,18 @@ struct SeriesPoint {
     time: f64,
     row: u32,
     log_at: f64,
-    log_time: f64,
+    /// NaN until it is asked for.
+    log_time: Cell<f64>,
+}
+
+impl SeriesPoint {
+    /// The logarithm of its latency. Most points are settled without it.
+    fn log_time(&self) -> f64 {
+        if self.log_time.get().is_nan() {
+            self.log_time.set(self.time.ln());
+        }
+        self.log_time.get()
+    }
 }
 
 /// Logarithms of sizes by their place in a series: the next series mostly has the same sizes.
@@ -157,10 +170,14 @@ impl<'a> Axis<'a> {
             let time = times(*row as usize)?;
             let at = self.values[*row as usize] as f64;
             let log_at = logs.ln(place, at);
-            Some(SeriesPoint { at, time, row: *row, log_at, log_time: time.ln() })
+            Some(SeriesPoint { at, time, row: *row, log_at, log_time: Cell::new(f64::NAN) })
         };
         out.clear();
         out.extend(rows.iter().enumerate().filter_map(point));
+        // Most files go through a sweep in its order.
+        if out.is_sorted_by(|a, b| a.at < b.at) {
+            return;
+        }
         out.sort_unstable_by(|a, b| {
             a.at.total_cmp(&b.at).then(a.time.total_cmp(&b.time)).then(a.row.cmp(&b.row))
         });

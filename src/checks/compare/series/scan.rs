@@ -154,8 +154,17 @@ impl ScanTerms {
 
     /// Takes in a series along the first axis.
     fn first_axis(self, points: &[SeriesPoint], bit: u8, candidates: &mut Candidates) {
-        let screen = self.screen();
+        let (screen, factor) = (self.screen(), self.screen().exp());
+        let near =
+            |a: &SeriesPoint, b: &SeriesPoint| a.time < factor * b.time && b.time < factor * a.time;
         for i in 0..points.len() {
+            // A line between two points that are near is near.
+            if let Some([before, point, after]) = points.get(i.wrapping_sub(1)..i + 2)
+                && near(before, point)
+                && near(point, after)
+            {
+                continue;
+            }
             let off = log_ratio(points, i);
             if off.is_some_and(|off| off.abs() < screen) {
                 continue;

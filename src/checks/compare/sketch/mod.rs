@@ -173,7 +173,7 @@ impl Sketch {
         }
         name_farthest(&mut outliers, keys);
         let curve = needs.curves.map(|terms| {
-            let rows = CurveRows { keys, latency: &latency, floor_ms: terms.floor_ms };
+            let rows = CurveRows { keys, latency: &latency, terms };
             let timed = |row: &usize| is_loaded(*row) && latency.get(*row) > 0.0;
             let point = |row: usize| (keys.hashes()[row], latency.get(row));
             let slice = |row: usize| slices.number(keys, row);

@@ -4,8 +4,6 @@ mod cause;
 mod rivals;
 mod whole_rows;
 
-use std::collections::BTreeSet;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,7 +16,7 @@ use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{count, plural, plural_verb};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
-use crate::database::served::rows::copies;
+use crate::database::served::rows::{Copies, copies};
 use crate::database::table::{Keys, number_json};
 use crate::findings::{EXAMPLES, Example, Finding, Half, Novelty, Reads, Severity};
 use crate::specs::{ColumnKind, ColumnSpec, Serves, TableSpec};
@@ -39,7 +37,7 @@ pub struct Conflict {
 
 /// A key of a bucket with all its rows, in file order.
 struct KeyCopies {
-    rows: Vec<usize>,
+    rows: Copies,
     /// Slowest over fastest copy, of the latency that differs most.
     spread: f64,
     conflict: bool,
@@ -92,7 +90,7 @@ impl Judge for Conflict {
             .iter()
             .map(|l| Ok((l.name.as_str(), l.value.numbers(&scope)?)))
             .collect::<Result<Vec<_>, ExprError>>()?;
-        let all = groups.iter().flat_map(|copies| &copies[1..]).collect::<BTreeSet<_>>().len();
+        let all = distinct(groups.iter().flat_map(|copies| &copies[1..]).copied().collect()).len();
         let mut findings = Found::new();
         for half in rows.halves() {
             let (groups, repeated) = of_half(&groups, &half);
@@ -111,7 +109,7 @@ impl Conflict {
     fn group(
         &self,
         rows: &RowContext<'_>,
-        copies: Vec<usize>,
+        copies: Copies,
         latency: &[(&str, Vals<f64>)],
     ) -> KeyCopies {
         let file = rows.at.file;
@@ -223,11 +221,12 @@ fn coexist(rows: &RowContext<'_>, copies: &[usize]) -> bool {
 
 /// The groups that a half has rows of, and those of its rows that repeat a key: rows that a pull request
 /// brings repeat what was there before, wherever they stand in the file.
-fn of_half(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, BTreeSet<usize>) {
+fn of_half(groups: &[Copies], half: &Half<'_>) -> (Vec<Copies>, Vec<usize>) {
     let mut found = Vec::new();
-    let mut repeated = BTreeSet::new();
+    let mut repeated = Vec::new();
     for copies in groups {
-        let (own, others): (Vec<usize>, Vec<usize>) = copies.iter().partition(|r| half.has(**r));
+        let (own, others): (Copies, Copies) =
+            copies.iter().copied().partition(|row| half.has(*row));
         let new = half.novelty == Novelty::New;
         let Some(first) = own.first() else { continue };
         // The first of the rows that were there before repeats none of them.
@@ -239,7 +238,14 @@ fn of_half(groups: &BTreeSet<Vec<usize>>, half: &Half<'_>) -> (Vec<Vec<usize>>, 
             found.push(if new { copies.clone() } else { own });
         }
     }
-    (found, repeated)
+    (found, distinct(repeated))
+}
+
+/// Rows in order, each once.
+fn distinct(mut rows: Vec<usize>) -> Vec<usize> {
+    rows.sort_unstable();
+    rows.dedup();
+    rows
 }
 
 /// Columns outside the key and the measurements in which copies of a key differ: they explain why it repeats.
@@ -284,20 +290,20 @@ fn example(
 
 #[cfg(test)]
 mod tests {
-    use super::of_half;
+    use super::{Copies, of_half};
     use crate::findings::{Half, Reads, RowChange};
 
     #[test]
     fn rows_that_are_brought_repeat_those_that_were_there() {
-        let groups = [vec![0, 4], vec![1, 2, 3], vec![5, 6]].into();
+        let groups = [&[0, 4][..], &[1, 2, 3], &[5, 6]].map(Copies::from_slice);
         // Row 0 comes before what it repeats; 5 and 6 repeat only each other.
         let marks = [true, false, false, true, false, true, true];
         let change = RowChange::Rows(marks.into());
         let told: Vec<_> = Half::both(change.seen_by("r", &Reads::all()))
             .map(|half| of_half(&groups, &half))
             .collect();
-        assert_eq!(told[0], (vec![vec![0, 4], vec![1, 2, 3], vec![5, 6]], [0, 3, 6].into()));
-        assert_eq!(told[1], (vec![vec![1, 2]], [2].into()));
+        assert_eq!(told[0], (groups.to_vec(), vec![0, 3, 6]));
+        assert_eq!(told[1], (vec![Copies::from_slice(&[1, 2])], vec![2]));
         let all = Half::both(RowChange::Unknown.seen_by("r", &Reads::all())).next().unwrap();
         assert_eq!(of_half(&groups, &all).1.len(), 4);
     }

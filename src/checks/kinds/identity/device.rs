@@ -26,12 +26,11 @@ impl Judge for DeviceNames {
             return Ok(Found::new());
         };
         let wanted = system.devices.join(" or ");
-        let devices = system.device_names();
         Ok(named.findings(
             rows,
             "device",
             rows.rule.severity,
-            |name| !devices.iter().any(|device| device.is_match(name)),
+            |name| !system.is_device(name),
             |names, n| {
                 format!(
                     "{} measured on {names}, but the system has {wanted}",

@@ -31,9 +31,13 @@ impl VersionNames {
     fn findings(&self, rows: &RowContext<'_>) -> Vec<Finding> {
         let Some(named) = Named::of(rows, "version") else { return Vec::new() };
         let dir = rows.at.file.place.version.as_str();
-        let untagged = matchers(&self.untagged);
         let fits =
             |name: &str| self.versionless.iter().any(|v| v == name) || same_version(name, dir);
+        // Nearly every table ends here, and compiling globs takes longer than the rest.
+        if named.nulls == 0 && named.names.iter().all(|(name, rows)| *rows == 0 || fits(name)) {
+            return Vec::new();
+        }
+        let untagged = matchers(&self.untagged);
         let lost = |name: &str| untagged.iter().any(|g| g.is_match(name));
 
         let mut released: Vec<Version> = named

@@ -89,8 +89,9 @@ impl PowerSigns {
     fn signs(&self, rows: &RowContext<'_>, table: &PowerReadings<'_>) -> Vec<PowerSign> {
         let Some(keys) = rows.at.keys else { return Vec::new() };
         let mut slices: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-        for row in &table.rows {
-            slices.entry(keys.text_code(*row)).or_default().push(*row);
+        // Rows of a slice mostly follow each other.
+        for run in table.rows.chunk_by(|a, b| keys.text_code(*a) == keys.text_code(*b)) {
+            slices.entry(keys.text_code(run[0])).or_default().extend(run);
         }
         let mut signs: BTreeMap<&'static str, PowerSign> = BTreeMap::new();
         for slice in slices.into_values().filter(|rows| rows.len() >= self.readings) {

@@ -44,7 +44,7 @@ pub(super) fn read(
     for group in &footer.groups {
         arrays.extend(decode(pages, group, leaves.start, leaf, &dtype)?);
     }
-    cells(&dtype, &arrays)
+    cells(&dtype, arrays)
 }
 
 /// The arrays of a column in a row group.
@@ -87,8 +87,20 @@ fn indices() -> Field {
 }
 
 /// The cells of a column's arrays.
-fn cells(dtype: &ArrowDataType, arrays: &[ArrayRef]) -> Result<Column, ColumnError> {
+fn cells(dtype: &ArrowDataType, mut arrays: Vec<ArrayRef>) -> Result<Column, ColumnError> {
     use ArrowDataType as T;
+    // What nearly all columns of numbers are is taken over as it is.
+    if *dtype == T::Int64
+        && let Some(values) = whole(&mut arrays)
+    {
+        return Ok(Column::Int { values, nulls: None });
+    }
+    if *dtype == T::Float64
+        && let Some(values) = whole(&mut arrays)
+    {
+        return Ok(Column::Float { values, nulls: None });
+    }
+    let arrays = &arrays[..];
     match dtype {
         T::Utf8View => text::column(arrays),
         T::Boolean => {
@@ -114,6 +126,18 @@ fn cells(dtype: &ArrowDataType, arrays: &[ArrayRef]) -> Result<Column, ColumnErr
 fn cast<T: Array>(arrays: &[ArrayRef]) -> Result<Vec<&T>, ColumnError> {
     let arrays = arrays.iter().map(|array| array.as_any().downcast_ref::<T>());
     arrays.collect::<Option<_>>().ok_or(ColumnError::Arrays)
+}
+
+/// The numbers of a column that is one array without nulls.
+fn whole<T: NativeType>(arrays: &mut [ArrayRef]) -> Option<Vec<T>> {
+    let [array] = arrays else { return None };
+    let array: &mut PrimitiveArray<T> = array.as_any_mut().downcast_mut()?;
+    if array.null_count() > 0 {
+        return None;
+    }
+    let empty = PrimitiveArray::new_empty(array.dtype().clone());
+    let (_, values, _) = std::mem::replace(array, empty).into_inner();
+    Some(values.into_mut().either(|shared| shared.to_vec(), |own| own))
 }
 
 fn ints<T: NativeType + TryInto<i64>>(arrays: &[ArrayRef]) -> Result<Column, ColumnError> {

@@ -61,6 +61,15 @@ impl DistinctNames {
         let mut known = vec![NULL_CODE; texts.len()];
         let indices = array.keys().values();
         let valid = array.validity().filter(|bits| bits.unset_bits() > 0);
+        if let (1, None, [_, ..]) = (texts.len(), valid, &indices[..]) {
+            // One name in every row, as of most columns that say where rows were measured.
+            if indices.iter().any(|index| *index != 0) {
+                return Err(ColumnError::Arrays);
+            }
+            let code = self.code(texts.value(0))?;
+            codes.resize(codes.len() + indices.len(), code);
+            return Ok(());
+        }
         for (row, index) in indices.iter().enumerate() {
             if valid.is_some_and(|bits| !bits.get_bit(row)) {
                 codes.push(NULL_CODE);

@@ -10,7 +10,7 @@ use super::Policy;
 use crate::base::expr::Vals;
 use crate::checks::kinds::duplicates::CopySpread;
 use crate::database::catalog::{Format, TableFile};
-use crate::database::served::rows::{copies, repeats};
+use crate::database::served::rows::{Copies, copies, repeats};
 use crate::database::table::{Column, Keys, Table, TableScope, encode, keep_lines};
 use crate::jobs::repair::{RepairError, Site, disk};
 use crate::specs::{Serves, TableSpec, measured_unit};
@@ -239,7 +239,7 @@ impl TablePlan {
     /// measurements apart.
     fn serve(
         &mut self,
-        competing: &BTreeSet<Vec<usize>>,
+        competing: &[Copies],
         keep: &[bool],
         others: &[(&str, &Column)],
         latencies: &[&Vals<'_, f64>],
@@ -276,9 +276,9 @@ fn served(loader: Serves, rows: &[usize]) -> Option<usize> {
 }
 
 /// Rows that compete for a key of the loader's.
-fn competing(scope: &TableScope<'_>) -> Result<BTreeSet<Vec<usize>>, RepairError> {
+fn competing(scope: &TableScope<'_>) -> Result<Vec<Copies>, RepairError> {
     if scope.spec.key.is_empty() {
-        return Ok(BTreeSet::new());
+        return Ok(Vec::new());
     }
     let key = scope.spec.row_key();
     Ok(copies(scope, &Keys::new(&key, scope)?)?)
