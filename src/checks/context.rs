@@ -290,10 +290,17 @@ impl<'a> RowContext<'a> {
         self.rule.check.judge().reads(self.at.spec)
     }
 
-    /// What is known of the table's system, for a rule that says that it reads it.
+    /// The table's system, for a rule that says that it reads all of its figures.
     pub fn system(&self) -> Option<&'a System> {
-        debug_assert!(self.reads().reads_system(), "{} does not say so", self.rule.id);
+        debug_assert!(self.reads().reads_figures(), "{} does not say so", self.rule.id);
         self.at.system
+    }
+
+    /// What the GPU of the table's system calls itself, as globs, with the system; for a rule that says that
+    /// it reads it.
+    pub fn devices(&self) -> Option<(&'a System, &'a [String])> {
+        debug_assert!(self.reads().reads_devices(), "{} does not say so", self.rule.id);
+        self.at.system.map(|system| (system, &system.devices[..]))
     }
 
     /// A figure of the table's system, for a rule that says that it reads it.

@@ -10,23 +10,28 @@ use crate::specs::TableSpec;
 pub struct Reads {
     /// Names of columns; any column where there are none.
     pub(super) columns: Option<Vec<String>>,
-    /// What it reads of the table's system.
-    system: ReadFacts,
+    /// Which figures of the table's system it reads.
+    figures: ReadFigures,
+    /// Whether it reads what the system's GPU calls itself.
+    devices: bool,
 }
 
-/// What a rule reads of what is known of a system.
+/// Which figures of a system a rule reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum ReadFacts {
-    None,
-    /// Figures, by their dotted paths.
-    Figures(Vec<String>),
+enum ReadFigures {
+    /// Those of these dotted paths.
+    Named(Vec<String>),
     All,
+}
+
+impl ReadFigures {
+    const NONE: Self = Self::Named(Vec::new());
 }
 
 impl Reads {
     /// Any column.
     pub fn all() -> Self {
-        Self { columns: None, system: ReadFacts::None }
+        Self { columns: None, figures: ReadFigures::NONE, devices: false }
     }
 
     /// What the loader reads of a table: its key, its filters, its latency.
@@ -37,54 +42,55 @@ impl Reads {
     /// The columns of these names.
     pub fn columns(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let columns = names.into_iter().map(Into::into).collect();
-        Self { columns: Some(columns), system: ReadFacts::None }
+        Self { columns: Some(columns), ..Self::all() }
     }
 
-    /// These, and all that is known of the table's system.
-    pub fn and_system(self) -> Self {
-        Self { system: ReadFacts::All, ..self }
+    /// These, and what the GPU of the table's system calls itself.
+    pub fn and_devices(self) -> Self {
+        Self { devices: true, ..self }
     }
 
     /// These, and figures of the table's system, by their dotted paths.
     pub fn and_figures<'n>(self, names: impl IntoIterator<Item = &'n str>) -> Self {
-        let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
-        let system = match self.system {
-            own if names.is_empty() => own,
-            ReadFacts::All => ReadFacts::All,
-            ReadFacts::None => ReadFacts::Figures(names),
-            ReadFacts::Figures(mut own) => {
-                own.append(&mut names);
-                ReadFacts::Figures(own)
-            }
-        };
-        Self { system, ..self }
+        let mut reads = self;
+        if let ReadFigures::Named(own) = &mut reads.figures {
+            own.extend(names.into_iter().map(str::to_owned));
+        }
+        reads
     }
 
     /// These, and what formulas read of the table's system.
     pub fn and_formulas<'e>(self, formulas: impl IntoIterator<Item = &'e Expr>) -> Self {
         formulas.into_iter().fold(self, |reads, formula| {
             // Which rate is looked up depends on the row.
-            let reads = if formula.reads_rates() { reads.and_system() } else { reads };
-            reads.and_figures(formula.fields())
+            if formula.reads_rates() {
+                Self { figures: ReadFigures::All, ..reads }
+            } else {
+                reads.and_figures(formula.fields())
+            }
         })
     }
 
-    /// Whether all that is known of the table's system is read.
-    pub fn reads_system(&self) -> bool {
-        self.system == ReadFacts::All
+    /// Whether all figures of the table's system are read.
+    pub fn reads_figures(&self) -> bool {
+        self.figures == ReadFigures::All
+    }
+
+    /// Whether it is read what the GPU of the table's system calls itself.
+    pub fn reads_devices(&self) -> bool {
+        self.devices
     }
 
     /// Whether anything that is known of the table's system is read.
     pub(super) fn reads_any(&self) -> bool {
-        self.system != ReadFacts::None
+        self.devices || self.figures != ReadFigures::NONE
     }
 
     /// Whether a figure of the table's system is read.
     pub fn reads_figure(&self, path: &str) -> bool {
-        match &self.system {
-            ReadFacts::None => false,
-            ReadFacts::Figures(names) => names.iter().any(|name| name == path),
-            ReadFacts::All => true,
+        match &self.figures {
+            ReadFigures::Named(names) => names.iter().any(|name| name == path),
+            ReadFigures::All => true,
         }
     }
 

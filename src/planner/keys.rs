@@ -69,13 +69,18 @@ impl FileKeys {
     /// shows what it would serve.
     pub fn of(table: &Table, name: TableName, names: &NameCodes) -> Option<Self> {
         let mut keys = HashSet::new();
-        let mut recent = RecentKeys::default();
+        let (mut last, mut recent) = (None, RecentKeys::default());
         let mut is_refused = false;
         let take = |LocatedRow { kernel, place, .. }: LocatedRow| match place {
             Ok(Some(place)) => {
                 let key = asked_for(name, place.key);
-                if recent.is_new(key, kernel) {
-                    keys.insert((key, kernel));
+                let is_known =
+                    |(known, of): (SliceKey, u32)| of == kernel && is_same_slice(&known, &key);
+                if !last.is_some_and(is_known) {
+                    last = Some((key, kernel));
+                    if recent.is_new(key, kernel) {
+                        keys.insert((key, kernel));
+                    }
                 }
             }
             Ok(None) => {}
@@ -86,7 +91,8 @@ impl FileKeys {
     }
 }
 
-/// Slices met lately, a few: most rows belong to one of these, and hashing one takes as long as the rest.
+/// Slices met lately, a few: nearly all rows belong to one of these or to that of the row before, and hashing
+/// one takes longer than all else.
 struct RecentKeys([(SliceKey, u32); 64]);
 
 impl Default for RecentKeys {
@@ -99,7 +105,8 @@ impl Default for RecentKeys {
 impl RecentKeys {
     /// Takes in a row's slice; whether it may be one that was not met before.
     fn is_new(&mut self, key: SliceKey, kernel: u32) -> bool {
-        let sum = key.iter().fold(kernel, |sum, part| sum.wrapping_mul(31).wrapping_add(*part));
+        let turned = key.iter().zip(0..).map(|(part, place)| part.rotate_left(3 * place));
+        let sum = turned.fold(kernel, u32::wrapping_add);
         let place = (sum.wrapping_mul(0x9e37_79b9) >> 26) as usize;
         let known = &mut self.0[place];
         let is_new = known.1 != kernel || !is_same_slice(&known.0, &key);

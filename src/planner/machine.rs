@@ -2,9 +2,28 @@
 
 use super::{Refusal, System};
 
-/// The figures of a system's YAML that formulas read. Rates are FLOP/s and B/s, times are seconds.
+/// The figures that formulas read, beside the rates at which types are multiplied ([`MachineFigures::flops`]).
+const FIGURES: [&str; 10] = [
+    "gpu.mem_bw",
+    "gpu.mem_bw_empirical_scaling_factor",
+    "gpu.mem_empirical_constant_latency",
+    "gpu.sm_version",
+    "node.inter_node_bw",
+    "node.inter_rack_bw",
+    "node.intra_node_bw",
+    "node.num_gpus_per_node",
+    "node.num_gpus_per_rack",
+    "node.p2p_latency",
+];
+
+/// The rates at which types are multiplied end so.
+const RATE: &str = "_tc_flops";
+
+/// The figures of a system's YAML that formulas read. Rates are FLOP/s and B/s, times are seconds. Of two YAML
+/// that differ in other figures, the machine is the same.
 #[derive(Debug, PartialEq)]
 pub struct MachineFigures {
+    /// Without the figures that no formula reads.
     system: System,
     /// Memory bandwidth, B/s.
     pub bandwidth: f64,
@@ -24,7 +43,9 @@ impl MachineFigures {
         }
         let bandwidth = system.figure("gpu.mem_bw");
         let bandwidth = bandwidth.ok_or_else(|| Refusal::Machine("gpu.mem_bw".to_owned()))?;
-        Ok(Self { system: system.clone(), bandwidth })
+        let mut system = system.clone();
+        system.figures.retain(|path, _| path.ends_with(RATE) || FIGURES.contains(&path.as_str()));
+        Ok(Self { system, bandwidth })
     }
 
     /// The system's name.
@@ -33,6 +54,7 @@ impl MachineFigures {
     }
 
     fn figure(&self, path: &str, otherwise: f64) -> f64 {
+        debug_assert!(FIGURES.contains(&path), "{path} is none of the figures that formulas read");
         self.system.figure(path).unwrap_or(otherwise)
     }
 
@@ -47,7 +69,7 @@ impl MachineFigures {
     ///
     /// [`Refusal::Machine`] where the YAML has no positive figure.
     pub fn flops(&self, rate: &str) -> Result<f64, Refusal> {
-        let path = format!("gpu.{rate}_tc_flops");
+        let path = format!("gpu.{rate}{RATE}");
         match self.system.figure(&path) {
             Some(flops) if flops > 0.0 => Ok(flops),
             _ => Err(Refusal::Machine(path)),

@@ -16,6 +16,7 @@ use crate::base::cache::Cache;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::base::threads;
+use crate::checks::compare::curves::SharedKeys;
 use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::rule::{Rule, Rules};
 use crate::checks::{Check, CheckInputs, PrChange};
@@ -126,8 +127,8 @@ impl Job<'_> {
         let names = known.names.clone();
         let names = self.needs().plans.then_some(names.as_ref());
         let by_name = self.by_name(alone, &neighbours, against);
-        let slices = &SharedFileKeys::default();
-        let terms = TableTerms { sidecars: &sidecars, named: &named, names, slices };
+        let (slices, keys) = (&SharedFileKeys::default(), &SharedKeys::default());
+        let terms = TableTerms { sidecars: &sidecars, named: &named, names, slices, keys };
         let cached = self.cache.and_then(|cache| {
             let read = by_name.iter().flat_map(|of_name| &of_name.read);
             let read: Vec<&TableFile> = read.map(|t| &self.catalog.tables[t.index]).collect();

@@ -10,6 +10,7 @@ use super::surroundings::Sidecars;
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
 use crate::base::expr::{ExprError, Scope};
+use crate::checks::compare::curves::SharedKeys;
 use crate::checks::compare::sketch::Sketch;
 use crate::checks::rule::Rule;
 use crate::checks::{PrChange, TableContext};
@@ -40,6 +41,8 @@ pub(super) struct TableTerms<'a> {
     pub names: Option<&'a NameCodes>,
     /// The slices of all tables.
     pub slices: &'a SharedFileKeys,
+    /// The keys of the tables of which curves are kept.
+    pub keys: &'a SharedKeys,
 }
 
 impl TableTerms<'_> {
@@ -116,7 +119,7 @@ impl Job<'_> {
             _ => None,
         };
         let needs = self.needs();
-        let sketch = match (&scope, &keys) {
+        let mut sketch = match (&scope, &keys) {
             _ if !with_sketch => None,
             (Some(scope), Some(keys)) => {
                 Some(Sketch::of(keys, scope, needs, terms.names_keys(file))?)
@@ -124,6 +127,9 @@ impl Job<'_> {
             (Some(scope), None) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
             (None, _) => None,
         };
+        if let Some(sketch) = &mut sketch {
+            sketch.share_keys(terms.keys);
+        }
         let names = names.filter(|_| with_sketch);
         let looked_up = TableName::of(&file.table).zip(table.as_deref().ok()).zip(names);
         let slices = looked_up.and_then(|((name, table), names)| FileKeys::of(table, name, names));
@@ -183,8 +189,8 @@ impl Job<'_> {
             let findings = judged.findings.into_iter().filter(|f| f.severity != Severity::Info);
             findings.map(|f| f.rule).collect::<BTreeSet<_>>().len()
         };
-        let slices = &SharedFileKeys::default();
-        let terms = TableTerms { sidecars, named: &BTreeSet::new(), names: None, slices };
+        let (slices, keys) = (&SharedFileKeys::default(), &SharedKeys::default());
+        let terms = TableTerms { sidecars, named: &BTreeSet::new(), names: None, slices, keys };
         self.table(file, &rules, false, terms).map_or(0, ways)
     }
 

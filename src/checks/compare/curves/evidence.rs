@@ -92,7 +92,8 @@ pub fn log_ratio(point: KeyPoint, reference: &TableCurve) -> Option<f64> {
     ratio(point, reference).map(f64::ln)
 }
 
-fn ratio(point: KeyPoint, reference: &TableCurve) -> Option<f64> {
+/// A point's latency over a reference's; none where that lacks it.
+pub(super) fn ratio(point: KeyPoint, reference: &TableCurve) -> Option<f64> {
     let own = f64::from(point.latency);
     let other = f64::from(reference.latencies.get(point.hash)?);
     (own > 0.0 && other > 0.0).then(|| own / other)

@@ -4,7 +4,7 @@
 //! the latency itself, since the steps of a kernel are in both. So a point that is twice too slow stands
 //! out in r though it hides in its own curve. The way there, a file each:
 //!
-//! 1. `curve`: when a table is read, every key's latency is kept (`latencies`, 8 bytes per row), and the
+//! 1. `curve`: when a table is read, every key's latency is kept (`latencies`, 4 to 8 bytes per row), and the
 //!    points that bend: those off the line between their neighbours by 1.3 or more, which are one or two
 //!    in a hundred. All the rest cannot stand out by 1.5 in r, or nearly so.
 //! 2. `references` picks up to nine other tables in independent groups: the backend's other versions on
@@ -23,5 +23,6 @@ mod shapes;
 
 pub use self::curve::{BendPoint, CurveRows, TableCurve};
 pub use self::evidence::Evidence;
+pub use self::latencies::SharedKeys;
 pub use self::scores::{CurveScores, SpikedPoints, TableScores};
 pub use self::shapes::{Roughness, ShapeScore};

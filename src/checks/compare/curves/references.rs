@@ -1,8 +1,10 @@
 //! The tables that a table's curves are held against.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::curve::TableCurve;
+use super::shapes::KEPT;
 use crate::base::stats::upper_median;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketch;
@@ -54,9 +56,29 @@ pub struct CurveReference {
     pub path: String,
     /// Its curves.
     pub curve: Arc<TableCurve>,
-    /// Logarithm of the table's latency over its own by slice of the table, the median of the points both
-    /// have; NaN where they share none.
-    pub levels: Vec<f64>,
+    /// The table's latency over its own by slice of the table.
+    pub levels: Vec<Level>,
+}
+
+/// The latency of a slice over that of a reference: the median of the points both have.
+pub struct Level {
+    /// Its logarithm; NaN where they share no point.
+    pub log: f64,
+    /// Ratios that are certainly near it.
+    near: Range<f64>,
+}
+
+impl Level {
+    fn of(log: f64) -> Self {
+        // A little less than what is kept, for rounding.
+        let kept = KEPT * (1.0 - 1e-9);
+        Self { log, near: (log - kept).exp()..(log + kept).exp() }
+    }
+
+    /// Whether a ratio is too near for its series to be off.
+    pub fn is_near(&self, ratio: f64) -> bool {
+        self.near.contains(&ratio)
+    }
 }
 
 /// The references of a table, by what they have in common with it: independent groups.
@@ -94,7 +116,7 @@ pub fn reference_groups(at: &CrossContext<'_>, file: &TableFile) -> ReferenceGro
 
 /// How far two tables are apart by slice of the first; none where they share too little, or are one
 /// measurement.
-fn levels(own: &Sketch, other: &Sketch) -> Option<Vec<f64>> {
+fn levels(own: &Sketch, other: &Sketch) -> Option<Vec<Level>> {
     let mut by_slice: Vec<Vec<f64>> = vec![Vec::new(); own.slices.len()];
     let (mut shared, mut same) = (0, 0);
     let timed = own.common(other).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0);
@@ -105,5 +127,5 @@ fn levels(own: &Sketch, other: &Sketch) -> Option<Vec<f64>> {
         by_slice[a.slice as usize].push(ratio);
     }
     let apart = shared >= SHARED && same as f64 <= SAME_SHARE * shared as f64;
-    apart.then(|| by_slice.iter_mut().map(|ratios| upper_median(ratios)).collect())
+    apart.then(|| by_slice.iter_mut().map(|ratios| Level::of(upper_median(ratios))).collect())
 }

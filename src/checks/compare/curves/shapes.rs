@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use smallvec::SmallVec;
 
 use super::curve::{KeyPoint, ShapePoints, TableCurve};
-use super::evidence::{log_ratio, middle};
-use super::references::{CurveReference, ReferenceGroups};
+use super::evidence::{log_ratio, middle, ratio};
+use super::references::{CurveReference, Level, ReferenceGroups};
 use crate::base::stats::upper_median;
 use crate::checks::compare::series::least_telling;
 
 /// A shape that is off is kept from this logarithm on (1.3).
-const KEPT: f64 = 0.262;
+pub(super) const KEPT: f64 = 0.262;
 /// A slice less rough than that is smooth.
 const SMOOTH: f64 = 0.04;
 /// Stretches from which a slice's roughness is computed, at most and at least.
@@ -69,8 +69,8 @@ fn off_by_group(shape: &ShapePoints, group: &[CurveReference]) -> Option<f64> {
     let mut told: SmallVec<[f64; 3]> = SmallVec::new();
     for reference in group {
         let Some(level) = reference.levels.get(shape.slice as usize) else { continue };
-        if level.is_finite() {
-            told.extend(off_as_a_whole(&shape.points, *level, reference));
+        if level.log.is_finite() {
+            told.extend(off_as_a_whole(&shape.points, level, reference));
         }
         if told.len() == 2 && told.iter().all(|off| *off == 0.0) {
             return Some(0.0);
@@ -81,10 +81,15 @@ fn off_by_group(shape: &ShapePoints, group: &[CurveReference]) -> Option<f64> {
 
 /// How far a shape's points are from the level of their slice, the least of them; 0 where one of them is
 /// near, or they are on either side. None where the reference lacks one.
-fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -> Option<f64> {
+fn off_as_a_whole(points: &[KeyPoint], level: &Level, reference: &CurveReference) -> Option<f64> {
     let mut least: Option<f64> = None;
     for point in points {
-        let off = log_ratio(*point, &reference.curve)? - level;
+        let ratio = ratio(*point, &reference.curve)?;
+        // Nearly every series ends at its first point, without a logarithm.
+        if level.is_near(ratio) {
+            return Some(0.0);
+        }
+        let off = ratio.ln() - level.log;
         let told = least.map_or(off, |known| least_telling(known, off));
         if told.abs() < KEPT {
             return Some(0.0);
@@ -100,25 +105,44 @@ pub(super) fn roughness(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<Rou
     let mut found = Vec::new();
     for (slice, stretches) in stretches(curve) {
         let mut one = Roughness { slice, median: f64::INFINITY, references: 0, stretches: 0 };
-        for reference in groups.iter().flat_map(|(_, group)| group) {
-            // One that it is smooth beside is enough.
-            if one.median < SMOOTH {
-                break;
-            }
-            let told = stretches.iter().filter_map(|five| rough(five, &reference.curve));
-            let (mut next, mut beyond): (Vec<f64>, Vec<f64>) = told.unzip();
+        let references = || groups.iter().flat_map(|(_, group)| group);
+        // One that it is smooth beside is enough.
+        let is_smooth = references().any(|reference| {
+            let Some((mut next, mut beyond)) = rough_all(&stretches, &reference.curve) else {
+                return true;
+            };
             if next.len() >= least {
                 one.stretches = one.stretches.max(next.len());
                 let told = upper_median(&mut next).min(upper_median(&mut beyond));
                 one.median = one.median.min(told);
                 one.references += 1;
             }
-        }
-        if one.references > 0 && one.median >= SMOOTH {
+            one.median < SMOOTH
+        });
+        if one.references > 0 && !is_smooth {
             found.push(one);
         }
     }
     found
+}
+
+/// How rough stretches are beside a reference, each by both ways of [`rough`]; none as soon as it is certain that
+/// the slice is smooth by one of them, which holds for nearly every slice.
+fn rough_all(stretches: &[[KeyPoint; 5]], reference: &TableCurve) -> Option<(Vec<f64>, Vec<f64>)> {
+    let (mut next, mut beyond) = (Vec::new(), Vec::new());
+    let (mut smooth, mut smooth_beyond) = (0, 0);
+    for five in stretches {
+        let Some(told) = rough(five, reference) else { continue };
+        next.push(told.0);
+        beyond.push(told.1);
+        smooth += usize::from(told.0 < SMOOTH);
+        smooth_beyond += usize::from(told.1 < SMOOTH);
+        // More than half of all that there can be.
+        if next.len() >= STRETCHES[1] && 2 * smooth.max(smooth_beyond) > stretches.len() {
+            return None;
+        }
+    }
+    Some((next, beyond))
 }
 
 /// How rough each slice is beside what it was before, where it was smoother in itself then: of two states

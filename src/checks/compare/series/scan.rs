@@ -119,7 +119,8 @@ pub fn scan(
             found.add_shape(&points);
         }
     }
-    for axis in others {
+    // A column of one size has no neighbours.
+    for axis in others.iter().filter(|axis| !axis.constant) {
         let series = |row: usize| fixed[row].wrapping_sub(axis.part(row));
         let waiting = candidates.waiting(terms.least_bend());
         let members = Grouped::among(table.rows, series, waiting.map(|row| series(row as usize)));

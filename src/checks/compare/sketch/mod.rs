@@ -12,7 +12,7 @@ use serde_json::Value;
 use self::parts::{SliceNumbers, axes, kernels};
 
 use crate::base::expr::{ExprError, Scope};
-use crate::checks::compare::curves::{CurveRows, TableCurve};
+use crate::checks::compare::curves::{CurveRows, SharedKeys, TableCurve};
 use crate::checks::compare::series::{self, Outlier, ScanTerms};
 use crate::checks::judge::CheckInputs;
 use crate::database::coverage::Coverage;
@@ -212,6 +212,13 @@ impl Sketch {
             axes,
             coverage,
         })
+    }
+
+    /// Lets its curves have their keys in common with those of an earlier table, where they are equal.
+    pub fn share_keys(&mut self, shared: &SharedKeys) {
+        if let Some(curve) = self.curve.as_mut().and_then(Arc::get_mut) {
+            shared.share(&mut curve.latencies);
+        }
     }
 
     /// Takes away what tables of one name are held against each other by.

@@ -13,7 +13,7 @@ pub struct DeviceNames;
 
 impl Judge for DeviceNames {
     fn reads(&self, _: &TableSpec) -> Reads {
-        Reads::columns(["device"]).and_system()
+        Reads::columns(["device"]).and_devices()
     }
 
     fn needs(&self) -> CheckInputs {
@@ -21,11 +21,11 @@ impl Judge for DeviceNames {
     }
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        let system = rows.system().filter(|s| !s.devices.is_empty());
-        let (Some(system), Some(named)) = (system, Named::of(rows, "device")) else {
+        let devices = rows.devices().filter(|(_, devices)| !devices.is_empty());
+        let (Some((system, devices)), Some(named)) = (devices, Named::of(rows, "device")) else {
             return Ok(Found::new());
         };
-        let wanted = system.devices.join(" or ");
+        let wanted = devices.join(" or ");
         Ok(named.findings(
             rows,
             "device",

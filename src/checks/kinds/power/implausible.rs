@@ -201,10 +201,14 @@ impl PowerSigns {
         pairs: impl Iterator<Item = [usize; 2]>,
         table: &PowerReadings<'_>,
     ) -> Option<f64> {
-        let distance = |a: usize, b: usize| (table.power(a) / table.power(b)).ln().abs();
+        // The middle logarithm is the logarithm of the middle, which takes one instead of millions.
+        let factor = |a: usize, b: usize| {
+            let (a, b) = (table.power(a), table.power(b));
+            (a / b).max(b / a)
+        };
         let read = |row: &usize| table.rows.binary_search(row).is_ok();
         let pairs = pairs.filter(|pair| pair.iter().all(read));
-        let mut near: Vec<f64> = pairs.map(|[a, b]| distance(a, b)).collect();
+        let mut near: Vec<f64> = pairs.map(|[a, b]| factor(a, b)).collect();
         if near.len() < self.series_readings {
             return None;
         }
@@ -212,10 +216,10 @@ impl PowerSigns {
         // A stride without a common divisor with most sweeps; any two rows will do.
         let far = (0..table.rows.len()).map(|i| {
             let other = (i * 7919 + half) % table.rows.len();
-            distance(table.rows[i], table.rows[other])
+            factor(table.rows[i], table.rows[other])
         });
         let mut far: Vec<f64> = far.collect();
-        Some(upper_median(&mut near) / upper_median(&mut far))
+        Some(upper_median(&mut near).ln() / upper_median(&mut far).ln())
     }
 }
 

@@ -24,7 +24,8 @@ pub struct KeyRange {
 impl Judge for KeyRange {
     fn reads(&self, spec: &TableSpec) -> Reads {
         let is_key = |c: &&ColumnSpec| !matches!(c.kind, ColumnKind::Measure(_));
-        Reads::columns(spec.columns.iter().filter(is_key).map(|c| c.name.as_str())).and_system()
+        Reads::columns(spec.columns.iter().filter(is_key).map(|c| c.name.as_str()))
+            .and_formulas(&spec.require)
     }
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
@@ -144,7 +145,9 @@ fn unknown_texts<'a>(rows: &RowContext<'a>, require: &Expr) -> UnknownTexts<'a> 
         if let (true, Some(Column::Text { codes, dict, .. })) =
             (known.is_unsettled(lookup), rows.table.column(column))
         {
-            let is_unknown = |text| known.get(lookup, text, rows.system()).is_none();
+            // Of what a formula looks up, rates alone are the system's.
+            let system = require.reads_rates().then(|| rows.system()).flatten();
+            let is_unknown = |text| known.get(lookup, text, system).is_none();
             columns.push((&codes[..], dict.iter().map(|text| is_unknown(text)).collect()));
         }
     }
