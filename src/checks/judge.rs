@@ -69,6 +69,12 @@ pub trait Judge {
         Found::new()
     }
 
+    /// Whether it holds tables against each other, those of a name or all: whether [`cross`](Self::cross),
+    /// [`peers`](Self::peers) or [`whole`](Self::whole) find something. Where no rule does, tables are not sketched.
+    fn compares(&self) -> bool {
+        false
+    }
+
     /// Judges the tables of one name against each other.
     ///
     /// # Errors

@@ -55,6 +55,10 @@ const SAMPLE: usize = 64;
 const TRIED: usize = 16;
 
 impl Judge for Copies {
+    fn compares(&self) -> bool {
+        true
+    }
+
     /// One finding for each group of tables that hold the same measurements, on the one that names
     /// another device, framework or version than its place, else on the one that came last.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {

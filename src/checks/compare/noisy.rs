@@ -73,6 +73,10 @@ impl Judge for NoiseLimits {
         CheckInputs { curves, ..CheckInputs::default() }
     }
 
+    fn compares(&self) -> bool {
+        true
+    }
+
     /// One finding for each table with noisy slices.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let all = at.curve_scores();

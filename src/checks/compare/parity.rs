@@ -57,6 +57,10 @@ impl Judge for Shares {
         Ok(self.scattered.finding(rows).into_iter().collect())
     }
 
+    fn compares(&self) -> bool {
+        true
+    }
+
     /// One finding for each table that has far less than every reference, as a whole or of slices.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let namesakes = Namesakes::of(at);

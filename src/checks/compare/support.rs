@@ -68,6 +68,10 @@ impl Judge for SupportNeeds {
         CheckInputs { support_matrices: true, ..CheckInputs::default() }
     }
 
+    fn compares(&self) -> bool {
+        true
+    }
+
     /// One finding for each matrix that its system's data contradicts.
     fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut found = Vec::new();

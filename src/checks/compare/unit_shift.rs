@@ -69,6 +69,10 @@ struct Namesakes<'a> {
 }
 
 impl Judge for UnitFactors {
+    fn compares(&self) -> bool {
+        true
+    }
+
     /// One finding for each table with slices in another unit than the others of its name.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut tables = Vec::new();

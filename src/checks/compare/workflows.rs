@@ -47,6 +47,10 @@ impl Judge for DefaultModels {
         catalog.tables.iter().any(|file| claiming.contains(file.table.as_str()))
     }
 
+    fn compares(&self) -> bool {
+        true
+    }
+
     /// One finding for the newest version of each backend that cannot plan some model.
     fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let nothing_lent = ReuseManifest::default();

@@ -154,13 +154,14 @@ impl<'a> CrossInputs<'a> {
             models: &models,
             pr: job.pr,
         };
-        let order: Vec<usize> = (0..job.rules.len()).collect();
-        let found =
-            threads::map(&job.rules, &order, job.threads, |rule| by_rule(rule, &cross, extent));
+        let rules: Vec<&Arc<Rule>> =
+            job.rules.iter().filter(|r| r.check.judge().compares()).collect();
+        let order: Vec<usize> = (0..rules.len()).collect();
+        let found = threads::map(&rules, &order, job.threads, |rule| by_rule(rule, &cross, extent));
         let is_known =
             |f: &Finding| f.table.as_ref().is_none_or(|name| job.specs.tables.contains_key(name));
         let mut crossed = Crossed::default();
-        for (rule, found) in job.rules.iter().zip(found) {
+        for (rule, found) in rules.into_iter().zip(found) {
             let (findings, peers) = found?;
             crossed.findings.extend(findings.into_iter().filter(is_known));
             crossed.peers.extend(peers.map(|peers| (rule.id.clone(), peers)));

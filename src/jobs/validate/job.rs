@@ -276,6 +276,11 @@ impl Job<'_> {
         self.rules.iter().map(|r| r.check.needs()).fold(CheckInputs::default(), CheckInputs::and)
     }
 
+    /// Whether any of the rules holds tables against each other.
+    pub(super) fn compares(&self) -> bool {
+        self.rules.iter().any(|rule| rule.check.judge().compares())
+    }
+
     /// The figures by which alone a table is judged, where a pull request changes nothing else.
     pub(super) fn by_figures(&self, file: &TableFile) -> Option<&BTreeSet<String>> {
         self.pr?.by_figures.get(&file.entry.path)
@@ -302,6 +307,9 @@ impl Job<'_> {
     /// Tables that are not judged `alone` but that those `against` others are compared with: the
     /// same table elsewhere.
     fn neighbours(&self, alone: &[usize], against: &[usize]) -> Vec<usize> {
+        if !self.compares() {
+            return Vec::new();
+        }
         let name = |i: &usize| self.catalog.tables[*i].table.as_str();
         let wanted: BTreeSet<&str> = against.iter().map(name).collect();
         let judged: BTreeSet<usize> = alone.iter().copied().collect();

@@ -121,10 +121,10 @@ impl Job<'_> {
         let needs = self.needs();
         let mut sketch = match (&scope, &keys) {
             _ if !with_sketch => None,
-            (Some(scope), Some(keys)) => {
+            (Some(scope), Some(keys)) if self.compares() => {
                 Some(Sketch::of(keys, scope, needs, terms.names_keys(file))?)
             }
-            (Some(scope), None) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
+            (Some(scope), _) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
             (None, _) => None,
         };
         if let Some(sketch) = &mut sketch {

@@ -102,6 +102,10 @@ impl Judge for Spikes {
         self.0.needs()
     }
 
+    fn compares(&self) -> bool {
+        true
+    }
+
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         Ok(self.0.check(rule, at, true))
     }
@@ -114,6 +118,10 @@ impl Judge for Drops {
 
     fn needs(&self) -> CheckInputs {
         self.0.needs()
+    }
+
+    fn compares(&self) -> bool {
+        true
     }
 
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {

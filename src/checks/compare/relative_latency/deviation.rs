@@ -46,6 +46,10 @@ pub struct DeviationBand {
 }
 
 impl Judge for DeviationBand {
+    fn compares(&self) -> bool {
+        true
+    }
+
     fn peers(&self, at: &CrossContext<'_>) -> Option<NamedPeers> {
         let terms = PeerTerms { points: self.points, unnamed: &self.unnamed };
         let differences = self.differences.map(|band| differences(at, &band, self.points));
