@@ -6,8 +6,7 @@ use std::sync::Arc;
 use super::curve::TableCurve;
 use super::shapes::KEPT;
 use crate::base::stats::upper_median;
-use crate::checks::CrossContext;
-use crate::checks::compare::sketch::Sketch;
+use crate::checks::compare::sketch::{Sketch, Sketched};
 use crate::database::catalog::TableFile;
 
 /// Points of the sketches that show whether two tables are one measurement.
@@ -84,13 +83,11 @@ impl Level {
 /// The references of a table, by what they have in common with it: independent groups.
 pub type ReferenceGroups = Vec<(Kinship, Vec<CurveReference>)>;
 
-/// The references of a table: of each group those whose number of keys is nearest to its own.
-pub fn reference_groups(at: &CrossContext<'_>, file: &TableFile) -> ReferenceGroups {
-    let Some(own) = at.sketches.by_path.get(&file.entry.path) else { return Vec::new() };
+/// The references of a table among those of its name: of each group those whose number of keys is nearest to its own.
+pub fn reference_groups(tables: &[Sketched<'_>], (file, own): Sketched<'_>) -> ReferenceGroups {
     let mut candidates: Vec<(Kinship, usize, &str, &Sketch)> = Vec::new();
-    for other in at.tables {
+    for (other, sketch) in tables {
         let Some(kinship) = Kinship::of(file, other) else { continue };
-        let Some(sketch) = at.sketches.by_path.get(&other.entry.path) else { continue };
         candidates.push((kinship, sketch.keys.abs_diff(own.keys), &other.entry.path, sketch));
     }
     candidates.sort_by_key(|(kinship, apart, path, _)| (*kinship, *apart, *path));

@@ -11,6 +11,7 @@ use super::references::{ReferenceGroups, SAME, reference_groups};
 use super::shapes::{Roughness, ShapeScore, rougher, roughness, shape_scores};
 use crate::base::threads;
 use crate::checks::CrossContext;
+use crate::checks::compare::sketch::Sketched;
 use crate::database::catalog::TableFile;
 
 /// What other tables say of the curves of the judged tables.
@@ -136,10 +137,13 @@ impl CurveScores {
     /// Scores the judged tables.
     pub fn of(at: &CrossContext<'_>) -> Self {
         let judged: Vec<&TableFile> = at.judged_tables().collect();
-        let order: Vec<usize> = (0..at.tables.len()).collect();
-        let tables = threads::map(at.tables, &order, at.threads, |file| {
-            let curve = at.sketches.by_path.get(&file.entry.path)?.curve.clone()?;
-            let groups = reference_groups(at, file);
+        let sketched = at.tables.iter().copied();
+        let sketched = sketched.filter_map(|f| Some((f, at.sketches.by_path.get(&f.entry.path)?)));
+        let sketched: Vec<Sketched<'_>> = sketched.collect();
+        let order: Vec<usize> = (0..sketched.len()).collect();
+        let tables = threads::map(&sketched, &order, at.threads, |(file, sketch)| {
+            let curve = sketch.curve.clone()?;
+            let groups = reference_groups(&sketched, (file, sketch));
             Some((file.entry.path.clone(), Referenced { curve, groups }))
         });
         let tables: BTreeMap<String, Referenced> = tables.into_iter().flatten().collect();

@@ -17,6 +17,7 @@ use tracing::debug;
 
 use super::gaps::{Gap, GapsBySlice, LevelsBySlice, PairRatios};
 use crate::base::stats::median;
+use crate::base::threads;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Slice};
 use crate::database::catalog::TableFile;
@@ -66,6 +67,8 @@ pub(super) type Differences = BTreeMap<String, BTreeMap<Slice, Residuals>>;
 
 /// A backend and a version.
 type Software<'a> = (&'a str, &'a str);
+/// Levels by system.
+type LevelsBySystem<'a> = BTreeMap<&'a str, LevelsBySlice<'a>>;
 /// Gaps by two systems, the lesser first.
 type GapsBySystems<'a> = BTreeMap<(&'a str, &'a str), GapsBySlice<'a>>;
 
@@ -74,7 +77,7 @@ struct NamedTables<'a> {
     /// By system and software.
     sketches: BTreeMap<(&'a str, Software<'a>), &'a Sketch>,
     /// The median ratio by two softwares, the lesser first, system and slice.
-    levels: BTreeMap<(Software<'a>, Software<'a>), BTreeMap<&'a str, LevelsBySlice<'a>>>,
+    levels: BTreeMap<(Software<'a>, Software<'a>), LevelsBySystem<'a>>,
     /// By two softwares, the lesser first.
     gaps: BTreeMap<(Software<'a>, Software<'a>), GapsBySystems<'a>>,
     generations: BTreeMap<&'a str, &'a str>,
@@ -87,12 +90,14 @@ pub(super) fn differences(
     points: usize,
 ) -> Differences {
     let tables = NamedTables::new(at, points);
-    let of_file = |file: &TableFile| {
+    let judged: Vec<&TableFile> = at.judged_tables().collect();
+    let order: Vec<usize> = (0..judged.len()).collect();
+    let of_file = |file: &&TableFile| {
         let residuals = tables.residuals(file, band);
         debug!(path = ?file.entry.path, ?residuals, "differences");
         (file.entry.path.clone(), residuals)
     };
-    at.judged_tables().map(of_file).collect()
+    threads::map(&judged, &order, at.threads, of_file).into_iter().collect()
 }
 
 fn software(file: &TableFile) -> Software<'_> {
@@ -114,39 +119,49 @@ impl<'a> NamedTables<'a> {
         }
         let mut own =
             Self { sketches, levels: BTreeMap::new(), gaps: BTreeMap::new(), generations };
-        own.pair_up(points);
+        own.pair_up(points, at.threads);
         own
     }
 
     /// Takes the levels of siblings on each system, and their gaps between systems. The ratios of one pair
-    /// of softwares are there at a time: those of all pairs take many times the memory of the sketches.
-    fn pair_up(&mut self, points: usize) {
+    /// of softwares are there at a time, in each thread: those of all pairs take many times the memory of the
+    /// sketches.
+    fn pair_up(&mut self, points: usize, threads: usize) {
         let softwares: BTreeSet<Software<'a>> = self.sketches.keys().map(|(_, own)| *own).collect();
-        for one in &softwares {
-            for other in softwares.range(*one..).skip(1) {
-                self.pair(*one, *other, points);
+        let others = |one: Software<'a>| {
+            softwares.range(one..).skip(1).map(move |other| (one, *other)).collect::<Vec<_>>()
+        };
+        let pairs: Vec<_> = softwares.iter().flat_map(|one| others(*one)).collect();
+        let order: Vec<usize> = (0..pairs.len()).collect();
+        let found = threads::map(&pairs, &order, threads, |pair| self.pair(*pair, points));
+        for (softwares, (levels, gaps)) in pairs.into_iter().zip(found) {
+            if !levels.is_empty() {
+                self.levels.insert(softwares, levels);
+                self.gaps.insert(softwares, gaps);
             }
         }
     }
 
-    fn pair(&mut self, one: Software<'a>, other: Software<'a>, points: usize) {
+    /// What two softwares have on the systems that both have.
+    fn pair(
+        &self,
+        (one, other): (Software<'a>, Software<'a>),
+        points: usize,
+    ) -> (LevelsBySystem<'a>, GapsBySystems<'a>) {
         let mut by_system: BTreeMap<&'a str, PairRatios<'a>> = BTreeMap::new();
         for ((system, _), sketch) in self.sketches.iter().filter(|((_, own), _)| *own == one) {
             if let Some(theirs) = self.sketches.get(&(*system, other)) {
                 by_system.insert(system, PairRatios::new(sketch, theirs, points));
             }
         }
-        if by_system.is_empty() {
-            return;
-        }
-        let gaps = self.gaps.entry((one, other)).or_default();
+        let mut gaps = GapsBySystems::new();
         for (system, pair) in &by_system {
             for (with, theirs) in by_system.range(*system..).skip(1) {
                 gaps.insert((*system, *with), pair.gaps(theirs, points));
             }
         }
         let levels = by_system.into_iter().map(|(system, pair)| (system, pair.levels)).collect();
-        self.levels.insert((one, other), levels);
+        (levels, gaps)
     }
 
     /// A slice's gap between two systems of `own` over `sibling`.

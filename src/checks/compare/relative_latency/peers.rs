@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::base::stats::upper_median;
+use crate::base::threads;
 use crate::checks::CrossContext;
-use crate::checks::compare::sketch::{Sketch, Sketches, Slice};
+use crate::checks::compare::sketch::{Sketch, Sketched, Sketches, Slice};
 use crate::database::catalog::TableFile;
 
 /// The median latency of each slice over that of each reference: every other backend is a reference,
@@ -62,6 +63,14 @@ struct RunPair {
     ratios: Vec<(u32, f64)>,
 }
 
+impl RunPair {
+    fn of(run: &Run, (a, b): SketchedPair<'_>, ratios: Vec<(u32, f64)>) -> Self {
+        let systems = [a, b].map(|(file, _)| file.place.system.clone());
+        let paths = [a, b].map(|(file, _)| file.entry.path.clone());
+        Self { run: run.clone(), systems, paths, ratios }
+    }
+}
+
 /// A version of a backend on the systems of a generation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Run {
@@ -114,10 +123,21 @@ impl PeerLatencies {
                 by_run.entry(Run::of(file, generation)).or_default().push(*one);
             }
         }
+        let siblings: Vec<SketchedPair<'_>> =
+            by_system.values().flat_map(|files| pairs(files)).collect();
+        let of_runs = by_run.iter().flat_map(|(run, files)| pairs(files).map(move |p| (run, p)));
+        let of_runs: Vec<(&Run, SketchedPair<'_>)> = of_runs.collect();
+        // The medians of all pairs at once: of many systems they are most of what there is to do.
+        let all_pairs = siblings.iter().chain(of_runs.iter().map(|(_, pair)| pair));
+        let all_pairs: Vec<SketchedPair<'_>> = all_pairs.copied().collect();
+        let order: Vec<usize> = (0..all_pairs.len()).collect();
+        let mut ratios =
+            threads::map(&all_pairs, &order, at.threads, |(a, b)| medians(a.1, b.1, points))
+                .into_iter();
         let mut all = PeerRatios::default();
-        for (a, b) in by_system.values().flat_map(|files| pairs(files)) {
+        for ((a, b), ratios) in siblings.iter().zip(&mut ratios) {
             let is_same = a.0.place.backend == b.0.place.backend;
-            for (number, ratio) in medians(a.1, b.1, points) {
+            for (number, ratio) in ratios {
                 let slice = &a.1.slices[number as usize];
                 let other = is_same && terms.other_kernels(a.1, b.1, slice);
                 all.add(&a.0.entry.path, slice, reference(b.0, other), ratio);
@@ -125,19 +145,9 @@ impl PeerLatencies {
             }
         }
         all.add_medians(&mut own.relative);
-        for (run, files) in by_run {
-            for (a, b) in pairs(&files) {
-                let ratios = medians(a.1, b.1, points);
-                if !ratios.is_empty() {
-                    own.runs.push(RunPair {
-                        run: run.clone(),
-                        systems: [a, b].map(|(file, _)| file.place.system.clone()),
-                        paths: [a, b].map(|(file, _)| file.entry.path.clone()),
-                        ratios,
-                    });
-                }
-            }
-        }
+        let with_points = of_runs.iter().zip(ratios).filter(|(_, ratios)| !ratios.is_empty());
+        own.runs =
+            with_points.map(|((run, pair), ratios)| RunPair::of(run, *pair, ratios)).collect();
         own
     }
 }
@@ -171,12 +181,12 @@ fn reference(file: &TableFile, other_kernels: bool) -> &str {
     if other_kernels { OTHER_KERNELS } else { &file.place.backend }
 }
 
-/// A table and what is known of its rows.
-type Sketched<'a> = (&'a TableFile, &'a Sketch);
+/// Two tables.
+type SketchedPair<'a> = (Sketched<'a>, Sketched<'a>);
 
 fn pairs<'s, 'a>(
     files: &'s [Sketched<'a>],
-) -> impl Iterator<Item = (Sketched<'a>, Sketched<'a>)> + use<'s, 'a> {
+) -> impl Iterator<Item = SketchedPair<'a>> + use<'s, 'a> {
     let first = files.iter().enumerate();
     first.flat_map(|(i, a)| files[i + 1..].iter().map(|b| (*a, *b)))
 }

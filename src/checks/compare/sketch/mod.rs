@@ -15,6 +15,7 @@ use crate::base::expr::{ExprError, Scope};
 use crate::checks::compare::curves::{CurveRows, SharedKeys, TableCurve};
 use crate::checks::compare::series::{self, Outlier, ScanTerms};
 use crate::checks::judge::CheckInputs;
+use crate::database::catalog::TableFile;
 use crate::database::coverage::Coverage;
 use crate::database::table::{Keys, TableScope, lane_ranks};
 use crate::planner::{FileKeys, NameCodes};
@@ -94,6 +95,9 @@ pub struct Sketch {
     /// What the points are, of a table that others are compared with key by key.
     pub coverage: Coverage,
 }
+
+/// A table and what is known of its rows.
+pub type Sketched<'a> = (&'a TableFile, &'a Sketch);
 
 /// What a [`Sketch`] holds of single points.
 #[derive(Debug, Serialize, Deserialize)]
