@@ -137,7 +137,7 @@ fn whole<T: NativeType>(arrays: &mut [ArrayRef]) -> Option<Vec<T>> {
     }
     let empty = PrimitiveArray::new_empty(array.dtype().clone());
     let (_, values, _) = std::mem::replace(array, empty).into_inner();
-    Some(values.into_mut().either(|shared| shared.to_vec(), |own| own))
+    Some(values.into_mut().either(|shared| shared.iter().copied().collect(), |own| own))
 }
 
 fn ints<T: NativeType + TryInto<i64>>(arrays: &[ArrayRef]) -> Result<Column, ColumnError> {
