@@ -70,7 +70,8 @@ pub trait Judge {
     }
 
     /// Whether it holds tables against each other, those of a name or all: whether [`cross`](Self::cross),
-    /// [`peers`](Self::peers) or [`whole`](Self::whole) find something. Where no rule does, tables are not sketched.
+    /// [`peers`](Self::peers) or [`whole`](Self::whole) is to be asked. Where no rule does, tables are not
+    /// sketched.
     fn compares(&self) -> bool {
         false
     }

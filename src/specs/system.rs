@@ -3,7 +3,10 @@
 //! A root's own YAML is what its loader reads, so it wins; what it does not say (generation,
 //! device names) comes from the facts embedded in the binary.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+
+use globset::GlobMatcher;
 
 use crate::base::glob::{self, Of};
 use crate::base::reason::Reason;
@@ -47,12 +50,20 @@ impl System {
 
     /// Whether its GPU calls itself so.
     pub fn is_device(&self, name: &str) -> bool {
-        // Mostly it does so letter by letter, and compiling a glob takes longer than judging a table's names.
-        // Globs were checked when the YAML was parsed.
-        let fits = |glob: &String| {
-            glob::matcher(glob, Of::Names).is_ok_and(|matcher| matcher.is_match(name))
-        };
-        self.devices.iter().any(|device| device == name) || self.devices.iter().any(fits)
+        self.device_matcher()(name)
+    }
+
+    /// Whether its GPU calls itself so, for many names. Mostly it does letter by letter, and compiling a glob
+    /// takes longer than all else that is done with a table's devices, so that waits for a name that needs it.
+    pub fn device_matcher(&self) -> impl Fn(&str) -> bool {
+        let globs: OnceCell<Vec<GlobMatcher>> = OnceCell::new();
+        // They were checked when the YAML was parsed.
+        let compiled = |glob: &String| glob::matcher(glob, Of::Names).ok();
+        move |name| {
+            let globs = || globs.get_or_init(|| self.devices.iter().filter_map(compiled).collect());
+            self.devices.iter().any(|device| device == name)
+                || globs().iter().any(|glob| glob.is_match(name))
+        }
     }
 
     fn flatten(&mut self, path: &str, value: &serde_json::Value) -> Result<(), Reason> {

@@ -32,8 +32,8 @@ impl Evidence {
 ///
 /// Every step takes what shows least, 0 where two contradict or one shows less than a rule asks for: of a
 /// reference the axes, and on an axis the ratio to the reference less that of the neighbours' median, of the
-/// one before and of the one after. Of a group the median counts. So a bump that the references have as well cancels, and so does a block
-/// that another kernel serves, on whose edge one of the neighbours agrees.
+/// one before and of the one after. Of a group the median counts. So a bump that the references have as
+/// well cancels, and so does a block that another kernel serves, on whose edge one of the neighbours agrees.
 pub fn evidence(curve: &TableCurve, bend: &BendPoint, groups: &ReferenceGroups) -> Evidence {
     let mut found = Evidence::default();
     for (_, group) in groups {

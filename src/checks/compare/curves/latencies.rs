@@ -81,7 +81,7 @@ impl KeyLatencies {
 
     /// The latency at a key in ms.
     pub fn get(&self, hash: u64) -> Option<f32> {
-        Some(self.latencies[self.keys.place(hash)?])
+        self.latencies.get(self.keys.place(hash)?).copied()
     }
 }
 
@@ -101,7 +101,8 @@ impl KeyTags {
         let end = *self.ends.get(bucket)? as usize;
         let start = if bucket == 0 { 0 } else { self.ends[bucket - 1] as usize };
         let tag = self.tag(hash);
-        self.tags[start..end].iter().position(|own| *own == tag).map(|at| start + at)
+        let bucket = self.tags.get(start..end)?;
+        bucket.iter().position(|own| *own == tag).map(|at| start + at)
     }
 
     fn bucket(&self, hash: u64) -> usize {

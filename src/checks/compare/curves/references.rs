@@ -83,7 +83,8 @@ impl Level {
 /// The references of a table, by what they have in common with it: independent groups.
 pub type ReferenceGroups = Vec<(Kinship, Vec<CurveReference>)>;
 
-/// The references of a table among those of its name: of each group those whose number of keys is nearest to its own.
+/// The references of a table among those of its name: of each group those whose number of keys is nearest to
+/// its own.
 pub fn reference_groups(tables: &[Sketched<'_>], (file, own): Sketched<'_>) -> ReferenceGroups {
     let mut candidates: Vec<(Kinship, usize, &str, &Sketch)> = Vec::new();
     for (other, sketch) in tables {

@@ -26,11 +26,12 @@ impl Judge for DeviceNames {
             return Ok(Found::new());
         };
         let wanted = devices.join(" or ");
+        let is_own = system.device_matcher();
         Ok(named.findings(
             rows,
             "device",
             rows.rule.severity,
-            |name| !system.is_device(name),
+            |name| !is_own(name),
             |names, n| {
                 format!(
                     "{} measured on {names}, but the system has {wanted}",
