@@ -87,11 +87,11 @@ impl Outputs {
             self.add(path, report::page(view, drawings)?);
         }
         for (format, path) in &args.report {
-            let format = format_of(*format, Extent { to_file: true, full: true }, terminal);
+            let format = format_of(*format, ReportExtent { to_file: true, full: true }, terminal);
             self.add(path, report::render(view, format)?);
         }
         let to_file = args.output.is_some();
-        let extent = Extent { to_file, full: self.full || to_file };
+        let extent = ReportExtent { to_file, full: self.full || to_file };
         let format = format_of(args.format, extent, terminal);
         self.add(args.output.as_deref().unwrap_or(Path::new("-")), report::render(view, format)?);
         Ok(())
@@ -106,13 +106,13 @@ impl Outputs {
 
 /// Where a report goes, and how much of it.
 #[derive(Clone, Copy)]
-struct Extent {
+struct ReportExtent {
     to_file: bool,
     full: bool,
 }
 
 /// How a report is rendered for a file or for standard output.
-fn format_of(name: FormatName, extent: Extent, terminal: TerminalArgs) -> ReportFormat {
+fn format_of(name: FormatName, extent: ReportExtent, terminal: TerminalArgs) -> ReportFormat {
     match name {
         FormatName::Human => {
             let says = |name: &str| std::env::var_os(name).unwrap_or_default();

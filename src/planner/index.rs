@@ -31,12 +31,12 @@ pub struct TableIndex {
     origins: Vec<Arc<RowOrigin>>,
     contents: Vec<Content>,
     loaded: OnceLock<Result<Loaded, Refusal>>,
-    grids: Cache<LatencyGrid>,
-    curves: Cache<LatencyCurve>,
+    grids: SliceCache<LatencyGrid>,
+    curves: SliceCache<LatencyCurve>,
     /// Rows of shapes, by slice.
-    shape_curves: Cache<Vec<Leaf>>,
+    shape_curves: SliceCache<Vec<Leaf>>,
     /// Shapes, by dtype.
-    sites: Cache<Sites>,
+    sites: SliceCache<Sites>,
 }
 
 /// The files of a table, decoded.
@@ -75,9 +75,9 @@ impl Loaded {
 type Built<T> = Option<Arc<T>>;
 
 /// What was built of slices, `None` for those without rows.
-struct Cache<T>(Mutex<HashMap<SliceKey, Built<T>>>);
+struct SliceCache<T>(Mutex<HashMap<SliceKey, Built<T>>>);
 
-impl<T> Cache<T> {
+impl<T> SliceCache<T> {
     fn get(&self, key: SliceKey, build: impl FnOnce() -> Built<T>) -> Built<T> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         known.unwrap_or_else(|| {
@@ -89,7 +89,7 @@ impl<T> Cache<T> {
     }
 }
 
-impl<T> Default for Cache<T> {
+impl<T> Default for SliceCache<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
@@ -106,10 +106,10 @@ impl TableIndex {
             origins,
             contents,
             loaded: OnceLock::new(),
-            grids: Cache::default(),
-            curves: Cache::default(),
-            shape_curves: Cache::default(),
-            sites: Cache::default(),
+            grids: SliceCache::default(),
+            curves: SliceCache::default(),
+            shape_curves: SliceCache::default(),
+            sites: SliceCache::default(),
         }
     }
 

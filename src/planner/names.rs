@@ -19,10 +19,10 @@ pub(super) fn index_of(code: u32) -> Option<usize> {
 /// Every distinct text of the tables that were read, by number. Numbers depend on the order of
 /// reading, so nothing is ever sorted by them.
 #[derive(Debug, Default)]
-pub struct NameCodes(RwLock<Names>);
+pub struct NameCodes(RwLock<CodedNames>);
 
 #[derive(Debug, Default)]
-struct Names {
+struct CodedNames {
     codes: HashMap<Arc<str>, u32>,
     texts: Vec<Arc<str>>,
 }

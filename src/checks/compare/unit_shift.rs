@@ -63,7 +63,7 @@ struct Shifted<'a> {
 }
 
 /// The tables of a name.
-struct Namesakes<'a> {
+struct SlicesByName<'a> {
     tables: Vec<(&'a TableFile, &'a Sketch)>,
     slices: BTreeMap<&'a Slice, Vec<SliceLevel>>,
 }
@@ -80,7 +80,7 @@ impl Judge for UnitFactors {
             let sketch = at.sketches.by_path.get(&file.entry.path);
             tables.extend(sketch.filter(|s| s.points.len() >= self.points).map(|s| (file, s)));
         }
-        let namesakes = Namesakes::new(tables);
+        let namesakes = SlicesByName::new(tables);
         let mut found = Found::new();
         for (number, (file, _)) in namesakes.tables.iter().enumerate() {
             if at.judged(file) {
@@ -92,7 +92,7 @@ impl Judge for UnitFactors {
 }
 
 impl UnitFactors {
-    fn finding(&self, rule: &Rule, all: &Namesakes<'_>, number: usize) -> Option<Finding> {
+    fn finding(&self, rule: &Rule, all: &SlicesByName<'_>, number: usize) -> Option<Finding> {
         let (file, sketch) = all.tables[number];
         let shifted = self.shifted(all, number);
         let Some(worst) = shifted.iter().max_by(|a, b| off(a.ratio).total_cmp(&off(b.ratio)))
@@ -131,7 +131,7 @@ impl UnitFactors {
     }
 
     /// The slices of a table that are off by a unit's factor, or more.
-    fn shifted<'a>(&self, all: &Namesakes<'a>, number: usize) -> Vec<Shifted<'a>> {
+    fn shifted<'a>(&self, all: &SlicesByName<'a>, number: usize) -> Vec<Shifted<'a>> {
         let sketch = all.tables[number].1;
         let mut found = Vec::new();
         for (slice, levels) in &all.slices {
@@ -165,7 +165,7 @@ impl UnitFactors {
 
     /// The finding on slices that share their keys with no other table, where their latencies are none that
     /// a kernel has.
-    fn alone(&self, rule: &Rule, all: &Namesakes<'_>, number: usize) -> Option<Finding> {
+    fn alone(&self, rule: &Rule, all: &SlicesByName<'_>, number: usize) -> Option<Finding> {
         let (file, sketch) = all.tables[number];
         let ends: Vec<(u16, f64)> = self
             .implausible_slices(sketch)
@@ -231,14 +231,14 @@ impl UnitFactors {
         times.get(rank).copied()
     }
 
-    fn has_reference(&self, all: &Namesakes<'_>, number: usize, slice: u16) -> bool {
+    fn has_reference(&self, all: &SlicesByName<'_>, number: usize, slice: u16) -> bool {
         let own = all.tables[number].1;
         let mut others = all.tables.iter().enumerate().filter(|(i, _)| *i != number);
         others.any(|(_, (_, other))| self.log_ratio(own, slice, other).is_some())
     }
 }
 
-impl<'a> Namesakes<'a> {
+impl<'a> SlicesByName<'a> {
     fn new(tables: Vec<(&'a TableFile, &'a Sketch)>) -> Self {
         let mut slices: BTreeMap<&Slice, Vec<SliceLevel>> = BTreeMap::new();
         for (table, (_, sketch)) in tables.iter().enumerate() {

@@ -93,7 +93,7 @@ pub fn served_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, 
 }
 
 /// Rows of one key, in file order. Most keys that repeat do so once.
-pub type Copies = SmallVec<[usize; 2]>;
+pub type KeyRows = SmallVec<[usize; 2]>;
 
 /// Rows that compete for a key of the loader's: those that it reads, in each of the maps that it puts them
 /// into, each group once, in the order of their rows. None where the table lacks what the key is made of.
@@ -101,12 +101,12 @@ pub type Copies = SmallVec<[usize; 2]>;
 /// # Errors
 ///
 /// When a formula of the spec does not fit the table's columns.
-pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<Copies>, ExprError> {
+pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, ExprError> {
     if !has_key(scope) {
         return Ok(Vec::new());
     }
     let admission = Admission::new(scope)?;
-    let mut groups: Vec<Copies> = Vec::new();
+    let mut groups: Vec<KeyRows> = Vec::new();
     for number in 0..admission.buckets() {
         let goes = |i: usize| admission.goes(number, i);
         let mut found = repeats(keys.hashes(), goes, |a, b| keys.equal(a, b));

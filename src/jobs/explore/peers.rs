@@ -33,14 +33,14 @@ pub(super) fn peers<'a>(
     ChosenPeers { files: all, left_out: left_out.into_iter().map(|(name, _)| name).collect() }
 }
 
-type Named<'a> = (String, &'a TableFile);
+type PeerTable<'a> = (String, &'a TableFile);
 
 fn first<'a>(edition: &Edition<'a>) -> Option<&'a TableFile> {
     edition.files.first().copied()
 }
 
 /// Other versions of its backend: those before it, nearest first, then those after it.
-fn versions<'a>(shelf: &Shelf<'a>, file: &TableFile) -> Vec<Named<'a>> {
+fn versions<'a>(shelf: &Shelf<'a>, file: &TableFile) -> Vec<PeerTable<'a>> {
     let Some(editions) = shelf.editions(file) else { return Vec::new() };
     let all: Vec<&Edition<'a>> = editions.iter().collect();
     let own = all.iter().position(|e| e.version == file.place.version).unwrap_or(all.len());
@@ -53,7 +53,7 @@ fn versions<'a>(shelf: &Shelf<'a>, file: &TableFile) -> Vec<Named<'a>> {
 }
 
 /// The version that counts of each other backend on its system.
-fn backends<'a>(shelf: &Shelf<'a>, catalog: &'a Catalog, file: &TableFile) -> Vec<Named<'a>> {
+fn backends<'a>(shelf: &Shelf<'a>, catalog: &'a Catalog, file: &TableFile) -> Vec<PeerTable<'a>> {
     let system = &file.place.system;
     let others = catalog.tables.iter().filter(|other| {
         other.table == file.table
@@ -70,7 +70,7 @@ fn backends<'a>(shelf: &Shelf<'a>, catalog: &'a Catalog, file: &TableFile) -> Ve
 }
 
 /// Its table on the systems that it is compared with.
-fn systems<'a>(shelf: &Shelf<'a>, file: &TableFile) -> Vec<Named<'a>> {
+fn systems<'a>(shelf: &Shelf<'a>, file: &TableFile) -> Vec<PeerTable<'a>> {
     let near = shelf.near(file).1.into_iter();
     let named = |system: &str, edition: &Edition<'a>| {
         let name = format!("{system} {} {}", file.place.backend, edition.version);

@@ -74,7 +74,7 @@ pub struct Setup {
 }
 
 /// What is known of the repository at hand.
-struct Found {
+struct FoundTree {
     /// Folders of systems.
     folders: BTreeSet<String>,
     baseline: String,
@@ -124,7 +124,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Setup> {
 }
 
 /// Judges the database as it is.
-fn look(options: &Options, progress: &dyn Progress) -> Result<Found> {
+fn look(options: &Options, progress: &dyn Progress) -> Result<FoundTree> {
     let judged = validate::Options {
         root: options.root.clone(),
         threads: options.threads,
@@ -141,7 +141,7 @@ fn look(options: &Options, progress: &dyn Progress) -> Result<Found> {
     let folders = all.iter().filter(|f| !is_within(f)).cloned().collect();
     let baseline = Baseline::of(&report.findings);
     let known = report.findings.iter().filter(|f| f.waived_by.is_none()).count();
-    Ok(Found { folders, baseline: baseline.text(), known })
+    Ok(FoundTree { folders, baseline: baseline.text(), known })
 }
 
 /// The folder of a file.
@@ -150,7 +150,7 @@ fn folder(path: &str) -> String {
 }
 
 /// A template for the repository at hand.
-fn fitted(text: &str, options: &Options, found: &Found, uses_lfs: bool) -> String {
+fn fitted(text: &str, options: &Options, found: &FoundTree, uses_lfs: bool) -> String {
     let place = env!("CARGO_PKG_REPOSITORY").trim_start_matches("https://github.com/");
     let tag = format!("v{}", env!("CARGO_PKG_VERSION"));
     let commit = options.action.as_deref().unwrap_or(&tag);

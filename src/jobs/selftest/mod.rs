@@ -73,15 +73,15 @@ struct Clean<'a> {
     known: BaseFindings,
     findings: &'a [Finding],
     /// Tables that it says are alike.
-    alike: Alike,
+    alike: AlikeTables,
 }
 
 /// Pairs of tables that are alike, either way round, by path without its ending: some faults write a
 /// table as text, and it is the same table.
 #[derive(Debug, Default)]
-struct Alike(BTreeSet<(String, String)>);
+struct AlikeTables(BTreeSet<(String, String)>);
 
-impl Alike {
+impl AlikeTables {
     fn of(findings: &[Finding]) -> Self {
         let pair = |f: &Finding| {
             let other = f.evidence.other.as_deref()?;
@@ -132,7 +132,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
         sketches: &sketches,
         known: findings.iter().cloned().collect(),
         findings: &findings,
-        alike: Alike::of(&findings),
+        alike: AlikeTables::of(&findings),
     };
     let mut scores = Scores::new(&settings.rules, &faults, options, tables.len(), rows);
     rounds::run(&clean, &tables, options, &mut scores, progress)?;

@@ -43,7 +43,7 @@ pub fn figure(
         .map(|c| TableScope::new(c.base, scope.spec, scope.place, scope.system, scope.lookups));
     let mut second_best = None;
     for x in axes(chart, scope) {
-        let parts = Parts::new(chart, scope, x, beside.change);
+        let parts = DrawnParts::new(chart, scope, x, beside.change);
         let sides = parts.sides(scope, base.as_ref(), beside.change)?;
         if !sides.head.has_lines() {
             continue;
@@ -66,7 +66,7 @@ struct FigureSides<'a> {
 }
 
 /// What of a table is drawn along an axis.
-struct Parts<'a> {
+struct DrawnParts<'a> {
     chart: &'a ChartSpec,
     x: String,
     /// What is fixed along a series.
@@ -75,7 +75,7 @@ struct Parts<'a> {
     panel: Vec<KeyPart>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> DrawnParts<'a> {
     fn new(
         chart: &'a ChartSpec,
         scope: &TableScope<'_>,

@@ -25,7 +25,7 @@ pub(super) struct PageColumn {
 
 /// What a row holds in a part of the key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Cell {
+enum CellValue {
     Null,
     Flag(bool),
     /// The number's bits.
@@ -34,14 +34,14 @@ enum Cell {
 }
 
 /// Gathers the cells of a part, row by row.
-pub(super) struct ColumnBuilder {
+pub(super) struct CellColumn {
     name: String,
-    known: HashMap<Cell, u32>,
-    cells: Vec<Cell>,
+    known: HashMap<CellValue, u32>,
+    cells: Vec<CellValue>,
     rows: Vec<u32>,
 }
 
-impl ColumnBuilder {
+impl CellColumn {
     pub fn new(name: &str) -> Self {
         Self { name: name.to_owned(), known: HashMap::new(), cells: Vec::new(), rows: Vec::new() }
     }
@@ -53,7 +53,7 @@ impl ColumnBuilder {
                 rows.iter().for_each(|row| self.push(number(numbers.get(*row))));
             }
             Value::Bool(flags) => {
-                rows.iter().for_each(|row| self.push(Cell::Flag(flags.get(*row))));
+                rows.iter().for_each(|row| self.push(CellValue::Flag(flags.get(*row))));
             }
             Value::Text(codes, dict) => {
                 // A text is looked at once, however many rows have it.
@@ -64,8 +64,10 @@ impl ColumnBuilder {
                         Some(code) => *code,
                         None => {
                             let cell = match dict.get(text as usize) {
-                                Some(text_of) if text != NULL_CODE => Cell::Text(clean(text_of)),
-                                _ => Cell::Null,
+                                Some(text_of) if text != NULL_CODE => {
+                                    CellValue::Text(clean(text_of))
+                                }
+                                _ => CellValue::Null,
                             };
                             let code = self.code(cell);
                             known.insert(text, code);
@@ -78,12 +80,12 @@ impl ColumnBuilder {
         }
     }
 
-    fn push(&mut self, cell: Cell) {
+    fn push(&mut self, cell: CellValue) {
         let code = self.code(cell);
         self.rows.push(code);
     }
 
-    fn code(&mut self, cell: Cell) -> u32 {
+    fn code(&mut self, cell: CellValue) -> u32 {
         let next = self.cells.len() as u32;
         *self.known.entry(cell).or_insert_with_key(|cell| {
             self.cells.push(cell.clone());
@@ -107,10 +109,11 @@ impl ColumnBuilder {
         for row in &self.rows {
             bytes.extend_from_slice(&code_of[*row as usize].to_le_bytes()[..width]);
         }
-        let is_number = |cell: &Cell| matches!(cell, Cell::Number(_) | Cell::Null);
+        let is_number = |cell: &CellValue| matches!(cell, CellValue::Number(_) | CellValue::Null);
         PageColumn {
             name: clean(&self.name),
-            number: self.cells.iter().all(is_number) && self.cells.iter().any(|c| *c != Cell::Null),
+            number: self.cells.iter().all(is_number)
+                && self.cells.iter().any(|c| *c != CellValue::Null),
             values: order.iter().map(|old| json(&self.cells[*old])).collect(),
             width,
             codes: STANDARD.encode(bytes),
@@ -118,32 +121,34 @@ impl ColumnBuilder {
     }
 }
 
-fn number(value: f64) -> Cell {
+fn number(value: f64) -> CellValue {
     // Zero is one number, whatever its sign.
-    if value.is_nan() { Cell::Null } else { Cell::Number((value + 0.0).to_bits()) }
+    if value.is_nan() { CellValue::Null } else { CellValue::Number((value + 0.0).to_bits()) }
 }
 
-fn compare(a: &Cell, b: &Cell) -> std::cmp::Ordering {
-    let rank = |cell: &Cell| match cell {
-        Cell::Null => 0,
-        Cell::Flag(_) => 1,
-        Cell::Number(_) => 2,
-        Cell::Text(_) => 3,
+fn compare(a: &CellValue, b: &CellValue) -> std::cmp::Ordering {
+    let rank = |cell: &CellValue| match cell {
+        CellValue::Null => 0,
+        CellValue::Flag(_) => 1,
+        CellValue::Number(_) => 2,
+        CellValue::Text(_) => 3,
     };
     match (a, b) {
-        (Cell::Number(a), Cell::Number(b)) => f64::from_bits(*a).total_cmp(&f64::from_bits(*b)),
-        (Cell::Text(a), Cell::Text(b)) => a.cmp(b),
-        (Cell::Flag(a), Cell::Flag(b)) => a.cmp(b),
+        (CellValue::Number(a), CellValue::Number(b)) => {
+            f64::from_bits(*a).total_cmp(&f64::from_bits(*b))
+        }
+        (CellValue::Text(a), CellValue::Text(b)) => a.cmp(b),
+        (CellValue::Flag(a), CellValue::Flag(b)) => a.cmp(b),
         _ => rank(a).cmp(&rank(b)),
     }
 }
 
-fn json(cell: &Cell) -> serde_json::Value {
+fn json(cell: &CellValue) -> serde_json::Value {
     match cell {
-        Cell::Null => serde_json::Value::Null,
-        Cell::Flag(flag) => (*flag).into(),
-        Cell::Number(bits) => crate::database::table::number_json(f64::from_bits(*bits)),
-        Cell::Text(text) => text.clone().into(),
+        CellValue::Null => serde_json::Value::Null,
+        CellValue::Flag(flag) => (*flag).into(),
+        CellValue::Number(bits) => crate::database::table::number_json(f64::from_bits(*bits)),
+        CellValue::Text(text) => text.clone().into(),
     }
 }
 
@@ -171,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_column_holds_its_values_in_order_and_a_code_a_row() {
-        let mut column = ColumnBuilder::new("m");
+        let mut column = CellColumn::new("m");
         let value = Value::Number(Vals::Rows(vec![8.0, 2.0, f64::NAN, 8.0].into()));
         column.extend(&value, &[0, 1, 3]);
         column.extend(&value, &[2]);
@@ -183,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_value_of_all_rows_needs_no_codes() {
-        let mut column = ColumnBuilder::new("dtype");
+        let mut column = CellColumn::new("dtype");
         column.extend(&Value::Text(Vals::One(0), vec!["fp8\u{202e}".into()].into()), &[0, 1, 2]);
         let column = column.finish();
         assert_eq!((column.width, column.codes.as_str(), column.number), (0, "", false));
@@ -192,7 +197,7 @@ mod tests {
 
     #[test]
     fn wide_columns_have_wide_codes() {
-        let mut column = ColumnBuilder::new("n");
+        let mut column = CellColumn::new("n");
         let rows: Vec<usize> = (0..300).collect();
         column.extend(&Value::Number(Vals::Rows((0..300).map(f64::from).collect())), &rows);
         let column = column.finish();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::choose::ChosenRows;
-use super::columns::{self, ColumnBuilder, PageColumn};
+use super::columns::{self, CellColumn, PageColumn};
 use super::{Exploration, ExploredSide, SideKind};
 use crate::base::escape::clean;
 use crate::base::expr::ExprError;
@@ -81,8 +81,8 @@ impl PageData {
         rings: &Rings,
         chosen: &ChosenRows,
     ) -> Result<Self, ExprError> {
-        let mut builders: Vec<ColumnBuilder> =
-            parts.iter().map(|part| ColumnBuilder::new(&part.name)).collect();
+        let mut builders: Vec<CellColumn> =
+            parts.iter().map(|part| CellColumn::new(&part.name)).collect();
         let (mut latency, mut bound, mut uses) = (Vec::new(), Vec::new(), Vec::new());
         let mut sides = Vec::new();
         for (side, rows) in chosen.rows.iter().enumerate() {
@@ -106,7 +106,7 @@ impl PageData {
             Some(before(side) + at)
         });
         Ok(Self {
-            parts: builders.into_iter().map(ColumnBuilder::finish).collect(),
+            parts: builders.into_iter().map(CellColumn::finish).collect(),
             sides,
             latency: columns::singles(latency.into_iter()),
             bound: if known { columns::singles(bound.into_iter()) } else { String::new() },

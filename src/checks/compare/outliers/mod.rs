@@ -155,7 +155,7 @@ fn recurs(places: Option<&Vec<(&TableFile, f64)>>, file: &TableFile, outlier: &O
 
 /// What is to be said of an outlier.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Standing {
+enum PointStanding {
     /// It stands out here alone.
     Alone,
     /// Other places show it, too: a kernel's step.
@@ -167,7 +167,7 @@ enum Standing {
 /// An outlier, and what is to be said of it.
 struct JudgedPoint {
     point: OutlyingPoint,
-    standing: Standing,
+    standing: PointStanding,
 }
 
 /// Logarithm from which on other tables confirm an outlier.
@@ -195,18 +195,18 @@ impl OutlierLimits {
             let points = self.points(at, file, sketch, evidence.as_ref(), &by_key, spike);
             for half in at.halves(rule, file) {
                 let part = points.iter().filter(|p| half.has(p.point.row as usize));
-                let of = |standing: Standing| -> Vec<OutlyingPoint> {
+                let of = |standing: PointStanding| -> Vec<OutlyingPoint> {
                     part.clone()
                         .filter(|p| p.standing == standing)
                         .map(|p| p.point.clone())
                         .collect()
                 };
-                let alone = of(Standing::Alone);
+                let alone = of(PointStanding::Alone);
                 let outliers = TableOutliers {
                     file,
                     slices: &sketch.slices,
-                    recurring: of(Standing::Recurring),
-                    unsupported: of(Standing::Unsupported),
+                    recurring: of(PointStanding::Recurring),
+                    unsupported: of(PointStanding::Unsupported),
                     minor: self.is_minor(&alone),
                     alone,
                 };
@@ -244,16 +244,16 @@ impl OutlierLimits {
             let (point, recurs) = evidence.point(at, bend, self.recurs);
             rows.insert(point.row);
             let standing = if recurs {
-                Standing::Recurring
+                PointStanding::Recurring
             } else if !spike && self.at_level_of_peers(at, file, evidence.hash(bend), &point) {
-                Standing::Unsupported
+                PointStanding::Unsupported
             } else {
-                Standing::Alone
+                PointStanding::Alone
             };
             points.push(JudgedPoint { point, standing });
         }
         for point in evidence.into_iter().flat_map(|e| e.shapes(spike, self.floor_ms)) {
-            points.push(JudgedPoint { point, standing: Standing::Alone });
+            points.push(JudgedPoint { point, standing: PointStanding::Alone });
         }
         let is_outlier = |o: &&SketchOutlier| {
             o.outlier.spike() == spike && self.is_outlier(file, &o.outlier, at)
@@ -264,11 +264,11 @@ impl OutlierLimits {
             let acquitted = |told: Evidence| told.score.abs() < evidence_from(evidence);
             let shared = evidence.and_then(|e| e.on(outlier)).is_some_and(acquitted);
             let standing = if shared || recurs(places, file, &outlier.outlier) {
-                Standing::Recurring
+                PointStanding::Recurring
             } else if self.supported(at, file, &all, outlier) {
-                Standing::Alone
+                PointStanding::Alone
             } else {
-                Standing::Unsupported
+                PointStanding::Unsupported
             };
             points.push(JudgedPoint { point: OutlyingPoint::alone(outlier), standing });
         }

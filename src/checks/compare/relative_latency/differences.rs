@@ -73,7 +73,7 @@ type LevelsBySystem<'a> = BTreeMap<&'a str, LevelsBySlice<'a>>;
 type GapsBySystems<'a> = BTreeMap<(&'a str, &'a str), GapsBySlice<'a>>;
 
 /// The tables of one name.
-struct NamedTables<'a> {
+struct SiblingTables<'a> {
     /// By system and software.
     sketches: BTreeMap<(&'a str, Software<'a>), &'a Sketch>,
     /// The median ratio by two softwares, the lesser first, system and slice.
@@ -89,7 +89,7 @@ pub(super) fn differences(
     band: &DifferenceBand,
     points: usize,
 ) -> Differences {
-    let tables = NamedTables::new(at, points);
+    let tables = SiblingTables::new(at, points);
     let judged: Vec<&TableFile> = at.judged_tables().collect();
     let order: Vec<usize> = (0..judged.len()).collect();
     let of_file = |file: &&TableFile| {
@@ -104,7 +104,7 @@ fn software(file: &TableFile) -> Software<'_> {
     (&file.place.backend, &file.place.version)
 }
 
-impl<'a> NamedTables<'a> {
+impl<'a> SiblingTables<'a> {
     fn new(at: &CrossContext<'a>, points: usize) -> Self {
         let mut sketches = BTreeMap::new();
         let mut generations = BTreeMap::new();

@@ -54,7 +54,7 @@ pub struct PeerLatencies {
 /// A table of one version of a backend on two systems of a generation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct RunPair {
-    run: Run,
+    run: SoftwareRun,
     /// The systems, in the order of the tables.
     systems: [String; 2],
     /// Paths of the tables.
@@ -64,7 +64,7 @@ struct RunPair {
 }
 
 impl RunPair {
-    fn of(run: &Run, (a, b): SketchedPair<'_>, ratios: Vec<(u32, f64)>) -> Self {
+    fn of(run: &SoftwareRun, (a, b): SketchedPair<'_>, ratios: Vec<(u32, f64)>) -> Self {
         let systems = [a, b].map(|(file, _)| file.place.system.clone());
         let paths = [a, b].map(|(file, _)| file.entry.path.clone());
         Self { run: run.clone(), systems, paths, ratios }
@@ -73,7 +73,7 @@ impl RunPair {
 
 /// A version of a backend on the systems of a generation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Run {
+struct SoftwareRun {
     generation: String,
     backend: String,
     version: String,
@@ -115,18 +115,18 @@ impl PeerLatencies {
         let tables: Vec<Sketched<'_>> = tables.collect();
         let mut own = Self::default();
         let mut by_system: BTreeMap<&str, Vec<Sketched<'_>>> = BTreeMap::new();
-        let mut by_run: BTreeMap<Run, Vec<Sketched<'_>>> = BTreeMap::new();
+        let mut by_run: BTreeMap<SoftwareRun, Vec<Sketched<'_>>> = BTreeMap::new();
         for one @ (file, _) in &tables {
             by_system.entry(&file.place.system).or_default().push(*one);
             let facts = at.catalog.system(&file.place.system, at.specs);
             if let Some(generation) = facts.and_then(|s| s.generation()) {
-                by_run.entry(Run::of(file, generation)).or_default().push(*one);
+                by_run.entry(SoftwareRun::of(file, generation)).or_default().push(*one);
             }
         }
         let siblings: Vec<SketchedPair<'_>> =
             by_system.values().flat_map(|files| pairs(files)).collect();
         let of_runs = by_run.iter().flat_map(|(run, files)| pairs(files).map(move |p| (run, p)));
-        let of_runs: Vec<(&Run, SketchedPair<'_>)> = of_runs.collect();
+        let of_runs: Vec<(&SoftwareRun, SketchedPair<'_>)> = of_runs.collect();
         // The medians of all pairs at once: of many systems they are most of what there is to do.
         let all_pairs = siblings.iter().chain(of_runs.iter().map(|(_, pair)| pair));
         let all_pairs: Vec<SketchedPair<'_>> = all_pairs.copied().collect();
@@ -152,7 +152,7 @@ impl PeerLatencies {
     }
 }
 
-impl Run {
+impl SoftwareRun {
     fn of(file: &TableFile, generation: &str) -> Self {
         let (backend, version) = (file.place.backend.clone(), file.place.version.clone());
         Self { generation: generation.to_owned(), backend, version }
@@ -165,7 +165,7 @@ pub(super) fn relative_latencies<'a>(
     sketches: &Sketches,
 ) -> BTreeMap<String, RelativeLatencies> {
     let mut all = BTreeMap::new();
-    let mut runs: BTreeMap<(&Run, &[String; 2]), Vec<&RunPair>> = BTreeMap::new();
+    let mut runs: BTreeMap<(&SoftwareRun, &[String; 2]), Vec<&RunPair>> = BTreeMap::new();
     for of_name in named {
         all.extend(of_name.relative.iter().map(|(path, own)| (path.clone(), own.clone())));
         for pair in &of_name.runs {

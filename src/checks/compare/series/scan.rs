@@ -56,7 +56,7 @@ struct Candidate {
 
 /// What a row is, while the axes are walked.
 #[derive(Clone, Copy, PartialEq)]
-enum RowState {
+enum ScanState {
     /// Along some axis it is where its neighbours say.
     Settled,
     /// Not decided yet: it is at an end of all axes walked.
@@ -67,13 +67,13 @@ enum RowState {
 
 /// The candidates of a table.
 struct Candidates {
-    states: Vec<RowState>,
+    states: Vec<ScanState>,
     all: Vec<Candidate>,
 }
 
 impl Candidates {
     fn add(&mut self, candidate: Candidate) {
-        self.states[candidate.row as usize] = RowState::Candidate(self.all.len() as u32);
+        self.states[candidate.row as usize] = ScanState::Candidate(self.all.len() as u32);
         self.all.push(candidate);
     }
 
@@ -82,7 +82,7 @@ impl Candidates {
         let may_bend = move |b: &BendCandidate| b.may_bend(least_bend);
         let waits =
             move |c: &&Candidate| c.outlier.is_some() || c.bend.as_ref().is_some_and(may_bend);
-        let ends = (0u32..).zip(&self.states).filter(|(_, state)| **state == RowState::End);
+        let ends = (0u32..).zip(&self.states).filter(|(_, state)| **state == ScanState::End);
         self.all.iter().filter(waits).map(|c| c.row).chain(ends.map(|(row, _)| row))
     }
 }
@@ -106,7 +106,7 @@ pub fn scan(
 
     let mut found = Scan::default();
     let mut candidates =
-        Candidates { states: vec![RowState::Settled; table.rows], all: Vec::new() };
+        Candidates { states: vec![ScanState::Settled; table.rows], all: Vec::new() };
     let (mut points, mut logs) = (Vec::new(), SizeLogs::default());
     let grouped = Grouped::by(table.rows, |row| fixed[row].wrapping_sub(first.part(row)));
     if terms.bends.is_some() {
@@ -178,7 +178,7 @@ impl ScanTerms {
                 let bend = bends.then(|| BendCandidate::along(points, i, bit));
                 candidates.add(Candidate { row, outlier, bend });
             } else if bends {
-                candidates.states[row as usize] = RowState::End;
+                candidates.states[row as usize] = ScanState::End;
             }
         }
     }
@@ -188,15 +188,15 @@ impl ScanTerms {
         for i in 0..points.len() {
             let row = points[i].row;
             match candidates.states[row as usize] {
-                RowState::Settled => {}
-                RowState::Candidate(number) => {
+                ScanState::Settled => {}
+                ScanState::Candidate(number) => {
                     let least = self.outliers.unwrap_or(1.0);
                     candidates.all[number as usize].judge(points, i, bit, least);
                 }
-                RowState::End => match log_ratio(points, i) {
+                ScanState::End => match log_ratio(points, i) {
                     None => {}
                     Some(off) if off.abs() < self.least_bend() => {
-                        candidates.states[row as usize] = RowState::Settled;
+                        candidates.states[row as usize] = ScanState::Settled;
                     }
                     Some(_) => {
                         let bend = Some(BendCandidate::along(points, i, bit));

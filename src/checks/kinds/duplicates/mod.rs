@@ -16,7 +16,7 @@ use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{count, plural, plural_verb};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
-use crate::database::served::rows::{Copies, copies};
+use crate::database::served::rows::{KeyRows, copies};
 use crate::database::table::{Keys, number_json};
 use crate::findings::{EXAMPLES, Example, Finding, Half, Novelty, Reads, Severity};
 use crate::specs::{ColumnKind, ColumnSpec, Serves, TableSpec};
@@ -37,7 +37,7 @@ pub struct Conflict {
 
 /// A key of a bucket with all its rows, in file order.
 struct KeyCopies {
-    rows: Copies,
+    rows: KeyRows,
     /// Slowest over fastest copy, of the latency that differs most.
     spread: f64,
     conflict: bool,
@@ -109,7 +109,7 @@ impl Conflict {
     fn group(
         &self,
         rows: &RowContext<'_>,
-        copies: Copies,
+        copies: KeyRows,
         latency: &[(&str, Vals<f64>)],
     ) -> KeyCopies {
         let file = rows.at.file;
@@ -221,11 +221,11 @@ fn coexist(rows: &RowContext<'_>, copies: &[usize]) -> bool {
 
 /// The groups that a half has rows of, and those of its rows that repeat a key: rows that a pull request
 /// brings repeat what was there before, wherever they stand in the file.
-fn of_half(groups: &[Copies], half: &Half<'_>) -> (Vec<Copies>, Vec<usize>) {
+fn of_half(groups: &[KeyRows], half: &Half<'_>) -> (Vec<KeyRows>, Vec<usize>) {
     let mut found = Vec::new();
     let mut repeated = Vec::new();
     for copies in groups {
-        let (own, others): (Copies, Copies) =
+        let (own, others): (KeyRows, KeyRows) =
             copies.iter().copied().partition(|row| half.has(*row));
         let new = half.novelty == Novelty::New;
         let Some(first) = own.first() else { continue };
@@ -290,12 +290,12 @@ fn example(
 
 #[cfg(test)]
 mod tests {
-    use super::{Copies, of_half};
+    use super::{KeyRows, of_half};
     use crate::findings::{Half, Reads, RowChange};
 
     #[test]
     fn rows_that_are_brought_repeat_those_that_were_there() {
-        let groups = [&[0, 4][..], &[1, 2, 3], &[5, 6]].map(Copies::from_slice);
+        let groups = [&[0, 4][..], &[1, 2, 3], &[5, 6]].map(KeyRows::from_slice);
         // Row 0 comes before what it repeats; 5 and 6 repeat only each other.
         let marks = [true, false, false, true, false, true, true];
         let change = RowChange::Rows(marks.into());
@@ -303,7 +303,7 @@ mod tests {
             .map(|half| of_half(&groups, &half))
             .collect();
         assert_eq!(told[0], (groups.to_vec(), vec![0, 3, 6]));
-        assert_eq!(told[1], (vec![Copies::from_slice(&[1, 2])], vec![2]));
+        assert_eq!(told[1], (vec![KeyRows::from_slice(&[1, 2])], vec![2]));
         let all = Half::both(RowChange::Unknown.seen_by("r", &Reads::all())).next().unwrap();
         assert_eq!(of_half(&groups, &all).1.len(), 4);
     }

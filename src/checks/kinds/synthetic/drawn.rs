@@ -53,7 +53,7 @@ pub(super) struct Latencies<'a> {
 
 /// Where the points of a series are between their neighbours: most series have the sizes of another.
 #[derive(Default)]
-struct Places {
+struct SizePlaces {
     sizes: Vec<f64>,
     /// Of the way from the neighbour before to the one after.
     straight: Vec<f64>,
@@ -61,7 +61,7 @@ struct Places {
     power: Vec<f64>,
 }
 
-impl Places {
+impl SizePlaces {
     fn take(&mut self, sizes: &[f64]) {
         if self.sizes == sizes {
             return;
@@ -107,7 +107,7 @@ impl<'a> Latencies<'a> {
 
     /// How many points of a series are on the line, whatever else is to be said of them. `points` is
     /// there to be used again.
-    fn on_line(&self, rows: &[u32], places: &Places, points: &mut Vec<(f64, f64)>) -> usize {
+    fn on_line(&self, rows: &[u32], places: &SizePlaces, points: &mut Vec<(f64, f64)>) -> usize {
         points.clear();
         points.extend(
             rows.iter()
@@ -167,7 +167,7 @@ impl DrawnSign {
         latencies: &Latencies<'_>,
         sorted: &mut Option<Vec<u64>>,
     ) -> Option<Sign> {
-        let (mut places, mut points) = (Places::default(), Vec::new());
+        let (mut places, mut points) = (SizePlaces::default(), Vec::new());
         let mut near = Vec::new();
         for (rows, sizes) in axis.iter().filter(|(rows, _)| rows.len() >= self.points + 2) {
             places.take(sizes);

@@ -47,7 +47,7 @@ impl LineSign {
     ) -> Option<Sign> {
         let sweep = Sweep::of(rows, keys, values);
         // A stretch of the file may be drawn, or one size of all that a sweep goes through.
-        let mut groups: BTreeMap<(&str, LineGroup), Vec<JudgedPoint>> = BTreeMap::new();
+        let mut groups: BTreeMap<(&str, LineGroup), Vec<LineVerdict>> = BTreeMap::new();
         for (number, window) in self.windows(values.len()).enumerate() {
             for (part, name) in sweep.axes(&window) {
                 for judged in self.judged(&sweep.points(part, &window), values, digits) {
@@ -61,7 +61,7 @@ impl LineSign {
             on >= self.points && on as f64 >= self.share * judged.len() as f64
         });
         let columns: BTreeSet<&str> = groups.keys().map(|(name, _)| *name).collect();
-        let judged: BTreeSet<JudgedPoint> = groups.into_values().flatten().collect();
+        let judged: BTreeSet<LineVerdict> = groups.into_values().flatten().collect();
         let on: BTreeSet<usize> = judged.iter().filter(|t| t.on_line).map(|t| t.row).collect();
         let looked_at = judged.iter().map(|t| t.row).collect::<BTreeSet<_>>().len();
         let along = names(columns.into_iter());
@@ -81,7 +81,7 @@ impl LineSign {
     }
 
     /// The points that can be decided, and whether they are on the line between their neighbours.
-    fn judged(&self, points: &[LinePoint], values: &[f64], digits: Digits) -> Vec<JudgedPoint> {
+    fn judged(&self, points: &[LinePoint], values: &[f64], digits: Digits) -> Vec<LineVerdict> {
         // What the table's own rounding leaves open cannot be told.
         let coarse = digits.cut();
         let mut judged = Vec::new();
@@ -93,7 +93,7 @@ impl LineSign {
             if !one_series || y0 == y2 || coarse > self.rounding * y1 {
                 continue;
             }
-            let point = |on_line| JudgedPoint { row: b.row as usize, size: b.x, on_line };
+            let point = |on_line| LineVerdict { row: b.row as usize, size: b.x, on_line };
             // Either line runs between its ends.
             if (y1 - y0) * (y2 - y1) <= 0.0 {
                 judged.push(point(false));
@@ -122,7 +122,7 @@ enum LineGroup {
 
 /// A point that may lie on the line between its neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct JudgedPoint {
+struct LineVerdict {
     row: usize,
     /// Bits of its coordinate.
     size: u64,

@@ -10,7 +10,7 @@ use super::Policy;
 use crate::base::expr::Vals;
 use crate::checks::kinds::duplicates::CopySpread;
 use crate::database::catalog::{Format, TableFile};
-use crate::database::served::rows::{Copies, copies, repeats};
+use crate::database::served::rows::{KeyRows, copies, repeats};
 use crate::database::table::{Column, Keys, Table, TableScope, encode, keep_lines};
 use crate::jobs::repair::{RepairError, Site, disk};
 use crate::specs::{Serves, TableSpec, measured_unit};
@@ -239,7 +239,7 @@ impl TablePlan {
     /// measurements apart.
     fn serve(
         &mut self,
-        competing: &[Copies],
+        competing: &[KeyRows],
         keep: &[bool],
         others: &[(&str, &Column)],
         latencies: &[&Vals<'_, f64>],
@@ -276,7 +276,7 @@ fn served(loader: Serves, rows: &[usize]) -> Option<usize> {
 }
 
 /// Rows that compete for a key of the loader's.
-fn competing(scope: &TableScope<'_>) -> Result<Vec<Copies>, RepairError> {
+fn competing(scope: &TableScope<'_>) -> Result<Vec<KeyRows>, RepairError> {
     if scope.spec.key.is_empty() {
         return Ok(Vec::new());
     }

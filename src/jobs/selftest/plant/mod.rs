@@ -11,7 +11,7 @@ use std::str::FromStr;
 use pep440_rs::Version;
 
 use self::text::edited;
-use super::Alike;
+use super::AlikeTables;
 use super::fault::{Damage, Plant, Text, Variant, is_of_system};
 use super::overlay::FileChange;
 use crate::base::expr::ExprError;
@@ -35,7 +35,7 @@ pub struct Injector<'a> {
     /// Of the clean state.
     pub sketches: &'a Sketches,
     /// Tables that are alike as it is.
-    pub alike: &'a Alike,
+    pub alike: &'a AlikeTables,
 }
 
 /// A fault that was planted.
