@@ -3,12 +3,9 @@
 use smallvec::SmallVec;
 
 use super::curve::{BendPoint, KeyPoint, TableCurve};
-use super::references::{CurveReference, ReferenceGroups, SAME};
+use super::references::{CurveReference, ROUNDING, ReferenceGroups, SAME};
 use crate::base::stats::median;
 use crate::checks::compare::series::least_telling;
-
-/// How far two ways of comparing a ratio may be apart.
-const ROUNDING: f64 = 1e-9;
 
 /// What the references say of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -37,7 +34,8 @@ impl Evidence {
 pub fn evidence(curve: &TableCurve, bend: &BendPoint, groups: &ReferenceGroups) -> Evidence {
     let mut found = Evidence::default();
     for (_, group) in groups {
-        let Some(told) = by_group(curve, bend, group) else { continue };
+        let by_reference = |reference: &CurveReference| by_reference(curve, bend, reference);
+        let Some(told) = by_group(group, by_reference) else { continue };
         let first = found.groups == 0;
         found.score = if first { told } else { least_telling(found.score, told) };
         found.groups += 1;
@@ -50,10 +48,13 @@ pub fn evidence(curve: &TableCurve, bend: &BendPoint, groups: &ReferenceGroups) 
 }
 
 /// The median of what the references of a group say; of three, two that say nothing are enough.
-fn by_group(curve: &TableCurve, bend: &BendPoint, group: &[CurveReference]) -> Option<f64> {
+pub(super) fn by_group(
+    group: &[CurveReference],
+    by_reference: impl Fn(&CurveReference) -> Option<f64>,
+) -> Option<f64> {
     let mut told: SmallVec<[f64; 3]> = SmallVec::new();
     for reference in group {
-        told.extend(by_reference(curve, bend, reference));
+        told.extend(by_reference(reference));
         if told.len() == 2 && told.iter().all(|off| *off == 0.0) {
             return Some(0.0);
         }
@@ -77,7 +78,7 @@ pub fn shown_by<'g>(
 }
 
 /// The median; of an even number that of the two in the middle that shows less.
-pub fn middle(values: &mut [f64]) -> Option<f64> {
+fn middle(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let (last, half) = (values.len().checked_sub(1)?, values.len() / 2);
     Some(if last == 2 * half {
@@ -110,8 +111,8 @@ fn by_reference(curve: &TableCurve, bend: &BendPoint, reference: &CurveReference
     }
     // What is slow beside other tables and fast in its own curve is neither.
     let slow = bend.log_ratio > 0.0;
-    let (factor, least) = (curve.least_bend * (1.0 - ROUNDING), curve.least_bend.ln());
-    let shows = |told: f64| if slow { told >= least } else { -told >= least };
+    let factor = curve.least_bend * (1.0 - ROUNDING);
+    let shows = |told: f64| (if slow { told } else { -told }) >= curve.least_bend.ln();
     let may_show =
         |beside: f64| own_ratio >= factor * beside && slow || beside >= factor * own_ratio && !slow;
     let mut found: Option<f64> = None;

@@ -4,10 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::curve::TableCurve;
-use super::shapes::KEPT;
 use crate::base::stats::upper_median;
 use crate::checks::compare::sketch::{Sketch, Sketched};
 use crate::database::catalog::TableFile;
+
+/// A shape that is off is kept from this logarithm on (1.3).
+pub const KEPT: f64 = 0.262;
 
 /// Points of the sketches that show whether two tables are one measurement.
 const SAMPLE: usize = 1024;
@@ -15,6 +17,8 @@ const SAMPLE: usize = 1024;
 const SHARED: usize = 20;
 /// Two figures that differ by no more are one measurement.
 pub const SAME: f64 = 1e-6;
+/// How far two ways of comparing a ratio may be apart.
+pub const ROUNDING: f64 = 1e-9;
 /// Share of the common keys from which on two tables with the same figures are one measurement.
 const SAME_SHARE: f64 = 0.3;
 
@@ -70,7 +74,7 @@ pub struct Level {
 impl Level {
     fn of(log: f64) -> Self {
         // A little less than what is kept, for rounding.
-        let kept = KEPT * (1.0 - 1e-9);
+        let kept = KEPT * (1.0 - ROUNDING);
         Self { log, near: (log - kept).exp()..(log + kept).exp() }
     }
 

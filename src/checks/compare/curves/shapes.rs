@@ -2,16 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use smallvec::SmallVec;
-
 use super::curve::{KeyPoint, ShapePoints, TableCurve};
-use super::evidence::{log_ratio, middle, ratio};
-use super::references::{CurveReference, Level, ReferenceGroups};
+use super::evidence::{by_group, log_ratio, ratio};
+use super::references::{CurveReference, KEPT, Level, ReferenceGroups};
 use crate::base::stats::upper_median;
 use crate::checks::compare::series::least_telling;
 
-/// A shape that is off is kept from this logarithm on (1.3).
-pub(super) const KEPT: f64 = 0.262;
 /// A slice less rough than that is smooth.
 const SMOOTH: f64 = 0.04;
 /// Stretches from which a slice's roughness is computed, at most and at least.
@@ -50,7 +46,8 @@ pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<
     for (number, shape) in curve.shapes.iter().enumerate() {
         let mut one = ShapeScore { shape: number, score: 0.0, groups: 0 };
         for (_, group) in groups {
-            let Some(told) = off_by_group(shape, group) else { continue };
+            let by_reference = |reference: &CurveReference| off_by_reference(shape, reference);
+            let Some(told) = by_group(group, by_reference) else { continue };
             one.score = if one.groups == 0 { told } else { least_telling(one.score, told) };
             one.groups += 1;
             if one.score.abs() < KEPT {
@@ -64,19 +61,10 @@ pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<
     found
 }
 
-/// The median of what the references of a group say of a shape; of three, two that say nothing are enough.
-fn off_by_group(shape: &ShapePoints, group: &[CurveReference]) -> Option<f64> {
-    let mut told: SmallVec<[f64; 3]> = SmallVec::new();
-    for reference in group {
-        let Some(level) = reference.levels.get(shape.slice as usize) else { continue };
-        if level.log.is_finite() {
-            told.extend(off_as_a_whole(&shape.points, level, reference));
-        }
-        if told.len() == 2 && told.iter().all(|off| *off == 0.0) {
-            return Some(0.0);
-        }
-    }
-    middle(&mut told)
+/// What a reference says of a shape; none where it has no level for the shape's slice.
+fn off_by_reference(shape: &ShapePoints, reference: &CurveReference) -> Option<f64> {
+    let level = reference.levels.get(shape.slice as usize);
+    off_as_a_whole(&shape.points, level.filter(|level| level.log.is_finite())?, reference)
 }
 
 /// How far a shape's points are from the level of their slice, the least of them; 0 where one of them is
