@@ -1,5 +1,6 @@
 //! Work on many items by a few threads, results in the order of the items.
 
+use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,12 +12,28 @@ pub fn threads(asked: usize) -> usize {
     }
 }
 
-/// Calls `work` on the items in the order of `order`, by `threads` threads; largest first keeps
-/// the last thread from being the only one left.
+/// Calls `work` on the items in their order, by `threads` threads.
 ///
 /// Plain threads and not a pool: the items are few and large, and a decoder that is called from here
 /// starts no threads of its own.
-pub fn map<T: Sync, R: Send>(
+pub fn map<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let order: Vec<usize> = (0..items.len()).collect();
+    in_order(items, &order, threads, work)
+}
+
+/// As [`map`], the items of the greatest `size` first: so the last thread is not the only one left.
+pub fn map_largest_first<T: Sync, R: Send, S: Ord>(
+    items: &[T],
+    threads: usize,
+    size: impl Fn(&T) -> S,
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_by_key(|i| Reverse(size(&items[*i])));
+    in_order(items, &order, threads, work)
+}
+
+fn in_order<T: Sync, R: Send>(
     items: &[T],
     order: &[usize],
     threads: usize,
@@ -45,15 +62,26 @@ pub fn map<T: Sync, R: Send>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
     #[test]
     fn results_keep_the_order_of_the_items() {
         let items: Vec<usize> = (0..100).collect();
-        let order: Vec<usize> = (0..100).rev().collect();
+        let doubled: Vec<usize> = (0..100).map(|i| i * 2).collect();
         for threads in [1, 3] {
-            assert_eq!(
-                super::map(&items, &order, threads, |i| i * 2),
-                (0..100).map(|i| i * 2).collect::<Vec<_>>()
-            );
+            assert_eq!(map(&items, threads, |i| i * 2), doubled);
+            assert_eq!(map_largest_first(&items, threads, |i| *i, |i| i * 2), doubled);
         }
+    }
+
+    #[test]
+    fn the_largest_items_are_worked_on_first() {
+        let met = Mutex::new(Vec::new());
+        let size = |item: &&str| item.len();
+        let work = |item: &&'static str| met.lock().unwrap().push(*item);
+        map_largest_first(&["a", "ccc", "bb", "dd"], 1, size, work);
+        assert_eq!(*met.lock().unwrap(), ["ccc", "bb", "dd", "a"]);
     }
 }

@@ -24,6 +24,9 @@ pub(super) struct Columns {
     pub optional: &'static [(&'static str, u64)],
     /// Texts that may be null or absent; those read as empty.
     pub optional_texts: &'static [&'static str],
+    /// Those of the numbers that a lookup interpolates between: rows that differ in them alone are of one
+    /// slice, or are refused alike.
+    pub interpolated: &'static [&'static str],
 }
 
 /// A row's cells, by the order of [`Columns`].
@@ -114,7 +117,16 @@ pub(super) struct LocatedRow {
     pub place: Result<Option<Located>, Reason>,
 }
 
-/// Calls `each` on the rows of a decoded table.
+/// Which rows of a table are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LocatedRows {
+    /// Every row.
+    All,
+    /// Of rows one after the other that are of one slice, the first at least: all slices are among them.
+    SliceStarts,
+}
+
+/// Calls `each` on rows of a decoded table.
 ///
 /// # Errors
 ///
@@ -123,6 +135,7 @@ pub(super) fn locate_rows(
     table: &Table,
     name: TableName,
     names: &NameCodes,
+    wanted: LocatedRows,
     mut each: impl FnMut(LocatedRow),
 ) -> Result<(), Reason> {
     let reads = name.columns();
@@ -157,7 +170,13 @@ pub(super) fn locate_rows(
     // Nearly no table has a cell that its loader refuses, and whole columns are looked at faster than rows.
     let has_negative = cells.numbers.iter().any(|values| values.iter().any(|n| n.is_negative()));
     let may_refuse = has_negative || !nullable.is_empty();
+    // What refuses a row may be a number that is interpolated between.
+    let looks_at_all = wanted == LocatedRows::All || may_refuse;
+    let starts = (!looks_at_all).then(|| slice_starts(table, reads));
     for (row, ms) in latency.iter().enumerate() {
+        if starts.as_ref().is_some_and(|starts| !starts[row]) {
+            continue;
+        }
         cells.row = row;
         let refusal = || refused(&nullable, &cells, reads.texts.len(), row);
         let refusal = may_refuse.then(refusal).flatten();
@@ -165,6 +184,29 @@ pub(super) fn locate_rows(
         each(LocatedRow { row, ms: *ms, kernel: kernels.code(row), place });
     }
     Ok(())
+}
+
+/// Marks the rows that differ from the row before in more than what is interpolated between.
+fn slice_starts(table: &Table, reads: Columns) -> Vec<bool> {
+    let mut starts = vec![false; table.rows];
+    starts.iter_mut().take(1).for_each(|first| *first = true);
+    let texts = reads.texts.iter().chain(reads.optional_texts).chain(&["kernel_source"]);
+    let numbers = reads.numbers.iter().filter(|name| !reads.interpolated.contains(name));
+    let optional = reads.optional.iter().map(|(name, _)| name);
+    for column in texts.chain(numbers).chain(optional).filter_map(|name| table.column(name)) {
+        match column {
+            Column::Text { codes, .. } => mark_changes(&mut starts, codes),
+            Column::Int { values, .. } => mark_changes(&mut starts, values),
+            // No loader reads it.
+            Column::Float { .. } | Column::Bool { .. } | Column::Other(_) => {}
+        }
+    }
+    starts
+}
+
+fn mark_changes<T: PartialEq>(marks: &mut [bool], values: &[T]) {
+    let pairs = values.windows(2).map(|pair| pair[0] != pair[1]);
+    marks.iter_mut().skip(1).zip(pairs).for_each(|(mark, changes)| *mark |= changes);
 }
 
 fn wrong_column(name: &str, found: Option<&Column>, wanted: &str) -> Reason {

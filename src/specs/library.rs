@@ -4,7 +4,6 @@
 //! [`Library::folder`]), so that a command parses only what it uses.
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
 use std::fmt::Display;
 use std::path::Path;
 
@@ -75,10 +74,9 @@ pub fn read_all<'a, R: Send>(
     read: impl Fn(&SpecFile) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
     let files: Vec<&SpecFile> = files.collect();
-    let mut largest_first: Vec<usize> = (0..files.len()).collect();
-    largest_first.sort_by_key(|i| Reverse(files[*i].text.len()));
     let readers = threads::threads(0).min(READERS);
-    threads::map(&files, &largest_first, readers, |file| read(file)).into_iter().collect()
+    let size = |file: &&SpecFile| file.text.len();
+    threads::map_largest_first(&files, readers, size, |file| read(file)).into_iter().collect()
 }
 
 impl Library {

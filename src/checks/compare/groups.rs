@@ -71,11 +71,10 @@ pub(super) fn groups(
     let mut next: Vec<usize> = reached.iter().copied().collect();
     let mut compared: BTreeSet<usize> = BTreeSet::new();
     while !next.is_empty() {
-        let order: Vec<usize> = (0..next.len()).collect();
         let among = next.iter().copied().collect();
         let comparison =
             ClassComparison { tables, classes: &classes, compared: &compared, among, alike };
-        let found = threads::map(&next, &order, at.threads, |class| comparison.like(*class));
+        let found = threads::map(&next, at.threads, |class| comparison.like(*class));
         compared.extend(&next);
         let mut after = Vec::new();
         for (class, others) in next.iter().zip(found) {

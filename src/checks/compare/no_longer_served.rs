@@ -39,8 +39,7 @@ impl Judge for NoLongerServed {
 
     fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
         let groups: Vec<LosingTable<'_>> = losing_tables(at);
-        let order: Vec<usize> = (0..groups.len()).collect();
-        let found = threads::map(&groups, &order, at.threads, |group| group.judge(rule, at));
+        let found = threads::map(&groups, at.threads, |group| group.judge(rule, at));
         let found: Vec<Option<Finding>> = found.into_iter().collect::<Result<_, _>>()?;
         Ok(found.into_iter().flatten().collect())
     }

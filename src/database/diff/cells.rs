@@ -15,6 +15,13 @@ pub(super) struct ColumnPair {
     pub head: Vec<u64>,
 }
 
+impl ColumnPair {
+    /// Whether a row of the base and one of the head hold something else.
+    pub fn differs(&self, (base, head): (u32, u32)) -> bool {
+        self.base[base as usize] != self.head[head as usize]
+    }
+}
+
 /// What two tables have in common.
 #[derive(Default)]
 pub(super) struct SharedColumns {

@@ -1,6 +1,5 @@
 //! Two states of a database → what changed between them.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -82,10 +81,8 @@ impl Comparison<'_> {
     /// read are part of the diff.
     pub fn run(&self, threads: usize, progress: &dyn Progress) -> Result<Diff> {
         let pairs = pairs(self.base, self.head);
-        let mut order: Vec<usize> = (0..pairs.len()).collect();
-        order.sort_by_key(|i| (Reverse(pairs[*i].size()), *i));
         let done = AtomicUsize::new(0);
-        let tables = threads::map(&pairs, &order, threads, |pair| {
+        let tables = threads::map_largest_first(&pairs, threads, FilePair::size, |pair| {
             let table = self.guarded(pair);
             progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, pairs.len());
             table
@@ -206,10 +203,11 @@ impl Comparison<'_> {
                 spec: &spec,
                 lookups: &self.specs.lookups,
             };
+            let shared = common.as_ref().map(|(shared, ..)| shared);
             let latencies = sides.latencies(&rows.changed).map_err(failed)?;
             diff.ratios = sides.sum_up(&rows.changed, &latencies).map_err(failed)?;
-            diff.served = sides.served().map_err(failed)?;
-            diff.columns_changed = sides.columns_changed(&rows, diff.served.as_ref());
+            diff.served = sides.served(shared).map_err(failed)?;
+            diff.columns_changed = sides.columns_changed(shared, &rows, diff.served.as_ref());
             diff.class = Some(
                 Facts {
                     status: diff.status,
@@ -219,13 +217,13 @@ impl Comparison<'_> {
                 }
                 .class(),
             );
-            diff.matched = common.map(|(common, base, head)| {
+            diff.matched = common.as_ref().map(|(common, base, head)| {
                 Arc::new(match &mut diff.served {
                     Some(served) => {
                         let keys = std::mem::take(&mut served.keys);
-                        RowMatch::new(&common, (base, keys.0), (head, keys.1))
+                        RowMatch::new(common, (base, keys.0), (head, keys.1))
                     }
-                    None => RowMatch::by_identity(&common, base, head),
+                    None => RowMatch::by_identity(common, base, head),
                 })
             });
             if let Some(details) = self.details {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::cells::{ColumnPair, SharedColumns};
 use crate::database::table::{Column, Table};
 use crate::specs::{IDENTITY, TableSpec, measured_unit};
 
@@ -23,17 +24,28 @@ pub struct AttributeChange {
 
 /// The columns that are there on one side only, or hold something else in one of the row pairs.
 pub(super) fn columns_changed<'t>(
+    shared: &SharedColumns,
     base: &'t Table,
     head: &'t Table,
     pairs: impl Iterator<Item = (u32, u32)> + Clone,
 ) -> Vec<&'t str> {
+    // Whole columns are compared faster than the cells of pairs in any order.
+    let are_in_place = pairs.clone().all(|(b, h)| b == h);
+    let changes = |column: &ColumnPair| {
+        let is_same = are_in_place && column.base == column.head;
+        !is_same && pairs.clone().any(|pair| column.differs(pair))
+    };
     let mut changed = Vec::new();
     for (name, before) in base.columns() {
         let differs = match head.column(name) {
             None => true,
-            Some(after) => {
-                pairs.clone().any(|(b, h)| !same_cell((before, b as usize), (after, h as usize)))
+            // Names here and numbers there: nothing but nulls are the same.
+            Some(after) if shared.one_sided.iter().any(|one| one == name) => {
+                let holds =
+                    |(b, h): (u32, u32)| !before.is_null(b as usize) || !after.is_null(h as usize);
+                pairs.clone().any(holds)
             }
+            Some(_) => shared.all().filter(|column| column.name == name).any(changes),
         };
         if differs {
             changed.push(name);
@@ -71,30 +83,9 @@ pub(super) fn unmeasured(
 }
 
 /// Common keys whose row holds another measurement, in a column that both sides have.
-pub(super) fn changed_keys(base: &Table, head: &Table, common: &[(u32, u32)]) -> u64 {
-    let measured = base.columns().filter(|(name, _)| measured_unit(name).is_some());
-    let both: Vec<(&Column, &Column)> =
-        measured.filter_map(|(name, column)| Some((column, head.column(name)?))).collect();
-    let differs = |(b, h): &&(u32, u32)| {
-        both.iter().any(|(base, head)| !same_cell((base, *b as usize), (head, *h as usize)))
-    };
+pub(super) fn changed_keys(shared: &SharedColumns, common: &[(u32, u32)]) -> u64 {
+    let differs = |pair: &&(u32, u32)| shared.measures.iter().any(|column| column.differs(**pair));
     common.iter().filter(differs).count() as u64
-}
-
-/// Whether two cells of two tables hold the same, or both nothing.
-fn same_cell((a, row_a): (&Column, usize), (b, row_b): (&Column, usize)) -> bool {
-    match (a, b) {
-        (Column::Text { .. }, Column::Text { .. }) => a.text(row_a) == b.text(row_b),
-        (Column::Int { values: x, nulls: None }, Column::Int { values: y, nulls: None }) => {
-            x[row_a] == y[row_b]
-        }
-        (Column::Text { .. } | Column::Other(_), _)
-        | (_, Column::Text { .. } | Column::Other(_)) => a.is_null(row_a) && b.is_null(row_b),
-        _ => {
-            let (x, y) = (a.number(row_a), b.number(row_b));
-            x == y || (x.is_nan() && y.is_nan())
-        }
-    }
 }
 
 /// The identity's columns that the loader does not key on, where the rows of common keys differ in them.

@@ -51,9 +51,8 @@ impl RowMatch {
         }
         for column in all {
             let bit = bit_of(&mut columns, &column.name);
-            for (b, h) in &pairs {
-                let differs = column.base[*b as usize] != column.head[*h as usize];
-                changed[*h as usize] |= if differs { bit } else { 0 };
+            for pair in &pairs {
+                changed[pair.1 as usize] |= if column.differs(*pair) { bit } else { 0 };
             }
         }
         for name in &common.one_sided {

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::RowDiff;
+use super::cells::SharedColumns;
 use super::held::{AttributeChange, attributes, changed_keys, columns_changed, unmeasured};
 use super::ratios::{LatencyChange, PairedTables};
 use super::slices::{LostKey, SliceDiff, SliceName, lost_keys, slices};
@@ -161,12 +162,13 @@ pub(super) fn join(base: &[(u64, u32)], head: &[(u64, u32)]) -> Joined {
 }
 
 impl PairedTables<'_> {
-    /// Compares what is served; none where no loader's key can be made of the columns.
+    /// Compares what is served; none where no loader's key can be made of the columns. `shared` are the
+    /// columns of both tables, where there are two.
     ///
     /// # Errors
     ///
     /// When a formula of the spec does not fit the tables' columns.
-    pub fn served(&self) -> Result<Option<ServedDiff>, ExprError> {
+    pub fn served(&self, shared: Option<&SharedColumns>) -> Result<Option<ServedDiff>, ExprError> {
         if self.spec.inferred || self.spec.key.is_empty() {
             return Ok(None);
         }
@@ -191,7 +193,7 @@ impl PairedTables<'_> {
         served.ratios = latencies.iter().filter_map(LatencyChange::ratio).collect();
         served.ratios.sort_by(f64::total_cmp);
         if let (Some(base), Some(head)) = (base, head) {
-            served.changed = changed_keys(base, head, &joined.common);
+            served.changed = shared.map_or(0, |shared| changed_keys(shared, &joined.common));
             served.unmeasured = unmeasured(self.spec, base, head, &joined.common);
             served.attributes = attributes(self.spec, base, head, &joined.common);
         }
@@ -215,10 +217,17 @@ impl PairedTables<'_> {
 
     /// Columns that are there on one side only, or of which a row that stays holds something else: rows
     /// that serve a key on both sides, and rows that the row diff pairs.
-    pub fn columns_changed(&self, rows: &RowDiff, served: Option<&ServedDiff>) -> Vec<String> {
-        let (Some(base), Some(head)) = self.tables else { return Vec::new() };
+    pub fn columns_changed(
+        &self,
+        shared: Option<&SharedColumns>,
+        rows: &RowDiff,
+        served: Option<&ServedDiff>,
+    ) -> Vec<String> {
+        let ((Some(base), Some(head)), Some(shared)) = (self.tables, shared) else {
+            return Vec::new();
+        };
         let pairs = served.map_or(&[][..], |s| &s.pairs).iter().chain(&rows.changed).copied();
-        columns_changed(base, head, pairs).into_iter().map(str::to_owned).collect()
+        columns_changed(shared, base, head, pairs).into_iter().map(str::to_owned).collect()
     }
 
     /// Whether one of the columns is part of the latency that a lookup returns, or of its key.

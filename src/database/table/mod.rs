@@ -278,6 +278,10 @@ impl Column {
                 let numbers = range.step_by(step).map(|row| self.number(row)).collect();
                 Value::Number(Vals::Rows(Cow::Owned(numbers)))
             }
+            // One value in all rows, as one name below.
+            Self::Int { values, nulls: None } if is_one(&values[range.clone()]) => {
+                Value::Number(Vals::One(values[range.start] as f64))
+            }
             Self::Int { values, nulls } => {
                 let mut numbers: Vec<f64> =
                     values[range.clone()].iter().map(|v| *v as f64).collect();
@@ -304,6 +308,11 @@ impl Column {
             Self::Other(_) => Value::Number(Vals::One(f64::NAN)),
         }
     }
+}
+
+/// Whether there are values, and all are equal.
+fn is_one(values: &[i64]) -> bool {
+    values.split_first().is_some_and(|(first, others)| others.iter().all(|value| value == first))
 }
 
 /// Codes into the names that they stand for alone, and these names.

@@ -99,11 +99,10 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<CompareReport> 
     let a = ComparedSide::open(&options.a, options, &specs)?;
     let b = ComparedSide::open(&options.b, options, &specs)?;
     let pairing = pair(&a.tables, &b.tables, &specs);
-    let mut order: Vec<usize> = (0..pairing.both.len()).collect();
-    order.sort_by_key(|i| (std::cmp::Reverse(pairing.both[*i].0.entry.size), *i));
     let done = AtomicUsize::new(0);
     let count = threads::threads(options.threads);
-    let outcomes = threads::map(&pairing.both, &order, count, |(of_a, of_b)| {
+    let size = |(of_a, _): &(TableFile, TableFile)| of_a.entry.size;
+    let outcomes = threads::map_largest_first(&pairing.both, count, size, |(of_a, of_b)| {
         let outcome = compare((&a, of_a), (&b, of_b), &specs, &limits);
         progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, pairing.both.len());
         outcome

@@ -80,10 +80,7 @@ pub(crate) fn cases_of(
             work.extend((0..plan.layouts.len()).map(|layout| (side, list, plan, layout)));
         }
     }
-    let order: Vec<usize> = (0..work.len()).collect();
-    threads::map(&work, &order, threads, |(side, list, plan, layout)| {
-        case(side, list, plan, *layout, rows)
-    })
+    threads::map(&work, threads, |(side, list, plan, layout)| case(side, list, plan, *layout, rows))
 }
 
 /// A file that a session reads.
@@ -132,9 +129,8 @@ pub(crate) fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models, thread
         session_files(sides, models).into_values().collect();
     let mut known = HashSet::new();
     files.retain(|file| known.insert((file.table, file.session.content(file.table, file.index))));
-    let mut order: Vec<usize> = (0..files.len()).collect();
-    order.sort_by_key(|i| std::cmp::Reverse(files[*i].size));
-    threads::map(&files, &order, threads, |file| file.session.read(file.table, file.index));
+    let read = |file: &SessionFile<'_, '_, '_>| file.session.read(file.table, file.index);
+    threads::map_largest_first(&files, threads, |file| file.size, read);
 }
 
 /// A list as a state plans it, or why a planner cannot load the version.

@@ -177,8 +177,7 @@ pub(super) fn of_models(
         let lists = models.lists.iter();
         work.extend(lists.filter_map(|list| Some((side, list, list.plan(&side.version.backend)?))));
     }
-    let order: Vec<usize> = (0..work.len()).collect();
-    threads::map(&work, &order, threads, |(side, list, plan)| of_model(side, list, plan))
+    threads::map(&work, threads, |(side, list, plan)| of_model(side, list, plan))
 }
 
 fn of_model(side: &VersionSides<'_, '_>, list: &ModelList, plan: &BackendPlan) -> ModelLookups {

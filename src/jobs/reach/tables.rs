@@ -144,9 +144,10 @@ impl<'a> SystemTables<'_, 'a> {
             .filter(|file| self.filter.tables.has(&file.table))
             .map(|file| FileToRead::new(snapshot, file, planned))
             .collect();
-        let mut order: Vec<usize> = (0..files.len()).collect();
-        order.sort_by_key(|i| std::cmp::Reverse(files[*i].file.entry.size));
-        let read = threads::map(&files, &order, self.threads, |file| file.known_or_read(known));
+        let size = |file: &FileToRead<'_, 'a>| file.file.entry.size;
+        let read = threads::map_largest_first(&files, self.threads, size, |file| {
+            file.known_or_read(known)
+        });
         let mut found = BTreeMap::new();
         for (FileToRead { file, .. }, rows) in files.iter().zip(read) {
             let path = file.entry.path.as_str();

@@ -110,9 +110,7 @@ impl Site {
     ) -> Vec<R> {
         let tables = self.tables.iter().map(|i| &self.catalog.tables[*i]);
         let files: Vec<&TableFile> = tables.filter(|file| fit(file)).collect();
-        let mut order: Vec<usize> = (0..files.len()).collect();
-        order.sort_by_key(|i| (std::cmp::Reverse(files[*i].entry.size), *i));
-        threads::map(&files, &order, self.threads, |file| work(file))
+        threads::map_largest_first(&files, self.threads, |file| file.entry.size, |file| work(file))
     }
 
     /// A table's bytes and rows, where all of it can be read.

@@ -100,10 +100,8 @@ impl<'a> CachedJob<'a> {
         let tables = BTreeMap::new();
         let mut own = Self { cache, job, judged, terms, judged_by, beside, layout: None, tables };
         own.layout = own.layout();
-        let order: Vec<usize> = (0..read.len()).collect();
-        let origins = threads::map(read, &order, job.threads, |file| {
-            (file.entry.path.as_str(), own.table(file))
-        });
+        let origins =
+            threads::map(read, job.threads, |file| (file.entry.path.as_str(), own.table(file)));
         own.tables = origins.into_iter().collect();
         Some(own)
     }

@@ -7,8 +7,9 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use tracing::debug;
 
+use super::batch::ReadTables;
 use super::cached::CachedJob;
-use super::job::{Job, ReadTables};
+use super::job::Job;
 use super::surroundings::Sidecars;
 use crate::base::error::{Error, Result};
 use crate::base::threads;
@@ -156,8 +157,7 @@ impl<'a> CrossInputs<'a> {
         };
         let rules: Vec<&Arc<Rule>> =
             job.rules.iter().filter(|r| r.check.judge().compares()).collect();
-        let order: Vec<usize> = (0..rules.len()).collect();
-        let found = threads::map(&rules, &order, job.threads, |rule| by_rule(rule, &cross, extent));
+        let found = threads::map(&rules, job.threads, |rule| by_rule(rule, &cross, extent));
         let is_known =
             |f: &Finding| f.table.as_ref().is_none_or(|name| job.specs.tables.contains_key(name));
         let mut crossed = Crossed::default();

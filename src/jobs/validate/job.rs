@@ -4,18 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 
-use tracing::debug;
-
-use super::cached::{CachedJob, Parts, SketchPart};
-use super::cross::{CrossExtent, CrossInputs, Crossed, PeersByRule};
-use super::names::{NamedTables, ToRead};
-use super::table::{JudgedTable, TableTerms};
+use super::batch::{BatchTerms, JudgedName, ReadTables};
+use super::cached::CachedJob;
+use super::cross::{CrossExtent, CrossInputs, PeersByRule};
+use super::table::TableTerms;
 use crate::base::cache::Cache;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
-use crate::base::threads;
 use crate::checks::compare::curves::SharedKeys;
 use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::rule::{Rule, Rules};
@@ -28,7 +24,7 @@ use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::source::Source;
 use crate::findings::Finding;
-use crate::planner::{NameCodes, SharedFileKeys};
+use crate::planner::SharedFileKeys;
 use crate::specs::Specs;
 
 /// A state of a database under judgement; how, is the same for every job.
@@ -75,37 +71,13 @@ pub(crate) struct Judgement {
     pub sketches: Sketches,
 }
 
-/// What reading and judging tables leaves.
-pub(super) struct ReadTables {
-    pub sketches: Sketches,
-    findings: Vec<Finding>,
-    /// Whether another run would read the same.
-    pub are_reproducible: bool,
-}
-
-impl ReadTables {
-    /// No table yet; the texts of their slices are numbered by `names`.
-    fn new(names: &Arc<NameCodes>) -> Self {
-        let sketches = Sketches { names: names.clone(), ..Sketches::default() };
-        Self { sketches, findings: Vec::new(), are_reproducible: true }
-    }
-
-    /// Takes in the tables of another name.
-    fn add(&mut self, mut others: Self) {
-        self.sketches.by_path.append(&mut others.sketches.by_path);
-        self.sketches.slices.append(&mut others.sketches.slices);
-        self.findings.append(&mut others.findings);
-        self.are_reproducible &= others.are_reproducible;
-    }
-}
-
 impl Job<'_> {
     /// Judges the tables `alone` by themselves and those `against` others by what those have, as
     /// indices into the catalog; then the sidecars, systems and strays selected. Of tables that are
     /// not `alone`, sketches that are `known` are not taken again.
     ///
-    /// Tables of one name are read together and held against each other before the next name's are
-    /// read, so that a database needs the memory of the largest name.
+    /// Tables of one name, or of a few small ones, are read together and held against each other before the
+    /// next name's are read, so that a database needs the memory of the largest name.
     pub fn run(
         &self,
         alone: &[usize],
@@ -126,11 +98,11 @@ impl Job<'_> {
         let judged: BTreeSet<&str> = against.iter().chain(alone).map(|i| path(*i)).collect();
         let names = known.names.clone();
         let names = self.needs().plans.then_some(names.as_ref());
-        let by_name = self.by_name(alone, &neighbours, against);
+        let batches = self.batches(alone, &neighbours, against);
         let (slices, keys) = (&SharedFileKeys::default(), &SharedKeys::default());
         let terms = TableTerms { sidecars: &sidecars, named: &named, names, slices, keys };
         let cached = self.cache.and_then(|cache| {
-            let read = by_name.iter().flat_map(|of_name| &of_name.read);
+            let read = batches.iter().flatten().flat_map(|of_name| &of_name.read);
             let read: Vec<&TableFile> = read.map(|t| &self.catalog.tables[t.index]).collect();
             CachedJob::new(cache, self, &read, &judged, terms)
         });
@@ -150,46 +122,25 @@ impl Job<'_> {
         let mut all = ReadTables::new(&known.names);
         all.sketches.slices = std::mem::take(&mut known.slices);
         let mut peers = PeersByRule::default();
-        for NamedTables { tables, read, are_compared } in by_name {
-            let crossed = if are_compared {
-                inputs.kept(&tables, CrossExtent::Name)
-            } else {
-                Some(Crossed::default())
-            };
-            let sketch = match (&crossed, &whole) {
-                _ if !are_compared => SketchPart::None,
-                (Some(_), Some(_)) if !self.keeps_sketches => SketchPart::None,
-                (Some(_), None) if !self.keeps_sketches => SketchPart::Outline,
-                _ => SketchPart::Whole,
-            };
-            let mut found = self.read_tables(&read, sketch, terms, cached, &step)?;
-            found.sketches.names = known.names.clone();
-            for file in &tables {
-                // What was read is sketched as this state asks.
-                if let Some(sketch) = known.by_path.remove(&file.entry.path) {
-                    found.sketches.by_path.entry(file.entry.path.clone()).or_insert(sketch);
+        let batch_terms =
+            BatchTerms { terms, cached, inputs: &inputs, knows_whole: whole.is_some() };
+        for batch in batches {
+            for judged in self.judge_batch(batch, batch_terms, &mut known, &step)? {
+                let JudgedName { mut read, crossed, judged } = judged;
+                for (rule, of_name) in crossed.peers {
+                    peers.entry(rule).or_default().push(of_name);
                 }
-            }
-            let crossed = match crossed {
-                Some(crossed) => crossed,
-                None => {
-                    inputs.cross(&tables, CrossExtent::Name, &found, &PeersByRule::default())?
+                let rows = judged.iter().filter_map(|index| crossed.rows.get(path(*index)));
+                judgement.rows += rows.map(|rows| *rows as u64).sum::<u64>();
+                judgement.table_rows.extend(crossed.rows);
+                read.findings.extend(crossed.findings);
+                if !self.keeps_sketches {
+                    for sketch in read.sketches.by_path.values_mut() {
+                        drop(sketch.take_detail());
+                    }
                 }
-            };
-            for (rule, of_name) in crossed.peers {
-                peers.entry(rule).or_default().push(of_name);
+                all.add(read);
             }
-            let judged = read.iter().filter(|item| item.judge).map(|item| path(item.index));
-            let rows = judged.filter_map(|path| crossed.rows.get(path));
-            judgement.rows += rows.map(|rows| *rows as u64).sum::<u64>();
-            judgement.table_rows.extend(crossed.rows);
-            found.findings.extend(crossed.findings);
-            if !self.keeps_sketches {
-                for sketch in found.sketches.by_path.values_mut() {
-                    drop(sketch.take_detail());
-                }
-            }
-            all.add(found);
         }
         let whole = match whole {
             Some(whole) => whole,
@@ -204,66 +155,6 @@ impl Job<'_> {
             self.dirs(&sidecars, &mut judgement.findings) + self.systems(&mut judgement.findings);
         judgement.findings.extend(self.strays());
         Ok(judgement)
-    }
-
-    /// Reads tables of a name, the first ones first, and calls `step` for each that was judged.
-    fn read_tables(
-        &self,
-        read: &[ToRead],
-        sketch: SketchPart,
-        terms: TableTerms<'_>,
-        cached: Option<&CachedJob<'_>>,
-        step: &(dyn Fn() + Sync),
-    ) -> Result<ReadTables> {
-        let order: Vec<usize> = (0..read.len()).collect();
-        let found = threads::map(read, &order, self.threads, |item| {
-            let file = &self.catalog.tables[item.index];
-            let parts = Parts { findings: item.judge, sketch };
-            let judged = self.read_table(file, parts, terms, cached);
-            if item.judge {
-                step();
-            }
-            judged
-        });
-        let mut all = ReadTables::new(&Arc::default());
-        for (item, judged) in read.iter().zip(found) {
-            let path = &self.catalog.tables[item.index].entry.path;
-            let JudgedTable { sketch, slices, findings, is_reproducible } = judged?;
-            all.findings.extend(findings);
-            all.are_reproducible &= is_reproducible;
-            all.sketches.slices.extend(slices.map(|slices| (path.clone(), slices)));
-            all.sketches.by_path.extend(sketch.map(|sketch| (path.clone(), sketch)));
-        }
-        Ok(all)
-    }
-
-    /// Reads a table, and judges it by itself where its findings are asked for; what earlier runs kept of
-    /// it need not be read again.
-    fn read_table(
-        &self,
-        file: &TableFile,
-        parts: Parts,
-        terms: TableTerms<'_>,
-        cached: Option<&CachedJob<'_>>,
-    ) -> Result<JudgedTable> {
-        let start = Instant::now();
-        // Of what is judged by figures alone, no findings are all.
-        let cached = cached.filter(|_| self.by_figures(file).is_none());
-        if let Some(judged) = cached.and_then(|cached| cached.judged(file, parts)) {
-            debug!(path = ?file.entry.path, took = ?start.elapsed(), "known");
-            return Ok(judged);
-        }
-        let rules = if parts.findings { &self.rules[..] } else { &[] };
-        // What is kept is whole.
-        let sketch = parts.sketch != SketchPart::None || cached.is_some();
-        let mut judged = self.table(file, rules, sketch, terms)?;
-        let rows = judged.sketch.as_ref().map(|sketch| sketch.rows);
-        let judge = parts.findings;
-        debug!(path = ?file.entry.path, rows, judge, took = ?start.elapsed(), "read");
-        if let Some(cached) = cached {
-            cached.keep_judged(file, parts, &mut judged);
-        }
-        Ok(judged)
     }
 
     /// The check whose rule found something; a rule's id is for people.

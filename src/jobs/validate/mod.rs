@@ -1,5 +1,6 @@
 //! The first job: is this data right?
 
+mod batch;
 mod cached;
 mod cross;
 mod finding_rows;

@@ -47,6 +47,7 @@ pub(super) const CONTEXT_COLUMNS: Columns = Columns {
     numbers: &["num_heads", "batch_size", "isl"],
     optional: &[],
     optional_texts: &[],
+    interpolated: &["num_heads", "batch_size", "isl"],
 };
 
 pub(super) const GENERATION_COLUMNS: Columns = Columns {
@@ -54,6 +55,7 @@ pub(super) const GENERATION_COLUMNS: Columns = Columns {
     numbers: &["num_heads", "batch_size", "isl", "step"],
     optional: &[],
     optional_texts: &[],
+    interpolated: &["num_heads", "batch_size", "isl", "step"],
 };
 
 /// mla_dtype, kv_cache_dtype → (heads, isl, batch).

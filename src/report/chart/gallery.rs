@@ -77,9 +77,7 @@ impl Gallery<'_> {
         let mut rest = &tables[..];
         while charts.figures.len() < most && !rest.is_empty() {
             let (next, later) = rest.split_at(rest.len().min(most - charts.figures.len()));
-            let order: Vec<usize> = (0..next.len()).collect();
-            let drawn =
-                threads::map(next, &order, self.threads, |table| self.figure(table, &specs));
+            let drawn = threads::map(next, self.threads, |table| self.figure(table, &specs));
             for (table, drawn) in next.iter().zip(drawn) {
                 match drawn? {
                     Ok(figure) => charts.figures.push(figure),
@@ -154,9 +152,8 @@ pub fn overview(
     threads: usize,
     most: usize,
 ) -> Result<Vec<Figure>> {
-    let order: Vec<usize> = (0..files.len()).collect();
     let drawer = Drawer { state, specs, charts: &super::spec::read(&specs.library)? };
-    let drawn = threads::map(files, &order, threads, |file| {
+    let drawn = threads::map(files, threads, |file| {
         let Some(table) = read(state, file, specs) else { return Ok(None) };
         let beside = Beside { change: None, rings: &Rings::default(), peer: None };
         let figure = drawer.draw(file, &table, beside)?;
@@ -224,8 +221,7 @@ fn number(figures: &mut [Figure]) {
 ///
 /// When drawing fails, which is a fault of this program.
 pub fn drawings(figures: &[Figure], threads: usize) -> Result<Vec<Drawing>> {
-    let order: Vec<usize> = (0..figures.len()).collect();
-    let drawn = threads::map(figures, &order, threads::threads(threads), |figure| {
+    let drawn = threads::map(figures, threads::threads(threads), |figure| {
         let svg = draw::svg(figure)?;
         Ok(Drawing { name: figure.name.clone(), title: clean(&figure.title), svg })
     });

@@ -140,15 +140,13 @@ impl CurveScores {
         let sketched = at.tables.iter().copied();
         let sketched = sketched.filter_map(|f| Some((f, at.sketches.by_path.get(&f.entry.path)?)));
         let sketched: Vec<Sketched<'_>> = sketched.collect();
-        let order: Vec<usize> = (0..sketched.len()).collect();
-        let tables = threads::map(&sketched, &order, at.threads, |(file, sketch)| {
+        let tables = threads::map(&sketched, at.threads, |(file, sketch)| {
             let curve = sketch.curve.clone()?;
             let groups = reference_groups(&sketched, (file, sketch));
             Some((file.entry.path.clone(), Referenced { curve, groups }))
         });
         let tables: BTreeMap<String, Referenced> = tables.into_iter().flatten().collect();
-        let order: Vec<usize> = (0..judged.len()).collect();
-        let scores = threads::map(&judged, &order, at.threads, |file| {
+        let scores = threads::map(&judged, at.threads, |file| {
             let before = at.pr.and_then(|pr| pr.curves.get(&file.entry.path));
             let scores = tables.get(&file.entry.path)?.scores(before.map(Arc::as_ref));
             scores.log(file);

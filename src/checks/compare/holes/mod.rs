@@ -112,8 +112,7 @@ impl Judge for HoleSize {
     /// One finding for each table that lacks what its references have.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let judged: Vec<&TableFile> = at.judged_tables().collect();
-        let order: Vec<usize> = (0..judged.len()).collect();
-        let found = threads::map(&judged, &order, at.threads, |file| self.of_table(rule, at, file));
+        let found = threads::map(&judged, at.threads, |file| self.of_table(rule, at, file));
         let shifted = judged.iter().flat_map(|file| self.axes.findings(rule, at, file));
         let holes = found.into_iter().collect::<Result<Vec<_>, _>>()?;
         let exchanged = judged.iter().filter_map(|file| self.exchanged.finding(rule, at, file));

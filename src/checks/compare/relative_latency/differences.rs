@@ -91,13 +91,12 @@ pub(super) fn differences(
 ) -> Differences {
     let tables = SiblingTables::new(at, points);
     let judged: Vec<&TableFile> = at.judged_tables().collect();
-    let order: Vec<usize> = (0..judged.len()).collect();
     let of_file = |file: &&TableFile| {
         let residuals = tables.residuals(file, band);
         debug!(path = ?file.entry.path, ?residuals, "differences");
         (file.entry.path.clone(), residuals)
     };
-    threads::map(&judged, &order, at.threads, of_file).into_iter().collect()
+    threads::map(&judged, at.threads, of_file).into_iter().collect()
 }
 
 fn software(file: &TableFile) -> Software<'_> {
@@ -132,8 +131,7 @@ impl<'a> SiblingTables<'a> {
             softwares.range(one..).skip(1).map(move |other| (one, *other)).collect::<Vec<_>>()
         };
         let pairs: Vec<_> = softwares.iter().flat_map(|one| others(*one)).collect();
-        let order: Vec<usize> = (0..pairs.len()).collect();
-        let found = threads::map(&pairs, &order, threads, |pair| self.pair(*pair, points));
+        let found = threads::map(&pairs, threads, |pair| self.pair(*pair, points));
         for (softwares, (levels, gaps)) in pairs.into_iter().zip(found) {
             if !levels.is_empty() {
                 self.levels.insert(softwares, levels);

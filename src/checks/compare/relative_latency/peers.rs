@@ -130,10 +130,8 @@ impl PeerLatencies {
         // The medians of all pairs at once: of many systems they are most of what there is to do.
         let all_pairs = siblings.iter().chain(of_runs.iter().map(|(_, pair)| pair));
         let all_pairs: Vec<SketchedPair<'_>> = all_pairs.copied().collect();
-        let order: Vec<usize> = (0..all_pairs.len()).collect();
         let mut ratios =
-            threads::map(&all_pairs, &order, at.threads, |(a, b)| medians(a.1, b.1, points))
-                .into_iter();
+            threads::map(&all_pairs, at.threads, |(a, b)| medians(a.1, b.1, points)).into_iter();
         let mut all = PeerRatios::default();
         for ((a, b), ratios) in siblings.iter().zip(&mut ratios) {
             let is_same = a.0.place.backend == b.0.place.backend;
