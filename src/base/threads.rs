@@ -1,6 +1,7 @@
 //! Work on many items by a few threads, results in the order of the items.
 
 use std::cmp::Reverse;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -31,6 +32,22 @@ pub fn map_largest_first<T: Sync, R: Send, S: Ord>(
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by_key(|i| Reverse(size(&items[*i])));
     in_order(items, &order, threads, work)
+}
+
+/// Does two pieces of work, at once where there is more than one thread.
+pub fn both<A: Send, B>(
+    threads: usize,
+    first: impl FnOnce() -> A + Send,
+    second: impl FnOnce() -> B,
+) -> (A, B) {
+    if threads < 2 {
+        return (first(), second());
+    }
+    std::thread::scope(|scope| {
+        let first = scope.spawn(first);
+        let second = second();
+        (first.join().unwrap_or_else(|panic| resume_unwind(panic)), second)
+    })
 }
 
 fn in_order<T: Sync, R: Send>(
@@ -73,6 +90,13 @@ mod tests {
         for threads in [1, 3] {
             assert_eq!(map(&items, threads, |i| i * 2), doubled);
             assert_eq!(map_largest_first(&items, threads, |i| *i, |i| i * 2), doubled);
+        }
+    }
+
+    #[test]
+    fn both_pieces_of_work_are_done() {
+        for threads in [1, 2] {
+            assert_eq!(both(threads, || "a", || 2), ("a", 2));
         }
     }
 

@@ -237,3 +237,73 @@ fn refused(
     let null = nullable.iter().find(|(_, c)| c.is_null(row));
     null.map(|(name, _)| format!("{name} is null").into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Synthetic: four rows that are alike, except in the column `change` of the second.
+    fn table(reads: Columns, change: Option<&str>) -> Table {
+        let cells = |name: &str| {
+            let second = if change == Some(name) { 16 } else { 8 };
+            [8, second, 8, 8]
+        };
+        let mut columns = Vec::new();
+        for name in reads.texts.iter().chain(reads.optional_texts) {
+            let text = if *name == "model" { "deepseek-ai/DeepSeek-V3" } else { "any" };
+            let changed = if change == Some(*name) { "other" } else { text };
+            let cells = [text, changed, text, text].map(Some);
+            columns.push(((*name).to_owned(), Column::texts(cells)));
+        }
+        for name in reads.numbers {
+            let values = cells(name).to_vec();
+            columns.push(((*name).to_owned(), Column::Int { values, nulls: None }));
+        }
+        let values = vec![0.5; 4];
+        columns.push(("latency".to_owned(), Column::Float { values, nulls: None }));
+        Table::of(4, columns)
+    }
+
+    fn located(table: &Table, name: TableName, wanted: LocatedRows) -> Vec<(usize, SliceKey)> {
+        let mut rows = Vec::new();
+        let names = NameCodes::default();
+        locate_rows(table, name, &names, wanted, |row| {
+            rows.extend(row.place.ok().flatten().map(|place| (row.row, place.key)));
+        })
+        .unwrap();
+        rows
+    }
+
+    #[test]
+    fn rows_that_differ_in_what_is_interpolated_between_are_of_one_slice() {
+        for name in TableName::ALL {
+            let reads = name.columns();
+            for column in reads.interpolated {
+                assert!(reads.numbers.contains(column), "{name:?} {column}");
+                // Of a GEMM what is asked for is the dtype.
+                if name == TableName::Gemm {
+                    continue;
+                }
+                let table = table(reads, Some(column));
+                let all = located(&table, name, LocatedRows::All);
+                assert_eq!(all.len(), 4);
+                assert!(all.iter().all(|(_, key)| *key == all[0].1), "{name:?} {column}");
+                assert_eq!(located(&table, name, LocatedRows::SliceStarts), all[..1]);
+            }
+        }
+    }
+
+    #[test]
+    fn every_slice_has_a_start() {
+        for name in TableName::ALL {
+            let reads = name.columns();
+            let others = reads.numbers.iter().filter(|n| !reads.interpolated.contains(n));
+            for column in reads.texts.iter().chain(others).filter(|column| **column != "model") {
+                let table = table(reads, Some(column));
+                let starts = located(&table, name, LocatedRows::SliceStarts);
+                let rows: Vec<usize> = starts.iter().map(|(row, _)| *row).collect();
+                assert_eq!(rows, [0, 1, 2], "{name:?} {column}");
+            }
+        }
+    }
+}

@@ -44,7 +44,9 @@ pub use index::{RowOrigin, TableIndex};
 pub use keys::{FileKeys, KeySource, ServedKeys, SharedFileKeys, SliceSource, StoredKeys};
 pub use lacks::Lack;
 pub use machine::MachineFigures;
-pub use models::{BackendPlan, Layout, ModelList, Models, OpList, PlannedLayout, Quant, Resolved};
+pub use models::{
+    BackendPlan, Layout, ModelList, Models, OpList, PlannedLayout, Quant, Resolved, SharedModels,
+};
 pub use names::NameCodes;
 pub use operations::{Op, Query, TableName};
 pub use refusal::Refusal;

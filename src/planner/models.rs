@@ -5,6 +5,7 @@
 //! planner's, and were captured from it. docs/models.md describes the fields.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
 
@@ -153,6 +154,36 @@ impl Models {
     /// The names of the models of all files, parsed or not.
     pub fn names(library: &Library) -> Vec<&str> {
         documents(library).into_values().filter_map(|file| named(&file.text)).collect()
+    }
+}
+
+/// All models of a library, parsed when somebody asks for them first: parsing takes longer than a small pull
+/// request does without.
+pub struct SharedModels<'l> {
+    library: &'l Library,
+    read: Mutex<Option<Arc<Models>>>,
+}
+
+impl<'l> SharedModels<'l> {
+    /// Those of a library.
+    pub fn new(library: &'l Library) -> Self {
+        Self { library, read: Mutex::default() }
+    }
+
+    /// The models.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Models::read`].
+    pub fn get(&self) -> Result<Arc<Models>> {
+        // A thread that panicked left either all models or none.
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(models) = read.as_ref() {
+            return Ok(models.clone());
+        }
+        let models = Arc::new(Models::read(self.library, |_| true)?);
+        *read = Some(models.clone());
+        Ok(models)
     }
 }
 

@@ -14,7 +14,7 @@ use super::slices::{LostKey, SliceDiff, SliceName, lost_keys, slices};
 use crate::base::expr::ExprError;
 use crate::base::stats::quantile;
 use crate::database::catalog::TableFile;
-use crate::database::served::rows::{has_key, served_rows};
+use crate::database::served::rows::{each_read_row, has_key, served_rows};
 use crate::database::table::{Keys, Table, TableScope};
 use crate::specs::{Lookups, TableSpec};
 
@@ -88,7 +88,7 @@ impl ServedDiff {
 
 /// The keys that a table serves.
 pub struct ServedKeys {
-    /// A hash of each: equal keys hash alike in every table.
+    /// A hash of each, one or more times: equal keys hash alike in every table.
     pub hashes: Vec<u64>,
     /// Their slices.
     pub slices: BTreeSet<SliceName>,
@@ -111,13 +111,15 @@ pub fn served_keys(
         return Ok(served);
     }
     let keys = Keys::new(&spec.key, &scope)?;
-    let mut codes: BTreeSet<u64> = BTreeSet::new();
-    for (hash, row) in served_rows(&scope, &keys)? {
+    let (mut codes, mut last) = (BTreeSet::new(), None);
+    // Whichever row of a key is served, the key is.
+    each_read_row(&scope, &keys, |hash, row| {
         served.hashes.push(hash);
-        if codes.insert(keys.text_code(row as usize)) {
+        let code = keys.text_code(row as usize);
+        if last.replace(code) != Some(code) && codes.insert(code) {
             served.slices.insert(keys.texts(row as usize));
         }
-    }
+    })?;
     Ok(served)
 }
 

@@ -57,18 +57,32 @@ impl<'a> Admission<'a> {
 ///
 /// When a formula of the spec does not fit the table's columns.
 pub fn read_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, u32)>, ExprError> {
-    let admission = Admission::new(scope)?;
     let mut rows = Vec::with_capacity(keys.hashes().len());
+    each_read_row(scope, keys, |hash, row| rows.push((hash, row)))?;
+    rows.sort_unstable();
+    Ok(rows)
+}
+
+/// Calls `each` on the rows that the loader reads of a table, with the hash of their key.
+///
+/// # Errors
+///
+/// When a formula of the spec does not fit the table's columns.
+pub fn each_read_row(
+    scope: &TableScope<'_>,
+    keys: &Keys<'_>,
+    mut each: impl FnMut(u64, u32),
+) -> Result<(), ExprError> {
+    let admission = Admission::new(scope)?;
     for number in 0..admission.buckets() {
         for (row, hash) in
             keys.hashes().iter().enumerate().filter(|(row, _)| admission.goes(number, *row))
         {
             // A row may go into several of the loader's maps, and is a key of each.
-            rows.push((hash.wrapping_add(number as u64), row as u32));
+            each(hash.wrapping_add(number as u64), row as u32);
         }
     }
-    rows.sort_unstable();
-    Ok(rows)
+    Ok(())
 }
 
 /// The rows that the loader serves of a table, sorted by a hash of their key.

@@ -12,7 +12,7 @@ use crate::database::served::ServedFormats;
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::findings::{Finding, ModelReach};
-use crate::planner::{Models, RowsRead, Store, TableName};
+use crate::planner::{RowsRead, SharedModels, Store, TableName};
 use crate::report::Predictions;
 
 /// Movers that are kept for reports.
@@ -44,7 +44,13 @@ impl PredictedChange {
     /// # Errors
     ///
     /// Where a list of operations, a manifest or `query_versions.yaml` cannot be read.
-    pub fn of(base: State<'_>, head: State<'_>, diff: &Diff, threads: usize) -> Result<Self> {
+    pub fn of(
+        base: State<'_>,
+        head: State<'_>,
+        diff: &Diff,
+        models: &SharedModels<'_>,
+        threads: usize,
+    ) -> Result<Self> {
         let mut this = Self {
             predictions: None,
             impact: Impact { compared: true, ..Impact::default() },
@@ -57,7 +63,7 @@ impl PredictedChange {
             this.predictions = (!diff.tables.is_empty()).then(Predictions::default);
             return Ok(this);
         }
-        let models = Models::read(&head.specs.library, |_| true)?;
+        let models = models.get()?;
         let store = Store::default();
         // Text tables are what a collector converts, and are compared as tables.
         let states = States::new(Some(base), head, ServedFormats::All, &store)?;

@@ -29,6 +29,7 @@ use crate::database::state::State;
 use crate::findings::{ComparedStates, Sink};
 use crate::jobs::impact;
 use crate::jobs::impact::predictions::PredictedChange;
+use crate::planner::SharedModels;
 use crate::report::Report;
 use crate::report::chart::{Figure, Gallery};
 use crate::report::health::JudgedPlaces;
@@ -74,10 +75,11 @@ fn predictions(
     head: State<'_>,
     diff: &Diff,
     rules: &[Arc<Rule>],
+    models: &SharedModels<'_>,
     threads: usize,
 ) -> Option<Result<PredictedChange>> {
     let asked = rules.iter().any(|rule| rule.check.needs().predictions);
-    asked.then(|| PredictedChange::of(base, head, diff, threads))
+    asked.then(|| PredictedChange::of(base, head, diff, models, threads))
 }
 
 /// Compares a head with its merge base, judges what changed and picks charts of it.
@@ -97,11 +99,15 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let settings = Settings::read(&tip, options.rules.as_deref(), None)?;
     let rules = settings.rules.choose(&options.only, &options.skip, &|_| true)?;
     let specs = &settings.specs;
-    let (before, after) =
-        (Catalog::walk_all(&base, specs)?, Catalog::walk_all(head.as_ref(), specs)?);
-    let (base, head): (&dyn Source, &dyn Source) = (&base, head.as_ref());
-    let roots = Root::all(base, before, head, after, specs);
     let threads = threads::threads(options.threads);
+    let (base, head): (&dyn Source, &dyn Source) = (&base, head.as_ref());
+    let (before, after) = threads::both(
+        threads,
+        || Catalog::walk_all(base, specs),
+        || Catalog::walk_all(head, specs),
+    );
+    let roots = Root::all(base, before?, head, after?, specs);
+    let models = &SharedModels::new(&specs.library);
     let traces = &TraceSpecs::read(specs)?;
     let (before, after) = roots[0].states(base, head);
     let traces = traces::changed(before, after, traces, &rules, options.charts)?;
@@ -127,6 +133,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
             diff: &diff,
             rules: &rules,
             all_rules: &settings.rules,
+            models,
             threads,
             cache: cache.as_ref(),
         };
@@ -141,7 +148,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         diffs.push(diff);
     }
     // Default models are planned with the main root.
-    let predicted = predictions(before, after, &diffs[0], &rules, threads);
+    let predicted = predictions(before, after, &diffs[0], &rules, models, threads);
     if let Some(Ok(predicted)) = &predicted {
         sink.extend(predicted.findings(&rules, after));
         sink.each(|finding| predicted.weigh(finding));

@@ -31,6 +31,7 @@ use crate::findings::{
     BaseFindings, Compared, Finding, NewFacts, Novelty, Reads, Repaired, RowChange,
 };
 use crate::jobs::validate::Job;
+use crate::planner::SharedModels;
 
 /// Two states of a database and what changed between them.
 pub struct News<'a> {
@@ -44,6 +45,8 @@ pub struct News<'a> {
     pub rules: &'a [Arc<Rule>],
     /// All rules, those of this run or not.
     pub all_rules: &'a Rules,
+    /// The models that are planned.
+    pub models: &'a SharedModels<'a>,
     /// Threads.
     pub threads: usize,
     /// What earlier runs found, where that is kept.
@@ -141,6 +144,7 @@ impl News<'_> {
             all_rules: self.all_rules,
             specs: state.specs,
             facts: state.facts,
+            models: self.models,
             threads: self.threads,
             ledger: None,
             pr: None,

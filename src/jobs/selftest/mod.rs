@@ -37,6 +37,7 @@ use crate::database::selection::Selection;
 use crate::database::source::{self, Source};
 use crate::findings::{BaseFindings, Finding};
 use crate::jobs::validate::{Job, Judgement};
+use crate::planner::SharedModels;
 use crate::specs::Specs;
 
 /// What to plant faults in.
@@ -62,18 +63,25 @@ pub struct Options {
 struct Clean<'a> {
     source: &'a dyn Source,
     catalog: &'a Catalog,
-    specs: &'a Specs,
-    facts: &'a TreeFacts,
-    rules: &'a Rules,
+    terms: JudgeTerms<'a>,
     faults: &'a Faults,
-    selection: &'a Selection,
-    threads: usize,
     sketches: &'a Sketches,
     /// Its findings by what they are about.
     known: BaseFindings,
     findings: &'a [Finding],
     /// Tables that it says are alike.
     alike: AlikeTables,
+}
+
+/// What the clean state and every round are judged by.
+#[derive(Clone, Copy)]
+struct JudgeTerms<'a> {
+    specs: &'a Specs,
+    facts: &'a TreeFacts,
+    rules: &'a Rules,
+    models: &'a SharedModels<'a>,
+    selection: &'a Selection,
+    threads: usize,
 }
 
 /// Pairs of tables that are alike, either way round, by path without its ending: some faults write a
@@ -113,9 +121,15 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
     let facts = &settings.take_facts(source.as_ref(), &catalog);
     let specs = &settings.specs;
     let faults = Faults::read(&specs.library)?;
-    let threads = threads::threads(options.threads);
-    let rules = &settings.rules;
-    let mut job = job(source.as_ref(), &catalog, specs, facts, rules, &options.selection, threads)?;
+    let terms = JudgeTerms {
+        specs,
+        facts,
+        rules: &settings.rules,
+        models: &SharedModels::new(&specs.library),
+        selection: &options.selection,
+        threads: threads::threads(options.threads),
+    };
+    let mut job = terms.job(source.as_ref(), &catalog)?;
     job.keeps_sketches = true;
     let tables = job.judged_tables();
     let Judgement { findings, sketches, rows, .. } =
@@ -123,12 +137,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
     let clean = Clean {
         source: source.as_ref(),
         catalog: &catalog,
-        specs,
-        facts,
-        rules,
+        terms,
         faults: &faults,
-        selection: &options.selection,
-        threads,
         sketches: &sketches,
         known: findings.iter().cloned().collect(),
         findings: &findings,
@@ -139,29 +149,25 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
     Ok(scores)
 }
 
-/// Judges a state by all rules.
-fn job<'a>(
-    source: &'a dyn Source,
-    catalog: &'a Catalog,
-    specs: &'a Specs,
-    facts: &'a TreeFacts,
-    rules: &'a Rules,
-    selection: &Selection,
-    threads: usize,
-) -> Result<Job<'a>> {
-    Ok(Job {
-        source,
-        selected: selection.resolve(catalog, None)?,
-        rules: rules.choose(&[], &[], &|c| !c.needs().traces && !c.needs().changes)?,
-        all_rules: rules,
-        catalog,
-        specs,
-        facts,
-        threads,
-        ledger: None,
-        pr: None,
-        decoded: None,
-        keeps_sketches: false,
-        cache: None,
-    })
+impl<'a> JudgeTerms<'a> {
+    /// Judges a state by all rules.
+    fn job(self, source: &'a dyn Source, catalog: &'a Catalog) -> Result<Job<'a>> {
+        let Self { specs, facts, rules, models, selection, threads } = self;
+        Ok(Job {
+            source,
+            selected: selection.resolve(catalog, None)?,
+            rules: rules.choose(&[], &[], &|c| !c.needs().traces && !c.needs().changes)?,
+            all_rules: rules,
+            catalog,
+            specs,
+            facts,
+            models,
+            threads,
+            ledger: None,
+            pr: None,
+            decoded: None,
+            keeps_sketches: false,
+            cache: None,
+        })
+    }
 }

@@ -8,7 +8,7 @@ use super::fault::{Plant, Variant, is_of_system};
 use super::overlay::{FileChange, Overlay};
 use super::plant::{Injector, Planted};
 use super::score::Scores;
-use super::{Clean, Options, job};
+use super::{Clean, Options};
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::base::random::Random;
@@ -84,7 +84,7 @@ pub(super) fn run(
     let injector = Injector {
         source: clean.source,
         catalog: clean.catalog,
-        specs: clean.specs,
+        specs: clean.terms.specs,
         sketches: clean.sketches,
         alike: &clean.alike,
     };
@@ -234,7 +234,7 @@ fn judge(
     let changes: BTreeMap<String, FileChange> =
         round.injections.iter().flat_map(|p| p.planted.changes.clone()).collect();
     let source = Overlay::new(clean.source, changes);
-    let catalog = Catalog::read(&source, clean.specs)?;
+    let catalog = Catalog::read(&source, clean.terms.specs)?;
     let mut judged: BTreeSet<&str> =
         tables.iter().map(|i| clean.catalog.tables[*i].entry.path.as_str()).collect();
     judged
@@ -274,15 +274,7 @@ fn judge(
         curves: changed.filter_map(curve).collect(),
         by_figures: BTreeMap::new(),
     };
-    let mut job = job(
-        &source,
-        &catalog,
-        clean.specs,
-        clean.facts,
-        clean.rules,
-        clean.selection,
-        clean.threads,
-    )?;
+    let mut job = clean.terms.job(&source, &catalog)?;
     job.pr = Some(&pr);
     let found = job.run(&alone, &against, known, progress)?.findings;
     scores.round(&round.injections, &found, &|f| is_new(clean, f));
@@ -315,8 +307,9 @@ fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) ->
     let applied = waivers.apply(&mut findings, Date::constant(2030, 1, 1));
     let applied = applied.map_err(|e| failed(e.to_string().into()))?;
     let rules: Vec<std::sync::Arc<crate::checks::rule::Rule>> =
-        clean.rules.all().cloned().collect();
-    let unused = applied.unused_by(&|id| clean.rules.contains(id), &|id| clean.rules.contains(id));
+        clean.terms.rules.all().cloned().collect();
+    let unused = applied
+        .unused_by(&|id| clean.terms.rules.contains(id), &|id| clean.terms.rules.contains(id));
     let context = WaiverContext { path, expired: &applied.expired, unused: &unused };
     let told: Vec<Finding> =
         rules.iter().filter_map(|r| r.check.judge().waivers(r, &context)).collect();

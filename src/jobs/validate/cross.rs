@@ -22,7 +22,6 @@ use crate::database::served::Shelf;
 use crate::database::source::Dated;
 use crate::database::support::{self, Matrices};
 use crate::findings::Finding;
-use crate::planner::Models;
 
 /// What rules ask for when they hold tables against each other, read once.
 pub(super) struct CrossInputs<'a> {
@@ -122,11 +121,8 @@ impl<'a> CrossInputs<'a> {
             Matrices::default()
         };
         let asks = |rule: &Arc<Rule>| rule.check.judge().asks_for_models(job.catalog, job.specs);
-        let models = if is_whole && job.rules.iter().any(asks) {
-            Models::read(&job.specs.library, |_| true)?
-        } else {
-            Models::default()
-        };
+        let models =
+            if is_whole && job.rules.iter().any(asks) { job.models.get()? } else { Arc::default() };
         let ages: Mutex<Ages> = Mutex::default();
         let age = |a: Dated<'_>, b: Dated<'_>| {
             let order = job.source.age(a, b);

@@ -24,7 +24,7 @@ use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::source::Source;
 use crate::findings::Finding;
-use crate::planner::SharedFileKeys;
+use crate::planner::{SharedFileKeys, SharedModels};
 use crate::specs::Specs;
 
 /// A state of a database under judgement; how, is the same for every job.
@@ -43,6 +43,8 @@ pub(crate) struct Job<'a> {
     pub specs: &'a Specs,
     /// What the state says of itself.
     pub facts: &'a TreeFacts,
+    /// The models that are planned, for rules that ask for them.
+    pub models: &'a SharedModels<'a>,
     /// Threads.
     pub threads: usize,
     /// What a collector failed at, where its log was given.

@@ -29,6 +29,7 @@ use crate::database::ledger::Ledger;
 use crate::database::selection::{Selected, Selection};
 use crate::database::source::{self, Commit, Source};
 use crate::findings::{Finding, Sink};
+use crate::planner::SharedModels;
 use crate::report::Report;
 use crate::report::health::JudgedPlaces;
 use crate::specs::Specs;
@@ -139,6 +140,7 @@ pub(crate) fn judged<R>(
         roots.iter().map(|root| TreeFacts::read(source.as_ref(), root, &settings.specs)).collect();
     let specs: Vec<Specs> = facts.iter().map(|facts| facts.over(&settings.specs)).collect();
     let known = facts.iter().zip(&specs);
+    let models = SharedModels::new(&settings.specs.library);
     let mut jobs: Vec<Job<'_>> = Vec::new();
     for ((catalog, selected), (facts, specs)) in roots.iter().zip(selected).zip(known) {
         jobs.push(Job {
@@ -149,6 +151,7 @@ pub(crate) fn judged<R>(
             all_rules: &settings.rules,
             specs,
             facts,
+            models: &models,
             threads: threads::threads(options.threads),
             ledger: ledger.as_ref(),
             pr: None,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::job::Job;
 use crate::base::reason::Reason;
+use crate::base::threads;
 use crate::checks::{DirContext, SystemContext};
 use crate::database::catalog::VersionDir;
 use crate::database::sidecar::{Meta, Reuse};
@@ -25,16 +26,16 @@ impl Job<'_> {
 
     /// Reads the sidecars of all version directories.
     pub fn sidecars(&self) -> Sidecars {
+        let dirs: Vec<&VersionDir> = self.catalog.dirs.values().collect();
+        let parsed = threads::map(&dirs, self.threads, |dir| {
+            let meta = dir.meta.as_ref().map(|e| self.text(e).and_then(|t| Meta::parse(&t)));
+            let reuse = dir.reuse.as_ref().map(|e| self.text(e).and_then(|t| Reuse::parse(&t)));
+            (meta, reuse)
+        });
         let mut sidecars = Sidecars { meta: BTreeMap::new(), reuse: BTreeMap::new() };
-        for (path, dir) in &self.catalog.dirs {
-            if let Some(entry) = &dir.meta {
-                let meta = self.text(entry).and_then(|t| Meta::parse(&t));
-                sidecars.meta.insert(path.clone(), meta);
-            }
-            if let Some(entry) = &dir.reuse {
-                let reuse = self.text(entry).and_then(|t| Reuse::parse(&t));
-                sidecars.reuse.insert(path.clone(), reuse);
-            }
+        for (path, (meta, reuse)) in self.catalog.dirs.keys().zip(parsed) {
+            sidecars.meta.extend(meta.map(|meta| (path.clone(), meta)));
+            sidecars.reuse.extend(reuse.map(|reuse| (path.clone(), reuse)));
         }
         sidecars
     }

@@ -1,6 +1,7 @@
 //! Up to three axes (perf_interp.rs 293–760): attention, MLA and its modules, scale tables.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use super::super::Refusal;
 use super::super::evidence::{How, Weights};
@@ -18,12 +19,14 @@ pub struct LatencyGrid {
     /// The axis along which square roots are blended: latency grows with its square.
     sqrt_axis: Option<usize>,
     leaves: Vec<Leaf>,
+    /// log2 of the leaves' coordinates; found out when coordinates lie beyond the grid.
+    logs: OnceLock<Vec<[f64; 3]>>,
 }
 
 impl LatencyGrid {
     /// A grid of `axes` axes over sorted, distinct leaves.
     pub fn new(axes: usize, sqrt_axis: Option<usize>, leaves: Vec<Leaf>) -> Self {
-        Self { axes, sqrt_axis, leaves }
+        Self { axes, sqrt_axis, leaves, logs: OnceLock::new() }
     }
 
     /// The leaves, sorted.
@@ -164,12 +167,14 @@ impl LatencyGrid {
 
     /// The five nearest leaves that can be held on to, nearest first.
     fn nearest(&self, at: [f64; 3], sol: Sol<'_>) -> Vec<NearLeaf> {
-        let logs = at.map(log2);
+        let own = at.map(log2);
+        let of_leaf = |leaf: &Leaf| leaf.at.map(|c| log2(c as f64));
+        let logs = self.logs.get_or_init(|| self.leaves.iter().map(of_leaf).collect());
         let mut found: Vec<NearLeaf> = Vec::with_capacity(NEAREST + 2);
-        for (leaf, l) in self.leaves.iter().enumerate() {
+        for (leaf, (l, logs)) in self.leaves.iter().zip(logs).enumerate() {
             let mut squares = 0.0;
-            for (at, log) in l.at.iter().zip(&logs).take(self.axes) {
-                let d = log2(*at as f64) - log;
+            for (log, own) in logs.iter().zip(&own).take(self.axes) {
+                let d = log - own;
                 squares += d * d;
             }
             let distance = squares.sqrt();
