@@ -24,9 +24,6 @@ pub(super) struct Columns {
     pub optional: &'static [(&'static str, u64)],
     /// Texts that may be null or absent; those read as empty.
     pub optional_texts: &'static [&'static str],
-    /// Those of the numbers that a lookup interpolates between: rows that differ in them alone are of one
-    /// slice, or are refused alike.
-    pub interpolated: &'static [&'static str],
 }
 
 /// A row's cells, by the order of [`Columns`].
@@ -117,16 +114,7 @@ pub(super) struct LocatedRow {
     pub place: Result<Option<Located>, Reason>,
 }
 
-/// Which rows of a table are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LocatedRows {
-    /// Every row.
-    All,
-    /// Of rows one after the other that are of one slice, the first at least: all slices are among them.
-    SliceStarts,
-}
-
-/// Calls `each` on rows of a decoded table.
+/// Calls `each` on the rows of a decoded table.
 ///
 /// # Errors
 ///
@@ -135,7 +123,6 @@ pub(super) fn locate_rows(
     table: &Table,
     name: TableName,
     names: &NameCodes,
-    wanted: LocatedRows,
     mut each: impl FnMut(LocatedRow),
 ) -> Result<(), Reason> {
     let reads = name.columns();
@@ -170,13 +157,7 @@ pub(super) fn locate_rows(
     // Nearly no table has a cell that its loader refuses, and whole columns are looked at faster than rows.
     let has_negative = cells.numbers.iter().any(|values| values.iter().any(|n| n.is_negative()));
     let may_refuse = has_negative || !nullable.is_empty();
-    // What refuses a row may be a number that is interpolated between.
-    let looks_at_all = wanted == LocatedRows::All || may_refuse;
-    let starts = (!looks_at_all).then(|| slice_starts(table, reads));
     for (row, ms) in latency.iter().enumerate() {
-        if starts.as_ref().is_some_and(|starts| !starts[row]) {
-            continue;
-        }
         cells.row = row;
         let refusal = || refused(&nullable, &cells, reads.texts.len(), row);
         let refusal = may_refuse.then(refusal).flatten();
@@ -184,29 +165,6 @@ pub(super) fn locate_rows(
         each(LocatedRow { row, ms: *ms, kernel: kernels.code(row), place });
     }
     Ok(())
-}
-
-/// Marks the rows that differ from the row before in more than what is interpolated between.
-fn slice_starts(table: &Table, reads: Columns) -> Vec<bool> {
-    let mut starts = vec![false; table.rows];
-    starts.iter_mut().take(1).for_each(|first| *first = true);
-    let texts = reads.texts.iter().chain(reads.optional_texts).chain(&["kernel_source"]);
-    let numbers = reads.numbers.iter().filter(|name| !reads.interpolated.contains(name));
-    let optional = reads.optional.iter().map(|(name, _)| name);
-    for column in texts.chain(numbers).chain(optional).filter_map(|name| table.column(name)) {
-        match column {
-            Column::Text { codes, .. } => mark_changes(&mut starts, codes),
-            Column::Int { values, .. } => mark_changes(&mut starts, values),
-            // No loader reads it.
-            Column::Float { .. } | Column::Bool { .. } | Column::Other(_) => {}
-        }
-    }
-    starts
-}
-
-fn mark_changes<T: PartialEq>(marks: &mut [bool], values: &[T]) {
-    let pairs = values.windows(2).map(|pair| pair[0] != pair[1]);
-    marks.iter_mut().skip(1).zip(pairs).for_each(|(mark, changes)| *mark |= changes);
 }
 
 fn wrong_column(name: &str, found: Option<&Column>, wanted: &str) -> Reason {
@@ -236,74 +194,4 @@ fn refused(
     }
     let null = nullable.iter().find(|(_, c)| c.is_null(row));
     null.map(|(name, _)| format!("{name} is null").into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Synthetic: four rows that are alike, except in the column `change` of the second.
-    fn table(reads: Columns, change: Option<&str>) -> Table {
-        let cells = |name: &str| {
-            let second = if change == Some(name) { 16 } else { 8 };
-            [8, second, 8, 8]
-        };
-        let mut columns = Vec::new();
-        for name in reads.texts.iter().chain(reads.optional_texts) {
-            let text = if *name == "model" { "deepseek-ai/DeepSeek-V3" } else { "any" };
-            let changed = if change == Some(*name) { "other" } else { text };
-            let cells = [text, changed, text, text].map(Some);
-            columns.push(((*name).to_owned(), Column::texts(cells)));
-        }
-        for name in reads.numbers {
-            let values = cells(name).to_vec();
-            columns.push(((*name).to_owned(), Column::Int { values, nulls: None }));
-        }
-        let values = vec![0.5; 4];
-        columns.push(("latency".to_owned(), Column::Float { values, nulls: None }));
-        Table::of(4, columns)
-    }
-
-    fn located(table: &Table, name: TableName, wanted: LocatedRows) -> Vec<(usize, SliceKey)> {
-        let mut rows = Vec::new();
-        let names = NameCodes::default();
-        locate_rows(table, name, &names, wanted, |row| {
-            rows.extend(row.place.ok().flatten().map(|place| (row.row, place.key)));
-        })
-        .unwrap();
-        rows
-    }
-
-    #[test]
-    fn rows_that_differ_in_what_is_interpolated_between_are_of_one_slice() {
-        for name in TableName::ALL {
-            let reads = name.columns();
-            for column in reads.interpolated {
-                assert!(reads.numbers.contains(column), "{name:?} {column}");
-                // Of a GEMM what is asked for is the dtype.
-                if name == TableName::Gemm {
-                    continue;
-                }
-                let table = table(reads, Some(column));
-                let all = located(&table, name, LocatedRows::All);
-                assert_eq!(all.len(), 4);
-                assert!(all.iter().all(|(_, key)| *key == all[0].1), "{name:?} {column}");
-                assert_eq!(located(&table, name, LocatedRows::SliceStarts), all[..1]);
-            }
-        }
-    }
-
-    #[test]
-    fn every_slice_has_a_start() {
-        for name in TableName::ALL {
-            let reads = name.columns();
-            let others = reads.numbers.iter().filter(|n| !reads.interpolated.contains(n));
-            for column in reads.texts.iter().chain(others).filter(|column| **column != "model") {
-                let table = table(reads, Some(column));
-                let starts = located(&table, name, LocatedRows::SliceStarts);
-                let rows: Vec<usize> = starts.iter().map(|(row, _)| *row).collect();
-                assert_eq!(rows, [0, 1, 2], "{name:?} {column}");
-            }
-        }
-    }
 }

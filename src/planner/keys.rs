@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
-use super::cells::{LocatedRow, LocatedRows, locate_rows};
+use super::cells::{LocatedRow, locate_rows};
 use super::names::{NameCodes, code_at, index_of};
 use super::operations::TableName;
 use super::slices::{SliceKey, is_same_slice};
@@ -86,7 +86,7 @@ impl FileKeys {
             Ok(None) => {}
             Err(_) => is_refused = true,
         };
-        locate_rows(table, name, names, LocatedRows::SliceStarts, take).ok()?;
+        locate_rows(table, name, names, take).ok()?;
         (!is_refused).then_some(Self(keys))
     }
 }

@@ -64,7 +64,6 @@ pub(super) const CONTEXT_COLUMNS: Columns = Columns {
     numbers: &["batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim"],
     optional: &[("window_size", 0)],
     optional_texts: &[],
-    interpolated: &["batch_size", "isl"],
 };
 
 pub(super) const GENERATION_COLUMNS: Columns = Columns {
@@ -72,7 +71,6 @@ pub(super) const GENERATION_COLUMNS: Columns = Columns {
     numbers: &["batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim", "step"],
     optional: &[("window_size", 0)],
     optional_texts: &[],
-    interpolated: &["batch_size", "isl", "step"],
 };
 
 /// Key-value heads as keys hold them: 0 where every query head has its own.

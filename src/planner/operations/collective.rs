@@ -48,7 +48,6 @@ pub(super) const ALL_REDUCE_COLUMNS: Columns = Columns {
     numbers: &["num_gpus", "message_size"],
     optional: &[],
     optional_texts: &["kernel_source", "backend"],
-    interpolated: &["message_size"],
 };
 
 pub(super) const NCCL_COLUMNS: Columns = Columns {
@@ -56,7 +55,6 @@ pub(super) const NCCL_COLUMNS: Columns = Columns {
     numbers: &["num_gpus", "message_size"],
     optional: &[],
     optional_texts: &[],
-    interpolated: &["message_size"],
 };
 
 /// GPUs, whether it ran without CUDA graphs → size.

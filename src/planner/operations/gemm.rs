@@ -40,7 +40,6 @@ pub(super) const COLUMNS: Columns = Columns {
     numbers: &["m", "n", "k"],
     optional: &[],
     optional_texts: &[],
-    interpolated: &["m", "n", "k"],
 };
 
 /// gemm_dtype → (m, n, k). Rows of awq and gptq are ignored.

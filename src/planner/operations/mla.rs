@@ -47,7 +47,6 @@ pub(super) const CONTEXT_COLUMNS: Columns = Columns {
     numbers: &["num_heads", "batch_size", "isl"],
     optional: &[],
     optional_texts: &[],
-    interpolated: &["num_heads", "batch_size", "isl"],
 };
 
 pub(super) const GENERATION_COLUMNS: Columns = Columns {
@@ -55,7 +54,6 @@ pub(super) const GENERATION_COLUMNS: Columns = Columns {
     numbers: &["num_heads", "batch_size", "isl", "step"],
     optional: &[],
     optional_texts: &[],
-    interpolated: &["num_heads", "batch_size", "isl", "step"],
 };
 
 /// mla_dtype, kv_cache_dtype → (heads, isl, batch).

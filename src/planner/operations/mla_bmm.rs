@@ -30,7 +30,6 @@ pub(super) const COLUMNS: Columns = Columns {
     numbers: &["num_tokens", "num_heads"],
     optional: &[],
     optional_texts: &[],
-    interpolated: &["num_tokens"],
 };
 
 /// bmm_dtype, op_name, heads → tokens.

@@ -60,7 +60,6 @@ pub(super) const CONTEXT_COLUMNS: Columns = Columns {
     numbers: &["num_heads", "batch_size", "isl"],
     optional: &[("tp_size", 1)],
     optional_texts: &[],
-    interpolated: &["batch_size", "isl"],
 };
 
 pub(super) const GENERATION_COLUMNS: Columns = Columns {
@@ -68,7 +67,6 @@ pub(super) const GENERATION_COLUMNS: Columns = Columns {
     numbers: &["num_heads", "batch_size", "isl", "step"],
     optional: &[("tp_size", 1)],
     optional_texts: &[],
-    interpolated: &["batch_size", "isl", "step"],
 };
 
 /// mla_dtype, kv_cache_dtype, gemm_type, native heads → (heads, isl, batch).

@@ -57,7 +57,6 @@ pub(super) const COLUMNS: Columns = Columns {
     ],
     optional: &[],
     optional_texts: &["kernel_source"],
-    interpolated: &["num_tokens"],
 };
 
 /// dtype, kernel for few tokens, distribution, shape → tokens. Two kernels have dtypes of their own.

@@ -7,13 +7,8 @@ use super::super::slices::SliceKey;
 use super::super::{PlannerSession, Provenance, Refusal};
 use super::TableName;
 
-pub(super) const COLUMNS: Columns = Columns {
-    texts: &["quant_dtype"],
-    numbers: &["m", "k"],
-    optional: &[],
-    optional_texts: &[],
-    interpolated: &["m", "k"],
-};
+pub(super) const COLUMNS: Columns =
+    Columns { texts: &["quant_dtype"], numbers: &["m", "k"], optional: &[], optional_texts: &[] };
 
 /// quant_dtype → (m, k).
 pub(super) fn locate(cells: &Cells<'_>) -> Located {
