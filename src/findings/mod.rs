@@ -111,6 +111,8 @@ pub struct Finding {
     pub all_rows: Option<u64>,
     /// Those rows, where a finding of a base is recognised by them.
     pub named_rows: Vec<u32>,
+    /// Rows that it reports beside them, which do not decide its severity.
+    pub beside_rows: Vec<u32>,
     /// What a finding is made of, other than rows: columns, donors, slices. In a pull
     /// request it is new where one of them was not there before.
     pub parts: BTreeSet<String>,
@@ -141,6 +143,7 @@ impl Finding {
             rows: 0,
             all_rows: None,
             named_rows: Vec::new(),
+            beside_rows: Vec::new(),
             parts: BTreeSet::new(),
             message: message.into(),
             evidence: Evidence::default(),
@@ -187,6 +190,12 @@ impl Finding {
     /// Names the rows concerned.
     pub fn naming(mut self, rows: impl IntoIterator<Item = usize>) -> Self {
         self.named_rows = rows.into_iter().map(|row| row as u32).collect();
+        self
+    }
+
+    /// Names the rows that it reports beside them.
+    pub fn beside(mut self, rows: impl IntoIterator<Item = usize>) -> Self {
+        self.beside_rows = rows.into_iter().map(|row| row as u32).collect();
         self
     }
 

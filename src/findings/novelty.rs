@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use super::Reads;
+use super::{Finding, Reads};
 use crate::database::diff::RowMatch;
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +88,8 @@ pub struct Compared {
     pub moved: bool,
     /// Keys that findings of the base name, by rule: hashes, or rows where there is no match.
     pub known: BTreeMap<String, HashSet<u64>>,
+    /// Those that they report beside.
+    pub beside: BTreeMap<String, HashSet<u64>>,
 }
 
 impl Compared {
@@ -107,17 +109,19 @@ impl Compared {
         }
     }
 
-    /// Adds what a finding of the base names.
-    pub fn knows(&mut self, rule: &str, rows: &[u32]) {
-        if rows.is_empty() {
-            return;
+    /// Adds what a finding of the base names, and what it reports beside.
+    pub fn knows(&mut self, finding: &Finding) {
+        let Self { matched, known, beside, .. } = self;
+        for (rows, keys) in [(&finding.named_rows, known), (&finding.beside_rows, beside)] {
+            if rows.is_empty() {
+                continue;
+            }
+            let key = |row: &u32| match matched {
+                Some(matched) => matched.base_key(*row as usize),
+                None => Some(u64::from(*row)),
+            };
+            keys.entry(finding.rule.clone()).or_default().extend(rows.iter().filter_map(key));
         }
-        let keys = self.known.entry(rule.to_owned()).or_default();
-        let key = |row: &u32| match &self.matched {
-            Some(matched) => matched.base_key(*row as usize),
-            None => Some(u64::from(*row)),
-        };
-        keys.extend(rows.iter().filter_map(key));
     }
 
     fn is_added(&self, row: usize) -> bool {
@@ -158,7 +162,8 @@ impl RowChange {
         };
         let seen = compared.map(|compared| compared.seen(reads)).unwrap_or_default();
         let known = compared.and_then(|compared| compared.known.get(rule));
-        RowsSeen { change: self, seen, known }
+        let beside = compared.and_then(|compared| compared.beside.get(rule));
+        RowsSeen { change: self, seen, known, beside }
     }
 
     /// Whether a rule that reads some columns judges one of the rows otherwise than the base's.
@@ -212,12 +217,24 @@ pub struct RowsSeen<'a> {
     seen: Seen,
     /// Keys that the rule's findings of the base name.
     known: Option<&'a HashSet<u64>>,
+    /// Keys that they report beside.
+    beside: Option<&'a HashSet<u64>>,
 }
 
 impl RowsSeen<'_> {
     /// Whether a row was added, or changed in a column that the rule reads while the base has no finding
     /// of it on the row's key; where that is not known, it may.
     fn is_new(&self, row: usize) -> bool {
+        self.is_unknown(row, &[self.known])
+    }
+
+    /// As [`RowsSeen::is_new`], of a row that does not decide how bad a finding is: what the base reports
+    /// beside is known, too.
+    fn is_new_beside(&self, row: usize) -> bool {
+        self.is_unknown(row, &[self.known, self.beside])
+    }
+
+    fn is_unknown(&self, row: usize, known: &[Option<&HashSet<u64>>]) -> bool {
         match self.change {
             RowChange::Untouched => false,
             RowChange::All | RowChange::Unknown => true,
@@ -225,7 +242,8 @@ impl RowsSeen<'_> {
             RowChange::Compared(compared) => {
                 let known = || {
                     let key = compared.head_key(row);
-                    key.zip(self.known).is_some_and(|(key, known)| known.contains(&key))
+                    let has = |key| known.iter().flatten().any(|known| known.contains(&key));
+                    key.is_some_and(has)
                 };
                 compared.is_added(row) || compared.changes(row, self.seen) && !known()
             }
@@ -255,10 +273,19 @@ impl<'a> Half<'a> {
 
     /// Whether the row is of this half.
     pub fn has(&self, row: usize) -> bool {
+        self.has_one(|rows| rows.is_new(row))
+    }
+
+    /// Whether a row is of this half that is reported beside others and does not decide how bad that is.
+    pub fn has_beside(&self, row: usize) -> bool {
+        self.has_one(|rows| rows.is_new_beside(row))
+    }
+
+    fn has_one(&self, is_new: impl FnOnce(&RowsSeen<'_>) -> bool) -> bool {
         match self.novelty {
             Novelty::Unjudged => true,
-            Novelty::New => self.rows.is_new(row),
-            Novelty::Inherited | Novelty::Moved => !self.rows.is_new(row),
+            Novelty::New => is_new(&self.rows),
+            Novelty::Inherited | Novelty::Moved => !is_new(&self.rows),
         }
     }
 
@@ -279,6 +306,7 @@ impl<'a> Half<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::findings::Severity;
 
     #[test]
     fn half_of_the_rows_are_most_of_a_table() {
@@ -304,7 +332,21 @@ mod tests {
         let rejudged = Compared { facts: NewFacts::All, ..Compared::default() };
         assert_eq!(halves(RowChange::Compared(rejudged)), [rows.to_vec(), vec![]]);
         let mut moved = Compared { facts: NewFacts::All, moved: true, ..Compared::default() };
-        moved.knows("r", &[1, 2]);
+        moved.knows(&Finding::on_path("r", Severity::Error, "p", "m").naming([1, 2]));
         assert_eq!(halves(RowChange::Compared(moved)), [vec![0, 3], vec![1, 2]]);
+    }
+
+    #[test]
+    fn what_is_reported_beside_is_known_where_it_decides_nothing() {
+        let mut compared = Compared { facts: NewFacts::All, ..Compared::default() };
+        let finding = Finding::on_path("r", Severity::Error, "p", "m").naming([1]).beside([2]);
+        compared.knows(&finding);
+        let change = RowChange::Compared(compared);
+        let rows = [0, 1, 2];
+        let halves: Vec<Half<'_>> = Half::both(change.seen_by("r", &Reads::all())).collect();
+        assert_eq!(halves[0].of(&rows), [0, 2]);
+        assert_eq!(halves[1].of(&rows), [1]);
+        assert_eq!(rows.map(|row| halves[0].has_beside(row)), [true, false, false]);
+        assert_eq!(rows.map(|row| halves[1].has_beside(row)), [false, true, true]);
     }
 }

@@ -132,7 +132,9 @@ fn finding(rows: &RowContext<'_>, below: &[Below<'_>], certain: bool) -> Option<
     let each = EXAMPLES.div_ceil(deciding.len().max(1));
     let examples = deciding.iter().flat_map(|b| b.examples(rows, each)).take(EXAMPLES).collect();
     let named = told_rows(below, certain);
-    let finding = rows.finding_as(severity, told.join("; ")).rows(named.len()).naming(named);
+    let beside = told_rows(below, !certain).difference(&named).copied().collect::<Vec<_>>();
+    let finding = rows.finding_as(severity, told.join("; ")).rows(named.len());
+    let finding = finding.naming(named).beside(beside);
     let by_bound: serde_json::Map<_, _> = below.iter().map(Below::evidence).collect();
     Some(finding.examples(examples).evidence("bounds", by_bound))
 }
@@ -140,7 +142,9 @@ fn finding(rows: &RowContext<'_>, below: &[Below<'_>], certain: bool) -> Option<
 impl<'a> Below<'a> {
     /// What of it is of a half, if anything is.
     fn half(&self, half: &Half<'_>) -> Option<Self> {
-        let rows: Vec<_> = self.rows.iter().copied().filter(|r| half.has(r.row)).collect();
+        let decides = self.certain();
+        let has = |r: &BelowRow| if decides { half.has(r.row) } else { half.has_beside(r.row) };
+        let rows: Vec<_> = self.rows.iter().copied().filter(has).collect();
         if rows.is_empty() {
             return None;
         }

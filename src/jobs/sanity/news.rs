@@ -200,7 +200,7 @@ impl News<'_> {
             let known = before.and_then(|b| found.get(b.entry.path.as_str()));
             if let RowChange::Compared(rows) = &mut rows {
                 let known = known.into_iter().flatten();
-                known.for_each(|finding| rows.knows(&finding.rule, &finding.named_rows));
+                known.for_each(|finding| rows.knows(finding));
             }
             if diff.is_some() && rows.any() {
                 change.tables.insert(path.to_owned());

@@ -65,6 +65,28 @@ fn a_figure_judges_rows_by_the_rules_that_read_it() {
     assert_eq!(of_rows(&tree), ["repaired below-speed-of-light"]);
 }
 
+/// One row is below the arithmetic's bound, which is certain; another is below that of the memory, which a cache
+/// may explain. The first decides how bad the finding is, the second is reported beside it.
+#[test]
+fn what_is_reported_beside_an_error_is_not_new_when_a_figure_changes() {
+    let (tree, yaml) = tree();
+    let smooth = (1..40).map(|m| (m * 8, 1e-4 + m as f64 * 1e-6));
+    let rows: Vec<(u64, f64)> = smooth.chain([(400, 1e-7)]).collect();
+    // At the memory's bandwidth the weights of the first take 0.056 ms, those of the second 0.028 ms.
+    let large = |k| format!("VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,8,8192,{k},0.05\n");
+    tree.gemm("gemm_perf.txt", gemm(&rows) + &large(16384) + &large(8192));
+    tree.commit();
+    let judged = tree.validate(&["--only", "below-speed-of-light", "--format", "json"]).json();
+    let told = &judged["findings"][0]["evidence"]["bounds"];
+    assert_eq!((&told["math"]["rows"], &told["memory"]["rows"]), (&1.into(), &1.into()));
+    assert_eq!(judged["findings"][0]["severity"], "error");
+    tree.file(YAML, yaml.replace("mem_bw: 4800000000000", "mem_bw: 4700000000000"));
+    assert_eq!(of_rows(&tree), [""; 0]);
+    // The second is slower than that until the bandwidth is a quarter.
+    tree.file(YAML, yaml.replace("mem_bw: 4800000000000", "mem_bw: 1200000000000"));
+    assert_eq!(of_rows(&tree), ["new below-speed-of-light"]);
+}
+
 /// Systems that the rules do not know lose their generation with their YAML, so that other tables are
 /// their references.
 #[test]
