@@ -207,25 +207,20 @@ impl TableIndex {
         self.loaded.get().map_or_else(unread, |loaded| loaded.as_ref().map_err(Clone::clone))
     }
 
-    /// The rows of slices that are one to the loader, in the order of reading.
+    /// The rows of slices that are one to the loader.
     fn rows(&self, keys: &[SliceKey]) -> Vec<Leaf> {
         let read = |file: &SourceRows| file.rows.as_ref().as_ref().map_or(0, |s| s.count(keys));
         let mut rows: Vec<Leaf> = Vec::with_capacity(self.files().iter().map(read).sum());
         for (source, file) in self.files().iter().enumerate() {
             let Ok(slices) = file.rows.as_ref() else { continue };
-            let start = rows.len();
             for row in keys.iter().flat_map(|key| slices.rows(key)) {
                 if file.admits(row.kernel) {
                     let powered = slices.is_powered(row.row);
                     let place = RowRef { source: source as u16, row: row.row, powered };
-                    rows.push(Leaf { at: row.at, ms: row.ms, row: place, seq: 0 });
+                    rows.push(Leaf { at: row.at, ms: row.ms, row: place });
                 }
             }
-            if keys.len() > 1 {
-                rows[start..].sort_by_key(|leaf| leaf.row);
-            }
         }
-        rows.iter_mut().enumerate().for_each(|(i, leaf)| leaf.seq = i as u32);
         rows
     }
 
@@ -233,7 +228,7 @@ impl TableIndex {
     fn served(&self, keys: &[SliceKey]) -> Vec<Leaf> {
         let mut rows = self.rows(keys);
         // In the order of reading within a place; no two leaves are equal, so none need stay in order.
-        rows.sort_unstable_by_key(|leaf| (leaf.at, leaf.seq));
+        rows.sort_unstable_by_key(|leaf| (leaf.at, leaf.row));
         rows.dedup_by_key(|leaf| leaf.at);
         rows
     }

@@ -52,10 +52,8 @@ pub struct Leaf {
     pub at: [u64; 3],
     /// Latency, ms.
     pub ms: f64,
-    /// Where it comes from.
+    /// Where it comes from: in the order of reading.
     pub row: RowRef,
-    /// Its place in the order of reading.
-    pub seq: u32,
 }
 
 /// A row of a file.

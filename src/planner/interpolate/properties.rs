@@ -10,7 +10,7 @@ use super::super::slices::{Leaf, RowRef};
 use super::{LatencyCurve, LatencyGrid, ShapeRows, Sites, query_sites};
 
 fn leaf(at: [u64; 3], ms: f64, seq: usize) -> Leaf {
-    Leaf { at, ms, row: RowRef { source: 0, row: seq as u32, powered: false }, seq: seq as u32 }
+    Leaf { at, ms, row: RowRef { source: 0, row: seq as u32, powered: false } }
 }
 
 /// A bound that grows with every coordinate.
@@ -46,7 +46,7 @@ impl ShapeRows for SyntheticShapes {
     }
 
     fn visit(&self, see: &mut dyn FnMut([u64; 3], u64)) {
-        self.0.iter().for_each(|leaf| see(leaf.at, u64::from(leaf.seq)));
+        self.0.iter().for_each(|leaf| see(leaf.at, u64::from(leaf.row.row)));
     }
 }
 
