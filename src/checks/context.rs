@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use crate::base::reason::Reason;
 use crate::checks::compare::curves::{CurveScores, TableCurve};
 use crate::checks::compare::relative_latency::NamedPeers;
-use crate::checks::compare::sketch::Sketches;
+use crate::checks::compare::sketch::{Sketched, Sketches};
 use crate::checks::rule::Rule;
 use crate::checks::sweeps::AxisSeries;
 use crate::database::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
@@ -165,6 +165,13 @@ impl PrChange {
 }
 
 impl<'a> CrossContext<'a> {
+    /// The tables with what is known of their rows, without those that cannot be read.
+    pub(super) fn sketched(&self) -> impl Iterator<Item = Sketched<'a>> {
+        let sketches = &self.sketches.by_path;
+        let tables = self.tables.iter().copied();
+        tables.filter_map(|file| Some((file, sketches.get(&file.entry.path)?)))
+    }
+
     /// Those of the tables on which findings are asked for.
     pub(super) fn judged_tables(&self) -> impl Iterator<Item = &'a TableFile> {
         self.tables.iter().copied().filter(|file| self.judged(file))

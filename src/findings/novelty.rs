@@ -111,17 +111,12 @@ impl Compared {
 
     /// Adds what a finding of the base names, and what it reports beside.
     pub fn knows(&mut self, finding: &Finding) {
-        let Self { matched, known, beside, .. } = self;
-        for (rows, keys) in [(&finding.named_rows, known), (&finding.beside_rows, beside)] {
-            if rows.is_empty() {
-                continue;
-            }
-            let key = |row: &u32| match matched {
-                Some(matched) => matched.base_key(*row as usize),
-                None => Some(u64::from(*row)),
-            };
-            keys.entry(finding.rule.clone()).or_default().extend(rows.iter().filter_map(key));
-        }
+        let keys = |rows: &[u32]| -> Vec<u64> {
+            rows.iter().filter_map(|row| self.base_key(*row as usize)).collect()
+        };
+        let (named, beside) = (keys(&finding.named_rows), keys(&finding.beside_rows));
+        self.known.entry(finding.rule.clone()).or_default().extend(named);
+        self.beside.entry(finding.rule.clone()).or_default().extend(beside);
     }
 
     fn is_added(&self, row: usize) -> bool {

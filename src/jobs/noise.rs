@@ -37,8 +37,8 @@ pub fn run(root: &Path, reference: Option<&str>) -> Result<Noise> {
     let specs = Specs::embedded()?;
     let catalog = Catalog::read(source.as_ref(), &specs)?;
     let files: Vec<&TableFile> = catalog.tables.iter().collect();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let repeats = threads::map(&files, threads, |file| repeats(source.as_ref(), file, &specs));
+    let repeats =
+        threads::map(&files, threads::threads(0), |file| repeats(source.as_ref(), file, &specs));
     let repeats: Vec<Repeats> =
         repeats.into_iter().flatten().collect::<Result<_, _>>().map_err(|e: ExprError| {
             Error::new(e.to_string(), "the formula is in rules/tables").because(e)

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use crate::base::expr::ExprError;
 use crate::base::words::{count, names, plural};
 use crate::checks::CrossContext;
-use crate::checks::compare::groups::{SketchedTable, excused, groups};
+use crate::checks::compare::groups::{excused, groups};
 use crate::checks::compare::noisy_copy::{NoisyCopies, NoisyLikeness};
-use crate::checks::compare::sketch::Sketch;
+use crate::checks::compare::sketch::{Sketch, Sketched};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
@@ -62,17 +62,12 @@ impl Judge for Copies {
     /// One finding for each group of tables that hold the same measurements, on the one that names
     /// another device, framework or version than its place, else on the one that came last.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
-        let mut tables: Vec<SketchedTable<'_>> = Vec::new();
-        for file in at.tables.iter().copied() {
-            // What has fewer points than a copy must share is none, and there may be many such.
-            let sketch = at.sketches.by_path.get(&file.entry.path);
-            if let Some(sketch) = sketch.filter(|s| s.points.len() >= self.points) {
-                tables.push(SketchedTable { file, sketch });
-            }
-        }
+        // What has fewer points than a copy must share is none, and there may be many such.
+        let tables = at.sketched().filter(|(_, sketch)| sketch.points.len() >= self.points);
+        let tables: Vec<Sketched<'_>> = tables.collect();
         let alike = |a: &Sketch, b: &Sketch| self.alike(a, b).is_some();
         let of_group = |group: Vec<usize>| match group[..] {
-            [a, b] => self.of_pair(rule, at, &tables[a], &tables[b], &[]),
+            [a, b] => self.of_pair(rule, at, tables[a], tables[b], &[]),
             _ => self.of_group(rule, at, &tables, &group),
         };
         Ok(groups(at, &tables, &alike).into_iter().filter_map(of_group).collect())
@@ -92,11 +87,11 @@ impl Copies {
         &self,
         rule: &Rule,
         at: &CrossContext<'_>,
-        a: &SketchedTable<'_>,
-        b: &SketchedTable<'_>,
+        a: Sketched<'_>,
+        b: Sketched<'_>,
         others: &[&TableFile],
     ) -> Option<Finding> {
-        finding(rule, at, a.file, b.file, &self.alike(a.sketch, b.sketch)?, others)
+        finding(rule, at, a.0, b.0, &self.alike(a.1, b.1)?, others)
     }
 
     /// The finding on a group of three tables or more: the copy among them against the most
@@ -105,24 +100,24 @@ impl Copies {
         &self,
         rule: &Rule,
         at: &CrossContext<'_>,
-        tables: &[SketchedTable<'_>],
+        tables: &[Sketched<'_>],
         group: &[usize],
     ) -> Option<Finding> {
-        let key = |i: &usize| ((at.foreign)(tables[*i].file), at.remade(tables[*i].file));
+        let key = |i: &usize| ((at.foreign)(tables[*i].0), at.remade(tables[*i].0));
         let keys: BTreeMap<usize, (usize, bool)> = group.iter().map(|i| (*i, key(i))).collect();
         let copy = *group.iter().max_by_key(|i| (keys[i], **i))?;
         let is_partner = |i: &usize| {
-            let (a, b) = (tables[copy].file, tables[*i].file);
-            let alike = || self.alike(tables[copy].sketch, tables[*i].sketch);
+            let (a, b) = (tables[copy].0, tables[*i].0);
+            let alike = || self.alike(tables[copy].1, tables[*i].1);
             *i != copy && !excused(at, a, b) && alike().is_some()
         };
         let partners: Vec<usize> = group.iter().copied().filter(is_partner).collect();
         let origin = *partners.iter().min_by_key(|i| (keys[i], **i))?;
         let others = group.iter().filter(|i| **i != copy && **i != origin);
-        let others: Vec<&TableFile> = others.map(|i| tables[*i].file).collect();
+        let others: Vec<&TableFile> = others.map(|i| tables[*i].0).collect();
         // In the order of paths, as where there are two.
         let (a, b) = (copy.min(origin), copy.max(origin));
-        self.of_pair(rule, at, &tables[a], &tables[b], &others)
+        self.of_pair(rule, at, tables[a], tables[b], &others)
     }
 }
 

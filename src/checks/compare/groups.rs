@@ -8,14 +8,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::base::threads;
 use crate::checks::CrossContext;
-use crate::checks::compare::sketch::Sketch;
+use crate::checks::compare::sketch::{Sketch, Sketched};
 use crate::database::catalog::TableFile;
-
-/// A table that may be like others.
-pub(super) struct SketchedTable<'a> {
-    pub file: &'a TableFile,
-    pub sketch: &'a Sketch,
-}
 
 /// Sets of tables, joined one pair at a time.
 struct DisjointSets(Vec<usize>);
@@ -53,19 +47,19 @@ pub(super) fn excused(at: &CrossContext<'_>, a: &TableFile, b: &TableFile) -> bo
 /// them; each in the order of the tables.
 pub(super) fn groups(
     at: &CrossContext<'_>,
-    tables: &[SketchedTable<'_>],
+    tables: &[Sketched<'_>],
     alike: &(dyn Fn(&Sketch, &Sketch) -> bool + Sync),
 ) -> Vec<Vec<usize>> {
     let classes = classes(tables);
     let mut joined = DisjointSets((0..tables.len()).collect());
     for class in &classes {
         // One that is like no other is not like itself either: its points may all be zero.
-        let same = class.len() > 1 && alike(tables[class[0]].sketch, tables[class[1]].sketch);
+        let same = class.len() > 1 && alike(tables[class[0]].1, tables[class[1]].1);
         if same {
             join_all(at, tables, &mut joined, class, class);
         }
     }
-    let judged = |class: &Vec<usize>| class.iter().any(|i| at.judged(tables[*i].file));
+    let judged = |class: &Vec<usize>| class.iter().any(|i| at.judged(tables[*i].0));
     let mut reached: BTreeSet<usize> =
         (0..classes.len()).filter(|c| judged(&classes[*c])).collect();
     let mut next: Vec<usize> = reached.iter().copied().collect();
@@ -91,13 +85,13 @@ pub(super) fn groups(
     for table in 0..tables.len() {
         groups.entry(joined.first(table)).or_default().push(table);
     }
-    let judged = |group: &Vec<usize>| group.iter().any(|i| at.judged(tables[*i].file));
+    let judged = |group: &Vec<usize>| group.iter().any(|i| at.judged(tables[*i].0));
     groups.into_values().filter(|group| group.len() > 1 && judged(group)).collect()
 }
 
 /// Classes that are compared with all others at once.
 struct ClassComparison<'r, 'a> {
-    tables: &'r [SketchedTable<'a>],
+    tables: &'r [Sketched<'a>],
     classes: &'r [Vec<usize>],
     /// Those that were compared before.
     compared: &'r BTreeSet<usize>,
@@ -108,7 +102,7 @@ struct ClassComparison<'r, 'a> {
 
 impl<'a> ClassComparison<'_, 'a> {
     fn sketch(&self, class: usize) -> &'a Sketch {
-        self.tables[self.classes[class][0]].sketch
+        self.tables[self.classes[class][0]].1
     }
 
     /// The classes that are like one, where no other comparison finds it.
@@ -132,14 +126,14 @@ fn same_points(a: &Sketch, b: &Sketch) -> bool {
 }
 
 /// The tables by their points: those of a class have the same.
-fn classes(tables: &[SketchedTable<'_>]) -> Vec<Vec<usize>> {
+fn classes(tables: &[Sketched<'_>]) -> Vec<Vec<usize>> {
     let mut by_digest: BTreeMap<u64, Vec<Vec<usize>>> = BTreeMap::new();
-    for (i, table) in tables.iter().enumerate() {
+    for (i, (_, sketch)) in tables.iter().enumerate() {
         let mut digest = DefaultHasher::new();
-        for point in &table.sketch.points {
+        for point in &sketch.points {
             (point.hash, point.latency.to_bits()).hash(&mut digest);
         }
-        let same = |class: &&mut Vec<usize>| same_points(tables[class[0]].sketch, table.sketch);
+        let same = |class: &&mut Vec<usize>| same_points(tables[class[0]].1, sketch);
         let classes = by_digest.entry(digest.finish()).or_default();
         match classes.iter_mut().find(same) {
             Some(class) => class.push(i),
@@ -154,7 +148,7 @@ fn classes(tables: &[SketchedTable<'_>]) -> Vec<Vec<usize>> {
 /// Joins each table of one class with those of another (or of the same) that no excuse keeps apart.
 fn join_all(
     at: &CrossContext<'_>,
-    tables: &[SketchedTable<'_>],
+    tables: &[Sketched<'_>],
     joined: &mut DisjointSets,
     of: &[usize],
     with: &[usize],
@@ -162,9 +156,7 @@ fn join_all(
     for a in of {
         for b in with.iter().filter(|b| *b != a) {
             // Where they are of one set already, there is nothing left to find out.
-            if joined.first(*a) != joined.first(*b)
-                && !excused(at, tables[*a].file, tables[*b].file)
-            {
+            if joined.first(*a) != joined.first(*b) && !excused(at, tables[*a].0, tables[*b].0) {
                 joined.join(*a, *b);
             }
         }

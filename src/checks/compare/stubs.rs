@@ -65,11 +65,7 @@ impl<'a> Namesakes<'a> {
     /// The tables that can be read.
     pub fn of(at: &CrossContext<'a>) -> Self {
         let mut namesakes = Self::default();
-        for file in at.tables.iter().copied() {
-            if let Some(sketch) = at.sketches.by_path.get(&file.entry.path) {
-                namesakes.add(file, sketch);
-            }
-        }
+        at.sketched().for_each(|(file, sketch)| namesakes.add(file, sketch));
         namesakes
     }
 

@@ -13,10 +13,9 @@ use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::base::words::{plural, plural_verb};
 use crate::checks::CrossContext;
-use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
+use crate::checks::compare::sketch::{Sketch, Sketched, Slice, slice_id, slice_words};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
-use crate::database::catalog::TableFile;
 use crate::database::table::number_json;
 use crate::findings::{Finding, Severity, SliceEvidence};
 
@@ -64,7 +63,7 @@ struct Shifted<'a> {
 
 /// The tables of a name.
 struct SlicesByName<'a> {
-    tables: Vec<(&'a TableFile, &'a Sketch)>,
+    tables: Vec<Sketched<'a>>,
     slices: BTreeMap<&'a Slice, Vec<SliceLevel>>,
 }
 
@@ -75,12 +74,10 @@ impl Judge for UnitFactors {
 
     /// One finding for each table with slices in another unit than the others of its name.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
-        let mut tables = Vec::new();
-        for file in at.tables.iter().copied().filter(|file| !self.except.contains(&file.table)) {
-            let sketch = at.sketches.by_path.get(&file.entry.path);
-            tables.extend(sketch.filter(|s| s.points.len() >= self.points).map(|s| (file, s)));
-        }
-        let namesakes = SlicesByName::new(tables);
+        let tables = at.sketched().filter(|(file, sketch)| {
+            !self.except.contains(&file.table) && sketch.points.len() >= self.points
+        });
+        let namesakes = SlicesByName::new(tables.collect());
         let mut found = Found::new();
         for (number, (file, _)) in namesakes.tables.iter().enumerate() {
             if at.judged(file) {
@@ -239,7 +236,7 @@ impl UnitFactors {
 }
 
 impl<'a> SlicesByName<'a> {
-    fn new(tables: Vec<(&'a TableFile, &'a Sketch)>) -> Self {
+    fn new(tables: Vec<Sketched<'a>>) -> Self {
         let mut slices: BTreeMap<&Slice, Vec<SliceLevel>> = BTreeMap::new();
         for (table, (_, sketch)) in tables.iter().enumerate() {
             let mut sums = vec![(0_usize, 0.0); sketch.slices.len()];

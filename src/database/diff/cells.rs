@@ -66,6 +66,17 @@ pub(super) fn comparable(a: &Column, b: &Column) -> bool {
     text(a) == text(b) || unknown(a) || unknown(b)
 }
 
+/// Whether a row of the base or one of the head holds anything in a column that the two cannot be compared in,
+/// since a side lacks it or has another type.
+pub(super) fn either_holds(
+    (base, head): (Option<&Column>, Option<&Column>),
+    (b, h): (u32, u32),
+) -> bool {
+    let holds =
+        |column: Option<&Column>, row: u32| column.is_some_and(|c| !c.is_null(row as usize));
+    holds(base, b) || holds(head, h)
+}
+
 /// A comparable column as numbers, and one that marks nulls where there are any; nothing where all
 /// cells are one name, which distinguishes no rows.
 fn encode(name: &str, base: (&Column, usize), head: (&Column, usize)) -> Vec<ColumnPair> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cells::{ColumnPair, SharedColumns};
+use super::cells::{ColumnPair, SharedColumns, either_holds};
 use crate::database::table::{Column, Table};
 use crate::specs::{IDENTITY, TableSpec, measured_unit};
 
@@ -41,9 +41,7 @@ pub(super) fn columns_changed<'t>(
             None => true,
             // Names here and numbers there: nothing but nulls are the same.
             Some(after) if shared.one_sided.iter().any(|one| one == name) => {
-                let holds =
-                    |(b, h): (u32, u32)| !before.is_null(b as usize) || !after.is_null(h as usize);
-                pairs.clone().any(holds)
+                pairs.clone().any(|pair| either_holds((Some(before), Some(after)), pair))
             }
             Some(_) => shared.all().filter(|column| column.name == name).any(changes),
         };

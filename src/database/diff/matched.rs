@@ -5,7 +5,7 @@
 //! where the loader looks them up by the same key, whatever device or version they name: that is how a
 //! finding on a row of the head finds the row that was there before.
 
-use super::cells::{ColumnPair, SharedColumns};
+use super::cells::{ColumnPair, SharedColumns, either_holds};
 use crate::database::table::{Table, mix};
 
 /// Columns that have a bit of their own; the others share the one after.
@@ -57,10 +57,9 @@ impl RowMatch {
         }
         for name in &common.one_sided {
             let bit = bit_of(&mut columns, name);
-            for (b, h) in &pairs {
-                let held = base.column(name).is_some_and(|c| !c.is_null(*b as usize));
-                let holds = head.column(name).is_some_and(|c| !c.is_null(*h as usize));
-                changed[*h as usize] |= if held || holds { bit } else { 0 };
+            let sides = (base.column(name), head.column(name));
+            for pair in &pairs {
+                changed[pair.1 as usize] |= if either_holds(sides, *pair) { bit } else { 0 };
             }
         }
         changed.iter_mut().zip(&added).filter(|(_, added)| **added).for_each(|(c, _)| *c = ALL);

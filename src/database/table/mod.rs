@@ -279,7 +279,7 @@ impl Column {
                 Value::Number(Vals::Rows(Cow::Owned(numbers)))
             }
             // One value in all rows, as one name below.
-            Self::Int { values, nulls: None } if is_one(&values[range.clone()]) => {
+            Self::Int { values, nulls: None } if all_equal(&values[range.clone()]) => {
                 Value::Number(Vals::One(values[range.start] as f64))
             }
             Self::Int { values, nulls } => {
@@ -311,7 +311,7 @@ impl Column {
 }
 
 /// Whether there are values, and all are equal.
-fn is_one(values: &[i64]) -> bool {
+pub(crate) fn all_equal(values: &[i64]) -> bool {
     values.split_first().is_some_and(|(first, others)| others.iter().all(|value| value == first))
 }
 

@@ -137,9 +137,7 @@ impl CurveScores {
     /// Scores the judged tables.
     pub fn of(at: &CrossContext<'_>) -> Self {
         let judged: Vec<&TableFile> = at.judged_tables().collect();
-        let sketched = at.tables.iter().copied();
-        let sketched = sketched.filter_map(|f| Some((f, at.sketches.by_path.get(&f.entry.path)?)));
-        let sketched: Vec<Sketched<'_>> = sketched.collect();
+        let sketched: Vec<Sketched<'_>> = at.sketched().collect();
         let tables = threads::map(&sketched, at.threads, |(file, sketch)| {
             let curve = sketch.curve.clone()?;
             let groups = reference_groups(&sketched, (file, sketch));

@@ -21,7 +21,7 @@ use crate::base::stats::upper_median;
 use crate::checks::CrossContext;
 use crate::checks::compare::curves::Evidence;
 use crate::checks::compare::series::Outlier;
-use crate::checks::compare::sketch::{Sketch, SketchOutlier};
+use crate::checks::compare::sketch::{Sketch, SketchOutlier, Sketched};
 use crate::checks::judge::{CheckInputs, CurveTerms, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
@@ -134,9 +134,8 @@ type OutliersByKey<'a> = HashMap<u64, Vec<(&'a TableFile, f64)>>;
 
 fn outliers_by_key<'a>(at: &CrossContext<'a>, spike: bool) -> OutliersByKey<'a> {
     let mut by_key = OutliersByKey::new();
-    for file in at.tables.iter().copied() {
-        let sketch = at.sketches.by_path.get(&file.entry.path);
-        for outlier in sketch.into_iter().flat_map(|s| &s.outliers) {
+    for (file, sketch) in at.sketched() {
+        for outlier in &sketch.outliers {
             if outlier.outlier.spike() == spike {
                 let places = by_key.entry(outlier.hash).or_default();
                 places.push((file, outlier.outlier.latency));
@@ -322,14 +321,12 @@ impl OutlierLimits {
 
 /// What other tables of the machine take at a key.
 fn peer_latencies(at: &CrossContext<'_>, file: &TableFile, key: u64) -> Vec<f64> {
-    let is_peer = |f: &&TableFile| f.place.system == file.place.system && f.place != file.place;
-    let peers = at.tables.iter().copied().filter(is_peer);
-    let latency = |f: &TableFile| {
-        let sketch = at.sketches.by_path.get(&f.entry.path)?;
-        match &sketch.curve {
-            Some(curve) => curve.latencies.get(key).map(f64::from),
-            None => sketch.latency(key),
-        }
+    let peers = at
+        .sketched()
+        .filter(|(peer, _)| peer.place.system == file.place.system && peer.place != file.place);
+    let latency = |(_, sketch): Sketched<'_>| match &sketch.curve {
+        Some(curve) => curve.latencies.get(key).map(f64::from),
+        None => sketch.latency(key),
     };
     peers.filter_map(latency).collect()
 }

@@ -108,10 +108,7 @@ impl PeerLatencies {
     pub(super) fn of(at: &CrossContext<'_>, terms: PeerTerms<'_>) -> Self {
         let points = terms.points;
         // What has fewer points than a slice must share has no median, and there may be many such.
-        let tables = at.tables.iter().filter_map(|file| {
-            let sketch = at.sketches.by_path.get(&file.entry.path)?;
-            (sketch.points.len() >= points).then_some((*file, sketch))
-        });
+        let tables = at.sketched().filter(|(_, sketch)| sketch.points.len() >= points);
         let tables: Vec<Sketched<'_>> = tables.collect();
         let mut own = Self::default();
         let mut by_system: BTreeMap<&str, Vec<Sketched<'_>>> = BTreeMap::new();

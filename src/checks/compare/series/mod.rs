@@ -19,7 +19,7 @@ pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
 use std::cell::Cell;
 
 use crate::base::expr::NULL_CODE;
-use crate::database::table::{Column, Table, mix, number_bits, text_hash};
+use crate::database::table::{Column, Table, all_equal, mix, number_bits, text_hash};
 use crate::specs::{IDENTITY, measured_unit};
 use serde::{Deserialize, Serialize};
 
@@ -85,10 +85,6 @@ fn fixed(table: &Table) -> Vec<u64> {
 
 fn add(sums: &mut [u64], parts: impl Iterator<Item = u64>) {
     sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum = sum.wrapping_add(part));
-}
-
-fn all_equal(values: &[i64]) -> bool {
-    values.first().is_some_and(|first| values.iter().all(|v| v == first))
 }
 
 /// A column that is swept.
