@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use crate::base::reason::Reason;
-use crate::checks::compare::curves::{CurveScores, TableCurve};
+use crate::checks::compare::curves::{CurveScores, KeyLatencies};
 use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::{Sketched, Sketches};
 use crate::checks::rule::Rule;
@@ -152,8 +152,8 @@ pub struct PrChange {
     pub tables: BTreeSet<String>,
     /// Systems and their backends of which it adds, changes or removes tables.
     pub backends: BTreeSet<(String, String)>,
-    /// The curves that changed tables had before, by the path that they have now.
-    pub curves: BTreeMap<String, Arc<TableCurve>>,
+    /// The latencies that changed tables had before, by the path that they have now.
+    pub latencies: BTreeMap<String, Arc<KeyLatencies>>,
 }
 
 impl PrChange {

@@ -10,11 +10,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::ExprError;
-use crate::base::stats::upper_median;
 use crate::base::words::{plural, plural_verb};
 use crate::checks::CrossContext;
 use crate::checks::compare::curves::{CurveScores, Roughness, SpikedPoints, TableScores};
-use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
+use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
 use crate::checks::judge::{CheckInputs, CurveTerms, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
@@ -37,8 +36,6 @@ pub struct NoiseLimits {
     points: u32,
     /// The share of its points that they must be.
     share: f64,
-    /// How many times the share that half of the same slices elsewhere have that must be.
-    siblings: f64,
     /// How far points are from the line between their neighbours, in the ratio to the smoothest other table:
     /// the median that few slices exceed.
     roughness: f64,
@@ -86,7 +83,7 @@ impl Judge for NoiseLimits {
             let Some(scores) = all.of_table(file) else { continue };
             let slices = (0u32..).zip(&sketch.slices);
             let noisy = slices.filter_map(|(number, slice)| {
-                let spiked = self.spiked(all, at, file, sketch, scores, number);
+                let spiked = self.spiked(all, at, file, scores, number);
                 let roughness = self.rough(scores, number);
                 let is_noisy = spiked.is_some() || roughness.is_some();
                 is_noisy.then_some(NoisySlice { slice, spiked, roughness })
@@ -104,30 +101,18 @@ impl NoiseLimits {
         all: &CurveScores,
         at: &CrossContext<'_>,
         file: &TableFile,
-        sketch: &Sketch,
         scores: &TableScores,
         slice: u32,
     ) -> Option<SpikedPoints> {
-        let own = scores.spiked(slice, self.disturbed, self.groups, self.floor_ms);
-        if own.scored < self.scored || own.spiked < self.points || own.share() < self.share {
+        let (factor, groups, floor_ms) = (self.disturbed, self.groups, self.floor_ms);
+        let is_much = |own: &SpikedPoints| {
+            own.scored >= self.scored && own.spiked >= self.points && own.share() >= self.share
+        };
+        // Nearly every slice ends here, without a look at other places.
+        if !is_much(&scores.spiked(slice, factor, groups, floor_ms)) {
             return None;
         }
-        let texts = sketch.slices.get(slice as usize)?;
-        let mut elsewhere = Vec::new();
-        for other in at.tables.iter().filter(|t| t.place != file.place) {
-            let Some(theirs) = at.sketches.by_path.get(&other.entry.path) else { continue };
-            let Some(number) = theirs.slices.iter().position(|s| s == texts) else { continue };
-            let points =
-                all.spiked_in(other, number as u32, self.disturbed, self.groups, self.floor_ms);
-            elsewhere.extend(points.filter(|p| p.scored >= self.scored).map(SpikedPoints::share));
-        }
-        let usual = if elsewhere.is_empty() { 0.0 } else { upper_median(&mut elsewhere) };
-        if own.share() < self.siblings * usual {
-            return None;
-        }
-        let own =
-            scores.spiked_alone(all, at, file, slice, (self.disturbed, self.groups), self.floor_ms);
-        (own.spiked >= self.points && own.share() >= self.share).then_some(own)
+        Some(scores.spiked_alone(all, at, file, slice, (factor, groups), floor_ms)).filter(is_much)
     }
 
     /// How rough a slice is, where that is too much.

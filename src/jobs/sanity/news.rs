@@ -20,7 +20,7 @@ use crate::base::cache::Cache;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::PrChange;
-use crate::checks::compare::curves::TableCurve;
+use crate::checks::compare::curves::KeyLatencies;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::{Rule, Rules};
 use crate::database::catalog::TableFile;
@@ -76,7 +76,7 @@ impl News<'_> {
         let (base, sketches) = self.judge_base(&against, &predecessors)?;
         let mut change = self.change(&alone, &predecessors, &base);
         change.by_figures = by_figures;
-        change.curves = self.curves(&alone, &predecessors, &sketches);
+        change.latencies = self.latencies(&alone, &predecessors, &sketches);
         let sketches = self.kept(sketches, &predecessors);
         let base = BaseFindings::new(base, successors(self.head.catalog, &predecessors));
         head.pr = Some(&change);
@@ -210,22 +210,22 @@ impl News<'_> {
         change
     }
 
-    /// The curves that the tables judged by themselves had before.
-    fn curves(
+    /// The latencies that the tables judged by themselves had before.
+    fn latencies(
         &self,
         judged: &[usize],
         predecessors: &Predecessors<'_>,
         sketches: &Sketches,
-    ) -> BTreeMap<String, Arc<TableCurve>> {
-        let mut curves = BTreeMap::new();
+    ) -> BTreeMap<String, Arc<KeyLatencies>> {
+        let mut latencies = BTreeMap::new();
         for file in judged.iter().map(|i| &self.head.catalog.tables[*i]) {
             let path = &file.entry.path;
             let before = predecessors.get(path.as_str());
             let sketch = before.and_then(|before| sketches.by_path.get(&before.entry.path));
-            let curve = sketch.and_then(|sketch| sketch.curve.clone());
-            curves.extend(curve.map(|curve| (path.clone(), curve)));
+            let of_table = sketch.and_then(|sketch| sketch.latencies.clone());
+            latencies.extend(of_table.map(|of_table| (path.clone(), of_table)));
         }
-        curves
+        latencies
     }
 
     /// Which rows of a table are new.

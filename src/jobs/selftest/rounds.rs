@@ -261,8 +261,8 @@ fn judge(
         injection.map_or(RowChange::Unknown, |p| p.planted.rows_changed.clone())
     };
     let changed = round.injections.iter().flat_map(|p| p.planted.changes.keys());
-    let curve =
-        |path: &String| Some((path.clone(), clean.sketches.by_path.get(path)?.curve.clone()?));
+    let latencies =
+        |path: &String| Some((path.clone(), clean.sketches.by_path.get(path)?.latencies.clone()?));
     let pr = PrChange {
         rows: catalog.tables.iter().map(|t| (t.entry.path.clone(), rows(t))).collect(),
         tables: round.injections.iter().flat_map(|p| p.planted.changes.keys().cloned()).collect(),
@@ -271,7 +271,7 @@ fn judge(
             .iter()
             .map(|t| (t.place.system.clone(), t.place.backend.clone()))
             .collect(),
-        curves: changed.filter_map(curve).collect(),
+        latencies: changed.filter_map(latencies).collect(),
         by_figures: BTreeMap::new(),
     };
     let mut job = clean.terms.job(&source, &catalog)?;

@@ -120,7 +120,7 @@ impl Job<'_> {
         let sketch = match (&crossed, by.knows_whole) {
             (Some(_), true) if !self.keeps_sketches => SketchPart::None,
             (Some(_), false) if !self.keeps_sketches => SketchPart::Outline,
-            _ => SketchPart::Whole,
+            _ => SketchPart::Reference,
         };
         NameToJudge { named, crossed, sketch }
     }
@@ -140,7 +140,11 @@ impl Job<'_> {
         }
         let size = |(_, item): &(usize, &ToRead)| file(item).entry.size;
         let found = threads::map_largest_first(&items, self.threads, size, |(number, item)| {
-            let parts = Parts { findings: item.judge, sketch: names[*number].sketch };
+            let sketch = match names[*number].sketch {
+                SketchPart::Reference if item.judge => SketchPart::Scanned,
+                sketch => sketch,
+            };
+            let parts = Parts { findings: item.judge, sketch };
             let judged = self.read_table(file(item), parts, by);
             if item.judge {
                 step();
@@ -170,14 +174,18 @@ impl Job<'_> {
             return Ok(judged);
         }
         let rules = if parts.findings { &self.rules[..] } else { &[] };
-        // What is kept is whole.
-        let sketch = parts.sketch != SketchPart::None || cached.is_some();
-        let mut judged = self.table(file, rules, sketch, by.terms)?;
+        let taken = match cached {
+            // What is kept serves runs that ask for more.
+            Some(_) if parts.findings => Parts { sketch: SketchPart::Scanned, ..parts },
+            Some(_) => Parts { sketch: parts.sketch.max(SketchPart::Reference), ..parts },
+            None => parts,
+        };
+        let mut judged = self.table(file, rules, taken.sketch, by.terms)?;
         let rows = judged.sketch.as_ref().map(|sketch| sketch.rows);
         let judge = parts.findings;
         debug!(path = ?file.entry.path, rows, judge, took = ?start.elapsed(), "read");
         if let Some(cached) = cached {
-            cached.keep_judged(file, parts, &mut judged);
+            cached.keep_judged(file, taken, &mut judged);
         }
         Ok(judged)
     }

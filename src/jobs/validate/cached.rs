@@ -3,8 +3,9 @@
 //!
 //! Three kinds of result are kept, each by all that it depends on:
 //!
-//! - of a table its findings, the outline and the detail of its sketch, apart, since a run in which nothing
-//!   changed needs the findings alone, and what judges the database as a whole no detail;
+//! - of a table its findings, the outline and the detail of its sketch, and what stands out in it, apart:
+//!   a run in which nothing changed needs the findings alone, what judges the database as a whole no detail,
+//!   and a table that others are compared with nothing of what stands out;
 //! - of the tables of a name what holding them against each other found;
 //! - of the database what judging it as a whole found.
 //!
@@ -37,15 +38,17 @@ pub(super) struct Parts {
     pub sketch: SketchPart,
 }
 
-/// A part of a sketch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A part of a sketch; each contains those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SketchPart {
     /// Nothing.
     None,
     /// All but its points and what they show.
     Outline,
-    /// All of it.
-    Whole,
+    /// What others are compared with.
+    Reference,
+    /// What stands out in the table, too.
+    Scanned,
 }
 
 /// What of a state's judgement is kept, and by what.
@@ -232,10 +235,10 @@ impl<'a> CachedJob<'a> {
         Some(self.origin(file)?.with(of))
     }
 
-    /// By what the outline and the detail of a table's sketch are kept.
-    fn sketch_origins(&self, file: &TableFile) -> Option<[Origin; 2]> {
+    /// By what the outline and the detail of a table's sketch are kept, and what stands out.
+    fn sketch_origins(&self, file: &TableFile) -> Option<[Origin; 3]> {
         let origin = self.origin(file)?;
-        Some(["outline", "detail"].map(|part| origin.with(part)))
+        Some(["outline", "detail", "scan"].map(|part| origin.with(part)))
     }
 
     /// What judging a table leaves, where all that is asked for was kept.
@@ -245,10 +248,13 @@ impl<'a> CachedJob<'a> {
             judged.findings = self.cache.get(&self.findings_origin(file)?)?;
         }
         if parts.sketch != SketchPart::None {
-            let [outline, detail] = self.sketch_origins(file)?;
+            let [outline, detail, scan] = self.sketch_origins(file)?;
             let (mut sketch, slices): (Sketch, Option<StoredKeys>) = self.cache.get(&outline)?;
-            if parts.sketch == SketchPart::Whole {
+            if parts.sketch >= SketchPart::Reference {
                 sketch.restore(self.cache.get(&detail)?);
+            }
+            if parts.sketch == SketchPart::Scanned {
+                sketch.restore_scan(self.cache.get(&scan)?);
             }
             let slices = slices.zip(self.terms.names);
             let number = |(keys, names): (StoredKeys, &NameCodes)| {
@@ -260,21 +266,25 @@ impl<'a> CachedJob<'a> {
         Some(judged)
     }
 
-    /// Keeps what judging a table left, where another run would find the same.
-    pub fn keep_judged(&self, file: &TableFile, parts: Parts, judged: &mut JudgedTable) {
+    /// Keeps what judging a table left, where another run would find the same; of its sketch the parts taken.
+    pub fn keep_judged(&self, file: &TableFile, taken: Parts, judged: &mut JudgedTable) {
         let Some(sketch) = judged.sketch.as_mut().filter(|_| judged.is_reproducible) else {
             return;
         };
-        if let Some(origin) = self.findings_origin(file).filter(|_| parts.findings) {
+        if let Some(origin) = self.findings_origin(file).filter(|_| taken.findings) {
             self.cache.put(&origin, &judged.findings);
         }
-        if let Some([outline, detail]) = self.sketch_origins(file) {
-            let rest = sketch.take_detail();
+        if let Some([outline, detail, scan]) = self.sketch_origins(file) {
+            let (rest, standing_out) = (sketch.take_detail(), sketch.take_scan());
             let slices = judged.slices.as_ref().zip(self.terms.names);
             let slices = slices.map(|(slices, names)| StoredKeys::of(slices, names));
             self.cache.put(&outline, &(&*sketch, slices));
             self.cache.put(&detail, &rest);
+            if taken.sketch == SketchPart::Scanned {
+                self.cache.put(&scan, &standing_out);
+            }
             sketch.restore(rest);
+            sketch.restore_scan(standing_out);
         }
     }
 }

@@ -138,7 +138,7 @@ impl Job<'_> {
                 read.findings.extend(crossed.findings);
                 if !self.keeps_sketches {
                     for sketch in read.sketches.by_path.values_mut() {
-                        drop(sketch.take_detail());
+                        drop((sketch.take_detail(), sketch.take_scan()));
                     }
                 }
                 all.add(read);

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::cached::SketchPart;
 use super::job::Job;
 use super::surroundings::Sidecars;
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
 use crate::base::expr::{ExprError, Scope};
 use crate::checks::compare::curves::SharedKeys;
-use crate::checks::compare::sketch::Sketch;
+use crate::checks::compare::sketch::{Sketch, SketchTerms};
 use crate::checks::rule::Rule;
 use crate::checks::{PrChange, TableContext};
 use crate::database::catalog::TableFile;
@@ -63,15 +64,15 @@ struct ReadTable {
 }
 
 impl Job<'_> {
-    /// Judges a table by some rules, and takes its sketch to compare others with where it is asked for.
+    /// Judges a table by some rules, and takes its sketch where that is asked for.
     pub(super) fn table(
         &self,
         file: &TableFile,
         rules: &[Arc<Rule>],
-        with_sketch: bool,
+        sketch: SketchPart,
         terms: TableTerms<'_>,
     ) -> Result<JudgedTable> {
-        let work = || self.judge_table(file, rules, with_sketch, terms);
+        let work = || self.judge_table(file, rules, sketch, terms);
         // A fault of ours must not pass for a verdict on the data.
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(judged)) => Ok(judged),
@@ -91,7 +92,7 @@ impl Job<'_> {
         &self,
         file: &TableFile,
         rules: &[Arc<Rule>],
-        with_sketch: bool,
+        part: SketchPart,
         terms: TableTerms<'_>,
     ) -> Result<JudgedTable, ExprError> {
         let TableTerms { sidecars, names, .. } = terms;
@@ -118,11 +119,12 @@ impl Job<'_> {
             Some(scope) if !spec.key.is_empty() => Some(Keys::new(&spec.key, scope)?),
             _ => None,
         };
-        let needs = self.needs();
+        let (named, scanned) = (terms.names_keys(file), part == SketchPart::Scanned);
+        let sketch_terms = SketchTerms { needs: self.needs(), named, scanned };
         let mut sketch = match (&scope, &keys) {
-            _ if !with_sketch => None,
+            _ if part == SketchPart::None => None,
             (Some(scope), Some(keys)) if self.compares() => {
-                Some(Sketch::of(keys, scope, needs, terms.names_keys(file))?)
+                Some(Sketch::of(keys, scope, sketch_terms)?)
             }
             (Some(scope), _) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
             (None, _) => None,
@@ -130,7 +132,7 @@ impl Job<'_> {
         if let Some(sketch) = &mut sketch {
             sketch.share_keys(terms.keys);
         }
-        let names = names.filter(|_| with_sketch);
+        let names = names.filter(|_| part != SketchPart::None);
         let looked_up = TableName::of(&file.table).zip(table.as_deref().ok()).zip(names);
         let slices = looked_up.and_then(|((name, table), names)| FileKeys::of(table, name, names));
         let slices = slices.map(|keys| terms.slices.share(keys));
@@ -191,7 +193,7 @@ impl Job<'_> {
         };
         let (slices, keys) = (&SharedFileKeys::default(), &SharedKeys::default());
         let terms = TableTerms { sidecars, named: &BTreeSet::new(), names: None, slices, keys };
-        self.table(file, &rules, false, terms).map_or(0, ways)
+        self.table(file, &rules, SketchPart::None, terms).map_or(0, ways)
     }
 
     /// Rows of a table that was not sketched; none where it cannot be read.

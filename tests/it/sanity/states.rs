@@ -147,6 +147,32 @@ fn what_the_head_no_longer_has_is_repaired_by_the_change_or_with_its_table() {
 }
 
 #[test]
+fn a_table_that_goes_repairs_nothing_of_those_that_were_held_against_it() {
+    let tree = Tree::new();
+    let curve = |seed: u64, spike: f64| -> String {
+        let point = |i: u64| {
+            let noise = (i.wrapping_mul(2_654_435_761).wrapping_add(seed * 40_503)) % 97;
+            let time = 0.05 * (i as f64) * (1.0 + noise as f64 / 8000.0);
+            (64 * i, if i == 12 { time * spike } else { time })
+        };
+        gemm(&(1..=40).map(point).collect::<Vec<_>>())
+    };
+    let earlier = format!("{FLAT}/{TABLE}").replace("0.24.0", "0.22.0");
+    tree.gemm(TABLE, curve(1, 2.5));
+    tree.file(&earlier, curve(2, 1.0).replace("0.24.0", "0.22.0"));
+    let there = format!("{FLAT}/{TABLE}").replace("h200", "h100");
+    tree.file(&there, curve(3, 1.0).replace("NVIDIA H200", "NVIDIA H100 80GB HBM3"));
+    tree.commit();
+    let spikes = |run: &Run| run.findings().iter().filter(|f| f.contains("latency-spike")).count();
+    assert_eq!(spikes(&tree.validate(&["--format", "json"])), 1);
+    tree.remove(&earlier);
+    // One group of tables is not enough, so the spike is found no more; nobody measured it again.
+    assert_eq!(spikes(&tree.validate(&["--format", "json"])), 0);
+    let report = report(&tree);
+    assert!(repaired(&report).iter().all(|f| !f.starts_with("latency-spike")), "{report}");
+}
+
+#[test]
 fn a_move_gives_only_what_moved() {
     let (tree, _) = with_debt();
     tree.rename(&format!("{FLAT}/{TABLE}"), &format!("{FAMILY}/{TABLE}"));

@@ -3,10 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::latencies::KeyLatencies;
 use crate::base::expr::Vals;
 use crate::checks::CurveTerms;
-use crate::checks::compare::series::{NO_ROW, SHAPE_POINTS, Scan, Shape};
+use crate::checks::compare::series::{AxisNeighbours, NO_ROW, SHAPE_POINTS, Scan, Shape, Sizes};
 use crate::database::coverage::Coverage;
 use crate::database::table::Keys;
 
@@ -24,6 +23,15 @@ pub struct KeyPoint {
     pub hash: u64,
     /// In ms.
     pub latency: f32,
+}
+
+/// What lies around a point along an axis: two points before it and two after, each in the order of the sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct AxisPoints {
+    /// The points.
+    pub points: [KeyPoint; 4],
+    /// Their sizes, with that of the point itself in the middle.
+    pub sizes: Sizes,
 }
 
 /// A point that its own curve bends at, by its key.
@@ -78,12 +86,10 @@ pub struct TableCurve {
     /// Factor over (or under) the line between its neighbours from which on a point is kept, and from which
     /// on a rule asks what other tables say of it.
     pub least_bend: f64,
-    /// Every key's latency.
-    pub latencies: KeyLatencies,
     /// By the hash of their keys.
     pub bends: Vec<BendPoint>,
-    /// Of the bends: two before and two after, axis by axis.
-    neighbours: Vec<[KeyPoint; 4]>,
+    /// What lies around the bends, axis by axis.
+    neighbours: Vec<AxisPoints>,
     /// Its series that take about as long as the timer needs.
     pub shapes: Vec<ShapePoints>,
     /// Points with two neighbours that take as long as the timer needs, by slice.
@@ -102,8 +108,6 @@ pub struct CurveRows<'a> {
     pub keys: &'a Keys<'a>,
     /// In ms, one value per row.
     pub latency: &'a Vals<'a, f64>,
-    /// What is kept of them.
-    pub terms: CurveTerms,
 }
 
 impl CurveRows<'_> {
@@ -114,20 +118,23 @@ impl CurveRows<'_> {
         let latency = self.latency.get(row as usize) as f32;
         KeyPoint { hash: self.keys.hashes()[row as usize], latency }
     }
+
+    /// What lies around a point along an axis.
+    pub fn around(&self, axis: &AxisNeighbours) -> AxisPoints {
+        AxisPoints { points: axis.rows.map(|row| self.point(row)), sizes: axis.sizes }
+    }
 }
 
 impl TableCurve {
-    /// Keeps what a scan found. `served` are the keys and latencies that others look up; `slice` numbers
-    /// a row's slice.
+    /// Keeps what a scan found; `slice` numbers a row's slice.
     pub fn of(
         scan: &Scan,
         rows: &CurveRows<'_>,
-        served: impl Iterator<Item = (u64, f64)> + Clone,
+        terms: CurveTerms,
         mut slice: impl FnMut(usize) -> u32,
     ) -> Self {
-        let CurveTerms { bends: least_bend, floor_ms } = rows.terms;
-        let latencies = KeyLatencies::of(served);
-        let mut own = Self { least_bend, latencies, ..Self::default() };
+        let CurveTerms { bends: least_bend, floor_ms } = terms;
+        let mut own = Self { least_bend, ..Self::default() };
         let hash = |row: u32| rows.keys.hashes()[row as usize];
         let mut order: Vec<usize> = (0..scan.bends.len()).collect();
         order.sort_unstable_by_key(|i| (hash(scan.bends[*i].row), scan.bends[*i].row));
@@ -144,8 +151,7 @@ impl TableCurve {
                 axes: bend.axes.len() as u8,
                 axis_bits: bend.axes.iter().fold(0, |bits, axis| bits | axis.bit),
             });
-            let neighbours = bend.axes.iter().map(|axis| axis.rows.map(|row| rows.point(row)));
-            own.neighbours.extend(neighbours);
+            own.neighbours.extend(bend.axes.iter().map(|axis| rows.around(axis)));
         }
         own.parts = rows.keys.names().map(str::to_owned).collect();
         let bent: Vec<u32> = own.bends.iter().map(|b| b.row).collect();
@@ -188,8 +194,8 @@ impl TableCurve {
         self.slow.get(slice as usize).copied().unwrap_or(0)
     }
 
-    /// The neighbours of a bend: two before and two after, an entry for each axis.
-    pub fn neighbours(&self, bend: &BendPoint) -> &[[KeyPoint; 4]] {
+    /// What lies around a bend, an entry for each axis.
+    pub fn neighbours(&self, bend: &BendPoint) -> &[AxisPoints] {
         let first = bend.first as usize;
         &self.neighbours[first..first + bend.axes as usize]
     }

@@ -2,7 +2,8 @@
 
 use smallvec::SmallVec;
 
-use super::curve::{BendPoint, KeyPoint, TableCurve};
+use super::curve::{AxisPoints, BendPoint, KeyPoint, TableCurve};
+use super::latencies::KeyLatencies;
 use super::references::{CurveReference, ROUNDING, ReferenceGroups, SAME};
 use crate::base::stats::median;
 use crate::checks::compare::series::least_telling;
@@ -25,16 +26,40 @@ impl Evidence {
     }
 }
 
+/// A point that bends, and what lies around it.
+pub struct Bent<'a> {
+    /// The point.
+    pub point: KeyPoint,
+    /// Whether it is slow, not fast.
+    pub slow: bool,
+    /// Factor from which on it is asked what references say.
+    pub least: f64,
+    /// What lies around it, axis by axis.
+    pub neighbours: &'a [AxisPoints],
+}
+
+impl<'a> Bent<'a> {
+    /// A bend of a table.
+    pub fn of(curve: &'a TableCurve, bend: &BendPoint) -> Self {
+        Self {
+            point: bend.point,
+            slow: bend.log_ratio > 0.0,
+            least: curve.least_bend,
+            neighbours: curve.neighbours(bend),
+        }
+    }
+}
+
 /// What the groups of references say of a bend.
 ///
 /// Every step takes what shows least, 0 where two contradict or one shows less than a rule asks for: of a
 /// reference the axes, and on an axis the ratio to the reference less that of the neighbours' median, of the
 /// one before and of the one after. Of a group the median counts. So a bump that the references have as
 /// well cancels, and so does a block that another kernel serves, on whose edge one of the neighbours agrees.
-pub fn evidence(curve: &TableCurve, bend: &BendPoint, groups: &ReferenceGroups) -> Evidence {
+pub fn evidence(bent: &Bent<'_>, groups: &ReferenceGroups) -> Evidence {
     let mut found = Evidence::default();
     for (_, group) in groups {
-        let by_reference = |reference: &CurveReference| by_reference(curve, bend, reference);
+        let by_reference = |reference: &CurveReference| by_reference(bent, reference);
         let Some(told) = by_group(group, by_reference) else { continue };
         let first = found.groups == 0;
         found.score = if first { told } else { least_telling(found.score, told) };
@@ -65,13 +90,12 @@ pub(super) fn by_group(
 /// The path of a reference beside which a bend stands out as far as `found` says: of those that are most
 /// like the table the first.
 pub fn shown_by<'g>(
-    curve: &TableCurve,
-    bend: &BendPoint,
+    bent: &Bent<'_>,
     groups: &'g ReferenceGroups,
     found: Evidence,
 ) -> Option<&'g str> {
     let shows = |reference: &&CurveReference| {
-        let told = by_reference(curve, bend, reference).unwrap_or(0.0);
+        let told = by_reference(bent, reference).unwrap_or(0.0);
         told * found.score > 0.0 && told.abs() >= found.score.abs()
     };
     groups.iter().flat_map(|(_, group)| group).find(shows).map(|reference| reference.path.as_str())
@@ -89,42 +113,43 @@ fn middle(values: &mut [f64]) -> Option<f64> {
 }
 
 /// Logarithm of a point's latency over a reference's; none where that lacks it.
-pub fn log_ratio(point: KeyPoint, reference: &TableCurve) -> Option<f64> {
+pub fn log_ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
     ratio(point, reference).map(f64::ln)
 }
 
 /// A point's latency over a reference's; none where that lacks it.
-pub(super) fn ratio(point: KeyPoint, reference: &TableCurve) -> Option<f64> {
+pub(super) fn ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
     let own = f64::from(point.latency);
-    let other = f64::from(reference.latencies.get(point.hash)?);
+    let other = f64::from(reference.get(point.hash)?);
     (own > 0.0 && other > 0.0).then(|| own / other)
 }
 
 /// What a reference says of a bend; none where it lacks the point or what lies around it.
-fn by_reference(curve: &TableCurve, bend: &BendPoint, reference: &CurveReference) -> Option<f64> {
-    let ratio = |point: KeyPoint| ratio(point, &reference.curve);
-    let own_ratio = ratio(bend.point)?;
+fn by_reference(bent: &Bent<'_>, reference: &CurveReference) -> Option<f64> {
+    let Bent { point, slow, least, neighbours } = *bent;
+    let ratio = |point: KeyPoint| ratio(point, &reference.latencies);
+    let own_ratio = ratio(point)?;
     let own = own_ratio.ln();
     // The same figure is the same measurement.
     if own.abs() <= SAME {
         return None;
     }
     // What is slow beside other tables and fast in its own curve is neither.
-    let slow = bend.log_ratio > 0.0;
-    let factor = curve.least_bend * (1.0 - ROUNDING);
-    let shows = |told: f64| (if slow { told } else { -told }) >= curve.least_bend.ln();
+    let factor = least * (1.0 - ROUNDING);
+    let shows = |told: f64| (if slow { told } else { -told }) >= least.ln();
     let may_show =
         |beside: f64| own_ratio >= factor * beside && slow || beside >= factor * own_ratio && !slow;
     let mut found: Option<f64> = None;
-    for [far_before, before, after, far_after] in curve.neighbours(bend) {
-        let Some(before_it) = ratio(*before).or_else(|| ratio(*far_before)) else { continue };
-        let Some(after_it) = ratio(*after).or_else(|| ratio(*far_after)) else { continue };
+    for axis in neighbours {
+        let [far_before, before, after, far_after] = axis.points;
+        let Some(before_it) = ratio(before).or_else(|| ratio(far_before)) else { continue };
+        let Some(after_it) = ratio(after).or_else(|| ratio(far_after)) else { continue };
         // Nearly every bend ends here, without a logarithm.
         if !may_show(before_it) || !may_show(after_it) {
             return Some(0.0);
         }
         let known = [far_before, before, after, far_after].into_iter();
-        let known: SmallVec<[f64; 4]> = known.filter_map(|p| ratio(*p)).map(f64::ln).collect();
+        let known: SmallVec<[f64; 4]> = known.filter_map(ratio).map(f64::ln).collect();
         let sides = least_telling(own - before_it.ln(), own - after_it.ln());
         let told = least_telling(own - median(&known), sides);
         if !shows(told) {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::curve::TableCurve;
+use super::latencies::KeyLatencies;
 use crate::base::stats::upper_median;
 use crate::checks::compare::sketch::{Sketch, Sketched};
 use crate::database::catalog::TableFile;
@@ -57,8 +57,8 @@ impl Kinship {
 pub struct CurveReference {
     /// Path of its file.
     pub path: String,
-    /// Its curves.
-    pub curve: Arc<TableCurve>,
+    /// Its latencies.
+    pub latencies: Arc<KeyLatencies>,
     /// The table's latency over its own by slice of the table.
     pub levels: Vec<Level>,
 }
@@ -105,9 +105,9 @@ pub fn reference_groups(tables: &[Sketched<'_>], (file, own): Sketched<'_>) -> R
         if is_known && groups.last().is_some_and(|(_, group)| group.len() >= kinship.most()) {
             continue;
         }
-        let Some(curve) = sketch.curve.clone() else { continue };
+        let Some(latencies) = sketch.latencies.clone() else { continue };
         let Some(levels) = levels(own, sketch) else { continue };
-        let reference = CurveReference { path: path.to_owned(), curve, levels };
+        let reference = CurveReference { path: path.to_owned(), latencies, levels };
         match groups.last_mut().filter(|_| is_known) {
             Some((_, group)) => group.push(reference),
             None => groups.push((kinship, vec![reference])),

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use tracing::debug;
 
 use super::curve::{BendPoint, TableCurve};
-use super::evidence::{Evidence, evidence, shown_by};
-use super::references::{ReferenceGroups, SAME, reference_groups};
+use super::evidence::{Bent, Evidence, evidence, shown_by};
+use super::latencies::KeyLatencies;
+use super::recurrence::evidence_in;
+use super::references::{ReferenceGroups, reference_groups};
 use super::shapes::{Roughness, ShapeScore, rougher, roughness, shape_scores};
 use crate::base::threads;
 use crate::checks::CrossContext;
@@ -23,9 +25,9 @@ pub struct CurveScores {
     scores: BTreeMap<String, TableScores>,
 }
 
-/// A table's curves with their references.
+/// A table's latencies with its references.
 struct Referenced {
-    curve: Arc<TableCurve>,
+    latencies: Arc<KeyLatencies>,
     groups: ReferenceGroups,
 }
 
@@ -116,39 +118,23 @@ impl TableScores {
 }
 
 impl CurveScores {
-    /// As [`TableScores::spiked`], of a table that need not be judged.
-    pub fn spiked_in(
-        &self,
-        file: &TableFile,
-        slice: u32,
-        least: f64,
-        groups: usize,
-        floor_ms: f64,
-    ) -> Option<SpikedPoints> {
-        if let Some(scores) = self.of_table(file) {
-            return Some(scores.spiked(slice, least, groups, floor_ms));
-        }
-        let other = self.tables.get(&file.entry.path)?;
-        Some(SpikedPoints::of(&other.curve, slice, floor_ms, |_, bend| {
-            evidence(&other.curve, bend, &other.groups).is(least, groups)
-        }))
-    }
-
     /// Scores the judged tables.
     pub fn of(at: &CrossContext<'_>) -> Self {
         let judged: Vec<&TableFile> = at.judged_tables().collect();
         let sketched: Vec<Sketched<'_>> = at.sketched().collect();
         let tables = threads::map(&sketched, at.threads, |(file, sketch)| {
-            let curve = sketch.curve.clone()?;
+            let latencies = sketch.latencies.clone()?;
             let groups = reference_groups(&sketched, (file, sketch));
-            Some((file.entry.path.clone(), Referenced { curve, groups }))
+            Some((file.entry.path.clone(), Referenced { latencies, groups }))
         });
         let tables: BTreeMap<String, Referenced> = tables.into_iter().flatten().collect();
         let scores = threads::map(&judged, at.threads, |file| {
-            let before = at.pr.and_then(|pr| pr.curves.get(&file.entry.path));
-            let scores = tables.get(&file.entry.path)?.scores(before.map(Arc::as_ref));
+            let path = &file.entry.path;
+            let curve = at.sketches.by_path.get(path)?.curve.clone()?;
+            let before = at.pr.and_then(|pr| pr.latencies.get(path));
+            let scores = tables.get(path)?.scores(curve, before.map(Arc::as_ref));
             scores.log(file);
-            Some((file.entry.path.clone(), scores))
+            Some((path.clone(), scores))
         });
         Self { scores: scores.into_iter().flatten().collect(), tables }
     }
@@ -160,9 +146,9 @@ impl CurveScores {
 
     /// The path of a table beside which a bend of a judged table stands out.
     pub fn shown_by(&self, file: &TableFile, bend: usize) -> Option<&str> {
-        let Referenced { curve, groups } = self.tables.get(&file.entry.path)?;
-        let found = *self.of_table(file)?.bends.get(bend)?;
-        shown_by(curve, &curve.bends[bend], groups, found)
+        let Referenced { groups, .. } = self.tables.get(&file.entry.path)?;
+        let TableScores { curve, bends, .. } = self.of_table(file)?;
+        shown_by(&Bent::of(curve, &curve.bends[bend]), groups, *bends.get(bend)?)
     }
 
     /// Whether a bend of a table stands out in another place, too, by a factor of `least` and with another
@@ -175,30 +161,25 @@ impl CurveScores {
         bend: usize,
         least: f64,
     ) -> bool {
-        let own = &scores.curve.bends[bend];
-        let slow = own.log_ratio > 0.0;
+        let own = Bent::of(&scores.curve, &scores.curve.bends[bend]);
         let elsewhere = at.tables.iter().filter(|t| t.place != file.place);
         elsewhere.filter_map(|t| self.tables.get(&t.entry.path)).any(|other| {
-            let mut bends = other.curve.bends_at(own.point.hash);
-            bends.any(|(_, bend)| {
-                let (a, b) = (f64::from(own.point.latency), f64::from(bend.point.latency));
-                (bend.log_ratio > 0.0) == slow
-                    && (a / b).ln().abs() > SAME
-                    && evidence(&other.curve, bend, &other.groups).score.abs() >= least.ln()
-            })
+            let told = evidence_in(&other.latencies, &other.groups, &own);
+            told.is_some_and(|told| told.score.abs() >= least.ln())
         })
     }
 }
 
 impl Referenced {
-    fn scores(&self, before: Option<&TableCurve>) -> TableScores {
-        let bends = self.curve.bends.iter();
+    /// What the references say of the table's curves, and what its latencies `before` do.
+    fn scores(&self, curve: Arc<TableCurve>, before: Option<&KeyLatencies>) -> TableScores {
+        let told = |bend: &BendPoint| evidence(&Bent::of(&curve, bend), &self.groups);
         TableScores {
-            bends: bends.map(|bend| evidence(&self.curve, bend, &self.groups)).collect(),
-            shapes: shape_scores(&self.curve, &self.groups),
-            roughness: roughness(&self.curve, &self.groups),
-            rougher: before.map(|before| rougher(&self.curve, before)).unwrap_or_default(),
-            curve: self.curve.clone(),
+            bends: curve.bends.iter().map(told).collect(),
+            shapes: shape_scores(&curve, &self.groups),
+            roughness: roughness(&curve, &self.groups),
+            rougher: before.map(|before| rougher(&curve, before)).unwrap_or_default(),
+            curve,
         }
     }
 }

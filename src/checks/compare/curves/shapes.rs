@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::curve::{KeyPoint, ShapePoints, TableCurve};
 use super::evidence::{by_group, log_ratio, ratio};
+use super::latencies::KeyLatencies;
 use super::references::{CurveReference, KEPT, Level, ReferenceGroups};
 use crate::base::stats::upper_median;
 use crate::checks::compare::series::least_telling;
@@ -72,7 +73,7 @@ fn off_by_reference(shape: &ShapePoints, reference: &CurveReference) -> Option<f
 fn off_as_a_whole(points: &[KeyPoint], level: &Level, reference: &CurveReference) -> Option<f64> {
     let mut least: Option<f64> = None;
     for point in points {
-        let ratio = ratio(*point, &reference.curve)?;
+        let ratio = ratio(*point, &reference.latencies)?;
         // Nearly every series ends at its first point, without a logarithm.
         if level.is_near(ratio) {
             return Some(0.0);
@@ -96,7 +97,7 @@ pub(super) fn roughness(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<Rou
         let references = || groups.iter().flat_map(|(_, group)| group);
         // One that it is smooth beside is enough.
         let is_smooth = references().any(|reference| {
-            let Some((mut next, mut beyond)) = rough_all(&stretches, &reference.curve) else {
+            let Some((mut next, mut beyond)) = rough_all(&stretches, &reference.latencies) else {
                 return true;
             };
             if next.len() >= least {
@@ -116,7 +117,10 @@ pub(super) fn roughness(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<Rou
 
 /// How rough stretches are beside a reference, each by both ways of [`rough`]; none as soon as it is certain that
 /// the slice is smooth by one of them, which holds for nearly every slice.
-fn rough_all(stretches: &[[KeyPoint; 5]], reference: &TableCurve) -> Option<(Vec<f64>, Vec<f64>)> {
+fn rough_all(
+    stretches: &[[KeyPoint; 5]],
+    reference: &KeyLatencies,
+) -> Option<(Vec<f64>, Vec<f64>)> {
     let (mut next, mut beyond) = (Vec::new(), Vec::new());
     let (mut smooth, mut smooth_beyond) = (0, 0);
     for five in stretches {
@@ -135,7 +139,7 @@ fn rough_all(stretches: &[[KeyPoint; 5]], reference: &TableCurve) -> Option<(Vec
 
 /// How rough each slice is beside what it was before, where it was smoother in itself then: of two states
 /// whose ratio is rough that one is noisy. Smooth ones are left out.
-pub(super) fn rougher(curve: &TableCurve, before: &TableCurve) -> Vec<Roughness> {
+pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughness> {
     let least = STRETCHES[1];
     let mut found = Vec::new();
     for (slice, stretches) in stretches(curve) {
@@ -143,7 +147,7 @@ pub(super) fn rougher(curve: &TableCurve, before: &TableCurve) -> Vec<Roughness>
         let (mut own, mut earlier) = (Vec::new(), Vec::new());
         for five in &stretches {
             let Some(ratio) = rough(five, before) else { continue };
-            let then = five.map(|point| before.latencies.get(point.hash));
+            let then = five.map(|point| before.get(point.hash));
             next.push(ratio.0);
             beyond.push(ratio.1);
             own.extend(off_line(five.map(|point| log(point.latency))));
@@ -187,7 +191,7 @@ fn off_line([_, before, own, after, _]: [Option<f64>; 5]) -> Option<f64> {
 /// How far the middle one of five points is from the mean of its neighbours, and from the mean of those
 /// beyond them, in the ratio to a reference. A kernel that pads every other size makes a zigzag, which is
 /// rough by the first and smooth by the second; noise is rough by both.
-fn rough(five: &[KeyPoint; 5], reference: &TableCurve) -> Option<(f64, f64)> {
+fn rough(five: &[KeyPoint; 5], reference: &KeyLatencies) -> Option<(f64, f64)> {
     let ratios @ [far_before, _, own, _, far_after] = five.map(|point| log_ratio(point, reference));
     let beyond = (own? - (far_before? + far_after?) / 2.0).abs();
     Some((off_line(ratios)?, beyond))

@@ -8,7 +8,7 @@ mod evidence;
 mod finding;
 mod point;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use self::point::{OutlyingPoint, StandsOutBy};
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::checks::CrossContext;
-use crate::checks::compare::curves::Evidence;
+use crate::checks::compare::curves::{Evidence, KeyPoint, stands_out_in};
 use crate::checks::compare::series::Outlier;
 use crate::checks::compare::sketch::{Sketch, SketchOutlier, Sketched};
 use crate::checks::judge::{CheckInputs, CurveTerms, Found, Judge};
@@ -129,29 +129,6 @@ impl Judge for Drops {
     }
 }
 
-/// Spikes, or drops, by the hash of their key: their places and latencies.
-type OutliersByKey<'a> = HashMap<u64, Vec<(&'a TableFile, f64)>>;
-
-fn outliers_by_key<'a>(at: &CrossContext<'a>, spike: bool) -> OutliersByKey<'a> {
-    let mut by_key = OutliersByKey::new();
-    for (file, sketch) in at.sketched() {
-        for outlier in &sketch.outliers {
-            if outlier.outlier.spike() == spike {
-                let places = by_key.entry(outlier.hash).or_default();
-                places.push((file, outlier.outlier.latency));
-            }
-        }
-    }
-    by_key
-}
-
-/// Whether an outlier of a table is one elsewhere, too, by its places. The same figure is the same
-/// measurement, in a copy or a later version.
-fn recurs(places: Option<&Vec<(&TableFile, f64)>>, file: &TableFile, outlier: &Outlier) -> bool {
-    let mut places = places.into_iter().flatten();
-    places.any(|(other, latency)| other.place != file.place && *latency != outlier.latency)
-}
-
 /// What is to be said of an outlier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum PointStanding {
@@ -182,7 +159,6 @@ impl OutlierLimits {
 
     /// One finding for each table with outliers; an info where all of them are outliers elsewhere, too.
     fn check(&self, rule: &Rule, at: &CrossContext<'_>, spike: bool) -> Vec<Finding> {
-        let by_key = outliers_by_key(at, spike);
         let scores = self.curves.map(|limits| (limits, at.curve_scores()));
         let mut found = Vec::new();
         for file in at.judged_tables() {
@@ -191,7 +167,7 @@ impl OutlierLimits {
                 let scores = all.of_table(file)?;
                 Some(TableEvidence { limits, all, scores, sketch, file })
             });
-            let points = self.points(at, file, sketch, evidence.as_ref(), &by_key, spike);
+            let points = self.points(at, file, sketch, evidence.as_ref(), spike);
             for half in at.halves(rule, file) {
                 let part = points.iter().filter(|p| half.has(p.point.row as usize));
                 let of = |standing: PointStanding| -> Vec<OutlyingPoint> {
@@ -231,7 +207,6 @@ impl OutlierLimits {
         file: &TableFile,
         sketch: &Sketch,
         evidence: Option<&TableEvidence<'_>>,
-        by_key: &OutliersByKey<'_>,
         spike: bool,
     ) -> Vec<JudgedPoint> {
         let mut points = Vec::new();
@@ -259,10 +234,9 @@ impl OutlierLimits {
         };
         let all: Vec<&SketchOutlier> = sketch.outliers.iter().filter(is_outlier).collect();
         for outlier in all.iter().copied().filter(|o| !rows.contains(&o.outlier.row)) {
-            let places = by_key.get(&outlier.hash);
             let acquitted = |told: Evidence| told.score.abs() < evidence_from(evidence);
             let shared = evidence.and_then(|e| e.on(outlier)).is_some_and(acquitted);
-            let standing = if shared || recurs(places, file, &outlier.outlier) {
+            let standing = if shared || self.recurs(at, file, outlier) {
                 PointStanding::Recurring
             } else if self.supported(at, file, &all, outlier) {
                 PointStanding::Alone
@@ -272,6 +246,20 @@ impl OutlierLimits {
             points.push(JudgedPoint { point: OutlyingPoint::alone(outlier), standing });
         }
         points
+    }
+
+    /// Whether an outlier of a table is one elsewhere, too, beside the same neighbours.
+    fn recurs(&self, at: &CrossContext<'_>, file: &TableFile, outlier: &SketchOutlier) -> bool {
+        let SketchOutlier { outlier: Outlier { latency, .. }, hash, .. } = *outlier;
+        let point = KeyPoint { hash, latency: latency as f32 };
+        let spike = outlier.outlier.spike();
+        let mut elsewhere = at.sketched().filter(|(other, _)| other.place != file.place);
+        elsewhere.any(|(_, sketch)| {
+            let latencies = sketch.latencies.as_deref();
+            latencies.is_some_and(|other| {
+                stands_out_in(other, point, &outlier.around, spike, self.recurs)
+            })
+        })
     }
 
     /// Whether something beside its neighbours speaks for an outlier. A drop at the end of every axis has
@@ -324,9 +312,6 @@ fn peer_latencies(at: &CrossContext<'_>, file: &TableFile, key: u64) -> Vec<f64>
     let peers = at
         .sketched()
         .filter(|(peer, _)| peer.place.system == file.place.system && peer.place != file.place);
-    let latency = |(_, sketch): Sketched<'_>| match &sketch.curve {
-        Some(curve) => curve.latencies.get(key).map(f64::from),
-        None => sketch.latency(key),
-    };
+    let latency = |(_, sketch): Sketched<'_>| sketch.latencies.as_ref()?.get(key).map(f64::from);
     peers.filter_map(latency).collect()
 }

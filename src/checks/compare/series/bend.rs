@@ -1,11 +1,7 @@
 //! A point against the line between its neighbours along an axis.
 
-use smallvec::SmallVec;
-
 use super::SeriesPoint;
-
-/// No row.
-pub const NO_ROW: u32 = u32::MAX;
+use super::neighbours::AxisNeighbours;
 
 /// A point that lies off the line between its neighbours along every axis on which it has two.
 ///
@@ -19,19 +15,7 @@ pub struct Bend {
     /// point.
     pub log_ratio: f64,
     /// Its neighbours, an entry for each axis on which it has one on either side.
-    pub axes: BendAxes,
-}
-
-/// Most tables are swept along two axes; millions of points are candidates.
-pub type BendAxes = SmallVec<[BendAxis; 2]>;
-
-/// The neighbours of a bend along an axis, in the order of the sweep.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BendAxis {
-    /// Its bit, as in [`super::Outlier::axes`].
-    pub bit: u8,
-    /// Two rows before it and two after; [`NO_ROW`] beyond an end.
-    pub rows: [u32; 4],
+    pub axes: Vec<AxisNeighbours>,
 }
 
 /// A point on its way to be a bend.
@@ -39,25 +23,13 @@ pub struct BendAxis {
 pub(super) struct BendCandidate {
     /// None until an axis has shown something.
     log_ratio: Option<f64>,
-    axes: BendAxes,
 }
 
 impl BendCandidate {
-    /// One by what the first axis says.
-    pub fn along(points: &[SeriesPoint], i: usize, bit: u8) -> Self {
-        let mut bend = Self::default();
-        bend.judge(points, i, bit);
-        bend
-    }
-
     /// Takes in what an axis says: the least telling stays, and nothing does where two contradict.
-    pub fn judge(&mut self, points: &[SeriesPoint], i: usize, bit: u8) {
+    pub fn judge(&mut self, points: &[SeriesPoint], i: usize) {
         let Some(ratio) = log_ratio(points, i) else { return };
         self.log_ratio = Some(self.log_ratio.map_or(ratio, |known| least_telling(known, ratio)));
-        let row = |at: Option<usize>| at.and_then(|at| points.get(at)).map_or(NO_ROW, |p| p.row);
-        let rows =
-            [row(i.checked_sub(2)), row(i.checked_sub(1)), row(Some(i + 1)), row(Some(i + 2))];
-        self.axes.push(BendAxis { bit, rows });
     }
 
     /// Whether nothing said yet keeps it from bending by that much.
@@ -65,10 +37,9 @@ impl BendCandidate {
         self.log_ratio.is_none_or(|ratio| ratio.abs() >= least)
     }
 
-    /// The bend of that row; none where it bends less, or lies at the end of every axis.
-    pub fn bend(self, row: u32, least: f64) -> Option<Bend> {
-        let log_ratio = self.log_ratio.filter(|ratio| ratio.abs() >= least)?;
-        Some(Bend { row, log_ratio, axes: self.axes })
+    /// How far it bends; none where that is less, or it lies at the end of every axis.
+    pub fn log_ratio(&self, least: f64) -> Option<f64> {
+        self.log_ratio.filter(|ratio| ratio.abs() >= least)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A point against its neighbours along an axis.
 
-use super::{Outlier, SeriesPoint};
+use super::{AxisNumber, Outlier, SeriesPoint};
 
 /// A point on its way to be an outlier.
 pub(super) struct OutlierCandidate {
@@ -14,10 +14,10 @@ pub(super) struct OutlierCandidate {
 
 impl OutlierCandidate {
     /// Takes in what an axis says: the least telling ratio stays.
-    pub fn judge(&mut self, ratio: Option<f64>, axis: u8, inner: bool) {
+    pub fn judge(&mut self, ratio: Option<f64>, axis: AxisNumber, inner: bool) {
         let Some(ratio) = ratio else { return };
         let first = self.axes == 0;
-        self.axes |= axis;
+        self.axes |= axis.bit();
         self.inner |= inner;
         self.ratio = match self.spike {
             _ if first => ratio,
@@ -30,7 +30,7 @@ impl OutlierCandidate {
         if self.spike { self.ratio } else { 1.0 / self.ratio }
     }
 
-    pub fn outlier(self) -> Outlier {
+    pub fn outlier(&self) -> Outlier {
         Outlier {
             row: self.row,
             latency: self.time,
@@ -98,7 +98,7 @@ pub(super) fn candidate(
     points: &[SeriesPoint],
     i: usize,
     least: f64,
-    axis: u8,
+    axis: AxisNumber,
 ) -> Option<OutlierCandidate> {
     let SeriesPoint { time, row, .. } = points[i];
     for spike in [true, false] {

@@ -12,9 +12,11 @@
 mod bend;
 mod candidate;
 mod group;
+mod neighbours;
 mod scan;
 
-pub use self::bend::{Bend, BendAxis, NO_ROW, least_telling};
+pub use self::bend::{Bend, least_telling};
+pub use self::neighbours::{AxisNeighbours, NO_ROW, Sizes, Window, bend_of, stands_out};
 pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
 use std::cell::Cell;
 
@@ -92,8 +94,18 @@ struct Axis<'a> {
     values: &'a [i64],
     salt: u64,
     constant: bool,
-    /// Its bit in [`Outlier::axes`].
-    bit: u8,
+    number: AxisNumber,
+}
+
+/// The place of an axis in the spec's sweep.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct AxisNumber(u8);
+
+impl AxisNumber {
+    /// Its bit in [`Outlier::axes`]; all from the eighth on have one.
+    fn bit(self) -> u8 {
+        1 << self.0.min(7)
+    }
 }
 
 /// A point of a series.
@@ -107,6 +119,12 @@ struct SeriesPoint {
 }
 
 impl SeriesPoint {
+    /// A point of another table: of no row.
+    fn new(at: f64, time: f64) -> Self {
+        let log_time = Cell::new(f64::NAN);
+        Self { at, time, row: NO_ROW, log_at: log_of_size(at), log_time }
+    }
+
     /// The logarithm of its latency. Most points are settled without it.
     fn log_time(&self) -> f64 {
         if self.log_time.get().is_nan() {
@@ -120,13 +138,17 @@ impl SeriesPoint {
 #[derive(Default)]
 struct SizeLogs(Vec<(f64, f64)>);
 
+/// A size of 0 is one step below 1.
+fn log_of_size(size: f64) -> f64 {
+    size.max(0.5).ln()
+}
+
 impl SizeLogs {
     fn ln(&mut self, place: usize, size: f64) -> f64 {
         match self.0.get(place) {
             Some((known, log)) if *known == size => *log,
             _ => {
-                // A size of 0 is one step below 1.
-                let log = size.max(0.5).ln();
+                let log = log_of_size(size);
                 self.0.resize(self.0.len().max(place + 1), (f64::NAN, f64::NAN));
                 self.0[place] = (size, log);
                 log
@@ -142,7 +164,8 @@ impl<'a> Axis<'a> {
         match table.column(name)? {
             Column::Int { values, nulls: None } => {
                 let constant = all_equal(values);
-                Some(Self { values, salt: text_hash(name), constant, bit: 1 << number.min(7) })
+                let number = AxisNumber(number.try_into().unwrap_or(u8::MAX));
+                Some(Self { values, salt: text_hash(name), constant, number })
             }
             _ => None,
         }
@@ -207,7 +230,8 @@ mod tests {
         let Some(Column::Float { values, .. }) = table.column("latency") else { panic!() };
         let latency = Vals::Rows(values.into());
         let terms = ScanTerms { outliers: Some(1.5), bends: None };
-        scan(table, specs.tables.get("gemm_perf").unwrap(), &latency, |_| true, terms).outliers
+        let found = scan(table, specs.tables.get("gemm_perf").unwrap(), &latency, |_| true, terms);
+        found.outliers.into_iter().map(|(outlier, _)| outlier).collect()
     }
 
     #[test]

@@ -6,7 +6,8 @@
 use super::bend::{Bend, BendCandidate, log_ratio};
 use super::candidate::{OutlierCandidate, candidate, is_inner, ratio_over_neighbours};
 use super::group::Grouped;
-use super::{Axis, Outlier, SeriesPoint, SizeLogs, fixed};
+use super::neighbours::{AxisNeighbours, CandidateAxes, CandidateAxis};
+use super::{Axis, AxisNumber, Outlier, SeriesPoint, SizeLogs, fixed};
 use crate::base::expr::Vals;
 use crate::database::table::Table;
 use crate::specs::TableSpec;
@@ -37,8 +38,8 @@ pub struct Shape {
 /// What a scan finds.
 #[derive(Debug, Default)]
 pub struct Scan {
-    /// By row.
-    pub outliers: Vec<Outlier>,
+    /// By row, each with its neighbours along the axes that show it.
+    pub outliers: Vec<(Outlier, Vec<AxisNeighbours>)>,
     /// By row.
     pub bends: Vec<Bend>,
     /// Series with enough points for a level.
@@ -52,6 +53,7 @@ struct Candidate {
     row: u32,
     outlier: Option<OutlierCandidate>,
     bend: Option<BendCandidate>,
+    axes: CandidateAxes,
 }
 
 /// What a row is, while the axes are walked.
@@ -114,7 +116,7 @@ pub fn scan(
     }
     for rows in grouped.series() {
         first.points(rows, &times, &mut logs, &mut points);
-        terms.first_axis(&points, first.bit, &mut candidates);
+        terms.first_axis(&points, first.number, &mut candidates);
         if terms.bends.is_some() {
             found.add_shape(&points);
         }
@@ -126,15 +128,22 @@ pub fn scan(
         let members = Grouped::among(table.rows, series, waiting.map(|row| series(row as usize)));
         for rows in members.series() {
             axis.points(rows, &times, &mut logs, &mut points);
-            terms.other_axis(&points, axis.bit, &mut candidates);
+            terms.other_axis(&points, axis.number, &mut candidates);
         }
     }
     candidates.all.sort_unstable_by_key(|c| c.row);
-    for Candidate { row, outlier, bend } in candidates.all {
+    for candidate in candidates.all {
+        let Candidate { row, outlier, bend, axes: along } = &candidate;
         let least = terms.outliers.unwrap_or(f64::INFINITY);
-        let outlier = outlier.filter(|o| o.axes != 0 && o.factor() >= least);
-        found.outliers.extend(outlier.map(OutlierCandidate::outlier));
-        found.bends.extend(bend.and_then(|bend| bend.bend(row, terms.least_bend())));
+        let neighbours = along.iter().map(|axis| axis.sized(*row, &axes));
+        if let Some(outlier) = outlier.as_ref().filter(|o| o.axes != 0 && o.factor() >= least) {
+            let neighbours = neighbours.clone().filter(|axis| outlier.axes & axis.bit != 0);
+            found.outliers.push((outlier.outlier(), neighbours.collect()));
+        }
+        if let Some(log_ratio) = bend.as_ref().and_then(|b| b.log_ratio(terms.least_bend())) {
+            let axes = neighbours.filter(AxisNeighbours::are_on_either_side).collect();
+            found.bends.push(Bend { row: *row, log_ratio, axes });
+        }
     }
     found
 }
@@ -154,7 +163,7 @@ impl ScanTerms {
     }
 
     /// Takes in a series along the first axis.
-    fn first_axis(self, points: &[SeriesPoint], bit: u8, candidates: &mut Candidates) {
+    fn first_axis(self, points: &[SeriesPoint], axis: AxisNumber, candidates: &mut Candidates) {
         let (screen, factor) = (self.screen(), self.screen().exp());
         let near =
             |a: &SeriesPoint, b: &SeriesPoint| a.time < factor * b.time && b.time < factor * a.time;
@@ -171,12 +180,13 @@ impl ScanTerms {
                 continue;
             }
             let row = points[i].row;
-            let outlier = self.outliers.and_then(|least| candidate(points, i, least, bit));
+            let outlier = self.outliers.and_then(|least| candidate(points, i, least, axis));
             let bends =
                 self.bends.is_some() && off.is_none_or(|off| off.abs() >= self.least_bend());
             if outlier.is_some() || (bends && off.is_some()) {
-                let bend = bends.then(|| BendCandidate::along(points, i, bit));
-                candidates.add(Candidate { row, outlier, bend });
+                let mut candidate = Candidate::new(row, outlier, bends);
+                candidate.bend_along(points, i, axis);
+                candidates.add(candidate);
             } else if bends {
                 candidates.states[row as usize] = ScanState::End;
             }
@@ -184,14 +194,14 @@ impl ScanTerms {
     }
 
     /// Takes in a series along another axis.
-    fn other_axis(self, points: &[SeriesPoint], bit: u8, candidates: &mut Candidates) {
+    fn other_axis(self, points: &[SeriesPoint], axis: AxisNumber, candidates: &mut Candidates) {
         for i in 0..points.len() {
             let row = points[i].row;
             match candidates.states[row as usize] {
                 ScanState::Settled => {}
                 ScanState::Candidate(number) => {
                     let least = self.outliers.unwrap_or(1.0);
-                    candidates.all[number as usize].judge(points, i, bit, least);
+                    candidates.all[number as usize].judge(points, i, axis, least);
                 }
                 ScanState::End => match log_ratio(points, i) {
                     None => {}
@@ -199,8 +209,9 @@ impl ScanTerms {
                         candidates.states[row as usize] = ScanState::Settled;
                     }
                     Some(_) => {
-                        let bend = Some(BendCandidate::along(points, i, bit));
-                        candidates.add(Candidate { row, outlier: None, bend });
+                        let mut candidate = Candidate::new(row, None, true);
+                        candidate.bend_along(points, i, axis);
+                        candidates.add(candidate);
                     }
                 },
             }
@@ -209,14 +220,25 @@ impl ScanTerms {
 }
 
 impl Candidate {
-    fn judge(&mut self, points: &[SeriesPoint], i: usize, bit: u8, least: f64) {
+    fn new(row: u32, outlier: Option<OutlierCandidate>, bends: bool) -> Self {
+        let bend = bends.then(BendCandidate::default);
+        Self { row, outlier, bend, axes: CandidateAxes::new() }
+    }
+
+    fn judge(&mut self, points: &[SeriesPoint], i: usize, axis: AxisNumber, least: f64) {
         if let Some(outlier) = &mut self.outlier {
             let ratio = ratio_over_neighbours(points, i, outlier.spike, least);
-            outlier.judge(ratio, bit, is_inner(points, i));
+            outlier.judge(ratio, axis, is_inner(points, i));
         }
+        self.bend_along(points, i, axis);
+    }
+
+    /// Takes in how far it bends along an axis, and what lies around it there.
+    fn bend_along(&mut self, points: &[SeriesPoint], i: usize, axis: AxisNumber) {
         if let Some(bend) = &mut self.bend {
-            bend.judge(points, i, bit);
+            bend.judge(points, i);
         }
+        self.axes.push(CandidateAxis::of(points, i, axis));
     }
 }
 

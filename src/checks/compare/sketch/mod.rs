@@ -1,6 +1,8 @@
 //! What cross-table checks need to know of a table, without its rows.
 
+mod common;
 mod parts;
+mod rows;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
@@ -10,10 +12,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::parts::{SliceNumbers, axes, kernels};
+use self::rows::ReadRows;
 
 use crate::base::expr::{ExprError, Scope};
-use crate::checks::compare::curves::{CurveRows, SharedKeys, TableCurve};
-use crate::checks::compare::series::{self, Outlier, ScanTerms};
+use crate::checks::compare::curves::{AxisPoints, KeyLatencies, SharedKeys, TableCurve};
+use crate::checks::compare::series::Outlier;
 use crate::checks::judge::CheckInputs;
 use crate::database::catalog::TableFile;
 use crate::database::coverage::Coverage;
@@ -62,12 +65,25 @@ pub struct SketchOutlier {
     pub hash: u64,
     /// Its slice, an index into [`Sketch::slices`].
     pub slice: u32,
+    /// What lies around it, along the axes that show it.
+    pub around: Vec<AxisPoints>,
     /// Its key for people, of the farthest outliers only.
     pub key: Vec<(String, Value)>,
 }
 
-/// A key sample of a table, the points with the smallest key hashes (a bottom-k sketch), and all of its
-/// outliers.
+/// What a sketch is taken by.
+#[derive(Debug, Clone, Copy)]
+pub struct SketchTerms {
+    /// What rules look at.
+    pub needs: CheckInputs,
+    /// Whether the values of its points' keys are kept: others lack them by name.
+    pub named: bool,
+    /// Whether its outliers and its curves are: it is judged, and not there to compare with alone.
+    pub scanned: bool,
+}
+
+/// A key sample of a table, the points with the smallest key hashes (a bottom-k sketch), every key's latency,
+/// and of a table that is scanned all of its outliers and curves.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Sketch {
     /// Rows of the table.
@@ -86,9 +102,11 @@ pub struct Sketch {
     pub kernels: Vec<BTreeSet<String>>,
     /// Greatest hash that the sketch would hold.
     pub end: u64,
+    /// Every key's latency, where a rule looks them up.
+    pub latencies: Option<Arc<KeyLatencies>>,
     /// Outliers, by row.
     pub outliers: Vec<SketchOutlier>,
-    /// Its curves, where others are held against them.
+    /// Its curves.
     pub curve: Option<Arc<TableCurve>>,
     /// The values of its points along each axis of the sweep, by column.
     pub axes: BTreeMap<String, BTreeSet<i64>>,
@@ -103,10 +121,18 @@ pub type Sketched<'a> = (&'a TableFile, &'a Sketch);
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SketchDetail {
     points: Vec<SketchPoint>,
-    outliers: Vec<SketchOutlier>,
-    curve: Option<Arc<TableCurve>>,
+    latencies: Option<Arc<KeyLatencies>>,
     axes: BTreeMap<String, BTreeSet<i64>>,
     coverage: Coverage,
+}
+
+/// What a [`Sketch`] of a scanned table holds of what stands out in it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SketchScan {
+    outliers: Vec<SketchOutlier>,
+    curve: Option<Arc<TableCurve>>,
+    /// Its slices: those of outliers and curves come after those of its points.
+    slices: Vec<Slice>,
 }
 
 /// Sketches by path, of judged tables and their neighbours; a table that cannot be read has none.
@@ -122,14 +148,17 @@ pub struct Sketches {
 }
 
 impl Sketch {
-    /// Takes the sketch of a table, with the outliers and curves that are needed, and with the values of
-    /// its points' keys where they are `named`: others lack them by name.
+    /// Takes the sketch of a table.
+    ///
+    /// # Errors
+    ///
+    /// When a formula of the table's spec fails.
     pub fn of(
         keys: &Keys<'_>,
         scope: &TableScope<'_>,
-        needs: CheckInputs,
-        named: bool,
+        terms: SketchTerms,
     ) -> Result<Self, ExprError> {
+        let SketchTerms { needs, named, scanned } = terms;
         let spec = scope.spec;
         let rows = scope.rows();
         let Some(latency) = spec.latency.first() else {
@@ -142,7 +171,8 @@ impl Sketch {
             *hash <= end && loaded.as_ref().is_none_or(|l| l.get(*row as usize))
         });
         let mut order: Vec<(u64, u32)> = kept.collect();
-        match lane_ranks(scope) {
+        let ranks = lane_ranks(scope);
+        match &ranks {
             Some(ranks) => {
                 order.sort_unstable_by_key(|(hash, row)| (*hash, ranks[*row as usize], *row));
             }
@@ -160,41 +190,17 @@ impl Sketch {
         let mut counts = vec![0; slices.all.len()];
         points.iter().for_each(|point| counts[point.slice as usize] += 1);
         let axes = axes(scope, &order);
-        let is_loaded = |row: usize| loaded.as_ref().is_none_or(|l| l.get(row));
-        let bends = needs.curves.map(|terms| terms.bends);
-        let scanned = series::scan(
-            scope.table,
-            spec,
-            &latency,
-            is_loaded,
-            ScanTerms { outliers: needs.outliers, bends },
-        );
-        let mut outliers = Vec::with_capacity(scanned.outliers.len());
-        for outlier in &scanned.outliers {
-            let row = outlier.row as usize;
-            let (hash, slice) = (keys.hashes()[row], slices.number(keys, row));
-            outliers.push(SketchOutlier { outlier: *outlier, hash, slice, key: Vec::new() });
-        }
-        name_farthest(&mut outliers, keys);
-        let curve = needs.curves.map(|terms| {
-            let rows = CurveRows { keys, latency: &latency, terms };
-            let timed = |row: &usize| is_loaded(*row) && latency.get(*row) > 0.0;
-            let point = |row: usize| (keys.hashes()[row], latency.get(row));
-            let slice = |row: usize| slices.number(keys, row);
-            // Of a repeated key the loader serves the row of the first rank.
-            let curve = match lane_ranks(scope) {
-                Some(ranks) => {
-                    let mut order: Vec<usize> = (0..scope.rows()).filter(timed).collect();
-                    order.sort_by_key(|row| ranks[*row]);
-                    TableCurve::of(&scanned, &rows, order.into_iter().map(point), slice)
-                }
-                None => {
-                    let served = (0..scope.rows()).filter(timed).map(point);
-                    TableCurve::of(&scanned, &rows, served, slice)
-                }
-            };
-            Arc::new(curve)
-        });
+        let read = ReadRows {
+            keys,
+            scope,
+            latency: &latency,
+            loaded: loaded.as_ref(),
+            ranks: ranks.as_deref(),
+        };
+        let looks_up = needs.outliers.is_some() || needs.curves.is_some();
+        let latencies = looks_up.then(|| Arc::new(read.latencies()));
+        let (outliers, curve) =
+            if scanned { read.scan(needs, &mut slices) } else { Default::default() };
         let share = end as f64 / u64::MAX as f64;
         let count = (points.len() as f64 / share).round() as usize;
         let coverage = if named {
@@ -211,6 +217,7 @@ impl Sketch {
             counts,
             kernels,
             end,
+            latencies,
             outliers,
             curve,
             axes,
@@ -218,10 +225,10 @@ impl Sketch {
         })
     }
 
-    /// Lets its curves have their keys in common with those of an earlier table, where they are equal.
+    /// Lets it have its keys in common with an earlier table, where they are equal.
     pub fn share_keys(&mut self, shared: &SharedKeys) {
-        if let Some(curve) = self.curve.as_mut().and_then(Arc::get_mut) {
-            shared.share(&mut curve.latencies);
+        if let Some(latencies) = self.latencies.as_mut().and_then(Arc::get_mut) {
+            shared.share(latencies);
         }
     }
 
@@ -229,8 +236,7 @@ impl Sketch {
     pub fn take_detail(&mut self) -> SketchDetail {
         SketchDetail {
             points: take(&mut self.points),
-            outliers: take(&mut self.outliers),
-            curve: take(&mut self.curve),
+            latencies: take(&mut self.latencies),
             axes: take(&mut self.axes),
             coverage: take(&mut self.coverage),
         }
@@ -238,27 +244,28 @@ impl Sketch {
 
     /// Gives back what was taken away.
     pub fn restore(&mut self, detail: SketchDetail) {
-        let SketchDetail { points, outliers, curve, axes, coverage } = detail;
-        (self.points, self.outliers, self.curve) = (points, outliers, curve);
+        let SketchDetail { points, latencies, axes, coverage } = detail;
+        (self.points, self.latencies) = (points, latencies);
         (self.axes, self.coverage) = (axes, coverage);
+    }
+
+    /// Takes away what stands out in a scanned table.
+    pub fn take_scan(&mut self) -> SketchScan {
+        let known = self.counts.len();
+        let slices = self.slices.split_off(known.min(self.slices.len()));
+        SketchScan { outliers: take(&mut self.outliers), curve: take(&mut self.curve), slices }
+    }
+
+    /// Gives back what stands out.
+    pub fn restore_scan(&mut self, scan: SketchScan) {
+        let SketchScan { outliers, curve, slices } = scan;
+        (self.outliers, self.curve) = (outliers, curve);
+        self.slices.extend(slices);
     }
 
     /// The kernels that a slice names; none where that is not known.
     pub fn kernels_of(&self, slice: &Slice) -> Option<&BTreeSet<String>> {
         self.kernels.get(self.slices.iter().position(|s| s == slice)?)
-    }
-
-    /// The latency at a key, where the sketch holds it.
-    pub fn latency(&self, hash: u64) -> Option<f64> {
-        let at = self.points.binary_search_by_key(&hash, |p| p.hash).ok()?;
-        Some(self.points[at].latency)
-    }
-
-    /// Pairs of latencies at the keys that both sketches would hold if both tables had them.
-    pub fn common<'a>(&'a self, other: &'a Self) -> SharedPoints<'a> {
-        let end = self.end.min(other.end);
-        let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.hash <= end)];
-        SharedPoints { a: within(self), b: within(other) }
     }
 }
 
@@ -278,31 +285,6 @@ fn name_farthest(found: &mut [SketchOutlier], keys: &Keys<'_>) {
     }
 }
 
-/// Iterates over the keys that two sketches share.
-pub struct SharedPoints<'a> {
-    a: &'a [SketchPoint],
-    b: &'a [SketchPoint],
-}
-
-impl Iterator for SharedPoints<'_> {
-    /// The point of the one and of the other.
-    type Item = (SketchPoint, SketchPoint);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let (a, b) = (*self.a.first()?, *self.b.first()?);
-            match { a.hash }.cmp(&{ b.hash }) {
-                std::cmp::Ordering::Less => self.a = &self.a[1..],
-                std::cmp::Ordering::Greater => self.b = &self.b[1..],
-                std::cmp::Ordering::Equal => {
-                    (self.a, self.b) = (&self.a[1..], &self.b[1..]);
-                    return Some((a, b));
-                }
-            }
-        }
-    }
-}
-
 impl Sketches {
     /// Those of the tables that `path` gives the path for, by that path: the sketches of another
     /// state of the same tables.
@@ -316,35 +298,5 @@ impl Sketches {
     /// Keys of the table at `path`, 0 where it cannot be read.
     pub fn keys(&self, path: &str) -> usize {
         self.by_path.get(path).map_or(0, |s| s.keys)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sketch(points: &[(u64, f64)], end: u64) -> Sketch {
-        let points: Vec<SketchPoint> = points
-            .iter()
-            .map(|(hash, latency)| SketchPoint { hash: *hash, latency: *latency, slice: 0 })
-            .collect();
-        Sketch {
-            rows: points.len(),
-            keys: points.len(),
-            points,
-            slices: vec![BTreeMap::new()],
-            end,
-            ..Sketch::default()
-        }
-    }
-
-    #[test]
-    fn sketches_share_the_keys_that_both_tables_have() {
-        let a = sketch(&[(1, 0.1), (4, 0.4), (9, 0.9)], u64::MAX);
-        let b = sketch(&[(1, 0.2), (5, 0.5)], 6);
-        // Beyond 6 the other table may have the key without its sketch holding it.
-        let common: Vec<(f64, f64)> = a.common(&b).map(|(a, b)| (a.latency, b.latency)).collect();
-        assert_eq!(common, [(0.1, 0.2)]);
-        assert_eq!(a.common(&a).count(), 3);
     }
 }

@@ -1,0 +1,108 @@
+//! Whether the points of one table show in another what they show in their own: then a kernel's step is
+//! there, and no disturbed measurement.
+//!
+//! The same keys are looked at: the point, and what lies around it in its own table. So the other table needs
+//! no more than its latencies by key.
+
+use smallvec::SmallVec;
+
+use super::curve::{AxisPoints, KeyPoint};
+use super::evidence::{Bent, Evidence, evidence};
+use super::latencies::KeyLatencies;
+use super::references::{ReferenceGroups, SAME};
+use crate::checks::compare::series::{Window, bend_of, stands_out};
+
+/// A point in another table, along the axes of its own: only those on which that table has anything.
+fn windows<'a>(
+    point: KeyPoint,
+    around: &'a [AxisPoints],
+    other: &'a KeyLatencies,
+) -> impl Iterator<Item = Window> + 'a {
+    around.iter().filter_map(move |axis| {
+        let AxisPoints { points: [far_before, before, after, far_after], sizes } = *axis;
+        let of = |point: KeyPoint| other.get(point.hash);
+        Window::of(&sizes, [of(far_before), of(before), of(point), of(after), of(far_after)])
+    })
+}
+
+/// Whether an outlier is one of a factor in another table, too. The same figure is the same measurement, in a
+/// copy or a later version.
+pub fn stands_out_in(
+    other: &KeyLatencies,
+    point: KeyPoint,
+    around: &[AxisPoints],
+    spike: bool,
+    least: f64,
+) -> bool {
+    other.get(point.hash).is_some_and(|there| there != point.latency)
+        && stands_out(windows(point, around, other), spike, least)
+}
+
+/// What the references of another table say of a bend there; none where that table does not bend at its key
+/// by as much, or has the same figure.
+pub fn evidence_in(
+    other: &KeyLatencies,
+    groups: &ReferenceGroups,
+    bent: &Bent<'_>,
+) -> Option<Evidence> {
+    let there = other.get(bent.point.hash)?;
+    let (own, theirs) = (f64::from(bent.point.latency), f64::from(there));
+    let is_same = (own / theirs).ln().abs() <= SAME;
+    let bend = bend_of(windows(bent.point, bent.neighbours, other))?;
+    if is_same || (bend > 0.0) != bent.slow || bend.abs() < bent.least.ln() {
+        return None;
+    }
+    let at = |point: KeyPoint| KeyPoint { latency: other.get(point.hash).unwrap_or(0.0), ..point };
+    let around = bent
+        .neighbours
+        .iter()
+        .map(|axis| AxisPoints { points: { axis.points }.map(at), sizes: axis.sizes });
+    let around: SmallVec<[AxisPoints; 2]> = around.collect();
+    let point = KeyPoint { latency: there, ..bent.point };
+    Some(evidence(&Bent { point, neighbours: &around, ..*bent }, groups))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Synthetic: a series of five sizes, the point in the middle of it with what lies around it.
+    fn around(latencies: [f32; 5]) -> (KeyPoint, AxisPoints) {
+        let key = |i: u64| (i + 1) << 60;
+        let point = |i: usize| KeyPoint { hash: key(i as u64), latency: latencies[i] };
+        let points = [0, 1, 3, 4].map(point);
+        (point(2), AxisPoints { points, sizes: [16.0, 32.0, 64.0, 128.0, 256.0] })
+    }
+
+    /// Synthetic: another table's latencies at those keys, 0 where it lacks one.
+    fn table(latencies: [f64; 5]) -> KeyLatencies {
+        let keys = (0_u64..).zip(latencies).filter(|(_, ms)| *ms > 0.0);
+        let points: Vec<(u64, f64)> = keys.map(|(i, ms)| ((i + 1) << 60, ms)).collect();
+        KeyLatencies::of(points.into_iter())
+    }
+
+    #[test]
+    fn an_outlier_recurs_where_the_same_points_show_it() {
+        let (point, axis) = around([1.0, 1.0, 5.0, 1.0, 1.0]);
+        let recurs = |there| stands_out_in(&table(there), point, &[axis], true, 2.0);
+        assert!(recurs([2.0, 2.0, 6.0, 2.0, 2.0]));
+        // As slow as its neighbours there; faster; the same measurement; the point alone.
+        assert!(!recurs([6.0, 6.0, 6.0, 6.0, 6.0]));
+        assert!(!recurs([6.0, 6.0, 2.0, 6.0, 6.0]));
+        assert!(!recurs([1.0, 1.0, 5.0, 1.0, 1.0]));
+        assert!(!recurs([0.0, 0.0, 6.0, 0.0, 0.0]));
+        // What it lacks is passed over.
+        assert!(recurs([2.0, 0.0, 6.0, 2.0, 0.0]));
+    }
+
+    #[test]
+    fn a_bend_recurs_only_the_same_way() {
+        let (point, axis) = around([1.0, 1.0, 2.0, 1.0, 1.0]);
+        let bent = Bent { point, slow: true, least: 1.3, neighbours: &[axis] };
+        let told = |there| evidence_in(&table(there), &Vec::new(), &bent).is_some();
+        assert!(told([3.0, 3.0, 4.5, 3.0, 3.0]));
+        assert!(!told([3.0, 3.0, 1.5, 3.0, 3.0]));
+        assert!(!told([3.0, 3.0, 3.1, 3.0, 3.0]));
+        assert!(!told([1.0, 1.0, 2.0, 1.0, 1.0]));
+    }
+}
