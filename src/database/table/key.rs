@@ -1,6 +1,7 @@
 //! The loader's key of every row: a 64-bit hash for speed, the values themselves for certainty.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use crate::base::expr::{ExprError, NULL_CODE, Scope, Vals, Value};
 use crate::database::table::{number_json, text_json};
@@ -9,7 +10,9 @@ use crate::specs::KeyPart;
 /// Key parts of a table, evaluated.
 pub struct Keys<'a> {
     parts: Vec<(&'a str, Value<'a>)>,
-    hashes: Vec<u64>,
+    rows: usize,
+    /// Taken when they are asked for: of a table that is judged by a figure of its system alone nobody does.
+    hashes: OnceLock<Vec<u64>>,
 }
 
 impl<'a> Keys<'a> {
@@ -19,14 +22,12 @@ impl<'a> Keys<'a> {
             .iter()
             .map(|p| Ok((p.name.as_str(), p.value.eval(scope)?)))
             .collect::<Result<_, ExprError>>()?;
-        let mut keys = Self { parts, hashes: vec![SEED; scope.rows()] };
-        keys.hash();
-        Ok(keys)
+        Ok(Self { parts, rows: scope.rows(), hashes: OnceLock::new() })
     }
 
     /// A hash of each row's key. Equal keys hash alike in every table, whatever the encoding.
     pub fn hashes(&self) -> &[u64] {
-        &self.hashes
+        self.hashes.get_or_init(|| self.hash())
     }
 
     /// The values of the key's parts, in the loader's order.
@@ -39,19 +40,19 @@ impl<'a> Keys<'a> {
         self.parts.iter().map(|(name, _)| *name)
     }
 
-    fn hash(&mut self) {
+    fn hash(&self) -> Vec<u64> {
+        let mut hashes = vec![SEED; self.rows];
         for (_, value) in &self.parts {
             match value {
-                Value::Number(v) => fold(&mut self.hashes, v, number_bits),
-                Value::Bool(v) => fold(&mut self.hashes, v, |b| u64::from(b) + 1),
+                Value::Number(v) => fold(&mut hashes, v, number_bits),
+                Value::Bool(v) => fold(&mut hashes, v, |b| u64::from(b) + 1),
                 Value::Text(codes, dict) => {
                     let by_code: Vec<u64> = dict.iter().map(|t| text_hash(t)).collect();
-                    fold(&mut self.hashes, codes, |c| {
-                        by_code.get(c as usize).copied().unwrap_or(0)
-                    });
+                    fold(&mut hashes, codes, |c| by_code.get(c as usize).copied().unwrap_or(0));
                 }
             }
         }
+        hashes
     }
 
     /// A number for a row's texts: alike for two rows of one table exactly when the texts are.

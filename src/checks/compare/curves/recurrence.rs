@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::curve::{AxisPoints, KeyPoint};
 use super::evidence::{Bent, Evidence, evidence};
 use super::latencies::KeyLatencies;
-use super::references::{ReferenceGroups, SAME};
+use super::references::{ROUNDING, ReferenceGroups, SAME};
 use crate::checks::compare::series::{Window, bend_of, stands_out};
 
 /// A point in another table, along the axes of its own: only those on which that table has anything.
@@ -23,6 +23,18 @@ fn windows<'a>(
         let of = |point: KeyPoint| other.get(point.hash);
         Window::of(&sizes, [of(far_before), of(before), of(point), of(after), of(far_after)])
     })
+}
+
+/// Whether a point of another table is near both of its neighbours along an axis, so that it is near the line
+/// between them.
+fn is_flat(axis: &AxisPoints, there: f32, other: &KeyLatencies, least: f64) -> bool {
+    let [_, before, after, _] = axis.points;
+    let factor = least * (1.0 - ROUNDING);
+    let is_near = |point: KeyPoint| {
+        let (a, b) = (f64::from(there), other.get(point.hash).map(f64::from));
+        b.is_some_and(|b| a < factor * b && b < factor * a)
+    };
+    is_near(before) && is_near(after)
 }
 
 /// Whether an outlier is one of a factor in another table, too. The same figure is the same measurement, in a
@@ -46,6 +58,10 @@ pub fn evidence_in(
     bent: &Bent<'_>,
 ) -> Option<Evidence> {
     let there = other.get(bent.point.hash)?;
+    // Nearly every table ends here, without a logarithm: it bends less where two neighbours are near.
+    if bent.neighbours.iter().any(|axis| is_flat(axis, there, other, bent.least)) {
+        return None;
+    }
     let (own, theirs) = (f64::from(bent.point.latency), f64::from(there));
     let is_same = (own / theirs).ln().abs() <= SAME;
     let bend = bend_of(windows(bent.point, bent.neighbours, other))?;
