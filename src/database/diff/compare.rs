@@ -81,9 +81,11 @@ impl Comparison<'_> {
     /// read are part of the diff.
     pub fn run(&self, threads: usize, progress: &dyn Progress) -> Result<Diff> {
         let pairs = pairs(self.base, self.head);
+        // Many tables keep the threads busy; of few each is compared by several.
+        let of_each = threads / pairs.len().max(1);
         let done = AtomicUsize::new(0);
         let tables = threads::map_largest_first(&pairs, threads, FilePair::size, |pair| {
-            let table = self.guarded(pair);
+            let table = self.guarded(pair, of_each);
             progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, pairs.len());
             table
         });
@@ -117,9 +119,9 @@ impl Comparison<'_> {
         files
     }
 
-    fn guarded(&self, pair: &FilePair<'_>) -> Result<TableDiff> {
+    fn guarded(&self, pair: &FilePair<'_>, threads: usize) -> Result<TableDiff> {
         // A fault of ours must not pass for what the data says.
-        catch_unwind(AssertUnwindSafe(|| self.compare(pair))).unwrap_or_else(|_| {
+        catch_unwind(AssertUnwindSafe(|| self.compare(pair, threads))).unwrap_or_else(|_| {
             Err(Error::new(
                 format!("perfdb-gate failed while comparing {}", pair.shown.entry.path),
                 "please report this bug and attach both versions of the file",
@@ -137,7 +139,7 @@ impl Comparison<'_> {
         }
     }
 
-    fn compare(&self, pair: &FilePair<'_>) -> Result<TableDiff> {
+    fn compare(&self, pair: &FilePair<'_>, threads: usize) -> Result<TableDiff> {
         let shown = pair.shown;
         let old_path = pair.old_path();
         let diff = TableDiff {
@@ -159,7 +161,11 @@ impl Comparison<'_> {
         if pair.same_bytes {
             return Ok(diff);
         }
-        let (mut base, head) = (self.read(self.base, pair.base), self.read(self.head, pair.head));
+        let (mut base, head) = threads::both(
+            threads,
+            || self.read(self.base, pair.base),
+            || self.read(self.head, pair.head),
+        );
         let fault = match (&base, &head) {
             (TableSide::Pointer, TableSide::Pointer) => {
                 Some(ReadFault { side: Side::Both, why: None })
@@ -174,16 +180,29 @@ impl Comparison<'_> {
         }
         let common = base.table().zip(head.table());
         let common = common.map(|(base, head)| (SharedColumns::of(base, head), base, head));
-        let rows = match (&base, &head) {
-            (_, TableSide::Pointer | TableSide::Unreadable(_)) | (TableSide::Pointer, _) => None,
-            (TableSide::Unreadable(_), _) if pair.head.is_none() => None,
-            (base, head) => Some(match &common {
+        let is_compared = match (&base, &head) {
+            (_, TableSide::Pointer | TableSide::Unreadable(_)) | (TableSide::Pointer, _) => false,
+            (TableSide::Unreadable(_), _) => pair.head.is_some(),
+            _ => true,
+        };
+        let shared = common.as_ref().map(|(shared, ..)| shared);
+        let spec = shown.spec(self.specs, head.table().or(base.table()));
+        let sides = PairedTables {
+            files: (pair.base.unwrap_or(shown), shown),
+            tables: (base.table(), head.table()),
+            spec: &spec,
+            lookups: &self.specs.lookups,
+        };
+        let compared = is_compared.then(|| {
+            let rows = || match &common {
                 Some((common, base, head)) => RowDiff::over(common, base, head),
                 None => RowDiff::one_sided(base.table(), head.table()),
-            }),
-        };
+            };
+            threads::both(threads, rows, || sides.served(shared))
+        });
+        let rows = compared.as_ref().map(|(rows, _)| rows);
         let mut diff = TableDiff {
-            status: status(pair, pointer_gone, rows.as_ref()),
+            status: status(pair, pointer_gone, rows),
             base_rows: base.rows(),
             head_rows: head.rows(),
             fault,
@@ -195,18 +214,10 @@ impl Comparison<'_> {
                 "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
             )
         };
-        if let Some(rows) = rows {
-            let spec = shown.spec(self.specs, head.table().or(base.table()));
-            let sides = PairedTables {
-                files: (pair.base.unwrap_or(shown), shown),
-                tables: (base.table(), head.table()),
-                spec: &spec,
-                lookups: &self.specs.lookups,
-            };
-            let shared = common.as_ref().map(|(shared, ..)| shared);
+        if let Some((rows, served)) = compared {
             let latencies = sides.latencies(&rows.changed).map_err(failed)?;
             diff.ratios = sides.sum_up(&rows.changed, &latencies).map_err(failed)?;
-            diff.served = sides.served(shared).map_err(failed)?;
+            diff.served = served.map_err(failed)?;
             diff.columns_changed = sides.columns_changed(shared, &rows, diff.served.as_ref());
             diff.class = Some(
                 Facts {
