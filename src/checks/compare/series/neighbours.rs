@@ -10,7 +10,7 @@ use super::{Axis, AxisNumber, SeriesPoint};
 pub const NO_ROW: u32 = u32::MAX;
 
 /// The sizes of a point and of its neighbours along an axis: two before it, its own, and two after; NaN
-/// beyond an end.
+/// beyond an end. Rounded, which ratios of sizes hardly show.
 pub type Sizes = [f32; 5];
 
 /// Where the point itself is in [`Sizes`].
