@@ -23,9 +23,10 @@ fn a_wheel_brings_all_three_jobs() {
     let scratch = tempfile::TempDir::new().unwrap();
     let wheels = scratch.path().join("wheels");
     let target = Path::new(env!("CARGO_BIN_EXE_perfdb-gate")).ancestors().nth(2).unwrap();
-    // The profile of the tests: what it stands on is compiled.
+    // The profile of the tests: what it stands on is compiled. Cargo's metadata are of all platforms, so on a fresh
+    // machine it fetches the crates of the others.
     let mut build = Command::new("maturin");
-    build.args(["build", "--profile", "dev", "--offline", "--compatibility", "linux"]);
+    build.args(["build", "--profile", "dev", "--locked", "--compatibility", "linux"]);
     output(build.arg("--target-dir").arg(target).arg("--out").arg(&wheels));
     let wheel: Vec<PathBuf> =
         std::fs::read_dir(&wheels).unwrap().map(|f| f.unwrap().path()).collect();
