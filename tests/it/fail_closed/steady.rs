@@ -30,7 +30,7 @@ fn a_table_that_changes_while_it_is_judged_ends_the_run() {
     tree.gemm("gemm_perf.txt", good_table());
     tree.commit();
     // Enough to do between the first look at the table and the end.
-    for version in 0..20 {
+    for version in 0..60 {
         let rows: Vec<(u64, f64)> =
             (1..500).map(|m| (m, 0.1 + (m + version) as f64 * 0.01)).collect();
         tree.file(&format!("systems/data/h200_sxm/vllm/0.1.{version}/gemm_perf.txt"), gemm(&rows));
