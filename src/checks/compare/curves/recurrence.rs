@@ -10,7 +10,7 @@ use super::curve::{AxisPoints, KeyPoint};
 use super::evidence::{Bent, Evidence, evidence};
 use super::latencies::KeyLatencies;
 use super::references::{ROUNDING, ReferenceGroups, SAME};
-use crate::checks::compare::series::{Window, bend_of, stands_out};
+use crate::checks::compare::series::{Window, bend_of, is_near, stands_out};
 
 /// A point in another table, along the axes of its own: only those on which that table has anything.
 fn windows<'a>(
@@ -30,11 +30,11 @@ fn windows<'a>(
 fn is_flat(axis: &AxisPoints, there: f32, other: &KeyLatencies, least: f64) -> bool {
     let [_, before, after, _] = axis.points;
     let factor = least * (1.0 - ROUNDING);
-    let is_near = |point: KeyPoint| {
-        let (a, b) = (f64::from(there), other.get(point.hash).map(f64::from));
-        b.is_some_and(|b| a < factor * b && b < factor * a)
+    let near = |point: KeyPoint| {
+        let beside = other.get(point.hash);
+        beside.is_some_and(|beside| is_near(f64::from(there), f64::from(beside), factor))
     };
-    is_near(before) && is_near(after)
+    near(before) && near(after)
 }
 
 /// Whether an outlier is one of a factor in another table, too. The same figure is the same measurement, in a

@@ -138,6 +138,11 @@ impl SeriesPoint {
 #[derive(Default)]
 struct SizeLogs(Vec<(f64, f64)>);
 
+/// Whether two latencies are less than a factor apart.
+pub fn is_near(a: f64, b: f64, factor: f64) -> bool {
+    a < factor * b && b < factor * a
+}
+
 /// A size of 0 is one step below 1.
 fn log_of_size(size: f64) -> f64 {
     size.max(0.5).ln()

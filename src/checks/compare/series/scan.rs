@@ -7,7 +7,7 @@ use super::bend::{Bend, BendCandidate, log_ratio};
 use super::candidate::{OutlierCandidate, candidate, is_inner, ratio_over_neighbours};
 use super::group::Grouped;
 use super::neighbours::{AxisNeighbours, CandidateAxes, CandidateAxis};
-use super::{Axis, AxisNumber, Outlier, SeriesPoint, SizeLogs, fixed};
+use super::{Axis, AxisNumber, Outlier, SeriesPoint, SizeLogs, fixed, is_near};
 use crate::base::expr::Vals;
 use crate::database::table::Table;
 use crate::specs::TableSpec;
@@ -165,8 +165,7 @@ impl ScanTerms {
     /// Takes in a series along the first axis.
     fn first_axis(self, points: &[SeriesPoint], axis: AxisNumber, candidates: &mut Candidates) {
         let (screen, factor) = (self.screen(), self.screen().exp());
-        let near =
-            |a: &SeriesPoint, b: &SeriesPoint| a.time < factor * b.time && b.time < factor * a.time;
+        let near = |a: &SeriesPoint, b: &SeriesPoint| is_near(a.time, b.time, factor);
         for i in 0..points.len() {
             // A line between two points that are near is near.
             if let Some([before, point, after]) = points.get(i.wrapping_sub(1)..i + 2)

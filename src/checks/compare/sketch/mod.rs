@@ -167,11 +167,17 @@ impl Sketch {
         let latency = latency.value.numbers(scope)?;
         let end = if rows <= POINTS { u64::MAX } else { u64::MAX / rows as u64 * POINTS as u64 };
         let loaded = spec.filter.as_ref().map(|f| f.mask(scope)).transpose()?;
-        let kept = keys.hashes().iter().copied().zip(0u32..).filter(|(hash, row)| {
-            *hash <= end && loaded.as_ref().is_none_or(|l| l.get(*row as usize))
-        });
-        let mut order: Vec<(u64, u32)> = kept.collect();
         let ranks = lane_ranks(scope);
+        let read = ReadRows {
+            keys,
+            scope,
+            latency: &latency,
+            loaded: loaded.as_ref(),
+            ranks: ranks.as_deref(),
+        };
+        let hashes = keys.hashes().iter().copied().zip(0u32..);
+        let kept = hashes.filter(|(hash, row)| *hash <= end && read.is_loaded(*row as usize));
+        let mut order: Vec<(u64, u32)> = kept.collect();
         match &ranks {
             Some(ranks) => {
                 order.sort_unstable_by_key(|(hash, row)| (*hash, ranks[*row as usize], *row));
@@ -190,13 +196,6 @@ impl Sketch {
         let mut counts = vec![0; slices.all.len()];
         points.iter().for_each(|point| counts[point.slice as usize] += 1);
         let axes = axes(scope, &order);
-        let read = ReadRows {
-            keys,
-            scope,
-            latency: &latency,
-            loaded: loaded.as_ref(),
-            ranks: ranks.as_deref(),
-        };
         let looks_up = needs.outliers.is_some() || needs.curves.is_some();
         let latencies = looks_up.then(|| Arc::new(read.latencies()));
         let (outliers, curve) =
