@@ -24,6 +24,9 @@ pub(super) struct Columns {
     pub optional: &'static [(&'static str, u64)],
     /// Texts that may be null or absent; those read as empty.
     pub optional_texts: &'static [&'static str],
+    /// Of `numbers` those, by place, that say where in its slice a row is and nothing else, not even whether the
+    /// loader refuses it. The shape of a GEMM is among them: a lookup needs no rows of its very shape.
+    pub inner: &'static [usize],
 }
 
 /// A row's cells, by the order of [`Columns`].
@@ -114,7 +117,16 @@ pub(super) struct LocatedRow {
     pub place: Result<Option<Located>, Reason>,
 }
 
-/// Calls `each` on the rows of a decoded table.
+/// Which rows of a table are located.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Rows {
+    /// All of them.
+    All,
+    /// Of rows one after the other that differ only in where in their slice they are, the first.
+    FirstOfRuns,
+}
+
+/// Calls `each` on rows of a decoded table.
 ///
 /// # Errors
 ///
@@ -123,6 +135,7 @@ pub(super) fn locate_rows(
     table: &Table,
     name: TableName,
     names: &NameCodes,
+    rows: Rows,
     mut each: impl FnMut(LocatedRow),
 ) -> Result<(), Reason> {
     let reads = name.columns();
@@ -157,7 +170,12 @@ pub(super) fn locate_rows(
     // Nearly no table has a cell that its loader refuses, and whole columns are looked at faster than rows.
     let has_negative = cells.numbers.iter().any(|values| values.iter().any(|n| n.is_negative()));
     let may_refuse = has_negative || !nullable.is_empty();
+    let starts = (rows == Rows::FirstOfRuns && !may_refuse)
+        .then(|| starts_of_runs(&cells, kernels.codes, reads.inner, table.rows));
     for (row, ms) in latency.iter().enumerate() {
+        if starts.as_ref().is_some_and(|starts| !starts[row]) {
+            continue;
+        }
         cells.row = row;
         let refusal = || refused(&nullable, &cells, reads.texts.len(), row);
         let refusal = may_refuse.then(refusal).flatten();
@@ -165,6 +183,32 @@ pub(super) fn locate_rows(
         each(LocatedRow { row, ms: *ms, kernel: kernels.code(row), place });
     }
     Ok(())
+}
+
+/// Whether each row differs from the one before in more than its place in its slice.
+fn starts_of_runs(
+    cells: &Cells<'_>,
+    kernels: Option<&[u32]>,
+    inner: &[usize],
+    rows: usize,
+) -> Vec<bool> {
+    let mut starts = vec![false; rows];
+    starts.iter_mut().take(1).for_each(|first| *first = true);
+    let texts = cells.texts.iter().filter_map(|texts| texts.codes);
+    texts.chain(kernels).for_each(|codes| add_changes(&mut starts, codes));
+    let outer = cells.numbers.iter().enumerate().filter(|(place, _)| !inner.contains(place));
+    outer.for_each(|(_, values)| add_changes(&mut starts, values));
+    for (column, _) in &cells.optional {
+        if let Some(Column::Int { values, .. }) = column {
+            add_changes(&mut starts, values);
+        }
+    }
+    starts
+}
+
+fn add_changes<T: PartialEq>(starts: &mut [bool], values: &[T]) {
+    let rows = starts.iter_mut().skip(1).zip(values.windows(2));
+    rows.for_each(|(start, two)| *start |= two[0] != two[1]);
 }
 
 fn wrong_column(name: &str, found: Option<&Column>, wanted: &str) -> Reason {

@@ -53,6 +53,13 @@ impl Weights {
         }
     }
 
+    /// Adds the rows of another collection.
+    pub fn extend(&mut self, others: &Self) {
+        if self.on {
+            self.rows.extend_from_slice(&others.rows);
+        }
+    }
+
     /// The rows with their weights.
     #[cfg(test)]
     pub fn rows(&self) -> impl Iterator<Item = (RowRef, f64)> {

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use hashbrown::{HashMap, HashSet};
 
-use super::cells::{Located, LocatedRow, locate_rows};
+use super::cells::{Located, LocatedRow, Rows, locate_rows};
 use super::names::NameCodes;
 use super::operations::TableName;
 use super::{Reason, Table};
@@ -89,7 +89,7 @@ impl FileSlices {
     /// it out.
     pub fn group(table: &Table, name: TableName, names: &NameCodes) -> Result<Self, Reason> {
         let mut grouping = Grouping::with_capacity(table.rows);
-        locate_rows(table, name, names, |row| grouping.take(row))?;
+        locate_rows(table, name, names, Rows::All, |row| grouping.take(row))?;
         Ok(FileSlices { powered: powered(table), ..grouping.finish() })
     }
 

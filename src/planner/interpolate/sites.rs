@@ -1,7 +1,7 @@
 //! Scattered shapes (perf_interp.rs 827–1093, gemm.rs 591): GEMM. A site is a measured (n, k), with a
 //! curve over m.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::HashMap;
 
@@ -48,9 +48,20 @@ pub struct Sites {
     sites: Vec<ShapeSite>,
     /// Of the sites; found out when two are at one distance.
     ranks: OnceLock<Vec<FirstMet>>,
+    /// What was answered for shapes that were not measured, by (m, n, k): layouts, models and both states of a
+    /// comparison ask for the same.
+    transfers: Mutex<HashMap<[u64; 3], Result<Arc<Transfer>, Refusal>>>,
 }
 
-/// The latency of a GEMM of (m, n, k), ms; `sites` gathers the shapes, where this one was not measured.
+/// A latency, ms, with the rows that it stands on.
+#[derive(Debug)]
+struct Transfer {
+    ms: f64,
+    rows: Weights,
+}
+
+/// The latency of a GEMM of (m, n, k), ms; `sites` gathers the shapes, where this one was not measured. They are
+/// asked by one `sol` and of the same rows every time.
 ///
 /// # Errors
 ///
@@ -64,7 +75,7 @@ pub fn query(
 ) -> Result<(f64, How), Refusal> {
     match rows.curve([n, k]) {
         Some(curve) => at_shape([n, k], &curve, m as f64, sol, weights),
-        None => sites().transfer([m, n, k], rows, sol, weights),
+        None => sites().answer([m, n, k], rows, sol, weights),
     }
 }
 
@@ -77,7 +88,31 @@ impl Sites {
             let logs = shape.map(|c| log2(c as f64));
             ShapeSite { shape, logs, span }
         };
-        Self { sites: spans.into_iter().map(site).collect(), ranks: OnceLock::new() }
+        Self {
+            sites: spans.into_iter().map(site).collect(),
+            ranks: OnceLock::new(),
+            transfers: Mutex::default(),
+        }
+    }
+
+    /// The latency at a shape that was not measured.
+    fn answer(
+        &self,
+        at: [u64; 3],
+        rows: &dyn ShapeRows,
+        sol: Sol<'_>,
+        weights: &mut Weights,
+    ) -> Result<(f64, How), Refusal> {
+        let known = || self.transfers.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = known().get(&at).cloned();
+        // Found out without the lock: another thread may find the same.
+        let answer = answer.unwrap_or_else(|| {
+            let answer = self.transfer(at, rows, sol).map(Arc::new);
+            known().insert(at, answer.clone());
+            answer
+        })?;
+        weights.extend(&answer.rows);
+        Ok((answer.ms, How::Transfer))
     }
 
     /// The latency at a shape that was not measured, from the nearest ones.
@@ -86,17 +121,16 @@ impl Sites {
         [m, n, k]: [u64; 3],
         rows: &dyn ShapeRows,
         sol: Sol<'_>,
-        weights: &mut Weights,
-    ) -> Result<(f64, How), Refusal> {
+    ) -> Result<Transfer, Refusal> {
         let (m, shape) = (m as f64, [n as f64, k as f64]);
         let (mut total, mut utilisation) = (0.0, 0.0);
-        let start = weights.mark();
+        let mut weights = Weights::new(true);
         for (distance, site) in self.nearest(m, shape, rows)? {
             let site = self.sites[site].shape;
             let mark = weights.mark();
             let bound = sol([m, site[0] as f64, site[1] as f64]);
             let curve = rows.curve(site);
-            let answer = curve.and_then(|curve| at_shape(site, &curve, m, sol, weights).ok());
+            let answer = curve.and_then(|curve| at_shape(site, &curve, m, sol, &mut weights).ok());
             let usable = answer.filter(|(ms, _)| is_usable(*ms) && is_usable(bound));
             let Some((ms, _)) = usable else {
                 weights.drop_since(mark);
@@ -110,8 +144,9 @@ impl Sites {
         if total <= 0.0 {
             return Err(Refusal::missing("no nearby shape has a usable row"));
         }
-        weights.scale(start..weights.mark(), 1.0 / total);
-        Ok((sol([m, shape[0], shape[1]]) / (utilisation / total), How::Transfer))
+        weights.scale(0..weights.mark(), 1.0 / total);
+        let ms = sol([m, shape[0], shape[1]]) / (utilisation / total);
+        Ok(Transfer { ms, rows: weights })
     }
 
     /// The ranks of the sites.
@@ -161,14 +196,24 @@ impl Sites {
         if near.is_empty() {
             return Err(too_far());
         }
-        near.sort_by(|a, b| a.0.total_cmp(&b.0));
-        // Which of those at one distance answers is the planner's choice; the order of those that do is not
-        // looked into, since it moves no more than the last bits of a sum.
-        if near.len() > NEAREST && near[NEAREST - 1].0 == near[NEAREST].0 {
-            let ranks = self.ranks.get_or_init(|| self.ranks(rows));
-            near.sort_by(|a, b| a.0.total_cmp(&b.0).then(ranks[a.1].cmp(&ranks[b.1])));
+        let by_distance =
+            |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+        if near.len() > NEAREST {
+            // The first that may be left out, with the nearer ones before it.
+            let (nearer, (next, _), _) = near.select_nth_unstable_by(NEAREST, by_distance);
+            let next = *next;
+            // Which of those at one distance answers is the planner's choice; the order of those that do is not
+            // looked into, since it moves no more than the last bits of a sum.
+            if nearer.iter().any(|(distance, _)| *distance == next) {
+                near.retain(|(distance, _)| *distance <= next);
+                let ranks = self.ranks.get_or_init(|| self.ranks(rows));
+                near.sort_by(|a, b| a.0.total_cmp(&b.0).then(ranks[a.1].cmp(&ranks[b.1])));
+                near.truncate(NEAREST);
+                return Ok(near);
+            }
+            near.truncate(NEAREST);
         }
-        near.truncate(NEAREST);
+        near.sort_by(by_distance);
         Ok(near)
     }
 

@@ -64,6 +64,7 @@ pub(super) const CONTEXT_COLUMNS: Columns = Columns {
     numbers: &["batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim"],
     optional: &[("window_size", 0)],
     optional_texts: &[],
+    inner: &[0, 1],
 };
 
 pub(super) const GENERATION_COLUMNS: Columns = Columns {
@@ -71,6 +72,7 @@ pub(super) const GENERATION_COLUMNS: Columns = Columns {
     numbers: &["batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim", "step"],
     optional: &[("window_size", 0)],
     optional_texts: &[],
+    inner: &[0, 1, 5],
 };
 
 /// Key-value heads as keys hold them: 0 where every query head has its own.

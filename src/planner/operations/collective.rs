@@ -48,6 +48,7 @@ pub(super) const ALL_REDUCE_COLUMNS: Columns = Columns {
     numbers: &["num_gpus", "message_size"],
     optional: &[],
     optional_texts: &["kernel_source", "backend"],
+    inner: &[1],
 };
 
 pub(super) const NCCL_COLUMNS: Columns = Columns {
@@ -55,6 +56,7 @@ pub(super) const NCCL_COLUMNS: Columns = Columns {
     numbers: &["num_gpus", "message_size"],
     optional: &[],
     optional_texts: &[],
+    inner: &[1],
 };
 
 /// GPUs, whether it ran without CUDA graphs → size.

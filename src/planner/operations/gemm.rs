@@ -40,6 +40,7 @@ pub(super) const COLUMNS: Columns = Columns {
     numbers: &["m", "n", "k"],
     optional: &[],
     optional_texts: &[],
+    inner: &[0, 1, 2],
 };
 
 /// gemm_dtype → (m, n, k). Rows of awq and gptq are ignored.

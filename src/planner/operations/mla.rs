@@ -47,6 +47,7 @@ pub(super) const CONTEXT_COLUMNS: Columns = Columns {
     numbers: &["num_heads", "batch_size", "isl"],
     optional: &[],
     optional_texts: &[],
+    inner: &[0, 1, 2],
 };
 
 pub(super) const GENERATION_COLUMNS: Columns = Columns {
@@ -54,6 +55,7 @@ pub(super) const GENERATION_COLUMNS: Columns = Columns {
     numbers: &["num_heads", "batch_size", "isl", "step"],
     optional: &[],
     optional_texts: &[],
+    inner: &[0, 1, 2, 3],
 };
 
 /// mla_dtype, kv_cache_dtype → (heads, isl, batch).

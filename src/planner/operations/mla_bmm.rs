@@ -30,6 +30,7 @@ pub(super) const COLUMNS: Columns = Columns {
     numbers: &["num_tokens", "num_heads"],
     optional: &[],
     optional_texts: &[],
+    inner: &[0],
 };
 
 /// bmm_dtype, op_name, heads → tokens.

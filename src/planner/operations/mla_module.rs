@@ -60,6 +60,7 @@ pub(super) const CONTEXT_COLUMNS: Columns = Columns {
     numbers: &["num_heads", "batch_size", "isl"],
     optional: &[("tp_size", 1)],
     optional_texts: &[],
+    inner: &[1, 2],
 };
 
 pub(super) const GENERATION_COLUMNS: Columns = Columns {
@@ -67,6 +68,7 @@ pub(super) const GENERATION_COLUMNS: Columns = Columns {
     numbers: &["num_heads", "batch_size", "isl", "step"],
     optional: &[("tp_size", 1)],
     optional_texts: &[],
+    inner: &[1, 2, 3],
 };
 
 /// mla_dtype, kv_cache_dtype, gemm_type, native heads → (heads, isl, batch).

@@ -57,6 +57,7 @@ pub(super) const COLUMNS: Columns = Columns {
     ],
     optional: &[],
     optional_texts: &["kernel_source"],
+    inner: &[6],
 };
 
 /// dtype, kernel for few tokens, distribution, shape → tokens. Two kernels have dtypes of their own.

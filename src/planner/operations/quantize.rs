@@ -7,8 +7,13 @@ use super::super::slices::SliceKey;
 use super::super::{PlannerSession, Provenance, Refusal};
 use super::TableName;
 
-pub(super) const COLUMNS: Columns =
-    Columns { texts: &["quant_dtype"], numbers: &["m", "k"], optional: &[], optional_texts: &[] };
+pub(super) const COLUMNS: Columns = Columns {
+    texts: &["quant_dtype"],
+    numbers: &["m", "k"],
+    optional: &[],
+    optional_texts: &[],
+    inner: &[0, 1],
+};
 
 /// quant_dtype → (m, k).
 pub(super) fn locate(cells: &Cells<'_>) -> Located {
