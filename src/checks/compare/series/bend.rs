@@ -1,7 +1,10 @@
 //! A point against the line between its neighbours along an axis.
 
+use std::f64::consts::LN_2;
+
 use super::SeriesPoint;
 use super::neighbours::AxisNeighbours;
+use crate::base::logarithm::COARSE_ERROR;
 
 /// A point that lies off the line between its neighbours along every axis on which it has two.
 ///
@@ -56,9 +59,33 @@ pub fn least_telling(a: f64, b: f64) -> f64 {
 
 /// The logarithm of a point's latency over the line between its neighbours; none at an end.
 pub(super) fn log_ratio(points: &[SeriesPoint], i: usize) -> Option<f64> {
-    let (before, after) = (points.get(i.checked_sub(1)?)?, points.get(i + 1)?);
-    let point = &points[i];
+    let three = around(points, i)?;
+    Some(off_line(three, three.map(SeriesPoint::log_time)))
+}
+
+/// Whether a point is less than `least` off the line between its neighbours, in logarithms; not at an end. Nearly
+/// all points are settled by coarse logarithms.
+pub(super) fn is_on_line(points: &[SeriesPoint], i: usize, least: f64) -> bool {
+    coarse_distance(points, i).is_some_and(|most| most < least)
+        || log_ratio(points, i).is_some_and(|off| off.abs() < least)
+}
+
+/// How far [`log_ratio`] is from 0 at most, by coarse logarithms.
+fn coarse_distance(points: &[SeriesPoint], i: usize) -> Option<f64> {
+    let three = around(points, i)?;
+    let off = off_line(three, three.map(|point| point.coarse));
+    // The error of the point, and of a line between two others.
+    Some((off.abs() + 2.0 * COARSE_ERROR) * LN_2)
+}
+
+/// A point between its neighbours; none at an end.
+fn around(points: &[SeriesPoint], i: usize) -> Option<[&SeriesPoint; 3]> {
+    Some([points.get(i.checked_sub(1)?)?, &points[i], points.get(i + 1)?])
+}
+
+/// How far the middle of three logarithms of latency is over the line between the others.
+fn off_line(points: [&SeriesPoint; 3], logs: [f64; 3]) -> f64 {
+    let ([before, point, after], [log_before, log, log_after]) = (points, logs);
     let share = (point.log_at - before.log_at) / (after.log_at - before.log_at);
-    let line = before.log_time() + share * (after.log_time() - before.log_time());
-    Some(point.log_time() - line)
+    log - (log_before + share * (log_after - log_before))
 }

@@ -13,13 +13,13 @@ mod bend;
 mod candidate;
 mod group;
 mod neighbours;
+mod points;
 mod scan;
 
 pub use self::bend::{Bend, least_telling};
 pub use self::neighbours::{AxisNeighbours, NO_ROW, Sizes, Window, bend_of, stands_out};
+use self::points::{ReadPoint, SeriesPoint};
 pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
-use std::cell::Cell;
-
 use crate::base::expr::NULL_CODE;
 use crate::database::table::{Column, Table, all_equal, mix, number_bits, text_hash};
 use crate::specs::{IDENTITY, measured_unit};
@@ -108,58 +108,9 @@ impl AxisNumber {
     }
 }
 
-/// A point of a series.
-struct SeriesPoint {
-    at: f64,
-    time: f64,
-    row: u32,
-    log_at: f64,
-    /// NaN until it is asked for.
-    log_time: Cell<f64>,
-}
-
-impl SeriesPoint {
-    /// A point of another table: of no row.
-    fn new(at: f64, time: f64) -> Self {
-        let log_time = Cell::new(f64::NAN);
-        Self { at, time, row: NO_ROW, log_at: log_of_size(at), log_time }
-    }
-
-    /// The logarithm of its latency. Most points are settled without it.
-    fn log_time(&self) -> f64 {
-        if self.log_time.get().is_nan() {
-            self.log_time.set(self.time.ln());
-        }
-        self.log_time.get()
-    }
-}
-
-/// Logarithms of sizes by their place in a series: the next series mostly has the same sizes.
-#[derive(Default)]
-struct SizeLogs(Vec<(f64, f64)>);
-
 /// Whether two latencies are less than a factor apart.
 pub fn is_near(a: f64, b: f64, factor: f64) -> bool {
     a < factor * b && b < factor * a
-}
-
-/// A size of 0 is one step below 1.
-fn log_of_size(size: f64) -> f64 {
-    size.max(0.5).ln()
-}
-
-impl SizeLogs {
-    fn ln(&mut self, place: usize, size: f64) -> f64 {
-        match self.0.get(place) {
-            Some((known, log)) if *known == size => *log,
-            _ => {
-                let log = log_of_size(size);
-                self.0.resize(self.0.len().max(place + 1), (f64::NAN, f64::NAN));
-                self.0[place] = (size, log);
-                log
-            }
-        }
-    }
 }
 
 impl<'a> Axis<'a> {
@@ -181,31 +132,16 @@ impl<'a> Axis<'a> {
         if self.constant { 0 } else { mix(self.salt, number_bits(self.values[row] as f64)) }
     }
 
-    /// The points of a series in order; of several at one place the fastest, which is the least
-    /// disturbed.
+    /// The points of some rows, without those that have no time.
     fn points(
         &self,
         rows: &[u32],
         times: &impl Fn(usize) -> Option<f64>,
-        logs: &mut SizeLogs,
-        out: &mut Vec<SeriesPoint>,
-    ) {
-        let point = |(place, row): (usize, &u32)| {
+    ) -> impl Iterator<Item = ReadPoint> {
+        rows.iter().filter_map(|row| {
             let time = times(*row as usize)?;
-            let at = self.values[*row as usize] as f64;
-            let log_at = logs.ln(place, at);
-            Some(SeriesPoint { at, time, row: *row, log_at, log_time: Cell::new(f64::NAN) })
-        };
-        out.clear();
-        out.extend(rows.iter().enumerate().filter_map(point));
-        // Most files go through a sweep in its order.
-        if out.is_sorted_by(|a, b| a.at < b.at) {
-            return;
-        }
-        out.sort_unstable_by(|a, b| {
-            a.at.total_cmp(&b.at).then(a.time.total_cmp(&b.time)).then(a.row.cmp(&b.row))
-        });
-        out.dedup_by(|later, first| later.at == first.at);
+            Some(ReadPoint { at: self.values[*row as usize] as f64, time, row: *row })
+        })
     }
 }
 

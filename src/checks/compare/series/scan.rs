@@ -3,11 +3,12 @@
 //! The first axis of the sweep is walked for all rows. What stands out there, or bends, is a candidate,
 //! and the series of the other axes are collected for the candidates alone.
 
-use super::bend::{Bend, BendCandidate, log_ratio};
+use super::bend::{Bend, BendCandidate, is_on_line, log_ratio};
 use super::candidate::{OutlierCandidate, candidate, is_inner, ratio_over_neighbours};
 use super::group::Grouped;
 use super::neighbours::{AxisNeighbours, CandidateAxes, CandidateAxis};
-use super::{Axis, AxisNumber, Outlier, SeriesPoint, SizeLogs, fixed, is_near};
+use super::points::{SeriesPoint, SeriesPoints};
+use super::{Axis, AxisNumber, Outlier, fixed, is_near};
 use crate::base::expr::Vals;
 use crate::database::table::Table;
 use crate::specs::TableSpec;
@@ -109,26 +110,26 @@ pub fn scan(
     let mut found = Scan::default();
     let mut candidates =
         Candidates { states: vec![ScanState::Settled; table.rows], all: Vec::new() };
-    let (mut points, mut logs) = (Vec::new(), SizeLogs::default());
+    let mut series = SeriesPoints::default();
     let grouped = Grouped::by(table.rows, |row| fixed[row].wrapping_sub(first.part(row)));
     if terms.bends.is_some() {
         found.inner.reserve(table.rows);
     }
     for rows in grouped.series() {
-        first.points(rows, &times, &mut logs, &mut points);
-        terms.first_axis(&points, first.number, &mut candidates);
+        let points = series.of(first.points(rows, &times));
+        terms.first_axis(points, first.number, &mut candidates);
         if terms.bends.is_some() {
-            found.add_shape(&points);
+            found.add_shape(points);
         }
     }
     // A column of one size has no neighbours.
     for axis in others.iter().filter(|axis| !axis.constant) {
-        let series = |row: usize| fixed[row].wrapping_sub(axis.part(row));
+        let hash = |row: usize| fixed[row].wrapping_sub(axis.part(row));
         let waiting = candidates.waiting(terms.least_bend());
-        let members = Grouped::among(table.rows, series, waiting.map(|row| series(row as usize)));
+        let members = Grouped::among(table.rows, hash, waiting.map(|row| hash(row as usize)));
         for rows in members.series() {
-            axis.points(rows, &times, &mut logs, &mut points);
-            terms.other_axis(&points, axis.number, &mut candidates);
+            let points = series.of(axis.points(rows, &times));
+            terms.other_axis(points, axis.number, &mut candidates);
         }
     }
     candidates.all.sort_unstable_by_key(|c| c.row);
@@ -174,10 +175,10 @@ impl ScanTerms {
             {
                 continue;
             }
-            let off = log_ratio(points, i);
-            if off.is_some_and(|off| off.abs() < screen) {
+            if is_on_line(points, i, screen) {
                 continue;
             }
+            let off = log_ratio(points, i);
             let row = points[i].row;
             let outlier = self.outliers.and_then(|least| candidate(points, i, least, axis));
             let bends =
@@ -202,17 +203,15 @@ impl ScanTerms {
                     let least = self.outliers.unwrap_or(1.0);
                     candidates.all[number as usize].judge(points, i, axis, least);
                 }
-                ScanState::End => match log_ratio(points, i) {
-                    None => {}
-                    Some(off) if off.abs() < self.least_bend() => {
-                        candidates.states[row as usize] = ScanState::Settled;
-                    }
-                    Some(_) => {
-                        let mut candidate = Candidate::new(row, None, true);
-                        candidate.bend_along(points, i, axis);
-                        candidates.add(candidate);
-                    }
-                },
+                ScanState::End if is_on_line(points, i, self.least_bend()) => {
+                    candidates.states[row as usize] = ScanState::Settled;
+                }
+                ScanState::End if is_inner(points, i) => {
+                    let mut candidate = Candidate::new(row, None, true);
+                    candidate.bend_along(points, i, axis);
+                    candidates.add(candidate);
+                }
+                ScanState::End => {}
             }
         }
     }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::Sign;
 use super::digits::{Digits, digits};
+use crate::base::logarithm::coarse_log2;
 use crate::base::stats::upper_median;
 use crate::base::words::{count, plural};
 use crate::checks::sweeps::AxisSeries;
@@ -72,18 +73,6 @@ impl SizePlaces {
         self.power = logs.windows(3).map(place).collect();
         self.sizes = sizes.to_vec();
     }
-}
-
-/// The logarithm to the base of 2 of a number above 0, to 1e-4: enough to see which points deserve an exact
-/// look. The polynomial is the best of its degree between two powers of 2 (least squares, reweighted).
-fn coarse_log2(value: f64) -> f64 {
-    const MANTISSA: u64 = (1 << 52) - 1;
-    let bits = value.to_bits();
-    let power = (bits >> 52) as f64 - 1023.0;
-    let m = f64::from_bits(bits & MANTISSA | 1023 << 52) - 1.0;
-    let curve =
-        m * (1.441_966 + m * (-0.709_663 + m * (0.417_595 + m * (-0.196_269 + m * 0.046_385))));
-    power + curve
 }
 
 impl<'a> Latencies<'a> {
@@ -257,13 +246,6 @@ fn sign(axis: &str, hot: &[Vec<usize>]) -> Sign {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_coarse_logarithm_is_near_the_true_one() {
-        for value in [1e-5, 0.001, 0.37, 1.0, 1.999_999, 2.0, 3.0, 5e4] {
-            assert!((coarse_log2(value) - f64::log2(value)).abs() < COARSE, "{value}");
-        }
-    }
 
     #[test]
     fn the_nearer_line_counts() {
