@@ -5,12 +5,15 @@
 //! missing from the middle of a sweep and power that jumps from point to point all show there.
 
 use crate::base::expr::{NULL_CODE, Vals, Value};
-use crate::database::table::{Column, Keys, Table, mix, number_bits, text_hash};
+use crate::database::table::{Column, Keys, Table, all_equal, mix, number_bits, text_hash};
 use crate::specs::TableSpec;
 
 /// Rows that are looked at along an axis. Of a larger table a sample of its series is, each of them
 /// whole: those whose hashes fall into one of as many parts as it has this many rows.
 const ROWS: usize = 16_384;
+
+/// Rows of which at once it is decided whether they are in the sample.
+const BLOCK: usize = 1024;
 
 /// Rows in a bucket, about, before they are sorted: few enough to sort by insertion.
 const BUCKET: usize = 8;
@@ -47,7 +50,7 @@ impl AxisSeries {
         let hashes = hashes(keys, table);
         let series = axes.filter_map(|(part, p)| {
             let Some(Vals::Rows(sizes)) = keys.numbers(part) else { return None };
-            if sizes.iter().all(|size| *size == sizes[0]) {
+            if all_equal(sizes) {
                 return None;
             }
             let mut series = Self::along(part, sizes, &hashes, latency);
@@ -60,16 +63,25 @@ impl AxisSeries {
     fn along(part: usize, sizes: &[f64], hashes: &[u64], latency: &[f64]) -> Self {
         let one_of = sizes.len().div_ceil(ROWS).max(1);
         let salt = salt(part);
+        let of_row = |row: usize| {
+            let size = number_bits(sizes[row]);
+            PlacedRow { series: hashes[row].wrapping_sub(mix(salt, size)), size, row: row as u32 }
+        };
+        // Of all numbers of 32 bits one of so many is that small. The high half sorts them below.
+        let is_sampled = |placed: PlacedRow| {
+            u64::from(placed.series as u32) * one_of as u64 <= u64::from(u32::MAX)
+        };
         let mut placed: Vec<PlacedRow> = Vec::with_capacity(sizes.len().min(2 * ROWS));
-        for (row, (size, hash)) in sizes.iter().zip(hashes).enumerate() {
-            let size_bits = number_bits(*size);
-            let series = hash.wrapping_sub(mix(salt, size_bits));
-            // Of all numbers of 32 bits one of so many is that small. The high half sorts them below.
-            let low = u64::from(series as u32);
-            let is_sampled = one_of == 1 || low * one_of as u64 <= u64::from(u32::MAX);
-            if is_sampled && *size >= 0.0 && latency[row] > 0.0 {
-                placed.push(PlacedRow { series, size: size_bits, row: row as u32 });
+        let mut sampled = [0; BLOCK];
+        for start in (0..sizes.len()).step_by(BLOCK) {
+            // Which rows are in the sample nobody foresees, so it is not branched on.
+            let mut count = 0;
+            for row in start..sizes.len().min(start + BLOCK) {
+                sampled[count] = row;
+                count += usize::from(is_sampled(of_row(row)));
             }
+            let has_point = |row: &&usize| sizes[**row] >= 0.0 && latency[**row] > 0.0;
+            placed.extend(sampled[..count].iter().filter(has_point).map(|row| of_row(*row)));
         }
         let placed = ordered(placed);
         let mut this =
@@ -155,10 +167,11 @@ fn hashes(keys: &Keys<'_>, table: &Table) -> Vec<u64> {
     for (part, value) in keys.values().enumerate() {
         let salt = salt(part);
         match value {
+            // The same in every row, which is soon told of a column that is not.
+            Value::Number(Vals::Rows(v)) if all_equal(v) => {}
             Value::Number(Vals::Rows(v)) => add(&mut hashes, v, |v| mix(salt, number_bits(v))),
             Value::Bool(Vals::Rows(v)) => add(&mut hashes, v, |b| mix(salt, u64::from(b))),
             Value::Text(Vals::Rows(codes), dict) => add_texts(&mut hashes, codes, salt, dict.len()),
-            // The same in every row; of an axis that has one size nobody asks.
             _ => {}
         }
     }

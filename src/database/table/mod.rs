@@ -311,7 +311,7 @@ impl Column {
 }
 
 /// Whether there are values, and all are equal.
-pub(crate) fn all_equal(values: &[i64]) -> bool {
+pub(crate) fn all_equal<T: PartialEq>(values: &[T]) -> bool {
     values.split_first().is_some_and(|(first, others)| others.iter().all(|value| value == first))
 }
 
