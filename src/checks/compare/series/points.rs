@@ -65,10 +65,23 @@ pub(super) struct SeriesPoints {
 #[derive(Default)]
 struct SweepOrder {
     sizes: Vec<f64>,
-    /// Places in `sizes` in the order of the sizes, each with the logarithm of its size.
-    places: Vec<(u32, f64)>,
+    /// The points in the order of their sizes.
+    places: Vec<SizePlace>,
+    /// Those of the sizes before.
+    earlier: Vec<SizePlace>,
+    /// Each size with its place in its low half, which is sorted as one number.
+    keys: Vec<i128>,
     /// Whether several points have one size.
     repeats: bool,
+}
+
+/// A size and the point that has it.
+#[derive(Clone, Copy)]
+struct SizePlace {
+    size: f64,
+    log: f64,
+    /// Place of the point in the order of the file.
+    place: u32,
 }
 
 impl SeriesPoints {
@@ -80,7 +93,7 @@ impl SeriesPoints {
         order.take(read);
         sorted.clear();
         let in_order = order.places.iter();
-        sorted.extend(in_order.map(|(at, log)| SeriesPoint::of(read[*at as usize], *log)));
+        sorted.extend(in_order.map(|at| SeriesPoint::of(read[at.place as usize], at.log)));
         if order.repeats {
             sorted.sort_unstable_by(|a, b| {
                 a.at.total_cmp(&b.at).then(a.time.total_cmp(&b.time)).then(a.row.cmp(&b.row))
@@ -100,14 +113,26 @@ impl SweepOrder {
         }
         self.sizes.clear();
         self.sizes.extend(sizes());
-        self.places.clear();
-        self.places.extend((0..).zip(sizes().map(log_of_size)));
-        let size = |(place, _): &(u32, f64)| self.sizes[*place as usize];
-        // Sizes are whole numbers: none is NaN.
-        if !self.places.is_sorted_by(|a, b| size(a) < size(b)) {
-            self.places.sort_by(|a, b| size(a).total_cmp(&size(b)));
+        self.keys.clear();
+        // Sizes are whole numbers.
+        let key = |(place, size): (u32, f64)| i128::from(size as i64) << 32 | i128::from(place);
+        self.keys.extend((0..).zip(sizes()).map(key));
+        if !self.keys.is_sorted() {
+            self.keys.sort_unstable();
         }
-        self.repeats = self.places.windows(2).any(|two| size(&two[0]) == size(&two[1]));
+        std::mem::swap(&mut self.places, &mut self.earlier);
+        self.places.clear();
+        let mut known = self.earlier.iter().peekable();
+        for key in &self.keys {
+            let place = *key as u32;
+            let size = self.sizes[place as usize];
+            // Most sizes were those of the series before, too, and a logarithm takes longer than all else.
+            while known.next_if(|earlier| earlier.size < size).is_some() {}
+            let same = known.peek().filter(|earlier| earlier.size == size);
+            let log = same.map_or_else(|| log_of_size(size), |earlier| earlier.log);
+            self.places.push(SizePlace { size, log, place });
+        }
+        self.repeats = self.places.windows(2).any(|two| two[0].size == two[1].size);
     }
 }
 
