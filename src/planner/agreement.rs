@@ -62,7 +62,7 @@ fn the_rows_that_a_spec_serves_are_those_that_a_lookup_finds() {
             }
             let mut first: BTreeMap<[u64; 3], u32> = BTreeMap::new();
             for row in rows {
-                first.entry(row.at).or_insert(row.row);
+                first.entry(slices.at(row)).or_insert(row.row);
             }
             by_loader.extend(first.into_values());
         }

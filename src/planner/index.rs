@@ -54,15 +54,25 @@ struct SourceRows {
 }
 
 impl SourceRows {
+    /// Its slices; none of a file that cannot be read.
+    fn slices(&self) -> Option<&FileSlices> {
+        self.rows.as_ref().as_ref().ok()
+    }
+
     fn admits(&self, kernel: u32) -> bool {
         self.kernels.as_ref().is_none_or(|k| k.contains(&kernel))
     }
 
+    fn admits_row(&self, slices: &FileSlices, row: &FileRow) -> bool {
+        self.kernels.is_none() || slices.kernel(row).is_some_and(|kernel| self.admits(kernel))
+    }
+
     /// The keys of the slices that it has rows of.
     fn keys(&self) -> impl Iterator<Item = &SliceKey> {
-        let slices = self.rows.as_ref().as_ref().ok().into_iter().flat_map(FileSlices::iter);
-        let has = |rows: &[FileRow]| rows.iter().any(|row| self.admits(row.kernel));
-        slices.filter(move |(_, rows)| has(rows)).map(|(key, _)| key)
+        self.slices().into_iter().flat_map(|slices| {
+            let has = |rows: &[FileRow]| rows.iter().any(|row| self.admits_row(slices, row));
+            slices.iter().filter(move |(_, rows)| has(rows)).map(|(key, _)| key)
+        })
     }
 }
 
@@ -209,15 +219,15 @@ impl TableIndex {
 
     /// The rows of slices that are one to the loader.
     fn rows(&self, keys: &[SliceKey]) -> Vec<Leaf> {
-        let read = |file: &SourceRows| file.rows.as_ref().as_ref().map_or(0, |s| s.count(keys));
+        let read = |file: &SourceRows| file.slices().map_or(0, |slices| slices.count(keys));
         let mut rows: Vec<Leaf> = Vec::with_capacity(self.files().iter().map(read).sum());
         for (source, file) in self.files().iter().enumerate() {
-            let Ok(slices) = file.rows.as_ref() else { continue };
+            let Some(slices) = file.slices() else { continue };
             for row in keys.iter().flat_map(|key| slices.rows(key)) {
-                if file.admits(row.kernel) {
+                if file.admits_row(slices, row) {
                     let powered = slices.is_powered(row.row);
                     let place = RowRef { source: source as u16, row: row.row, powered };
-                    rows.push(Leaf { at: row.at, ms: row.ms, row: place });
+                    rows.push(Leaf { at: slices.at(row), ms: row.ms, row: place });
                 }
             }
         }
@@ -293,7 +303,7 @@ impl ShapeRows for DtypeShapes<'_> {
     fn spans(&self) -> Vec<([u64; 2], [u64; 2])> {
         let mut spans: BTreeMap<[u64; 2], [u64; 2]> = BTreeMap::new();
         for file in self.index.files() {
-            let Ok(slices) = file.rows.as_ref() else { continue };
+            let Some(slices) = file.slices() else { continue };
             for (shape, [low, high]) in slices.shapes(self.dtype, file.kernels.as_ref()) {
                 let span = spans.entry(shape).or_insert([low, high]);
                 *span = [span[0].min(low), span[1].max(high)];
@@ -304,10 +314,10 @@ impl ShapeRows for DtypeShapes<'_> {
 
     fn visit(&self, see: &mut dyn FnMut([u64; 3], u64)) {
         for (source, file) in self.index.files().iter().enumerate() {
-            let Ok(slices) = file.rows.as_ref() else { continue };
+            let Some(slices) = file.slices() else { continue };
             for (_, rows) in slices.iter().filter(|(key, _)| key[0] == self.dtype) {
-                for row in rows.iter().filter(|row| file.admits(row.kernel)) {
-                    see(row.at, (source as u64) << 32 | u64::from(row.row));
+                for row in rows.iter().filter(|row| file.admits_row(slices, row)) {
+                    see(slices.at(row), (source as u64) << 32 | u64::from(row.row));
                 }
             }
         }

@@ -56,15 +56,19 @@ pub struct Leaf {
     pub row: RowRef,
 }
 
-/// A row of a file.
+/// A row of a file. Small, since a system's tables have millions: what few rows need lies beside them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileRow {
-    pub at: [u64; 3],
-    pub ms: f64,
+    /// Coordinates; those that exceed this are in [`FileSlices::wide`], and the first is [`WIDE`] here.
+    at: [u32; 3],
+    /// Its index in the file.
     pub row: u32,
-    /// Its kernel_source.
-    pub kernel: u32,
+    /// Latency, ms.
+    pub ms: f64,
 }
+
+/// Stands for coordinates that are kept apart.
+const WIDE: u32 = u32::MAX;
 
 /// The rows of a file by slice, each slice in file order.
 #[derive(Debug, Default)]
@@ -78,6 +82,10 @@ pub struct FileSlices {
     faults: Vec<(u32, String)>,
     /// Rows whose power was measured; empty where none was.
     powered: Vec<bool>,
+    /// The values of kernel_source, each with the first of the rows one after the other that have it.
+    kernels: Vec<(u32, u32)>,
+    /// Coordinates that exceed 32 bits, by row: sizes of messages.
+    wide: HashMap<u32, [u64; 3]>,
 }
 
 impl FileSlices {
@@ -98,6 +106,18 @@ impl FileSlices {
         self.powered.get(row as usize).copied().unwrap_or(false)
     }
 
+    /// The coordinates of a row.
+    pub(super) fn at(&self, row: &FileRow) -> [u64; 3] {
+        let wide = || self.wide.get(&row.row).copied();
+        (row.at[0] == WIDE).then(wide).flatten().unwrap_or(row.at.map(u64::from))
+    }
+
+    /// The kernel_source of a row.
+    pub(super) fn kernel(&self, row: &FileRow) -> Option<u32> {
+        let runs = self.kernels.partition_point(|(first, _)| *first <= row.row);
+        self.kernels.get(runs.checked_sub(1)?).map(|(_, kernel)| *kernel)
+    }
+
     /// The keys of its slices, with their rows.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&SliceKey, &[FileRow])> {
         self.slices.iter().map(|(key, range)| (key, self.within(range)))
@@ -116,7 +136,7 @@ impl FileSlices {
         let of_dtype = |key: &&SliceKey| key[0] == dtype;
         let Some(kernels) = kernels else {
             let spans = self.spans.get_or_init(|| {
-                let all = self.iter().filter_map(|(key, rows)| Some((*key, span(rows)?)));
+                let all = self.iter().filter_map(|(key, rows)| Some((*key, self.span(rows)?)));
                 all.collect()
             });
             let own = spans.iter().filter(|(key, _)| of_dtype(key));
@@ -124,7 +144,9 @@ impl FileSlices {
         };
         let mut shapes = Vec::new();
         for (key, rows) in self.iter().filter(|(key, _)| of_dtype(key)) {
-            let span = span(rows.iter().filter(|row| kernels.contains(&row.kernel)));
+            let is_admitted =
+                |row: &&FileRow| self.kernel(row).is_some_and(|k| kernels.contains(&k));
+            let span = self.span(rows.iter().filter(is_admitted));
             shapes.extend(span.map(|span| (shape_of(key), span)));
         }
         shapes
@@ -144,14 +166,15 @@ impl FileSlices {
     pub fn fault(&self, admits: impl Fn(u32) -> bool) -> Option<&str> {
         self.faults.iter().find(|(kernel, _)| admits(*kernel)).map(|(_, why)| why.as_str())
     }
-}
 
-/// The lowest and the highest outer coordinate of some rows.
-fn span<'r>(rows: impl IntoIterator<Item = &'r FileRow>) -> Option<[u64; 2]> {
-    rows.into_iter().fold(None, |span, row| {
-        let [low, high] = span.unwrap_or([row.at[0]; 2]);
-        Some([low.min(row.at[0]), high.max(row.at[0])])
-    })
+    /// The lowest and the highest outer coordinate of some rows.
+    fn span<'r>(&self, rows: impl IntoIterator<Item = &'r FileRow>) -> Option<[u64; 2]> {
+        rows.into_iter().fold(None, |span, row| {
+            let [outer, ..] = self.at(row);
+            let [low, high] = span.unwrap_or([outer; 2]);
+            Some([low.min(outer), high.max(outer)])
+        })
+    }
 }
 
 /// Rows with a power; the loader reads an absent one, a null and zero alike.
@@ -171,6 +194,8 @@ struct Grouping {
     of_row: Vec<u32>,
     last: u32,
     faults: Vec<(u32, String)>,
+    kernels: Vec<(u32, u32)>,
+    wide: HashMap<u32, [u64; 3]>,
 }
 
 impl Grouping {
@@ -182,13 +207,26 @@ impl Grouping {
             of_row: Vec::with_capacity(rows),
             last: 0,
             faults: Vec::new(),
+            kernels: Vec::new(),
+            wide: HashMap::new(),
         }
     }
 
     fn take(&mut self, LocatedRow { row, ms, kernel, place }: LocatedRow) {
         match place {
             Ok(Some(Located { key, at })) => {
-                self.add(key, FileRow { at, ms, row: row as u32, kernel });
+                let row = row as u32;
+                if self.kernels.last().is_none_or(|(_, last)| *last != kernel) {
+                    self.kernels.push((row, kernel));
+                }
+                let narrow = at.map(|size| u32::try_from(size).unwrap_or(WIDE));
+                let at = if narrow.contains(&WIDE) {
+                    self.wide.insert(row, at);
+                    [WIDE; 3]
+                } else {
+                    narrow
+                };
+                self.add(key, FileRow { at, row, ms });
             }
             Ok(None) => {}
             Err(why) => self.fault(kernel, row, &why),
@@ -230,6 +268,8 @@ impl Grouping {
             slices: keys.zip(ranges).collect(),
             rows,
             faults: self.faults,
+            kernels: self.kernels,
+            wide: self.wide,
             ..FileSlices::default()
         }
     }
@@ -245,4 +285,31 @@ fn sorted(rows: &[FileRow], of_row: &[u32], ranges: &[Range<u32>]) -> Vec<FileRo
         *place += 1;
     }
     order.iter().map(|row| rows[*row as usize]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::catalog::Format;
+
+    /// Synthetic: messages of up to 2³³ bytes by two kernels.
+    #[test]
+    fn rows_keep_coordinates_and_kernels_of_any_size_and_order() {
+        let sizes = [1_u64 << 33, 8, u64::from(u32::MAX), 4];
+        let kernels = ["nccl", "nccl", "oneshot", "nccl"];
+        let row = |(size, kernel): (&u64, &str)| format!("half,all_reduce,{kernel},8,{size},0.5\n");
+        let rows: String = sizes.iter().zip(kernels).map(row).collect();
+        let text =
+            format!("nccl_dtype,op_name,kernel_source,num_gpus,message_size,latency\n{rows}");
+        let table = Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
+        let names = NameCodes::default();
+        let slices = FileSlices::group(&table, TableName::Nccl, &names).unwrap();
+        let (_, rows) = slices.iter().next().unwrap();
+        let read: Vec<u64> = rows.iter().map(|row| slices.at(row)[0]).collect();
+        assert_eq!(read, sizes);
+        let read: Vec<Option<u32>> = rows.iter().map(|row| slices.kernel(row)).collect();
+        assert_eq!(read, kernels.map(|kernel| Some(names.code(kernel))));
+        let shapes = slices.shapes(names.code("half"), None);
+        assert_eq!(shapes.iter().map(|(_, span)| *span).collect::<Vec<_>>(), [[4, 1 << 33]]);
+    }
 }
