@@ -251,7 +251,7 @@ mod tests {
     use crate::base::random::Random;
     use crate::database::catalog::Format;
 
-    /// Synthetic: a table of every name, with few texts and sizes in any order.
+    /// Synthetic: a table of every name, of whose columns one changes from row to row.
     #[test]
     fn keys_of_the_first_rows_of_runs_are_those_of_all_rows() {
         let mut random = Random::new(7);
@@ -263,16 +263,18 @@ mod tests {
             let sizes = columns.numbers.iter().chain(columns.optional.iter().map(|(name, _)| name));
             let sizes: Vec<&str> = sizes.copied().collect();
             let header: Vec<&str> = texts.iter().copied().chain(sizes.iter().copied()).collect();
+            let mut cell = |column: &str| match column {
+                // The loader knows the heads of few models.
+                "model" => "deepseek-ai/DeepSeek-V3".to_owned(),
+                "tp_size" => "1".to_owned(),
+                column if texts.contains(column) => format!("text{}", random.below(9)),
+                _ => format!("{}", 1 + random.below(99)),
+            };
+            let mut row: Vec<String> = header.iter().map(|column| cell(column)).collect();
             let mut text = format!("{},latency\n", header.join(","));
-            for _ in 0..500 {
-                let mut of = |column: &&str| match *column {
-                    // The loader knows the heads of few models.
-                    "model" => "deepseek-ai/DeepSeek-V3".to_owned(),
-                    "tp_size" => "1".to_owned(),
-                    column if texts.contains(column) => format!("text{}", random.below(2)),
-                    _ => format!("{}", 1 + random.below(2)),
-                };
-                let row: Vec<String> = header.iter().map(&mut of).collect();
+            for number in 0..500 {
+                let changed = number % header.len();
+                row[changed] = cell(header[changed]);
                 text += &format!("{},0.5\n", row.join(","));
             }
             let is_text = |column: &str| texts.contains(column);

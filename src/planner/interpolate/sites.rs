@@ -48,10 +48,12 @@ pub struct Sites {
     sites: Vec<ShapeSite>,
     /// Of the sites; found out when two are at one distance.
     ranks: OnceLock<Vec<FirstMet>>,
-    /// What was answered for shapes that were not measured, by (m, n, k): layouts, models and both states of a
-    /// comparison ask for the same.
-    transfers: Mutex<HashMap<[u64; 3], Result<Arc<Transfer>, Refusal>>>,
+    transfers: Mutex<Transfers>,
 }
+
+/// What was answered for shapes that were not measured, by (m, n, k): layouts, models and both states of a
+/// comparison ask for the same.
+type Transfers = HashMap<[u64; 3], Result<Arc<Transfer>, Refusal>>;
 
 /// A latency, ms, with the rows that it stands on.
 #[derive(Debug)]
@@ -60,8 +62,8 @@ struct Transfer {
     rows: Weights,
 }
 
-/// The latency of a GEMM of (m, n, k), ms; `sites` gathers the shapes, where this one was not measured. They are
-/// asked by one `sol` and of the same rows every time.
+/// The latency of a GEMM of (m, n, k), ms; `sites` gathers the shapes, where this one was not measured. Since they
+/// keep their answers, they are asked with the same `rows` and `sol` every time.
 ///
 /// # Errors
 ///
