@@ -69,18 +69,13 @@ impl FileKeys {
     /// shows what it would serve.
     pub fn of(table: &Table, name: TableName, names: &NameCodes) -> Option<Self> {
         let mut keys = HashSet::new();
-        let (mut last, mut recent) = (None, RecentKeys::default());
+        let mut recent = RecentKeys::default();
         let mut is_refused = false;
         let take = |LocatedRow { kernel, place, .. }: LocatedRow| match place {
             Ok(Some(place)) => {
                 let key = asked_for(name, place.key);
-                let is_known =
-                    |(known, of): (SliceKey, u32)| of == kernel && is_same_slice(&known, &key);
-                if !last.is_some_and(is_known) {
-                    last = Some((key, kernel));
-                    if recent.is_new(key, kernel) {
-                        keys.insert((key, kernel));
-                    }
+                if recent.is_new(key, kernel) {
+                    keys.insert((key, kernel));
                 }
             }
             Ok(None) => {}
@@ -91,8 +86,7 @@ impl FileKeys {
     }
 }
 
-/// Slices met lately, a few: nearly all rows belong to one of these or to that of the row before, and hashing
-/// one takes longer than all else.
+/// Slices met lately, a few: nearly all rows belong to one of these, and hashing one takes longer than all else.
 struct RecentKeys([(SliceKey, u32); 64]);
 
 impl Default for RecentKeys {

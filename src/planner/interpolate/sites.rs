@@ -201,21 +201,19 @@ impl Sites {
         let by_distance =
             |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
         if near.len() > NEAREST {
-            // The first that may be left out, with the nearer ones before it.
-            let (nearer, (next, _), _) = near.select_nth_unstable_by(NEAREST, by_distance);
+            // What is farther than the first that may be left out cannot answer.
+            let (_, (next, _), _) = near.select_nth_unstable_by(NEAREST, by_distance);
             let next = *next;
-            // Which of those at one distance answers is the planner's choice; the order of those that do is not
-            // looked into, since it moves no more than the last bits of a sum.
-            if nearer.iter().any(|(distance, _)| *distance == next) {
-                near.retain(|(distance, _)| *distance <= next);
-                let ranks = self.ranks.get_or_init(|| self.ranks(rows));
-                near.sort_by(|a, b| a.0.total_cmp(&b.0).then(ranks[a.1].cmp(&ranks[b.1])));
-                near.truncate(NEAREST);
-                return Ok(near);
-            }
-            near.truncate(NEAREST);
+            near.retain(|(distance, _)| *distance <= next);
         }
         near.sort_by(by_distance);
+        // Which of those at one distance answers is the planner's choice; the order of those that do is not
+        // looked into, since it moves no more than the last bits of a sum.
+        if near.len() > NEAREST && near[NEAREST - 1].0 == near[NEAREST].0 {
+            let ranks = self.ranks.get_or_init(|| self.ranks(rows));
+            near.sort_by(|a, b| a.0.total_cmp(&b.0).then(ranks[a.1].cmp(&ranks[b.1])));
+        }
+        near.truncate(NEAREST);
         Ok(near)
     }
 
