@@ -38,6 +38,8 @@ pub struct TableContext<'a> {
     pub system: Option<&'a System>,
     /// The loader's key of its rows, where it has rows and a key.
     pub keys: Option<&'a Keys<'a>>,
+    /// Whether it is known already that each of its rows has a key of its own.
+    pub has_distinct_keys: bool,
     /// What texts of its columns stand for, and how far honest reruns differ.
     pub specs: &'a Specs,
     /// SHA-256 of the file, in hex, where a sidecar or seal states one.

@@ -1,5 +1,6 @@
 //! The cells of a decoded table as a loader reads them, and where each row belongs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::names::NameCodes;
@@ -27,6 +28,15 @@ pub(super) struct Columns {
     /// Of `numbers` those, by place, that say where in its slice a row is and nothing else, not even whether the
     /// loader refuses it. The shape of a GEMM is among them: a lookup needs no rows of its very shape.
     pub inner: &'static [usize],
+}
+
+impl Columns {
+    /// Their names, with those of what is read of every table: latency, power and kernel.
+    pub fn names(self) -> BTreeSet<&'static str> {
+        let own = self.texts.iter().chain(self.numbers).chain(self.optional_texts).copied();
+        let optional = self.optional.iter().map(|(name, _)| *name);
+        own.chain(optional).chain(["latency", "power", "kernel_source"]).collect()
+    }
 }
 
 /// A row's cells, by the order of [`Columns`].

@@ -65,6 +65,11 @@ pub(super) fn served(
 pub struct FileKeys(HashSet<(SliceKey, u32)>);
 
 impl FileKeys {
+    /// The columns of a table that they follow from.
+    pub fn columns(name: TableName) -> BTreeSet<&'static str> {
+        name.columns().names()
+    }
+
     /// Those of a decoded table; `None` where its loader refuses the file or a row of it, so that nothing
     /// shows what it would serve.
     pub fn of(table: &Table, name: TableName, names: &NameCodes) -> Option<Self> {

@@ -13,7 +13,7 @@ use super::store::{Content, Store};
 use super::{
     Catalog, Channel, Error, MachineFigures, Refusal, Result, Reuse, ReuseManifest, ServedFormats,
     Slots, Source, Specs, State, SystemFile, SystemShelf, Table, TableFault, TableFile,
-    TableSource, VersionDir, slots,
+    TableSource, VersionDir, Wanted, slots,
 };
 
 /// A state of a database.
@@ -70,14 +70,20 @@ impl<'a> Snapshot<'a> {
         self.store.offer(table, &Content::of(self.state.source, file), decoded);
     }
 
-    /// A table, which another stage may have decoded already; the store keeps what the planner needs
-    /// of it.
-    fn decode(&self, file: &TableFile) -> std::result::Result<Arc<Table>, TableFault> {
+    /// What the planner reads of a file, which another stage may have decoded already; the store keeps what it
+    /// needs.
+    fn decode(
+        &self,
+        table: TableName,
+        file: &TableFile,
+    ) -> std::result::Result<Arc<Table>, TableFault> {
         let State { source, decoded, specs, .. } = self.state;
-        match decoded.get(file) {
-            Some(table) => Ok(table),
-            None => Ok(Arc::new(file.decode(specs, &source.read(&file.entry)?)?)),
+        if let Some(table) = decoded.get(file) {
+            return Ok(table);
         }
+        let columns = table.columns().names();
+        let bytes = source.read(&file.entry)?;
+        Ok(Arc::new(file.decode_of(specs, &bytes, Wanted::Named(&columns))?))
     }
 
     /// What is known of tables.
@@ -234,7 +240,7 @@ impl PlannerSession<'_, '_> {
     pub fn read(&self, table: TableName, file: usize) {
         let slot = &self.tables[table as usize];
         if let Some((content, source)) = slot.index.content(file).zip(slot.files.get(file)) {
-            self.snapshot.store.file(table, content, || self.snapshot.decode(source));
+            self.snapshot.store.file(table, content, || self.snapshot.decode(table, source));
         }
     }
 
@@ -249,7 +255,7 @@ impl PlannerSession<'_, '_> {
             let store = self.snapshot.store;
             slot.index.load(&store.names, |i, content| {
                 // Sources and files are of one length.
-                store.file(table, content, || self.snapshot.decode(slot.files[i]))
+                store.file(table, content, || self.snapshot.decode(table, slot.files[i]))
             })
         };
         slot.loaded.get_or_init(load).clone()?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Column, Table, TableFault};
+use super::{Column, Table, TableFault, Wanted};
 use crate::database::catalog::TableFile;
 use crate::specs::{ColumnKind, Specs, TableSpec};
 
@@ -26,12 +26,27 @@ impl TableFile {
     ///
     /// Those of [`Table::decode`].
     pub fn decode(&self, specs: &Specs, bytes: &[u8]) -> Result<Table, TableFault> {
+        self.decode_of(specs, bytes, Wanted::All)
+    }
+
+    /// As [`decode`](Self::decode), without columns that are not `wanted`: of a Parquet file they are not even
+    /// decompressed, and damage in them is not seen. A text table has all of its columns.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Table::decode`].
+    pub fn decode_of(
+        &self,
+        specs: &Specs,
+        bytes: &[u8],
+        wanted: Wanted<'_>,
+    ) -> Result<Table, TableFault> {
         let known = specs.tables.get(&self.table);
         let is_text = |name: &str| {
             crate::specs::IDENTITY.contains(&name)
                 || known.and_then(|s| s.kind(name)) == Some(ColumnKind::Text)
         };
-        Table::decode(bytes, self.format, &is_text)
+        Table::decode_of(bytes, self.format, &is_text, wanted)
     }
 }
 

@@ -14,7 +14,7 @@ mod take;
 mod write;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -41,6 +41,25 @@ pub struct Table {
     /// Rows of a text table that are damaged and not among these.
     pub torn: Torn,
     columns: Vec<(String, Column)>,
+}
+
+/// Which columns of a table are decoded.
+#[derive(Debug, Clone, Copy)]
+pub enum Wanted<'a> {
+    /// All of them.
+    All,
+    /// Those of these names.
+    Named(&'a BTreeSet<&'a str>),
+}
+
+impl Wanted<'_> {
+    /// Whether a column is.
+    fn has(self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(names) => names.contains(name),
+        }
+    }
 }
 
 /// A decoded column. `nulls` is absent where no row is null.
@@ -72,6 +91,16 @@ impl Table {
         format: Format,
         is_text: &dyn Fn(&str) -> bool,
     ) -> Result<Self, TableFault> {
+        Self::decode_of(bytes, format, is_text, Wanted::All)
+    }
+
+    /// As [`decode`](Self::decode), of a Parquet file without columns that are not `wanted`.
+    fn decode_of(
+        bytes: &[u8],
+        format: Format,
+        is_text: &dyn Fn(&str) -> bool,
+        wanted: Wanted<'_>,
+    ) -> Result<Self, TableFault> {
         if let Some(pointer) = pointer(bytes) {
             return Err(TableFault::LfsPointer(pointer));
         }
@@ -79,7 +108,7 @@ impl Table {
             return Err(TableFault::Unreadable("the file is empty, 0 bytes".into()));
         }
         let table = match format {
-            Format::Parquet => parquet::decode(bytes)?,
+            Format::Parquet => parquet::decode(bytes, wanted)?,
             Format::Csv => csv::decode(bytes, is_text)?,
         };
         match table {

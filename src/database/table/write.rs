@@ -14,7 +14,7 @@ use polars_parquet::write::{
 };
 
 use super::parquet::one_line;
-use super::{Column, Table, parquet};
+use super::{Column, Table, Wanted, parquet};
 use crate::base::error::{Error, Result};
 use crate::base::files::write_whole;
 
@@ -40,7 +40,7 @@ pub fn write(path: &Path, columns: &[(String, Column)]) -> Result<()> {
 pub fn encode(columns: &[(String, Column)]) -> Result<Vec<u8>> {
     let failed = |why: String| Error::new(format!("cannot write a table: {why}"), "");
     let bytes = bytes(columns).map_err(failed)?;
-    let back = parquet::decode(&bytes)
+    let back = parquet::decode(&bytes, Wanted::All)
         .map_err(|fault| failed(format!("the written table cannot be read back: {fault}")))?;
     match difference(columns, &back) {
         None => Ok(bytes),

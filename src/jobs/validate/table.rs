@@ -17,7 +17,7 @@ use crate::checks::rule::Rule;
 use crate::checks::{PrChange, TableContext};
 use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;
-use crate::database::table::{Keys, Table, TableFault, TableScope};
+use crate::database::table::{Keys, Table, TableFault, TableScope, Wanted};
 use crate::findings::{Finding, Severity};
 use crate::planner::{FileKeys, NameCodes, SharedFileKeys, TableName};
 
@@ -104,8 +104,16 @@ impl Job<'_> {
         let stated = meta.and_then(|m| m.tables.get(&file.table)).and_then(|t| t.sha256.as_ref());
         let known = self.specs.tables.get(&file.table);
         let seal = known.and_then(|spec| spec.seal.as_ref());
+        // Of a table that is only there to compare with, what its sketch is taken of.
+        let is_beside = rules.is_empty() && part != SketchPart::Scanned;
+        let columns = known.filter(|_| is_beside).map(|spec| {
+            let looked_up = names.and_then(|_| TableName::of(&file.table));
+            let looked_up: BTreeSet<&str> = looked_up.map(FileKeys::columns).unwrap_or_default();
+            &Sketch::columns(spec) | &looked_up
+        });
+        let wanted = columns.as_ref().map_or(Wanted::All, Wanted::Named);
         let ReadTable { table, digest, is_reproducible } =
-            self.read(file, stated.is_some() || seal.is_some());
+            self.read(file, stated.is_some() || seal.is_some(), wanted);
         let seal = seal.map(|seal| SealFile::read(self.source, self.catalog, file, seal));
         let spec = file.spec(self.specs, table.as_deref().ok());
         let place = &file.place;
@@ -132,6 +140,9 @@ impl Job<'_> {
         if let Some(sketch) = &mut sketch {
             sketch.share_keys(terms.keys);
         }
+        let latencies = sketch.as_ref().and_then(|sketch| sketch.latencies.as_ref());
+        let has_distinct_keys =
+            latencies.zip(scope.as_ref()).is_some_and(|(own, scope)| own.are_of_each(scope.rows()));
         let names = names.filter(|_| part != SketchPart::None);
         let looked_up = TableName::of(&file.table).zip(table.as_deref().ok()).zip(names);
         let slices = looked_up.and_then(|((name, table), names)| FileKeys::of(table, name, names));
@@ -142,6 +153,7 @@ impl Job<'_> {
             table: table.as_deref(),
             system,
             keys: keys.as_ref(),
+            has_distinct_keys,
             specs: self.specs,
             digest: digest.as_deref(),
             meta,
@@ -163,9 +175,9 @@ impl Job<'_> {
         Ok(JudgedTable { sketch, slices, findings, is_reproducible })
     }
 
-    /// Reads a table, which another stage may have decoded already, with the digest of its bytes where that
-    /// is asked for.
-    fn read(&self, file: &TableFile, digest: bool) -> ReadTable {
+    /// Reads some columns of a table, which another stage may have decoded already, with the digest of its bytes
+    /// where that is asked for.
+    fn read(&self, file: &TableFile, digest: bool, wanted: Wanted<'_>) -> ReadTable {
         let kept = self.decoded.and_then(|decoded| decoded.get(file));
         if let (Some(table), false) = (&kept, digest) {
             return ReadTable { table: Ok(table.clone()), digest: None, is_reproducible: false };
@@ -174,7 +186,8 @@ impl Job<'_> {
             Err(why) => ReadTable { table: Err(why.into()), digest: None, is_reproducible: false },
             Ok(bytes) => {
                 let digest = digest.then(|| sha256(&bytes));
-                let table = kept.map_or_else(|| file.decode(self.specs, &bytes).map(Arc::new), Ok);
+                let decode = || file.decode_of(self.specs, &bytes, wanted).map(Arc::new);
+                let table = kept.map_or_else(decode, Ok);
                 let is_pointer = matches!(table, Err(TableFault::LfsPointer(_)));
                 let is_reproducible = bytes.len() as u64 == file.entry.size && !is_pointer;
                 ReadTable { table, digest, is_reproducible }

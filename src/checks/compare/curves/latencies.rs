@@ -79,6 +79,12 @@ impl KeyLatencies {
         Self { keys: Arc::new(keys), latencies }
     }
 
+    /// Whether these are as many keys as a table has `rows`, so that it repeats none.
+    pub fn are_of_each(&self, rows: usize) -> bool {
+        let alike = |two: &[u32]| two[0] == two[1];
+        self.latencies.len() == rows && !self.keys.tags.windows(2).any(alike)
+    }
+
     /// The latency at a key in ms.
     pub fn get(&self, hash: u64) -> Option<f32> {
         self.latencies.get(self.keys.place(hash)?).copied()
@@ -141,6 +147,22 @@ mod tests {
             let own = KeyLatencies::of((0..count).map(|i| (hash(i), i as f64)));
             assert!((0..count).all(|i| own.get(hash(i)) == Some(i as f32)), "{count}");
             assert!((count..count + 1000).all(|i| own.get(hash(i)).is_none()), "{count}");
+        }
+    }
+
+    #[test]
+    fn a_repeated_key_shows() {
+        let hash = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for count in [1, 7, 5000] {
+            let keys = |repeated: Option<u64>| {
+                let all = (0..count).chain(repeated);
+                KeyLatencies::of(all.map(|i| (hash(i), i as f64)).collect::<Vec<_>>().into_iter())
+            };
+            assert!(keys(None).are_of_each(count as usize));
+            assert!(!keys(None).are_of_each(count as usize + 1), "a row has no latency");
+            for key in [0, count / 2, count - 1] {
+                assert!(!keys(Some(key)).are_of_each(count as usize + 1), "{count}: {key}");
+            }
         }
     }
 

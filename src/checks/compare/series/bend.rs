@@ -2,9 +2,9 @@
 
 use std::f64::consts::LN_2;
 
-use super::SeriesPoint;
 use super::neighbours::AxisNeighbours;
-use crate::base::logarithm::COARSE_ERROR;
+use super::points::{Points, SeriesPoint};
+use crate::base::logarithm::{COARSE_ERROR, coarse_log2};
 
 /// A point that lies off the line between its neighbours along every axis on which it has two.
 ///
@@ -30,8 +30,8 @@ pub(super) struct BendCandidate {
 
 impl BendCandidate {
     /// Takes in what an axis says: the least telling stays, and nothing does where two contradict.
-    pub fn judge(&mut self, points: &[SeriesPoint], i: usize) {
-        let Some(ratio) = log_ratio(points, i) else { return };
+    pub fn judge(&mut self, log_ratio: Option<f64>) {
+        let Some(ratio) = log_ratio else { return };
         self.log_ratio = Some(self.log_ratio.map_or(ratio, |known| least_telling(known, ratio)));
     }
 
@@ -58,34 +58,28 @@ pub fn least_telling(a: f64, b: f64) -> f64 {
 }
 
 /// The logarithm of a point's latency over the line between its neighbours; none at an end.
-pub(super) fn log_ratio(points: &[SeriesPoint], i: usize) -> Option<f64> {
-    let three = around(points, i)?;
-    Some(off_line(three, three.map(SeriesPoint::log_time)))
+pub(super) fn log_ratio(points: &(impl Points + ?Sized), i: usize) -> Option<f64> {
+    around(points, i).map(|three| off_line(three, f64::ln))
 }
 
-/// Whether a point is less than `least` off the line between its neighbours, in logarithms; not at an end. Nearly
-/// all points are settled by coarse logarithms.
-pub(super) fn is_on_line(points: &[SeriesPoint], i: usize, least: f64) -> bool {
-    coarse_distance(points, i).is_some_and(|most| most < least)
-        || log_ratio(points, i).is_some_and(|off| off.abs() < least)
-}
-
-/// How far [`log_ratio`] is from 0 at most, by coarse logarithms.
-fn coarse_distance(points: &[SeriesPoint], i: usize) -> Option<f64> {
-    let three = around(points, i)?;
-    let off = off_line(three, three.map(|point| point.coarse));
-    // The error of the point, and of a line between two others.
-    Some((off.abs() + 2.0 * COARSE_ERROR) * LN_2)
+/// Whether a point is less than `least` off the line between its neighbours, in logarithms; not at an end. Most
+/// points are settled by coarse logarithms.
+pub(super) fn is_on_line(points: &impl Points, i: usize, least: f64) -> bool {
+    around(points, i).is_some_and(|three| {
+        // The error of the point, and of a line between two others.
+        let most = off_line(three, coarse_log2).abs() + 2.0 * COARSE_ERROR;
+        most * LN_2 < least || off_line(three, f64::ln).abs() < least
+    })
 }
 
 /// A point between its neighbours; none at an end.
-fn around(points: &[SeriesPoint], i: usize) -> Option<[&SeriesPoint; 3]> {
-    Some([points.get(i.checked_sub(1)?)?, &points[i], points.get(i + 1)?])
+fn around(points: &(impl Points + ?Sized), i: usize) -> Option<[SeriesPoint; 3]> {
+    Some([points.get(i.checked_sub(1)?)?, points.get(i)?, points.get(i + 1)?])
 }
 
-/// How far the middle of three logarithms of latency is over the line between the others.
-fn off_line(points: [&SeriesPoint; 3], logs: [f64; 3]) -> f64 {
-    let ([before, point, after], [log_before, log, log_after]) = (points, logs);
+/// How far the middle of three points is over the line between the others, in logarithms of latency.
+fn off_line([before, point, after]: [SeriesPoint; 3], log: impl Fn(f64) -> f64) -> f64 {
     let share = (point.log_at - before.log_at) / (after.log_at - before.log_at);
+    let [log_before, log, log_after] = [before, point, after].map(|point| log(point.time));
     log - (log_before + share * (log_after - log_before))
 }

@@ -1,6 +1,7 @@
 //! A point against its neighbours along an axis.
 
-use super::{AxisNumber, Outlier, SeriesPoint};
+use super::points::{Points, SeriesPoint};
+use super::{AxisNumber, Outlier};
 
 /// A point on its way to be an outlier.
 pub(super) struct OutlierCandidate {
@@ -42,25 +43,25 @@ impl OutlierCandidate {
 }
 
 /// Whether a point has a neighbour on either side.
-pub(super) fn is_inner(points: &[SeriesPoint], i: usize) -> bool {
-    i > 0 && i + 1 < points.len()
+pub(super) fn is_inner(points: &impl Points, i: usize) -> bool {
+    i > 0 && i + 1 < points.count()
 }
 
 /// A point's latency over its neighbours', for a spike or for a drop; `None` in a series too short.
 ///
 /// At an end of the series growth in proportion to the axis stands for the neighbour that lacks.
 pub(super) fn ratio_over_neighbours(
-    points: &[SeriesPoint],
+    points: &(impl Points + ?Sized),
     i: usize,
     spike: bool,
     least: f64,
 ) -> Option<f64> {
-    let SeriesPoint { at, time, .. } = points[i];
-    let earlier = |steps: usize| i.checked_sub(steps).map(|b| &points[b]);
+    let SeriesPoint { at, time, .. } = points.get(i)?;
+    let earlier = |steps: usize| points.get(i.checked_sub(steps)?);
     let later = points.get(i + 1);
     let beyond = points.get(i + 2);
-    let in_proportion = |other: &SeriesPoint| other.time * at / other.at;
-    if points.len() < 3 {
+    let in_proportion = |other: SeriesPoint| other.time * at / other.at;
+    if points.count() < 3 {
         return None;
     }
     let (before, after) = match (earlier(1), later) {
@@ -68,14 +69,14 @@ pub(super) fn ratio_over_neighbours(
         (Some(before), None) if spike => {
             // Where the neighbour fell below the one before it, it is that neighbour which is fast.
             let level = earlier(2).filter(|level| before.time * least <= level.time);
-            let grown = |from: &SeriesPoint| in_proportion(from).max(from.time);
+            let grown = |from: SeriesPoint| in_proportion(from).max(from.time);
             (grown(before).max(level.map_or(0.0, grown)), before.time)
         }
         (Some(before), None) => (before.time, before.time),
         (None, after) if spike => {
             // Likewise where the neighbour is fast beside the one that follows.
             let after = after?;
-            let fell = |far: &&SeriesPoint| after.time * least <= far.time * after.at / far.at;
+            let fell = |far: &SeriesPoint| after.time * least <= far.time * after.at / far.at;
             (beyond.filter(fell).map_or(0.0, |far| far.time), after.time)
         }
         (None, after) => (f64::INFINITY, in_proportion(after?)),
@@ -95,12 +96,12 @@ pub(super) fn ratio_over_neighbours(
 
 /// A point that stands out along the first axis.
 pub(super) fn candidate(
-    points: &[SeriesPoint],
+    points: &impl Points,
     i: usize,
     least: f64,
     axis: AxisNumber,
 ) -> Option<OutlierCandidate> {
-    let SeriesPoint { time, row, .. } = points[i];
+    let SeriesPoint { time, row, .. } = points.get(i)?;
     for spike in [true, false] {
         let mut candidate =
             OutlierCandidate { row, time, spike, ratio: 1.0, axes: 0, inner: false };

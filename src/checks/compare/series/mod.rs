@@ -18,7 +18,7 @@ mod scan;
 
 pub use self::bend::{Bend, least_telling};
 pub use self::neighbours::{AxisNeighbours, NO_ROW, Sizes, Window, bend_of, stands_out};
-use self::points::{ReadPoint, SeriesPoint};
+use self::points::ReadPoint;
 pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
 use crate::base::expr::NULL_CODE;
 use crate::database::table::{Column, Table, all_equal, mix, number_bits, text_hash};
@@ -140,7 +140,7 @@ impl<'a> Axis<'a> {
     ) -> impl Iterator<Item = ReadPoint> {
         rows.iter().filter_map(|row| {
             let time = times(*row as usize)?;
-            Some(ReadPoint { at: self.values[*row as usize] as f64, time, row: *row })
+            Some(ReadPoint { at: self.values[*row as usize], time, row: *row })
         })
     }
 }

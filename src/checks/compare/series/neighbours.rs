@@ -4,7 +4,8 @@ use smallvec::SmallVec;
 
 use super::bend::{least_telling, log_ratio};
 use super::candidate::ratio_over_neighbours;
-use super::{Axis, AxisNumber, SeriesPoint};
+use super::points::{Points, SeriesPoint};
+use super::{Axis, AxisNumber};
 
 /// No row.
 pub const NO_ROW: u32 = u32::MAX;
@@ -47,7 +48,7 @@ pub(super) struct CandidateAxis {
 
 impl CandidateAxis {
     /// Those of a point of a series.
-    pub fn of(points: &[SeriesPoint], i: usize, axis: AxisNumber) -> Self {
+    pub fn of(points: &impl Points, i: usize, axis: AxisNumber) -> Self {
         let row = |at: Option<usize>| at.and_then(|at| points.get(at)).map_or(NO_ROW, |p| p.row);
         let rows =
             [row(i.checked_sub(2)), row(i.checked_sub(1)), row(Some(i + 1)), row(Some(i + 2))];
@@ -90,12 +91,12 @@ impl Window {
 
     /// Logarithm of the point's latency over the line between its neighbours; none at an end.
     pub fn log_ratio(&self) -> Option<f64> {
-        log_ratio(&self.points, self.own)
+        log_ratio(&self.points[..], self.own)
     }
 
     /// The point's latency over its neighbours', for a spike or for a drop; none where there are too few.
     pub fn ratio(&self, spike: bool, least: f64) -> Option<f64> {
-        ratio_over_neighbours(&self.points, self.own, spike, least)
+        ratio_over_neighbours(&self.points[..], self.own, spike, least)
     }
 }
 

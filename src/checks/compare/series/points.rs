@@ -1,39 +1,23 @@
 //! The points of a series, in its order.
 
-use std::cell::Cell;
+use std::f64::consts::LN_2;
 
 use super::neighbours::NO_ROW;
-use crate::base::logarithm::coarse_log2;
+use crate::base::logarithm::{COARSE_ERROR, coarse_log2};
 
 /// A point of a series.
+#[derive(Clone, Copy)]
 pub(super) struct SeriesPoint {
     pub at: f64,
     pub time: f64,
     pub row: u32,
     pub log_at: f64,
-    /// To the base of 2, by [`coarse_log2`].
-    pub coarse: f64,
-    /// NaN until it is asked for.
-    log_time: Cell<f64>,
 }
 
 impl SeriesPoint {
     /// A point of another table: of no row.
     pub fn new(at: f64, time: f64) -> Self {
-        Self::of(ReadPoint { at, time, row: NO_ROW }, log_of_size(at))
-    }
-
-    fn of(read: ReadPoint, log_at: f64) -> Self {
-        let ReadPoint { at, time, row } = read;
-        Self { at, time, row, log_at, coarse: coarse_log2(time), log_time: Cell::new(f64::NAN) }
-    }
-
-    /// The logarithm of its latency. Most points are settled without it.
-    pub fn log_time(&self) -> f64 {
-        if self.log_time.get().is_nan() {
-            self.log_time.set(self.time.ln());
-        }
-        self.log_time.get()
+        Self { at, time, row: NO_ROW, log_at: log_of_size(at) }
     }
 }
 
@@ -42,10 +26,73 @@ fn log_of_size(size: f64) -> f64 {
     size.max(0.5).ln()
 }
 
+/// Points in the order of their sizes.
+pub(super) trait Points {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// One of them, by its place in the order.
+    fn get(&self, i: usize) -> Option<SeriesPoint>;
+}
+
+impl Points for [SeriesPoint] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn get(&self, i: usize) -> Option<SeriesPoint> {
+        <[SeriesPoint]>::get(self, i).copied()
+    }
+}
+
+/// The points of a series of a table. Most are looked at in passing, so they lie column by column.
+#[derive(Clone, Copy)]
+pub(super) struct Series<'a> {
+    pub rows: &'a [u32],
+    times: &'a [f64],
+    sizes: &'a OrderedSizes,
+}
+
+impl Points for Series<'_> {
+    fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn get(&self, i: usize) -> Option<SeriesPoint> {
+        let (row, time) = (*self.rows.get(i)?, *self.times.get(i)?);
+        Some(SeriesPoint { at: self.sizes.at[i], time, row, log_at: self.sizes.logs[i] })
+    }
+}
+
+impl Series<'_> {
+    /// The points that coarse logarithms do not show to be less than `least` off the line between their
+    /// neighbours, in natural logarithms: few. Those at the ends are among them.
+    pub fn unsettled(&self, least: f64, coarse: &mut Vec<f64>, found: &mut Vec<usize>) {
+        found.clear();
+        let Some(last) = self.count().checked_sub(1) else { return };
+        coarse.clear();
+        coarse.extend(self.times.iter().map(|time| coarse_log2(*time)));
+        // The error of the point, and of a line between two others.
+        let least = least / LN_2 - 2.0 * COARSE_ERROR;
+        found.push(0);
+        let shares = self.sizes.shares.get(1..).unwrap_or(&[]);
+        for (i, (three, share)) in coarse.windows(3).zip(shares).enumerate() {
+            let [before, point, after] = three else { continue };
+            let is_settled = (point - (before + share * (after - before))).abs() < least;
+            if !is_settled {
+                found.push(i + 1);
+            }
+        }
+        if last > 0 {
+            found.push(last);
+        }
+    }
+}
+
 /// A point as the file has it.
 #[derive(Clone, Copy)]
 pub(super) struct ReadPoint {
-    pub at: f64,
+    pub at: i64,
     pub time: f64,
     pub row: u32,
 }
@@ -54,85 +101,164 @@ pub(super) struct ReadPoint {
 #[derive(Default)]
 pub(super) struct SeriesPoints {
     /// Those of the series under way, in the order of the file.
-    read: Vec<ReadPoint>,
+    read: ReadPoints,
     order: SweepOrder,
     /// Those of the series under way, in its order.
-    points: Vec<SeriesPoint>,
+    rows: Vec<u32>,
+    times: Vec<f64>,
+    /// Its sizes, where points share one.
+    distinct: OrderedSizes,
+}
+
+/// Points in the order of the file.
+#[derive(Default)]
+struct ReadPoints {
+    sizes: Vec<i64>,
+    times: Vec<f64>,
+    rows: Vec<u32>,
 }
 
 /// Sizes in the order of the file, and what follows from them: the next series mostly has the same, in an order
 /// that has to be found only once.
 #[derive(Default)]
 struct SweepOrder {
-    sizes: Vec<f64>,
-    /// The points in the order of their sizes.
-    places: Vec<SizePlace>,
+    sizes: Vec<i64>,
+    /// Places in the order of the file, in the order of their sizes.
+    places: Vec<u32>,
+    /// Whether that is the order of the file.
+    is_file_order: bool,
+    ordered: OrderedSizes,
     /// Those of the sizes before.
-    earlier: Vec<SizePlace>,
+    earlier: OrderedSizes,
     /// Each size with its place in its low half, which is sorted as one number.
     keys: Vec<i128>,
     /// Whether several points have one size.
     repeats: bool,
 }
 
-/// A size and the point that has it.
-#[derive(Clone, Copy)]
-struct SizePlace {
-    size: f64,
-    log: f64,
-    /// Place of the point in the order of the file.
-    place: u32,
+/// Sizes of a series in their order.
+#[derive(Default)]
+struct OrderedSizes {
+    at: Vec<f64>,
+    /// Their logarithms.
+    logs: Vec<f64>,
+    /// How far each is on the way from the one before to the one after, by logarithms; 0 at the ends.
+    shares: Vec<f64>,
 }
 
 impl SeriesPoints {
     /// The points of a series in its order; of several at one place the fastest, which is the least disturbed.
-    pub fn of(&mut self, points: impl Iterator<Item = ReadPoint>) -> &[SeriesPoint] {
-        let Self { read, order, points: sorted } = self;
-        read.clear();
-        read.extend(points);
-        order.take(read);
-        sorted.clear();
-        let in_order = order.places.iter();
-        sorted.extend(in_order.map(|at| SeriesPoint::of(read[at.place as usize], at.log)));
+    pub fn of(&mut self, points: impl Iterator<Item = ReadPoint>) -> Series<'_> {
+        self.read.take(points);
+        let Self { read, order, rows, times, distinct } = self;
+        order.take(&read.sizes);
         if order.repeats {
-            sorted.sort_unstable_by(|a, b| {
-                a.at.total_cmp(&b.at).then(a.time.total_cmp(&b.time)).then(a.row.cmp(&b.row))
-            });
-            sorted.dedup_by(|later, first| later.at == first.at);
+            read.fastest(&order.places, rows, times, distinct);
+            return Series { rows, times, sizes: distinct };
         }
-        sorted
+        let sizes = &order.ordered;
+        if order.is_file_order {
+            return Series { rows: &read.rows, times: &read.times, sizes };
+        }
+        rows.clear();
+        rows.extend(order.places.iter().map(|place| read.rows[*place as usize]));
+        times.clear();
+        times.extend(order.places.iter().map(|place| read.times[*place as usize]));
+        Series { rows, times, sizes }
+    }
+}
+
+impl ReadPoints {
+    fn take(&mut self, points: impl Iterator<Item = ReadPoint>) {
+        self.sizes.clear();
+        self.times.clear();
+        self.rows.clear();
+        for ReadPoint { at, time, row } in points {
+            self.sizes.push(at);
+            self.times.push(time);
+            self.rows.push(row);
+        }
+    }
+
+    /// The fastest point of each size, by the places of all in the order of their sizes.
+    fn fastest(
+        &self,
+        places: &[u32],
+        rows: &mut Vec<u32>,
+        times: &mut Vec<f64>,
+        sizes: &mut OrderedSizes,
+    ) {
+        rows.clear();
+        times.clear();
+        sizes.clear();
+        let places: Vec<usize> = places.iter().map(|place| *place as usize).collect();
+        for of_size in places.chunk_by(|a, b| self.sizes[*a] == self.sizes[*b]) {
+            let by_time = |a: &&usize, b: &&usize| {
+                let (time, row) = (|p: usize| self.times[p], |p: usize| self.rows[p]);
+                time(**a).total_cmp(&time(**b)).then(row(**a).cmp(&row(**b)))
+            };
+            if let Some(fastest) = of_size.iter().min_by(by_time) {
+                rows.push(self.rows[*fastest]);
+                times.push(self.times[*fastest]);
+                let at = self.sizes[*fastest] as f64;
+                sizes.push(at, log_of_size(at));
+            }
+        }
+        sizes.take_shares();
+    }
+}
+
+impl OrderedSizes {
+    fn clear(&mut self) {
+        self.at.clear();
+        self.logs.clear();
+        self.shares.clear();
+    }
+
+    fn push(&mut self, at: f64, log: f64) {
+        self.at.push(at);
+        self.logs.push(log);
+    }
+
+    fn take_shares(&mut self) {
+        self.shares.clear();
+        self.shares.resize(self.logs.len(), 0.0);
+        for (three, share) in self.logs.windows(3).zip(self.shares.iter_mut().skip(1)) {
+            *share = (three[1] - three[0]) / (three[2] - three[0]);
+        }
     }
 }
 
 impl SweepOrder {
     /// Takes in the sizes of a series, where they are others than before.
-    fn take(&mut self, points: &[ReadPoint]) {
-        let sizes = || points.iter().map(|point| point.at);
-        if self.sizes.len() == points.len() && self.sizes.iter().copied().eq(sizes()) {
+    fn take(&mut self, sizes: &[i64]) {
+        if self.sizes == sizes {
             return;
         }
         self.sizes.clear();
-        self.sizes.extend(sizes());
+        self.sizes.extend(sizes);
         self.keys.clear();
-        // Sizes are whole numbers.
-        let key = |(place, size): (u32, f64)| i128::from(size as i64) << 32 | i128::from(place);
-        self.keys.extend((0..).zip(sizes()).map(key));
-        if !self.keys.is_sorted() {
+        let key = |(place, size): (u32, &i64)| i128::from(*size) << 32 | i128::from(place);
+        self.keys.extend((0..).zip(sizes).map(key));
+        self.is_file_order = self.keys.is_sorted();
+        if !self.is_file_order {
             self.keys.sort_unstable();
         }
-        std::mem::swap(&mut self.places, &mut self.earlier);
         self.places.clear();
-        let mut known = self.earlier.iter().peekable();
+        std::mem::swap(&mut self.ordered, &mut self.earlier);
+        self.ordered.clear();
+        let mut known = self.earlier.at.iter().zip(&self.earlier.logs).peekable();
         for key in &self.keys {
             let place = *key as u32;
-            let size = self.sizes[place as usize];
+            let size = sizes[place as usize] as f64;
             // Most sizes were those of the series before, too, and a logarithm takes longer than all else.
-            while known.next_if(|earlier| earlier.size < size).is_some() {}
-            let same = known.peek().filter(|earlier| earlier.size == size);
-            let log = same.map_or_else(|| log_of_size(size), |earlier| earlier.log);
-            self.places.push(SizePlace { size, log, place });
+            while known.next_if(|(earlier, _)| **earlier < size).is_some() {}
+            let same = known.peek().filter(|(earlier, _)| **earlier == size);
+            self.ordered.push(size, same.map_or_else(|| log_of_size(size), |(_, log)| **log));
+            self.places.push(place);
         }
-        self.repeats = self.places.windows(2).any(|two| two[0].size == two[1].size);
+        self.ordered.take_shares();
+        self.repeats = self.ordered.at.windows(2).any(|two| two[0] == two[1]);
     }
 }
 
@@ -140,32 +266,49 @@ impl SweepOrder {
 mod tests {
     use super::*;
 
-    fn rows(points: &[SeriesPoint]) -> Vec<u32> {
-        points.iter().map(|point| point.row).collect()
-    }
-
     #[test]
     fn a_series_is_in_the_order_of_its_sizes_whatever_the_one_before_had() {
         let mut series = SeriesPoints::default();
-        let mut order = |sizes: &[f64]| {
+        let mut order = |sizes: &[i64]| {
             let read =
-                |(row, at): (u32, &f64)| ReadPoint { at: *at, time: 1.0 + f64::from(row), row };
-            rows(series.of((0..).zip(sizes).map(read)))
+                |(row, at): (u32, &i64)| ReadPoint { at: *at, time: 1.0 + f64::from(row), row };
+            series.of((0..).zip(sizes).map(read)).rows.to_vec()
         };
-        assert_eq!(order(&[4.0, 1.0, 2.0]), [1, 2, 0]);
-        assert_eq!(order(&[4.0, 1.0, 2.0]), [1, 2, 0]);
-        assert_eq!(order(&[4.0, 1.0]), [1, 0]);
-        assert_eq!(order(&[1.0, 2.0, 4.0]), [0, 1, 2]);
+        assert_eq!(order(&[4, 1, 2]), [1, 2, 0]);
+        assert_eq!(order(&[4, 1, 2]), [1, 2, 0]);
+        assert_eq!(order(&[4, 1]), [1, 0]);
+        assert_eq!(order(&[1, 2, 4]), [0, 1, 2]);
         assert_eq!(order(&[]), [0_u32; 0]);
     }
 
     #[test]
     fn of_several_points_at_one_place_the_fastest_counts() {
-        let read = [(2.0, 9.0), (1.0, 5.0), (2.0, 3.0), (2.0, 3.0)];
+        let read = [(2, 9.0), (1, 5.0), (2, 3.0), (2, 3.0)];
         let mut series = SeriesPoints::default();
         for _ in 0..2 {
             let points = (0..).zip(read).map(|(row, (at, time))| ReadPoint { at, time, row });
-            assert_eq!(rows(series.of(points)), [1, 2]);
+            let found = series.of(points);
+            assert_eq!(found.rows, [1, 2]);
+            assert_eq!([0, 1].map(|i| found.get(i).map(|p| (p.at, p.time))), [
+                Some((1.0, 5.0)),
+                Some((2.0, 3.0))
+            ]);
         }
+    }
+
+    #[test]
+    fn points_on_the_line_are_settled_and_ends_never() {
+        let (mut series, mut coarse, mut found) = <(SeriesPoints, _, _)>::default();
+        let mut unsettled = |times: &[f64]| {
+            let read = |(n, time): (u32, &f64)| ReadPoint { at: 1 << n, time: *time, row: n };
+            let points = series.of((0..).zip(times).map(read));
+            points.unsettled(1.2_f64.ln(), &mut coarse, &mut found);
+            found.clone()
+        };
+        assert_eq!(unsettled(&[1.0, 2.0, 4.0, 8.0, 16.0]), [0, 4]);
+        assert_eq!(unsettled(&[1.0, 2.0, 6.0, 8.0, 16.0]), [0, 1, 2, 3, 4]);
+        assert_eq!(unsettled(&[1.0, 2.2, 4.0, 8.0, 16.0]), [0, 4]);
+        assert_eq!(unsettled(&[1.0]), [0]);
+        assert_eq!(unsettled(&[]), [0_usize; 0]);
     }
 }

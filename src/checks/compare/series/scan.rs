@@ -7,8 +7,8 @@ use super::bend::{Bend, BendCandidate, is_on_line, log_ratio};
 use super::candidate::{OutlierCandidate, candidate, is_inner, ratio_over_neighbours};
 use super::group::Grouped;
 use super::neighbours::{AxisNeighbours, CandidateAxes, CandidateAxis};
-use super::points::{SeriesPoint, SeriesPoints};
-use super::{Axis, AxisNumber, Outlier, fixed, is_near};
+use super::points::{Series, SeriesPoints};
+use super::{Axis, AxisNumber, Outlier, fixed};
 use crate::base::expr::Vals;
 use crate::database::table::Table;
 use crate::specs::TableSpec;
@@ -111,15 +111,17 @@ pub fn scan(
     let mut candidates =
         Candidates { states: vec![ScanState::Settled; table.rows], all: Vec::new() };
     let mut series = SeriesPoints::default();
+    let (mut coarse, mut unsettled) = (Vec::new(), Vec::new());
     let grouped = Grouped::by(table.rows, |row| fixed[row].wrapping_sub(first.part(row)));
     if terms.bends.is_some() {
         found.inner.reserve(table.rows);
     }
     for rows in grouped.series() {
         let points = series.of(first.points(rows, &times));
-        terms.first_axis(points, first.number, &mut candidates);
+        points.unsettled(terms.screen(), &mut coarse, &mut unsettled);
+        terms.first_axis(points, &unsettled, first.number, &mut candidates);
         if terms.bends.is_some() {
-            found.add_shape(points);
+            found.add_shape(points.rows);
         }
     }
     // A column of one size has no neighbours.
@@ -163,29 +165,27 @@ impl ScanTerms {
         least.ln() * (1.0 - 1e-9)
     }
 
-    /// Takes in a series along the first axis.
-    fn first_axis(self, points: &[SeriesPoint], axis: AxisNumber, candidates: &mut Candidates) {
-        let (screen, factor) = (self.screen(), self.screen().exp());
-        let near = |a: &SeriesPoint, b: &SeriesPoint| is_near(a.time, b.time, factor);
-        for i in 0..points.len() {
-            // A line between two points that are near is near.
-            if let Some([before, point, after]) = points.get(i.wrapping_sub(1)..i + 2)
-                && near(before, point)
-                && near(point, after)
-            {
+    /// Takes in those points of a series along the first axis that are not settled.
+    fn first_axis(
+        self,
+        points: Series<'_>,
+        unsettled: &[usize],
+        axis: AxisNumber,
+        candidates: &mut Candidates,
+    ) {
+        let screen = self.screen();
+        for i in unsettled.iter().copied() {
+            let off = log_ratio(&points, i);
+            if off.is_some_and(|off| off.abs() < screen) {
                 continue;
             }
-            if is_on_line(points, i, screen) {
-                continue;
-            }
-            let off = log_ratio(points, i);
-            let row = points[i].row;
-            let outlier = self.outliers.and_then(|least| candidate(points, i, least, axis));
+            let row = points.rows[i];
+            let outlier = self.outliers.and_then(|least| candidate(&points, i, least, axis));
             let bends =
                 self.bends.is_some() && off.is_none_or(|off| off.abs() >= self.least_bend());
             if outlier.is_some() || (bends && off.is_some()) {
                 let mut candidate = Candidate::new(row, outlier, bends);
-                candidate.bend_along(points, i, axis);
+                candidate.bend_along(off, &points, i, axis);
                 candidates.add(candidate);
             } else if bends {
                 candidates.states[row as usize] = ScanState::End;
@@ -194,21 +194,20 @@ impl ScanTerms {
     }
 
     /// Takes in a series along another axis.
-    fn other_axis(self, points: &[SeriesPoint], axis: AxisNumber, candidates: &mut Candidates) {
-        for i in 0..points.len() {
-            let row = points[i].row;
+    fn other_axis(self, points: Series<'_>, axis: AxisNumber, candidates: &mut Candidates) {
+        for (i, row) in points.rows.iter().copied().enumerate() {
             match candidates.states[row as usize] {
                 ScanState::Settled => {}
                 ScanState::Candidate(number) => {
                     let least = self.outliers.unwrap_or(1.0);
-                    candidates.all[number as usize].judge(points, i, axis, least);
+                    candidates.all[number as usize].judge(&points, i, axis, least);
                 }
-                ScanState::End if is_on_line(points, i, self.least_bend()) => {
+                ScanState::End if is_on_line(&points, i, self.least_bend()) => {
                     candidates.states[row as usize] = ScanState::Settled;
                 }
-                ScanState::End if is_inner(points, i) => {
+                ScanState::End if is_inner(&points, i) => {
                     let mut candidate = Candidate::new(row, None, true);
-                    candidate.bend_along(points, i, axis);
+                    candidate.bend_along(log_ratio(&points, i), &points, i, axis);
                     candidates.add(candidate);
                 }
                 ScanState::End => {}
@@ -223,31 +222,33 @@ impl Candidate {
         Self { row, outlier, bend, axes: CandidateAxes::new() }
     }
 
-    fn judge(&mut self, points: &[SeriesPoint], i: usize, axis: AxisNumber, least: f64) {
+    fn judge(&mut self, points: &Series<'_>, i: usize, axis: AxisNumber, least: f64) {
         if let Some(outlier) = &mut self.outlier {
             let ratio = ratio_over_neighbours(points, i, outlier.spike, least);
             outlier.judge(ratio, axis, is_inner(points, i));
         }
-        self.bend_along(points, i, axis);
+        let off = self.bend.as_ref().and_then(|_| log_ratio(points, i));
+        self.bend_along(off, points, i, axis);
     }
 
     /// Takes in how far it bends along an axis, and what lies around it there.
-    fn bend_along(&mut self, points: &[SeriesPoint], i: usize, axis: AxisNumber) {
+    fn bend_along(&mut self, off: Option<f64>, points: &Series<'_>, i: usize, axis: AxisNumber) {
         if let Some(bend) = &mut self.bend {
-            bend.judge(points, i);
+            bend.judge(off);
         }
         self.axes.push(CandidateAxis::of(points, i, axis));
     }
 }
 
 impl Scan {
-    fn add_shape(&mut self, points: &[SeriesPoint]) {
-        if points.len() < SHAPE_LEAST {
+    /// Takes in the rows of a series, in its order.
+    fn add_shape(&mut self, rows: &[u32]) {
+        if rows.len() < SHAPE_LEAST {
             return;
         }
-        let last = points.len() - 1;
-        let row = |at: usize| points[at].row;
-        self.inner.extend(points[1..last].iter().map(|p| p.row));
+        let last = rows.len() - 1;
+        let row = |at: usize| rows[at];
+        self.inner.extend_from_slice(&rows[1..last]);
         self.shapes.push(Shape {
             rows: std::array::from_fn(|n| row((1 + 2 * n) * last / (2 * SHAPE_POINTS))),
             inner_end: self.inner.len() as u32,

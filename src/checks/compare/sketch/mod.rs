@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use self::parts::{SliceNumbers, axes, kernels};
+use self::parts::{KERNEL, SliceNumbers, axes, kernels};
 use self::rows::ReadRows;
 
 use crate::base::expr::{ExprError, Scope};
@@ -22,6 +22,7 @@ use crate::database::catalog::TableFile;
 use crate::database::coverage::Coverage;
 use crate::database::table::{Keys, TableScope, lane_ranks};
 use crate::planner::{FileKeys, NameCodes};
+use crate::specs::TableSpec;
 
 /// Points a sketch keeps, about. Those with the smallest key hashes are kept, so that sketches of
 /// two tables hold the same points of the keys that both have.
@@ -148,6 +149,13 @@ pub struct Sketches {
 }
 
 impl Sketch {
+    /// The columns that the sketch of a table is taken of, where it is not scanned.
+    pub fn columns(spec: &TableSpec) -> BTreeSet<&str> {
+        let lane = spec.lanes.iter().map(|lanes| &lanes.column[..]);
+        let swept = spec.sweep.iter().map(String::as_str);
+        spec.loaded_columns().into_iter().chain(lane).chain(swept).chain([KERNEL]).collect()
+    }
+
     /// Takes the sketch of a table.
     ///
     /// # Errors

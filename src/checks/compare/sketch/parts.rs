@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{SketchPoint, Slice};
 use crate::database::table::{Column, Keys, TableScope};
 
+/// The column that names the kernel.
+pub(super) const KERNEL: &str = "kernel_source";
+
 /// The values of points along the axes of the sweep.
 pub(super) fn axes(
     scope: &TableScope<'_>,
@@ -28,7 +31,7 @@ pub(super) fn kernels(
     points: &[SketchPoint],
     slices: usize,
 ) -> Vec<BTreeSet<String>> {
-    let Some(column) = scope.table.column("kernel_source") else { return Vec::new() };
+    let Some(column) = scope.table.column(KERNEL) else { return Vec::new() };
     let mut named = vec![BTreeSet::new(); slices];
     for ((_, row), point) in order.iter().zip(points) {
         let kernels = &mut named[point.slice as usize];

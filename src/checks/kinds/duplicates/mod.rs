@@ -70,6 +70,9 @@ impl Judge for Conflict {
         if spec.inferred {
             return whole_rows(rows);
         }
+        if rows.at.has_distinct_keys {
+            return Ok(Found::new());
+        }
         // Where the loader keeps kernels apart, rows of two are no copies.
         let (row_key, apart);
         let keys = match rows.at.keys {

@@ -22,7 +22,7 @@ use self::errors::FileError;
 pub(super) use self::errors::one_line;
 use self::footer::Footer;
 use super::csv::MOST_COLUMNS;
-use super::{Column, Table, TableFault, Torn};
+use super::{Column, Table, TableFault, Torn, Wanted};
 
 /// The largest table known has 3.3 million cells; what claims far more is refused before it is
 /// decoded, since a few bytes can claim any number.
@@ -37,14 +37,14 @@ const LONGEST_TEXT: usize = 1 << 16;
 /// Bytes of a column's name.
 const LONGEST_NAME: usize = 1024;
 
-pub(super) fn decode(bytes: &[u8]) -> Result<Table, TableFault> {
+pub(super) fn decode(bytes: &[u8], wanted: Wanted<'_>) -> Result<Table, TableFault> {
     // The decoder panics on some damaged files instead of returning an error.
-    let read = || catch_unwind(AssertUnwindSafe(|| read(bytes)));
+    let read = || catch_unwind(AssertUnwindSafe(|| read(bytes, wanted)));
     let table = crate::base::panics::quiet_panics(read).unwrap_or(Err(FileError::Panic));
     table.map_err(|refused| TableFault::Unreadable(refused.to_string()))
 }
 
-fn read(bytes: &[u8]) -> Result<Table, FileError> {
+fn read(bytes: &[u8], wanted: Wanted<'_>) -> Result<Table, FileError> {
     let footer = footer::read(bytes)?;
     if let Some(schema) = &footer.arrow {
         arrow_schema::check(schema)?;
@@ -52,17 +52,21 @@ fn read(bytes: &[u8]) -> Result<Table, FileError> {
     let schema = infer_schema(&footer.schema).map_err(|e| FileError::Decoder(one_line(e)))?;
     let leaves = leaves(&footer, &schema)?;
     let mut pages = pages::BoundedPages::new(bytes);
-    // A column of a type that no table has is named, not decoded; the others are judged.
+    // A column of a type that no table has is named, not decoded; the others are judged. The pages of what is not
+    // decoded are walked all the same.
     let (mut known, mut others) = (Vec::new(), Vec::new());
     for (field, leaves) in schema.iter_values().zip(leaves) {
         let name = field.name.to_string();
-        if decodes(&field.dtype) {
+        let (is_wanted, is_known) = (wanted.has(&name), decodes(&field.dtype));
+        if is_wanted && is_known {
             let column = columns::read(&mut pages, &footer, leaves, &field.dtype);
             known.push((name, column.map_err(|fault| fault.of(&field.name))?));
         } else {
             let mut chunks = footer.groups.iter().flat_map(|group| &group.chunks[leaves.clone()]);
             chunks.try_for_each(|chunk| pages.skip(chunk)).map_err(|f| f.of(&field.name))?;
-            others.push((name, Column::Other(type_name(&field.dtype))));
+            if is_wanted {
+                others.push((name, Column::Other(type_name(&field.dtype))));
+            }
         }
     }
     known.append(&mut others);
