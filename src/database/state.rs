@@ -1,12 +1,13 @@
 //! A state of a database: its bytes, what it holds, and what it says of itself.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::decoded::Decoded;
 use crate::database::facts::TreeFacts;
 use crate::database::source::Source;
-use crate::database::table::{Table, TableFault};
+use crate::database::table::{Table, TableFault, Wanted};
 use crate::specs::Specs;
 
 /// A state of a database.
@@ -32,6 +33,27 @@ impl State<'_> {
     /// When it cannot be read.
     pub fn table(&self, file: &TableFile, specs: &Specs) -> Result<Arc<Table>, TableFault> {
         self.decoded.table(self.source, file, specs)
+    }
+
+    /// A table of it with some columns, or more: what was kept of it, or those that a stage needs by itself, which
+    /// are not kept.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn columns(
+        &self,
+        file: &TableFile,
+        specs: &Specs,
+        names: &BTreeSet<&str>,
+    ) -> Result<Arc<Table>, TableFault> {
+        match self.decoded.get(file) {
+            Some(table) => Ok(table),
+            None => {
+                let bytes = self.source.read(&file.entry)?;
+                file.decode_of(specs, &bytes, Wanted::Named(names)).map(Arc::new)
+            }
+        }
     }
 }
 

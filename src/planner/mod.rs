@@ -65,7 +65,7 @@ use crate::database::sidecar::Reuse;
 use crate::database::slots::slots;
 use crate::database::source::Source;
 use crate::database::state::State;
-use crate::database::table::{Column, Table, TableFault, Wanted};
+use crate::database::table::{Column, Table, TableFault};
 use crate::specs::facts::Slots;
 use crate::specs::system::System;
 use crate::specs::{Library, SpecFile, Specs, read_all};

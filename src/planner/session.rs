@@ -13,7 +13,7 @@ use super::store::{Content, Store};
 use super::{
     Catalog, Channel, Error, MachineFigures, Refusal, Result, Reuse, ReuseManifest, ServedFormats,
     Slots, Source, Specs, State, SystemFile, SystemShelf, Table, TableFault, TableFile,
-    TableSource, VersionDir, Wanted, slots,
+    TableSource, VersionDir, slots,
 };
 
 /// A state of a database.
@@ -77,13 +77,7 @@ impl<'a> Snapshot<'a> {
         table: TableName,
         file: &TableFile,
     ) -> std::result::Result<Arc<Table>, TableFault> {
-        let State { source, decoded, specs, .. } = self.state;
-        if let Some(table) = decoded.get(file) {
-            return Ok(table);
-        }
-        let columns = table.columns().names();
-        let bytes = source.read(&file.entry)?;
-        Ok(Arc::new(file.decode_of(specs, &bytes, Wanted::Named(&columns))?))
+        self.state.columns(file, self.state.specs, &table.columns().names())
     }
 
     /// What is known of tables.

@@ -184,11 +184,12 @@ fn powered(table: &Table) -> Vec<bool> {
     if rows.contains(&true) { rows } else { Vec::new() }
 }
 
-/// Collects rows; most rows belong to the slice of the row before, which needs no look-up.
+/// Collects rows. Most belong to the slice of the row before, or to that which came after it when it was met
+/// before; neither needs a look-up.
 struct Grouping {
     numbers: HashMap<SliceKey, u32>,
-    /// The slices in the order in which they are met, each with its rows so far.
-    slices: Vec<(SliceKey, u32)>,
+    /// The slices in the order in which they are met.
+    slices: Vec<CollectedSlice>,
     /// Rows in file order, each with the number of its slice.
     rows: Vec<FileRow>,
     of_row: Vec<u32>,
@@ -196,6 +197,15 @@ struct Grouping {
     faults: Vec<(u32, String)>,
     kernels: Vec<(u32, u32)>,
     wide: HashMap<u32, [u64; 3]>,
+}
+
+/// A slice while rows are collected.
+struct CollectedSlice {
+    key: SliceKey,
+    /// Its rows so far.
+    rows: u32,
+    /// The slice that came after it, by its number.
+    next: u32,
 }
 
 impl Grouping {
@@ -234,15 +244,30 @@ impl Grouping {
     }
 
     fn add(&mut self, key: SliceKey, row: FileRow) {
-        if self.slices.get(self.last as usize).is_none_or(|(last, _)| !is_same_slice(last, &key)) {
-            self.last = *self.numbers.entry(key).or_insert_with(|| {
-                self.slices.push((key, 0));
-                self.slices.len() as u32 - 1
-            });
-        }
-        self.slices[self.last as usize].1 += 1;
+        self.last = self.number(key);
+        self.slices[self.last as usize].rows += 1;
         self.rows.push(row);
         self.of_row.push(self.last);
+    }
+
+    /// The number of the slice of a key, after the slice of the row before.
+    fn number(&mut self, key: SliceKey) -> u32 {
+        let Self { numbers, slices, last, .. } = self;
+        let is_it = |slice: &&CollectedSlice| is_same_slice(&slice.key, &key);
+        let before = slices.get(*last as usize);
+        if before.filter(is_it).is_some() {
+            return *last;
+        }
+        let next = before.map_or(0, |before| before.next);
+        if slices.get(next as usize).filter(is_it).is_some() {
+            return next;
+        }
+        let number = *numbers.entry(key).or_insert_with(|| {
+            slices.push(CollectedSlice { key, rows: 0, next: 0 });
+            slices.len() as u32 - 1
+        });
+        slices[*last as usize].next = number;
+        number
     }
 
     fn fault(&mut self, kernel: u32, row: usize, why: &Reason) {
@@ -254,16 +279,16 @@ impl Grouping {
     fn finish(self) -> FileSlices {
         let mut end = 0;
         let mut ranges = Vec::with_capacity(self.slices.len());
-        for (_, count) in &self.slices {
-            ranges.push(end..end + count);
-            end += count;
+        for CollectedSlice { rows, .. } in &self.slices {
+            ranges.push(end..end + rows);
+            end += rows;
         }
         let rows = if self.of_row.is_sorted() {
             self.rows
         } else {
             sorted(&self.rows, &self.of_row, &ranges)
         };
-        let keys = self.slices.into_iter().map(|(key, _)| key);
+        let keys = self.slices.into_iter().map(|slice| slice.key);
         FileSlices {
             slices: keys.zip(ranges).collect(),
             rows,

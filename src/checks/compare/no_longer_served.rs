@@ -142,14 +142,18 @@ impl LosingTable<'_> {
             (file.place.system.as_str(), file.place.backend.as_str(), file.table.as_str())
                 == (self.system, self.backend, self.table)
         };
+        let columns = spec.loaded_columns();
         for file in at.head.catalog.tables.iter().filter(is_of_group) {
             // What cannot be read is a finding of its own, and serves nothing.
-            let Ok(table) = at.head.table(file, at.specs) else { continue };
+            let Ok(table) = at.head.columns(file, at.specs, &columns) else { continue };
             let served = served_keys(&table, file, spec, &at.specs.lookups)?;
             for hash in served.hashes {
                 lost.remove(&hash);
             }
             kept.extend(served.slices);
+            if lost.is_empty() {
+                break;
+            }
         }
         Ok(kept)
     }

@@ -1,21 +1,27 @@
 //! Cells of two tables as numbers: equal exactly where the cells are equal.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+use bytemuck::cast_slice;
 
 use crate::base::expr::NULL_CODE;
 use crate::database::table::{Column, Table, number_bits};
 use crate::specs::measured_unit;
 
-/// A column that both tables have.
-pub(super) struct ColumnPair {
+/// A column that both tables have: nearly always the cells themselves, else what stands for them.
+pub(super) struct ColumnPair<'a> {
     /// Its name.
     pub name: String,
-    pub base: Vec<u64>,
-    pub head: Vec<u64>,
+    pub base: Cow<'a, [u64]>,
+    pub head: Cow<'a, [u64]>,
 }
 
-impl ColumnPair {
+/// The cells of one side of a column.
+pub(super) type CellsOf = for<'c> fn(&'c ColumnPair<'c>) -> &'c [u64];
+
+impl ColumnPair<'_> {
     /// Whether a row of the base and one of the head hold something else.
     pub fn differs(&self, (base, head): (u32, u32)) -> bool {
         self.base[base as usize] != self.head[head as usize]
@@ -24,17 +30,17 @@ impl ColumnPair {
 
 /// What two tables have in common.
 #[derive(Default)]
-pub(super) struct SharedColumns {
+pub(super) struct SharedColumns<'a> {
     /// Columns by which rows are distinguished: those that are not measured.
-    pub keys: Vec<ColumnPair>,
+    pub keys: Vec<ColumnPair<'a>>,
     /// Measurements.
-    pub measures: Vec<ColumnPair>,
+    pub measures: Vec<ColumnPair<'a>>,
     /// Columns that one table has and the other lacks.
     pub one_sided: Vec<String>,
 }
 
-impl SharedColumns {
-    pub fn of(base: &Table, head: &Table) -> Self {
+impl<'a> SharedColumns<'a> {
+    pub fn of(base: &'a Table, head: &'a Table) -> Self {
         let mut common = Self::default();
         for (name, column) in base.columns() {
             let Some(other) = head.column(name).filter(|h| comparable(column, h)) else {
@@ -53,7 +59,7 @@ impl SharedColumns {
     }
 
     /// All columns that both tables have, those of the key first.
-    pub fn all(&self) -> impl Iterator<Item = &ColumnPair> {
+    pub fn all(&self) -> impl Iterator<Item = &ColumnPair<'a>> {
         self.keys.iter().chain(&self.measures)
     }
 }
@@ -79,7 +85,11 @@ pub(super) fn either_holds(
 
 /// A comparable column as numbers, and one that marks nulls where there are any; nothing where all
 /// cells are one name, which distinguishes no rows.
-fn encode(name: &str, base: (&Column, usize), head: (&Column, usize)) -> Vec<ColumnPair> {
+fn encode<'a>(
+    name: &str,
+    base: (&'a Column, usize),
+    head: (&'a Column, usize),
+) -> Vec<ColumnPair<'a>> {
     let pair = |base, head| ColumnPair { name: name.to_owned(), base, head };
     if let (
         Column::Text { codes: a, dict: of_a, nulls: a_nulls },
@@ -90,12 +100,12 @@ fn encode(name: &str, base: (&Column, usize), head: (&Column, usize)) -> Vec<Col
             return Vec::new();
         }
         let mut known = HashMap::new();
-        return vec![pair(names(a, of_a, &mut known), names(b, of_b, &mut known))];
+        return vec![pair(names(a, of_a, &mut known).into(), names(b, of_b, &mut known).into())];
     }
     let exact = whole(base.0) && whole(head.0);
     let mut cells = vec![pair(numbers(base, exact), numbers(head, exact))];
     if base.0.has_nulls() || head.0.has_nulls() {
-        cells.push(pair(nulls(base), nulls(head)));
+        cells.push(pair(nulls(base).into(), nulls(head).into()));
     }
     cells
 }
@@ -117,8 +127,15 @@ fn names<'a>(codes: &[u32], dict: &'a [Arc<str>], known: &mut HashMap<&'a str, u
 }
 
 /// Numbers by their bits, 0 where null.
-fn numbers((column, rows): (&Column, usize), exact: bool) -> Vec<u64> {
+fn numbers((column, rows): (&Column, usize), exact: bool) -> Cow<'_, [u64]> {
     let bits = |v: f64| number_bits(v);
+    match column {
+        Column::Int { values, nulls: None } if exact => return Cow::Borrowed(cast_slice(values)),
+        Column::Float { values, nulls: None } if values.iter().all(|v| bits(*v) == v.to_bits()) => {
+            return Cow::Borrowed(cast_slice(values));
+        }
+        _ => {}
+    }
     let mut cells: Vec<u64> = match column {
         Column::Int { values, .. } if exact => values.iter().map(|v| *v as u64).collect(),
         Column::Int { values, .. } => values.iter().map(|v| bits(*v as f64)).collect(),
@@ -132,7 +149,7 @@ fn numbers((column, rows): (&Column, usize), exact: bool) -> Vec<u64> {
         let null = cells.iter_mut().enumerate().filter(|(row, _)| column.is_null(*row));
         null.for_each(|(_, cell)| *cell = 0);
     }
-    cells
+    cells.into()
 }
 
 /// 1 where null.

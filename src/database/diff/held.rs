@@ -31,7 +31,7 @@ pub(super) fn columns_changed<'t>(
 ) -> Vec<&'t str> {
     // Whole columns are compared faster than the cells of pairs in any order.
     let are_in_place = pairs.clone().all(|(b, h)| b == h);
-    let changes = |column: &ColumnPair| {
+    let changes = |column: &ColumnPair<'_>| {
         let is_same = are_in_place && column.base == column.head;
         !is_same && pairs.clone().any(|pair| column.differs(pair))
     };

@@ -5,7 +5,7 @@
 //! where the loader looks them up by the same key, whatever device or version they name: that is how a
 //! finding on a row of the head finds the row that was there before.
 
-use super::cells::{ColumnPair, SharedColumns, either_holds};
+use super::cells::{CellsOf, ColumnPair, SharedColumns, either_holds};
 use crate::database::table::{Table, mix};
 
 /// Columns that have a bit of their own; the others share the one after.
@@ -41,7 +41,7 @@ impl RowMatch {
         (base, base_keys): (&Table, Vec<u64>),
         (head, head_keys): (&Table, Vec<u64>),
     ) -> Self {
-        let all: Vec<&ColumnPair> = common.all().collect();
+        let all: Vec<&ColumnPair<'_>> = common.all().collect();
         let pairs = pairs(&all, &base_keys, &head_keys);
         let mut columns: Vec<String> = Vec::new();
         let mut changed = vec![0; head.rows];
@@ -68,7 +68,7 @@ impl RowMatch {
 
     /// Matches rows by every column that is not a measurement, where no loader's key is known.
     pub(super) fn by_identity(common: &SharedColumns, base: &Table, head: &Table) -> Self {
-        let hash = |rows: usize, side: fn(&ColumnPair) -> &[u64]| -> Vec<u64> {
+        let hash = |rows: usize, side: CellsOf| -> Vec<u64> {
             let mut keys = vec![0; rows];
             for column in &common.keys {
                 keys.iter_mut().zip(side(column)).for_each(|(key, cell)| *key = mix(*key, *cell));
@@ -120,7 +120,7 @@ fn bit_of(columns: &mut Vec<String>, name: &str) -> u64 {
 }
 
 /// Rows of the base and of the head that belong together.
-fn pairs(all: &[&ColumnPair], base_keys: &[u64], head_keys: &[u64]) -> Vec<(u32, u32)> {
+fn pairs(all: &[&ColumnPair<'_>], base_keys: &[u64], head_keys: &[u64]) -> Vec<(u32, u32)> {
     let alike = |b: usize, h: usize| all.iter().all(|c| c.base[b] == c.head[h]);
     // Most rows of most changes stand where they stood: equal ones, and those of a key that no other
     // row at the place of either side has.

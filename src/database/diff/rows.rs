@@ -1,6 +1,6 @@
 //! Rows of two tables, matched by key.
 
-use super::cells::{ColumnPair, SharedColumns};
+use super::cells::{CellsOf, ColumnPair, SharedColumns};
 use crate::database::table::{Table, mix};
 
 /// Rows by what happened to them, as row numbers of the base and of the head.
@@ -36,8 +36,8 @@ impl RowDiff {
 
     /// Matches rows as [`between`](Self::between) does, over the columns that both tables have.
     pub(super) fn over(common: &SharedColumns, base: &Table, head: &Table) -> Self {
-        let all: Vec<&ColumnPair> = common.all().collect();
-        let keys: Vec<&ColumnPair> = common.keys.iter().collect();
+        let all: Vec<&ColumnPair<'_>> = common.all().collect();
+        let keys: Vec<&ColumnPair<'_>> = common.keys.iter().collect();
 
         let (mut equal, base, head) = in_place(&all, base.rows, head.rows);
         let (more, base, head) = pair_up(&all, base, head);
@@ -55,11 +55,11 @@ impl RowDiff {
 type Paired = (Vec<(u32, u32)>, Vec<u32>, Vec<u32>);
 
 /// Pairs rows that are equal and stand at the same place: most rows of most changes.
-fn in_place(columns: &[&ColumnPair], base: usize, head: usize) -> Paired {
+fn in_place(columns: &[&ColumnPair<'_>], base: usize, head: usize) -> Paired {
     let both = base.min(head);
     let mut equal = vec![true; both];
     for column in columns {
-        let cells = column.base.iter().zip(&column.head);
+        let cells = column.base.iter().zip(column.head.iter());
         equal.iter_mut().zip(cells).for_each(|(equal, (b, h))| *equal &= b == h);
     }
     let at = |row: u32| equal.get(row as usize).copied().unwrap_or(false);
@@ -69,7 +69,7 @@ fn in_place(columns: &[&ColumnPair], base: usize, head: usize) -> Paired {
 }
 
 /// Pairs rows that are equal in the columns, those of equal cells in file order.
-fn pair_up(columns: &[&ColumnPair], base: Vec<u32>, head: Vec<u32>) -> Paired {
+fn pair_up(columns: &[&ColumnPair<'_>], base: Vec<u32>, head: Vec<u32>) -> Paired {
     if base.is_empty() || head.is_empty() {
         return (Vec::new(), base, head);
     }
@@ -94,11 +94,7 @@ fn pair_up(columns: &[&ColumnPair], base: Vec<u32>, head: Vec<u32>) -> Paired {
 }
 
 /// Rows with a hash of their cells, sorted by it.
-fn by_hash(
-    columns: &[&ColumnPair],
-    rows: Vec<u32>,
-    side: fn(&ColumnPair) -> &[u64],
-) -> Vec<(u64, u32)> {
+fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, side: CellsOf) -> Vec<(u64, u32)> {
     let mut hashed: Vec<(u64, u32)> = rows.into_iter().map(|row| (0, row)).collect();
     for column in columns {
         let cells = side(column);
@@ -113,9 +109,14 @@ fn rows_of(hashed: &[(u64, u32)]) -> Vec<u32> {
 }
 
 /// Pairs rows of one hash. Almost always that is one key; where it is not, the cells decide.
-fn pair_run(columns: &[&ColumnPair], mut base: Vec<u32>, mut head: Vec<u32>, paired: &mut Paired) {
+fn pair_run(
+    columns: &[&ColumnPair<'_>],
+    mut base: Vec<u32>,
+    mut head: Vec<u32>,
+    paired: &mut Paired,
+) {
     while let (Some(&first), false) = (base.first(), head.is_empty()) {
-        let like_first = |side: fn(&ColumnPair) -> &[u64], row: u32| {
+        let like_first = |side: CellsOf, row: u32| {
             columns.iter().all(|c| c.base[first as usize] == side(c)[row as usize])
         };
         let (old, others): (Vec<u32>, _) =
@@ -164,7 +165,8 @@ mod tests {
     #[test]
     fn keys_of_one_hash_are_told_apart() {
         // Without a column to hash, all hashes are alike; the cells still decide.
-        let cells = ColumnPair { name: "m".into(), base: vec![1, 2, 1], head: vec![2, 1, 3] };
+        let (base, head) = (vec![1, 2, 1].into(), vec![2, 1, 3].into());
+        let cells = ColumnPair { name: "m".into(), base, head };
         let mut paired = Paired::default();
         pair_run(&[&cells], vec![0, 1, 2], vec![0, 1, 2], &mut paired);
         assert_eq!(paired, (vec![(0, 1), (1, 0)], vec![2], vec![2]));

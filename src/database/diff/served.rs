@@ -170,7 +170,10 @@ impl PairedTables<'_> {
     /// # Errors
     ///
     /// When a formula of the spec does not fit the tables' columns.
-    pub fn served(&self, shared: Option<&SharedColumns>) -> Result<Option<ServedDiff>, ExprError> {
+    pub fn served(
+        &self,
+        shared: Option<&SharedColumns<'_>>,
+    ) -> Result<Option<ServedDiff>, ExprError> {
         if self.spec.inferred || self.spec.key.is_empty() {
             return Ok(None);
         }
@@ -210,10 +213,8 @@ impl PairedTables<'_> {
         if let Some(keys) = &base_keys {
             (served.lost_keys, served.lost_slices) = lost_keys(keys, &joined.lost);
         }
-        let hashes = |keys: &Option<Keys<'_>>| {
-            keys.as_ref().map(|keys| keys.hashes().to_vec()).unwrap_or_default()
-        };
-        served.keys = (hashes(&base_keys), hashes(&head_keys));
+        let hashes = |keys: Option<Keys<'_>>| keys.map(Keys::into_hashes).unwrap_or_default();
+        served.keys = (hashes(base_keys), hashes(head_keys));
         Ok(Some(served))
     }
 
@@ -221,7 +222,7 @@ impl PairedTables<'_> {
     /// that serve a key on both sides, and rows that the row diff pairs.
     pub fn columns_changed(
         &self,
-        shared: Option<&SharedColumns>,
+        shared: Option<&SharedColumns<'_>>,
         rows: &RowDiff,
         served: Option<&ServedDiff>,
     ) -> Vec<String> {

@@ -30,6 +30,12 @@ impl<'a> Keys<'a> {
         self.hashes.get_or_init(|| self.hash())
     }
 
+    /// The [`hashes`](Self::hashes), once nothing else is asked for.
+    pub fn into_hashes(self) -> Vec<u64> {
+        self.hashes();
+        self.hashes.into_inner().unwrap_or_default()
+    }
+
     /// The values of the key's parts, in the loader's order.
     pub fn values(&self) -> impl Iterator<Item = &Value<'a>> {
         self.parts.iter().map(|(_, value)| value)

@@ -153,20 +153,25 @@ impl Sites {
 
     /// The ranks of the sites.
     fn ranks(&self, rows: &dyn ShapeRows) -> Vec<FirstMet> {
-        let mut first: HashMap<u64, u64> = HashMap::new();
-        let mut second: HashMap<[u64; 2], u64> = HashMap::new();
-        let keep = |least: &mut u64, place: u64| *least = place.min(*least);
-        rows.visit(&mut |[m, n, _], place| {
-            keep(first.entry(m).or_insert(u64::MAX), place);
-            keep(second.entry([m, n]).or_insert(u64::MAX), place);
+        // Under m, and under m and n.
+        let (mut first, mut second) = (FirstPlaces::default(), FirstPlaces::default());
+        let mut met = Vec::new();
+        let mut last = None;
+        rows.visit(&mut |[m, n, k], place| {
+            // Most rows are of the shape of the row before.
+            let known = last.filter(|(shape, _)| *shape == [n, k]);
+            let (_, site) = known.unwrap_or_else(|| {
+                ([n, k], self.sites.binary_search_by_key(&[n, k], |site| site.shape).ok())
+            });
+            last = Some(([n, k], site));
+            met.push((first.meet([m, 0], place), second.meet([m, n], place), place, site));
         });
         let mut ranks = vec![[u64::MAX; 3]; self.sites.len()];
-        rows.visit(&mut |[m, n, k], place| {
-            let site = self.sites.binary_search_by_key(&[n, k], |site| site.shape);
-            let rank = site.ok().and_then(|site| ranks.get_mut(site));
-            let own = [first[&m], second[&[m, n]], place];
+        for (m, n, place, site) in met {
+            let own = [first.places[m as usize], second.places[n as usize], place];
+            let rank = site.and_then(|site| ranks.get_mut(site));
             rank.into_iter().for_each(|least| *least = own.min(*least));
-        });
+        }
         ranks
     }
 
@@ -236,6 +241,28 @@ impl Sites {
             [axis] => Ok(1 - axis),
             _ => Err(too_far()),
         }
+    }
+}
+
+/// The first places in which coordinates are met.
+#[derive(Default)]
+struct FirstPlaces {
+    numbers: HashMap<[u64; 2], u32>,
+    /// By the numbers of the coordinates.
+    places: Vec<u64>,
+}
+
+impl FirstPlaces {
+    /// Takes in a place of some coordinates, and numbers them.
+    fn meet(&mut self, at: [u64; 2], place: u64) -> u32 {
+        let Self { numbers, places } = self;
+        let number = *numbers.entry(at).or_insert_with(|| {
+            places.push(u64::MAX);
+            places.len() as u32 - 1
+        });
+        let first = &mut places[number as usize];
+        *first = place.min(*first);
+        number
     }
 }
 

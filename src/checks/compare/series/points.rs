@@ -289,10 +289,10 @@ mod tests {
             let points = (0..).zip(read).map(|(row, (at, time))| ReadPoint { at, time, row });
             let found = series.of(points);
             assert_eq!(found.rows, [1, 2]);
-            assert_eq!([0, 1].map(|i| found.get(i).map(|p| (p.at, p.time))), [
-                Some((1.0, 5.0)),
-                Some((2.0, 3.0))
-            ]);
+            assert_eq!(
+                [0, 1].map(|i| found.get(i).map(|p| (p.at, p.time))),
+                [Some((1.0, 5.0)), Some((2.0, 3.0))]
+            );
         }
     }
 
