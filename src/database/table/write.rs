@@ -184,15 +184,26 @@ mod tests {
     #[test]
     fn a_table_reads_back_as_it_was() {
         let columns = synthetic();
-        let table = parquet::decode(&encode(&columns).unwrap()).unwrap();
+        let table = parquet::decode(&encode(&columns).unwrap(), Wanted::All).unwrap();
         assert_eq!(difference(&columns, &table), None);
         assert_eq!(table.rows, 3);
     }
 
     #[test]
+    fn columns_that_are_not_wanted_are_not_there() {
+        let columns = synthetic();
+        let names = ["kernel", "latency", "unknown"].into();
+        let table = parquet::decode(&encode(&columns).unwrap(), Wanted::Named(&names)).unwrap();
+        let wanted = |(name, _): &(String, Column)| names.contains(name.as_str());
+        let wanted: Vec<_> = synthetic().into_iter().filter(wanted).collect();
+        assert_eq!((table.rows, wanted.len()), (3, 2));
+        assert_eq!(difference(&wanted, &table), None);
+    }
+
+    #[test]
     fn a_cell_that_differs_is_named() {
         let mut columns = synthetic();
-        let table = parquet::decode(&encode(&columns).unwrap()).unwrap();
+        let table = parquet::decode(&encode(&columns).unwrap(), Wanted::All).unwrap();
         columns[2].1 = Column::Int { values: vec![1, 2, i64::MIN], nulls: None };
         let said = difference(&columns, &table).unwrap();
         assert!(said.starts_with("m of row 1 is "), "{said}");

@@ -20,6 +20,7 @@ use crate::database::seal::SealFile;
 use crate::database::table::{Keys, Table, TableFault, TableScope, Wanted};
 use crate::findings::{Finding, Severity};
 use crate::planner::{FileKeys, NameCodes, SharedFileKeys, TableName};
+use crate::specs::TableSpec;
 
 /// What judging a table leaves; one that cannot be read has no sketch.
 #[derive(Default)]
@@ -63,6 +64,18 @@ struct ReadTable {
     is_reproducible: bool,
 }
 
+/// The columns that are read of a table which is only there to compare with: those that its sketch and its slices
+/// are taken of.
+fn columns_beside<'s>(
+    file: &TableFile,
+    spec: &'s TableSpec,
+    names: Option<&NameCodes>,
+) -> BTreeSet<&'s str> {
+    let looked_up = names.and_then(|_| TableName::of(&file.table));
+    let looked_up: BTreeSet<&str> = looked_up.map(FileKeys::columns).unwrap_or_default();
+    &Sketch::columns(spec) | &looked_up
+}
+
 impl Job<'_> {
     /// Judges a table by some rules, and takes its sketch where that is asked for.
     pub(super) fn table(
@@ -104,16 +117,12 @@ impl Job<'_> {
         let stated = meta.and_then(|m| m.tables.get(&file.table)).and_then(|t| t.sha256.as_ref());
         let known = self.specs.tables.get(&file.table);
         let seal = known.and_then(|spec| spec.seal.as_ref());
-        // Of a table that is only there to compare with, what its sketch is taken of.
-        let is_beside = rules.is_empty() && part != SketchPart::Scanned;
-        let columns = known.filter(|_| is_beside).map(|spec| {
-            let looked_up = names.and_then(|_| TableName::of(&file.table));
-            let looked_up: BTreeSet<&str> = looked_up.map(FileKeys::columns).unwrap_or_default();
-            &Sketch::columns(spec) | &looked_up
-        });
+        let is_judged = !rules.is_empty();
+        let is_beside = !is_judged && part != SketchPart::Scanned;
+        let columns = known.filter(|_| is_beside).map(|spec| columns_beside(file, spec, names));
         let wanted = columns.as_ref().map_or(Wanted::All, Wanted::Named);
         let ReadTable { table, digest, is_reproducible } =
-            self.read(file, stated.is_some() || seal.is_some(), wanted);
+            self.read(file, is_judged && (stated.is_some() || seal.is_some()), wanted);
         let seal = seal.map(|seal| SealFile::read(self.source, self.catalog, file, seal));
         let spec = file.spec(self.specs, table.as_deref().ok());
         let place = &file.place;

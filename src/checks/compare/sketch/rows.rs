@@ -69,3 +69,74 @@ impl ReadRows<'_> {
         (outliers, curve.map(Arc::new))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::base::random::Random;
+    use crate::checks::CurveTerms;
+    use crate::checks::compare::sketch::{Sketch, SketchTerms};
+    use crate::checks::judge::CheckInputs;
+    use crate::database::catalog::Place;
+    use crate::database::table::{Column, Keys, Table, TableScope};
+    use crate::specs::{ColumnKind, IDENTITY, Specs, TableSpec};
+
+    const ROWS: usize = 60;
+
+    /// Synthetic: a table with every column that a spec knows.
+    fn columns(spec: &TableSpec, random: &mut Random) -> Vec<(String, Column)> {
+        let mut some = |most: usize| (0..ROWS).map(|_| 1 + random.below(most)).collect::<Vec<_>>();
+        let known = spec.columns.iter().map(|column| (column.name.as_str(), column.kind));
+        let known = known.filter(|(name, _)| *name != "kernel_source" && !IDENTITY.contains(name));
+        let texts = IDENTITY.into_iter().chain(["kernel_source"]);
+        let all = known.chain(texts.map(|name| (name, ColumnKind::Text)));
+        let column = |(name, kind): (&str, ColumnKind)| {
+            let column = match kind {
+                ColumnKind::Int => {
+                    let values = some(5).into_iter().map(|n| n as i64).collect();
+                    Column::Int { values, nulls: None }
+                }
+                ColumnKind::Bool => {
+                    let values = some(2).into_iter().map(|n| n > 1).collect();
+                    Column::Bool { values, nulls: None }
+                }
+                ColumnKind::Text => Column::texts(some(3).iter().map(|n| Some(format!("text{n}")))),
+                ColumnKind::Number | ColumnKind::Measure(_) => {
+                    let values = some(900).into_iter().map(|n| n as f64 / 16.0).collect();
+                    Column::Float { values, nulls: None }
+                }
+            };
+            (name.to_owned(), column)
+        };
+        all.map(column).collect()
+    }
+
+    #[test]
+    fn a_sketch_is_taken_of_the_columns_that_it_names() {
+        let specs = Specs::embedded().unwrap();
+        let [system, backend, version] = ["h200_sxm", "trtllm", "1.2.0"].map(str::to_owned);
+        let place = Place { system, family: None, backend, version };
+        let curves = Some(CurveTerms { bends: 1.2, floor_ms: 0.01 });
+        let needs = CheckInputs { outliers: Some(2.0), curves, ..CheckInputs::default() };
+        for spec in specs.tables.values() {
+            let sketch = |is_wanted: &dyn Fn(&str) -> bool| {
+                let mut all = columns(spec, &mut Random::new(11));
+                all.retain(|(name, _)| is_wanted(name));
+                let table = Table::of(ROWS, all);
+                let scope = TableScope::new(&table, spec, &place, None, &specs.lookups);
+                let keys = Keys::new(&spec.key, &scope).unwrap();
+                let terms = SketchTerms { needs, named: true, scanned: false };
+                let sketch = Sketch::of(&keys, &scope, terms).unwrap();
+                let has_points = !sketch.points.is_empty();
+                (rmp_serde::to_vec(&sketch).unwrap(), has_points)
+            };
+            let named = Sketch::columns(spec);
+            let (whole, has_points) = sketch(&|_| true);
+            assert!(
+                has_points || spec.filter.is_some() || spec.latency.is_empty(),
+                "{}",
+                spec.name
+            );
+            assert!(whole == sketch(&|name| named.contains(name)).0, "{}", spec.name);
+        }
+    }
+}
