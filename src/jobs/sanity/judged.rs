@@ -2,13 +2,16 @@
 //! changes, by what it changes of that.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::identity::{TableIdentity, by_path};
 use super::news::News;
 use super::systems::SystemChange;
+use crate::checks::rule::Rule;
 use crate::database::catalog::{Role, TableFile};
 use crate::database::diff::FileDiff;
 use crate::jobs::validate::Job;
+use crate::specs::TableSpec;
 
 /// Tables of a state under judgement, as indices into its catalog.
 #[derive(Default)]
@@ -17,7 +20,7 @@ pub(super) struct JudgedTables {
     pub alone: Vec<usize>,
     /// Those of them judged against others, too.
     pub compared: Vec<usize>,
-    /// Paths of the others, with the figures by which they are judged.
+    /// Paths of those that did not change, with the figures by which they are judged by themselves.
     pub by_figures: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -30,6 +33,10 @@ impl News<'_> {
             match self.system_change(&file.place.system) {
                 change if job.touches(file) || change == SystemChange::All => {
                     judged.compared.push(index);
+                }
+                SystemChange::Limits(changed) => {
+                    judged.compared.push(index);
+                    judged.by_figures.insert(file.entry.path.clone(), changed);
                 }
                 SystemChange::Figures(changed) if self.is_read(file, &changed) => {
                     judged.by_figures.insert(file.entry.path.clone(), changed);
@@ -45,6 +52,38 @@ impl News<'_> {
     fn is_read(&self, file: &TableFile, figures: &BTreeSet<String>) -> bool {
         let Some(spec) = self.head.specs.tables.get(&file.table) else { return false };
         self.rules.iter().any(|rule| rule.check.judge().reads(spec).reads_any_of(figures))
+    }
+
+    /// The rules that judge both states. Where nothing changes but figures of systems, what holds tables against each
+    /// other and reads none of them finds what it found before.
+    pub(super) fn asked(&self) -> Vec<Arc<Rule>> {
+        let Some(figures) = self.figures_alone() else { return self.rules.to_vec() };
+        let is_asked = |rule: &&Arc<Rule>| {
+            let judge = rule.check.judge();
+            let reads = |spec: &Arc<TableSpec>| judge.reads(spec).reads_any_of(&figures);
+            !judge.compares() || judge.reads_limits() || self.head.specs.tables.values().any(reads)
+        };
+        self.rules.iter().filter(is_asked).cloned().collect()
+    }
+
+    /// The figures of systems that change, where nothing else does.
+    fn figures_alone(&self) -> Option<BTreeSet<String>> {
+        let tables = [self.base, self.head].map(|state| &state.catalog.tables);
+        let are_known_alike = !tables.into_iter().flatten().any(|file| self.known_otherwise(file));
+        if !self.diff.tables.is_empty() || !are_known_alike {
+            return None;
+        }
+        let mut figures = BTreeSet::new();
+        for file in self.diff.files.iter().filter(|file| file.role != Role::Other) {
+            let mut systems = self.head.catalog.systems.iter();
+            let (name, _) = systems.find(|(_, system)| system.yaml == file.path)?;
+            match self.system_change(name) {
+                SystemChange::None => {}
+                SystemChange::Figures(own) | SystemChange::Limits(own) => figures.extend(own),
+                SystemChange::All => return None,
+            }
+        }
+        Some(figures)
     }
 
     /// Indices of the tables that are judged against others: those that changed, and those of which the

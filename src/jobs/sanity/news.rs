@@ -140,7 +140,7 @@ impl News<'_> {
             source: state.source,
             catalog: state.catalog,
             selected: Selection::default().resolve(state.catalog, Some(changed))?,
-            rules: self.rules.to_vec(),
+            rules: self.asked(),
             all_rules: self.all_rules,
             specs: state.specs,
             facts: state.facts,
@@ -241,7 +241,9 @@ impl News<'_> {
         } else {
             match self.system_change(&file.place.system) {
                 SystemChange::None => NewFacts::None,
-                SystemChange::Figures(changed) => NewFacts::Figures(changed),
+                SystemChange::Figures(changed) | SystemChange::Limits(changed) => {
+                    NewFacts::Figures(changed)
+                }
                 SystemChange::All => NewFacts::System,
             }
         };
@@ -267,7 +269,7 @@ impl News<'_> {
 
     /// Whether the states say different things of a table, its family for example, so that all of it is
     /// judged anew.
-    fn known_otherwise(&self, file: &TableFile) -> bool {
+    pub(super) fn known_otherwise(&self, file: &TableFile) -> bool {
         !self.base.specs.know_alike(self.head.specs, &file.table)
     }
 

@@ -12,7 +12,9 @@ pub enum SystemChange {
     None,
     /// Figures by which rows are judged, each table by itself, by their dotted paths.
     Figures(BTreeSet<String>),
-    /// What tables are held against each other by; all of it where one of the two cannot be read.
+    /// Figures, some of which limits read, by which tables are held against each other.
+    Limits(BTreeSet<String>),
+    /// What is no figure; all of it where one of the two cannot be read.
     All,
 }
 
@@ -26,13 +28,36 @@ impl SystemChange {
         let figures = before.figures.keys().chain(after.figures.keys());
         let changed = figures.filter(|path| before.figure(path) != after.figure(path));
         let changed: BTreeSet<String> = changed.cloned().collect();
-        // Tables are held against each other by limits and by what is no figure.
         let is_limit = |path: &String| limits.values().any(|limit| limit.reads_figure(path));
         let without = |system: &System| System { figures: BTreeMap::new(), ..system.clone() };
-        if without(before) == without(after) && !changed.iter().any(is_limit) {
-            Self::Figures(changed)
-        } else {
+        if without(before) != without(after) {
             Self::All
+        } else if changed.iter().any(is_limit) {
+            Self::Limits(changed)
+        } else {
+            Self::Figures(changed)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::specs::Specs;
+
+    #[test]
+    fn a_figure_that_limits_read_is_told_from_others() {
+        let limits = Specs::embedded().unwrap().limits.clone();
+        let yaml = "gpu:\n  mem_bw: 4800000000000\n  mem_capacity: 151397597184\nmisc:\n  nccl_version: '2.27'\n";
+        let before = System::parse("h200_sxm", yaml).unwrap();
+        let change = |from: &str, to: &str| {
+            let after = System::parse("h200_sxm", &yaml.replace(from, to)).unwrap();
+            SystemChange::between(&before, &after, &limits)
+        };
+        let named = |path: &str| BTreeSet::from([path.to_owned()]);
+        assert_eq!(change("misc", "# a note\nmisc"), SystemChange::None);
+        assert_eq!(change("480000", "490000"), SystemChange::Figures(named("gpu.mem_bw")));
+        assert_eq!(change("1513", "1514"), SystemChange::Limits(named("gpu.mem_capacity")));
+        assert_eq!(change("'2.27'", "'2.28'"), SystemChange::All);
     }
 }

@@ -207,7 +207,7 @@ impl Sketch {
         let looks_up = needs.outliers.is_some() || needs.curves.is_some();
         let latencies = looks_up.then(|| Arc::new(read.latencies()));
         let (outliers, curve) =
-            if scanned { read.scan(needs, &mut slices) } else { Default::default() };
+            if scanned && looks_up { read.scan(needs, &mut slices) } else { Default::default() };
         let share = end as f64 / u64::MAX as f64;
         let count = (points.len() as f64 / share).round() as usize;
         let coverage = if named {
