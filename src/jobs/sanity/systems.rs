@@ -14,7 +14,7 @@ pub enum SystemChange {
     Figures(BTreeSet<String>),
     /// Figures, some of which limits read, by which tables are held against each other.
     Limits(BTreeSet<String>),
-    /// What is no figure; all of it where one of the two cannot be read.
+    /// What is not a figure; all of it where one of the two cannot be read.
     All,
 }
 
