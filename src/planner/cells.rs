@@ -31,11 +31,11 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Their names, with those of what is read of every table: latency, power and kernel.
+    /// Their names, with those of what is read of every table: latency and kernel.
     pub fn names(self) -> BTreeSet<&'static str> {
         let own = self.texts.iter().chain(self.numbers).chain(self.optional_texts).copied();
         let optional = self.optional.iter().map(|(name, _)| *name);
-        own.chain(optional).chain(["latency", "power", "kernel_source"]).collect()
+        own.chain(optional).chain(["latency", "kernel_source"]).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use hashbrown::HashSet;
 use super::index::{RowOrigin, TableIndex};
 use super::keys::SliceSource;
 use super::operations::TableName;
-use super::slices::SliceKey;
+use super::slices::{FileSlices, SliceKey};
 use super::store::{Content, Store};
 use super::{
     Catalog, Channel, Error, MachineFigures, Refusal, Result, Reuse, ReuseManifest, ServedFormats,
@@ -77,7 +77,7 @@ impl<'a> Snapshot<'a> {
         table: TableName,
         file: &TableFile,
     ) -> std::result::Result<Arc<Table>, TableFault> {
-        self.state.columns(file, self.state.specs, &table.columns().names())
+        self.state.columns(file, self.state.specs, &FileSlices::columns(table))
     }
 
     /// What is known of tables.

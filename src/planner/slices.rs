@@ -3,6 +3,7 @@
 //! A file is read and grouped once, whoever asks: both states of a comparison, and every version that
 //! it is a donor of.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -89,6 +90,13 @@ pub struct FileSlices {
 }
 
 impl FileSlices {
+    /// The columns of a table that they are made of.
+    pub(super) fn columns(name: TableName) -> BTreeSet<&'static str> {
+        let mut columns = name.columns().names();
+        columns.insert("power");
+        columns
+    }
+
     /// Groups the rows of a decoded table.
     ///
     /// # Errors

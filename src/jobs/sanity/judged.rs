@@ -68,9 +68,11 @@ impl News<'_> {
 
     /// The figures of systems that change, where nothing else does.
     fn figures_alone(&self) -> Option<BTreeSet<String>> {
-        let tables = [self.base, self.head].map(|state| &state.catalog.tables);
-        let are_known_alike = !tables.into_iter().flatten().any(|file| self.known_otherwise(file));
-        if !self.diff.tables.is_empty() || !are_known_alike {
+        if !self.diff.tables.is_empty() {
+            return None;
+        }
+        let mut tables = self.base.catalog.tables.iter().chain(&self.head.catalog.tables);
+        if tables.any(|file| self.known_otherwise(file)) {
             return None;
         }
         let mut figures = BTreeSet::new();

@@ -1,10 +1,8 @@
 //! A point against the line between its neighbours along an axis.
 
-use std::f64::consts::LN_2;
-
 use super::neighbours::AxisNeighbours;
-use super::points::{Points, SeriesPoint};
-use crate::base::logarithm::{COARSE_ERROR, coarse_log2};
+use super::points::{Points, SeriesPoint, coarse_bound};
+use crate::base::logarithm::coarse_log2;
 
 /// A point that lies off the line between its neighbours along every axis on which it has two.
 ///
@@ -66,9 +64,8 @@ pub(super) fn log_ratio(points: &(impl Points + ?Sized), i: usize) -> Option<f64
 /// points are settled by coarse logarithms.
 pub(super) fn is_on_line(points: &impl Points, i: usize, least: f64) -> bool {
     around(points, i).is_some_and(|three| {
-        // The error of the point, and of a line between two others.
-        let most = off_line(three, coarse_log2).abs() + 2.0 * COARSE_ERROR;
-        most * LN_2 < least || off_line(three, f64::ln).abs() < least
+        off_line(three, coarse_log2).abs() < coarse_bound(least)
+            || off_line(three, f64::ln).abs() < least
     })
 }
 

@@ -26,6 +26,12 @@ fn log_of_size(size: f64) -> f64 {
     size.max(0.5).ln()
 }
 
+/// What is off a line by less than this in coarse logarithms is off by less than `least` in natural ones: the error is
+/// that of the point, and of a line between two others.
+pub(super) fn coarse_bound(least: f64) -> f64 {
+    least / LN_2 - 2.0 * COARSE_ERROR
+}
+
 /// Points in the order of their sizes.
 pub(super) trait Points {
     /// How many there are.
@@ -72,8 +78,7 @@ impl Series<'_> {
         let Some(last) = self.count().checked_sub(1) else { return };
         coarse.clear();
         coarse.extend(self.times.iter().map(|time| coarse_log2(*time)));
-        // The error of the point, and of a line between two others.
-        let least = least / LN_2 - 2.0 * COARSE_ERROR;
+        let least = coarse_bound(least);
         found.push(0);
         let shares = self.sizes.shares.get(1..).unwrap_or(&[]);
         for (i, (three, share)) in coarse.windows(3).zip(shares).enumerate() {
