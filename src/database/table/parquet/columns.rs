@@ -100,9 +100,11 @@ fn cells(dtype: &ArrowDataType, mut arrays: Vec<ArrayRef>) -> Result<Column, Col
     {
         return Ok(Column::Float { values, nulls: None });
     }
+    if *dtype == T::Utf8View {
+        return text::column(arrays);
+    }
     let arrays = &arrays[..];
     match dtype {
-        T::Utf8View => text::column(arrays),
         T::Boolean => {
             let bits = cast::<BooleanArray>(arrays)?.into_iter().flatten();
             let values = bits.map(|bit| bit.unwrap_or(false)).collect();
@@ -136,8 +138,13 @@ fn whole<T: NativeType>(arrays: &mut [ArrayRef]) -> Option<Vec<T>> {
         return None;
     }
     let empty = PrimitiveArray::new_empty(array.dtype().clone());
-    let (_, values, _) = std::mem::replace(array, empty).into_inner();
-    Some(values.into_mut().either(|shared| shared.iter().copied().collect(), |own| own))
+    Some(owned(std::mem::replace(array, empty)))
+}
+
+/// The values of an array, which are copied only where another has them, too.
+pub(super) fn owned<T: NativeType>(array: PrimitiveArray<T>) -> Vec<T> {
+    let (_, values, _) = array.into_inner();
+    values.into_mut().either(|shared| shared.iter().copied().collect(), |own| own)
 }
 
 fn ints<T: NativeType + TryInto<i64>>(arrays: &[ArrayRef]) -> Result<Column, ColumnError> {

@@ -20,6 +20,9 @@ use super::{LONGEST_TEXT, MOST_BYTES, values};
 /// Bytes of texts in a page's header: its statistics hold a smallest and a largest one, each under two names.
 const LONGEST_HEADER: usize = 4 * LONGEST_TEXT + 4096;
 
+/// Bytes of a header of ours, about.
+const HEADER: usize = 64;
+
 /// Reads the pages of a file's columns.
 pub(super) struct BoundedPages<'a> {
     bytes: &'a [u8],
@@ -301,6 +304,8 @@ impl ColumnPages<'_> {
             data_page_header_v2: None,
         };
         claims(&mut header);
+        // A header is written byte by byte: what is there is moved once for it and its body.
+        self.out.reserve(HEADER + length);
         header
             .write_to_out_protocol(&mut TCompactOutputProtocol::new(&mut self.out))
             .map_err(|_| ColumnError::Header)?;

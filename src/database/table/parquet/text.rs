@@ -6,23 +6,25 @@ use std::sync::Arc;
 use polars_arrow::array::{ArrayRef, DictionaryArray, Utf8ViewArray};
 
 use super::LONGEST_TEXT;
+use super::columns::owned;
 use super::errors::ColumnError;
 use crate::base::expr::NULL_CODE;
 use crate::database::table::Column;
 
 /// A column of text, from indices into dictionaries or from texts.
-pub(super) fn column(arrays: &[ArrayRef]) -> Result<Column, ColumnError> {
+pub(super) fn column(arrays: Vec<ArrayRef>) -> Result<Column, ColumnError> {
+    let nulls = arrays.iter().map(|a| a.null_count()).sum();
     let mut names = DistinctNames::default();
-    let mut codes = Vec::with_capacity(arrays.iter().map(|a| a.len()).sum());
-    for array in arrays {
-        let any = array.as_any();
-        if let Some(indices) = any.downcast_ref::<DictionaryArray<u32>>() {
-            names.indices(indices, &mut codes)?;
+    let mut codes = Vec::new();
+    for mut array in arrays {
+        let any = array.as_any_mut();
+        if let Some(indices) = any.downcast_mut::<DictionaryArray<u32>>() {
+            let empty = DictionaryArray::new_empty(indices.dtype().clone());
+            names.indices(std::mem::replace(indices, empty), &mut codes)?;
         } else {
             names.texts(any.downcast_ref().ok_or(ColumnError::Arrays)?, &mut codes)?;
         }
     }
-    let nulls = arrays.iter().map(|a| a.null_count()).sum();
     Ok(Column::Text { codes, dict: names.dict, nulls })
 }
 
@@ -53,23 +55,19 @@ impl DistinctNames {
     /// A dictionary's entries are looked up once each, where a cell first refers to them.
     fn indices(
         &mut self,
-        array: &DictionaryArray<u32>,
+        array: DictionaryArray<u32>,
         codes: &mut Vec<u32>,
     ) -> Result<(), ColumnError> {
-        let texts: &Utf8ViewArray =
-            array.values().as_any().downcast_ref().ok_or(ColumnError::Arrays)?;
-        let mut known = vec![NULL_CODE; texts.len()];
-        let indices = array.keys().values();
-        let valid = array.validity().filter(|bits| bits.unset_bits() > 0);
-        if let (1, None, [_, ..]) = (texts.len(), valid, &indices[..]) {
-            // One name in every row, as of most columns that say where rows were measured.
-            if indices.iter().any(|index| *index != 0) {
-                return Err(ColumnError::Arrays);
-            }
-            let code = self.code(texts.value(0))?;
-            codes.resize(codes.len() + indices.len(), code);
+        let (_, keys, texts) = array.take();
+        let indices = keys.values();
+        let texts: &Utf8ViewArray = texts.as_any().downcast_ref().ok_or(ColumnError::Arrays)?;
+        let valid = keys.validity().filter(|bits| bits.unset_bits() > 0);
+        if codes.is_empty() && valid.is_none() && self.is_numbered_alike(texts, indices)? {
+            *codes = owned(keys);
             return Ok(());
         }
+        let mut known = vec![NULL_CODE; texts.len()];
+        codes.reserve(indices.len());
         for (row, index) in indices.iter().enumerate() {
             if valid.is_some_and(|bits| !bits.get_bit(row)) {
                 codes.push(NULL_CODE);
@@ -84,10 +82,89 @@ impl DistinctNames {
         Ok(())
     }
 
+    /// Whether indices are the codes of their names, which are taken in as far as they are: writers number names as
+    /// they meet them.
+    fn is_numbered_alike(
+        &mut self,
+        texts: &Utf8ViewArray,
+        indices: &[u32],
+    ) -> Result<bool, ColumnError> {
+        let Some(met) = met_in_order(indices).filter(|met| *met as usize <= texts.len()) else {
+            return Ok(false);
+        };
+        for index in 0..met {
+            if self.code(texts.value(index as usize))? != index {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     fn texts(&mut self, array: &Utf8ViewArray, codes: &mut Vec<u32>) -> Result<(), ColumnError> {
         for text in array {
             codes.push(text.map_or(Ok(NULL_CODE), |text| self.code(text))?);
         }
         Ok(())
+    }
+}
+
+/// How many names indices refer to, where they refer to each for the first time in the order of the names.
+fn met_in_order(indices: &[u32]) -> Option<u32> {
+    let mut met = 0;
+    for block in indices.chunks(64) {
+        // Most blocks name what was met before.
+        if block.iter().fold(0, |most, index| most.max(*index)) < met {
+            continue;
+        }
+        for index in block {
+            if *index > met {
+                return None;
+            }
+            met = met.max(*index + 1);
+        }
+    }
+    Some(met)
+}
+
+#[cfg(test)]
+mod tests {
+    use polars_arrow::array::PrimitiveArray;
+
+    use super::*;
+
+    #[test]
+    fn names_are_met_in_order_or_not_at_all() {
+        assert_eq!(met_in_order(&[0, 0, 1, 0, 2, 1]), Some(3));
+        assert_eq!(met_in_order(&[0, 2, 1]), None);
+        assert_eq!(met_in_order(&[1]), None);
+        assert_eq!(met_in_order(&[]), Some(0));
+        let late = |last: u32| [&[0; 200][..], &[last]].concat();
+        assert_eq!(met_in_order(&late(1)), Some(2));
+        assert_eq!(met_in_order(&late(2)), None);
+        assert_eq!(met_in_order(&[u32::MAX]), None);
+    }
+
+    /// Synthetic: dictionaries of two row groups, the second in another order.
+    #[test]
+    fn codes_are_of_names_in_the_order_in_which_cells_first_hold_them() {
+        let array = |names: &[&str], indices: &[u32]| {
+            let names = Utf8ViewArray::from_slice_values(names);
+            let keys = PrimitiveArray::from_vec(indices.to_vec());
+            DictionaryArray::try_from_keys(keys, names.boxed(), false).unwrap().boxed()
+        };
+        let codes = |arrays: &[ArrayRef]| match column(arrays.to_vec()).unwrap() {
+            Column::Text { codes, dict, .. } => {
+                (codes, dict.iter().map(ToString::to_string).collect::<Vec<_>>())
+            }
+            _ => panic!("a column of text"),
+        };
+        let [first, second] = [array(&["a", "b"], &[0, 1, 0]), array(&["b", "c", "a"], &[0, 1, 2])];
+        assert_eq!(codes(&[first.clone()]), (vec![0, 1, 0], vec!["a".into(), "b".into()]));
+        let (all, names) = codes(&[first, second]);
+        assert_eq!((all, names.concat()), (vec![0, 1, 0, 1, 2, 0], "abc".into()));
+        // A name that the dictionary has twice, and one that no cell has.
+        assert_eq!(codes(&[array(&["a", "a", "c"], &[0, 1])]), (vec![0, 0], vec!["a".into()]));
+        let (all, names) = codes(&[array(&["c", "a", "b"], &[1, 2, 1])]);
+        assert_eq!((all, names.concat()), (vec![0, 1, 0], "ab".into()));
     }
 }
