@@ -15,10 +15,10 @@ mod group;
 mod neighbours;
 mod points;
 mod scan;
+mod times;
 
 pub use self::bend::{Bend, least_telling};
 pub use self::neighbours::{AxisNeighbours, NO_ROW, Sizes, Window, bend_of, stands_out};
-use self::points::ReadPoint;
 pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
 use crate::base::expr::NULL_CODE;
 use crate::database::table::{Column, Table, all_equal, mix, number_bits, text_hash};
@@ -71,7 +71,7 @@ fn fixed(table: &Table) -> Vec<u64> {
                 add(&mut sums, codes.iter().map(part));
             }
             Column::Int { values, .. } => {
-                add(&mut sums, values.iter().map(|v| mix(salt, number_bits(*v as f64))));
+                add(&mut sums, values.iter().map(|v| mix(salt, *v as u64)));
             }
             Column::Float { values, .. } => {
                 add(&mut sums, values.iter().map(|v| mix(salt, number_bits(*v))));
@@ -129,19 +129,7 @@ impl<'a> Axis<'a> {
 
     /// What the column adds to a row's hash.
     fn part(&self, row: usize) -> u64 {
-        if self.constant { 0 } else { mix(self.salt, number_bits(self.values[row] as f64)) }
-    }
-
-    /// The points of some rows, without those that have no time.
-    fn points(
-        &self,
-        rows: &[u32],
-        times: &impl Fn(usize) -> Option<f64>,
-    ) -> impl Iterator<Item = ReadPoint> {
-        rows.iter().filter_map(|row| {
-            let time = times(*row as usize)?;
-            Some(ReadPoint { at: self.values[*row as usize], time, row: *row })
-        })
+        if self.constant { 0 } else { mix(self.salt, self.values[row] as u64) }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::f64::consts::LN_2;
 
 use super::neighbours::NO_ROW;
+use super::times::RowTimes;
 use crate::base::logarithm::{COARSE_ERROR, coarse_log2};
 
 /// A point of a series.
@@ -94,18 +95,12 @@ impl Series<'_> {
     }
 }
 
-/// A point as the file has it.
-#[derive(Clone, Copy)]
-pub(super) struct ReadPoint {
-    pub at: i64,
-    pub time: f64,
-    pub row: u32,
-}
-
 /// The points of series after series.
 #[derive(Default)]
 pub(super) struct SeriesPoints {
-    /// Those of the series under way, in the order of the file.
+    /// The rows of the series under way that have a time, where not all have one.
+    timed: Vec<u32>,
+    /// Its points in the order of the file.
     read: ReadPoints,
     order: SweepOrder,
     /// Those of the series under way, in its order.
@@ -120,7 +115,6 @@ pub(super) struct SeriesPoints {
 struct ReadPoints {
     sizes: Vec<i64>,
     times: Vec<f64>,
-    rows: Vec<u32>,
 }
 
 /// Sizes in the order of the file, and what follows from them: the next series mostly has the same, in an order
@@ -152,21 +146,28 @@ struct OrderedSizes {
 }
 
 impl SeriesPoints {
-    /// The points of a series in its order; of several at one place the fastest, which is the least disturbed.
-    pub fn of(&mut self, points: impl Iterator<Item = ReadPoint>) -> Series<'_> {
-        self.read.take(points);
-        let Self { read, order, rows, times, distinct } = self;
+    /// The points of a series, of rows in the order of the file, in its own order; of several at one place the
+    /// fastest, which is the least disturbed. `sizes` are those of all rows.
+    pub fn of<'s>(
+        &'s mut self,
+        of_series: &'s [u32],
+        sizes: &[i64],
+        latencies: &RowTimes<'_>,
+    ) -> Series<'s> {
+        let Self { timed, read, order, rows, times, distinct } = self;
+        let of_series = latencies.timed(of_series, timed);
+        read.take(of_series, sizes, latencies);
         order.take(&read.sizes);
         if order.repeats {
-            read.fastest(&order.places, rows, times, distinct);
+            read.fastest(of_series, &order.places, rows, times, distinct);
             return Series { rows, times, sizes: distinct };
         }
         let sizes = &order.ordered;
         if order.is_file_order {
-            return Series { rows: &read.rows, times: &read.times, sizes };
+            return Series { rows: of_series, times: &read.times, sizes };
         }
         rows.clear();
-        rows.extend(order.places.iter().map(|place| read.rows[*place as usize]));
+        rows.extend(order.places.iter().map(|place| of_series[*place as usize]));
         times.clear();
         times.extend(order.places.iter().map(|place| read.times[*place as usize]));
         Series { rows, times, sizes }
@@ -174,20 +175,17 @@ impl SeriesPoints {
 }
 
 impl ReadPoints {
-    fn take(&mut self, points: impl Iterator<Item = ReadPoint>) {
+    fn take(&mut self, rows: &[u32], sizes: &[i64], latencies: &RowTimes<'_>) {
         self.sizes.clear();
+        self.sizes.extend(rows.iter().map(|row| sizes[*row as usize]));
         self.times.clear();
-        self.rows.clear();
-        for ReadPoint { at, time, row } in points {
-            self.sizes.push(at);
-            self.times.push(time);
-            self.rows.push(row);
-        }
+        self.times.extend(rows.iter().map(|row| latencies.time(*row)));
     }
 
     /// The fastest point of each size, by the places of all in the order of their sizes.
     fn fastest(
         &self,
+        of_series: &[u32],
         places: &[u32],
         rows: &mut Vec<u32>,
         times: &mut Vec<f64>,
@@ -199,11 +197,11 @@ impl ReadPoints {
         let places: Vec<usize> = places.iter().map(|place| *place as usize).collect();
         for of_size in places.chunk_by(|a, b| self.sizes[*a] == self.sizes[*b]) {
             let by_time = |a: &&usize, b: &&usize| {
-                let (time, row) = (|p: usize| self.times[p], |p: usize| self.rows[p]);
+                let (time, row) = (|p: usize| self.times[p], |p: usize| of_series[p]);
                 time(**a).total_cmp(&time(**b)).then(row(**a).cmp(&row(**b)))
             };
             if let Some(fastest) = of_size.iter().min_by(by_time) {
-                rows.push(self.rows[*fastest]);
+                rows.push(of_series[*fastest]);
                 times.push(self.times[*fastest]);
                 let at = self.sizes[*fastest] as f64;
                 sizes.push(at, log_of_size(at));
@@ -270,14 +268,26 @@ impl SweepOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::expr::Vals;
+
+    /// Synthetic: one series, a row for each size.
+    fn series_of<T>(
+        series: &mut SeriesPoints,
+        sizes: &[i64],
+        times: &[f64],
+        see: impl FnOnce(Series<'_>) -> T,
+    ) -> T {
+        let times = Vals::Rows(times.into());
+        let times = RowTimes::of(&times, sizes.len(), |_| true);
+        let rows: Vec<u32> = (0..sizes.len() as u32).collect();
+        see(series.of(&rows, sizes, &times))
+    }
 
     #[test]
     fn a_series_is_in_the_order_of_its_sizes_whatever_the_one_before_had() {
         let mut series = SeriesPoints::default();
         let mut order = |sizes: &[i64]| {
-            let read =
-                |(row, at): (u32, &i64)| ReadPoint { at: *at, time: 1.0 + f64::from(row), row };
-            series.of((0..).zip(sizes).map(read)).rows.to_vec()
+            series_of(&mut series, sizes, &vec![1.0; sizes.len()], |points| points.rows.to_vec())
         };
         assert_eq!(order(&[4, 1, 2]), [1, 2, 0]);
         assert_eq!(order(&[4, 1, 2]), [1, 2, 0]);
@@ -288,16 +298,16 @@ mod tests {
 
     #[test]
     fn of_several_points_at_one_place_the_fastest_counts() {
-        let read = [(2, 9.0), (1, 5.0), (2, 3.0), (2, 3.0)];
+        let sizes = [2, 1, 2, 2, 1];
         let mut series = SeriesPoints::default();
         for _ in 0..2 {
-            let points = (0..).zip(read).map(|(row, (at, time))| ReadPoint { at, time, row });
-            let found = series.of(points);
-            assert_eq!(found.rows, [1, 2]);
-            assert_eq!(
-                [0, 1].map(|i| found.get(i).map(|p| (p.at, p.time))),
-                [Some((1.0, 5.0)), Some((2.0, 3.0))]
-            );
+            series_of(&mut series, &sizes, &[9.0, 5.0, 3.0, 3.0, f64::NAN], |found| {
+                assert_eq!(found.rows, [1, 2]);
+                assert_eq!(
+                    [0, 1].map(|i| found.get(i).map(|p| (p.at, p.time))),
+                    [Some((1.0, 5.0)), Some((2.0, 3.0))]
+                );
+            });
         }
     }
 
@@ -305,9 +315,10 @@ mod tests {
     fn points_on_the_line_are_settled_and_ends_never() {
         let (mut series, mut coarse, mut found) = <(SeriesPoints, _, _)>::default();
         let mut unsettled = |times: &[f64]| {
-            let read = |(n, time): (u32, &f64)| ReadPoint { at: 1 << n, time: *time, row: n };
-            let points = series.of((0..).zip(times).map(read));
-            points.unsettled(1.2_f64.ln(), &mut coarse, &mut found);
+            let sizes: Vec<i64> = (0..times.len()).map(|n| 1 << n).collect();
+            series_of(&mut series, &sizes, times, |points| {
+                points.unsettled(1.2_f64.ln(), &mut coarse, &mut found);
+            });
             found.clone()
         };
         assert_eq!(unsettled(&[1.0, 2.0, 4.0, 8.0, 16.0]), [0, 4]);

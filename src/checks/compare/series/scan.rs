@@ -8,6 +8,7 @@ use super::candidate::{OutlierCandidate, candidate, is_inner, ratio_over_neighbo
 use super::group::Grouped;
 use super::neighbours::{AxisNeighbours, CandidateAxes, CandidateAxis};
 use super::points::{Series, SeriesPoints};
+use super::times::RowTimes;
 use super::{Axis, AxisNumber, Outlier, fixed};
 use crate::base::expr::Vals;
 use crate::database::table::Table;
@@ -75,6 +76,11 @@ struct Candidates {
 }
 
 impl Candidates {
+    /// None yet, of a table in which at most every fourth row is likely to be one.
+    fn of_few(rows: usize) -> Self {
+        Self { states: vec![ScanState::Settled; rows], all: Vec::with_capacity(rows / 4) }
+    }
+
     fn add(&mut self, candidate: Candidate) {
         self.states[candidate.row as usize] = ScanState::Candidate(self.all.len() as u32);
         self.all.push(candidate);
@@ -102,14 +108,10 @@ pub fn scan(
     let axes: Vec<Axis<'_>> = numbered.filter_map(|(n, name)| Axis::of(table, name, n)).collect();
     let Some((first, others)) = axes.split_first() else { return Scan::default() };
     let fixed = fixed(table);
-    let times = |row: usize| {
-        let time = latency.get(row);
-        (time > 0.0 && time.is_finite() && loaded(row)).then_some(time)
-    };
+    let times = RowTimes::of(latency, table.rows, loaded);
 
     let mut found = Scan::default();
-    let mut candidates =
-        Candidates { states: vec![ScanState::Settled; table.rows], all: Vec::new() };
+    let mut candidates = Candidates::of_few(table.rows);
     let mut series = SeriesPoints::default();
     let (mut coarse, mut unsettled) = (Vec::new(), Vec::new());
     let grouped = Grouped::by(table.rows, |row| fixed[row].wrapping_sub(first.part(row)));
@@ -117,7 +119,7 @@ pub fn scan(
         found.inner.reserve(table.rows);
     }
     for rows in grouped.series() {
-        let points = series.of(first.points(rows, &times));
+        let points = series.of(rows, first.values, &times);
         points.unsettled(terms.screen(), &mut coarse, &mut unsettled);
         terms.first_axis(points, &unsettled, first.number, &mut candidates);
         if terms.bends.is_some() {
@@ -130,7 +132,7 @@ pub fn scan(
         let waiting = candidates.waiting(terms.least_bend());
         let members = Grouped::among(table.rows, hash, waiting.map(|row| hash(row as usize)));
         for rows in members.series() {
-            let points = series.of(axis.points(rows, &times));
+            let points = series.of(rows, axis.values, &times);
             terms.other_axis(points, axis.number, &mut candidates);
         }
     }

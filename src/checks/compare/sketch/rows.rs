@@ -31,15 +31,17 @@ impl ReadRows<'_> {
     pub fn latencies(&self) -> KeyLatencies {
         let timed = |row: &usize| self.is_loaded(*row) && self.latency.get(*row) > 0.0;
         let point = |row: usize| (self.keys.hashes()[row], self.latency.get(row));
-        let rows = (0..self.keys.hashes().len()).filter(timed);
+        let rows = 0..self.keys.hashes().len();
         // Of a repeated key the loader serves the row of the first rank.
         match self.ranks {
             Some(ranks) => {
-                let mut order: Vec<usize> = rows.collect();
+                let mut order: Vec<usize> = rows.filter(timed).collect();
                 order.sort_by_key(|row| ranks[*row]);
                 KeyLatencies::of(order.into_iter().map(point))
             }
-            None => KeyLatencies::of(rows.map(point)),
+            // Walked over several times.
+            None if rows.clone().all(|row| timed(&row)) => KeyLatencies::of(rows.map(point)),
+            None => KeyLatencies::of(rows.filter(timed).map(point)),
         }
     }
 
