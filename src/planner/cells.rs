@@ -178,7 +178,8 @@ pub(super) fn locate_rows(
         .filter(|(_, column)| column.has_nulls())
         .collect();
     // Nearly no table has a cell that its loader refuses, and whole columns are looked at faster than rows.
-    let has_negative = cells.numbers.iter().any(|values| values.iter().any(|n| n.is_negative()));
+    let has_negative =
+        cells.numbers.iter().any(|values| values.iter().fold(0, |bits, n| bits | n) < 0);
     let may_refuse = has_negative || !nullable.is_empty();
     let starts = (rows == Rows::FirstOfRuns && !may_refuse)
         .then(|| starts_of_runs(&cells, kernels.codes, reads.inner, table.rows));

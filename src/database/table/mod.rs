@@ -341,7 +341,11 @@ impl Column {
 
 /// Whether there are values, and all are equal.
 pub(crate) fn all_equal<T: PartialEq>(values: &[T]) -> bool {
-    values.split_first().is_some_and(|(first, others)| others.iter().all(|value| value == first))
+    /// Values that are compared without a branch for each.
+    const BLOCK: usize = 256;
+    let Some((first, others)) = values.split_first() else { return false };
+    let are_first = |block: &[T]| block.iter().fold(true, |are, value| are & (value == first));
+    others.chunks(BLOCK).all(are_first)
 }
 
 /// Codes into the names that they stand for alone, and these names.

@@ -89,9 +89,10 @@ impl KeyRange {
         let most = if listed(&self.wide) { u64::MAX as f64 } else { f64::from(u32::MAX) };
         // Whole columns at a time: nearly every column is in range.
         if let Column::Int { values, nulls: None } = column {
-            let (low, high) =
-                values.iter().fold((i64::MAX, i64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
-            if low as f64 >= least && high as f64 <= most {
+            // None of the differences has more bits than all of them together, and none is below zero where no
+            // sign is among those.
+            let bits = values.iter().fold(0, |bits, v| bits | v | v.wrapping_sub(least as i64));
+            if bits >= 0 && least + bits as f64 <= most {
                 return;
             }
         }
