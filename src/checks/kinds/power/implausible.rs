@@ -3,6 +3,7 @@
 //! What a kernel draws depends on what it does: on its operation and sizes. Readings of a sweep rise
 //! from near idle to near the limit, and neighbours are alike.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -90,8 +91,15 @@ impl PowerSigns {
         let Some(keys) = rows.at.keys else { return Vec::new() };
         let mut slices: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         // Rows of a slice mostly follow each other.
-        for run in table.rows.chunk_by(|a, b| keys.text_code(*a) == keys.text_code(*b)) {
-            slices.entry(keys.text_code(run[0])).or_default().extend(run);
+        let mut last: Option<(u64, &mut Vec<usize>)> = None;
+        for row in table.rows.iter().copied() {
+            let slice = keys.text_code(row);
+            let rows = match last {
+                Some((known, rows)) if known == slice => rows,
+                _ => slices.entry(slice).or_default(),
+            };
+            rows.push(row);
+            last = Some((slice, rows));
         }
         let mut signs: BTreeMap<&'static str, PowerSign> = BTreeMap::new();
         for slice in slices.into_values().filter(|rows| rows.len() >= self.readings) {
@@ -175,16 +183,15 @@ impl PowerSigns {
         if !shares.is_empty() && idle as f64 >= 0.99 * shares.len() as f64 {
             return sign("stay near idle at every size: the meter did not see the kernel");
         }
-        let series = rows.series().iter();
-        let along: Vec<f64> =
-            series.filter_map(|axis| self.apart(neighbours(axis), table)).collect();
+        let apart = Apart::new(table, self.series_readings);
+        let along = rows.series().iter().filter_map(|axis| apart.median(neighbours(axis)));
         // Of a table without a sweep, of sizes that were drawn for example, nothing is to be expected.
-        let nearest = along.into_iter().min_by(f64::total_cmp)?;
+        let nearest = along.min_by(f64::total_cmp)?;
         if nearest <= self.chance {
             return None;
         }
         // The order of the file is often that of a sweep, too.
-        let by_row = self.apart(table.rows.windows(2).map(|w| [w[0], w[1]]), table);
+        let by_row = apart.median(table.rows.windows(2).map(|w| [w[0], w[1]]));
         let nearest = by_row.map_or(nearest, |by_row| by_row.min(nearest));
         if nearest <= self.chance {
             return None;
@@ -193,34 +200,57 @@ impl PowerSigns {
             "jump from point to point as random numbers do: neighbours differ as much as any two rows",
         )
     }
+}
 
-    /// How far neighbours are apart over rows that are half the table from each other, in the median; none
-    /// of too few.
-    fn apart(
-        &self,
-        pairs: impl Iterator<Item = [usize; 2]>,
-        table: &PowerReadings<'_>,
-    ) -> Option<f64> {
-        // The middle logarithm is the logarithm of the middle, which takes one instead of millions.
-        let factor = |a: usize, b: usize| {
-            let (a, b) = (table.power(a), table.power(b));
-            (a / b).max(b / a)
-        };
-        let read = |row: &usize| table.rows.binary_search(row).is_ok();
-        let pairs = pairs.filter(|pair| pair.iter().all(read));
-        let mut near: Vec<f64> = pairs.map(|[a, b]| factor(a, b)).collect();
-        if near.len() < self.series_readings {
-            return None;
-        }
-        let half = table.rows.len() / 2;
-        // A stride without a common divisor with most sweeps; any two rows will do.
-        let far = (0..table.rows.len()).map(|i| {
-            let other = (i * 7919 + half) % table.rows.len();
-            factor(table.rows[i], table.rows[other])
-        });
-        let mut far: Vec<f64> = far.collect();
-        Some(upper_median(&mut near).ln() / upper_median(&mut far).ln())
+/// How far the readings of rows are apart.
+struct Apart<'a> {
+    table: &'a PowerReadings<'a>,
+    /// The readings by row; NaN where there is none.
+    power: Vec<f64>,
+    /// Pairs that tell something, at least.
+    least: usize,
+    /// See [`Self::far`].
+    far: OnceCell<f64>,
+}
+
+impl<'a> Apart<'a> {
+    fn new(table: &'a PowerReadings<'a>, least: usize) -> Self {
+        let mut power = vec![f64::NAN; table.rows.last().map_or(0, |last| last + 1)];
+        table.rows.iter().for_each(|row| power[*row] = table.power(*row));
+        Self { table, power, least, far: OnceCell::new() }
     }
+
+    /// How far the rows of some pairs are apart over rows that are half the table from each other, in the
+    /// median; none of too few.
+    fn median(&self, pairs: impl Iterator<Item = [usize; 2]>) -> Option<f64> {
+        let power = |row: usize| self.power.get(row).copied().unwrap_or(f64::NAN);
+        let near = pairs.map(|[a, b]| times_apart(power(a), power(b)));
+        let mut near: Vec<f64> = near.filter(|times| !times.is_nan()).collect();
+        (near.len() >= self.least).then(|| median_log(&mut near) / self.far())
+    }
+
+    /// How far rows are apart that are half the table from each other.
+    fn far(&self) -> f64 {
+        *self.far.get_or_init(|| {
+            let rows = &self.table.rows;
+            let half = rows.len() / 2;
+            // A stride without a common divisor with most sweeps; any two rows will do.
+            let other = |i: usize| rows[(i * 7919 + half) % rows.len()];
+            let far = rows.iter().enumerate();
+            let far = far.map(|(i, row)| times_apart(self.power[*row], self.power[other(i)]));
+            median_log(&mut far.collect::<Vec<f64>>())
+        })
+    }
+}
+
+/// How many times a reading is another, or that one it; NaN where one of them is.
+fn times_apart(a: f64, b: f64) -> f64 {
+    (a / b).max(b / a)
+}
+
+/// The median of logarithms: that of the median, which takes one logarithm instead of millions.
+fn median_log(all: &mut [f64]) -> f64 {
+    upper_median(all).ln()
 }
 
 /// The standard deviation of the logarithms of some readings.
