@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use git2::Repository;
 
+use super::kept::KeptBlobs;
 use super::{
     Dated, Entry, EntryKind, ReadError, SETTINGS, Source, git_error, guard_size, history,
     id_of_link, lfs, listing, merge_base, repository, touched,
@@ -21,6 +22,8 @@ pub struct Commit {
     commit: Option<git2::Oid>,
     /// libgit2 handles are for one thread at a time, so each reader borrows its own.
     idle: Mutex<Vec<Repository>>,
+    /// What was read, where another state is compared with this one.
+    kept: OnceLock<Arc<KeptBlobs>>,
 }
 
 /// Resolves a revision, with a hint that names the branches when it is not there.
@@ -92,6 +95,7 @@ impl Commit {
             tree,
             commit,
             idle: Mutex::new(vec![repo]),
+            kept: OnceLock::new(),
         })
     }
 
@@ -115,6 +119,7 @@ impl Commit {
             tree: tree.map_err(git_error("cannot name the empty tree"))?,
             commit: None,
             idle: Mutex::new(vec![repo]),
+            kept: OnceLock::new(),
         })
     }
 
@@ -127,6 +132,7 @@ impl Commit {
             tree: tree.map_err(git_error("cannot read the commit"))?,
             commit: Some(id),
             idle: Mutex::new(vec![repo]),
+            kept: OnceLock::new(),
         })
     }
 
@@ -142,6 +148,23 @@ impl Commit {
         let done = f(&repo);
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(repo);
         done
+    }
+
+    /// It as a state of a comparison, which keeps what was read where other states find it.
+    pub(super) fn sharing(self, kept: Arc<KeptBlobs>) -> Self {
+        Self { kept: kept.into(), ..self }
+    }
+
+    fn blob(&self, id: git2::Oid) -> Result<Vec<u8>, git2::Error> {
+        let kept = self.kept.get();
+        if let Some(bytes) = kept.and_then(|kept| kept.get(id)) {
+            return Ok(bytes.to_vec());
+        }
+        let bytes = self.with_repository(|repo| Ok(repo.find_blob(id)?.content().to_vec()))?;
+        if let Some(kept) = kept {
+            kept.keep(id, &bytes);
+        }
+        Ok(bytes)
     }
 
     /// The tree of the root; none where this commit has no such folder.
@@ -199,9 +222,7 @@ impl Source for Commit {
             EntryKind::Submodule(_) => return Err(ReadError::Submodule),
             EntryKind::Path(_) => return Err(ReadError::OtherSource("a file")),
         };
-        let bytes = self
-            .with_repository(|repo| Ok(repo.find_blob(oid)?.content().to_vec()))
-            .map_err(ReadError::Object)?;
+        let bytes = self.blob(oid).map_err(ReadError::Object)?;
         match lfs::pointer(&bytes) {
             None => Ok(bytes),
             Some(pointer) => {
@@ -242,7 +263,8 @@ impl Source for Commit {
         let repo =
             Repository::open(&self.git_dir).map_err(git_error("cannot open the repository"))?;
         let base = merge_base(&repo, reference, head)?;
-        Self::at(repo, self.prefix.clone(), base)
+        let kept = self.kept.get_or_init(Arc::default).clone();
+        Ok(Self::at(repo, self.prefix.clone(), base)?.sharing(kept))
     }
 
     fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {

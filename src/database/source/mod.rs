@@ -5,6 +5,7 @@
 mod commit;
 mod history;
 mod index;
+mod kept;
 mod lfs;
 mod listing;
 mod loose;
