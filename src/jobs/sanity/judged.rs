@@ -18,7 +18,7 @@ use crate::specs::TableSpec;
 pub(super) struct JudgedTables {
     /// Those judged by themselves.
     pub alone: Vec<usize>,
-    /// Those of them judged against others, too.
+    /// Those judged against others.
     pub compared: Vec<usize>,
     /// Paths of those that did not change, with the figures by which they are judged by themselves.
     pub by_figures: BTreeMap<String, BTreeSet<String>>,
@@ -30,20 +30,17 @@ impl News<'_> {
         let mut judged = JudgedTables::default();
         for index in job.judged_tables() {
             let file = &job.catalog.tables[index];
-            match self.system_change(&file.place.system) {
-                change if job.touches(file) || change == SystemChange::All => {
-                    judged.compared.push(index);
-                }
-                SystemChange::Limits(changed) => {
-                    judged.compared.push(index);
-                    judged.by_figures.insert(file.entry.path.clone(), changed);
-                }
-                SystemChange::Figures(changed) if self.is_read(file, &changed) => {
-                    judged.by_figures.insert(file.entry.path.clone(), changed);
-                }
-                _ => continue,
+            let change = self.system_change(&file.place.system);
+            let is_changed = job.touches(file) || change == SystemChange::All;
+            if is_changed || matches!(change, SystemChange::Limits(_)) {
+                judged.compared.push(index);
             }
-            judged.alone.push(index);
+            if is_changed {
+                judged.alone.push(index);
+            } else if let Some(figures) = change.figures().filter(|f| self.is_read(file, f)) {
+                judged.by_figures.insert(file.entry.path.clone(), figures.clone());
+                judged.alone.push(index);
+            }
         }
         judged
     }

@@ -308,6 +308,18 @@ impl News<'_> {
         Ok((judged.findings, judged.sketches))
     }
 
+    /// Whether the states take the same sketch of a table's bytes: what its system's YAML changes is not read for
+    /// it.
+    fn is_sketched_alike(&self, file: &TableFile) -> bool {
+        let change = self.system_change(&file.place.system);
+        let reads_none_of = |figures: &BTreeSet<String>| {
+            let spec = self.head.specs.tables.get(&file.table);
+            spec.is_some_and(|spec| !Reads::loaded(spec).reads_any_of(figures))
+        };
+        let is_alike = change == SystemChange::None || change.figures().is_some_and(reads_none_of);
+        is_alike && !self.known_otherwise(file)
+    }
+
     /// The sketches of the base that are the head's, too, by the head's paths: those of tables of which
     /// nothing changed but the path.
     fn kept(&self, sketches: Sketches, predecessors: &Predecessors<'_>) -> Sketches {
@@ -318,9 +330,7 @@ impl News<'_> {
             let path = file.entry.path.as_str();
             let Some(before) = predecessors.get(path) else { continue };
             let is_same = TableIdentity::of(before) == TableIdentity::of(file);
-            let judged_alike = self.system_change(&file.place.system) == SystemChange::None
-                && !self.known_otherwise(file);
-            if is_same && !read.contains(path) && judged_alike {
+            if is_same && !read.contains(path) && self.is_sketched_alike(file) {
                 kept.insert(&before.entry.path, path);
             }
         }

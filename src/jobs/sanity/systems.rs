@@ -19,6 +19,14 @@ pub enum SystemChange {
 }
 
 impl SystemChange {
+    /// The figures that change, where nothing else does.
+    pub fn figures(&self) -> Option<&BTreeSet<String>> {
+        match self {
+            Self::Figures(figures) | Self::Limits(figures) => Some(figures),
+            Self::None | Self::All => None,
+        }
+    }
+
     /// Compares what two YAML say.
     pub fn between(before: &System, after: &System, limits: &Limits) -> Self {
         // A comment, or the order of its lines, says nothing else.
