@@ -152,19 +152,19 @@ mod tests {
             let keys = PrimitiveArray::from_vec(indices.to_vec());
             DictionaryArray::try_from_keys(keys, names.boxed(), false).unwrap().boxed()
         };
-        let codes = |arrays: &[ArrayRef]| match column(arrays.to_vec()).unwrap() {
+        let codes = |arrays: Vec<ArrayRef>| match column(arrays).unwrap() {
             Column::Text { codes, dict, .. } => {
                 (codes, dict.iter().map(ToString::to_string).collect::<Vec<_>>())
             }
             _ => panic!("a column of text"),
         };
         let [first, second] = [array(&["a", "b"], &[0, 1, 0]), array(&["b", "c", "a"], &[0, 1, 2])];
-        assert_eq!(codes(&[first.clone()]), (vec![0, 1, 0], vec!["a".into(), "b".into()]));
-        let (all, names) = codes(&[first, second]);
+        assert_eq!(codes(vec![first.clone()]), (vec![0, 1, 0], vec!["a".into(), "b".into()]));
+        let (all, names) = codes(vec![first, second]);
         assert_eq!((all, names.concat()), (vec![0, 1, 0, 1, 2, 0], "abc".into()));
         // A name that the dictionary has twice, and one that no cell has.
-        assert_eq!(codes(&[array(&["a", "a", "c"], &[0, 1])]), (vec![0, 0], vec!["a".into()]));
-        let (all, names) = codes(&[array(&["c", "a", "b"], &[1, 2, 1])]);
+        assert_eq!(codes(vec![array(&["a", "a", "c"], &[0, 1])]), (vec![0, 0], vec!["a".into()]));
+        let (all, names) = codes(vec![array(&["c", "a", "b"], &[1, 2, 1])]);
         assert_eq!((all, names.concat()), (vec![0, 1, 0], "ab".into()));
     }
 }
