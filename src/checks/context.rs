@@ -147,8 +147,8 @@ pub struct CrossContext<'a> {
 pub struct PrChange {
     /// Rows that it adds or changes, by the table's path; tables that are not here are untouched.
     pub rows: BTreeMap<String, RowChange>,
-    /// Tables of which it changes nothing but figures of their system, by path, with these: they are
-    /// judged by what reads them alone, and not against others.
+    /// Tables of which it changes nothing but figures of their system, by path, with these: by themselves they
+    /// are judged by what reads these alone.
     pub by_figures: BTreeMap<String, BTreeSet<String>>,
     /// Tables that it adds or changes, by path: of two that are alike, the later.
     pub tables: BTreeSet<String>,

@@ -207,7 +207,7 @@ struct Apart<'a> {
     table: &'a PowerReadings<'a>,
     /// The readings by row; NaN where there is none.
     power: Vec<f64>,
-    /// Pairs that tell something, at least.
+    /// Pairs that it takes, at least.
     least: usize,
     /// See [`Self::far`].
     far: OnceCell<f64>,

@@ -89,8 +89,8 @@ impl KeyRange {
         let most = if listed(&self.wide) { u64::MAX as f64 } else { f64::from(u32::MAX) };
         // Whole columns at a time: nearly every column is in range.
         if let Column::Int { values, nulls: None } = column {
-            // None of the differences has more bits than all of them together, and none is below zero where no
-            // sign is among those.
+            // The bits of all values and of what they exceed the least by: where no sign is among them none is
+            // below it, and none exceeds it by more than they come to.
             let bits = values.iter().fold(0, |bits, v| bits | v | v.wrapping_sub(least as i64));
             if bits >= 0 && least + bits as f64 <= most {
                 return;
