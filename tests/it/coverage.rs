@@ -2,7 +2,7 @@
 //! sidecar, a limit, a collector's failure ledger.
 
 use crate::common::snapshot::{message, shown};
-use crate::common::{GEMM, Run, Tree};
+use crate::common::{GEMM, H200, Run, Tree};
 use serde_json::{Value, json};
 
 const H100: &str = include_str!("../../systems/h100_sxm.yaml");
@@ -185,4 +185,32 @@ fn a_declared_limit_explains_what_it_forbids() {
     2> hint: CONTRIBUTING.md describes the format of rules, tables and systems
     (exit 2)
     ");
+}
+
+/// No table changes, and none is judged by itself: they are held against each other by what the YAML says.
+#[test]
+fn a_figure_that_a_limit_reads_explains_a_hole_or_does_so_no_more() {
+    let tree = tree();
+    tree.file(
+        "my/limits.yaml",
+        "limits:\n- id: ours\n  tables: [gemm]\n  reason: Synthetic.\n  where: gpu.mem_capacity < 1e11\n",
+    );
+    let rules = tree.path().join("my").display().to_string();
+    let larger = H200.replace("../data/", "data/");
+    let smaller = larger.replace("mem_capacity: 151397597184", "mem_capacity: 75000000000");
+    assert_ne!(larger, smaller);
+    tree.file("systems/h200_sxm.yaml", &smaller);
+    tree.commit();
+    let of_head = ["--rules", &rules, "--system", "h200_sxm"];
+    assert_eq!(severities(&tree, &of_head), ["info"]);
+    let only = ["--base-ref", "main", "--only", "coverage-hole", "--rules", &rules];
+    tree.file("systems/h200_sxm.yaml", &larger);
+    let news = tree.sanity(&only).json();
+    let hole = &news["findings"][0];
+    assert_eq!((&hole["severity"], &hole["state"]), (&json!("warning"), &json!("new")), "{news:#}");
+    tree.commit();
+    tree.file("systems/h200_sxm.yaml", &smaller);
+    let news = tree.sanity(&only).json();
+    // The hole is still there, and milder.
+    assert_eq!((&news["findings"], &news["repaired"]), (&json!([]), &json!([])), "{news:#}");
 }
