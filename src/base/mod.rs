@@ -10,6 +10,7 @@ pub mod expr;
 pub mod files;
 pub(crate) mod glob;
 pub mod interrupt;
+pub mod kept;
 pub(crate) mod logarithm;
 pub mod panics;
 pub mod progress;

@@ -1,45 +1,26 @@
 //! Tables that a job decodes once, though several of its stages look at them.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
+use crate::base::kept::Kept;
 use crate::database::catalog::TableFile;
 use crate::database::source::Source;
 use crate::database::table::{Table, TableFault};
 use crate::specs::Specs;
 
-/// Decoded tables of one state of a database, kept for a later stage.
-///
-/// A table that does not fit is decoded again when it is needed again. So what is kept, which depends on
-/// the order in which threads come by, changes no result.
+/// Decoded tables of one state of a database by path, kept for a later stage.
 #[derive(Debug)]
-pub struct Decoded {
-    /// Bytes of tables that are kept at most.
-    most: usize,
-    kept: Mutex<Kept>,
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    /// By path.
-    tables: HashMap<String, Arc<Table>>,
-    bytes: usize,
-}
+pub struct Decoded(Kept<String, Table>);
 
 impl Decoded {
     /// Keeps tables of at most a number of bytes in total.
     pub fn new(most: usize) -> Self {
-        Self { most, kept: Mutex::default() }
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        // A thread that panicked left either all of a change or none.
-        self.kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        Self(Kept::new(most))
     }
 
     /// A table that was kept.
     pub fn get(&self, file: &TableFile) -> Option<Arc<Table>> {
-        self.kept().tables.get(&file.entry.path).cloned()
+        self.0.get(&file.entry.path)
     }
 
     /// The table that was kept, or that is read from `source`, and kept where there is room.
@@ -57,12 +38,7 @@ impl Decoded {
             return Ok(table);
         }
         let table = Arc::new(file.decode(specs, &source.read(&file.entry)?)?);
-        let bytes = table.bytes();
-        let mut kept = self.kept();
-        if kept.bytes + bytes <= self.most {
-            kept.bytes += bytes;
-            kept.tables.insert(file.entry.path.clone(), table.clone());
-        }
+        self.0.keep(file.entry.path.clone(), table.bytes(), || table.clone());
         Ok(table)
     }
 }

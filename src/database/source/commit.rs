@@ -6,12 +6,19 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use git2::Repository;
 
-use super::kept::KeptBlobs;
 use super::{
     Dated, Entry, EntryKind, ReadError, SETTINGS, Source, git_error, guard_size, history,
     id_of_link, lfs, listing, merge_base, repository, touched,
 };
 use crate::base::error::{Error, Result};
+use crate::base::kept::Kept;
+
+/// Blobs of a comparison, by id: both states have most of them, several stages read them, and to inflate a table
+/// takes longer than to decode it.
+type KeptBlobs = Kept<git2::Oid, [u8]>;
+
+/// Bytes of blobs that are kept: enough for all tables of the largest known system.
+const KEPT: usize = 32 << 20;
 
 /// A commit (or a bare tree) of a repository.
 pub struct Commit {
@@ -150,19 +157,25 @@ impl Commit {
         done
     }
 
-    /// It as a state of a comparison, which keeps what was read where other states find it.
-    pub(super) fn sharing(self, kept: Arc<KeptBlobs>) -> Self {
-        Self { kept: kept.into(), ..self }
+    /// It as a state of a comparison, of which several stages read what it keeps.
+    pub(super) fn keeping(self) -> Self {
+        self.shared_blobs();
+        self
+    }
+
+    /// What it keeps, for itself and for other states of a comparison.
+    fn shared_blobs(&self) -> &Arc<KeptBlobs> {
+        self.kept.get_or_init(|| Arc::new(Kept::new(KEPT)))
     }
 
     fn blob(&self, id: git2::Oid) -> Result<Vec<u8>, git2::Error> {
         let kept = self.kept.get();
-        if let Some(bytes) = kept.and_then(|kept| kept.get(id)) {
+        if let Some(bytes) = kept.and_then(|kept| kept.get(&id)) {
             return Ok(bytes.to_vec());
         }
         let bytes = self.with_repository(|repo| Ok(repo.find_blob(id)?.content().to_vec()))?;
         if let Some(kept) = kept {
-            kept.keep(id, &bytes);
+            kept.keep(id, bytes.len(), || bytes[..].into());
         }
         Ok(bytes)
     }
@@ -263,8 +276,8 @@ impl Source for Commit {
         let repo =
             Repository::open(&self.git_dir).map_err(git_error("cannot open the repository"))?;
         let base = merge_base(&repo, reference, head)?;
-        let kept = self.kept.get_or_init(Arc::default).clone();
-        Ok(Self::at(repo, self.prefix.clone(), base)?.sharing(kept))
+        let kept = self.shared_blobs().clone().into();
+        Ok(Self { kept, ..Self::at(repo, self.prefix.clone(), base)? })
     }
 
     fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {

@@ -5,7 +5,6 @@
 mod commit;
 mod history;
 mod index;
-mod kept;
 mod lfs;
 mod listing;
 mod loose;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use super::commit::{Commit, is_before_the_first, resolve};
 use super::index::Index;
@@ -191,7 +191,7 @@ impl Source for WorkTree {
             return Commit::nothing(repo, prefix);
         }
         let (repo, prefix, base) = self.merge_base(reference)?;
-        Ok(Commit::at(repo, prefix, base)?.sharing(Arc::default()))
+        Ok(Commit::at(repo, prefix, base)?.keeping())
     }
 
     fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {
