@@ -70,10 +70,11 @@ impl News<'_> {
     /// When a rule fails. Whatever is wrong with the data is a finding.
     pub fn judge(&self, progress: &dyn Progress) -> Result<JudgedChange> {
         let predecessors = self.predecessors();
-        let mut head = self.job(self.head)?;
+        let rules = self.asked();
+        let mut head = self.job(self.head, &rules)?;
         let JudgedTables { alone, compared, by_figures } = self.judged(&head);
         let against = self.against(&compared);
-        let (base, sketches) = self.judge_base(&against, &predecessors)?;
+        let (base, sketches) = self.judge_base(&rules, &against, &predecessors)?;
         let mut change = self.change(&alone, &predecessors, &base);
         change.by_figures = by_figures;
         change.latencies = self.latencies(&alone, &predecessors, &sketches);
@@ -129,8 +130,8 @@ impl News<'_> {
         lacking.map(|table| table.path.as_str())
     }
 
-    /// A job that judges what changed of a state.
-    fn job<'a>(&'a self, state: State<'a>) -> Result<Job<'a>> {
+    /// A job that judges what changed of a state, by some rules.
+    fn job<'a>(&'a self, state: State<'a>, rules: &[Arc<Rule>]) -> Result<Job<'a>> {
         let tables = self.diff.tables.iter().flat_map(|t| [Some(&t.path), t.old_path.as_ref()]);
         let files = self.diff.files.iter().map(|f| Some(&f.path));
         let mut changed: Vec<String> = tables.chain(files).flatten().cloned().collect();
@@ -140,7 +141,7 @@ impl News<'_> {
             source: state.source,
             catalog: state.catalog,
             selected: Selection::default().resolve(state.catalog, Some(changed))?,
-            rules: self.asked(),
+            rules: rules.to_vec(),
             all_rules: self.all_rules,
             specs: state.specs,
             facts: state.facts,
@@ -277,10 +278,11 @@ impl News<'_> {
     /// and the tables that were those of the head that are judged `against` others.
     fn judge_base(
         &self,
+        rules: &[Arc<Rule>],
         against: &[usize],
         predecessors: &Predecessors<'_>,
     ) -> Result<(Vec<Finding>, Sketches)> {
-        let mut base = self.job(self.base)?;
+        let mut base = self.job(self.base, rules)?;
         let JudgedTables { alone, compared, by_figures } = self.judged(&base);
         let path = |index: &usize| self.head.catalog.tables[*index].entry.path.as_str();
         let before: BTreeSet<&str> = against
