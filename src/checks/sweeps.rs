@@ -5,7 +5,10 @@
 //! missing from the middle of a sweep and power that jumps from point to point all show there.
 
 use crate::base::expr::{NULL_CODE, Vals, Value};
-use crate::database::table::{Column, Keys, Table, all_equal, mix, number_bits, text_hash};
+use crate::database::table::{
+    Column, Keys, PartNumbers, PartValues, Table, all_equal, mix, number_bits, text_hash,
+    whole_bits,
+};
 use crate::specs::TableSpec;
 
 /// Rows that are looked at along an axis. Of a larger table a sample of its series is, each of them
@@ -49,38 +52,43 @@ impl AxisSeries {
         let axes = parts.filter(|(_, p)| p.value.columns().iter().any(along));
         let hashes = hashes(keys, table);
         let series = axes.filter_map(|(part, p)| {
-            let Some(Vals::Rows(sizes)) = keys.numbers(part) else { return None };
-            if all_equal(sizes) {
-                return None;
-            }
-            let mut series = Self::along(part, sizes, &hashes, latency);
+            let mut series = match keys.numbers(part)? {
+                PartNumbers::Whole(sizes) => {
+                    Self::along(part, |row| sizes[row] as f64, &hashes, latency)
+                }
+                PartNumbers::Formula(Vals::Rows(sizes)) if !all_equal(sizes) => {
+                    Self::along(part, |row| sizes[row], &hashes, latency)
+                }
+                PartNumbers::Formula(_) => return None,
+            };
             series.axis.clone_from(&p.name);
             Some(series)
         });
         series.collect()
     }
 
-    fn along(part: usize, sizes: &[f64], hashes: &[u64], latency: &[f64]) -> Self {
-        let one_of = sizes.len().div_ceil(ROWS).max(1);
+    fn along(part: usize, size: impl Fn(usize) -> f64, hashes: &[u64], latency: &[f64]) -> Self {
+        let rows = hashes.len();
+        let one_of = rows.div_ceil(ROWS).max(1);
         let salt = salt(part);
         let of_row = |row: usize| {
-            let size = number_bits(sizes[row]);
+            let size = number_bits(size(row));
             PlacedRow { series: hashes[row].wrapping_sub(mix(salt, size)), size, row: row as u32 }
         };
         // Of all numbers of 32 bits one of so many is that small. The high half sorts them below.
         let is_sampled = |placed: PlacedRow| {
             u64::from(placed.series as u32) * one_of as u64 <= u64::from(u32::MAX)
         };
-        let mut placed: Vec<PlacedRow> = Vec::with_capacity(sizes.len().min(2 * ROWS));
+        let mut placed: Vec<PlacedRow> = Vec::with_capacity(rows.min(2 * ROWS));
         let mut sampled = [0; BLOCK];
-        for start in (0..sizes.len()).step_by(BLOCK) {
+        for start in (0..rows).step_by(BLOCK) {
             // Which rows are in the sample nobody foresees, so it is not branched on.
             let mut count = 0;
-            for row in start..sizes.len().min(start + BLOCK) {
+            for row in start..rows.min(start + BLOCK) {
                 sampled[count] = row;
                 count += usize::from(is_sampled(of_row(row)));
             }
-            let has_point = |row: &&usize| sizes[**row] >= 0.0 && latency[**row] > 0.0;
+            let has_point = |row: &&usize| size(**row) >= 0.0 && latency[**row] > 0.0;
             placed.extend(sampled[..count].iter().filter(has_point).map(|row| of_row(*row)));
         }
         let placed = ordered(placed);
@@ -164,8 +172,15 @@ fn salt(part: usize) -> u64 {
 /// axis can be taken away again.
 fn hashes(keys: &Keys<'_>, table: &Table) -> Vec<u64> {
     let mut hashes = vec![0_u64; table.rows];
-    for (part, value) in keys.values().enumerate() {
+    for (part, values) in keys.values().enumerate() {
         let salt = salt(part);
+        let value = match values {
+            PartValues::Whole(v) => {
+                add(&mut hashes, v, |v| mix(salt, whole_bits(v)));
+                continue;
+            }
+            PartValues::Formula(value) => value,
+        };
         match value {
             // The same in every row, which is soon told of a column that is not.
             Value::Number(Vals::Rows(v)) if all_equal(v) => {}

@@ -62,6 +62,10 @@ pub trait Scope {
     fn rows(&self) -> usize;
     /// The column of that name, or `None` where the table lacks it.
     fn column(&self, name: &str) -> Option<Value<'_>>;
+    /// The column of that name as it lies, where it holds whole numbers and none is null.
+    fn whole(&self, _name: &str) -> Option<&[i64]> {
+        None
+    }
     /// A dotted name such as `gpu.mem_bw`, or `None` where the system lacks it.
     fn field(&self, path: &str) -> Option<f64>;
     /// What a text of a column stands for, or `None` where that is not known.

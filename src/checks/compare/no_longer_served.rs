@@ -39,7 +39,8 @@ impl Judge for NoLongerServed {
 
     fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
         let groups: Vec<LosingTable<'_>> = losing_tables(at);
-        let found = threads::map(&groups, at.threads, |group| group.judge(rule, at));
+        let judge = |group: &LosingTable<'_>| group.judge(rule, at);
+        let found = threads::map_largest_first(&groups, at.threads, LosingTable::lost, judge);
         let found: Vec<Option<Finding>> = found.into_iter().collect::<Result<_, _>>()?;
         Ok(found.into_iter().flatten().collect())
     }
@@ -80,6 +81,11 @@ fn losing_tables<'a>(at: &ChangeContext<'a>) -> Vec<LosingTable<'a>> {
 }
 
 impl LosingTable<'_> {
+    /// Keys that its versions lose, one or more times.
+    fn lost(&self) -> u64 {
+        self.changes.iter().filter_map(|diff| diff.served.as_ref()).map(|served| served.lost).sum()
+    }
+
     fn judge(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Option<Finding>, ExprError> {
         let Some(first) = self.changes.first() else { return Ok(None) };
         let Some(spec) = at.specs.tables.get(self.table) else { return Ok(None) };

@@ -6,7 +6,7 @@ use hashbrown::HashTable;
 
 use super::Cell;
 use crate::base::expr::{Vals, Value};
-use crate::database::table::{mix, own_names, text_json};
+use crate::database::table::{PartValues, mix, own_names, text_json};
 use serde::{Deserialize, Serialize};
 
 /// The values of one key part, a point each.
@@ -61,8 +61,14 @@ impl Codes {
 
 impl PartColumn {
     /// The values of some rows.
-    pub(super) fn of(value: &Value<'_>, rows: &[u32]) -> Self {
+    pub(super) fn of(values: &PartValues<'_>, rows: &[u32]) -> Self {
         let row = |row: &u32| *row as usize;
+        let value = match values {
+            PartValues::Whole(values) => {
+                return numbers(rows.iter().map(|r| values[row(r)] as f64));
+            }
+            PartValues::Formula(value) => value,
+        };
         match value {
             Value::Number(Vals::One(n)) => Self::One(number(*n)),
             Value::Number(Vals::Rows(values)) => numbers(rows.iter().map(|r| values[row(r)])),

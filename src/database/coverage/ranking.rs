@@ -80,6 +80,7 @@ mod tests {
     use super::*;
     use crate::base::expr::{NULL_CODE, Vals, Value};
     use crate::database::coverage::column::{Codes, PartColumn};
+    use crate::database::table::PartValues;
 
     #[test]
     fn values_of_several_tables_are_ranked_together() {
@@ -87,10 +88,11 @@ mod tests {
         let texts = |codes: &[u32], names: &[&str]| {
             let names: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
             let codes = Vals::Rows(codes.to_vec().into());
-            PartColumn::of(&Value::Text(codes, names.into()), &[0, 1, 2])
+            PartColumn::of(&PartValues::Formula(Value::Text(codes, names.into())), &[0, 1, 2])
         };
         let numbers = |values: &[f64]| {
-            PartColumn::of(&Value::Number(Vals::Rows(values.to_vec().into())), &[0, 1, 2])
+            let values = Value::Number(Vals::Rows(values.to_vec().into()));
+            PartColumn::of(&PartValues::Formula(values), &[0, 1, 2])
         };
         let a = of(vec![
             texts(&[1, NULL_CODE, 0], &["fp8", "bf16", "unmet"]),

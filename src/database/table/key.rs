@@ -4,23 +4,59 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::base::expr::{ExprError, NULL_CODE, Scope, Vals, Value};
-use crate::database::table::{number_json, text_json};
+use crate::database::table::{all_equal, number_json, text_json};
 use crate::specs::KeyPart;
 
 /// Key parts of a table, evaluated.
 pub struct Keys<'a> {
-    parts: Vec<(&'a str, Value<'a>)>,
+    parts: Vec<(&'a str, PartValues<'a>)>,
     rows: usize,
     /// Taken when they are asked for: of a table that is judged by a figure of its system alone nobody does.
     hashes: OnceLock<Vec<u64>>,
 }
 
+/// The values of a part of a key.
+pub enum PartValues<'a> {
+    /// Those of a column, one a row and none null: what formulas see of it would be a copy.
+    Whole(&'a [i64]),
+    /// What a formula comes to.
+    Formula(Value<'a>),
+}
+
+/// The numbers of a part of a key, one a row.
+#[derive(Clone, Copy)]
+pub enum PartNumbers<'k> {
+    /// None of them null.
+    Whole(&'k [i64]),
+    /// NaN where null.
+    Formula(&'k Vals<'k, f64>),
+}
+
+impl PartNumbers<'_> {
+    /// The number of a row.
+    #[inline]
+    pub fn get(self, row: usize) -> f64 {
+        match self {
+            Self::Whole(values) => values[row] as f64,
+            Self::Formula(values) => values.get(row),
+        }
+    }
+}
+
 impl<'a> Keys<'a> {
     /// Evaluates the parts over every row.
     pub fn new(parts: &'a [KeyPart], scope: &'a dyn Scope) -> Result<Self, ExprError> {
+        let values = |p: &'a KeyPart| match p.value.as_column().and_then(|name| scope.whole(name)) {
+            // One value in all rows, as formulas see it.
+            Some(values) if all_equal(values) => {
+                Ok(PartValues::Formula(Value::Number(Vals::One(values[0] as f64))))
+            }
+            Some(values) => Ok(PartValues::Whole(values)),
+            None => p.value.eval(scope).map(PartValues::Formula),
+        };
         let parts: Vec<_> = parts
             .iter()
-            .map(|p| Ok((p.name.as_str(), p.value.eval(scope)?)))
+            .map(|p| Ok((p.name.as_str(), values(p)?)))
             .collect::<Result<_, ExprError>>()?;
         Ok(Self { parts, rows: scope.rows(), hashes: OnceLock::new() })
     }
@@ -37,8 +73,8 @@ impl<'a> Keys<'a> {
     }
 
     /// The values of the key's parts, in the loader's order.
-    pub fn values(&self) -> impl Iterator<Item = &Value<'a>> {
-        self.parts.iter().map(|(_, value)| value)
+    pub fn values(&self) -> impl Iterator<Item = &PartValues<'a>> {
+        self.parts.iter().map(|(_, values)| values)
     }
 
     /// The names of the key's parts, in the loader's order.
@@ -48,11 +84,12 @@ impl<'a> Keys<'a> {
 
     fn hash(&self) -> Vec<u64> {
         let mut hashes = vec![SEED; self.rows];
-        for (_, value) in &self.parts {
-            match value {
-                Value::Number(v) => fold(&mut hashes, v, number_bits),
-                Value::Bool(v) => fold(&mut hashes, v, |b| u64::from(b) + 1),
-                Value::Text(codes, dict) => {
+        for values in self.values() {
+            match values {
+                PartValues::Whole(v) => mix_all(&mut hashes, v, whole_bits),
+                PartValues::Formula(Value::Number(v)) => fold(&mut hashes, v, number_bits),
+                PartValues::Formula(Value::Bool(v)) => fold(&mut hashes, v, |b| u64::from(b) + 1),
+                PartValues::Formula(Value::Text(codes, dict)) => {
                     let by_code: Vec<u64> = dict.iter().map(|t| text_hash(t)).collect();
                     fold(&mut hashes, codes, |c| by_code.get(c as usize).copied().unwrap_or(0));
                 }
@@ -64,8 +101,8 @@ impl<'a> Keys<'a> {
     /// A number for a row's texts: alike for two rows of one table exactly when the texts are.
     pub fn text_code(&self, row: usize) -> u64 {
         let mut code = 0;
-        for (_, value) in &self.parts {
-            if let Value::Text(codes, dict) = value {
+        for values in self.values() {
+            if let PartValues::Formula(Value::Text(codes, dict)) = values {
                 // A digit to the base of the dictionary, null among them.
                 let digit = codes.get(row).wrapping_add(1);
                 code = code * (dict.len() as u64 + 1) + u64::from(digit);
@@ -76,21 +113,22 @@ impl<'a> Keys<'a> {
 
     /// A row's texts by the names of their parts: the slice that it belongs to.
     pub fn texts(&self, row: usize) -> Vec<(String, String)> {
-        let text = |(name, value): &(&'a str, Value<'a>)| match value {
-            Value::Text(codes, dict) => {
+        let text = |(name, values): &(&'a str, PartValues<'a>)| match values {
+            PartValues::Formula(Value::Text(codes, dict)) => {
                 let text = dict.get(codes.get(row) as usize).map_or("", |text| text);
                 Some(((*name).to_owned(), text.to_owned()))
             }
-            Value::Number(_) | Value::Bool(_) => None,
+            _ => None,
         };
         self.parts.iter().filter_map(text).collect()
     }
 
-    /// A part's numbers, one a row; none where it holds names or flags.
-    pub fn numbers(&self, part: usize) -> Option<&Vals<'a, f64>> {
+    /// A part's numbers; none where it holds names or flags.
+    pub fn numbers(&self, part: usize) -> Option<PartNumbers<'_>> {
         match &self.parts.get(part)?.1 {
-            Value::Number(numbers) => Some(numbers),
-            _ => None,
+            PartValues::Whole(numbers) => Some(PartNumbers::Whole(numbers)),
+            PartValues::Formula(Value::Number(numbers)) => Some(PartNumbers::Formula(numbers)),
+            PartValues::Formula(_) => None,
         }
     }
 
@@ -98,9 +136,16 @@ impl<'a> Keys<'a> {
     /// rows of one table that differ in that part alone.
     pub fn without(&self, part: usize, also: &[&[u32]], rows: Range<usize>) -> Vec<u64> {
         let mut hashes = vec![SEED; rows.len()];
-        for (_, value) in self.parts.iter().enumerate().filter(|(i, _)| *i != part) {
+        for (_, values) in self.values().enumerate().filter(|(i, _)| *i != part) {
             let rows = rows.clone();
-            match &value.1 {
+            let value = match values {
+                PartValues::Whole(v) => {
+                    mix_all(&mut hashes, &v[rows], whole_bits);
+                    continue;
+                }
+                PartValues::Formula(value) => value,
+            };
+            match value {
                 Value::Number(Vals::Rows(v)) => mix_all(&mut hashes, &v[rows], number_bits),
                 Value::Bool(Vals::Rows(v)) => mix_all(&mut hashes, &v[rows], u64::from),
                 Value::Text(Vals::Rows(v), _) => mix_all(&mut hashes, &v[rows], u64::from),
@@ -117,12 +162,19 @@ impl<'a> Keys<'a> {
     /// Whether two rows have the same key.
     #[inline]
     pub fn equal(&self, a: usize, b: usize) -> bool {
-        self.parts.iter().all(|(_, value)| equal(value, a, b))
+        self.values().all(|values| match values {
+            PartValues::Whole(v) => whole_bits(v[a]) == whole_bits(v[b]),
+            PartValues::Formula(value) => equal(value, a, b),
+        })
     }
 
     /// A row's key, for people.
     pub fn show(&self, row: usize) -> Vec<(String, serde_json::Value)> {
-        self.parts.iter().map(|(name, value)| ((*name).to_owned(), json(value, row))).collect()
+        let shown = |values: &PartValues<'_>| match values {
+            PartValues::Whole(v) => number_json(v[row] as f64),
+            PartValues::Formula(value) => json(value, row),
+        };
+        self.parts.iter().map(|(name, values)| ((*name).to_owned(), shown(values))).collect()
     }
 }
 
@@ -157,6 +209,12 @@ const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 #[inline]
 pub(crate) fn number_bits(value: f64) -> u64 {
     if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
+}
+
+/// The bits of a whole number, as formulas see it: those of an equal number that is none.
+#[inline]
+pub(crate) fn whole_bits(value: i64) -> u64 {
+    (value as f64).to_bits()
 }
 
 /// Takes a value into a hash: the folded multiply of wyhash, whose high half scrambles the low half.

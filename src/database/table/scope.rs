@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::Table;
+use super::{Column, Table};
 use crate::base::expr::{Lookup, Scope, Vals, Value};
 use crate::database::catalog::Place;
 use crate::specs::system::System;
@@ -76,6 +76,15 @@ impl Scope for TableScope<'_> {
         }
     }
 
+    fn whole(&self, name: &str) -> Option<&[i64]> {
+        match self.table.column(name)? {
+            column @ Column::Int { values, nulls: None } if self.step == 1 => {
+                super::known::fits(self.spec, name, column).then(|| &values[self.range.clone()])
+            }
+            _ => None,
+        }
+    }
+
     fn field(&self, path: &str) -> Option<f64> {
         self.system?.figure(path)
     }
@@ -89,7 +98,6 @@ impl Scope for TableScope<'_> {
 mod tests {
     use super::*;
     use crate::base::expr::NULL_CODE;
-    use crate::database::table::Column;
     use crate::specs::Specs;
 
     /// A name costs the same however many others there are.

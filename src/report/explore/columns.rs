@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::base::escape::clean;
 use crate::base::expr::{NULL_CODE, Value};
+use crate::database::table::PartValues;
 
 /// A part of the key: the values that it takes, and which of them each row has.
 #[derive(Debug, Serialize)]
@@ -47,15 +48,18 @@ impl CellColumn {
     }
 
     /// Adds rows of a table.
-    pub fn extend(&mut self, value: &Value<'_>, rows: &[usize]) {
-        match value {
-            Value::Number(numbers) => {
+    pub fn extend(&mut self, values: &PartValues<'_>, rows: &[usize]) {
+        match values {
+            PartValues::Whole(numbers) => {
+                rows.iter().for_each(|row| self.push(number(numbers[*row] as f64)));
+            }
+            PartValues::Formula(Value::Number(numbers)) => {
                 rows.iter().for_each(|row| self.push(number(numbers.get(*row))));
             }
-            Value::Bool(flags) => {
+            PartValues::Formula(Value::Bool(flags)) => {
                 rows.iter().for_each(|row| self.push(CellValue::Flag(flags.get(*row))));
             }
-            Value::Text(codes, dict) => {
+            PartValues::Formula(Value::Text(codes, dict)) => {
                 // A text is looked at once, however many rows have it.
                 let mut known: HashMap<u32, u32> = HashMap::new();
                 for row in rows {
@@ -177,9 +181,10 @@ mod tests {
     #[test]
     fn a_column_holds_its_values_in_order_and_a_code_a_row() {
         let mut column = CellColumn::new("m");
-        let value = Value::Number(Vals::Rows(vec![8.0, 2.0, f64::NAN, 8.0].into()));
-        column.extend(&value, &[0, 1, 3]);
-        column.extend(&value, &[2]);
+        let numbers = Vals::Rows(vec![8.0, 2.0, f64::NAN, 8.0].into());
+        let numbers = PartValues::Formula(Value::Number(numbers));
+        column.extend(&numbers, &[0, 1, 3]);
+        column.extend(&numbers, &[2]);
         let column = column.finish();
         assert_eq!(column.values, [serde_json::Value::Null, 2.into(), 8.into()]);
         assert_eq!(STANDARD.decode(&column.codes).unwrap(), [2, 1, 2, 0]);
@@ -189,7 +194,8 @@ mod tests {
     #[test]
     fn a_value_of_all_rows_needs_no_codes() {
         let mut column = CellColumn::new("dtype");
-        column.extend(&Value::Text(Vals::One(0), vec!["fp8\u{202e}".into()].into()), &[0, 1, 2]);
+        let text = Value::Text(Vals::One(0), vec!["fp8\u{202e}".into()].into());
+        column.extend(&PartValues::Formula(text), &[0, 1, 2]);
         let column = column.finish();
         assert_eq!((column.width, column.codes.as_str(), column.number), (0, "", false));
         assert_eq!(column.values, ["fp8\\u{202e}"], "a name does nothing to the text around it");
@@ -199,7 +205,7 @@ mod tests {
     fn wide_columns_have_wide_codes() {
         let mut column = CellColumn::new("n");
         let rows: Vec<usize> = (0..300).collect();
-        column.extend(&Value::Number(Vals::Rows((0..300).map(f64::from).collect())), &rows);
+        column.extend(&PartValues::Whole(&(0..300).collect::<Vec<_>>()), &rows);
         let column = column.finish();
         let codes = STANDARD.decode(&column.codes).unwrap();
         assert_eq!((column.width, &codes[598..]), (2, &[43, 1][..]));

@@ -8,7 +8,6 @@ use serde::Deserialize;
 
 use super::Sign;
 use super::digits::{Digits, rounding};
-use crate::base::expr::Vals;
 use crate::base::words::names;
 use crate::checks::RowContext;
 use crate::database::table::{Column, Keys};
@@ -174,8 +173,11 @@ impl<'a> Sweep<'a> {
             return self.axes.clone();
         }
         let changes = |(part, _): &(usize, &str)| match self.keys.numbers(*part) {
-            Some(Vals::Rows(x)) => x[window.clone()].windows(2).filter(|w| w[0] != w[1]).count(),
-            _ => 0,
+            Some(x) => {
+                let pairs = window.clone().zip(window.clone().skip(1));
+                pairs.filter(|(row, next)| x.get(*row) != x.get(*next)).count()
+            }
+            None => 0,
         };
         self.axes.iter().rev().max_by_key(|axis| changes(axis)).copied().into_iter().collect()
     }
