@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::combinations::Combinations;
 use super::names::NameCodes;
 use super::operations::TableName;
 use super::slices::SliceKey;
@@ -132,8 +133,8 @@ pub(super) struct LocatedRow {
 pub(super) enum Rows {
     /// All of them.
     All,
-    /// Of rows one after the other that differ only in where in their slice they are, the first.
-    FirstOfRuns,
+    /// Of rows that differ only in where in their slice they are, the first.
+    FirstOfEach,
 }
 
 /// Calls `each` on rows of a decoded table.
@@ -181,45 +182,39 @@ pub(super) fn locate_rows(
     let has_negative =
         cells.numbers.iter().any(|values| values.iter().fold(0, |bits, n| bits | n) < 0);
     let may_refuse = has_negative || !nullable.is_empty();
-    let starts = (rows == Rows::FirstOfRuns && !may_refuse)
-        .then(|| starts_of_runs(&cells, kernels.codes, reads.inner, table.rows));
-    for (row, ms) in latency.iter().enumerate() {
-        if starts.as_ref().is_some_and(|starts| !starts[row]) {
-            continue;
-        }
+    let first = (rows == Rows::FirstOfEach && !may_refuse)
+        .then(|| outer_columns(&cells, kernels.codes, reads.inner).first_rows(table.rows));
+    let mut locate = |row: usize| {
         cells.row = row;
         let refusal = || refused(&nullable, &cells, reads.texts.len(), row);
         let refusal = may_refuse.then(refusal).flatten();
         let place = refusal.map_or_else(|| name.locate(&cells, names), Err);
-        each(LocatedRow { row, ms: *ms, kernel: kernels.code(row), place });
+        each(LocatedRow { row, ms: latency[row], kernel: kernels.code(row), place });
+    };
+    match first {
+        Some(first) => first.into_iter().for_each(locate),
+        None => (0..table.rows).for_each(&mut locate),
     }
     Ok(())
 }
 
-/// Whether each row differs from the one before in more than its place in its slice.
-fn starts_of_runs(
-    cells: &Cells<'_>,
-    kernels: Option<&[u32]>,
+/// The columns that say more of a row than its place in its slice.
+fn outer_columns<'a>(
+    cells: &Cells<'a>,
+    kernels: Option<&'a [u32]>,
     inner: &[usize],
-    rows: usize,
-) -> Vec<bool> {
-    let mut starts = vec![false; rows];
-    starts.iter_mut().take(1).for_each(|first| *first = true);
+) -> Combinations<'a> {
+    let mut outer = Combinations::default();
     let texts = cells.texts.iter().filter_map(|texts| texts.codes);
-    texts.chain(kernels).for_each(|codes| add_changes(&mut starts, codes));
-    let outer = cells.numbers.iter().enumerate().filter(|(place, _)| !inner.contains(place));
-    outer.for_each(|(_, values)| add_changes(&mut starts, values));
+    texts.chain(kernels).for_each(|codes| outer.add_codes(codes));
+    let numbers = cells.numbers.iter().enumerate().filter(|(place, _)| !inner.contains(place));
+    numbers.for_each(|(_, values)| outer.add_numbers(values));
     for (column, _) in &cells.optional {
         if let Some(Column::Int { values, .. }) = column {
-            add_changes(&mut starts, values);
+            outer.add_numbers(values);
         }
     }
-    starts
-}
-
-fn add_changes<T: PartialEq>(starts: &mut [bool], values: &[T]) {
-    let rows = starts.iter_mut().skip(1).zip(values.windows(2));
-    rows.for_each(|(start, two)| *start |= two[0] != two[1]);
+    outer
 }
 
 fn wrong_column(name: &str, found: Option<&Column>, wanted: &str) -> Reason {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::cells::{LocatedRow, Rows, locate_rows};
 use super::names::{NameCodes, code_at, index_of};
 use super::operations::TableName;
-use super::slices::{SliceKey, is_same_slice};
+use super::slices::SliceKey;
 use super::{MachineFigures, Refusal, Table};
 
 /// A machine, and the slices that its tables serve.
@@ -74,45 +74,16 @@ impl FileKeys {
     /// shows what it would serve.
     pub fn of(table: &Table, name: TableName, names: &NameCodes) -> Option<Self> {
         let mut keys = HashSet::new();
-        let mut recent = RecentKeys::default();
         let mut is_refused = false;
         let take = |LocatedRow { kernel, place, .. }: LocatedRow| match place {
             Ok(Some(place)) => {
-                let key = asked_for(name, place.key);
-                if recent.is_new(key, kernel) {
-                    keys.insert((key, kernel));
-                }
+                keys.insert((asked_for(name, place.key), kernel));
             }
             Ok(None) => {}
             Err(_) => is_refused = true,
         };
-        locate_rows(table, name, names, Rows::FirstOfRuns, take).ok()?;
+        locate_rows(table, name, names, Rows::FirstOfEach, take).ok()?;
         (!is_refused).then_some(Self(keys))
-    }
-}
-
-/// Slices met lately, a few: nearly all rows belong to one of these, and hashing one takes longer than all else.
-struct RecentKeys([(SliceKey, u32); 64]);
-
-impl Default for RecentKeys {
-    fn default() -> Self {
-        // No text has the number of this kernel, so that nothing is known.
-        Self([(SliceKey::default(), u32::MAX); 64])
-    }
-}
-
-impl RecentKeys {
-    /// Takes in a row's slice; whether it may be one that was not met before.
-    fn is_new(&mut self, key: SliceKey, kernel: u32) -> bool {
-        let turned = key.iter().zip(0..).map(|(part, place)| part.rotate_left(3 * place));
-        let sum = turned.fold(kernel, u32::wrapping_add);
-        let place = (sum.wrapping_mul(0x9e37_79b9) >> 26) as usize;
-        let known = &mut self.0[place];
-        let is_new = known.1 != kernel || !is_same_slice(&known.0, &key);
-        if is_new {
-            *known = (key, kernel);
-        }
-        is_new
     }
 }
 
@@ -252,7 +223,7 @@ mod tests {
 
     /// Synthetic: a table of every name, of whose columns one changes from row to row.
     #[test]
-    fn keys_of_the_first_rows_of_runs_are_those_of_all_rows() {
+    fn keys_of_the_first_rows_of_combinations_are_those_of_all_rows() {
         let mut random = Random::new(7);
         for name in TableName::ALL {
             let columns = name.columns();

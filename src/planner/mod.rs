@@ -23,6 +23,7 @@
 #[cfg(test)]
 mod agreement;
 mod cells;
+mod combinations;
 mod dtypes;
 mod evidence;
 mod index;

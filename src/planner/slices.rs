@@ -19,7 +19,7 @@ pub type SliceKey = [u32; 9];
 
 /// Whether two keys are the same: in line, since it is asked of every row, and a comparison of arrays is a
 /// call.
-pub(super) fn is_same_slice(a: &SliceKey, b: &SliceKey) -> bool {
+fn is_same_slice(a: &SliceKey, b: &SliceKey) -> bool {
     a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 

@@ -1,0 +1,92 @@
+//! The combinations of values that some columns take: few, whatever the number of rows.
+
+use hashbrown::HashSet;
+
+use crate::database::table::{all_equal, mix};
+
+/// Rows that are hashed at once, so that their hashes stay in the cache while column after column is taken in.
+const BLOCK: usize = 1024;
+
+/// Combinations met lately: nearly all rows have one of these.
+const RECENT: usize = 1024;
+
+/// Some columns, one value a row.
+#[derive(Default)]
+pub(super) struct Combinations<'a> {
+    codes: Vec<&'a [u32]>,
+    numbers: Vec<&'a [i64]>,
+}
+
+impl<'a> Combinations<'a> {
+    /// Takes in a column of codes.
+    pub fn add_codes(&mut self, codes: &'a [u32]) {
+        if !all_equal(codes) {
+            self.codes.push(codes);
+        }
+    }
+
+    /// Takes in a column of whole numbers.
+    pub fn add_numbers(&mut self, numbers: &'a [i64]) {
+        if !all_equal(numbers) {
+            self.numbers.push(numbers);
+        }
+    }
+
+    /// The first of `rows` rows with each combination. Combinations are told apart by hashes of 64 bits.
+    pub fn first_rows(&self, rows: usize) -> Vec<usize> {
+        if self.codes.is_empty() && self.numbers.is_empty() {
+            return (0..rows.min(1)).collect();
+        }
+        let mut first = Vec::new();
+        let mut met: HashSet<u64> = HashSet::new();
+        let mut recent: Vec<Option<u64>> = vec![None; RECENT];
+        let mut hashes = [0; BLOCK];
+        for start in (0..rows).step_by(BLOCK) {
+            let block = start..rows.min(start + BLOCK);
+            let hashes = &mut hashes[..block.len()];
+            hashes.fill(0);
+            for codes in &self.codes {
+                let codes = codes[block.clone()].iter();
+                hashes.iter_mut().zip(codes).for_each(|(h, code)| *h = mix(*h, u64::from(*code)));
+            }
+            for numbers in &self.numbers {
+                let numbers = numbers[block.clone()].iter();
+                hashes.iter_mut().zip(numbers).for_each(|(h, number)| *h = mix(*h, *number as u64));
+            }
+            for (row, hash) in block.zip(&*hashes) {
+                let known = &mut recent[(hash >> 32) as usize % RECENT];
+                if *known != Some(*hash) {
+                    *known = Some(*hash);
+                    first.extend(met.insert(*hash).then_some(row));
+                }
+            }
+        }
+        first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::random::Random;
+
+    #[test]
+    fn every_combination_is_met_once_at_its_first_row() {
+        let mut random = Random::new(3);
+        for rows in [0, 1, BLOCK - 1, BLOCK + 1, 5 * BLOCK] {
+            let codes: Vec<u32> = (0..rows).map(|_| random.below(40) as u32).collect();
+            let numbers: Vec<i64> = (0..rows).map(|_| random.below(60) as i64 - 30).collect();
+            let same = vec![7; rows];
+            let mut combinations = Combinations::default();
+            combinations.add_codes(&codes);
+            combinations.add_numbers(&numbers);
+            combinations.add_numbers(&same);
+            let mut met = std::collections::HashSet::new();
+            let is_first = |row: &usize| met.insert((codes[*row], numbers[*row]));
+            let expected: Vec<usize> = (0..rows).filter(is_first).collect();
+            assert_eq!(combinations.first_rows(rows), expected, "{rows} rows");
+        }
+        assert_eq!(Combinations::default().first_rows(3), [0]);
+        assert_eq!(Combinations::default().first_rows(0), [0_usize; 0]);
+    }
+}
