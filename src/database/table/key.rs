@@ -211,7 +211,7 @@ pub(crate) fn number_bits(value: f64) -> u64 {
     if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
 }
 
-/// The bits of a whole number, as formulas see it: those of an equal number that is none.
+/// The bits of a whole number as the float that formulas see.
 #[inline]
 pub(crate) fn whole_bits(value: i64) -> u64 {
     (value as f64).to_bits()
@@ -247,4 +247,47 @@ fn mix_all<T: Copy>(hashes: &mut [u64], values: &[T], bits: impl Fn(T) -> u64) {
 pub(crate) fn text_hash(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::catalog::Place;
+    use crate::database::table::{Column, Table, TableScope};
+    use crate::specs::Specs;
+
+    /// Synthetic: the same keys as whole numbers, as floats, and through a formula.
+    #[test]
+    fn equal_keys_are_alike_whatever_their_column_holds() {
+        let specs = Specs::embedded().unwrap();
+        let of = |text: &str| text.to_owned();
+        let place = Place { system: of("x"), family: None, backend: of("y"), version: of("1") };
+        let whole = vec![3_i64, -7, 0, 3, 1 << 40, i64::MAX];
+        let floats = whole.iter().map(|value| *value as f64).collect();
+        let columns = [
+            ("size", Column::Int { values: whole.clone(), nulls: None }),
+            ("float", Column::Float { values: floats, nulls: None }),
+        ];
+        let columns = columns.map(|(name, column)| (of(name), column)).into();
+        let table = Table::of(whole.len(), columns);
+        let spec = specs.tables.get("gemm_perf").unwrap();
+        let scope = TableScope::new(&table, spec, &place, None, &specs.lookups);
+        let part = |formula: &str| KeyPart { name: of("n"), value: formula.parse().unwrap() };
+        let parts = ["size", "float", "size + 0"].map(|formula| [part(formula)]);
+        let [whole, float, formula] = parts.each_ref().map(|part| Keys::new(part, &scope).unwrap());
+        assert!(matches!(whole.values().next(), Some(PartValues::Whole(_))));
+        for keys in [&float, &formula] {
+            assert!(matches!(keys.values().next(), Some(PartValues::Formula(_))));
+            assert_eq!(keys.hashes(), whole.hashes());
+            for a in 0..table.rows {
+                assert_eq!(keys.show(a), whole.show(a));
+                let numbers = [keys, &whole].map(|keys| keys.numbers(0).unwrap().get(a));
+                assert_eq!(numbers[0], numbers[1]);
+                for b in 0..table.rows {
+                    assert_eq!(keys.equal(a, b), whole.equal(a, b), "{a} and {b}");
+                }
+            }
+        }
+        assert!(whole.equal(0, 3) && !whole.equal(0, 1));
+    }
 }
