@@ -32,7 +32,7 @@ impl<'a> Combinations<'a> {
         }
     }
 
-    /// The first of `rows` rows with each combination. Combinations are told apart by hashes of 64 bits.
+    /// The first of `rows` rows with each combination. Two are the same where their hashes of 64 bits are.
     pub fn first_rows(&self, rows: usize) -> Vec<usize> {
         if self.codes.is_empty() && self.numbers.is_empty() {
             return (0..rows.min(1)).collect();
