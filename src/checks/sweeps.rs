@@ -7,7 +7,6 @@
 use crate::base::expr::{NULL_CODE, Vals, Value};
 use crate::database::table::{
     Column, Keys, PartNumbers, PartValues, Table, all_equal, mix, number_bits, text_hash,
-    whole_bits,
 };
 use crate::specs::TableSpec;
 
@@ -174,20 +173,20 @@ fn hashes(keys: &Keys<'_>, table: &Table) -> Vec<u64> {
     let mut hashes = vec![0_u64; table.rows];
     for (part, values) in keys.values().enumerate() {
         let salt = salt(part);
-        let value = match values {
-            PartValues::Whole(v) => {
-                add(&mut hashes, v, |v| mix(salt, whole_bits(v)));
-                continue;
-            }
-            PartValues::Formula(value) => value,
-        };
-        match value {
+        match values {
+            PartValues::Whole(v) => add(&mut hashes, v, |v| mix(salt, number_bits(v as f64))),
             // The same in every row, which is soon told of a column that is not.
-            Value::Number(Vals::Rows(v)) if all_equal(v) => {}
-            Value::Number(Vals::Rows(v)) => add(&mut hashes, v, |v| mix(salt, number_bits(v))),
-            Value::Bool(Vals::Rows(v)) => add(&mut hashes, v, |b| mix(salt, u64::from(b))),
-            Value::Text(Vals::Rows(codes), dict) => add_texts(&mut hashes, codes, salt, dict.len()),
-            _ => {}
+            PartValues::Formula(Value::Number(Vals::Rows(v))) if all_equal(v) => {}
+            PartValues::Formula(Value::Number(Vals::Rows(v))) => {
+                add(&mut hashes, v, |v| mix(salt, number_bits(v)));
+            }
+            PartValues::Formula(Value::Bool(Vals::Rows(v))) => {
+                add(&mut hashes, v, |b| mix(salt, u64::from(b)));
+            }
+            PartValues::Formula(Value::Text(Vals::Rows(codes), dict)) => {
+                add_texts(&mut hashes, codes, salt, dict.len());
+            }
+            PartValues::Formula(_) => {}
         }
     }
     for name in ["kernel_source", "op_name"] {

@@ -184,7 +184,7 @@ pub(super) fn locate_rows(
     let may_refuse = has_negative || !nullable.is_empty();
     let first = (rows == Rows::FirstOfEach && !may_refuse)
         .then(|| outer_columns(&cells, kernels.codes, reads.inner).first_rows(table.rows));
-    let mut locate = |row: usize| {
+    let locate = |row: usize| {
         cells.row = row;
         let refusal = || refused(&nullable, &cells, reads.texts.len(), row);
         let refusal = may_refuse.then(refusal).flatten();
@@ -193,7 +193,7 @@ pub(super) fn locate_rows(
     };
     match first {
         Some(first) => first.into_iter().for_each(locate),
-        None => (0..table.rows).for_each(&mut locate),
+        None => (0..table.rows).for_each(locate),
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use hashbrown::HashSet;
 
-use crate::database::table::{all_equal, mix};
+use crate::database::table::{all_equal, mix_all};
 
 /// Rows that are hashed at once, so that their hashes stay in the cache while column after column is taken in.
 const BLOCK: usize = 1024;
@@ -34,9 +34,6 @@ impl<'a> Combinations<'a> {
 
     /// The first of `rows` rows with each combination. Two are the same where their hashes of 64 bits are.
     pub fn first_rows(&self, rows: usize) -> Vec<usize> {
-        if self.codes.is_empty() && self.numbers.is_empty() {
-            return (0..rows.min(1)).collect();
-        }
         let mut first = Vec::new();
         let mut met: HashSet<u64> = HashSet::new();
         let mut recent: Vec<Option<u64>> = vec![None; RECENT];
@@ -46,12 +43,10 @@ impl<'a> Combinations<'a> {
             let hashes = &mut hashes[..block.len()];
             hashes.fill(0);
             for codes in &self.codes {
-                let codes = codes[block.clone()].iter();
-                hashes.iter_mut().zip(codes).for_each(|(h, code)| *h = mix(*h, u64::from(*code)));
+                mix_all(hashes, &codes[block.clone()], u64::from);
             }
             for numbers in &self.numbers {
-                let numbers = numbers[block.clone()].iter();
-                hashes.iter_mut().zip(numbers).for_each(|(h, number)| *h = mix(*h, *number as u64));
+                mix_all(hashes, &numbers[block.clone()], |number| number as u64);
             }
             for (row, hash) in block.zip(&*hashes) {
                 let known = &mut recent[(hash >> 32) as usize % RECENT];

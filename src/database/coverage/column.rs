@@ -63,21 +63,18 @@ impl PartColumn {
     /// The values of some rows.
     pub(super) fn of(values: &PartValues<'_>, rows: &[u32]) -> Self {
         let row = |row: &u32| *row as usize;
-        let value = match values {
-            PartValues::Whole(values) => {
-                return numbers(rows.iter().map(|r| values[row(r)] as f64));
+        match values {
+            PartValues::Whole(values) => numbers(rows.iter().map(|r| values[row(r)] as f64)),
+            PartValues::Formula(Value::Number(Vals::One(n))) => Self::One(number(*n)),
+            PartValues::Formula(Value::Number(Vals::Rows(values))) => {
+                numbers(rows.iter().map(|r| values[row(r)]))
             }
-            PartValues::Formula(value) => value,
-        };
-        match value {
-            Value::Number(Vals::One(n)) => Self::One(number(*n)),
-            Value::Number(Vals::Rows(values)) => numbers(rows.iter().map(|r| values[row(r)])),
-            Value::Bool(Vals::One(b)) => Self::Flags(vec![*b; rows.len()]),
-            Value::Bool(Vals::Rows(values)) => {
+            PartValues::Formula(Value::Bool(Vals::One(b))) => Self::Flags(vec![*b; rows.len()]),
+            PartValues::Formula(Value::Bool(Vals::Rows(values))) => {
                 Self::Flags(rows.iter().map(|r| values[row(r)]).collect())
             }
-            Value::Text(Vals::One(code), dict) => Self::One(text(dict, *code)),
-            Value::Text(Vals::Rows(codes), dict) => {
+            PartValues::Formula(Value::Text(Vals::One(code), dict)) => Self::One(text(dict, *code)),
+            PartValues::Formula(Value::Text(Vals::Rows(codes), dict)) => {
                 let codes: Vec<u32> = rows.iter().map(|r| codes[row(r)]).collect();
                 let (mut codes, names) = own_names(&codes, dict);
                 let null = names.len() as u32;

@@ -86,7 +86,7 @@ impl<'a> Keys<'a> {
         let mut hashes = vec![SEED; self.rows];
         for values in self.values() {
             match values {
-                PartValues::Whole(v) => mix_all(&mut hashes, v, whole_bits),
+                PartValues::Whole(v) => mix_all(&mut hashes, v, |v| number_bits(v as f64)),
                 PartValues::Formula(Value::Number(v)) => fold(&mut hashes, v, number_bits),
                 PartValues::Formula(Value::Bool(v)) => fold(&mut hashes, v, |b| u64::from(b) + 1),
                 PartValues::Formula(Value::Text(codes, dict)) => {
@@ -138,19 +138,19 @@ impl<'a> Keys<'a> {
         let mut hashes = vec![SEED; rows.len()];
         for (_, values) in self.values().enumerate().filter(|(i, _)| *i != part) {
             let rows = rows.clone();
-            let value = match values {
-                PartValues::Whole(v) => {
-                    mix_all(&mut hashes, &v[rows], whole_bits);
-                    continue;
+            match values {
+                PartValues::Whole(v) => mix_all(&mut hashes, &v[rows], |v| number_bits(v as f64)),
+                PartValues::Formula(Value::Number(Vals::Rows(v))) => {
+                    mix_all(&mut hashes, &v[rows], number_bits);
                 }
-                PartValues::Formula(value) => value,
-            };
-            match value {
-                Value::Number(Vals::Rows(v)) => mix_all(&mut hashes, &v[rows], number_bits),
-                Value::Bool(Vals::Rows(v)) => mix_all(&mut hashes, &v[rows], u64::from),
-                Value::Text(Vals::Rows(v), _) => mix_all(&mut hashes, &v[rows], u64::from),
+                PartValues::Formula(Value::Bool(Vals::Rows(v))) => {
+                    mix_all(&mut hashes, &v[rows], u64::from);
+                }
+                PartValues::Formula(Value::Text(Vals::Rows(v), _)) => {
+                    mix_all(&mut hashes, &v[rows], u64::from);
+                }
                 // The same in every row.
-                _ => {}
+                PartValues::Formula(_) => {}
             }
         }
         for codes in also {
@@ -163,7 +163,7 @@ impl<'a> Keys<'a> {
     #[inline]
     pub fn equal(&self, a: usize, b: usize) -> bool {
         self.values().all(|values| match values {
-            PartValues::Whole(v) => whole_bits(v[a]) == whole_bits(v[b]),
+            PartValues::Whole(v) => v[a] as f64 == v[b] as f64,
             PartValues::Formula(value) => equal(value, a, b),
         })
     }
@@ -211,12 +211,6 @@ pub(crate) fn number_bits(value: f64) -> u64 {
     if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
 }
 
-/// The bits of a whole number as the float that formulas see.
-#[inline]
-pub(crate) fn whole_bits(value: i64) -> u64 {
-    (value as f64).to_bits()
-}
-
 /// Takes a value into a hash: the folded multiply of wyhash, whose high half scrambles the low half.
 /// It is written out because it runs over whole columns, a value at a time and branch-free; as with
 /// [`text_hash`], another function would change which keys are in a key sample.
@@ -236,7 +230,8 @@ fn fold<T: Copy>(hashes: &mut [u64], values: &Vals<'_, T>, bits: impl Fn(T) -> u
     }
 }
 
-fn mix_all<T: Copy>(hashes: &mut [u64], values: &[T], bits: impl Fn(T) -> u64) {
+/// Takes a column into the hashes of its rows.
+pub(crate) fn mix_all<T: Copy>(hashes: &mut [u64], values: &[T], bits: impl Fn(T) -> u64) {
     for (hash, value) in hashes.iter_mut().zip(values) {
         *hash = mix(*hash, bits(*value));
     }

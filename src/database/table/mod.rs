@@ -22,7 +22,7 @@ pub use csv::each_row;
 pub use example::{EXAMPLES, Example};
 pub use fault::{TableFault, Torn};
 pub use key::{Keys, PartNumbers, PartValues};
-pub(crate) use key::{mix, number_bits, text_hash, whole_bits};
+pub(crate) use key::{mix, mix_all, number_bits, text_hash};
 pub(crate) use lanes::lane_ranks;
 pub use scope::TableScope;
 pub use take::keep_lines;
