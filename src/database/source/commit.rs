@@ -2,23 +2,16 @@
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use git2::Repository;
 
+use super::blobs::Blobs;
 use super::{
     Dated, Entry, EntryKind, ReadError, SETTINGS, Source, git_error, guard_size, history,
     id_of_link, lfs, listing, merge_base, repository, touched,
 };
 use crate::base::error::{Error, Result};
-use crate::base::kept::Kept;
-
-/// Blobs of a comparison, by id: both states have most of them, several stages read them, and to inflate a table
-/// takes longer than to decode it.
-type KeptBlobs = Kept<git2::Oid, [u8]>;
-
-/// Bytes of blobs that are kept: enough for all tables of the largest known system.
-const KEPT: usize = 32 << 20;
 
 /// A commit (or a bare tree) of a repository.
 pub struct Commit {
@@ -29,8 +22,8 @@ pub struct Commit {
     commit: Option<git2::Oid>,
     /// libgit2 handles are for one thread at a time, so each reader borrows its own.
     idle: Mutex<Vec<Repository>>,
-    /// What was read, where another state is compared with this one.
-    kept: OnceLock<Arc<KeptBlobs>>,
+    /// Shared with the state that it is compared with.
+    blobs: Arc<Blobs>,
 }
 
 /// Resolves a revision, with a hint that names the branches when it is not there.
@@ -102,7 +95,7 @@ impl Commit {
             tree,
             commit,
             idle: Mutex::new(vec![repo]),
-            kept: OnceLock::new(),
+            blobs: Arc::default(),
         })
     }
 
@@ -126,7 +119,7 @@ impl Commit {
             tree: tree.map_err(git_error("cannot name the empty tree"))?,
             commit: None,
             idle: Mutex::new(vec![repo]),
-            kept: OnceLock::new(),
+            blobs: Arc::default(),
         })
     }
 
@@ -139,7 +132,7 @@ impl Commit {
             tree: tree.map_err(git_error("cannot read the commit"))?,
             commit: Some(id),
             idle: Mutex::new(vec![repo]),
-            kept: OnceLock::new(),
+            blobs: Arc::default(),
         })
     }
 
@@ -159,25 +152,13 @@ impl Commit {
 
     /// It as a state of a comparison, of which several stages read what it keeps.
     pub(super) fn keeping(self) -> Self {
-        self.shared_blobs();
+        self.blobs.keep();
         self
     }
 
-    /// What it keeps, for itself and for other states of a comparison.
-    fn shared_blobs(&self) -> &Arc<KeptBlobs> {
-        self.kept.get_or_init(|| Arc::new(Kept::new(KEPT)))
-    }
-
     fn blob(&self, id: git2::Oid) -> Result<Vec<u8>, git2::Error> {
-        let kept = self.kept.get();
-        if let Some(bytes) = kept.and_then(|kept| kept.get(&id)) {
-            return Ok(bytes.to_vec());
-        }
-        let bytes = self.with_repository(|repo| Ok(repo.find_blob(id)?.content().to_vec()))?;
-        if let Some(kept) = kept {
-            kept.keep(id, bytes.len(), || bytes[..].into());
-        }
-        Ok(bytes)
+        let read = |repo: &Repository| Ok(repo.find_blob(id)?.content().to_vec());
+        self.blobs.content(&self.git_dir, id, || self.with_repository(read))
     }
 
     /// The tree of the root; none where this commit has no such folder.
@@ -276,8 +257,9 @@ impl Source for Commit {
         let repo =
             Repository::open(&self.git_dir).map_err(git_error("cannot open the repository"))?;
         let base = merge_base(&repo, reference, head)?;
-        let kept = self.shared_blobs().clone().into();
-        Ok(Self { kept, ..Self::at(repo, self.prefix.clone(), base)? })
+        let base = Self::at(repo, self.prefix.clone(), base)?;
+        self.blobs.keep();
+        Ok(Self { blobs: self.blobs.clone(), ..base })
     }
 
     fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {

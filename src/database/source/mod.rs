@@ -2,6 +2,7 @@
 //!
 //! Everything after a [`Source`] is the same code for every job.
 
+mod blobs;
 mod commit;
 mod history;
 mod index;
