@@ -1,6 +1,6 @@
 //! Traces of a pull request: what it brings, and what was wrong before.
 
-use std::cell::LazyCell;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -64,6 +64,45 @@ pub fn changed(
     Ok(Changed { files, findings, repaired, figures })
 }
 
+/// Files that could be configs, by name. A script is a job by the configs that it names, so those of a name are
+/// looked at when a script has it.
+struct Configs<'a> {
+    by_name: BTreeMap<&'a str, Namesakes<'a>>,
+    specs: &'a TraceSpecs,
+}
+
+/// Files of one name, in either state.
+#[derive(Default)]
+struct Namesakes<'a> {
+    files: Vec<(State<'a>, &'a Entry)>,
+    /// Whether one of them is a config.
+    has_config: OnceCell<bool>,
+}
+
+impl<'a> Configs<'a> {
+    fn among(states: &[(State<'a>, &'a BTreeMap<String, Entry>)], specs: &'a TraceSpecs) -> Self {
+        let mut by_name: BTreeMap<&str, Namesakes<'_>> = BTreeMap::new();
+        for (state, files) in states {
+            for entry in files.values() {
+                by_name.entry(split(&entry.path).2).or_default().files.push((*state, entry));
+            }
+        }
+        Self { by_name, specs }
+    }
+
+    /// Whether a text names one.
+    fn any_in(&self, text: &str) -> bool {
+        let is_config = |(state, entry): &(State<'_>, &Entry)| {
+            let file = find::classify(state.source, entry, self.specs, Asked(None));
+            file.is_some_and(|file| file.kind == TraceKind::Config)
+        };
+        let has_config = |of_name: &Namesakes<'_>| {
+            *of_name.has_config.get_or_init(|| of_name.files.iter().any(is_config))
+        };
+        self.by_name.iter().any(|(name, of_name)| text.contains(*name) && has_config(of_name))
+    }
+}
+
 /// Files of traces that differ; one that moved is reported at its new place.
 fn changed_files(
     base: State<'_>,
@@ -81,21 +120,11 @@ fn changed_files(
     let (base_files, head_files) = (by_path(before), by_path(after));
     let paths: BTreeSet<&String> = base_files.keys().chain(head_files.keys()).collect();
     let moved: BTreeSet<&String> = moves.files.values().collect();
-    // A script is a job by the configs that it names; they are looked for once one changed.
-    let configs: LazyCell<BTreeSet<String>, _> = LazyCell::new(|| {
-        let all = base_files.values().map(|e| (base, e));
-        let all = all.chain(head_files.values().map(|e| (head, e)));
-        let config = |(state, e): (State<'_>, &Entry)| {
-            let file = find::classify(state.source, e, specs, Asked(None))?;
-            (file.kind == TraceKind::Config).then(|| split(&e.path).2.to_owned())
-        };
-        all.filter_map(config).collect()
-    });
+    let configs = Configs::among(&[(base, &base_files), (head, &head_files)], specs);
     let is_trace = |state: State<'_>, entry: Option<&Entry>| {
         let Some(entry) = entry else { return false };
         if jobs::is_script(entry) {
-            let text = (!configs.is_empty()).then(|| jobs::text(state.source, entry)).flatten();
-            return text.is_some_and(|text| configs.iter().any(|c| text.contains(c.as_str())));
+            return jobs::text(state.source, entry).is_some_and(|text| configs.any_in(&text));
         }
         of_rank(entry) || find::classify(state.source, entry, specs, Asked(None)).is_some()
     };

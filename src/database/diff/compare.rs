@@ -215,10 +215,24 @@ impl Comparison<'_> {
             )
         };
         if let Some((rows, served)) = compared {
-            let latencies = sides.latencies(&rows.changed).map_err(failed)?;
-            diff.ratios = sides.sum_up(&rows.changed, &latencies).map_err(failed)?;
             diff.served = served.map_err(failed)?;
-            diff.columns_changed = sides.columns_changed(shared, &rows, diff.served.as_ref());
+            let keys = diff.served.as_mut().map(|served| std::mem::take(&mut served.keys));
+            let matched = || {
+                common.as_ref().map(|(common, base, head)| match keys {
+                    Some(keys) => RowMatch::new(common, (base, keys.0), (head, keys.1)),
+                    None => RowMatch::by_identity(common, base, head),
+                })
+            };
+            let summed = || {
+                let latencies = sides.latencies(&rows.changed)?;
+                let ratios = sides.sum_up(&rows.changed, &latencies)?;
+                let columns = sides.columns_changed(shared, &rows, diff.served.as_ref());
+                Ok((latencies, ratios, columns))
+            };
+            let (matched, summed) = threads::both(threads, matched, summed);
+            let (latencies, ratios, columns) = summed.map_err(failed)?;
+            (diff.ratios, diff.columns_changed) = (ratios, columns);
+            diff.matched = matched.map(Arc::new);
             diff.class = Some(
                 Facts {
                     status: diff.status,
@@ -228,15 +242,6 @@ impl Comparison<'_> {
                 }
                 .class(),
             );
-            diff.matched = common.as_ref().map(|(common, base, head)| {
-                Arc::new(match &mut diff.served {
-                    Some(served) => {
-                        let keys = std::mem::take(&mut served.keys);
-                        RowMatch::new(common, (base, keys.0), (head, keys.1))
-                    }
-                    None => RowMatch::by_identity(common, base, head),
-                })
-            });
             if let Some(details) = self.details {
                 details.write(shown, sides.tables, &rows, &latencies)?;
             }

@@ -97,6 +97,10 @@ pub(super) fn attributes(
     let mut changes = Vec::new();
     for name in IDENTITY.into_iter().filter(|name| !keyed.contains(name)) {
         let (Some(before), Some(after)) = (base.column(name), head.column(name)) else { continue };
+        // Most tables hold one text in all rows, and the same as before.
+        if only_text(before).is_some() && only_text(before) == only_text(after) {
+            continue;
+        }
         let mut counts: [BTreeMap<&str, u64>; 2] = Default::default();
         let mut keys = 0;
         for (b, h) in common {
@@ -113,6 +117,14 @@ pub(super) fn attributes(
         }
     }
     changes
+}
+
+/// The text that is in all rows of a column.
+fn only_text(column: &Column) -> Option<&str> {
+    match column {
+        Column::Text { dict, nulls: 0, .. } if dict.len() == 1 => Some(&dict[0]),
+        _ => None,
+    }
 }
 
 fn most_frequent(counts: BTreeMap<&str, u64>) -> Vec<String> {

@@ -1,5 +1,7 @@
 //! What changed rows do to latency: head over base.
 
+use std::cmp::Ordering;
+
 use crate::base::expr::{ExprError, Vals};
 use crate::base::stats::quantile;
 use crate::database::catalog::TableFile;
@@ -74,7 +76,7 @@ impl<'a> PairedTables<'a> {
             return Ok(None);
         }
         let mut sorted: Vec<f64> = rows.iter().map(|(_, ratio)| *ratio).collect();
-        sorted.sort_by(f64::total_cmp);
+        sorted.sort_unstable_by(f64::total_cmp);
         let far = sorted.iter().filter(|r| (*r - 1.0).abs() > FAR).count();
         Ok(Some(Ratios {
             rows: sorted.len(),
@@ -83,7 +85,7 @@ impl<'a> PairedTables<'a> {
             high: quantile(&sorted, 0.95),
             far: far as f64 / sorted.len() as f64,
             trend: trend(latencies, &rows),
-            worst: self.worst(changed, latencies, rows)?,
+            worst: self.worst(changed, latencies, &rows)?,
         }))
     }
 
@@ -92,19 +94,24 @@ impl<'a> PairedTables<'a> {
         &self,
         changed: &[(u32, u32)],
         latencies: &[LatencyChange],
-        mut rows: Vec<(usize, f64)>,
+        rows: &[(usize, f64)],
     ) -> Result<Vec<Example>, ExprError> {
         let Some(head) = self.tables.1 else { return Ok(Vec::new()) };
-        let apart = |ratio: f64| ratio.ln().abs();
-        rows.retain(|(_, ratio)| *ratio != 1.0);
-        rows.sort_by(|a, b| apart(b.1).total_cmp(&apart(a.1)).then(a.0.cmp(&b.0)));
-        rows.truncate(EXAMPLES);
+        let rows = rows.iter().filter(|(_, ratio)| *ratio != 1.0);
+        let mut rows: Vec<Apart> =
+            rows.map(|(i, ratio)| Apart { log: ratio.ln().abs(), i: *i, ratio: *ratio }).collect();
+        // Nearly all rows may have changed, and few are shown.
+        if rows.len() > EXAMPLES {
+            rows.select_nth_unstable_by(EXAMPLES - 1, Apart::farthest_first);
+            rows.truncate(EXAMPLES);
+        }
+        rows.sort_unstable_by(Apart::farthest_first);
         if rows.is_empty() {
             return Ok(Vec::new());
         }
         let scope = self.scope(self.files.1, head);
         let keys = Keys::new(&self.spec.key, &scope)?;
-        let example = |(i, ratio): (usize, f64)| {
+        let example = |Apart { i, ratio, .. }: Apart| {
             let (row, change) = (changed[i].1, &latencies[i]);
             let values = [("base_ms", change.before), ("head_ms", change.after), ("ratio", ratio)];
             Example {
@@ -114,6 +121,21 @@ impl<'a> PairedTables<'a> {
             }
         };
         Ok(rows.into_iter().map(example).collect())
+    }
+}
+
+/// A ratio, and how far it is from 1.
+struct Apart {
+    /// Its logarithm without a sign.
+    log: f64,
+    /// The place of its row among the changed ones.
+    i: usize,
+    ratio: f64,
+}
+
+impl Apart {
+    fn farthest_first(&self, other: &Self) -> Ordering {
+        other.log.total_cmp(&self.log).then(self.i.cmp(&other.i))
     }
 }
 
@@ -140,13 +162,13 @@ impl LatencyChange {
 fn trend(latencies: &[LatencyChange], rows: &[(usize, f64)]) -> Vec<f64> {
     const PARTS: usize = 8;
     let mut rows = rows.to_vec();
-    rows.sort_by(|a, b| {
+    rows.sort_unstable_by(|a, b| {
         latencies[a.0].before.total_cmp(&latencies[b.0].before).then(a.0.cmp(&b.0))
     });
     let part = rows.len().div_ceil(PARTS).max(1);
     let middle = |part: &[(usize, f64)]| {
         let mut ratios: Vec<f64> = part.iter().map(|(_, ratio)| *ratio).collect();
-        ratios.sort_by(f64::total_cmp);
+        ratios.sort_unstable_by(f64::total_cmp);
         quantile(&ratios, 0.5)
     };
     rows.chunks(part).map(middle).collect()

@@ -81,7 +81,7 @@ impl ServedDiff {
             sum.changed += one.changed;
             sum.ratios.extend(&one.ratios);
         }
-        sum.ratios.sort_by(f64::total_cmp);
+        sum.ratios.sort_unstable_by(f64::total_cmp);
         sum
     }
 }
@@ -196,7 +196,7 @@ impl PairedTables<'_> {
         };
         let latencies = self.latencies(&joined.common)?;
         served.ratios = latencies.iter().filter_map(LatencyChange::ratio).collect();
-        served.ratios.sort_by(f64::total_cmp);
+        served.ratios.sort_unstable_by(f64::total_cmp);
         if let (Some(base), Some(head)) = (base, head) {
             served.changed = shared.map_or(0, |shared| changed_keys(shared, &joined.common));
             served.unmeasured = unmeasured(self.spec, base, head, &joined.common);

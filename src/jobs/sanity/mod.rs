@@ -106,11 +106,15 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         || Catalog::walk_all(base, specs),
         || Catalog::walk_all(head, specs),
     );
-    let roots = Root::all(base, before?, head, after?, specs);
+    let (before, after) = (before?, after?);
+    let (traces, roots) = threads::both(
+        threads,
+        || TraceSpecs::read(specs),
+        || Root::all((base, before), (head, after), specs, threads),
+    );
     let models = &SharedModels::new(&specs.library);
-    let traces = &TraceSpecs::read(specs)?;
     let (before, after) = roots[0].states(base, head);
-    let traces = traces::changed(before, after, traces, &rules, options.charts)?;
+    let traces = traces::changed(before, after, &traces?, &rules, options.charts)?;
     if roots.iter().all(Root::is_empty) && traces.files.is_empty() {
         return Err(no_database());
     }

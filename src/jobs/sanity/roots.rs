@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::base::threads;
 use crate::database::catalog::Catalog;
 use crate::database::facts::{Fact, TreeFacts};
 use crate::database::source::Source;
@@ -21,19 +22,24 @@ pub(super) struct Root {
 impl Root {
     /// Pairs the roots of two sources, the main one first, and takes what each says of itself over `specs`.
     pub fn all(
-        base: &dyn Source,
-        before: Vec<Catalog>,
-        head: &dyn Source,
-        after: Vec<Catalog>,
+        (base, before): (&dyn Source, Vec<Catalog>),
+        (head, after): (&dyn Source, Vec<Catalog>),
         specs: &Specs,
+        threads: usize,
     ) -> Vec<Self> {
         let root = |(before, after): (Catalog, Catalog)| {
-            let base_facts = TreeFacts::read(base, &before, specs);
-            let head_facts = TreeFacts::read(head, &after, specs).since(&base_facts);
-            Self {
-                before: ReadState::new(before, base_facts, specs, KEPT),
-                after: ReadState::new(after, head_facts, specs, KEPT),
-            }
+            let (base_facts, head_facts) = threads::both(
+                threads,
+                || TreeFacts::read(base, &before, specs),
+                || TreeFacts::read(head, &after, specs),
+            );
+            let head_facts = head_facts.since(&base_facts);
+            let (before, after) = threads::both(
+                threads,
+                || ReadState::new(before, base_facts, specs, KEPT),
+                || ReadState::new(after, head_facts, specs, KEPT),
+            );
+            Self { before, after }
         };
         pairs(before, after).into_iter().map(root).collect()
     }
