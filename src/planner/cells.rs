@@ -1,19 +1,15 @@
-//! The cells of a decoded table as a loader reads them, and where each row belongs.
+//! The cells of a decoded table as a loader reads them: to which slice a row belongs, and where in it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 use super::combinations::Combinations;
 use super::names::NameCodes;
 use super::operations::TableName;
 use super::slices::SliceKey;
 use super::{Column, NULL_CODE, Reason, Table};
-
-/// Where a row belongs.
-pub(super) struct Located {
-    pub key: SliceKey,
-    pub at: [u64; 3],
-}
 
 /// The columns of a table that its loader reads, in the order in which it asks for them.
 #[derive(Debug, Clone, Copy)]
@@ -26,9 +22,14 @@ pub(super) struct Columns {
     pub optional: &'static [(&'static str, u64)],
     /// Texts that may be null or absent; those read as empty.
     pub optional_texts: &'static [&'static str],
+    /// The coordinates of a row in its slice, outer first, at most three: each the sum of some `numbers`, by place.
+    pub at: &'static [&'static [usize]],
     /// Of `numbers` those, by place, that say where in its slice a row is and nothing else, not even whether the
-    /// loader refuses it. The shape of a GEMM is among them: a lookup needs no rows of its very shape.
+    /// loader refuses it.
     pub inner: &'static [usize],
+    /// Of `numbers` those, by place, that distinguish slices which one lookup interpolates between: the shape of a
+    /// GEMM, which needs no rows of its very shape.
+    pub between: &'static [usize],
 }
 
 impl Columns {
@@ -116,105 +117,155 @@ impl Cells<'_> {
     }
 }
 
-/// A row of a decoded table, and where it belongs.
-pub(super) struct LocatedRow {
-    /// Its index.
-    pub row: usize,
-    /// Latency, ms.
-    pub ms: f64,
-    /// Its kernel_source.
-    pub kernel: u32,
-    /// Its slice and coordinates, `None` where the loader ignores it, or why it refuses the row.
-    pub place: Result<Option<Located>, Reason>,
-}
-
-/// Which rows of a table are located.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Rows {
-    /// All of them.
-    All,
-    /// Of rows that differ only in where in their slice they are, the first.
-    FirstOfEach,
-}
-
-/// Calls `each` on rows of a decoded table.
-///
-/// # Errors
-///
-/// Where a column is missing or of another type than the loader reads.
-pub(super) fn locate_rows(
-    table: &Table,
+/// The rows of a decoded table as its loader reads them.
+pub(super) struct LoadedRows<'a> {
     name: TableName,
-    names: &NameCodes,
-    rows: Rows,
-    mut each: impl FnMut(LocatedRow),
-) -> Result<(), Reason> {
-    let reads = name.columns();
-    let kernels = Texts::new(table.column("kernel_source"), names);
-    let mut cells = Cells { texts: Vec::new(), numbers: Vec::new(), optional: Vec::new(), row: 0 };
-    for column in reads.texts {
-        match table.column(column) {
-            Some(text @ Column::Text { .. }) => cells.texts.push(Texts::new(Some(text), names)),
-            other => return Err(wrong_column(column, other, "text")),
-        }
-    }
-    for column in reads.optional_texts {
-        cells.texts.push(Texts::new(table.column(column), names));
-    }
-    for column in reads.numbers {
-        match table.column(column) {
-            Some(Column::Int { values, .. }) => cells.numbers.push(values),
-            other => return Err(wrong_column(column, other, "whole numbers")),
-        }
-    }
-    for (column, otherwise) in reads.optional {
-        cells.optional.push((table.column(column), *otherwise));
-    }
-    let Some(Column::Float { values: latency, .. }) = table.column("latency") else {
-        return Err(wrong_column("latency", table.column("latency"), "numbers"));
-    };
-    let nullable: Vec<(&str, &Column)> = (reads.texts.iter().chain(reads.numbers))
-        .chain(&["latency"])
-        .filter_map(|name| Some((*name, table.column(name)?)))
-        .filter(|(_, column)| column.has_nulls())
-        .collect();
-    // Nearly no table has a cell that its loader refuses, and whole columns are looked at faster than rows.
-    let has_negative =
-        cells.numbers.iter().any(|values| values.iter().fold(0, |bits, n| bits | n) < 0);
-    let may_refuse = has_negative || !nullable.is_empty();
-    let first = (rows == Rows::FirstOfEach && !may_refuse)
-        .then(|| outer_columns(&cells, kernels.codes, reads.inner).first_rows(table.rows));
-    let locate = |row: usize| {
-        cells.row = row;
-        let refusal = || refused(&nullable, &cells, reads.texts.len(), row);
-        let refusal = may_refuse.then(refusal).flatten();
-        let place = refusal.map_or_else(|| name.locate(&cells, names), Err);
-        each(LocatedRow { row, ms: latency[row], kernel: kernels.code(row), place });
-    };
-    match first {
-        Some(first) => first.into_iter().for_each(locate),
-        None => (0..table.rows).for_each(locate),
-    }
-    Ok(())
+    names: &'a NameCodes,
+    cells: Cells<'a>,
+    kernels: Texts<'a>,
+    /// In ms.
+    latency: &'a [f64],
+    /// What each coordinate is the sum of.
+    at: [SmallVec<[&'a [i64]; 2]>; 3],
+    /// Columns with nulls that the loader refuses.
+    nullable: Vec<(&'static str, &'a Column)>,
+    has_negative: bool,
 }
 
-/// The columns that say more of a row than its place in its slice.
-fn outer_columns<'a>(
-    cells: &Cells<'a>,
-    kernels: Option<&'a [u32]>,
-    inner: &[usize],
-) -> Combinations<'a> {
-    let mut outer = Combinations::default();
-    let texts = cells.texts.iter().filter_map(|texts| texts.codes);
-    texts.chain(kernels).for_each(|codes| outer.add_codes(codes));
-    let numbers = cells.numbers.iter().enumerate().filter(|(place, _)| !inner.contains(place));
-    numbers.for_each(|(_, values)| outer.add_numbers(values));
-    for (column, _) in &cells.optional {
-        if let Some(Column::Int { values, .. }) = column {
-            outer.add_numbers(values);
+impl<'a> LoadedRows<'a> {
+    /// Those of a table.
+    ///
+    /// # Errors
+    ///
+    /// Where a column is missing or of another type than the loader reads.
+    pub fn of(table: &'a Table, name: TableName, names: &'a NameCodes) -> Result<Self, Reason> {
+        let reads = name.columns();
+        let mut cells =
+            Cells { texts: Vec::new(), numbers: Vec::new(), optional: Vec::new(), row: 0 };
+        for column in reads.texts {
+            match table.column(column) {
+                Some(text @ Column::Text { .. }) => cells.texts.push(Texts::new(Some(text), names)),
+                other => return Err(wrong_column(column, other, "text")),
+            }
         }
+        for column in reads.optional_texts {
+            cells.texts.push(Texts::new(table.column(column), names));
+        }
+        for column in reads.numbers {
+            match table.column(column) {
+                Some(Column::Int { values, .. }) => cells.numbers.push(values),
+                other => return Err(wrong_column(column, other, "whole numbers")),
+            }
+        }
+        for (column, otherwise) in reads.optional {
+            cells.optional.push((table.column(column), *otherwise));
+        }
+        let Some(Column::Float { values: latency, .. }) = table.column("latency") else {
+            return Err(wrong_column("latency", table.column("latency"), "numbers"));
+        };
+        let nullable = (reads.texts.iter().chain(reads.numbers))
+            .chain(&["latency"])
+            .filter_map(|name| Some((*name, table.column(name)?)))
+            .filter(|(_, column)| column.has_nulls());
+        let mut at: [SmallVec<[&[i64]; 2]>; 3] = Default::default();
+        for (at, places) in at.iter_mut().zip(reads.at) {
+            at.extend(places.iter().map(|place| cells.numbers[*place]));
+        }
+        // Nearly no table has a cell that its loader refuses, and whole columns are looked at faster than rows.
+        let has_negative =
+            cells.numbers.iter().any(|values| values.iter().fold(0, |bits, n| bits | n) < 0);
+        Ok(Self {
+            name,
+            names,
+            kernels: Texts::new(table.column("kernel_source"), names),
+            latency,
+            at,
+            nullable: nullable.collect(),
+            has_negative,
+            cells,
+        })
     }
-    outer
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.latency.len()
+    }
+
+    /// The latency of a row in ms.
+    pub fn ms(&self, row: usize) -> f64 {
+        self.latency[row]
+    }
+
+    /// The kernel_source of a row.
+    pub fn kernel(&self, row: usize) -> u32 {
+        self.kernels.code(row)
+    }
+
+    /// The coordinates of a row; unused ones are 0.
+    pub fn at(&self, row: usize) -> [u64; 3] {
+        self.at.each_ref().map(|columns| columns.iter().map(|values| values[row] as u64).sum())
+    }
+
+    /// The slice of a row, `None` where the loader ignores it. Rows that are alike in the columns of
+    /// [`outer`](Self::outer) are of one.
+    ///
+    /// # Errors
+    ///
+    /// Where the loader refuses the row, which fails the whole table.
+    pub fn slice(&mut self, row: usize) -> Result<Option<SliceKey>, Reason> {
+        self.cells.row = row;
+        self.name.slice(&self.cells, self.names)
+    }
+
+    /// Whether some cells may be of no slice's row: no [`refused_cell`](Self::refused_cell) is there else.
+    pub fn may_have_refused_cells(&self) -> bool {
+        self.has_negative || !self.nullable.is_empty()
+    }
+
+    /// Why the loader cannot read a row: a null, or a number that is negative or beyond its range.
+    pub fn refused_cell(&self, row: usize) -> Option<Reason> {
+        let texts = self.name.columns().texts.len();
+        for text in &self.cells.texts[..texts] {
+            if text.is_null(row) {
+                return Some("a text is null".into());
+            }
+        }
+        for values in &self.cells.numbers {
+            if values[row].is_negative() {
+                return Some(format!("{} is negative", values[row]).into());
+            }
+        }
+        let null = self.nullable.iter().find(|(_, c)| c.is_null(row));
+        null.map(|(name, _)| format!("{name} is null").into())
+    }
+
+    /// The columns that decide the slice of a row, and its kernel.
+    pub fn outer(&self) -> Combinations<'a> {
+        self.without(&[])
+    }
+
+    /// Of [`outer`](Self::outer) those that a lookup needs rows of.
+    pub fn asked_for(&self) -> Combinations<'a> {
+        self.without(self.name.columns().between)
+    }
+
+    fn without(&self, places: &[usize]) -> Combinations<'a> {
+        let inner = self.name.columns().inner;
+        let mut outer = Combinations::default();
+        let texts = self.cells.texts.iter().filter_map(|texts| texts.codes);
+        texts.chain(self.kernels.codes).for_each(|codes| outer.add_codes(codes));
+        for (place, values) in self.cells.numbers.iter().enumerate() {
+            if !inner.contains(&place) && !places.contains(&place) {
+                outer.add_numbers(values);
+            }
+        }
+        for (column, _) in &self.cells.optional {
+            if let Some(Column::Int { values, .. }) = column {
+                outer.add_numbers(values);
+            }
+        }
+        outer
+    }
 }
 
 fn wrong_column(name: &str, found: Option<&Column>, wanted: &str) -> Reason {
@@ -223,25 +274,4 @@ fn wrong_column(name: &str, found: Option<&Column>, wanted: &str) -> Reason {
         Some(column) => format!("{name} contains {}, not {wanted}", column.kind_name()),
     };
     why.into()
-}
-
-/// Why the loader cannot read a row: a null, or a number that is negative or beyond its range.
-fn refused(
-    nullable: &[(&str, &Column)],
-    cells: &Cells<'_>,
-    texts: usize,
-    row: usize,
-) -> Option<Reason> {
-    for text in &cells.texts[..texts] {
-        if text.is_null(row) {
-            return Some("a text is null".into());
-        }
-    }
-    for values in &cells.numbers {
-        if values[row].is_negative() {
-            return Some(format!("{} is negative", values[row]).into());
-        }
-    }
-    let null = nullable.iter().find(|(_, c)| c.is_null(row));
-    null.map(|(name, _)| format!("{name} is null").into())
 }

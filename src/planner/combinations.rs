@@ -1,6 +1,6 @@
 //! The combinations of values that some columns take: few, whatever the number of rows.
 
-use hashbrown::HashSet;
+use hashbrown::HashMap;
 
 use crate::database::table::{all_equal, mix_all};
 
@@ -35,8 +35,21 @@ impl<'a> Combinations<'a> {
     /// The first of `rows` rows with each combination. Two are the same where their hashes of 64 bits are.
     pub fn first_rows(&self, rows: usize) -> Vec<usize> {
         let mut first = Vec::new();
-        let mut met: HashSet<u64> = HashSet::new();
-        let mut recent: Vec<Option<u64>> = vec![None; RECENT];
+        self.each(rows, |row, number| first.extend((number == first.len()).then_some(row)));
+        first
+    }
+
+    /// The combination of each of `rows` rows, numbered in the order in which they are met.
+    pub fn numbers(&self, rows: usize) -> Vec<u32> {
+        let mut numbers = Vec::with_capacity(rows);
+        self.each(rows, |_, number| numbers.push(number as u32));
+        numbers
+    }
+
+    /// Calls `each` on every row and the number of its combination.
+    fn each(&self, rows: usize, mut each: impl FnMut(usize, usize)) {
+        let mut met: HashMap<u64, usize> = HashMap::new();
+        let mut recent: Vec<Option<(u64, usize)>> = vec![None; RECENT];
         let mut hashes = [0; BLOCK];
         for start in (0..rows).step_by(BLOCK) {
             let block = start..rows.min(start + BLOCK);
@@ -50,13 +63,18 @@ impl<'a> Combinations<'a> {
             }
             for (row, hash) in block.zip(&*hashes) {
                 let known = &mut recent[(hash >> 32) as usize % RECENT];
-                if *known != Some(*hash) {
-                    *known = Some(*hash);
-                    first.extend(met.insert(*hash).then_some(row));
-                }
+                let number = match known {
+                    Some((known, number)) if known == hash => *number,
+                    _ => {
+                        let next = met.len();
+                        let number = *met.entry(*hash).or_insert(next);
+                        *known = Some((*hash, number));
+                        number
+                    }
+                };
+                each(row, number);
             }
         }
-        first
     }
 }
 
@@ -80,6 +98,13 @@ mod tests {
             let is_first = |row: &usize| met.insert((codes[*row], numbers[*row]));
             let expected: Vec<usize> = (0..rows).filter(is_first).collect();
             assert_eq!(combinations.first_rows(rows), expected, "{rows} rows");
+            let first = |number: &u32| expected[*number as usize];
+            let numbered = combinations.numbers(rows);
+            let is_alike = |(row, number): (usize, &u32)| {
+                first(number) <= row
+                    && (codes[first(number)], numbers[first(number)]) == (codes[row], numbers[row])
+            };
+            assert!(numbered.len() == rows && numbered.iter().enumerate().all(is_alike));
         }
         assert_eq!(Combinations::default().first_rows(3), [0]);
         assert_eq!(Combinations::default().first_rows(0), [0_usize; 0]);

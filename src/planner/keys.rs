@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
-use super::cells::{LocatedRow, Rows, locate_rows};
+use super::cells::LoadedRows;
 use super::names::{NameCodes, code_at, index_of};
 use super::operations::TableName;
 use super::slices::SliceKey;
@@ -73,17 +73,17 @@ impl FileKeys {
     /// Those of a decoded table; `None` where its loader refuses the file or a row of it, so that nothing
     /// shows what it would serve.
     pub fn of(table: &Table, name: TableName, names: &NameCodes) -> Option<Self> {
+        let mut rows = LoadedRows::of(table, name, names).ok()?;
+        let refuses = |row| rows.refused_cell(row).is_some();
+        if rows.may_have_refused_cells() && (0..rows.count()).any(refuses) {
+            return None;
+        }
         let mut keys = HashSet::new();
-        let mut is_refused = false;
-        let take = |LocatedRow { kernel, place, .. }: LocatedRow| match place {
-            Ok(Some(place)) => {
-                keys.insert((asked_for(name, place.key), kernel));
-            }
-            Ok(None) => {}
-            Err(_) => is_refused = true,
-        };
-        locate_rows(table, name, names, Rows::FirstOfEach, take).ok()?;
-        (!is_refused).then_some(Self(keys))
+        for row in rows.asked_for().first_rows(rows.count()) {
+            let key = rows.slice(row).ok()?;
+            keys.extend(key.map(|key| (asked_for(name, key), rows.kernel(row))));
+        }
+        Some(Self(keys))
     }
 }
 
@@ -251,11 +251,11 @@ mod tests {
             let table = Table::decode(text.as_bytes(), Format::Csv, &is_text).unwrap();
             let names = NameCodes::default();
             let mut all = HashSet::new();
-            locate_rows(&table, name, &names, Rows::All, |row| {
-                let place = row.place.unwrap().unwrap();
-                all.insert((asked_for(name, place.key), row.kernel));
-            })
-            .unwrap();
+            let mut rows = LoadedRows::of(&table, name, &names).unwrap();
+            for row in 0..rows.count() {
+                let key = rows.slice(row).unwrap().unwrap();
+                all.insert((asked_for(name, key), rows.kernel(row)));
+            }
             assert!(all.len() > 1, "{name:?}");
             assert_eq!(FileKeys::of(&table, name, &names).unwrap().0, all, "{name:?}");
         }

@@ -9,19 +9,13 @@ use std::sync::OnceLock;
 
 use hashbrown::{HashMap, HashSet};
 
-use super::cells::{Located, LocatedRow, Rows, locate_rows};
+use super::cells::LoadedRows;
 use super::names::NameCodes;
 use super::operations::TableName;
 use super::{Reason, Table};
 
 /// Key parts that must match exactly, texts by their number in [`NameCodes`]; unused parts are 0.
 pub type SliceKey = [u32; 9];
-
-/// Whether two keys are the same: in line, since it is asked of every row, and a comparison of arrays is a
-/// call.
-fn is_same_slice(a: &SliceKey, b: &SliceKey) -> bool {
-    a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
-}
 
 /// The slice of a GEMM's shape: a lookup needs the rows of a few of a dtype's thousand shapes.
 pub(super) fn shape_slice(dtype: u32, shape: [u64; 2]) -> SliceKey {
@@ -101,12 +95,11 @@ impl FileSlices {
     ///
     /// # Errors
     ///
-    /// Those of [`locate_rows`]. A row that the loader refuses becomes a fault, since a filter may leave
+    /// Those of [`LoadedRows::of`]. A row that the loader refuses becomes a fault, since a filter may leave
     /// it out.
     pub fn group(table: &Table, name: TableName, names: &NameCodes) -> Result<Self, Reason> {
-        let mut grouping = Grouping::with_capacity(table.rows);
-        locate_rows(table, name, names, Rows::All, |row| grouping.take(row))?;
-        Ok(FileSlices { powered: powered(table), ..grouping.finish() })
+        let rows = LoadedRows::of(table, name, names)?;
+        Ok(FileSlices { powered: powered(table), ..Grouping::default().group(rows) })
     }
 
     /// Whether the power of a row was measured.
@@ -192,90 +185,97 @@ fn powered(table: &Table) -> Vec<bool> {
     if rows.contains(&true) { rows } else { Vec::new() }
 }
 
-/// Collects rows. Most belong to the slice of the row before, or to that which came after it when it was met
-/// before; neither needs a look-up.
+/// Groups rows by slice.
+#[derive(Default)]
 struct Grouping {
     numbers: HashMap<SliceKey, u32>,
-    /// The slices in the order in which they are met.
-    slices: Vec<CollectedSlice>,
-    /// Rows in file order, each with the number of its slice.
-    rows: Vec<FileRow>,
-    of_row: Vec<u32>,
-    last: u32,
+    /// The slices in the order in which they are met, with how many rows each has.
+    slices: Vec<(SliceKey, u32)>,
     faults: Vec<(u32, String)>,
     kernels: Vec<(u32, u32)>,
-    wide: HashMap<u32, [u64; 3]>,
 }
 
-/// A slice while rows are collected.
-struct CollectedSlice {
-    key: SliceKey,
-    /// Its rows so far.
-    rows: u32,
-    /// The slice that came after it, by its number.
-    next: u32,
+/// What the rows of a combination of values are.
+enum Belonging {
+    /// Rows of a slice, by its number.
+    Slice(u32),
+    /// The loader ignores them.
+    Ignored,
+    /// The loader refuses them.
+    Refused(Reason),
 }
+
+/// The number of no slice.
+const NO_SLICE: u32 = u32::MAX;
 
 impl Grouping {
-    fn with_capacity(rows: usize) -> Self {
-        Self {
-            numbers: HashMap::new(),
-            slices: Vec::new(),
-            rows: Vec::with_capacity(rows),
-            of_row: Vec::with_capacity(rows),
-            last: 0,
-            faults: Vec::new(),
-            kernels: Vec::new(),
-            wide: HashMap::new(),
+    fn group(mut self, mut rows: LoadedRows<'_>) -> FileSlices {
+        let of_row = self.number_rows(&mut rows);
+        let mut end = 0;
+        let mut slices = HashMap::with_capacity(self.slices.len());
+        let mut next = Vec::with_capacity(self.slices.len());
+        for (key, count) in &self.slices {
+            next.push(end);
+            slices.insert(*key, end..end + count);
+            end += count;
         }
-    }
-
-    fn take(&mut self, LocatedRow { row, ms, kernel, place }: LocatedRow) {
-        match place {
-            Ok(Some(Located { key, at })) => {
-                let row = row as u32;
-                if self.kernels.last().is_none_or(|(_, last)| *last != kernel) {
-                    self.kernels.push((row, kernel));
-                }
-                let narrow = at.map(|size| u32::try_from(size).unwrap_or(WIDE));
-                let at = if narrow.contains(&WIDE) {
-                    self.wide.insert(row, at);
-                    [WIDE; 3]
-                } else {
-                    narrow
-                };
-                self.add(key, FileRow { at, row, ms });
+        let mut wide = HashMap::new();
+        let mut sorted = vec![FileRow { at: [0; 3], row: 0, ms: 0.0 }; end as usize];
+        for (row, slice) in of_row.iter().enumerate().filter(|(_, slice)| **slice != NO_SLICE) {
+            let at = rows.at(row);
+            let mut narrow = at.map(|size| u32::try_from(size).unwrap_or(WIDE));
+            if narrow.contains(&WIDE) {
+                wide.insert(row as u32, at);
+                narrow = [WIDE; 3];
             }
-            Ok(None) => {}
-            Err(why) => self.fault(kernel, row, &why),
+            let place = &mut next[*slice as usize];
+            sorted[*place as usize] = FileRow { at: narrow, row: row as u32, ms: rows.ms(row) };
+            *place += 1;
         }
+        let Self { faults, kernels, .. } = self;
+        FileSlices { slices, rows: sorted, faults, kernels, wide, ..FileSlices::default() }
     }
 
-    fn add(&mut self, key: SliceKey, row: FileRow) {
-        self.last = self.number(key);
-        self.slices[self.last as usize].rows += 1;
-        self.rows.push(row);
-        self.of_row.push(self.last);
+    /// The number of the slice of each row; the slice is looked for once for a combination of values.
+    fn number_rows(&mut self, rows: &mut LoadedRows<'_>) -> Vec<u32> {
+        let mut of_row = rows.outer().numbers(rows.count());
+        let mut known: Vec<Option<Belonging>> = Vec::new();
+        let may_refuse = rows.may_have_refused_cells();
+        for (row, number) in of_row.iter_mut().enumerate() {
+            let combination = std::mem::replace(number, NO_SLICE) as usize;
+            let kernel = rows.kernel(row);
+            if let Some(why) = may_refuse.then(|| rows.refused_cell(row)).flatten() {
+                self.fault(kernel, row, &why);
+                continue;
+            }
+            if known.len() <= combination {
+                known.resize_with(combination + 1, || None);
+            }
+            let belonging = &mut known[combination];
+            match belonging.get_or_insert_with(|| self.belonging(rows.slice(row))) {
+                Belonging::Slice(slice) => {
+                    *number = *slice;
+                    self.slices[*slice as usize].1 += 1;
+                    if self.kernels.last().is_none_or(|(_, last)| *last != kernel) {
+                        self.kernels.push((row as u32, kernel));
+                    }
+                }
+                Belonging::Ignored => {}
+                Belonging::Refused(why) => self.fault(kernel, row, why),
+            }
+        }
+        of_row
     }
 
-    /// The number of the slice of a key, after the slice of the row before.
-    fn number(&mut self, key: SliceKey) -> u32 {
-        let Self { numbers, slices, last, .. } = self;
-        let is_it = |slice: &&CollectedSlice| is_same_slice(&slice.key, &key);
-        let before = slices.get(*last as usize);
-        if before.filter(is_it).is_some() {
-            return *last;
+    fn belonging(&mut self, slice: Result<Option<SliceKey>, Reason>) -> Belonging {
+        match slice {
+            Ok(Some(key)) => Belonging::Slice(*self.numbers.entry(key).or_insert_with(|| {
+                self.slices.push((key, 0));
+                self.slices.len() as u32 - 1
+            })),
+            Ok(None) => Belonging::Ignored,
+            Err(why) => Belonging::Refused(why),
         }
-        let next = before.map_or(0, |before| before.next);
-        if slices.get(next as usize).filter(is_it).is_some() {
-            return next;
-        }
-        let number = *numbers.entry(key).or_insert_with(|| {
-            slices.push(CollectedSlice { key, rows: 0, next: 0 });
-            slices.len() as u32 - 1
-        });
-        slices[*last as usize].next = number;
-        number
     }
 
     fn fault(&mut self, kernel: u32, row: usize, why: &Reason) {
@@ -283,46 +283,12 @@ impl Grouping {
             self.faults.push((kernel, format!("row {row}: {why}")));
         }
     }
-
-    fn finish(self) -> FileSlices {
-        let mut end = 0;
-        let mut ranges = Vec::with_capacity(self.slices.len());
-        for CollectedSlice { rows, .. } in &self.slices {
-            ranges.push(end..end + rows);
-            end += rows;
-        }
-        let rows = if self.of_row.is_sorted() {
-            self.rows
-        } else {
-            sorted(&self.rows, &self.of_row, &ranges)
-        };
-        let keys = self.slices.into_iter().map(|slice| slice.key);
-        FileSlices {
-            slices: keys.zip(ranges).collect(),
-            rows,
-            faults: self.faults,
-            kernels: self.kernels,
-            wide: self.wide,
-            ..FileSlices::default()
-        }
-    }
-}
-
-/// Rows by slice, each slice in file order: a counting sort.
-fn sorted(rows: &[FileRow], of_row: &[u32], ranges: &[Range<u32>]) -> Vec<FileRow> {
-    let mut next: Vec<u32> = ranges.iter().map(|range| range.start).collect();
-    let mut order = vec![0_u32; rows.len()];
-    for (row, slice) in (0..).zip(of_row) {
-        let place = &mut next[*slice as usize];
-        order[*place as usize] = row;
-        *place += 1;
-    }
-    order.iter().map(|row| rows[*row as usize]).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::random::Random;
     use crate::database::catalog::Format;
 
     /// Synthetic: messages of up to 2³³ bytes by two kernels.
@@ -344,5 +310,63 @@ mod tests {
         assert_eq!(read, kernels.map(|kernel| Some(names.code(kernel))));
         let shapes = slices.shapes(names.code("half"), None);
         assert_eq!(shapes.iter().map(|(_, span)| *span).collect::<Vec<_>>(), [[4, 1 << 33]]);
+    }
+
+    /// Synthetic: few sizes and texts, now and then a cell that the loader refuses.
+    #[test]
+    fn every_row_is_in_its_slice_in_the_order_of_the_file() {
+        let mut random = Random::new(5);
+        for name in TableName::ALL {
+            let columns = name.columns();
+            let texts = columns.texts.iter().chain(columns.optional_texts);
+            let texts: BTreeSet<&str> = texts.chain(&["kernel_source"]).copied().collect();
+            let sizes = columns.numbers.iter().chain(columns.optional.iter().map(|(name, _)| name));
+            let header: Vec<&str> = texts.iter().chain(sizes).copied().collect();
+            for refused in [0, 40] {
+                let mut cell =
+                    |column: &str| match (column, refused > 0 && random.below(refused) == 0) {
+                        ("model", _) => "deepseek-ai/DeepSeek-V3".to_owned(),
+                        ("tp_size", _) => "1".to_owned(),
+                        (column, false) if texts.contains(column) => {
+                            format!("text{}", random.below(3))
+                        }
+                        (column, true) if texts.contains(column) => String::new(),
+                        (_, false) => format!("{}", 1 + random.below(5)),
+                        (_, true) => "-3".to_owned(),
+                    };
+                let mut text = format!("{},latency\n", header.join(","));
+                for row in 0..400 {
+                    let cells: Vec<String> = header.iter().map(|column| cell(column)).collect();
+                    text += &format!("{},{row}.5\n", cells.join(","));
+                }
+                let is_text = |column: &str| texts.contains(column);
+                let table = Table::decode(text.as_bytes(), Format::Csv, &is_text).unwrap();
+                let names = NameCodes::default();
+                let found = FileSlices::group(&table, name, &names).unwrap();
+                let mut rows = LoadedRows::of(&table, name, &names).unwrap();
+                let mut expected: HashMap<SliceKey, Vec<([u64; 3], u32, f64)>> = HashMap::new();
+                let mut faults: Vec<u32> = Vec::new();
+                for row in 0..rows.count() {
+                    let slice = rows.refused_cell(row).map_or_else(|| rows.slice(row), Err);
+                    match slice {
+                        Ok(Some(key)) => expected.entry(key).or_default().push((
+                            rows.at(row),
+                            row as u32,
+                            rows.ms(row),
+                        )),
+                        Ok(None) => {}
+                        Err(_) => faults.push(rows.kernel(row)),
+                    }
+                }
+                let shown = |rows: &[FileRow]| -> Vec<([u64; 3], u32, f64)> {
+                    rows.iter().map(|row| (found.at(row), row.row, row.ms)).collect()
+                };
+                let grouped: HashMap<_, _> =
+                    found.iter().map(|(key, rows)| (*key, shown(rows))).collect();
+                assert_eq!(grouped, expected, "{name:?}");
+                assert_eq!(faults.is_empty(), refused == 0, "{name:?}");
+                assert!(faults.iter().all(|kernel| found.fault(|own| own == *kernel).is_some()));
+            }
+        }
     }
 }

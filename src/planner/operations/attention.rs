@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::super::cells::{Cells, Columns, Located};
+use super::super::cells::{Cells, Columns};
 use super::super::dtypes;
 use super::super::keys::{SliceSource, no_rows, served};
 use super::super::slices::SliceKey;
@@ -64,7 +64,9 @@ pub(super) const CONTEXT_COLUMNS: Columns = Columns {
     numbers: &["batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim"],
     optional: &[("window_size", 0)],
     optional_texts: &[],
+    at: &[&[2], &[1], &[0]],
     inner: &[0, 1],
+    between: &[],
 };
 
 pub(super) const GENERATION_COLUMNS: Columns = Columns {
@@ -72,7 +74,9 @@ pub(super) const GENERATION_COLUMNS: Columns = Columns {
     numbers: &["batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim", "step"],
     optional: &[("window_size", 0)],
     optional_texts: &[],
+    at: &[&[2], &[0], &[1, 5]],
     inner: &[0, 1, 5],
+    between: &[],
 };
 
 /// Key-value heads as keys hold them: 0 where every query head has its own.
@@ -81,21 +85,17 @@ fn kv_key(heads: u64, kv_heads: u64) -> u64 {
 }
 
 /// attn_dtype, kv_cache_dtype, key-value heads, head_dim, window → (heads, isl, batch).
-pub(super) fn locate_context(cells: &Cells<'_>) -> Located {
-    let (batch, isl, heads) = (cells.number(0), cells.number(1), cells.number(2));
-    let kv = kv_key(heads, cells.number(3)) as u32;
+pub(super) fn context_slice(cells: &Cells<'_>) -> SliceKey {
+    let kv = kv_key(cells.number(2), cells.number(3)) as u32;
     let window = cells.optional(0) as u32;
-    let key = [cells.code(0), cells.code(1), kv, cells.part(4), window, 0, 0, 0, 0];
-    Located { key, at: [heads, isl, batch] }
+    [cells.code(0), cells.code(1), kv, cells.part(4), window, 0, 0, 0, 0]
 }
 
 /// kv_cache_dtype, key-value heads, head_dim, window → (heads, batch, isl + step). The precision of
 /// attention is not part of the key: the first row wins.
-pub(super) fn locate_generation(cells: &Cells<'_>) -> Located {
-    let (batch, isl, heads) = (cells.number(0), cells.number(1), cells.number(2));
-    let kv = kv_key(heads, cells.number(3)) as u32;
-    let key = [cells.code(0), kv, cells.part(4), cells.optional(0) as u32, 0, 0, 0, 0, 0];
-    Located { key, at: [heads, batch, isl + cells.number(5)] }
+pub(super) fn generation_slice(cells: &Cells<'_>) -> SliceKey {
+    let kv = kv_key(cells.number(2), cells.number(3)) as u32;
+    [cells.code(0), kv, cells.part(4), cells.optional(0) as u32, 0, 0, 0, 0, 0]
 }
 
 /// What a bound needs beside the coordinates.

@@ -5,7 +5,7 @@ use hashbrown::HashSet;
 
 use serde::Deserialize;
 
-use super::super::cells::{Cells, Columns, Located};
+use super::super::cells::{Cells, Columns};
 use super::super::keys::{SliceSource, no_rows};
 use super::super::slices::SliceKey;
 use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
@@ -48,7 +48,9 @@ pub(super) const ALL_REDUCE_COLUMNS: Columns = Columns {
     numbers: &["num_gpus", "message_size"],
     optional: &[],
     optional_texts: &["kernel_source", "backend"],
+    at: &[&[1]],
     inner: &[1],
+    between: &[],
 };
 
 pub(super) const NCCL_COLUMNS: Columns = Columns {
@@ -56,13 +58,15 @@ pub(super) const NCCL_COLUMNS: Columns = Columns {
     numbers: &["num_gpus", "message_size"],
     optional: &[],
     optional_texts: &[],
+    at: &[&[1]],
     inner: &[1],
+    between: &[],
 };
 
 /// GPUs, whether it ran without CUDA graphs → size.
-pub(super) fn locate_all_reduce(cells: &Cells<'_>) -> Located {
+pub(super) fn all_reduce_slice(cells: &Cells<'_>) -> SliceKey {
     let eager = cells.text(0).ends_with("_eager") || cells.text(1).ends_with("_eager");
-    Located { key: all_reduce(cells.part(0), eager), at: [cells.number(1), 0, 0] }
+    all_reduce(cells.part(0), eager)
 }
 
 fn all_reduce(gpus: u32, eager: bool) -> SliceKey {
@@ -70,9 +74,8 @@ fn all_reduce(gpus: u32, eager: bool) -> SliceKey {
 }
 
 /// nccl_dtype, op_name, GPUs → size.
-pub(super) fn locate_nccl(cells: &Cells<'_>) -> Located {
-    let key = [cells.code(0), cells.code(1), cells.part(0), 0, 0, 0, 0, 0, 0];
-    Located { key, at: [cells.number(1), 0, 0] }
+pub(super) fn nccl_slice(cells: &Cells<'_>) -> SliceKey {
+    [cells.code(0), cells.code(1), cells.part(0), 0, 0, 0, 0, 0, 0]
 }
 
 /// The system whose rows without CUDA graphs count too: it has no graphs.

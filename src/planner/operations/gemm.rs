@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-use super::super::cells::{Cells, Columns, Located};
+use super::super::cells::{Cells, Columns};
 use super::super::dtypes::{self, QuantFacts};
 use super::super::interpolate::query_sites;
 use super::super::keys::{SliceSource, no_rows};
-use super::super::slices::shape_slice;
+use super::super::slices::{SliceKey, shape_slice};
 use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
 use super::{Query, TableName, once, one, quantize};
 
@@ -40,16 +40,17 @@ pub(super) const COLUMNS: Columns = Columns {
     numbers: &["m", "n", "k"],
     optional: &[],
     optional_texts: &[],
-    inner: &[0, 1, 2],
+    at: &[&[0], &[1], &[2]],
+    inner: &[0],
+    between: &[1, 2],
 };
 
 /// gemm_dtype → (m, n, k). Rows of awq and gptq are ignored.
-pub(super) fn locate(cells: &Cells<'_>) -> Option<Located> {
+pub(super) fn slice_of(cells: &Cells<'_>) -> Option<SliceKey> {
     if matches!(cells.text(0), "awq" | "gptq") {
         return None;
     }
-    let at = [cells.number(0), cells.number(1), cells.number(2)];
-    Some(Located { key: shape_slice(cells.code(0), [at[1], at[2]]), at })
+    Some(shape_slice(cells.code(0), [cells.number(1), cells.number(2)]))
 }
 
 /// max(2mnk / flops, bytes · (mn + mk + nk) / bandwidth), ms.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::super::cells::{Cells, Columns, Located};
+use super::super::cells::{Cells, Columns};
 use super::super::dtypes;
 use super::super::keys::{SliceSource, no_rows, served};
 use super::super::slices::SliceKey;
@@ -47,7 +47,9 @@ pub(super) const CONTEXT_COLUMNS: Columns = Columns {
     numbers: &["num_heads", "batch_size", "isl"],
     optional: &[],
     optional_texts: &[],
+    at: &[&[0], &[2], &[1]],
     inner: &[0, 1, 2],
+    between: &[],
 };
 
 pub(super) const GENERATION_COLUMNS: Columns = Columns {
@@ -55,19 +57,19 @@ pub(super) const GENERATION_COLUMNS: Columns = Columns {
     numbers: &["num_heads", "batch_size", "isl", "step"],
     optional: &[],
     optional_texts: &[],
+    at: &[&[0], &[1], &[2, 3]],
     inner: &[0, 1, 2, 3],
+    between: &[],
 };
 
 /// mla_dtype, kv_cache_dtype → (heads, isl, batch).
-pub(super) fn locate_context(cells: &Cells<'_>) -> Located {
-    let at = [cells.number(0), cells.number(2), cells.number(1)];
-    Located { key: [cells.code(0), cells.code(1), 0, 0, 0, 0, 0, 0, 0], at }
+pub(super) fn context_slice(cells: &Cells<'_>) -> SliceKey {
+    [cells.code(0), cells.code(1), 0, 0, 0, 0, 0, 0, 0]
 }
 
 /// kv_cache_dtype → (heads, batch, isl + step).
-pub(super) fn locate_generation(cells: &Cells<'_>) -> Located {
-    let at = [cells.number(0), cells.number(1), cells.number(2) + cells.number(3)];
-    Located { key: [cells.code(0), 0, 0, 0, 0, 0, 0, 0, 0], at }
+pub(super) fn generation_slice(cells: &Cells<'_>) -> SliceKey {
+    [cells.code(0), 0, 0, 0, 0, 0, 0, 0, 0]
 }
 
 /// Bound of prefill at (heads, tokens, batch), ms: 320 is the mean of the head's two dimensions

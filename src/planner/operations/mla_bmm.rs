@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::super::cells::{Cells, Columns, Located};
+use super::super::cells::{Cells, Columns};
 use super::super::dtypes;
 use super::super::keys::{SliceSource, no_rows, served};
 use super::super::slices::SliceKey;
@@ -30,13 +30,14 @@ pub(super) const COLUMNS: Columns = Columns {
     numbers: &["num_tokens", "num_heads"],
     optional: &[],
     optional_texts: &[],
+    at: &[&[0]],
     inner: &[0],
+    between: &[],
 };
 
 /// bmm_dtype, op_name, heads → tokens.
-pub(super) fn locate(cells: &Cells<'_>) -> Located {
-    let key = [cells.code(0), cells.code(1), cells.part(1), 0, 0, 0, 0, 0, 0];
-    Located { key, at: [cells.number(0), 0, 0] }
+pub(super) fn slice_of(cells: &Cells<'_>) -> SliceKey {
+    [cells.code(0), cells.code(1), cells.part(1), 0, 0, 0, 0, 0, 0]
 }
 
 impl MlaBmm {

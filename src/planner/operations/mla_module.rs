@@ -4,7 +4,7 @@ use hashbrown::HashSet;
 
 use serde::Deserialize;
 
-use super::super::cells::{Cells, Columns, Located};
+use super::super::cells::{Cells, Columns};
 use super::super::dtypes;
 use super::super::keys::{SliceSource, no_rows};
 use super::super::slices::SliceKey;
@@ -60,7 +60,9 @@ pub(super) const CONTEXT_COLUMNS: Columns = Columns {
     numbers: &["num_heads", "batch_size", "isl"],
     optional: &[("tp_size", 1)],
     optional_texts: &[],
+    at: &[&[0], &[2], &[1]],
     inner: &[1, 2],
+    between: &[],
 };
 
 pub(super) const GENERATION_COLUMNS: Columns = Columns {
@@ -68,23 +70,21 @@ pub(super) const GENERATION_COLUMNS: Columns = Columns {
     numbers: &["num_heads", "batch_size", "isl", "step"],
     optional: &[("tp_size", 1)],
     optional_texts: &[],
+    at: &[&[0], &[1], &[2, 3]],
     inner: &[1, 2, 3],
+    between: &[],
 };
 
 /// mla_dtype, kv_cache_dtype, gemm_type, native heads → (heads, isl, batch).
-pub(super) fn locate_context(cells: &Cells<'_>) -> Result<Located, Reason> {
+pub(super) fn context_slice(cells: &Cells<'_>) -> Result<SliceKey, Reason> {
     let native = native(cells, 3)?;
-    let at = [cells.number(0), cells.number(2), cells.number(1)];
-    let key = [cells.code(0), cells.code(1), cells.code(2), native, 0, 0, 0, 0, 0];
-    Ok(Located { key, at })
+    Ok([cells.code(0), cells.code(1), cells.code(2), native, 0, 0, 0, 0, 0])
 }
 
 /// kv_cache_dtype, gemm_type, native heads → (heads, batch, isl + step).
-pub(super) fn locate_generation(cells: &Cells<'_>) -> Result<Located, Reason> {
+pub(super) fn generation_slice(cells: &Cells<'_>) -> Result<SliceKey, Reason> {
     let native = native(cells, 2)?;
-    let at = [cells.number(0), cells.number(1), cells.number(2) + cells.number(3)];
-    let key = [cells.code(0), cells.code(1), 0, native, 0, 0, 0, 0, 0];
-    Ok(Located { key, at })
+    Ok([cells.code(0), cells.code(1), 0, native, 0, 0, 0, 0, 0])
 }
 
 /// Heads of the row's model on one GPU, which the loader knows by the model's name.

@@ -4,7 +4,7 @@ use hashbrown::HashSet;
 
 use serde::Deserialize;
 
-use super::super::cells::{Cells, Columns, Located};
+use super::super::cells::{Cells, Columns};
 use super::super::dtypes;
 use super::super::keys::{SliceSource, no_rows, served};
 use super::super::names::NameCodes;
@@ -57,11 +57,13 @@ pub(super) const COLUMNS: Columns = Columns {
     ],
     optional: &[],
     optional_texts: &["kernel_source"],
+    at: &[&[6]],
     inner: &[6],
+    between: &[],
 };
 
 /// dtype, kernel for few tokens, distribution, shape → tokens. Two kernels have dtypes of their own.
-pub(super) fn locate(cells: &Cells<'_>, names: &NameCodes) -> Located {
+pub(super) fn slice_of(cells: &Cells<'_>, names: &NameCodes) -> SliceKey {
     let kernel = cells.text(2);
     let dtype = match (cells.text(0), kernel) {
         ("w4a8_mxfp4_mxfp8", "sglang_mxfp4_flashinfer_trtllm_moe") => {
@@ -73,7 +75,7 @@ pub(super) fn locate(cells: &Cells<'_>, names: &NameCodes) -> Located {
     let few = u32::from(kernel == "moe_torch_flow_min_latency");
     let part = |column| cells.part(column);
     let shape = [part(0), part(1), part(2), part(3), part(4), part(5)];
-    Located { key: slice(dtype, few, cells.code(1), shape), at: [cells.number(6), 0, 0] }
+    slice(dtype, few, cells.code(1), shape)
 }
 
 fn slice(dtype: u32, few: u32, distribution: u32, shape: [u32; 6]) -> SliceKey {

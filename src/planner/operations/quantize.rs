@@ -1,6 +1,6 @@
 //! What a static fp8 scale saves: computing the scale, and with quantised input its application.
 
-use super::super::cells::{Cells, Columns, Located};
+use super::super::cells::{Cells, Columns};
 use super::super::evidence::How;
 use super::super::keys::{SliceSource, no_rows, served};
 use super::super::slices::SliceKey;
@@ -12,12 +12,14 @@ pub(super) const COLUMNS: Columns = Columns {
     numbers: &["m", "k"],
     optional: &[],
     optional_texts: &[],
+    at: &[&[0], &[1]],
     inner: &[0, 1],
+    between: &[],
 };
 
 /// quant_dtype → (m, k).
-pub(super) fn locate(cells: &Cells<'_>) -> Located {
-    Located { key: key(cells.code(0)), at: [cells.number(0), cells.number(1), 0] }
+pub(super) fn slice_of(cells: &Cells<'_>) -> SliceKey {
+    key(cells.code(0))
 }
 
 fn key(dtype: u32) -> SliceKey {

@@ -3,8 +3,9 @@
 use serde::Deserialize;
 
 use super::super::Reason;
-use super::super::cells::{Cells, Columns, Located};
+use super::super::cells::{Cells, Columns};
 use super::super::names::NameCodes;
+use super::super::slices::SliceKey;
 use super::{attention, collective, gemm, mla, mla_bmm, mla_module, moe, quantize};
 
 /// A table that operations read.
@@ -120,29 +121,29 @@ impl TableName {
         }
     }
 
-    /// Where a row belongs; `None` for a row that its loader ignores.
+    /// The slice of a row; `None` for a row that its loader ignores.
     ///
     /// # Errors
     ///
     /// For a row that its loader refuses, which fails the whole table.
-    pub(in super::super) fn locate(
+    pub(in super::super) fn slice(
         self,
         cells: &Cells<'_>,
         names: &NameCodes,
-    ) -> Result<Option<Located>, Reason> {
+    ) -> Result<Option<SliceKey>, Reason> {
         match self {
-            Self::Gemm => Ok(gemm::locate(cells)),
-            Self::Computescale | Self::ScaleMatrix => Ok(Some(quantize::locate(cells))),
-            Self::ContextAttention => Ok(Some(attention::locate_context(cells))),
-            Self::GenerationAttention => Ok(Some(attention::locate_generation(cells))),
-            Self::ContextMla => Ok(Some(mla::locate_context(cells))),
-            Self::GenerationMla => Ok(Some(mla::locate_generation(cells))),
-            Self::MlaContextModule => mla_module::locate_context(cells).map(Some),
-            Self::MlaGenerationModule => mla_module::locate_generation(cells).map(Some),
-            Self::MlaBmm => Ok(Some(mla_bmm::locate(cells))),
-            Self::Moe => Ok(Some(moe::locate(cells, names))),
-            Self::CustomAllReduce => Ok(Some(collective::locate_all_reduce(cells))),
-            Self::Nccl | Self::OneCcl => Ok(Some(collective::locate_nccl(cells))),
+            Self::Gemm => Ok(gemm::slice_of(cells)),
+            Self::Computescale | Self::ScaleMatrix => Ok(Some(quantize::slice_of(cells))),
+            Self::ContextAttention => Ok(Some(attention::context_slice(cells))),
+            Self::GenerationAttention => Ok(Some(attention::generation_slice(cells))),
+            Self::ContextMla => Ok(Some(mla::context_slice(cells))),
+            Self::GenerationMla => Ok(Some(mla::generation_slice(cells))),
+            Self::MlaContextModule => mla_module::context_slice(cells).map(Some),
+            Self::MlaGenerationModule => mla_module::generation_slice(cells).map(Some),
+            Self::MlaBmm => Ok(Some(mla_bmm::slice_of(cells))),
+            Self::Moe => Ok(Some(moe::slice_of(cells, names))),
+            Self::CustomAllReduce => Ok(Some(collective::all_reduce_slice(cells))),
+            Self::Nccl | Self::OneCcl => Ok(Some(collective::nccl_slice(cells))),
         }
     }
 }
