@@ -35,21 +35,24 @@ impl<'a> Combinations<'a> {
     /// The first of `rows` rows with each combination. Two are the same where their hashes of 64 bits are.
     pub fn first_rows(&self, rows: usize) -> Vec<usize> {
         let mut first = Vec::new();
-        self.each(rows, |row, number| first.extend((number == first.len()).then_some(row)));
+        self.each(rows, |row, number| {
+            first.extend((number as usize == first.len()).then_some(row));
+        });
         first
     }
 
     /// The combination of each of `rows` rows, numbered in the order in which they are met.
     pub fn numbers(&self, rows: usize) -> Vec<u32> {
         let mut numbers = Vec::with_capacity(rows);
-        self.each(rows, |_, number| numbers.push(number as u32));
+        self.each(rows, |_, number| numbers.push(number));
         numbers
     }
 
     /// Calls `each` on every row and the number of its combination.
-    fn each(&self, rows: usize, mut each: impl FnMut(usize, usize)) {
-        let mut met: HashMap<u64, usize> = HashMap::new();
-        let mut recent: Vec<Option<(u64, usize)>> = vec![None; RECENT];
+    fn each(&self, rows: usize, mut each: impl FnMut(usize, u32)) {
+        let mut met: HashMap<u64, u32> = HashMap::new();
+        let mut recent: Vec<Option<(u64, u32)>> = vec![None; RECENT];
+        let mut last = None;
         let mut hashes = [0; BLOCK];
         for start in (0..rows).step_by(BLOCK) {
             let block = start..rows.min(start + BLOCK);
@@ -62,16 +65,19 @@ impl<'a> Combinations<'a> {
                 mix_all(hashes, &numbers[block.clone()], |number| number as u64);
             }
             for (row, hash) in block.zip(&*hashes) {
-                let known = &mut recent[(hash >> 32) as usize % RECENT];
+                // Nearly half of all rows have the combination of the row before.
+                let known = last.filter(|(known, _)| known == hash);
+                let known = known.or(recent[(hash >> 32) as usize % RECENT]);
                 let number = match known {
-                    Some((known, number)) if known == hash => *number,
+                    Some((known, number)) if known == *hash => number,
                     _ => {
-                        let next = met.len();
+                        let next = met.len() as u32;
                         let number = *met.entry(*hash).or_insert(next);
-                        *known = Some((*hash, number));
+                        recent[(hash >> 32) as usize % RECENT] = Some((*hash, number));
                         number
                     }
                 };
+                last = Some((*hash, number));
                 each(row, number);
             }
         }

@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::index::{RowOrigin, RowRef, TableIndex};
+use super::index::{RowOrigin, TableIndex};
+use super::leaves::RowRef;
 
 /// How rows became an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]

@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 
-pub use super::slices::RowRef;
-
 use super::interpolate::{LatencyCurve, LatencyGrid, ShapeRows, Sites, Sol};
+use super::leaves::{Leaf, RowRef, first_of_each_place};
 use super::names::NameCodes;
 use super::operations::TableName;
-use super::slices::{FileRow, FileSlices, Leaf, SliceKey, shape_slice};
+use super::slices::{FileRow, FileSlices, SliceKey, shape_slice};
 use super::store::{Content, SharedSlices};
 use super::{Channel, Refusal};
 
@@ -237,10 +236,10 @@ impl TableIndex {
     /// The rows of slices that are served: sorted by coordinates, the first of each place.
     fn served(&self, keys: &[SliceKey]) -> Vec<Leaf> {
         let mut rows = self.rows(keys);
-        // In the order of reading within a place; no two leaves are equal, so none need stay in order.
-        rows.sort_unstable_by_key(|leaf| (leaf.at, leaf.row));
-        rows.dedup_by_key(|leaf| leaf.at);
-        rows
+        if keys.len() > 1 {
+            rows.sort_by_key(|leaf| leaf.row);
+        }
+        first_of_each_place(rows)
     }
 
     /// A slice as a grid, its leaves raised to `floor` (ms) where one is given.

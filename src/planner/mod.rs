@@ -30,6 +30,7 @@ mod index;
 mod interpolate;
 mod keys;
 mod lacks;
+mod leaves;
 mod machine;
 mod models;
 mod names;

@@ -29,28 +29,6 @@ fn shape_of(key: &SliceKey) -> [u64; 2] {
     [n | n_high << 32, k | k_high << 32]
 }
 
-/// A row of a table, by the place of its file among the table's sources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RowRef {
-    /// Index among the sources.
-    pub source: u16,
-    /// Index in its file.
-    pub row: u32,
-    /// Whether its power was measured too.
-    pub powered: bool,
-}
-
-/// A row as interpolators see it.
-#[derive(Debug, Clone, Copy)]
-pub struct Leaf {
-    /// Coordinates, outer first; unused ones are 0.
-    pub at: [u64; 3],
-    /// Latency, ms.
-    pub ms: f64,
-    /// Where it comes from: in the order of reading.
-    pub row: RowRef,
-}
-
 /// A row of a file. Small, since a system's tables have millions: what few rows need lies beside them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileRow {

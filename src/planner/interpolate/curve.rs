@@ -2,7 +2,7 @@
 
 use super::super::Refusal;
 use super::super::evidence::{How, Weights};
-use super::super::slices::Leaf;
+use super::super::leaves::Leaf;
 use super::{fraction, no_anchor};
 
 /// Points of one axis, sorted, each coordinate once.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::super::Refusal;
 use super::super::evidence::{How, Weights};
-use super::super::slices::Leaf;
+use super::super::leaves::Leaf;
 use super::{Sol, fraction, is_usable, log2, no_anchor};
 
 /// Rows beyond the grid that share an answer.

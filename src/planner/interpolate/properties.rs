@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::Refusal;
 use super::super::evidence::{How, Weights};
-use super::super::slices::{Leaf, RowRef};
+use super::super::leaves::{Leaf, RowRef};
 use super::{LatencyCurve, LatencyGrid, ShapeRows, Sites, query_sites};
 
 fn leaf(at: [u64; 3], ms: f64, seq: usize) -> Leaf {

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 
 use super::super::Refusal;
 use super::super::evidence::{How, Weights};
-use super::super::slices::Leaf;
+use super::super::leaves::Leaf;
 use super::{Sol, fraction, is_usable, log2, no_anchor};
 
 /// Sites that share an answer.
@@ -153,26 +153,43 @@ impl Sites {
 
     /// The ranks of the sites.
     fn ranks(&self, rows: &dyn ShapeRows) -> Vec<FirstMet> {
-        // Under m, and under m and n.
-        let (mut first, mut second) = (FirstPlaces::default(), FirstPlaces::default());
-        let mut met = Vec::new();
-        let mut last = None;
+        let mut first = FirstPlaces::default();
+        // Under each n, by the number of m. The sites are in the order of their shapes.
+        let mut under: Vec<Vec<u64>> = Vec::new();
+        let mut number_of_n = Vec::with_capacity(self.sites.len());
+        for same_n in self.sites.chunk_by(|a, b| a.shape[0] == b.shape[0]) {
+            number_of_n.extend(same_n.iter().map(|_| under.len()));
+            under.push(Vec::new());
+        }
+        self.visit(rows, |site, m, place| {
+            let number = first.meet(m, place);
+            let places = &mut under[number_of_n[site]];
+            places.resize(places.len().max(number + 1), u64::MAX);
+            places[number] = place.min(places[number]);
+        });
+        let mut ranks = vec![[u64::MAX; 3]; self.sites.len()];
+        self.visit(rows, |site, m, place| {
+            let number = first.numbers[&m];
+            let own = [first.places[number], under[number_of_n[site]][number], place];
+            ranks[site] = own.min(ranks[site]);
+        });
+        ranks
+    }
+
+    /// Visits every row with its site, m and place.
+    fn visit(&self, rows: &dyn ShapeRows, mut see: impl FnMut(usize, u64, u64)) {
+        let mut last: Option<([u64; 2], Option<usize>)> = None;
         rows.visit(&mut |[m, n, k], place| {
             // Most rows are of the shape of the row before.
             let known = last.filter(|(shape, _)| *shape == [n, k]);
-            let (_, site) = known.unwrap_or_else(|| {
+            let (shape, site) = known.unwrap_or_else(|| {
                 ([n, k], self.sites.binary_search_by_key(&[n, k], |site| site.shape).ok())
             });
-            last = Some(([n, k], site));
-            met.push((first.meet([m, 0], place), second.meet([m, n], place), place, site));
+            last = Some((shape, site));
+            if let Some(site) = site {
+                see(site, m, place);
+            }
         });
-        let mut ranks = vec![[u64::MAX; 3]; self.sites.len()];
-        for (m, n, place, site) in met {
-            let own = [first.places[m as usize], second.places[n as usize], place];
-            let rank = site.and_then(|site| ranks.get_mut(site));
-            rank.into_iter().for_each(|least| *least = own.min(*least));
-        }
-        ranks
     }
 
     /// Distances and indices of the sites that answer for a shape, nearest first.
@@ -244,24 +261,23 @@ impl Sites {
     }
 }
 
-/// The first places in which coordinates are met.
+/// The first places in which sizes are met.
 #[derive(Default)]
 struct FirstPlaces {
-    numbers: HashMap<[u64; 2], u32>,
-    /// By the numbers of the coordinates.
+    numbers: HashMap<u64, usize>,
+    /// By the numbers of the sizes.
     places: Vec<u64>,
 }
 
 impl FirstPlaces {
-    /// Takes in a place of some coordinates, and numbers them.
-    fn meet(&mut self, at: [u64; 2], place: u64) -> u32 {
+    /// Takes in a place of a size, and numbers it.
+    fn meet(&mut self, size: u64, place: u64) -> usize {
         let Self { numbers, places } = self;
-        let number = *numbers.entry(at).or_insert_with(|| {
+        let number = *numbers.entry(size).or_insert_with(|| {
             places.push(u64::MAX);
-            places.len() as u32 - 1
+            places.len() - 1
         });
-        let first = &mut places[number as usize];
-        *first = place.min(*first);
+        places[number] = place.min(places[number]);
         number
     }
 }
