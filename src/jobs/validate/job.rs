@@ -100,9 +100,18 @@ impl Job<'_> {
         let judged: BTreeSet<&str> = against.iter().chain(alone).map(|i| path(*i)).collect();
         let names = known.names.clone();
         let names = self.needs().plans.then_some(names.as_ref());
+        let planned = self.planned(alone, against);
         let batches = self.batches(alone, &neighbours, against);
         let (slices, keys) = (&SharedFileKeys::default(), &SharedKeys::default());
-        let terms = TableTerms { sidecars: &sidecars, named: &named, names, slices, keys };
+        let terms = TableTerms {
+            sidecars: &sidecars,
+            named: &named,
+            names,
+            // Another run may plan with what this one keeps.
+            planned: self.cache.is_none().then_some(&planned),
+            slices,
+            keys,
+        };
         let cached = self.cache.and_then(|cache| {
             let read = batches.iter().flatten().flat_map(|of_name| &of_name.read);
             let read: Vec<&TableFile> = read.map(|t| &self.catalog.tables[t.index]).collect();
@@ -195,6 +204,17 @@ impl Job<'_> {
                 && (self.touches(t) || system(t).is_some_and(|s| self.selected.changed(&s.yaml)))
         };
         (0..self.catalog.tables.len()).filter(|i| judged(&self.catalog.tables[*i])).collect()
+    }
+
+    /// Systems that rules may plan models on: those of which a pull request changes tables, or any are judged.
+    fn planned(&self, alone: &[usize], against: &[usize]) -> BTreeSet<&str> {
+        match self.pr {
+            Some(pr) => pr.backends.iter().map(|(system, _)| system.as_str()).collect(),
+            None => {
+                let judged = alone.iter().chain(against);
+                judged.map(|index| self.catalog.tables[*index].place.system.as_str()).collect()
+            }
+        }
     }
 
     /// Tables that are not judged `alone` but that those `against` others are compared with: the

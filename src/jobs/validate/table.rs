@@ -41,16 +41,24 @@ pub(super) struct TableTerms<'a> {
     pub named: &'a BTreeSet<&'a str>,
     /// The numbers of texts, where slices are taken.
     pub names: Option<&'a NameCodes>,
+    /// The systems of whose tables they are; of all without this.
+    pub planned: Option<&'a BTreeSet<&'a str>>,
     /// The slices of all tables.
     pub slices: &'a SharedFileKeys,
     /// The keys of the tables of which curves are kept.
     pub keys: &'a SharedKeys,
 }
 
-impl TableTerms<'_> {
+impl<'a> TableTerms<'a> {
     /// Whether others lack the keys of a table by name.
     pub fn names_keys(&self, file: &TableFile) -> bool {
         self.named.contains(file.entry.path.as_str())
+    }
+
+    /// The numbers of texts, where the slices of a table are taken.
+    fn names(&self, file: &TableFile) -> Option<&'a NameCodes> {
+        let is_planned = |systems: &BTreeSet<&str>| systems.contains(file.place.system.as_str());
+        self.names.filter(|_| self.planned.is_none_or(is_planned))
     }
 }
 
@@ -108,7 +116,7 @@ impl Job<'_> {
         part: SketchPart,
         terms: TableTerms<'_>,
     ) -> Result<JudgedTable, ExprError> {
-        let TableTerms { sidecars, names, .. } = terms;
+        let (sidecars, names) = (terms.sidecars, terms.names(file));
         let meta = self
             .catalog
             .dir_of(file)
@@ -214,7 +222,8 @@ impl Job<'_> {
             findings.map(|f| f.rule).collect::<BTreeSet<_>>().len()
         };
         let (slices, keys) = (&SharedFileKeys::default(), &SharedKeys::default());
-        let terms = TableTerms { sidecars, named: &BTreeSet::new(), names: None, slices, keys };
+        let named = &BTreeSet::new();
+        let terms = TableTerms { sidecars, named, names: None, planned: None, slices, keys };
         self.table(file, &rules, SketchPart::None, terms).map_or(0, ways)
     }
 

@@ -162,14 +162,15 @@ impl Sites {
             under.push(Vec::new());
         }
         self.visit(rows, |site, m, place| {
-            let number = first.meet(m, place);
+            let number = first.number(m);
+            first.places[number] = place.min(first.places[number]);
             let places = &mut under[number_of_n[site]];
             places.resize(places.len().max(number + 1), u64::MAX);
             places[number] = place.min(places[number]);
         });
         let mut ranks = vec![[u64::MAX; 3]; self.sites.len()];
         self.visit(rows, |site, m, place| {
-            let number = first.numbers[&m];
+            let number = first.number(m);
             let own = [first.places[number], under[number_of_n[site]][number], place];
             ranks[site] = own.min(ranks[site]);
         });
@@ -265,19 +266,31 @@ impl Sites {
 #[derive(Default)]
 struct FirstPlaces {
     numbers: HashMap<u64, usize>,
-    /// By the numbers of the sizes.
+    /// By number.
+    sizes: Vec<u64>,
     places: Vec<u64>,
+    /// The size that came after each, when it was met last: most shapes are measured at the same sizes.
+    next: Vec<usize>,
+    /// The size that was met last.
+    last: usize,
 }
 
 impl FirstPlaces {
-    /// Takes in a place of a size, and numbers it.
-    fn meet(&mut self, size: u64, place: u64) -> usize {
-        let Self { numbers, places } = self;
-        let number = *numbers.entry(size).or_insert_with(|| {
-            places.push(u64::MAX);
-            places.len() - 1
+    /// The number of a size.
+    fn number(&mut self, size: u64) -> usize {
+        let Self { numbers, sizes, places, next, last } = self;
+        let guess = next.get(*last).copied().filter(|number| sizes[*number] == size);
+        let number = guess.unwrap_or_else(|| {
+            let number = *numbers.entry(size).or_insert_with(|| {
+                sizes.push(size);
+                places.push(u64::MAX);
+                next.push(0);
+                sizes.len() - 1
+            });
+            next[*last] = number;
+            number
         });
-        places[number] = place.min(places[number]);
+        *last = number;
         number
     }
 }
