@@ -86,6 +86,14 @@ impl Candidates {
         self.all.push(candidate);
     }
 
+    /// Candidates in the order of their rows.
+    fn by_row(&self) -> impl Iterator<Item = &Candidate> {
+        self.states.iter().filter_map(|state| match state {
+            ScanState::Candidate(number) => Some(&self.all[*number as usize]),
+            ScanState::Settled | ScanState::End => None,
+        })
+    }
+
     /// The rows that another axis may still decide.
     fn waiting(&self, least_bend: f64) -> impl Iterator<Item = u32> {
         let may_bend = move |b: &BendCandidate| b.may_bend(least_bend);
@@ -136,9 +144,8 @@ pub fn scan(
             terms.other_axis(points, axis.number, &mut candidates);
         }
     }
-    candidates.all.sort_unstable_by_key(|c| c.row);
-    for candidate in candidates.all {
-        let Candidate { row, outlier, bend, axes: along } = &candidate;
+    for candidate in candidates.by_row() {
+        let Candidate { row, outlier, bend, axes: along } = candidate;
         let least = terms.outliers.unwrap_or(f64::INFINITY);
         let neighbours = along.iter().map(|axis| axis.sized(*row, &axes));
         if let Some(outlier) = outlier.as_ref().filter(|o| o.axes != 0 && o.factor() >= least) {
