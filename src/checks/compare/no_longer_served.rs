@@ -40,7 +40,8 @@ impl Judge for NoLongerServed {
     fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
         let groups: Vec<LosingTable<'_>> = losing_tables(at);
         let judge = |group: &LosingTable<'_>| group.judge(rule, at);
-        let found = threads::map_largest_first(&groups, at.threads, LosingTable::lost, judge);
+        let size = |group: &LosingTable<'_>| group.size(at);
+        let found = threads::map_largest_first(&groups, at.threads, size, judge);
         let found: Vec<Option<Finding>> = found.into_iter().collect::<Result<_, _>>()?;
         Ok(found.into_iter().flatten().collect())
     }
@@ -81,9 +82,17 @@ fn losing_tables<'a>(at: &ChangeContext<'a>) -> Vec<LosingTable<'a>> {
 }
 
 impl LosingTable<'_> {
-    /// Keys that its versions lose, one or more times.
-    fn lost(&self) -> u64 {
-        self.changes.iter().filter_map(|diff| diff.served.as_ref()).map(|served| served.lost).sum()
+    /// The head's tables of the group.
+    fn files<'c>(&self, at: &ChangeContext<'c>) -> impl Iterator<Item = &'c TableFile> {
+        at.head.catalog.tables.iter().filter(|file| {
+            (file.place.system.as_str(), file.place.backend.as_str(), file.table.as_str())
+                == (self.system, self.backend, self.table)
+        })
+    }
+
+    /// Bytes that are read to judge it, at most.
+    fn size(&self, at: &ChangeContext<'_>) -> u64 {
+        self.files(at).map(|file| file.entry.size).sum()
     }
 
     fn judge(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Option<Finding>, ExprError> {
@@ -144,12 +153,8 @@ impl LosingTable<'_> {
         if lost.is_empty() {
             return Ok(kept);
         }
-        let is_of_group = |file: &&TableFile| {
-            (file.place.system.as_str(), file.place.backend.as_str(), file.table.as_str())
-                == (self.system, self.backend, self.table)
-        };
         let columns = spec.loaded_columns();
-        for file in at.head.catalog.tables.iter().filter(is_of_group) {
+        for file in self.files(at) {
             // What cannot be read is a finding of its own, and serves nothing.
             let Ok(table) = at.head.columns(file, at.specs, &columns) else { continue };
             let served = served_keys(&table, file, spec, &at.specs.lookups)?;

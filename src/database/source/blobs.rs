@@ -87,3 +87,92 @@ fn inflated(Bundle { pack, index }: &Bundle, id: &ObjectId) -> Option<Vec<u8>> {
     let written = Decompressor::new().zlib_decompress(deflated, &mut content).ok()?;
     (written == size).then_some(content)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::base::random::Random;
+
+    /// Synthetic: a repository with blobs in a pack, of which one differs a little from another.
+    struct Packed {
+        folder: tempfile::TempDir,
+        blobs: Vec<(git2::Oid, Vec<u8>)>,
+    }
+
+    impl Packed {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let repo = git2::Repository::init_bare(folder.path()).unwrap();
+            let mut random = Random::new(1);
+            let noise: Vec<u8> = (0..50_000).map(|_| random.below(256) as u8).collect();
+            let like = [&noise[..], b"one more row"].concat();
+            let contents = [noise, like, vec![7; 1 << 18], Vec::new()];
+            let mut pack = repo.packbuilder().unwrap();
+            let blob = |content: Vec<u8>| (repo.blob(&content).unwrap(), content);
+            let blobs: Vec<(git2::Oid, Vec<u8>)> = contents.into_iter().map(blob).collect();
+            for (id, _) in &blobs {
+                pack.insert_object(*id, None).unwrap();
+            }
+            pack.write(&folder.path().join("objects/pack"), 0).unwrap();
+            Self { folder, blobs }
+        }
+
+        /// The blobs that a pack holds whole, by their place.
+        fn whole(&self) -> Vec<usize> {
+            let blobs = Blobs::default();
+            let of = |(id, content): &(git2::Oid, Vec<u8>)| {
+                let read = blobs.content(self.folder.path(), *id, || Err(()));
+                read.inspect(|read| assert_eq!(read, content)).is_ok()
+            };
+            (0..self.blobs.len()).filter(|place| of(&self.blobs[*place])).collect()
+        }
+
+        fn pack(&self) -> PathBuf {
+            let files = std::fs::read_dir(self.folder.path().join("objects/pack")).unwrap();
+            let mut packs = files.map(|file| file.unwrap().path());
+            packs.find(|path| path.extension().is_some_and(|e| e == "pack")).unwrap()
+        }
+    }
+
+    #[test]
+    fn what_a_pack_holds_whole_is_read_from_it() {
+        let packed = Packed::new();
+        // One of two that are alike is kept as what it differs by.
+        let whole = packed.whole();
+        assert_eq!(whole.len(), 3, "{whole:?}");
+        assert!(whole.contains(&2) && whole.contains(&3));
+    }
+
+    #[test]
+    fn what_is_damaged_is_left_to_libgit2() {
+        let packed = Packed::new();
+        let (path, whole) = (packed.pack(), packed.whole());
+        let bytes = std::fs::read(&path).unwrap();
+        let mut random = Random::new(2);
+        let mut left = 0;
+        for _ in 0..100 {
+            let mut damaged = bytes.clone();
+            let at = 12 + random.below(bytes.len() - 12);
+            damaged[at] ^= 1 << random.below(8);
+            std::fs::remove_file(&path).unwrap();
+            std::fs::write(&path, damaged).unwrap();
+            left += usize::from(packed.whole() != whole);
+        }
+        assert!(left > 75, "{left}");
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        assert_ne!(packed.whole(), whole);
+    }
+
+    #[test]
+    fn what_was_read_is_kept_once_that_is_asked_for() {
+        let (blobs, id) = (Blobs::default(), git2::Oid::from_bytes(&[3; 20]).unwrap());
+        let nowhere = Path::new("no such folder");
+        let read = |found: Result<Vec<u8>, ()>| blobs.content(nowhere, id, || found);
+        assert_eq!((read(Ok(vec![1])), read(Err(()))), (Ok(vec![1]), Err(())));
+        blobs.keep();
+        assert_eq!((read(Ok(vec![2])), read(Err(()))), (Ok(vec![2]), Ok(vec![2])));
+    }
+}
