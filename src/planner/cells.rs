@@ -217,7 +217,7 @@ impl<'a> LoadedRows<'a> {
         self.name.slice(&self.cells, self.names)
     }
 
-    /// Whether some cells may be of no slice's row: no [`refused_cell`](Self::refused_cell) is there else.
+    /// Whether a row may have a [`refused_cell`](Self::refused_cell): in nearly no table one does.
     pub fn may_have_refused_cells(&self) -> bool {
         self.has_negative || !self.nullable.is_empty()
     }

@@ -16,7 +16,7 @@ use crate::base::kept::Kept;
 /// Bytes of blobs that are kept: enough for all tables of the largest known system.
 const KEPT: usize = 32 << 20;
 
-/// How many times shorter deflate makes anything, at most: 1,032.
+/// How many times shorter deflate makes bytes, at most: 1,032.
 const MOST_FOLD: usize = 1100;
 
 /// Blobs that the states of a comparison share.

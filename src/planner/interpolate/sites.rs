@@ -177,7 +177,7 @@ impl Sites {
         ranks
     }
 
-    /// Visits every row with its site, m and place.
+    /// Visits every row of a site with its m and place.
     fn visit(&self, rows: &dyn ShapeRows, mut see: impl FnMut(usize, u64, u64)) {
         let mut last: Option<([u64; 2], Option<usize>)> = None;
         rows.visit(&mut |[m, n, k], place| {
