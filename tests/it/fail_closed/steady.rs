@@ -11,9 +11,10 @@ fn meanwhile(tree: &Tree, judge: impl FnOnce() -> Run) -> Run {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut round = 0.0;
+            // Where no listing meets it.
+            let next = tree.path().join(".git/next");
             while !stop.load(Ordering::Relaxed) {
                 round += 0.001;
-                let next = path.with_extension("next");
                 std::fs::write(&next, gemm(&[(1, 0.5 + round), (2, 0.6 + round)])).unwrap();
                 std::fs::rename(&next, &path).unwrap();
             }
