@@ -30,7 +30,8 @@ pub fn map_largest_first<T: Sync, R: Send, S: Ord>(
     work: impl Fn(&T) -> R + Sync,
 ) -> Vec<R> {
     let mut order: Vec<usize> = (0..items.len()).collect();
-    order.sort_by_key(|i| Reverse(size(&items[*i])));
+    // A size may take a while to find out.
+    order.sort_by_cached_key(|i| Reverse(size(&items[*i])));
     in_order(items, &order, threads, work)
 }
 

@@ -109,6 +109,7 @@ impl<'a> Newest<'a> {
         let system = at.catalog.systems.get(&place.system)?.system.as_ref().ok()?;
         let machine = MachineFigures::new(system).ok()?;
         let shelf = at.shelf.loader(&place.system)?;
+        // Of the tables of other systems no slices are taken.
         let whole = match at.pr {
             None => files.iter().all(|f| at.judged(f)),
             // A pull request touches a backend by one of its tables, gone ones too.

@@ -83,9 +83,10 @@ fn pair_up(columns: &[&ColumnPair<'_>], base: Vec<u32>, head: Vec<u32>) -> Paire
         let run = |rows: &[(u64, u32)]| rows.iter().take_while(|(hash, _)| *hash == least).count();
         let (old, rest_of_base) = base.split_at(run(base));
         let (new, rest_of_head) = head.split_at(run(head));
+        let are_equal = |pair| !columns.iter().any(|column| column.differs(pair));
         match (old, new) {
             // Nearly every key is one row's on either side.
-            ([(_, b)], [(_, h)]) if are_equal(columns, *b, *h) => paired.0.push((*b, *h)),
+            ([(_, b)], [(_, h)]) if are_equal((*b, *h)) => paired.0.push((*b, *h)),
             (only, []) => paired.1.extend(rows_of(only)),
             ([], only) => paired.2.extend(rows_of(only)),
             _ => pair_run(columns, rows_of(old).collect(), rows_of(new).collect(), &mut paired),
@@ -112,11 +113,6 @@ fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, side: CellsOf) -> Vec<(u
 
 fn rows_of(hashed: &[(u64, u32)]) -> impl Iterator<Item = u32> {
     hashed.iter().map(|(_, row)| *row)
-}
-
-/// Whether a row of the base has the cells of one of the head.
-fn are_equal(columns: &[&ColumnPair<'_>], base: u32, head: u32) -> bool {
-    columns.iter().all(|c| c.base[base as usize] == c.head[head as usize])
 }
 
 /// Pairs rows of one hash. Almost always that is one key; where it is not, the cells decide.

@@ -129,10 +129,11 @@ mod tests {
             (0..self.blobs.len()).filter(|place| of(&self.blobs[*place])).collect()
         }
 
-        fn pack(&self) -> PathBuf {
+        /// The file of the pack with an ending.
+        fn file(&self, ending: &str) -> PathBuf {
             let files = std::fs::read_dir(self.folder.path().join("objects/pack")).unwrap();
             let mut packs = files.map(|file| file.unwrap().path());
-            packs.find(|path| path.extension().is_some_and(|e| e == "pack")).unwrap()
+            packs.find(|path| path.extension().is_some_and(|e| e == ending)).unwrap()
         }
     }
 
@@ -148,7 +149,7 @@ mod tests {
     #[test]
     fn what_is_damaged_is_left_to_libgit2() {
         let packed = Packed::new();
-        let (path, whole) = (packed.pack(), packed.whole());
+        let (path, whole) = (packed.file("pack"), packed.whole());
         let bytes = std::fs::read(&path).unwrap();
         let mut random = Random::new(2);
         let mut left = 0;
@@ -164,6 +165,27 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
         assert_ne!(packed.whole(), whole);
+    }
+
+    #[test]
+    fn a_damaged_index_leads_to_nothing_else() {
+        let packed = Packed::new();
+        let path = packed.file("idx");
+        let bytes = std::fs::read(&path).unwrap();
+        let mut random = Random::new(3);
+        let replace = |content: &[u8]| {
+            std::fs::remove_file(&path).unwrap();
+            std::fs::write(&path, content).unwrap();
+            packed.whole().len()
+        };
+        let mut less = 0;
+        for _ in 0..400 {
+            let mut damaged = bytes.clone();
+            damaged[random.below(bytes.len())] ^= 1 << random.below(8);
+            less += usize::from(replace(&damaged) < 3);
+        }
+        assert!(less > 300, "{less}");
+        assert_eq!(replace(&bytes[..bytes.len() / 2]), 0);
     }
 
     #[test]
