@@ -1,9 +1,30 @@
 //! Work on many items by a few threads, results in the order of the items.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+/// Threads that help others with their items, in the whole program.
+static HELPERS: AtomicUsize = AtomicUsize::new(0);
+
+/// One of [`HELPERS`], until it is dropped.
+struct Helper;
+
+impl Helper {
+    /// One more, where `most` are not at work already.
+    fn new(most: usize) -> Option<Self> {
+        let more = |helpers| (helpers < most).then_some(helpers + 1);
+        HELPERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        HELPERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// As many threads as asked for; for 0 as many as the machine has cores.
 pub fn threads(asked: usize) -> usize {
@@ -16,7 +37,8 @@ pub fn threads(asked: usize) -> usize {
 /// Calls `work` on the items in their order, by `threads` threads.
 ///
 /// Plain threads and not a pool: the items are few and large, and a decoder that is called from here
-/// starts no threads of its own.
+/// starts no threads of its own. Where an item is many items again, these wait for a thread that has nothing
+/// else to do: otherwise there would be more threads than asked for, started for less than it takes to start one.
 pub fn map<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let order: Vec<usize> = (0..items.len()).collect();
     in_order(items, &order, threads, work)
@@ -59,18 +81,27 @@ fn in_order<T: Sync, R: Send>(
 ) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
-    let run = || {
+    let run = |before_each: &dyn Fn()| {
         while let Some(&i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            before_each();
             let result = work(&items[i]);
             *results[i].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         }
     };
     std::thread::scope(|scope| {
-        // This thread works too, so one thread means no other.
-        for _ in 1..threads.min(items.len()) {
-            scope.spawn(run);
-        }
-        run();
+        let helpers = Cell::new(0);
+        let is_helped = || helpers.get() + 1 >= items.len().min(threads);
+        // This thread works too, so one thread means no other. Helpers come as soon as others are done.
+        run(&|| {
+            while !is_helped() && next.load(Ordering::Relaxed) < items.len() {
+                let Some(helper) = Helper::new(threads - 1) else { break };
+                helpers.set(helpers.get() + 1);
+                scope.spawn(move || {
+                    run(&|| ());
+                    drop(helper);
+                });
+            }
+        });
     });
     results
         .into_iter()
@@ -81,6 +112,7 @@ fn in_order<T: Sync, R: Send>(
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+    use std::time::Duration;
 
     use super::*;
 
@@ -92,6 +124,21 @@ mod tests {
             assert_eq!(map(&items, threads, |i| i * 2), doubled);
             assert_eq!(map_largest_first(&items, threads, |i| *i, |i| i * 2), doubled);
         }
+    }
+
+    #[test]
+    fn items_of_items_are_worked_on_by_as_many_threads_as_asked_for() {
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let inner = |_: &usize| {
+            most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_micros(200));
+            now.fetch_sub(1, Ordering::Relaxed);
+            1
+        };
+        let items: Vec<usize> = (0..8).collect();
+        let sums = map(&items, 3, |_| map(&items, 3, inner).into_iter().sum::<usize>());
+        assert_eq!(sums, [8; 8]);
+        assert!(most.into_inner() <= 3);
     }
 
     #[test]

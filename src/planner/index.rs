@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 
-use super::interpolate::{LatencyCurve, LatencyGrid, ShapeRows, Sites, Sol};
+use super::interpolate::{LatencyCurve, LatencyGrid, ShapeRow, ShapeRows, Sites, Sol};
 use super::leaves::{Leaf, RowRef, first_of_each_place};
 use super::names::NameCodes;
 use super::operations::TableName;
-use super::slices::{FileRow, FileSlices, SliceKey, shape_slice};
+use super::slices::{FileRow, FileSlices, SliceKey, shape_of, shape_slice};
 use super::store::{Content, SharedSlices};
 use super::{Channel, Refusal};
 
@@ -64,6 +64,17 @@ impl SourceRows {
 
     fn admits_row(&self, slices: &FileSlices, row: &FileRow) -> bool {
         self.kernels.is_none() || slices.kernel(row).is_some_and(|kernel| self.admits(kernel))
+    }
+
+    /// The rows of a shape that it serves, of the source of a number.
+    fn shape_rows<'r>(
+        &'r self,
+        source: usize,
+        slices: &'r FileSlices,
+        rows: &'r [FileRow],
+    ) -> impl Iterator<Item = ShapeRow> + 'r {
+        let served = rows.iter().filter(|row| self.admits_row(slices, row));
+        served.map(move |row| (slices.at(row)[0], (source as u64) << 32 | u64::from(row.row)))
     }
 
     /// The keys of the slices that it has rows of.
@@ -311,13 +322,24 @@ impl ShapeRows for DtypeShapes<'_> {
         spans.into_iter().collect()
     }
 
-    fn visit(&self, see: &mut dyn FnMut([u64; 3], u64)) {
+    fn rows(&self, shape: [u64; 2]) -> Vec<ShapeRow> {
+        let key = shape_slice(self.dtype, shape);
+        let mut found = Vec::new();
         for (source, file) in self.index.files().iter().enumerate() {
             let Some(slices) = file.slices() else { continue };
-            for (_, rows) in slices.iter().filter(|(key, _)| key[0] == self.dtype) {
-                for row in rows.iter().filter(|row| file.admits_row(slices, row)) {
-                    see(slices.at(row), (source as u64) << 32 | u64::from(row.row));
-                }
+            found.extend(file.shape_rows(source, slices, slices.rows(&key)));
+        }
+        found
+    }
+
+    fn visit(&self, see: &mut dyn FnMut([u64; 2], &[ShapeRow])) {
+        let mut found = Vec::new();
+        for (source, file) in self.index.files().iter().enumerate() {
+            let Some(slices) = file.slices() else { continue };
+            for (key, rows) in slices.iter().filter(|(key, _)| key[0] == self.dtype) {
+                found.clear();
+                found.extend(file.shape_rows(source, slices, rows));
+                see(shape_of(key), &found);
             }
         }
     }

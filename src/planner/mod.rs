@@ -53,7 +53,9 @@ pub use names::NameCodes;
 pub use operations::{Op, Query, TableName};
 pub use refusal::Refusal;
 pub use session::{PlannerSession, Snapshot, SystemView, library_sources};
-pub use steps::{POINTS, POWER_COVERAGE, Phase, Step, StepPart, StepPoint, StepTime};
+pub use steps::{
+    OpTime, OpTimes, POINTS, POWER_COVERAGE, Phase, Step, StepPart, StepPoint, StepTime,
+};
 pub use store::Store;
 
 // All that this room takes from others, in one place.

@@ -11,9 +11,9 @@ use super::operations::TableName;
 use super::slices::{FileSlices, SliceKey};
 use super::store::{Content, Store};
 use super::{
-    Catalog, Channel, Error, MachineFigures, Refusal, Result, Reuse, ReuseManifest, ServedFormats,
-    Slots, Source, Specs, State, SystemFile, SystemShelf, Table, TableFault, TableFile,
-    TableSource, VersionDir, slots,
+    Catalog, Channel, Error, MachineFigures, Op, Refusal, Result, Reuse, ReuseManifest,
+    ServedFormats, Slots, Source, Specs, State, SystemFile, SystemShelf, Table, TableFault,
+    TableFile, TableSource, VersionDir, slots,
 };
 
 /// A state of a database.
@@ -213,6 +213,19 @@ impl PlannerSession<'_, '_> {
     pub fn answers_as(&self, other: &PlannerSession<'_, '_>) -> bool {
         let alike = |(a, b): (&TableSlot<'_>, &TableSlot<'_>)| Arc::ptr_eq(&a.index, &b.index);
         self.machine == other.machine && self.tables.iter().zip(&other.tables).all(alike)
+    }
+
+    /// Whether an operation takes as long as in another session, whatever else differs.
+    pub fn answers_op_as(&self, other: &PlannerSession<'_, '_>, op: &Op) -> bool {
+        let mut is_same = Arc::ptr_eq(&self.machine, &other.machine);
+        op.visit(&mut |op| {
+            let mut pairs = op.tables().iter().map(|table| {
+                let table = *table as usize;
+                (&self.tables[table].index, &other.tables[table].index)
+            });
+            is_same = is_same && pairs.all(|(own, other)| Arc::ptr_eq(own, other));
+        });
+        is_same
     }
 
     /// The files behind a table, in the loader's order.

@@ -24,7 +24,7 @@ pub(super) fn shape_slice(dtype: u32, shape: [u64; 2]) -> SliceKey {
 }
 
 /// The shape of such a slice.
-fn shape_of(key: &SliceKey) -> [u64; 2] {
+pub(super) fn shape_of(key: &SliceKey) -> [u64; 2] {
     let [_, n, n_high, k, k_high, ..] = key.map(u64::from);
     [n | n_high << 32, k | k_high << 32]
 }

@@ -99,6 +99,44 @@ impl StepTime {
 /// A step's time, or why there is none.
 pub type Step = Result<StepTime, Refusal>;
 
+/// The time of an operation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OpTime {
+    /// Over all layers, ms.
+    pub ms: f64,
+    /// The part of it that stands on rows whose power was measured, ms.
+    pub powered_ms: f64,
+}
+
+/// The times of a step's operations in their order, up to the first that the planner refuses.
+#[derive(Debug, Clone)]
+pub struct OpTimes {
+    times: Vec<OpTime>,
+    refusal: Option<Refusal>,
+}
+
+impl OpTimes {
+    /// The time of an operation by its place; none where the planner did not come to it.
+    pub fn get(&self, place: usize) -> Option<OpTime> {
+        self.times.get(place).copied()
+    }
+
+    /// The time of the step: the plain sum of its operations.
+    ///
+    /// # Errors
+    ///
+    /// The first refusal of an operation; the step has no time then.
+    pub fn step(self) -> Step {
+        if let Some(why) = self.refusal {
+            return Err(why);
+        }
+        let ms: f64 = self.times.iter().map(|time| time.ms).sum();
+        let powered: f64 = self.times.iter().map(|time| time.powered_ms).sum();
+        let measured_power = if ms > 0.0 { (powered / ms).min(1.0) } else { 0.0 };
+        Ok(StepTime { ms, measured_power })
+    }
+}
+
 /// An operation's share of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepPart {
@@ -119,28 +157,35 @@ impl OpList {
         }
     }
 
-    /// The time of a step: the plain sum of its operations. How much of it stands on rows with power is
-    /// known where `evidence` collects that.
-    ///
-    /// # Errors
-    ///
-    /// The first refusal of an operation; the step has no time then.
-    pub fn step(
+    /// The times of a step's operations; `known` are those that need no evaluation, by place. How much of them
+    /// stands on rows with power is known where `evidence` collects that.
+    pub fn times(
         &self,
         session: &PlannerSession<'_, '_>,
         point: StepPoint,
         evidence: &mut Provenance,
-    ) -> Step {
+        known: impl Fn(usize) -> Option<OpTime>,
+    ) -> OpTimes {
         let query = point.query();
-        let powered = evidence.powered_ms();
-        let ops = self.ops(point.phase).iter();
-        let ms: f64 = ops.map(|op| op.ms(session, query, evidence)).sum::<Result<_, _>>()?;
-        let powered = evidence.powered_ms() - powered;
-        let measured_power = if ms > 0.0 { (powered / ms).min(1.0) } else { 0.0 };
-        Ok(StepTime { ms, measured_power })
+        let mut found = OpTimes { times: Vec::new(), refusal: None };
+        for (place, op) in self.ops(point.phase).iter().enumerate() {
+            let evaluate = || {
+                let powered = evidence.powered_ms();
+                let ms = op.ms(session, query, evidence)?;
+                Ok(OpTime { ms, powered_ms: evidence.powered_ms() - powered })
+            };
+            match known(place).map_or_else(evaluate, Ok) {
+                Ok(time) => found.times.push(time),
+                Err(why) => {
+                    found.refusal = Some(why);
+                    break;
+                }
+            }
+        }
+        found
     }
 
-    /// The same, operation by operation, with the rows behind each.
+    /// The operations of a step, each with the rows behind it.
     pub fn parts(&self, session: &PlannerSession<'_, '_>, point: StepPoint) -> Vec<StepPart> {
         let query = point.query();
         let part = |op: &Op| {

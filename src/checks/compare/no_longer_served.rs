@@ -58,10 +58,10 @@ struct LosingTable<'a> {
 
 /// A slice of which keys are lost.
 #[derive(Default)]
-struct LostSlice {
+struct LostSlice<'a> {
     keys: u64,
     /// Versions that served them.
-    versions: BTreeSet<String>,
+    versions: BTreeSet<&'a str>,
 }
 
 fn losing_tables<'a>(at: &ChangeContext<'a>) -> Vec<LosingTable<'a>> {
@@ -81,7 +81,7 @@ fn losing_tables<'a>(at: &ChangeContext<'a>) -> Vec<LosingTable<'a>> {
     groups.into_iter().map(group).collect()
 }
 
-impl LosingTable<'_> {
+impl<'a> LosingTable<'a> {
     /// The head's tables of the group.
     fn files<'c>(&self, at: &ChangeContext<'c>) -> impl Iterator<Item = &'c TableFile> {
         at.head.catalog.tables.iter().filter(|file| {
@@ -98,20 +98,25 @@ impl LosingTable<'_> {
     fn judge(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Option<Finding>, ExprError> {
         let Some(first) = self.changes.first() else { return Ok(None) };
         let Some(spec) = at.specs.tables.get(self.table) else { return Ok(None) };
-        let mut lost: HashMap<u64, (&SliceName, &str)> = HashMap::new();
-        for diff in &self.changes {
-            let Some(served) = &diff.served else { continue };
-            for key in &served.lost_keys {
-                let slice = &served.lost_slices[key.slice as usize];
-                lost.insert(key.hash, (slice, &diff.place.version));
-            }
+        let served = |diff: &&'a TableDiff| Some((*diff, diff.served.as_ref()?));
+        let most = self.changes.iter().filter_map(served).map(|(_, served)| served.lost_keys.len());
+        // By the hash of a key the number of its slice and version.
+        let mut lost: HashMap<u64, u32> = HashMap::with_capacity(most.sum());
+        let mut of_version: Vec<(&SliceName, &str)> = Vec::new();
+        for (diff, served) in self.changes.iter().filter_map(served) {
+            let first = of_version.len() as u32;
+            lost.extend(served.lost_keys.iter().map(|key| (key.hash, first + key.slice)));
+            let version = diff.place.version.as_str();
+            of_version.extend(served.key_slices.iter().map(|slice| (slice, version)));
         }
         let kept = self.kept_slices(at, spec, &mut lost)?;
-        let mut slices: BTreeMap<&SliceName, LostSlice> = BTreeMap::new();
-        for (slice, version) in lost.values() {
+        let mut left = vec![0; of_version.len()];
+        lost.values().for_each(|number| left[*number as usize] += 1);
+        let mut slices: BTreeMap<&SliceName, LostSlice<'_>> = BTreeMap::new();
+        for ((slice, version), keys) in of_version.into_iter().zip(left).filter(|(_, n)| *n > 0) {
             let slice = slices.entry(slice).or_default();
-            slice.keys += 1;
-            slice.versions.insert((*version).to_owned());
+            slice.keys += keys;
+            slice.versions.insert(version);
         }
         let mut unmeasured: BTreeMap<&str, u64> = BTreeMap::new();
         for served in self.changes.iter().filter_map(|diff| diff.served.as_ref()) {
@@ -147,7 +152,7 @@ impl LosingTable<'_> {
         &self,
         at: &ChangeContext<'_>,
         spec: &TableSpec,
-        lost: &mut HashMap<u64, (&SliceName, &str)>,
+        lost: &mut HashMap<u64, u32>,
     ) -> Result<BTreeSet<SliceName>, ExprError> {
         let mut kept = BTreeSet::new();
         if lost.is_empty() {
@@ -186,7 +191,7 @@ impl LosingTable<'_> {
 
     fn message(
         &self,
-        slices: &BTreeMap<&SliceName, LostSlice>,
+        slices: &BTreeMap<&SliceName, LostSlice<'_>>,
         whole: usize,
         unmeasured: &BTreeMap<&str, u64>,
     ) -> String {
@@ -194,7 +199,7 @@ impl LosingTable<'_> {
         let keys: u64 = slices.values().map(|slice| slice.keys).sum();
         if keys > 0 {
             let versions: BTreeSet<&str> =
-                slices.values().flat_map(|s| &s.versions).map(String::as_str).collect();
+                slices.values().flat_map(|slice| slice.versions.iter().copied()).collect();
             let versions: Vec<&str> = versions.into_iter().collect();
             let verb = if keys == 1 { "was" } else { "were" };
             let mut text = format!(
@@ -205,7 +210,7 @@ impl LosingTable<'_> {
                 self.system,
                 if keys == 1 { "it" } else { "them" },
             );
-            let mut by_keys: Vec<(&&SliceName, &LostSlice)> = slices.iter().collect();
+            let mut by_keys: Vec<(&&SliceName, &LostSlice<'_>)> = slices.iter().collect();
             by_keys.sort_by(|a, b| b.1.keys.cmp(&a.1.keys).then(a.0.cmp(b.0)));
             let named = by_keys.iter().filter(|(slice, _)| !slice.is_empty()).take(NAMED);
             let named: Vec<String> = named

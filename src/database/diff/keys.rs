@@ -61,7 +61,7 @@ impl ServedPairs {
         let keys = (Keys::new(&spec.key, &base)?, Keys::new(&spec.key, &head)?);
         let before = served_rows(&base, &keys.0)?;
         let after = served_rows(&head, &keys.1)?;
-        let mut joined = join(&before, &after);
+        let mut joined = join(before, after);
         joined.common.sort_unstable_by_key(|(base, head)| (*head, *base));
         // A row that goes into two of the loader's maps is one measurement.
         joined.common.dedup();

@@ -10,7 +10,7 @@ use super::RowDiff;
 use super::cells::SharedColumns;
 use super::held::{AttributeChange, attributes, changed_keys, columns_changed, unmeasured};
 use super::ratios::{LatencyChange, PairedTables};
-use super::slices::{LostKey, SliceDiff, SliceName, lost_keys, slices};
+use super::slices::{LostKey, SliceDiff, SliceName, SlicedKeys, slices};
 use crate::base::expr::ExprError;
 use crate::base::stats::quantile;
 use crate::database::catalog::TableFile;
@@ -40,8 +40,8 @@ pub struct ServedDiff {
     pub slices: Vec<SliceDiff>,
     /// The keys that are served no more.
     pub lost_keys: Vec<LostKey>,
-    /// The slices of the keys that are served no more.
-    pub lost_slices: Vec<SliceName>,
+    /// The slices of all keys, as [`LostKey::slice`] numbers them.
+    pub key_slices: Vec<SliceName>,
     /// Common keys that had a measurement and have none, by column.
     pub unmeasured: BTreeMap<String, u64>,
     /// Rows of the base and of the head that serve the common keys.
@@ -132,7 +132,12 @@ pub(super) struct Joined {
     pub gained: Vec<u32>,
 }
 
-pub(super) fn join(base: &[(u64, u32)], head: &[(u64, u32)]) -> Joined {
+pub(super) fn join(base: Vec<(u64, u32)>, head: Vec<(u64, u32)>) -> Joined {
+    // A table that is there on one side only.
+    if base.is_empty() || head.is_empty() {
+        let gained = head.into_iter().map(|(_, row)| row).collect();
+        return Joined { lost: base, gained, ..Joined::default() };
+    }
     let mut joined = Joined::default();
     let (mut b, mut h) = (0, 0);
     while b < base.len() || h < head.len() {
@@ -187,7 +192,7 @@ impl PairedTables<'_> {
         let head_keys = self.keys(head_scope.as_ref())?;
         let before = rows_of(base_scope.as_ref(), base_keys.as_ref())?;
         let after = rows_of(head_scope.as_ref(), head_keys.as_ref())?;
-        let joined = join(&before, &after);
+        let joined = join(before, after);
         let mut served = ServedDiff {
             common: joined.common.len() as u64,
             lost: joined.lost.len() as u64,
@@ -202,17 +207,11 @@ impl PairedTables<'_> {
             served.unmeasured = unmeasured(self.spec, base, head, &joined.common);
             served.attributes = attributes(self.spec, base, head, &joined.common);
         }
-        served.slices = slices(
-            &joined,
-            &latencies,
-            base_keys.as_ref(),
-            head_keys.as_ref(),
-            served.median_ratio(),
-        );
+        let (base, head) = (base_keys.as_ref(), head_keys.as_ref());
+        let SlicedKeys { differ, lost, names } =
+            slices(&joined, &latencies, base, head, served.median_ratio());
+        (served.slices, served.lost_keys, served.key_slices) = (differ, lost, names);
         served.pairs = joined.common;
-        if let Some(keys) = &base_keys {
-            (served.lost_keys, served.lost_slices) = lost_keys(keys, &joined.lost);
-        }
         let hashes = |keys: Option<Keys<'_>>| keys.map(Keys::into_hashes).unwrap_or_default();
         served.keys = (hashes(base_keys), hashes(head_keys));
         Ok(Some(served))

@@ -1,6 +1,8 @@
 //! Slices of the key space: its parts by the texts of the key, before and after.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
 
 use super::ratios::LatencyChange;
 use super::served::Joined;
@@ -21,6 +23,18 @@ pub struct LostKey {
     pub hash: u64,
     /// Its slice, as an index.
     pub slice: u32,
+}
+
+/// The keys of a comparison by slice.
+#[derive(Default)]
+pub(super) struct SlicedKeys {
+    /// Slices that differ from the table as a whole: their middle ratio by more than [`super::FAR`], or by
+    /// being there on one side only. None where there is one slice.
+    pub differ: Vec<SliceDiff>,
+    /// Keys that are served no more.
+    pub lost: Vec<LostKey>,
+    /// The slices by number.
+    pub names: Vec<SliceName>,
 }
 
 /// What happened to a part of the key space.
@@ -66,16 +80,6 @@ impl SliceIds {
     }
 }
 
-/// Keys that are lost, with their slices, by their hashes and rows of the base.
-pub(super) fn lost_keys(keys: &Keys<'_>, rows: &[(u64, u32)]) -> (Vec<LostKey>, Vec<SliceName>) {
-    let mut numbers = SliceIds::default();
-    let lost = rows
-        .iter()
-        .map(|(hash, row)| LostKey { hash: *hash, slice: numbers.of(BASE, keys, *row) as u32 });
-    let lost = lost.collect();
-    (lost, numbers.into_names())
-}
-
 /// What is gathered of a slice.
 #[derive(Default)]
 struct Gathered {
@@ -93,47 +97,62 @@ struct Slices {
 }
 
 impl Slices {
-    fn of(&mut self, side: usize, keys: &Keys<'_>, row: u32) -> &mut Gathered {
+    /// The number of a row's slice.
+    fn of(&mut self, side: usize, keys: &Keys<'_>, row: u32) -> usize {
         let number = self.numbers.of(side, keys, row);
         if number == self.gathered.len() {
             self.gathered.push(Gathered::default());
         }
-        &mut self.gathered[number]
+        number
     }
 }
 
-/// Slices that differ from the table as a whole: their middle ratio by more than [`super::FAR`], or by
-/// being there on one side only. None where there is one slice.
+/// Takes the keys of a comparison apart by slice; `whole` is the middle ratio of all.
 pub(super) fn slices(
     joined: &Joined,
     latencies: &[LatencyChange],
     base: Option<&Keys<'_>>,
     head: Option<&Keys<'_>>,
     whole: Option<f64>,
-) -> Vec<SliceDiff> {
+) -> SlicedKeys {
     let mut found = Slices::default();
     if let Some(keys) = head {
         for (i, (_, row)) in joined.common.iter().enumerate() {
-            let gathered = found.of(HEAD, keys, *row);
+            let number = found.of(HEAD, keys, *row);
+            let gathered = &mut found.gathered[number];
             gathered.common += 1;
             gathered.ratios.extend(latencies.get(i).and_then(LatencyChange::ratio));
         }
-        joined.gained.iter().for_each(|row| found.of(HEAD, keys, *row).gained += 1);
+        for row in &joined.gained {
+            let number = found.of(HEAD, keys, *row);
+            found.gathered[number].gained += 1;
+        }
     }
-    if let Some(keys) = base {
-        joined.lost.iter().for_each(|(_, row)| found.of(BASE, keys, *row).lost += 1);
-    }
-    let Slices { mut gathered, numbers } = found;
-    if gathered.len() < 2 {
-        return Vec::new();
-    }
-    let diffs = numbers.names.into_iter().map(|(slice, number)| {
-        let Gathered { common, lost, gained, mut ratios } = std::mem::take(&mut gathered[number]);
+    let lost = base.map(|keys| {
+        let lost = joined.lost.iter().map(|(hash, row)| {
+            let number = found.of(BASE, keys, *row);
+            found.gathered[number].lost += 1;
+            LostKey { hash: *hash, slice: number as u32 }
+        });
+        lost.collect()
+    });
+    let Slices { gathered, numbers } = found;
+    let names = numbers.into_names();
+    let differ = if gathered.len() < 2 { Vec::new() } else { differing(&names, gathered, whole) };
+    SlicedKeys { differ, lost: lost.unwrap_or_default(), names }
+}
+
+/// The slices that stand out, by name.
+fn differing(names: &[SliceName], gathered: Vec<Gathered>, whole: Option<f64>) -> Vec<SliceDiff> {
+    let diffs = names.iter().zip(gathered).map(|(slice, gathered)| {
+        let Gathered { common, lost, gained, mut ratios } = gathered;
         ratios.sort_by(f64::total_cmp);
         let median_ratio = (!ratios.is_empty()).then(|| quantile(&ratios, 0.5));
-        SliceDiff { slice, common, lost, gained, median_ratio }
+        SliceDiff { slice: slice.clone(), common, lost, gained, median_ratio }
     });
-    diffs.filter(|diff| stands_out(diff, whole)).collect()
+    let mut differ: Vec<SliceDiff> = diffs.filter(|diff| stands_out(diff, whole)).collect();
+    differ.sort_by(|a, b| a.slice.cmp(&b.slice));
+    differ
 }
 
 fn stands_out(diff: &SliceDiff, whole: Option<f64>) -> bool {

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{Fate, ImpactCase, PlannedVersion, PointImpact, States, Step, attribution};
+use super::{Fate, ImpactCase, PlannedVersion, PointImpact, States, attribution};
 use crate::base::threads;
 use crate::planner::{
-    BackendPlan, ModelList, Models, POINTS, PlannerSession, Provenance, Refusal, Resolved,
-    RowsRead, Snapshot, StepPoint, TableName,
+    BackendPlan, ModelList, Models, OpTime, OpTimes, POINTS, Phase, PlannerSession, Provenance,
+    Refusal, Resolved, RowsRead, Snapshot, StepPoint, TableName,
 };
 
 /// A version on both sides, or why there is none.
@@ -141,6 +141,8 @@ struct CaseSides<'x, 's, 'a> {
     before: Option<PlannedState<'x, 's, 'a>>,
     after: PlannedState<'x, 's, 'a>,
     is_same: bool,
+    /// The operations of prefill and of decode that take as long on both sides.
+    alike: [Vec<bool>; 2],
 }
 
 fn case(
@@ -159,7 +161,13 @@ fn case(
         Some(_) if is_same => Some(after.clone()),
         Some(before) => Some(before.as_ref().map(|session| (session, resolve(session)))),
     };
-    let sides = CaseSides { before, after, is_same };
+    let alike = match (&before, &after) {
+        (Some(Ok(before)), Ok(after)) if !is_same => {
+            [Phase::Prefill, Phase::Decode].map(|phase| alike(before, after, phase))
+        }
+        _ => [Vec::new(), Vec::new()],
+    };
+    let sides = CaseSides { before, after, is_same, alike };
     let mut evidence = [Provenance::power(), Provenance::power_and_rows(rows.clone())];
     let points = POINTS.into_iter().map(|point| sides.point(point, &mut evidence)).collect();
     let quants = [sides.before.as_ref().and_then(|b| b.as_ref().ok()), sides.after.as_ref().ok()];
@@ -180,10 +188,17 @@ fn case(
 impl CaseSides<'_, '_, '_> {
     /// A step on both sides; `evidence` is that of the earlier side and of the later one.
     fn point(&self, point: StepPoint, [then, now]: &mut [Provenance; 2]) -> PointImpact {
-        let after = step(&self.after, point, now);
+        let times = times(&self.after, point, now, |_| None);
+        let after = times.clone().and_then(OpTimes::step);
         let before = match &self.before {
             Some(_) if self.is_same => Some(after.clone()),
-            before => before.as_ref().map(|before| step(before, point, then)),
+            Some(before) => {
+                let alike = &self.alike[point.phase as usize];
+                let is_alike = |place: usize| alike.get(place).copied().unwrap_or(false);
+                let known = |place| times.as_ref().ok().filter(|_| is_alike(place))?.get(place);
+                Some(self::times(before, point, then, known).and_then(OpTimes::step))
+            }
+            None => None,
         };
         let mut impact = PointImpact { point, before, after, ops: Vec::new() };
         if let (Fate::Moved, Some(Ok(before)), Ok(after)) =
@@ -197,9 +212,24 @@ impl CaseSides<'_, '_, '_> {
     }
 }
 
-fn step(state: &PlannedState<'_, '_, '_>, point: StepPoint, evidence: &mut Provenance) -> Step {
+/// Which operations of a phase take as long on both sides.
+fn alike(
+    (before, then): &(&PlannerSession<'_, '_>, Resolved),
+    (after, now): &(&PlannerSession<'_, '_>, Resolved),
+    phase: Phase,
+) -> Vec<bool> {
+    let pairs = then.ops.ops(phase).iter().zip(now.ops.ops(phase));
+    pairs.map(|(then, now)| then == now && before.answers_op_as(after, now)).collect()
+}
+
+fn times(
+    state: &PlannedState<'_, '_, '_>,
+    point: StepPoint,
+    evidence: &mut Provenance,
+    known: impl Fn(usize) -> Option<OpTime>,
+) -> Result<OpTimes, Refusal> {
     match state {
-        Ok((session, list)) => list.ops.step(session, point, evidence),
+        Ok((session, list)) => Ok(list.ops.times(session, point, evidence, known)),
         Err(why) => Err((*why).clone()),
     }
 }

@@ -2,12 +2,14 @@
 //! rows, and beyond them by holding utilisation: the ratio of speed of light to latency.
 
 mod curve;
+mod first_met;
 mod grid;
 #[cfg(test)]
 mod properties;
 mod sites;
 
 pub use curve::LatencyCurve;
+pub use first_met::ShapeRow;
 pub use grid::LatencyGrid;
 pub use sites::{ShapeRows, Sites, query as query_sites};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::Refusal;
 use super::super::evidence::{How, Weights};
 use super::super::leaves::{Leaf, RowRef};
-use super::{LatencyCurve, LatencyGrid, ShapeRows, Sites, query_sites};
+use super::{LatencyCurve, LatencyGrid, ShapeRow, ShapeRows, Sites, query_sites};
 
 fn leaf(at: [u64; 3], ms: f64, seq: usize) -> Leaf {
     Leaf { at, ms, row: RowRef { source: 0, row: seq as u32, powered: false } }
@@ -45,8 +45,15 @@ impl ShapeRows for SyntheticShapes {
         shapes.into_iter().map(span).collect()
     }
 
-    fn visit(&self, see: &mut dyn FnMut([u64; 3], u64)) {
-        self.0.iter().for_each(|leaf| see(leaf.at, u64::from(leaf.row.row)));
+    fn rows(&self, shape: [u64; 2]) -> Vec<ShapeRow> {
+        let of_shape = self.0.iter().filter(|leaf| leaf.at[1..] == shape);
+        of_shape.map(|leaf| (leaf.at[0], u64::from(leaf.row.row))).collect()
+    }
+
+    fn visit(&self, see: &mut dyn FnMut([u64; 2], &[ShapeRow])) {
+        for leaf in &self.0 {
+            see([leaf.at[1], leaf.at[2]], &[(leaf.at[0], u64::from(leaf.row.row))]);
+        }
     }
 }
 

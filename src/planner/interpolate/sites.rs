@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use super::super::Refusal;
 use super::super::evidence::{How, Weights};
 use super::super::leaves::Leaf;
+use super::first_met::{FirstPlaces, ShapeRow};
 use super::{Sol, fraction, is_usable, log2, no_anchor};
 
 /// Sites that share an answer.
@@ -25,8 +26,11 @@ pub trait ShapeRows {
     /// Every shape with its lowest and highest m, in no order.
     fn spans(&self) -> Vec<([u64; 2], [u64; 2])>;
 
-    /// Visits (m, n, k) of every row with its place in the order of reading, in no order.
-    fn visit(&self, see: &mut dyn FnMut([u64; 3], u64));
+    /// The rows of a shape, in no order, repeated ones too.
+    fn rows(&self, shape: [u64; 2]) -> Vec<ShapeRow>;
+
+    /// Visits rows of one shape at once until all have been seen, in no order.
+    fn visit(&self, see: &mut dyn FnMut([u64; 2], &[ShapeRow]));
 }
 
 /// A measured shape.
@@ -38,16 +42,12 @@ struct ShapeSite {
     span: [u64; 2],
 }
 
-/// Where the planner meets a shape first, which breaks ties of distance: it reads into maps nested
-/// m → n → k that remember the first insertion at each level, and walks them.
-type FirstMet = [u64; 3];
-
 /// All shapes of a dtype.
 #[derive(Debug)]
 pub struct Sites {
     sites: Vec<ShapeSite>,
-    /// Of the sites; found out when two are at one distance.
-    ranks: OnceLock<Vec<FirstMet>>,
+    /// Where they are met first; found out when two are at one distance.
+    first: OnceLock<FirstPlaces>,
     transfers: Mutex<Transfers>,
 }
 
@@ -92,7 +92,7 @@ impl Sites {
         };
         Self {
             sites: spans.into_iter().map(site).collect(),
-            ranks: OnceLock::new(),
+            first: OnceLock::new(),
             transfers: Mutex::default(),
         }
     }
@@ -151,48 +151,6 @@ impl Sites {
         Ok(Transfer { ms, rows: weights })
     }
 
-    /// The ranks of the sites.
-    fn ranks(&self, rows: &dyn ShapeRows) -> Vec<FirstMet> {
-        let mut first = FirstPlaces::default();
-        // Under each n, by the number of m. The sites are in the order of their shapes.
-        let mut under: Vec<Vec<u64>> = Vec::new();
-        let mut number_of_n = Vec::with_capacity(self.sites.len());
-        for same_n in self.sites.chunk_by(|a, b| a.shape[0] == b.shape[0]) {
-            number_of_n.extend(same_n.iter().map(|_| under.len()));
-            under.push(Vec::new());
-        }
-        self.visit(rows, |site, m, place| {
-            let number = first.number(m);
-            first.places[number] = place.min(first.places[number]);
-            let places = &mut under[number_of_n[site]];
-            places.resize(places.len().max(number + 1), u64::MAX);
-            places[number] = place.min(places[number]);
-        });
-        let mut ranks = vec![[u64::MAX; 3]; self.sites.len()];
-        self.visit(rows, |site, m, place| {
-            let number = first.number(m);
-            let own = [first.places[number], under[number_of_n[site]][number], place];
-            ranks[site] = own.min(ranks[site]);
-        });
-        ranks
-    }
-
-    /// Visits every row of a site with its m and place.
-    fn visit(&self, rows: &dyn ShapeRows, mut see: impl FnMut(usize, u64, u64)) {
-        let mut last: Option<([u64; 2], Option<usize>)> = None;
-        rows.visit(&mut |[m, n, k], place| {
-            // Most rows are of the shape of the row before.
-            let known = last.filter(|(shape, _)| *shape == [n, k]);
-            let (shape, site) = known.unwrap_or_else(|| {
-                ([n, k], self.sites.binary_search_by_key(&[n, k], |site| site.shape).ok())
-            });
-            last = Some((shape, site));
-            if let Some(site) = site {
-                see(site, m, place);
-            }
-        });
-    }
-
     /// Distances and indices of the sites that answer for a shape, nearest first.
     fn nearest(
         &self,
@@ -233,8 +191,9 @@ impl Sites {
         // Which of those at one distance answers is the planner's choice; the order of those that do is not
         // looked into, since it moves no more than the last bits of a sum.
         if near.len() > NEAREST && near[NEAREST - 1].0 == near[NEAREST].0 {
-            let ranks = self.ranks.get_or_init(|| self.ranks(rows));
-            near.sort_by(|a, b| a.0.total_cmp(&b.0).then(ranks[a.1].cmp(&ranks[b.1])));
+            let first = self.first.get_or_init(|| FirstPlaces::of(rows, self.sites.len()));
+            let met = |i: usize| first.of_shape(i, self.sites[i].shape, rows);
+            near.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| met(a.1).cmp(&met(b.1))));
         }
         near.truncate(NEAREST);
         Ok(near)
@@ -259,39 +218,6 @@ impl Sites {
             [axis] => Ok(1 - axis),
             _ => Err(too_far()),
         }
-    }
-}
-
-/// The first places in which sizes are met.
-#[derive(Default)]
-struct FirstPlaces {
-    numbers: HashMap<u64, usize>,
-    /// By number.
-    sizes: Vec<u64>,
-    places: Vec<u64>,
-    /// The size that came after each, when it was met last: most shapes are measured at the same sizes.
-    next: Vec<usize>,
-    /// The size that was met last.
-    last: usize,
-}
-
-impl FirstPlaces {
-    /// The number of a size.
-    fn number(&mut self, size: u64) -> usize {
-        let Self { numbers, sizes, places, next, last } = self;
-        let guess = next.get(*last).copied().filter(|number| sizes[*number] == size);
-        let number = guess.unwrap_or_else(|| {
-            let number = *numbers.entry(size).or_insert_with(|| {
-                sizes.push(size);
-                places.push(u64::MAX);
-                next.push(0);
-                sizes.len() - 1
-            });
-            next[*last] = number;
-            number
-        });
-        *last = number;
-        number
     }
 }
 

@@ -1,0 +1,93 @@
+//! Where the planner meets a shape first, which breaks ties of distance: it reads rows into maps nested
+//! m → n → k that remember the first insertion at each level, and walks them.
+
+use std::sync::OnceLock;
+
+use hashbrown::HashMap;
+
+use super::ShapeRows;
+
+/// The first places in the order of reading of an m, of an n under it, and of a row with both.
+pub(super) type FirstMet = [u64; 3];
+
+/// A row of a shape: its m, and its place in the order of reading.
+pub type ShapeRow = (u64, u64);
+
+/// Where the sizes of some shapes are met first.
+#[derive(Debug)]
+pub(super) struct FirstPlaces {
+    /// The number of each m.
+    numbers: HashMap<u64, usize>,
+    /// The first place of each m, by number.
+    of_m: Vec<u64>,
+    /// Under each n, the same of its rows.
+    of_n: HashMap<u64, Vec<u64>>,
+    /// Of the shapes that were asked for, by the index that they have.
+    known: Vec<OnceLock<FirstMet>>,
+}
+
+impl FirstPlaces {
+    /// The places of all rows, of so many shapes.
+    pub fn of(rows: &dyn ShapeRows, shapes: usize) -> Self {
+        let mut met = Sizes::default();
+        let mut of_m: Vec<u64> = Vec::new();
+        let mut of_n: HashMap<u64, Vec<u64>> = HashMap::new();
+        rows.visit(&mut |[n, _], rows| {
+            let of_n = of_n.entry(n).or_default();
+            for (m, place) in rows {
+                let number = met.number(*m);
+                for places in [&mut of_m, of_n] {
+                    if places.len() <= number {
+                        places.resize(number + 1, u64::MAX);
+                    }
+                    places[number] = (*place).min(places[number]);
+                }
+            }
+        });
+        let known = (0..shapes).map(|_| OnceLock::new()).collect();
+        Self { numbers: met.numbers, of_m, of_n, known }
+    }
+
+    /// Where a shape is met first.
+    pub fn of_shape(&self, index: usize, shape: [u64; 2], rows: &dyn ShapeRows) -> FirstMet {
+        *self.known[index].get_or_init(|| {
+            let under = self.of_n.get(&shape[0]).map_or(&[][..], Vec::as_slice);
+            let own = rows.rows(shape).into_iter().filter_map(|(m, place)| {
+                let number = *self.numbers.get(&m)?;
+                Some([*self.of_m.get(number)?, *under.get(number)?, place])
+            });
+            own.min().unwrap_or([u64::MAX; 3])
+        })
+    }
+}
+
+/// Numbers sizes in the order in which they are met.
+#[derive(Default)]
+struct Sizes {
+    numbers: HashMap<u64, usize>,
+    /// By number.
+    sizes: Vec<u64>,
+    /// The size that came after each, when it was met last: most shapes are measured at the same sizes.
+    next: Vec<usize>,
+    /// The size that was met last.
+    last: usize,
+}
+
+impl Sizes {
+    /// The number of a size.
+    fn number(&mut self, size: u64) -> usize {
+        let Self { numbers, sizes, next, last } = self;
+        let guess = next.get(*last).copied().filter(|number| sizes[*number] == size);
+        let number = guess.unwrap_or_else(|| {
+            let number = *numbers.entry(size).or_insert_with(|| {
+                sizes.push(size);
+                next.push(0);
+                sizes.len() - 1
+            });
+            next[*last] = number;
+            number
+        });
+        *last = number;
+        number
+    }
+}
