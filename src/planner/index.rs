@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 
+use super::files::{Content, SharedSlices};
 use super::interpolate::{LatencyCurve, LatencyGrid, ShapeRow, ShapeRows, Sites, Sol};
 use super::leaves::{Leaf, RowRef, first_of_each_place};
 use super::names::NameCodes;
 use super::operations::TableName;
 use super::slices::{FileRow, FileSlices, SliceKey, shape_of, shape_slice};
-use super::store::{Content, SharedSlices};
 use super::{Channel, Refusal};
 
 /// A file behind a table, and how the loader came to it.

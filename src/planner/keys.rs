@@ -9,6 +9,7 @@ use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::cells::LoadedRows;
+use super::grouping::ServedSlice;
 use super::names::{NameCodes, code_at, index_of};
 use super::operations::TableName;
 use super::slices::SliceKey;
@@ -84,6 +85,11 @@ impl FileKeys {
             keys.extend(key.map(|key| (asked_for(name, key), rows.kernel(row))));
         }
         Some(Self(keys))
+    }
+
+    /// Those of a file of which every slice is known with its kernels.
+    pub(super) fn of_slices(name: TableName, slices: Vec<ServedSlice>) -> Self {
+        Self(slices.into_iter().map(|(key, kernel)| (asked_for(name, key), kernel)).collect())
     }
 }
 

@@ -26,6 +26,8 @@ mod cells;
 mod combinations;
 mod dtypes;
 mod evidence;
+mod files;
+mod grouping;
 mod index;
 mod interpolate;
 mod keys;
@@ -42,6 +44,7 @@ mod steps;
 mod store;
 
 pub use evidence::{How, Provenance, RowsRead, TableLookup, Weighed};
+pub use files::{FileOfTable, PlannerFiles};
 pub use index::{RowOrigin, TableIndex};
 pub use keys::{FileKeys, KeySource, ServedKeys, SharedFileKeys, SliceSource, StoredKeys};
 pub use lacks::Lack;

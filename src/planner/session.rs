@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::HashSet;
 
+use super::files::Content;
 use super::index::{RowOrigin, TableIndex};
 use super::keys::SliceSource;
 use super::operations::TableName;
 use super::slices::{FileSlices, SliceKey};
-use super::store::{Content, Store};
+use super::store::Store;
 use super::{
     Catalog, Channel, Error, MachineFigures, Op, Refusal, Result, Reuse, ReuseManifest,
     ServedFormats, Slots, Source, Specs, State, SystemFile, SystemShelf, Table, TableFault,
@@ -67,7 +68,7 @@ impl<'a> Snapshot<'a> {
 
     /// Takes over a file's rows that were decoded for another purpose.
     pub fn offer(&self, table: TableName, file: &TableFile, decoded: &Table) {
-        self.store.offer(table, &Content::of(self.state.source, file), decoded);
+        self.store.files.take(&(table, Content::of(self.state.source, file)), decoded);
     }
 
     /// What the planner reads of a file, which another stage may have decoded already; the store keeps what it
@@ -247,7 +248,8 @@ impl PlannerSession<'_, '_> {
     pub fn read(&self, table: TableName, file: usize) {
         let slot = &self.tables[table as usize];
         if let Some((content, source)) = slot.index.content(file).zip(slot.files.get(file)) {
-            self.snapshot.store.file(table, content, || self.snapshot.decode(table, source));
+            let file = (table, content.clone());
+            self.snapshot.store.files.file(&file, || self.snapshot.decode(table, source));
         }
     }
 
@@ -259,10 +261,11 @@ impl PlannerSession<'_, '_> {
     pub fn table(&self, table: TableName) -> Result<&TableIndex, Refusal> {
         let slot = &self.tables[table as usize];
         let load = || {
-            let store = self.snapshot.store;
-            slot.index.load(&store.names, |i, content| {
+            let files = &self.snapshot.store.files;
+            slot.index.load(&files.names, |i, content| {
+                let file = (table, content.clone());
                 // Sources and files are of one length.
-                store.file(table, content, || self.snapshot.decode(table, slot.files[i]))
+                files.file(&file, || self.snapshot.decode(table, slot.files[i]))
             })
         };
         slot.loaded.get_or_init(load).clone()?;
@@ -276,7 +279,7 @@ impl SliceSource for PlannerSession<'_, '_> {
     }
 
     fn code(&self, text: &str) -> u32 {
-        self.snapshot.store.names.code(text)
+        self.snapshot.store.files.names.code(text)
     }
 
     fn has_files(&self, table: TableName) -> bool {

@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 use hashbrown::{HashMap, HashSet};
 
 use super::cells::LoadedRows;
+use super::grouping::GroupedRows;
+use super::keys::FileKeys;
 use super::names::NameCodes;
 use super::operations::TableName;
 use super::{Reason, Table};
@@ -33,7 +35,7 @@ pub(super) fn shape_of(key: &SliceKey) -> [u64; 2] {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileRow {
     /// Coordinates; those that exceed this are in [`FileSlices::wide`], and the first is [`WIDE`] here.
-    at: [u32; 3],
+    pub(super) at: [u32; 3],
     /// Its index in the file.
     pub row: u32,
     /// Latency, ms.
@@ -41,7 +43,7 @@ pub(super) struct FileRow {
 }
 
 /// Stands for coordinates that are kept apart.
-const WIDE: u32 = u32::MAX;
+pub(super) const WIDE: u32 = u32::MAX;
 
 /// The rows of a file by slice, each slice in file order.
 #[derive(Debug, Default)]
@@ -76,8 +78,29 @@ impl FileSlices {
     /// Those of [`LoadedRows::of`]. A row that the loader refuses becomes a fault, since a filter may leave
     /// it out.
     pub fn group(table: &Table, name: TableName, names: &NameCodes) -> Result<Self, Reason> {
+        Self::group_with_keys(table, name, names).map(|(slices, _)| slices)
+    }
+
+    /// The same with its [`FileKeys`], which take no time then.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`group`](Self::group).
+    pub fn group_with_keys(
+        table: &Table,
+        name: TableName,
+        names: &NameCodes,
+    ) -> Result<(Self, Option<FileKeys>), Reason> {
         let rows = LoadedRows::of(table, name, names)?;
-        Ok(FileSlices { powered: powered(table), ..Grouping::default().group(rows) })
+        let GroupedRows { slices, rows, faults, kernels, wide, served } = GroupedRows::of(rows);
+        let keys = faults.is_empty().then(|| FileKeys::of_slices(name, served));
+        let (powered, spans) = (powered(table), OnceLock::new());
+        Ok((Self { slices, rows, faults, kernels, wide, powered, spans }, keys))
+    }
+
+    /// Bytes that its rows take.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.rows[..])
     }
 
     /// Whether the power of a row was measured.
@@ -161,106 +184,6 @@ fn powered(table: &Table) -> Vec<bool> {
     let Some(power) = table.column("power") else { return Vec::new() };
     let rows: Vec<bool> = (0..table.rows).map(|row| power.number(row) > 0.0).collect();
     if rows.contains(&true) { rows } else { Vec::new() }
-}
-
-/// Groups rows by slice.
-#[derive(Default)]
-struct Grouping {
-    numbers: HashMap<SliceKey, u32>,
-    /// The slices in the order in which they are met, with how many rows each has.
-    slices: Vec<(SliceKey, u32)>,
-    faults: Vec<(u32, String)>,
-    kernels: Vec<(u32, u32)>,
-}
-
-/// What the rows of a combination of values are.
-enum Belonging {
-    /// Rows of a slice, by its number.
-    Slice(u32),
-    /// The loader ignores them.
-    Ignored,
-    /// The loader refuses them.
-    Refused(Reason),
-}
-
-/// The number of no slice.
-const NO_SLICE: u32 = u32::MAX;
-
-impl Grouping {
-    fn group(mut self, mut rows: LoadedRows<'_>) -> FileSlices {
-        let of_row = self.number_rows(&mut rows);
-        let mut end = 0;
-        let mut slices = HashMap::with_capacity(self.slices.len());
-        let mut next = Vec::with_capacity(self.slices.len());
-        for (key, count) in &self.slices {
-            next.push(end);
-            slices.insert(*key, end..end + count);
-            end += count;
-        }
-        let mut wide = HashMap::new();
-        let mut sorted = vec![FileRow { at: [0; 3], row: 0, ms: 0.0 }; end as usize];
-        for (row, slice) in of_row.iter().enumerate().filter(|(_, slice)| **slice != NO_SLICE) {
-            let at = rows.at(row);
-            let mut narrow = at.map(|size| u32::try_from(size).unwrap_or(WIDE));
-            if narrow.contains(&WIDE) {
-                wide.insert(row as u32, at);
-                narrow = [WIDE; 3];
-            }
-            let place = &mut next[*slice as usize];
-            sorted[*place as usize] = FileRow { at: narrow, row: row as u32, ms: rows.ms(row) };
-            *place += 1;
-        }
-        let Self { faults, kernels, .. } = self;
-        FileSlices { slices, rows: sorted, faults, kernels, wide, ..FileSlices::default() }
-    }
-
-    /// The number of the slice of each row; the slice is looked for once for a combination of values.
-    fn number_rows(&mut self, rows: &mut LoadedRows<'_>) -> Vec<u32> {
-        let mut of_row = rows.outer().numbers(rows.count());
-        let mut known: Vec<Option<Belonging>> = Vec::new();
-        let may_refuse = rows.may_have_refused_cells();
-        for (row, number) in of_row.iter_mut().enumerate() {
-            let combination = std::mem::replace(number, NO_SLICE) as usize;
-            let kernel = rows.kernel(row);
-            if let Some(why) = may_refuse.then(|| rows.refused_cell(row)).flatten() {
-                self.fault(kernel, row, &why);
-                continue;
-            }
-            if known.len() <= combination {
-                known.resize_with(combination + 1, || None);
-            }
-            let belonging = &mut known[combination];
-            match belonging.get_or_insert_with(|| self.belonging(rows.slice(row))) {
-                Belonging::Slice(slice) => {
-                    *number = *slice;
-                    self.slices[*slice as usize].1 += 1;
-                    if self.kernels.last().is_none_or(|(_, last)| *last != kernel) {
-                        self.kernels.push((row as u32, kernel));
-                    }
-                }
-                Belonging::Ignored => {}
-                Belonging::Refused(why) => self.fault(kernel, row, why),
-            }
-        }
-        of_row
-    }
-
-    fn belonging(&mut self, slice: Result<Option<SliceKey>, Reason>) -> Belonging {
-        match slice {
-            Ok(Some(key)) => Belonging::Slice(*self.numbers.entry(key).or_insert_with(|| {
-                self.slices.push((key, 0));
-                self.slices.len() as u32 - 1
-            })),
-            Ok(None) => Belonging::Ignored,
-            Err(why) => Belonging::Refused(why),
-        }
-    }
-
-    fn fault(&mut self, kernel: u32, row: usize, why: &Reason) {
-        if self.faults.iter().all(|(k, _)| *k != kernel) {
-            self.faults.push((kernel, format!("row {row}: {why}")));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::{Fate, ImpactCase, PlannedVersion, PointImpact, States, attribution};
 use crate::base::threads;
 use crate::planner::{
-    BackendPlan, ModelList, Models, OpTime, OpTimes, POINTS, Phase, PlannerSession, Provenance,
-    Refusal, Resolved, RowsRead, Snapshot, StepPoint, TableName,
+    BackendPlan, FileOfTable, ModelList, Models, OpTime, OpTimes, POINTS, Phase, PlannerSession,
+    Provenance, Refusal, Resolved, RowsRead, Snapshot, StepPoint, TableName,
 };
 
 /// A version on both sides, or why there is none.
@@ -120,6 +120,18 @@ pub(crate) fn files_read(
     models: &Models,
 ) -> BTreeSet<(TableName, String)> {
     session_files(sides, models).into_keys().map(|(table, path, _)| (table, path)).collect()
+}
+
+/// The same by their contents.
+pub(crate) fn contents_read(
+    sides: &[VersionSides<'_, '_>],
+    models: &Models,
+) -> HashSet<FileOfTable> {
+    let files = session_files(sides, models).into_values();
+    let content = |file: SessionFile<'_, '_, '_>| {
+        Some((file.table, file.session.content(file.table, file.index)?.clone()))
+    };
+    files.filter_map(content).collect()
 }
 
 /// Decodes the tables that will be asked for, the largest first, by all threads. What two states share is

@@ -2,8 +2,10 @@
 //! finding matters to predictions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::choose::Choice;
+use super::predict::VersionSides;
 use super::{Fate, Impact, Options, PlannedVersion, PointImpact, States, predict, summary};
 use crate::base::error::{Error, Result};
 use crate::database::catalog::Role;
@@ -12,7 +14,7 @@ use crate::database::served::ServedFormats;
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::findings::{Finding, ModelReach};
-use crate::planner::{RowsRead, SharedModels, Store, TableName};
+use crate::planner::{Models, PlannerFiles, RowsRead, SharedModels, Store, TableName};
 use crate::report::Predictions;
 
 /// Movers that are kept for reports.
@@ -38,8 +40,18 @@ struct PathWeights {
     files: BTreeMap<String, f64>,
 }
 
-impl PredictedChange {
-    /// Predicts both states on the versions that read what changed.
+/// What predictions a pull request may move, before any is made.
+pub(crate) struct PlannedChange {
+    /// The files that they read.
+    pub files: Arc<PlannerFiles>,
+    /// None where nothing moves.
+    models: Option<Arc<Models>>,
+    versions: Vec<PlannedVersion>,
+    current: BTreeSet<PlannedVersion>,
+}
+
+impl PlannedChange {
+    /// Chooses the versions that read what changed.
     ///
     /// # Errors
     ///
@@ -49,47 +61,85 @@ impl PredictedChange {
         head: State<'_>,
         diff: &Diff,
         models: &SharedModels<'_>,
-        threads: usize,
     ) -> Result<Self> {
-        let mut this = Self {
+        if !may_move(base, head, diff) {
+            let (versions, current) = (Vec::new(), BTreeSet::new());
+            return Ok(Self { files: Arc::default(), models: None, versions, current });
+        }
+        let models = models.get()?;
+        let store = Store::default();
+        let states = both_states(base, head, &store)?;
+        let options = Options::default();
+        let choice = Choice { options: &options, models: &models, states: &states };
+        let chosen = choice.versions()?;
+        let current = chosen.iter().filter(|(_, is)| *is).map(|(v, _)| v.clone()).collect();
+        let versions: Vec<PlannedVersion> =
+            chosen.into_iter().map(|(version, _)| version).collect();
+        let awaited = predict::contents_read(&moving_sides(&states, &versions), &models);
+        let files = Arc::new(PlannerFiles::awaiting(awaited));
+        Ok(Self { files, models: Some(models), versions, current })
+    }
+
+    /// Predicts both states.
+    ///
+    /// # Errors
+    ///
+    /// Where a manifest or `query_versions.yaml` cannot be read.
+    pub fn predict(
+        self,
+        base: State<'_>,
+        head: State<'_>,
+        diff: &Diff,
+        threads: usize,
+    ) -> Result<PredictedChange> {
+        let Self { files, models, versions, current } = self;
+        let mut found = PredictedChange {
             predictions: None,
             impact: Impact { compared: true, ..Impact::default() },
-            current: BTreeSet::new(),
+            current,
             classes: BTreeMap::new(),
             rows: RowsRead::default(),
             weights: PathWeights::default(),
         };
-        if !may_move(base, head, diff) {
-            this.predictions = (!diff.tables.is_empty()).then(Predictions::default);
-            return Ok(this);
-        }
-        let models = models.get()?;
-        let store = Store::default();
-        // Text tables are what a collector converts, and are compared as tables.
-        let states = States::new(Some(base), head, ServedFormats::All, &store)?;
-        let options = Options::default();
-        let choice = Choice { options: &options, models: &models, states: &states };
-        let chosen = choice.versions()?;
-        this.current = chosen.iter().filter(|(_, is)| *is).map(|(v, _)| v.clone()).collect();
-        let versions: Vec<PlannedVersion> =
-            chosen.into_iter().map(|(version, _)| version).collect();
+        let Some(models) = models else {
+            found.predictions = (!diff.tables.is_empty()).then(Predictions::default);
+            return Ok(found);
+        };
         let changed = RowsRead::of(diff.tables.iter().map(|table| table.path.as_str()));
         for of_system in versions.chunk_by(|a, b| a.system == b.system) {
-            // What was read of a system is dropped before the next one is.
-            let store = Store::default();
-            let states = States::new(Some(base), head, ServedFormats::All, &store)?;
-            let mut sides = predict::sides(&states, of_system);
-            sides.retain(|side| !side.is_same());
+            let store = Store::over(files.clone());
+            let states = both_states(base, head, &store)?;
+            let sides = moving_sides(&states, of_system);
             for side in &sides {
-                this.classes.insert(side.version.clone(), class(&side.paths(), diff));
+                found.classes.insert(side.version.clone(), class(&side.paths(), diff));
             }
-            this.impact.versions.extend(sides.iter().map(|side| side.version.clone()));
-            this.impact.cases.extend(predict::cases_of(&sides, &models, &changed, threads));
+            found.impact.versions.extend(sides.iter().map(|side| side.version.clone()));
+            found.impact.cases.extend(predict::cases_of(&sides, &models, &changed, threads));
+            // What was read of a system is dropped before the next one is.
+            files.forget(&predict::contents_read(&sides, &models));
         }
-        this.sum_up();
-        Ok(this)
+        found.sum_up();
+        Ok(found)
     }
+}
 
+/// Both states as a planner sees them.
+fn both_states<'a>(base: State<'a>, head: State<'a>, store: &'a Store) -> Result<States<'a>> {
+    // Text tables are what a collector converts, and are compared as tables.
+    States::new(Some(base), head, ServedFormats::All, store)
+}
+
+/// Some versions on both sides, without those on which nothing moves.
+fn moving_sides<'s, 'a>(
+    states: &'s States<'a>,
+    versions: &'s [PlannedVersion],
+) -> Vec<VersionSides<'s, 'a>> {
+    let mut sides = predict::sides(states, versions);
+    sides.retain(|side| !side.is_same());
+    sides
+}
+
+impl PredictedChange {
     fn sum_up(&mut self) {
         let impact = &mut self.impact;
         for case in &mut impact.cases {

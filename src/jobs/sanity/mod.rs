@@ -28,7 +28,7 @@ use crate::database::source::{self, Commit, Source};
 use crate::database::state::State;
 use crate::findings::{ComparedStates, Sink};
 use crate::jobs::impact;
-use crate::jobs::impact::predictions::PredictedChange;
+use crate::jobs::impact::predictions::PlannedChange;
 use crate::planner::SharedModels;
 use crate::report::Report;
 use crate::report::chart::{Figure, Gallery};
@@ -69,17 +69,15 @@ fn unjudged(rule: &Rule, why: ExprError) -> Error {
     Error::caused(format!("cannot check the rule {}", rule.id), hint, why)
 }
 
-/// What the change does to predictions, where a rule asks for it.
-fn predictions(
-    base: State<'_>,
-    head: State<'_>,
+/// What predictions the change may move, where a rule asks for them.
+fn planned(
+    (base, head): (State<'_>, State<'_>),
     diff: &Diff,
     rules: &[Arc<Rule>],
     models: &SharedModels<'_>,
-    threads: usize,
-) -> Option<Result<PredictedChange>> {
+) -> Option<Result<PlannedChange>> {
     let asked = rules.iter().any(|rule| rule.check.needs().predictions);
-    asked.then(|| PredictedChange::of(base, head, diff, models, threads))
+    asked.then(|| PlannedChange::of(base, head, diff, models))
 }
 
 /// Compares a head with its merge base, judges what changed and picks charts of it.
@@ -125,16 +123,24 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let details = options.detail_dir.as_deref().map(Details::new).transpose()?;
     let mut sink = Sink::default();
     let (mut diffs, mut repaired) = (Vec::new(), traces.repaired);
+    let mut plan = None;
     for root in &roots {
         let (base, head) = root.states(base, head);
         let specs = root.specs();
         let diff =
             Comparison { base, head, specs, details: details.as_ref() }.run(threads, progress)?;
         debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
+        // Default models are planned with the main root.
+        let is_main = diffs.is_empty();
+        if is_main {
+            plan = planned((base, head), &diff, &rules, models);
+        }
+        let planned = plan.as_ref().filter(|_| is_main).and_then(|plan| plan.as_ref().ok());
         let news = News {
             base,
             head,
             diff: &diff,
+            files: planned.map(|plan| &*plan.files),
             rules: &rules,
             all_rules: &settings.rules,
             models,
@@ -151,8 +157,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         }
         diffs.push(diff);
     }
-    // Default models are planned with the main root.
-    let predicted = predictions(before, after, &diffs[0], &rules, models, threads);
+    let predict = |plan: PlannedChange| plan.predict(before, after, &diffs[0], threads);
+    let predicted = plan.map(|plan| plan.and_then(predict));
     if let Some(Ok(predicted)) = &predicted {
         sink.extend(predicted.findings(&rules, after));
         sink.each(|finding| predicted.weigh(finding));

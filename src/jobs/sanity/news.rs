@@ -31,7 +31,7 @@ use crate::findings::{
     BaseFindings, Compared, Finding, NewFacts, Novelty, Reads, Repaired, RowChange,
 };
 use crate::jobs::validate::Job;
-use crate::planner::SharedModels;
+use crate::planner::{PlannerFiles, SharedModels};
 
 /// Two states of a database and what changed between them.
 pub struct News<'a> {
@@ -47,6 +47,8 @@ pub struct News<'a> {
     pub all_rules: &'a Rules,
     /// The models that are planned.
     pub models: &'a SharedModels<'a>,
+    /// The files that predictions will read.
+    pub files: Option<&'a PlannerFiles>,
     /// Threads.
     pub threads: usize,
     /// What earlier runs found, where that is kept.
@@ -151,6 +153,7 @@ impl News<'_> {
             pr: None,
             decoded: Some(state.decoded),
             keeps_sketches: false,
+            files: self.files,
             cache: self.cache,
         })
     }
@@ -306,7 +309,9 @@ impl News<'_> {
         };
         base.pr = Some(&change);
         base.keeps_sketches = true;
-        let judged = base.run(&alone, &against, Sketches::default(), &())?;
+        let names = self.files.map(|files| files.names.clone()).unwrap_or_default();
+        let known = Sketches { names, ..Sketches::default() };
+        let judged = base.run(&alone, &against, known, &())?;
         Ok((judged.findings, judged.sketches))
     }
 

@@ -167,6 +167,7 @@ impl<'a> JudgeTerms<'a> {
             pr: None,
             decoded: None,
             keeps_sketches: false,
+            files: None,
             cache: None,
         })
     }

@@ -24,7 +24,7 @@ use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::source::Source;
 use crate::findings::Finding;
-use crate::planner::{SharedFileKeys, SharedModels};
+use crate::planner::{PlannerFiles, SharedFileKeys, SharedModels};
 use crate::specs::Specs;
 
 /// A state of a database under judgement; how, is the same for every job.
@@ -55,6 +55,8 @@ pub(crate) struct Job<'a> {
     pub decoded: Option<&'a Decoded>,
     /// Whether another state is judged by the sketches of this one.
     pub keeps_sketches: bool,
+    /// Files that a planner will read, where one will: their rows are taken in while they are decoded.
+    pub files: Option<&'a PlannerFiles>,
     /// What earlier runs found, where that is kept.
     pub cache: Option<&'a Cache>,
 }

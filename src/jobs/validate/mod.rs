@@ -157,6 +157,7 @@ pub(crate) fn judged<R>(
             pr: None,
             decoded: None,
             keeps_sketches: false,
+            files: None,
             cache: cache.as_ref(),
         });
     }

@@ -19,7 +19,7 @@ use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;
 use crate::database::table::{Keys, Table, TableFault, TableScope, Wanted};
 use crate::findings::{Finding, Severity};
-use crate::planner::{FileKeys, NameCodes, SharedFileKeys, TableName};
+use crate::planner::{FileKeys, FileOfTable, NameCodes, PlannerFiles, SharedFileKeys, TableName};
 use crate::specs::TableSpec;
 
 /// What judging a table leaves; one that cannot be read has no sketch.
@@ -78,10 +78,12 @@ fn columns_beside<'s>(
     file: &TableFile,
     spec: &'s TableSpec,
     names: Option<&NameCodes>,
+    awaited: Option<&FileOfTable>,
 ) -> BTreeSet<&'s str> {
-    let looked_up = names.and_then(|_| TableName::of(&file.table));
-    let looked_up: BTreeSet<&str> = looked_up.map(FileKeys::columns).unwrap_or_default();
-    &Sketch::columns(spec) | &looked_up
+    let looked_up = names.and_then(|_| TableName::of(&file.table)).map(FileKeys::columns);
+    let planned = awaited.map(|(table, _)| PlannerFiles::columns(*table));
+    let more = looked_up.into_iter().chain(planned).flatten();
+    Sketch::columns(spec).into_iter().chain(more).collect()
 }
 
 impl Job<'_> {
@@ -127,7 +129,10 @@ impl Job<'_> {
         let seal = known.and_then(|spec| spec.seal.as_ref());
         let is_judged = !rules.is_empty();
         let is_beside = !is_judged && part != SketchPart::Scanned;
-        let columns = known.filter(|_| is_beside).map(|spec| columns_beside(file, spec, names));
+        let awaited = self.files.and_then(|files| files.awaits(self.source, file));
+        let columns = known
+            .filter(|_| is_beside)
+            .map(|spec| columns_beside(file, spec, names, awaited.as_ref()));
         let wanted = columns.as_ref().map_or(Wanted::All, Wanted::Named);
         let ReadTable { table, digest, is_reproducible } =
             self.read(file, is_judged && (stated.is_some() || seal.is_some()), wanted);
@@ -160,9 +165,12 @@ impl Job<'_> {
         let latencies = sketch.as_ref().and_then(|sketch| sketch.latencies.as_ref());
         let has_distinct_keys =
             latencies.zip(scope.as_ref()).is_some_and(|(own, scope)| own.are_of_each(scope.rows()));
+        let ahead = self.files.zip(awaited).zip(table.as_deref().ok());
+        let ahead = ahead.and_then(|((files, file), table)| files.take(&file, table));
         let names = names.filter(|_| part != SketchPart::None);
         let looked_up = TableName::of(&file.table).zip(table.as_deref().ok()).zip(names);
-        let slices = looked_up.and_then(|((name, table), names)| FileKeys::of(table, name, names));
+        let slices = looked_up
+            .and_then(|((name, table), names)| ahead.or_else(|| FileKeys::of(table, name, names)));
         let slices = slices.map(|keys| terms.slices.share(keys));
         let context = TableContext {
             file,
