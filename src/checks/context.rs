@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::base::reason::Reason;
 use crate::checks::compare::curves::{CurveScores, KeyLatencies};
+use crate::checks::compare::losing::LosingTables;
 use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::{Sketched, Sketches};
 use crate::checks::rule::Rule;
@@ -76,6 +77,8 @@ pub struct ChangeContext<'a> {
     pub head: State<'a>,
     /// What changed between them.
     pub diff: &'a Diff,
+    /// The tables that lose keys or measurements.
+    pub losing: &'a LosingTables<'a>,
     /// What is known of tables.
     pub specs: &'a Specs,
     /// Threads that a rule may use.

@@ -82,7 +82,7 @@ impl Reads {
     }
 
     /// Whether anything that is known of the table's system is read.
-    pub(super) fn reads_any(&self) -> bool {
+    pub fn reads_any(&self) -> bool {
         self.devices || self.figures != ReadFigures::NONE
     }
 

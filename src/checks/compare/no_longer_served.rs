@@ -8,20 +8,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hashbrown::HashMap;
-
+use super::losing::{LeftKeys, LosingTable};
 use crate::base::expr::ExprError;
 use crate::base::threads;
 use crate::base::words::{count, plural, plural_verb};
 use crate::checks::ChangeContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
-use crate::database::catalog::{Place, TableFile};
-use crate::database::diff::{SliceName, TableDiff, served_keys};
+use crate::database::diff::SliceName;
 use crate::database::served::Shelf;
 use crate::findings::{Finding, Severity, SliceEvidence};
 use crate::planner::TableName;
-use crate::specs::TableSpec;
 
 /// Slices that a message names.
 const NAMED: usize = 3;
@@ -38,22 +35,13 @@ impl Judge for NoLongerServed {
     }
 
     fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
-        let groups: Vec<LosingTable<'_>> = losing_tables(at);
-        let judge = |group: &LosingTable<'_>| group.judge(rule, at);
-        let size = |group: &LosingTable<'_>| group.size(at);
-        let found = threads::map_largest_first(&groups, at.threads, size, judge);
+        let tables: Vec<&LosingTable<'_>> = at.losing.iter().collect();
+        let size = |table: &&LosingTable<'_>| table.size();
+        let judge = |table: &&LosingTable<'_>| table.judge(rule, at);
+        let found = threads::map_largest_first(&tables, at.threads, size, judge);
         let found: Vec<Option<Finding>> = found.into_iter().collect::<Result<_, _>>()?;
         Ok(found.into_iter().flatten().collect())
     }
-}
-
-/// A table of a backend on a system, in all versions, that loses something.
-struct LosingTable<'a> {
-    system: &'a str,
-    backend: &'a str,
-    table: &'a str,
-    /// What changed of it in versions that lose keys or measurements.
-    changes: Vec<&'a TableDiff>,
 }
 
 /// A slice of which keys are lost.
@@ -64,62 +52,22 @@ struct LostSlice<'a> {
     versions: BTreeSet<&'a str>,
 }
 
-fn losing_tables<'a>(at: &ChangeContext<'a>) -> Vec<LosingTable<'a>> {
-    let mut groups: BTreeMap<(&str, &str, &str), Vec<&TableDiff>> = BTreeMap::new();
-    // That all of a system is gone is data-deleted's to say.
-    let left: BTreeSet<&str> =
-        at.head.catalog.tables.iter().map(|t| t.place.system.as_str()).collect();
-    for diff in at.diff.tables.iter().filter(|d| left.contains(d.place.system.as_str())) {
-        let Some(served) = &diff.served else { continue };
-        if served.lost > 0 || !served.unmeasured.is_empty() {
-            let Place { system, backend, .. } = &diff.place;
-            groups.entry((system, backend, &diff.table)).or_default().push(diff);
-        }
-    }
-    let group =
-        |((system, backend, table), changes)| LosingTable { system, backend, table, changes };
-    groups.into_iter().map(group).collect()
-}
-
-impl<'a> LosingTable<'a> {
-    /// The head's tables of the group.
-    fn files<'c>(&self, at: &ChangeContext<'c>) -> impl Iterator<Item = &'c TableFile> {
-        at.head.catalog.tables.iter().filter(|file| {
-            (file.place.system.as_str(), file.place.backend.as_str(), file.table.as_str())
-                == (self.system, self.backend, self.table)
-        })
-    }
-
-    /// Bytes that are read to judge it, at most.
-    fn size(&self, at: &ChangeContext<'_>) -> u64 {
-        self.files(at).map(|file| file.entry.size).sum()
-    }
-
+impl LosingTable<'_> {
     fn judge(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Option<Finding>, ExprError> {
-        let Some(first) = self.changes.first() else { return Ok(None) };
+        let Some((first, _)) = self.changes.first() else { return Ok(None) };
         let Some(spec) = at.specs.tables.get(self.table) else { return Ok(None) };
-        let served = |diff: &&'a TableDiff| Some((*diff, diff.served.as_ref()?));
-        let most = self.changes.iter().filter_map(served).map(|(_, served)| served.lost_keys.len());
-        // By the hash of a key the number of its slice and version.
-        let mut lost: HashMap<u64, u32> = HashMap::with_capacity(most.sum());
-        let mut of_version: Vec<(&SliceName, &str)> = Vec::new();
-        for (diff, served) in self.changes.iter().filter_map(served) {
-            let first = of_version.len() as u32;
-            lost.extend(served.lost_keys.iter().map(|key| (key.hash, first + key.slice)));
-            let version = diff.place.version.as_str();
-            of_version.extend(served.key_slices.iter().map(|slice| (slice, version)));
-        }
-        let kept = self.kept_slices(at, spec, &mut lost)?;
-        let mut left = vec![0; of_version.len()];
+        let keys = self.left_keys(at.head, spec)?;
+        let LeftKeys { lost, served, .. } = &*keys;
+        let mut left = vec![0; self.slices.len()];
         lost.values().for_each(|number| left[*number as usize] += 1);
         let mut slices: BTreeMap<&SliceName, LostSlice<'_>> = BTreeMap::new();
-        for ((slice, version), keys) in of_version.into_iter().zip(left).filter(|(_, n)| *n > 0) {
+        for ((slice, version), keys) in self.slices.iter().zip(left).filter(|(_, n)| *n > 0) {
             let slice = slices.entry(slice).or_default();
             slice.keys += keys;
             slice.versions.insert(version);
         }
         let mut unmeasured: BTreeMap<&str, u64> = BTreeMap::new();
-        for served in self.changes.iter().filter_map(|diff| diff.served.as_ref()) {
+        for (_, served) in &self.changes {
             for (column, keys) in &served.unmeasured {
                 *unmeasured.entry(column).or_default() += keys;
             }
@@ -127,7 +75,7 @@ impl<'a> LosingTable<'a> {
         if lost.is_empty() && unmeasured.is_empty() {
             return Ok(None);
         }
-        let whole = slices.keys().filter(|slice| !kept.contains(**slice)).count();
+        let whole = slices.keys().filter(|slice| !served.contains(**slice)).count();
         let severity =
             if whole > 0 && self.is_needed(at) { Severity::Error } else { rule.severity };
         let message = self.message(&slices, whole, &unmeasured);
@@ -147,33 +95,6 @@ impl<'a> LosingTable<'a> {
         ))
     }
 
-    /// Takes out of `lost` what a version of the head serves; the slices that the head has.
-    fn kept_slices(
-        &self,
-        at: &ChangeContext<'_>,
-        spec: &TableSpec,
-        lost: &mut HashMap<u64, u32>,
-    ) -> Result<BTreeSet<SliceName>, ExprError> {
-        let mut kept = BTreeSet::new();
-        if lost.is_empty() {
-            return Ok(kept);
-        }
-        let columns = spec.loaded_columns();
-        for file in self.files(at) {
-            // What cannot be read is a finding of its own, and serves nothing.
-            let Ok(table) = at.head.columns(file, at.specs, &columns) else { continue };
-            let served = served_keys(&table, file, spec, &at.specs.lookups)?;
-            for hash in served.hashes {
-                lost.remove(&hash);
-            }
-            kept.extend(served.slices);
-            if lost.is_empty() {
-                break;
-            }
-        }
-        Ok(kept)
-    }
-
     /// Whether operations of models look the table up, in the version of the base that counts.
     fn is_needed(&self, at: &ChangeContext<'_>) -> bool {
         if TableName::of(self.table).is_none() {
@@ -183,10 +104,9 @@ impl<'a> LosingTable<'a> {
         let shelf = Shelf::new(at.base.catalog, &reuse, at.base.specs);
         let editions = shelf.editions_of(self.table, self.backend, self.system);
         let current = editions.and_then(|e| shelf.current(self.system, e)).map(|e| e.version);
-        self.changes.iter().any(|diff| {
-            let served = diff.served.as_ref().is_some_and(|s| s.lost > 0);
-            served && Some(diff.place.version.as_str()) == current
-        })
+        self.changes
+            .iter()
+            .any(|(diff, served)| served.lost > 0 && Some(diff.place.version.as_str()) == current)
     }
 
     fn message(

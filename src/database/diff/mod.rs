@@ -31,7 +31,7 @@ pub use keys::{ServedPair, ServedPairs, rows_by_key};
 pub use matched::RowMatch;
 pub use ratios::{FAR, Ratios};
 pub use rows::RowDiff;
-pub use served::{ServedDiff, ServedKeys, served_keys};
+pub use served::{ServedDiff, each_served_key};
 pub use slices::{LostKey, SliceDiff, SliceName};
 
 use crate::base::words::{count, plural};

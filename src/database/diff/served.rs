@@ -13,10 +13,8 @@ use super::ratios::{LatencyChange, PairedTables};
 use super::slices::{LostKey, SliceDiff, SliceName, SlicedKeys, slices};
 use crate::base::expr::ExprError;
 use crate::base::stats::quantile;
-use crate::database::catalog::TableFile;
 use crate::database::served::rows::{each_read_row, has_key, served_rows};
-use crate::database::table::{Keys, Table, TableScope};
-use crate::specs::{Lookups, TableSpec};
+use crate::database::table::{Keys, TableScope};
 
 /// A latency this many times longer or shorter is counted by itself: reviewers ask for these keys.
 const FAR_FACTOR: f64 = 2.0;
@@ -86,41 +84,31 @@ impl ServedDiff {
     }
 }
 
-/// The keys that a table serves.
-pub struct ServedKeys {
-    /// A hash of each, one or more times: equal keys hash alike in every table.
-    pub hashes: Vec<u64>,
-    /// Their slices.
-    pub slices: BTreeSet<SliceName>,
-}
-
-/// The keys that a table serves; none where no loader's key can be made of its columns.
+/// Calls `each_key` on a hash of every key that a table serves, one or more times, and `each_slice` on the slice of every
+/// key, few times each. Equal keys hash alike in every table. On none where no loader's key can be made of its columns.
 ///
 /// # Errors
 ///
 /// When a formula of the spec does not fit the table's columns.
-pub fn served_keys(
-    table: &Table,
-    file: &TableFile,
-    spec: &TableSpec,
-    lookups: &Lookups,
-) -> Result<ServedKeys, ExprError> {
-    let mut served = ServedKeys { hashes: Vec::new(), slices: BTreeSet::new() };
-    let scope = TableScope::new(table, spec, &file.place, None, lookups);
-    if spec.inferred || spec.key.is_empty() || !has_key(&scope) {
-        return Ok(served);
+pub fn each_served_key(
+    scope: &TableScope<'_>,
+    keys: &Keys<'_>,
+    mut each_key: impl FnMut(u64),
+    mut each_slice: impl FnMut(SliceName),
+) -> Result<(), ExprError> {
+    let spec = scope.spec;
+    if spec.inferred || spec.key.is_empty() || !has_key(scope) {
+        return Ok(());
     }
-    let keys = Keys::new(&spec.key, &scope)?;
     let (mut codes, mut last) = (BTreeSet::new(), None);
     // Whichever row of a key is served, the key is.
-    each_read_row(&scope, &keys, |hash, row| {
-        served.hashes.push(hash);
+    each_read_row(scope, keys, |hash, row| {
+        each_key(hash);
         let code = keys.text_code(row as usize);
         if last.replace(code) != Some(code) && codes.insert(code) {
-            served.slices.insert(keys.texts(row as usize));
+            each_slice(keys.texts(row as usize));
         }
-    })?;
-    Ok(served)
+    })
 }
 
 /// Keys of both sides: rows of the common ones, of those lost and of those gained.

@@ -34,7 +34,8 @@ impl Blobs {
         self.kept.get_or_init(|| Kept::new(KEPT));
     }
 
-    /// The content of a blob of the repository in `git_dir`; `read` reads what no pack holds whole.
+    /// The content of a blob of the repository in `git_dir`, which is kept where it `is_kept`; `read` reads what no pack
+    /// holds whole.
     ///
     /// # Errors
     ///
@@ -43,6 +44,7 @@ impl Blobs {
         &self,
         git_dir: &Path,
         id: git2::Oid,
+        is_kept: bool,
         read: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Vec<u8>, E> {
         let kept = self.kept.get();
@@ -54,7 +56,7 @@ impl Blobs {
             Some(content) => content,
             None => read()?,
         };
-        if let Some(kept) = kept {
+        if let Some(kept) = kept.filter(|_| is_kept) {
             kept.keep(id, content.len(), || content[..].into());
         }
         Ok(content)
@@ -123,7 +125,7 @@ mod tests {
         fn whole(&self) -> Vec<usize> {
             let blobs = Blobs::default();
             let of = |(id, content): &(git2::Oid, Vec<u8>)| {
-                let read = blobs.content(self.folder.path(), *id, || Err(()));
+                let read = blobs.content(self.folder.path(), *id, true, || Err(()));
                 read.inspect(|read| assert_eq!(read, content)).is_ok()
             };
             (0..self.blobs.len()).filter(|place| of(&self.blobs[*place])).collect()
@@ -192,7 +194,7 @@ mod tests {
     fn what_was_read_is_kept_once_that_is_asked_for() {
         let (blobs, id) = (Blobs::default(), git2::Oid::from_bytes(&[3; 20]).unwrap());
         let nowhere = Path::new("no such folder");
-        let read = |found: Result<Vec<u8>, ()>| blobs.content(nowhere, id, || found);
+        let read = |found: Result<Vec<u8>, ()>| blobs.content(nowhere, id, true, || found);
         assert_eq!((read(Ok(vec![1])), read(Err(()))), (Ok(vec![1]), Err(())));
         blobs.keep();
         assert_eq!((read(Ok(vec![2])), read(Err(()))), (Ok(vec![2]), Ok(vec![2])));

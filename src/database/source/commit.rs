@@ -156,9 +156,26 @@ impl Commit {
         self
     }
 
-    fn blob(&self, id: git2::Oid) -> Result<Vec<u8>, git2::Error> {
-        let read = |repo: &Repository| Ok(repo.find_blob(id)?.content().to_vec());
-        self.blobs.content(&self.git_dir, id, || self.with_repository(read))
+    /// The bytes of a file, which are kept where another stage may read them.
+    fn content(&self, entry: &Entry, is_kept: bool) -> Result<Vec<u8>, ReadError> {
+        guard_size(&entry.path, entry.size)?;
+        let oid = match &entry.kind {
+            EntryKind::Blob(oid) => *oid,
+            EntryKind::Broken(why) => return Err(ReadError::NotAFile(why.clone())),
+            EntryKind::Link(to) => return Err(ReadError::Link(to.clone())),
+            EntryKind::Submodule(_) => return Err(ReadError::Submodule),
+            EntryKind::Path(_) => return Err(ReadError::OtherSource("a file")),
+        };
+        let blob = |repo: &Repository| Ok(repo.find_blob(oid)?.content().to_vec());
+        let read = || self.with_repository(blob);
+        let bytes = self.blobs.content(&self.git_dir, oid, is_kept, read);
+        let bytes = bytes.map_err(ReadError::Object)?;
+        match lfs::pointer(&bytes) {
+            None => Ok(bytes),
+            Some(pointer) => {
+                Ok(lfs::resolve(&self.git_dir, &pointer, &entry.path)?.unwrap_or(bytes))
+            }
+        }
     }
 
     /// The tree of the root; none where this commit has no such folder.
@@ -208,21 +225,11 @@ impl Source for Commit {
     }
 
     fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
-        guard_size(&entry.path, entry.size)?;
-        let oid = match &entry.kind {
-            EntryKind::Blob(oid) => *oid,
-            EntryKind::Broken(why) => return Err(ReadError::NotAFile(why.clone())),
-            EntryKind::Link(to) => return Err(ReadError::Link(to.clone())),
-            EntryKind::Submodule(_) => return Err(ReadError::Submodule),
-            EntryKind::Path(_) => return Err(ReadError::OtherSource("a file")),
-        };
-        let bytes = self.blob(oid).map_err(ReadError::Object)?;
-        match lfs::pointer(&bytes) {
-            None => Ok(bytes),
-            Some(pointer) => {
-                Ok(lfs::resolve(&self.git_dir, &pointer, &entry.path)?.unwrap_or(bytes))
-            }
-        }
+        self.content(entry, true)
+    }
+
+    fn read_once(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
+        self.content(entry, false)
     }
 
     fn id(&self, entry: &Entry) -> Option<git2::Oid> {

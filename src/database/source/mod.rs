@@ -93,6 +93,11 @@ pub trait Source: Sync {
     /// The bytes of a file. An error becomes a finding, not a failure.
     fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError>;
 
+    /// The bytes of a file that no other stage reads, so that they are not kept for one.
+    fn read_once(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
+        self.read(entry)
+    }
+
     /// The text of a file.
     fn text(&self, entry: &Entry) -> Result<String, ReadError> {
         Ok(String::from_utf8(self.read(entry)?)?)

@@ -19,6 +19,7 @@ use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::checks::ChangeContext;
+use crate::checks::compare::losing::LosingTables;
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, Role, no_database};
@@ -136,10 +137,12 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
             plan = planned((base, head), &diff, &rules, models);
         }
         let planned = plan.as_ref().filter(|_| is_main).and_then(|plan| plan.as_ref().ok());
+        let losing = LosingTables::of(head, &diff, threads);
         let news = News {
             base,
             head,
             diff: &diff,
+            losing: &losing,
             files: planned.map(|plan| &*plan.files),
             rules: &rules,
             all_rules: &settings.rules,
@@ -150,7 +153,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         let judged = news.judge(progress)?;
         sink.extend(judged.findings);
         repaired.extend(judged.repaired);
-        let change = ChangeContext { base, head, diff: &diff, specs, threads };
+        let change = ChangeContext { base, head, diff: &diff, losing: &losing, specs, threads };
         for rule in &rules {
             let found = rule.check.judge().change(rule, &change);
             sink.extend(found.map_err(|e| unjudged(rule, e))?);

@@ -21,6 +21,7 @@ use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::PrChange;
 use crate::checks::compare::curves::KeyLatencies;
+use crate::checks::compare::losing::LosingTables;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::{Rule, Rules};
 use crate::database::catalog::TableFile;
@@ -41,6 +42,8 @@ pub struct News<'a> {
     pub head: State<'a>,
     /// What changed.
     pub diff: &'a Diff,
+    /// The tables that lose keys or measurements.
+    pub losing: &'a LosingTables<'a>,
     /// What both are judged by.
     pub rules: &'a [Arc<Rule>],
     /// All rules, those of this run or not.
@@ -154,6 +157,7 @@ impl News<'_> {
             decoded: Some(state.decoded),
             keeps_sketches: false,
             files: self.files,
+            losing: Some(self.losing),
             cache: self.cache,
         })
     }

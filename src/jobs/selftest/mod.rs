@@ -168,6 +168,7 @@ impl<'a> JudgeTerms<'a> {
             decoded: None,
             keeps_sketches: false,
             files: None,
+            losing: None,
             cache: None,
         })
     }

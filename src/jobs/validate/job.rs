@@ -13,6 +13,7 @@ use crate::base::cache::Cache;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::compare::curves::SharedKeys;
+use crate::checks::compare::losing::LosingTables;
 use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::rule::{Rule, Rules};
 use crate::checks::{Check, CheckInputs, PrChange};
@@ -57,6 +58,9 @@ pub(crate) struct Job<'a> {
     pub keeps_sketches: bool,
     /// Files that a planner will read, where one will: their rows are taken in while they are decoded.
     pub files: Option<&'a PlannerFiles>,
+    /// Tables that lose keys in a pull request, where one is judged: their other versions are looked through while they
+    /// are decoded.
+    pub losing: Option<&'a LosingTables<'a>>,
     /// What earlier runs found, where that is kept.
     pub cache: Option<&'a Cache>,
 }

@@ -158,6 +158,7 @@ pub(crate) fn judged<R>(
             decoded: None,
             keeps_sketches: false,
             files: None,
+            losing: None,
             cache: cache.as_ref(),
         });
     }

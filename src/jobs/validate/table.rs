@@ -149,6 +149,9 @@ impl Job<'_> {
             Some(scope) if !spec.key.is_empty() => Some(Keys::new(&spec.key, scope)?),
             _ => None,
         };
+        if let ((Some(scope), Some(keys)), Some(losing)) = ((&scope, &keys), self.losing) {
+            losing.see(self.source, file, self.specs, scope, keys)?;
+        }
         let (named, scanned) = (terms.names_keys(file), part == SketchPart::Scanned);
         let sketch_terms = SketchTerms { needs: self.needs(), named, scanned };
         let mut sketch = match (&scope, &keys) {
@@ -207,7 +210,12 @@ impl Job<'_> {
         if let (Some(table), false) = (&kept, digest) {
             return ReadTable { table: Ok(table.clone()), digest: None, is_reproducible: false };
         }
-        match self.source.read(&file.entry) {
+        let bytes = match wanted {
+            Wanted::All => self.source.read(&file.entry),
+            // A table that is only there to compare with is looked through once.
+            Wanted::Named(_) => self.source.read_once(&file.entry),
+        };
+        match bytes {
             Err(why) => ReadTable { table: Err(why.into()), digest: None, is_reproducible: false },
             Ok(bytes) => {
                 let digest = digest.then(|| sha256(&bytes));

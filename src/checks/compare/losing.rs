@@ -1,0 +1,208 @@
+//! Tables that lose keys in a pull request, and which of the keys other versions still serve.
+//!
+//! The other versions are held against each other by other rules, too. So what is decoded of them for that is looked
+//! through at once; what nobody decodes is read at the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+
+use crate::base::expr::ExprError;
+use crate::base::threads;
+use crate::database::catalog::TableFile;
+use crate::database::diff::{Diff, ServedDiff, SliceName, TableDiff, each_served_key};
+use crate::database::source::Source;
+use crate::database::state::State;
+use crate::database::table::{Keys, TableScope};
+use crate::findings::Reads;
+use crate::specs::{Specs, TableSpec};
+
+/// System, backend and name of a table.
+type Group<'a> = (&'a str, &'a str, &'a str);
+
+/// The tables of a pull request that lose keys or measurements.
+pub struct LosingTables<'a> {
+    head: State<'a>,
+    groups: BTreeMap<Group<'a>, LosingTable<'a>>,
+}
+
+/// A table of a backend on a system, in all versions, that loses something.
+pub struct LosingTable<'a> {
+    /// System.
+    pub system: &'a str,
+    /// Backend.
+    pub backend: &'a str,
+    /// Name.
+    pub table: &'a str,
+    /// What changed of it in versions that lose keys or measurements.
+    pub changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
+    /// The slices of its keys with the versions that served them, as lost keys number them.
+    pub slices: Vec<(&'a SliceName, &'a str)>,
+    /// The head's tables of the group, by path with the id of their bytes.
+    files: BTreeMap<&'a str, (&'a TableFile, Option<git2::Oid>)>,
+    left: Mutex<LeftKeys>,
+}
+
+/// The keys that no version which was looked through serves.
+#[derive(Debug, Default)]
+pub struct LeftKeys {
+    /// By the hash of a key the number of its slice and version.
+    pub lost: HashMap<u64, u32>,
+    /// Slices that a version serves.
+    pub served: BTreeSet<SliceName>,
+    /// Paths of the tables that were looked through.
+    seen: BTreeSet<String>,
+}
+
+impl<'a> LosingTables<'a> {
+    /// Those of a pull request. That all of a system is gone is another rule's to say.
+    pub fn of(head: State<'a>, diff: &'a Diff, threads: usize) -> Self {
+        let tables = &head.catalog.tables;
+        let left: BTreeSet<&str> = tables.iter().map(|t| t.place.system.as_str()).collect();
+        let mut changes: BTreeMap<Group<'a>, Vec<(&TableDiff, &ServedDiff)>> = BTreeMap::new();
+        for table in diff.tables.iter().filter(|d| left.contains(d.place.system.as_str())) {
+            let Some(served) = &table.served else { continue };
+            if served.lost > 0 || !served.unmeasured.is_empty() {
+                let group = (&*table.place.system, &*table.place.backend, &*table.table);
+                changes.entry(group).or_default().push((table, served));
+            }
+        }
+        let groups: Vec<_> = changes.into_iter().collect();
+        let keys = |(_, changes): &(Group<'a>, Vec<(&TableDiff, &ServedDiff)>)| -> usize {
+            changes.iter().map(|(_, served)| served.lost_keys.len()).sum()
+        };
+        let found = threads::map_largest_first(&groups, threads, keys, |(group, changes)| {
+            LosingTable::new(head, *group, changes.clone())
+        });
+        Self { head, groups: groups.into_iter().map(|(group, _)| group).zip(found).collect() }
+    }
+
+    /// The tables in the order of their systems, backends and names.
+    pub fn iter(&self) -> impl Iterator<Item = &LosingTable<'a>> {
+        self.groups.values()
+    }
+
+    /// Looks through a table that was decoded with all that its loader reads of it, if the head has it and a lost key
+    /// may be in it.
+    ///
+    /// # Errors
+    ///
+    /// When a formula of its spec does not fit its columns.
+    pub fn see(
+        &self,
+        source: &dyn Source,
+        file: &TableFile,
+        specs: &Specs,
+        scope: &TableScope<'_>,
+        keys: &Keys<'_>,
+    ) -> Result<(), ExprError> {
+        let place = &file.place;
+        let group = (place.system.as_str(), place.backend.as_str(), file.table.as_str());
+        let Some(table) = self.groups.get(&group) else { return Ok(()) };
+        let of_head = table.files.get(file.entry.path.as_str()).and_then(|(_, id)| *id);
+        let is_of_head = of_head.is_some() && of_head == source.id(&file.entry);
+        // A key that depends on figures of the system is compared without them.
+        let is_alike = specs.know_alike(self.head.specs, &file.table)
+            && !scope.spec.inferred
+            && !Reads::loaded(scope.spec).reads_any();
+        if is_of_head && is_alike { table.see(file, scope, keys) } else { Ok(()) }
+    }
+}
+
+impl<'a> LosingTable<'a> {
+    fn new(
+        head: State<'a>,
+        group: Group<'a>,
+        changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
+    ) -> Self {
+        let of_group = |file: &&TableFile| {
+            (&*file.place.system, &*file.place.backend, file.table.as_str()) == group
+        };
+        let files = head.catalog.tables.iter().filter(of_group);
+        let files =
+            files.map(|file| (file.entry.path.as_str(), (file, head.source.id(&file.entry))));
+        let keys = changes.iter().map(|(_, served)| served.lost_keys.len()).sum();
+        let mut left = LeftKeys { lost: HashMap::with_capacity(keys), ..LeftKeys::default() };
+        let mut slices: Vec<(&SliceName, &str)> = Vec::new();
+        for (diff, served) in &changes {
+            let first = slices.len() as u32;
+            left.lost.extend(served.lost_keys.iter().map(|key| (key.hash, first + key.slice)));
+            slices.extend(served.key_slices.iter().map(|slice| (slice, &*diff.place.version)));
+        }
+        let (system, backend, table) = group;
+        let (files, left) = (files.collect(), Mutex::new(left));
+        Self { system, backend, table, changes, slices, files, left }
+    }
+
+    /// Bytes of the versions that have not been looked through.
+    pub fn size(&self) -> u64 {
+        let left = self.left();
+        let unseen = self.files.iter().filter(|(path, _)| !left.seen.contains(**path));
+        unseen.map(|(_, (file, _))| file.entry.size).sum()
+    }
+
+    fn left(&self) -> MutexGuard<'_, LeftKeys> {
+        // A thread that panicked has taken out keys that are served, or not yet.
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn see(
+        &self,
+        file: &TableFile,
+        scope: &TableScope<'_>,
+        keys: &Keys<'_>,
+    ) -> Result<(), ExprError> {
+        if self.left().lost.is_empty() {
+            return Ok(());
+        }
+        // Taken before the others have to wait.
+        keys.hashes();
+        let left = &mut *self.left();
+        if !left.seen.insert(file.entry.path.clone()) {
+            return Ok(());
+        }
+        let LeftKeys { lost, served, .. } = left;
+        each_served_key(
+            scope,
+            keys,
+            |hash| {
+                lost.remove(&hash);
+            },
+            |slice| {
+                served.insert(slice);
+            },
+        )
+    }
+
+    /// The keys that no version of the head serves; versions that nobody looked through are read.
+    ///
+    /// # Errors
+    ///
+    /// When a formula of the `spec` of the table does not fit a version's columns.
+    pub fn left_keys(
+        &self,
+        head: State<'_>,
+        spec: &TableSpec,
+    ) -> Result<MutexGuard<'_, LeftKeys>, ExprError> {
+        let columns = spec.loaded_columns();
+        for (path, (file, _)) in &self.files {
+            let left = self.left();
+            if left.lost.is_empty() {
+                break;
+            }
+            let is_seen = left.seen.contains(*path);
+            drop(left);
+            if is_seen {
+                continue;
+            }
+            // What cannot be read is a finding of its own, and serves nothing.
+            let Ok(table) = head.columns(file, head.specs, &columns) else { continue };
+            let scope = TableScope::new(&table, spec, &file.place, None, &head.specs.lookups);
+            if !spec.key.is_empty() {
+                self.see(file, &scope, &Keys::new(&spec.key, &scope)?)?;
+            }
+        }
+        Ok(self.left())
+    }
+}
