@@ -220,7 +220,7 @@ impl<'a> CrossContext<'a> {
     }
 
     /// What other tables say of the curves of those under judgement.
-    pub(super) fn curve_scores(&self) -> &CurveScores {
+    pub fn curve_scores(&self) -> &CurveScores {
         self.curves.get_or_init(|| CurveScores::of(self))
     }
 

@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hashbrown::HashMap;
+use hashbrown::HashTable;
+use hashbrown::hash_table::{Entry, OccupiedEntry};
 
 use crate::base::expr::ExprError;
 use crate::base::threads;
 use crate::database::catalog::TableFile;
-use crate::database::diff::{Diff, ServedDiff, SliceName, TableDiff, each_served_key};
+use crate::database::diff::{Diff, LostKey, ServedDiff, SliceName, TableDiff, each_served_key};
 use crate::database::source::Source;
 use crate::database::state::State;
 use crate::database::table::{Keys, TableScope};
@@ -37,8 +38,8 @@ pub struct LosingTable<'a> {
     pub table: &'a str,
     /// What changed of it in versions that lose keys or measurements.
     pub changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
-    /// The slices of its keys with the versions that served them, as lost keys number them.
-    pub slices: Vec<(&'a SliceName, &'a str)>,
+    /// The number of the first lost key of each change.
+    starts: Vec<u32>,
     /// The head's tables of the group, by path with the id of their bytes.
     files: BTreeMap<&'a str, (&'a TableFile, Option<git2::Oid>)>,
     left: Mutex<LeftKeys>,
@@ -47,12 +48,21 @@ pub struct LosingTable<'a> {
 /// The keys that no version which was looked through serves.
 #[derive(Debug, Default)]
 pub struct LeftKeys {
-    /// By the hash of a key the number of its slice and version.
-    pub lost: HashMap<u64, u32>,
+    /// The numbers of the lost keys of all changes, each key once.
+    lost: HashTable<u32>,
     /// Slices that a version serves.
     pub served: BTreeSet<SliceName>,
     /// Paths of the tables that were looked through.
     seen: BTreeSet<String>,
+}
+
+/// A slice of which keys are lost.
+#[derive(Default)]
+pub struct LostSlice<'a> {
+    /// How many.
+    pub keys: u64,
+    /// Versions that served them.
+    pub versions: BTreeSet<&'a str>,
 }
 
 impl<'a> LosingTables<'a> {
@@ -122,17 +132,57 @@ impl<'a> LosingTable<'a> {
         let files = head.catalog.tables.iter().filter(of_group);
         let files =
             files.map(|file| (file.entry.path.as_str(), (file, head.source.id(&file.entry))));
-        let keys = changes.iter().map(|(_, served)| served.lost_keys.len()).sum();
-        let mut left = LeftKeys { lost: HashMap::with_capacity(keys), ..LeftKeys::default() };
-        let mut slices: Vec<(&SliceName, &str)> = Vec::new();
-        for (diff, served) in &changes {
-            let first = slices.len() as u32;
-            left.lost.extend(served.lost_keys.iter().map(|key| (key.hash, first + key.slice)));
-            slices.extend(served.key_slices.iter().map(|slice| (slice, &*diff.place.version)));
+        let mut starts = vec![0];
+        for (_, served) in &changes {
+            starts.push(starts[starts.len() - 1] + served.lost_keys.len() as u32);
         }
         let (system, backend, table) = group;
-        let (files, left) = (files.collect(), Mutex::new(left));
-        Self { system, backend, table, changes, slices, files, left }
+        let files = files.collect();
+        let mut own =
+            Self { system, backend, table, changes, starts, files, left: Mutex::default() };
+        own.left = Mutex::new(LeftKeys { lost: own.lost(), ..LeftKeys::default() });
+        own
+    }
+
+    /// All lost keys; of one that several versions lost that of the last change.
+    fn lost(&self) -> HashTable<u32> {
+        let all = self.starts.last().copied().unwrap_or_default();
+        let hash = |number: &u32| self.key(*number).1.hash;
+        let mut lost = HashTable::with_capacity(all as usize);
+        for number in 0..all {
+            let own = hash(&number);
+            match lost.entry(own, |other| hash(other) == own, hash) {
+                Entry::Occupied(mut other) => *other.get_mut() = number,
+                Entry::Vacant(free) => drop(free.insert(number)),
+            }
+        }
+        lost
+    }
+
+    /// A lost key by its number, and the place of its change.
+    fn key(&self, number: u32) -> (usize, LostKey) {
+        let change = self.starts.partition_point(|start| *start <= number) - 1;
+        let key = (number - self.starts[change]) as usize;
+        (change, self.changes[change].1.lost_keys[key])
+    }
+
+    /// Some lost keys by slice: how many, and which versions served them.
+    pub fn by_slice(&self, keys: &LeftKeys) -> BTreeMap<&'a SliceName, LostSlice<'a>> {
+        let mut counts: Vec<Vec<u64>> =
+            self.changes.iter().map(|(_, served)| vec![0; served.key_slices.len()]).collect();
+        for number in &keys.lost {
+            let (change, key) = self.key(*number);
+            counts[change][key.slice as usize] += 1;
+        }
+        let mut slices: BTreeMap<&SliceName, LostSlice<'_>> = BTreeMap::new();
+        for ((diff, served), counts) in self.changes.iter().zip(counts) {
+            for (slice, keys) in served.key_slices.iter().zip(counts).filter(|(_, n)| *n > 0) {
+                let slice = slices.entry(slice).or_default();
+                slice.keys += keys;
+                slice.versions.insert(&diff.place.version);
+            }
+        }
+        slices
     }
 
     /// Bytes of the versions that have not been looked through.
@@ -167,7 +217,8 @@ impl<'a> LosingTable<'a> {
             scope,
             keys,
             |hash| {
-                lost.remove(&hash);
+                let key = lost.find_entry(hash, |number| self.key(*number).1.hash == hash);
+                drop(key.map(OccupiedEntry::remove));
             },
             |slice| {
                 served.insert(slice);

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::losing::{LeftKeys, LosingTable};
+use super::losing::{LosingTable, LostSlice};
 use crate::base::expr::ExprError;
 use crate::base::threads;
 use crate::base::words::{count, plural, plural_verb};
@@ -44,43 +44,28 @@ impl Judge for NoLongerServed {
     }
 }
 
-/// A slice of which keys are lost.
-#[derive(Default)]
-struct LostSlice<'a> {
-    keys: u64,
-    /// Versions that served them.
-    versions: BTreeSet<&'a str>,
-}
-
 impl LosingTable<'_> {
     fn judge(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Option<Finding>, ExprError> {
         let Some((first, _)) = self.changes.first() else { return Ok(None) };
         let Some(spec) = at.specs.tables.get(self.table) else { return Ok(None) };
-        let keys = self.left_keys(at.head, spec)?;
-        let LeftKeys { lost, served, .. } = &*keys;
-        let mut left = vec![0; self.slices.len()];
-        lost.values().for_each(|number| left[*number as usize] += 1);
-        let mut slices: BTreeMap<&SliceName, LostSlice<'_>> = BTreeMap::new();
-        for ((slice, version), keys) in self.slices.iter().zip(left).filter(|(_, n)| *n > 0) {
-            let slice = slices.entry(slice).or_default();
-            slice.keys += keys;
-            slice.versions.insert(version);
-        }
+        let left = self.left_keys(at.head, spec)?;
+        let slices = self.by_slice(&left);
+        let lost: u64 = slices.values().map(|slice| slice.keys).sum();
         let mut unmeasured: BTreeMap<&str, u64> = BTreeMap::new();
         for (_, served) in &self.changes {
             for (column, keys) in &served.unmeasured {
                 *unmeasured.entry(column).or_default() += keys;
             }
         }
-        if lost.is_empty() && unmeasured.is_empty() {
+        if lost == 0 && unmeasured.is_empty() {
             return Ok(None);
         }
-        let whole = slices.keys().filter(|slice| !served.contains(**slice)).count();
+        let whole = slices.keys().filter(|slice| !left.served.contains(**slice)).count();
         let severity =
             if whole > 0 && self.is_needed(at) { Severity::Error } else { rule.severity };
         let message = self.message(&slices, whole, &unmeasured);
         let finding = Finding::on_path(&rule.id, severity, &first.path, message);
-        let mut finding = finding.at(&first.place).rows(lost.len()).of_change();
+        let mut finding = finding.at(&first.place).rows(lost as usize).of_change();
         finding.table = Some(self.table.to_owned());
         finding.parts = slices.keys().map(|slice| slice_text(slice)).collect();
         let listed = slices.iter().take(LISTED).map(|(slice, lost)| SliceEvidence {

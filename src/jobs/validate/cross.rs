@@ -153,6 +153,10 @@ impl<'a> CrossInputs<'a> {
         };
         let rules: Vec<&Arc<Rule>> =
             job.rules.iter().filter(|r| r.check.judge().compares()).collect();
+        // Several rules ask for them: those that come later would wait, and keep a thread from helping.
+        if extent == CrossExtent::Name && rules.iter().any(|r| r.check.needs().curves.is_some()) {
+            cross.curve_scores();
+        }
         let found = threads::map(&rules, job.threads, |rule| by_rule(rule, &cross, extent));
         let is_known =
             |f: &Finding| f.table.as_ref().is_none_or(|name| job.specs.tables.contains_key(name));
