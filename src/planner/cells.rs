@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use super::combinations::Combinations;
 use super::names::NameCodes;
 use super::operations::TableName;
@@ -117,6 +115,14 @@ impl Cells<'_> {
     }
 }
 
+/// One of the coordinates of all rows.
+enum Coordinates<'a> {
+    /// 0: it is not used.
+    None,
+    Column(&'a [i64]),
+    Sum(Vec<&'a [i64]>),
+}
+
 /// The rows of a decoded table as its loader reads them.
 pub(super) struct LoadedRows<'a> {
     name: TableName,
@@ -125,8 +131,7 @@ pub(super) struct LoadedRows<'a> {
     kernels: Texts<'a>,
     /// In ms.
     latency: &'a [f64],
-    /// What each coordinate is the sum of.
-    at: [SmallVec<[&'a [i64]; 2]>; 3],
+    at: [Coordinates<'a>; 3],
     /// Columns with nulls that the loader refuses.
     nullable: Vec<(&'static str, &'a Column)>,
     has_negative: bool,
@@ -167,9 +172,12 @@ impl<'a> LoadedRows<'a> {
             .chain(&["latency"])
             .filter_map(|name| Some((*name, table.column(name)?)))
             .filter(|(_, column)| column.has_nulls());
-        let mut at: [SmallVec<[&[i64]; 2]>; 3] = Default::default();
+        let mut at = [const { Coordinates::None }; 3];
         for (at, places) in at.iter_mut().zip(reads.at) {
-            at.extend(places.iter().map(|place| cells.numbers[*place]));
+            *at = match places {
+                [place] => Coordinates::Column(cells.numbers[*place]),
+                places => Coordinates::Sum(places.iter().map(|at| cells.numbers[*at]).collect()),
+            };
         }
         // Nearly no table has a cell that its loader refuses, and whole columns are looked at faster than rows.
         let has_negative =
@@ -203,7 +211,11 @@ impl<'a> LoadedRows<'a> {
 
     /// The coordinates of a row; unused ones are 0.
     pub fn at(&self, row: usize) -> [u64; 3] {
-        self.at.each_ref().map(|columns| columns.iter().map(|values| values[row] as u64).sum())
+        self.at.each_ref().map(|coordinates| match coordinates {
+            Coordinates::None => 0,
+            Coordinates::Column(values) => values[row] as u64,
+            Coordinates::Sum(columns) => columns.iter().map(|values| values[row] as u64).sum(),
+        })
     }
 
     /// The slice of a row, `None` where the loader ignores it. Rows that are alike in the columns of

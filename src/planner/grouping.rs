@@ -40,8 +40,8 @@ struct Grouping {
 
 /// What the rows of a combination of values are.
 enum Belonging {
-    /// Rows of a slice, by its number.
-    Slice(u32),
+    /// Rows of a slice, by its number, and of a kernel.
+    Slice(u32, u32),
     /// The loader ignores them.
     Ignored,
     /// The loader refuses them.
@@ -90,25 +90,27 @@ impl Grouping {
         let may_refuse = rows.may_have_refused_cells();
         for (row, number) in of_row.iter_mut().enumerate() {
             let combination = std::mem::replace(number, NO_SLICE) as usize;
-            let kernel = rows.kernel(row);
             if let Some(why) = may_refuse.then(|| rows.refused_cell(row)).flatten() {
-                self.fault(kernel, row, &why);
+                self.fault(rows.kernel(row), row, &why);
                 continue;
             }
             if known.len() <= combination {
                 known.resize_with(combination + 1, || None);
             }
-            let belonging = &mut known[combination];
-            match belonging.get_or_insert_with(|| self.belonging(rows.slice(row), kernel)) {
-                Belonging::Slice(slice) => {
+            let belonging = known[combination].get_or_insert_with(|| {
+                let kernel = rows.kernel(row);
+                self.belonging(rows.slice(row), kernel)
+            });
+            match belonging {
+                Belonging::Slice(slice, kernel) => {
                     *number = *slice;
                     self.slices[*slice as usize].1 += 1;
-                    if self.kernels.last().is_none_or(|(_, last)| *last != kernel) {
-                        self.kernels.push((row as u32, kernel));
+                    if self.kernels.last().is_none_or(|(_, last)| last != kernel) {
+                        self.kernels.push((row as u32, *kernel));
                     }
                 }
                 Belonging::Ignored => {}
-                Belonging::Refused(why) => self.fault(kernel, row, why),
+                Belonging::Refused(why) => self.fault(rows.kernel(row), row, why),
             }
         }
         of_row
@@ -118,10 +120,11 @@ impl Grouping {
         match slice {
             Ok(Some(key)) => {
                 self.served.push((key, kernel));
-                Belonging::Slice(*self.numbers.entry(key).or_insert_with(|| {
+                let slice = *self.numbers.entry(key).or_insert_with(|| {
                     self.slices.push((key, 0));
                     self.slices.len() as u32 - 1
-                }))
+                });
+                Belonging::Slice(slice, kernel)
             }
             Ok(None) => Belonging::Ignored,
             Err(why) => Belonging::Refused(why),

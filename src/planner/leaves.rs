@@ -24,6 +24,9 @@ pub struct Leaf {
 
 /// The first of some leaves at each place, by their coordinates.
 pub(super) fn first_of_each_place(mut leaves: Vec<Leaf>) -> Vec<Leaf> {
+    if leaves.is_sorted_by(|a, b| a.at < b.at) {
+        return leaves;
+    }
     let all = leaves.iter().fold([0; 3], |all: [u64; 3], leaf| {
         [all[0] | leaf.at[0], all[1] | leaf.at[1], all[2] | leaf.at[2]]
     });

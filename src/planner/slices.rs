@@ -243,7 +243,9 @@ mod tests {
                 let is_text = |column: &str| texts.contains(column);
                 let table = Table::decode(text.as_bytes(), Format::Csv, &is_text).unwrap();
                 let names = NameCodes::default();
-                let found = FileSlices::group(&table, name, &names).unwrap();
+                let (found, keys) = FileSlices::group_with_keys(&table, name, &names).unwrap();
+                assert_eq!(keys, FileKeys::of(&table, name, &names), "{name:?}");
+                assert_eq!(keys.is_some(), refused == 0, "{name:?}");
                 let mut rows = LoadedRows::of(&table, name, &names).unwrap();
                 let mut expected: HashMap<SliceKey, Vec<([u64; 3], u32, f64)>> = HashMap::new();
                 let mut faults: Vec<u32> = Vec::new();

@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use hashbrown::HashMap;
+
 use super::choose::Choice;
 use super::predict::VersionSides;
 use super::{Fate, Impact, Options, PlannedVersion, PointImpact, States, predict, summary};
@@ -36,8 +38,12 @@ pub(crate) struct PredictedChange {
 /// How far rows and files move steps, ms.
 #[derive(Default)]
 struct PathWeights {
-    rows: BTreeMap<(String, u32), f64>,
-    files: BTreeMap<String, f64>,
+    /// The numbers of paths.
+    numbers: HashMap<String, u32>,
+    /// By the number of their file, and their place in it.
+    rows: HashMap<(u32, u32), f64>,
+    /// By number.
+    files: HashMap<u32, f64>,
 }
 
 /// What predictions a pull request may move, before any is made.
@@ -191,12 +197,10 @@ impl PredictedChange {
             finding.all_rows.is_some() && told.len() as u64 == finding.rows && finding.rows > 0;
         let read = told.iter().any(|row| rows.contains(row));
         let reads = (all_told || read).then_some(read);
-        let of_rows =
-            told.iter().filter_map(|row| self.weights.rows.get(&(finding.path.clone(), *row)));
         let moves_ms = if told.is_empty() {
-            self.weights.files.get(&finding.path).copied().unwrap_or(0.0)
+            self.weights.of_file(&finding.path)
         } else {
-            of_rows.copied().fold(0.0, f64::max)
+            self.weights.of_rows(&finding.path, &told)
         };
         let place = finding.place.as_ref();
         let here = |case: &super::ImpactCase| {
@@ -221,17 +225,17 @@ impl PathWeights {
     /// Takes in how a step that moved is spread over lookups and rows: an operation's move by the time of
     /// its lookups, a lookup's by the weights of its rows.
     fn add(&mut self, point: &PointImpact) {
-        let mut rows: BTreeMap<(String, u32), f64> = BTreeMap::new();
-        let mut files: BTreeMap<String, f64> = BTreeMap::new();
+        let mut rows: HashMap<(u32, u32), f64> = HashMap::new();
+        let mut files: HashMap<u32, f64> = HashMap::new();
         for op in &point.ops {
             for lookups in [&op.lookups_before, &op.lookups_after] {
                 let all: f64 = lookups.iter().map(|lookup| lookup.ms).sum();
                 for lookup in lookups.iter().filter(|_| all > 0.0) {
                     let moved = op.delta().abs() * lookup.ms / all;
                     for row in &lookup.rows {
-                        let path = row.origin.path.clone();
-                        *files.entry(path.clone()).or_default() += moved * row.weight;
-                        *rows.entry((path, row.row)).or_default() += moved * row.weight;
+                        let file = self.number(&row.origin.path);
+                        *files.entry(file).or_default() += moved * row.weight;
+                        *rows.entry((file, row.row)).or_default() += moved * row.weight;
                     }
                 }
             }
@@ -244,6 +248,25 @@ impl PathWeights {
             let most = self.files.entry(file).or_default();
             *most = most.max(ms);
         }
+    }
+
+    /// The number of a path.
+    fn number(&mut self, path: &str) -> u32 {
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry_ref(path).or_insert(next)
+    }
+
+    /// How far a file moves a step, at most.
+    fn of_file(&self, path: &str) -> f64 {
+        let number = self.numbers.get(path);
+        number.and_then(|number| self.files.get(number)).copied().unwrap_or(0.0)
+    }
+
+    /// How far one of some rows of a file moves a step, at most.
+    fn of_rows(&self, path: &str, rows: &[u32]) -> f64 {
+        let Some(number) = self.numbers.get(path) else { return 0.0 };
+        let of_rows = rows.iter().filter_map(|row| self.rows.get(&(*number, *row)));
+        of_rows.copied().fold(0.0, f64::max)
     }
 }
 

@@ -91,3 +91,89 @@ impl Sizes {
         number
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::base::random::Random;
+    use crate::planner::leaves::Leaf;
+
+    /// Synthetic: (m, n, k) in the order of reading, some of them repeated.
+    struct ReadShapes(Vec<[u64; 3]>);
+
+    impl ReadShapes {
+        fn places(&self) -> impl Iterator<Item = ([u64; 2], ShapeRow)> {
+            self.0.iter().zip(0..).map(|([m, n, k], place)| ([*n, *k], (*m, place)))
+        }
+    }
+
+    impl ShapeRows for ReadShapes {
+        fn curve(&self, _: [u64; 2]) -> Option<Arc<Vec<Leaf>>> {
+            None
+        }
+
+        fn spans(&self) -> Vec<([u64; 2], [u64; 2])> {
+            Vec::new()
+        }
+
+        fn rows(&self, shape: [u64; 2]) -> Vec<ShapeRow> {
+            self.places().filter(|(own, _)| *own == shape).map(|(_, row)| row).collect()
+        }
+
+        fn visit(&self, see: &mut dyn FnMut([u64; 2], &[ShapeRow])) {
+            // In another order than they were read in.
+            let mut rows: Vec<_> = self.places().collect();
+            rows.sort_unstable();
+            rows.iter().for_each(|(shape, row)| see(*shape, &[*row]));
+        }
+    }
+
+    /// Maps that remember the order of insertion, nested m, n, k, and walked.
+    fn walked(rows: &[[u64; 3]]) -> Vec<[u64; 2]> {
+        let mut maps: Vec<(u64, Vec<(u64, Vec<u64>)>)> = Vec::new();
+        for [m, n, k] in rows {
+            let of_m = maps.iter().position(|(own, _)| own == m).unwrap_or_else(|| {
+                maps.push((*m, Vec::new()));
+                maps.len() - 1
+            });
+            let under = &mut maps[of_m].1;
+            let of_n = under.iter().position(|(own, _)| own == n).unwrap_or_else(|| {
+                under.push((*n, Vec::new()));
+                under.len() - 1
+            });
+            if !under[of_n].1.contains(k) {
+                under[of_n].1.push(*k);
+            }
+        }
+        let mut met: Vec<[u64; 2]> = Vec::new();
+        for (n, of_k) in maps.iter().flat_map(|(_, under)| under) {
+            for k in of_k {
+                if !met.contains(&[*n, *k]) {
+                    met.push([*n, *k]);
+                }
+            }
+        }
+        met
+    }
+
+    #[test]
+    fn shapes_are_in_the_order_of_a_walk_over_nested_maps() {
+        let mut random = Random::new(13);
+        for _ in 0..50 {
+            let mut size = || 1 + random.below(5) as u64;
+            let rows: Vec<[u64; 3]> = (0..60).map(|_| [size(), size(), size()]).collect();
+            let expected = walked(&rows);
+            let rows = ReadShapes(rows);
+            let first = FirstPlaces::of(&rows, expected.len());
+            let mut shapes = expected.clone();
+            shapes.sort_unstable();
+            let met = |index: usize| first.of_shape(index, shapes[index], &rows);
+            let mut order: Vec<usize> = (0..shapes.len()).collect();
+            order.sort_by_key(|index| met(*index));
+            let order: Vec<[u64; 2]> = order.into_iter().map(|index| shapes[index]).collect();
+            assert_eq!(order, expected);
+        }
+    }
+}

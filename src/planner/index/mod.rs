@@ -1,16 +1,19 @@
 //! A table as a version sees it: slices merged over its sources, built when asked for.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod shapes;
+
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 
+use self::shapes::DtypeShapes;
 use super::files::{Content, SharedSlices};
-use super::interpolate::{LatencyCurve, LatencyGrid, ShapeRow, ShapeRows, Sites, Sol};
+use super::interpolate::{LatencyCurve, LatencyGrid, Sites, Sol};
 use super::leaves::{Leaf, RowRef, first_of_each_place};
 use super::names::NameCodes;
 use super::operations::TableName;
-use super::slices::{FileRow, FileSlices, SliceKey, shape_of, shape_slice};
+use super::slices::{FileRow, FileSlices, SliceKey};
 use super::{Channel, Refusal};
 
 /// A file behind a table, and how the loader came to it.
@@ -64,17 +67,6 @@ impl SourceRows {
 
     fn admits_row(&self, slices: &FileSlices, row: &FileRow) -> bool {
         self.kernels.is_none() || slices.kernel(row).is_some_and(|kernel| self.admits(kernel))
-    }
-
-    /// The rows of a shape that it serves, of the source of a number.
-    fn shape_rows<'r>(
-        &'r self,
-        source: usize,
-        slices: &'r FileSlices,
-        rows: &'r [FileRow],
-    ) -> impl Iterator<Item = ShapeRow> + 'r {
-        let served = rows.iter().filter(|row| self.admits_row(slices, row));
-        served.map(move |row| (slices.at(row)[0], (source as u64) << 32 | u64::from(row.row)))
     }
 
     /// The keys of the slices that it has rows of.
@@ -281,67 +273,6 @@ impl TableIndex {
     pub(super) fn shapes<'i>(&'i self, dtype: u32, floor: Sol<'i>) -> Option<DtypeShapes<'i>> {
         let is_there = self.loaded()?.firsts.contains(&dtype);
         is_there.then_some(DtypeShapes { index: self, dtype, floor })
-    }
-}
-
-/// The shapes of a dtype in a table.
-pub(super) struct DtypeShapes<'i> {
-    index: &'i TableIndex,
-    dtype: u32,
-    floor: Sol<'i>,
-}
-
-impl DtypeShapes<'_> {
-    /// All of them.
-    pub fn sites(&self) -> Arc<Sites> {
-        let key = shape_slice(self.dtype, [0, 0]);
-        let built = self.index.sites.get(key, || Some(Arc::new(Sites::new(self))));
-        built.unwrap_or_else(|| Arc::new(Sites::new(self)))
-    }
-}
-
-impl ShapeRows for DtypeShapes<'_> {
-    fn curve(&self, shape: [u64; 2]) -> Option<Arc<Vec<Leaf>>> {
-        let key = shape_slice(self.dtype, shape);
-        self.index.shape_curves.get(key, || {
-            let mut leaves = self.index.served(&[key]);
-            raise(&mut leaves, Some(self.floor));
-            (!leaves.is_empty()).then(|| Arc::new(leaves))
-        })
-    }
-
-    fn spans(&self) -> Vec<([u64; 2], [u64; 2])> {
-        let mut spans: BTreeMap<[u64; 2], [u64; 2]> = BTreeMap::new();
-        for file in self.index.files() {
-            let Some(slices) = file.slices() else { continue };
-            for (shape, [low, high]) in slices.shapes(self.dtype, file.kernels.as_ref()) {
-                let span = spans.entry(shape).or_insert([low, high]);
-                *span = [span[0].min(low), span[1].max(high)];
-            }
-        }
-        spans.into_iter().collect()
-    }
-
-    fn rows(&self, shape: [u64; 2]) -> Vec<ShapeRow> {
-        let key = shape_slice(self.dtype, shape);
-        let mut found = Vec::new();
-        for (source, file) in self.index.files().iter().enumerate() {
-            let Some(slices) = file.slices() else { continue };
-            found.extend(file.shape_rows(source, slices, slices.rows(&key)));
-        }
-        found
-    }
-
-    fn visit(&self, see: &mut dyn FnMut([u64; 2], &[ShapeRow])) {
-        let mut found = Vec::new();
-        for (source, file) in self.index.files().iter().enumerate() {
-            let Some(slices) = file.slices() else { continue };
-            for (key, rows) in slices.iter().filter(|(key, _)| key[0] == self.dtype) {
-                found.clear();
-                found.extend(file.shape_rows(source, slices, rows));
-                see(shape_of(key), &found);
-            }
-        }
     }
 }
 
