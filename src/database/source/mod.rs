@@ -93,7 +93,7 @@ pub trait Source: Sync {
     /// The bytes of a file. An error becomes a finding, not a failure.
     fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError>;
 
-    /// The bytes of a file that no other stage reads, so that they are not kept for one.
+    /// The bytes of a file that no other stage reads, so that they need not be kept.
     fn read_once(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
         self.read(entry)
     }

@@ -27,7 +27,7 @@ pub(super) struct FirstPlaces {
 }
 
 impl FirstPlaces {
-    /// The places of all rows, of so many shapes.
+    /// The places of all rows; `shapes` is the number of their shapes.
     pub fn of(rows: &dyn ShapeRows, shapes: usize) -> Self {
         let mut met = Sizes::default();
         let mut of_m: Vec<u64> = Vec::new();
@@ -130,29 +130,17 @@ mod tests {
         }
     }
 
-    /// Maps that remember the order of insertion, nested m, n, k, and walked.
+    /// The shapes in the order of a walk over maps nested m, n, k: each level in the order of insertion.
     fn walked(rows: &[[u64; 3]]) -> Vec<[u64; 2]> {
-        let mut maps: Vec<(u64, Vec<(u64, Vec<u64>)>)> = Vec::new();
-        for [m, n, k] in rows {
-            let of_m = maps.iter().position(|(own, _)| own == m).unwrap_or_else(|| {
-                maps.push((*m, Vec::new()));
-                maps.len() - 1
-            });
-            let under = &mut maps[of_m].1;
-            let of_n = under.iter().position(|(own, _)| own == n).unwrap_or_else(|| {
-                under.push((*n, Vec::new()));
-                under.len() - 1
-            });
-            if !under[of_n].1.contains(k) {
-                under[of_n].1.push(*k);
-            }
-        }
+        let first = |row: &[u64; 3], level: usize| {
+            rows.iter().position(|other| other[..=level] == row[..=level])
+        };
+        let mut order: Vec<&[u64; 3]> = rows.iter().collect();
+        order.sort_by_key(|row| [0, 1, 2].map(|level| first(row, level)));
         let mut met: Vec<[u64; 2]> = Vec::new();
-        for (n, of_k) in maps.iter().flat_map(|(_, under)| under) {
-            for k in of_k {
-                if !met.contains(&[*n, *k]) {
-                    met.push([*n, *k]);
-                }
+        for [_, n, k] in order {
+            if !met.contains(&[*n, *k]) {
+                met.push([*n, *k]);
             }
         }
         met
