@@ -133,11 +133,11 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
         // Default models are planned with the main root.
         let is_main = diffs.is_empty();
-        if is_main {
-            plan = planned((base, head), &diff, &rules, models);
-        }
+        let choose = || is_main.then(|| planned((base, head), &diff, &rules, models)).flatten();
+        let losing = || LosingTables::of(head, &diff, threads);
+        let (chosen, losing) = threads::both(threads, choose, losing);
+        plan = chosen.or(plan);
         let planned = plan.as_ref().filter(|_| is_main).and_then(|plan| plan.as_ref().ok());
-        let losing = LosingTables::of(head, &diff, threads);
         let news = News {
             base,
             head,
