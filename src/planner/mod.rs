@@ -8,7 +8,9 @@
 //! ```text
 //! Snapshot (a state of a database)
 //!   └─ PlannerSession (one system, backend and version)
+//!        ├─ files          what was read, shared by states, versions and the stages of a job
 //!        ├─ slices         rows of a file, grouped by the key parts that must match exactly
+//!        ├─ index          slices of all files of a table, as the loader merges them
 //!        ├─ interpolate    between, beyond and beside the rows of a slice
 //!        └─ operations     one file per kind of operation: key, coordinates, speed of light
 //! keys, lacks              what a plan lacks, by the keys of files alone

@@ -38,7 +38,7 @@ pub struct LosingTable<'a> {
     pub table: &'a str,
     /// What changed of it in versions that lose keys or measurements.
     pub changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
-    /// The number of the first lost key of each change.
+    /// The number of the first lost key of each change, and at last how many there are.
     starts: Vec<u32>,
     /// The head's tables of the group, by path with the id of their bytes.
     files: BTreeMap<&'a str, (&'a TableFile, Option<git2::Oid>)>,
@@ -112,11 +112,13 @@ impl<'a> LosingTables<'a> {
         let Some(table) = self.groups.get(&group) else { return Ok(()) };
         let of_head = table.files.get(file.entry.path.as_str()).and_then(|(_, id)| *id);
         let is_of_head = of_head.is_some() && of_head == source.id(&file.entry);
-        // A key that depends on figures of the system is compared without them.
-        let is_alike = specs.know_alike(self.head.specs, &file.table)
-            && !scope.spec.inferred
-            && !Reads::loaded(scope.spec).reads_any();
-        if is_of_head && is_alike { table.see(file, scope, keys) } else { Ok(()) }
+        // Lost keys do not depend on figures of the system, which these may.
+        let is_alike = || {
+            specs.know_alike(self.head.specs, &file.table)
+                && !scope.spec.inferred
+                && !Reads::loaded(scope.spec).reads_any()
+        };
+        if is_of_head && is_alike() { table.see(file, scope, keys) } else { Ok(()) }
     }
 }
 

@@ -313,6 +313,7 @@ impl News<'_> {
         };
         base.pr = Some(&change);
         base.keeps_sketches = true;
+        // Keys of slices that are taken with rows for predictions have their numbers.
         let names = self.files.map(|files| files.names.clone()).unwrap_or_default();
         let known = Sketches { names, ..Sketches::default() };
         let judged = base.run(&alone, &against, known, &())?;
