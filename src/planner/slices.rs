@@ -14,7 +14,7 @@ use super::grouping::GroupedRows;
 use super::keys::FileKeys;
 use super::names::NameCodes;
 use super::operations::TableName;
-use super::{Reason, Table};
+use super::{Column, Reason, Table};
 
 /// Key parts that must match exactly, texts by their number in [`NameCodes`]; unused parts are 0.
 pub type SliceKey = [u32; 9];
@@ -181,8 +181,11 @@ impl FileSlices {
 
 /// Rows with a power; the loader reads an absent one, a null and zero alike.
 fn powered(table: &Table) -> Vec<bool> {
-    let Some(power) = table.column("power") else { return Vec::new() };
-    let rows: Vec<bool> = (0..table.rows).map(|row| power.number(row) > 0.0).collect();
+    let rows: Vec<bool> = match table.column("power") {
+        None => return Vec::new(),
+        Some(Column::Float { values, nulls: None }) => values.iter().map(|w| *w > 0.0).collect(),
+        Some(power) => (0..table.rows).map(|row| power.number(row) > 0.0).collect(),
+    };
     if rows.contains(&true) { rows } else { Vec::new() }
 }
 

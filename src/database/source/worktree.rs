@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::commit::{Commit, is_before_the_first, resolve};
 use super::index::Index;
-use super::stamps::Stamps;
+use super::stamps::{Stamped, Stamps};
 use super::{
     Dated, Entry, EntryKind, MOST_FILES, ReadError, SETTINGS, Source, git_error, guard_size,
     history, id_of_link, merge_base, named_like_a_table, repository, slashes, too_many_files,
@@ -23,6 +23,8 @@ pub struct WorkTree {
     index: OnceLock<Index>,
     /// The files that were looked at.
     stamps: Stamps,
+    /// The ids of files: what git's index does not know is hashed once.
+    ids: Stamped<Option<git2::Oid>>,
 }
 
 impl WorkTree {
@@ -48,6 +50,7 @@ impl WorkTree {
             prefix: found.map(|(_, p)| p).unwrap_or_default(),
             index: OnceLock::new(),
             stamps: Stamps::default(),
+            ids: Stamped::default(),
         })
     }
 
@@ -166,7 +169,8 @@ impl Source for WorkTree {
         match &entry.kind {
             EntryKind::Path(path) => {
                 self.stamps.note(path);
-                self.index().id(&entry.path, path, || self.read(entry).ok())
+                let find = || self.index().id(&entry.path, path, || self.read(entry).ok());
+                self.ids.of(path, find)
             }
             kind => id_of_link(kind),
         }
