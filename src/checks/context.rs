@@ -77,8 +77,8 @@ pub struct ChangeContext<'a> {
     pub head: State<'a>,
     /// What changed between them.
     pub diff: &'a Diff,
-    /// The tables that lose keys or measurements.
-    pub losing: &'a LosingTables<'a>,
+    /// The tables that lose keys or measurements, where a rule asks for them.
+    pub losing: Option<&'a LosingTables<'a>>,
     /// What is known of tables.
     pub specs: &'a Specs,
     /// Threads that a rule may use.

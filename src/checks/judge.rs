@@ -139,6 +139,8 @@ pub struct CheckInputs {
     pub traces: bool,
     /// Two states of a database, and nothing of one state.
     pub changes: bool,
+    /// The keys that a pull request takes away, and which of them the head still serves.
+    pub lost_keys: bool,
     /// What a pull request does to predicted step times.
     pub predictions: bool,
     /// Where rows say that they were measured: device, framework, version.
@@ -180,6 +182,7 @@ impl CheckInputs {
             waivers: self.waivers || other.waivers,
             traces: self.traces || other.traces,
             changes: self.changes || other.changes,
+            lost_keys: self.lost_keys || other.lost_keys,
             predictions: self.predictions || other.predictions,
             origin: self.origin || other.origin,
             support_matrices: self.support_matrices || other.support_matrices,

@@ -87,9 +87,11 @@ impl PlannerFiles {
 
     /// A file that is awaited, while there is room for its rows.
     pub fn awaits(&self, source: &dyn Source, file: &TableFile) -> Option<FileOfTable> {
-        let file = (TableName::of(&file.table)?, Content::of(source, file));
+        // Asked first: a file on disk may have to be hashed for its content.
         let has_room = self.ahead.load(Ordering::Relaxed) < AHEAD;
-        (has_room && self.awaited.contains(&file)).then_some(file)
+        let table = TableName::of(&file.table).filter(|_| has_room && !self.awaited.is_empty())?;
+        let file = (table, Content::of(source, file));
+        self.awaited.contains(&file).then_some(file)
     }
 
     /// Takes in the rows of a file that somebody decoded, with all columns that they are made of. Gives the keys of its

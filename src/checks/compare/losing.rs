@@ -24,7 +24,8 @@ type Group<'a> = (&'a str, &'a str, &'a str);
 
 /// The tables of a pull request that lose keys or measurements.
 pub struct LosingTables<'a> {
-    head: State<'a>,
+    /// What the head knows of tables.
+    specs: &'a Specs,
     groups: BTreeMap<Group<'a>, LosingTable<'a>>,
 }
 
@@ -85,7 +86,8 @@ impl<'a> LosingTables<'a> {
         let found = threads::map_largest_first(&groups, threads, keys, |(group, changes)| {
             LosingTable::new(head, *group, changes.clone())
         });
-        Self { head, groups: groups.into_iter().map(|(group, _)| group).zip(found).collect() }
+        let specs = head.specs;
+        Self { specs, groups: groups.into_iter().map(|(group, _)| group).zip(found).collect() }
     }
 
     /// The tables in the order of their systems, backends and names.
@@ -113,11 +115,8 @@ impl<'a> LosingTables<'a> {
         let of_head = table.files.get(file.entry.path.as_str()).and_then(|(_, id)| *id);
         let is_of_head = of_head.is_some() && of_head == source.id(&file.entry);
         // Lost keys do not depend on figures of the system, which these may.
-        let is_alike = || {
-            specs.know_alike(self.head.specs, &file.table)
-                && !scope.spec.inferred
-                && !Reads::loaded(scope.spec).reads_any()
-        };
+        let is_alike =
+            || specs.know_alike(self.specs, &file.table) && !Reads::loaded(scope.spec).reads_any();
         if is_of_head && is_alike() { table.see(file, scope, keys) } else { Ok(()) }
     }
 }
@@ -252,9 +251,7 @@ impl<'a> LosingTable<'a> {
             // What cannot be read is a finding of its own, and serves nothing.
             let Ok(table) = head.columns(file, head.specs, &columns) else { continue };
             let scope = TableScope::new(&table, spec, &file.place, None, &head.specs.lookups);
-            if !spec.key.is_empty() {
-                self.see(file, &scope, &Keys::new(&spec.key, &scope)?)?;
-            }
+            self.see(file, &scope, &Keys::new(&spec.key, &scope)?)?;
         }
         Ok(self.left())
     }

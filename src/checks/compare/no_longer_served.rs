@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::losing::{LosingTable, LostSlice};
+use super::losing::{LosingTable, LosingTables, LostSlice};
 use crate::base::expr::ExprError;
 use crate::base::threads;
 use crate::base::words::{count, plural, plural_verb};
@@ -31,11 +31,12 @@ pub struct NoLongerServed;
 
 impl Judge for NoLongerServed {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { changes: true, ..CheckInputs::default() }
+        CheckInputs { changes: true, lost_keys: true, ..CheckInputs::default() }
     }
 
     fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
-        let tables: Vec<&LosingTable<'_>> = at.losing.iter().collect();
+        let tables: Vec<&LosingTable<'_>> =
+            at.losing.into_iter().flat_map(LosingTables::iter).collect();
         let size = |table: &&LosingTable<'_>| table.size();
         let judge = |table: &&LosingTable<'_>| table.judge(rule, at);
         let found = threads::map_largest_first(&tables, at.threads, size, judge);

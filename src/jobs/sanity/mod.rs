@@ -133,16 +133,18 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
         // Default models are planned with the main root.
         let is_main = diffs.is_empty();
-        let choose = || is_main.then(|| planned((base, head), &diff, &rules, models)).flatten();
-        let losing = || LosingTables::of(head, &diff, threads);
-        let (chosen, losing) = threads::both(threads, choose, losing);
-        plan = chosen.or(plan);
+        let plan_main =
+            || if is_main { planned((base, head), &diff, &rules, models) } else { None };
+        let asks_for_lost = rules.iter().any(|rule| rule.check.needs().lost_keys);
+        let losing = || asks_for_lost.then(|| LosingTables::of(head, &diff, threads));
+        let (planned, losing) = threads::both(threads, plan_main, losing);
+        plan = plan.or(planned);
         let planned = plan.as_ref().filter(|_| is_main).and_then(|plan| plan.as_ref().ok());
         let news = News {
             base,
             head,
             diff: &diff,
-            losing: &losing,
+            losing: losing.as_ref(),
             files: planned.map(|plan| &*plan.files),
             rules: &rules,
             all_rules: &settings.rules,
@@ -153,7 +155,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         let judged = news.judge(progress)?;
         sink.extend(judged.findings);
         repaired.extend(judged.repaired);
-        let change = ChangeContext { base, head, diff: &diff, losing: &losing, specs, threads };
+        let losing = losing.as_ref();
+        let change = ChangeContext { base, head, diff: &diff, losing, specs, threads };
         for rule in &rules {
             let found = rule.check.judge().change(rule, &change);
             sink.extend(found.map_err(|e| unjudged(rule, e))?);

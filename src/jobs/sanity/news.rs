@@ -42,8 +42,8 @@ pub struct News<'a> {
     pub head: State<'a>,
     /// What changed.
     pub diff: &'a Diff,
-    /// The tables that lose keys or measurements.
-    pub losing: &'a LosingTables<'a>,
+    /// The tables that lose keys or measurements, where a rule asks for them.
+    pub losing: Option<&'a LosingTables<'a>>,
     /// What both are judged by.
     pub rules: &'a [Arc<Rule>],
     /// All rules, those of this run or not.
@@ -157,7 +157,7 @@ impl News<'_> {
             decoded: Some(state.decoded),
             keeps_sketches: false,
             files: self.files,
-            losing: Some(self.losing),
+            losing: self.losing,
             cache: self.cache,
         })
     }

@@ -23,7 +23,7 @@ pub trait ShapeRows {
     /// The rows of a shape by m, each once; none where it was not measured.
     fn curve(&self, shape: [u64; 2]) -> Option<Arc<Vec<Leaf>>>;
 
-    /// Every shape with its lowest and highest m, in no order.
+    /// Every shape with its lowest and highest m, in the order of the shapes.
     fn spans(&self) -> Vec<([u64; 2], [u64; 2])>;
 
     /// The rows of a shape, in no order, repeated ones too.
@@ -84,14 +84,12 @@ pub fn query(
 impl Sites {
     /// The shapes of some rows.
     pub fn new(rows: &dyn ShapeRows) -> Self {
-        let mut spans = rows.spans();
-        spans.sort_unstable();
         let site = |(shape, span): ([u64; 2], [u64; 2])| {
             let logs = shape.map(|c| log2(c as f64));
             ShapeSite { shape, logs, span }
         };
         Self {
-            sites: spans.into_iter().map(site).collect(),
+            sites: rows.spans().into_iter().map(site).collect(),
             first: OnceLock::new(),
             transfers: Mutex::default(),
         }
