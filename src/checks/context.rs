@@ -153,6 +153,9 @@ pub struct PrChange {
     /// Tables of which it changes nothing but figures of their system, by path, with these: by themselves they
     /// are judged by what reads these alone.
     pub by_figures: BTreeMap<String, BTreeSet<String>>,
+    /// Whether tables are held against each other for what limits say of the keys that they lack, since nothing else
+    /// that is said of them changes.
+    pub by_limits: bool,
     /// Tables that it adds or changes, by path: of two that are alike, the later.
     pub tables: BTreeSet<String>,
     /// Systems and their backends of which it adds, changes or removes tables.

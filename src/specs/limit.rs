@@ -95,12 +95,6 @@ impl Limit {
         tables.iter().any(|t| t.is_match(table) || t.is_match(table.trim_end_matches("_perf")))
     }
 
-    /// Whether it reads a figure of a system, by its dotted path.
-    pub fn reads_figure(&self, path: &str) -> bool {
-        let of_system = |field: &str| field.strip_prefix(NEAREST).unwrap_or(field) == path;
-        self.holds.fields().into_iter().any(of_system) || self.holds.reads_rates()
-    }
-
     /// Tries the predicate on the types of the tables that it is about, so that what it misspells
     /// or mixes is found here and not at some hole. The error names file and line.
     pub(super) fn check(&self, specs: &Specs) -> Result<(), Reason> {

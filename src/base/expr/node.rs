@@ -76,32 +76,26 @@ impl Node {
     /// Calls `f` on this node and every one below it.
     pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Node)) {
         f(self);
+        self.parts().into_iter().for_each(|part| part.visit(f));
+    }
+
+    /// The nodes right below this one.
+    pub fn parts(&self) -> Vec<&Node> {
         match self {
             Self::Neg(a)
             | Self::Not(a)
             | Self::Like(a, _)
             | Self::IsNull(a)
-            | Self::Lookup(_, a) => {
-                a.visit(f);
-            }
-            Self::Math(_, a, b) | Self::Compare(_, a, b) => {
-                a.visit(f);
-                b.visit(f);
-            }
-            Self::Logic { sides, .. } => {
-                sides.0.visit(f);
-                sides.1.visit(f);
-            }
+            | Self::Lookup(_, a) => vec![a],
+            Self::Math(_, a, b) | Self::Compare(_, a, b) => vec![a, b],
+            Self::Logic { sides, .. } => vec![&sides.0, &sides.1],
             Self::Case(arms, otherwise) => {
-                for (when, then) in arms {
-                    when.visit(f);
-                    then.visit(f);
-                }
-                otherwise.visit(f);
+                let arms = arms.iter().flat_map(|(when, then)| [when, then]);
+                arms.chain([&**otherwise]).collect()
             }
-            Self::Call(_, args) => args.iter().for_each(|a| a.visit(f)),
-            Self::Number(_) | Self::Text(_) | Self::Bool(_) | Self::Null => {}
-            Self::Column(_) | Self::Field(_) => {}
+            Self::Call(_, args) => args.iter().collect(),
+            Self::Number(_) | Self::Text(_) | Self::Bool(_) | Self::Null => Vec::new(),
+            Self::Column(_) | Self::Field(_) => Vec::new(),
         }
     }
 }

@@ -212,16 +212,44 @@ impl<'a> Shelf<'a> {
             let Some(spec) = specs.tables.get(table) else { continue };
             for (system, editions) in backends.values().flatten() {
                 let Some(current) = self.current(system, editions) else { continue };
-                for (_, _, edition) in self.near(current.files[0]).1 {
-                    files.extend(self.served(spec, edition).fresh());
-                }
-                if spec.filling != Filling::Always {
-                    let others = self.other_versions(editions, current.version);
-                    files.extend(others.into_iter().flat_map(|edition| &edition.files));
-                }
+                files.extend(self.references_of(spec, editions, current));
             }
         }
         files.into_iter().map(|f| f.entry.path.as_str()).collect()
+    }
+
+    /// The tables that the version which counts is compared with key by key.
+    fn references_of(
+        &self,
+        spec: &TableSpec,
+        editions: &Editions<'a>,
+        current: &Edition<'a>,
+    ) -> Vec<&'a TableFile> {
+        let mut files: Vec<&'a TableFile> = Vec::new();
+        for (_, _, edition) in self.near(current.files[0]).1 {
+            files.extend(self.served(spec, edition).fresh());
+        }
+        if spec.filling != Filling::Always {
+            let others = self.other_versions(editions, current.version);
+            files.extend(others.into_iter().flat_map(|edition| &edition.files));
+        }
+        files
+    }
+
+    /// Paths of the tables that say which keys a table lacks: those that its version is loaded from, and those that
+    /// it is compared with key by key. None of a version that does not count.
+    pub fn keys_known_by(&self, specs: &Specs, file: &TableFile) -> BTreeSet<&'a str> {
+        let known = || {
+            let spec = specs.tables.get(&file.table)?;
+            let editions = self.editions(file)?;
+            let current = self.current(&file.place.system, editions)?;
+            let is_current = current.files[0].entry.path == file.entry.path;
+            is_current.then(|| {
+                let served = self.served(spec, current).files();
+                served.chain(self.references_of(spec, editions, current))
+            })
+        };
+        known().into_iter().flatten().map(|f| f.entry.path.as_str()).collect()
     }
 }
 

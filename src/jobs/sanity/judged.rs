@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::identity::{TableIdentity, by_path};
+use super::limits::ChangedLimits;
 use super::news::News;
 use super::systems::SystemChange;
 use crate::checks::rule::Rule;
 use crate::database::catalog::{Role, TableFile};
 use crate::database::diff::FileDiff;
 use crate::jobs::validate::Job;
-use crate::specs::TableSpec;
 
 /// Tables of a state under judgement, as indices into its catalog.
 #[derive(Default)]
@@ -24,6 +24,13 @@ pub(super) struct JudgedTables {
     pub by_figures: BTreeMap<String, BTreeSet<String>>,
 }
 
+/// The rules that judge a change.
+pub(super) struct AskedRules {
+    pub rules: Vec<Arc<Rule>>,
+    /// Whether those that hold tables against each other do so for what limits say alone.
+    pub by_limits: bool,
+}
+
 impl News<'_> {
     /// Which tables of a state are judged by themselves, and which of them against others.
     pub(super) fn judged(&self, job: &Job<'_>) -> JudgedTables {
@@ -32,16 +39,19 @@ impl News<'_> {
             let file = &job.catalog.tables[index];
             let change = self.system_change(&file.place.system);
             let is_changed = job.touches(file) || change == SystemChange::All;
-            if is_changed || matches!(change, SystemChange::Limits(_)) {
-                judged.compared.push(index);
-            }
             if is_changed {
+                judged.compared.push(index);
                 judged.alone.push(index);
             } else if let Some(figures) = change.figures().filter(|f| self.is_read(file, f)) {
                 judged.by_figures.insert(file.entry.path.clone(), figures.clone());
                 judged.alone.push(index);
             }
         }
+        let limits = ChangedLimits::between(self.base, self.head);
+        let tables = job.catalog.tables.iter().enumerate();
+        judged.compared.extend(tables.filter(|(_, t)| limits.concern(t)).map(|(index, _)| index));
+        judged.compared.sort_unstable();
+        judged.compared.dedup();
         judged
     }
 
@@ -53,14 +63,24 @@ impl News<'_> {
 
     /// The rules that judge both states. Where nothing changes but figures of systems, what holds tables against each
     /// other and reads none of them finds what it found before.
-    pub(super) fn asked(&self) -> Vec<Arc<Rule>> {
-        let Some(figures) = self.figures_alone() else { return self.rules.to_vec() };
-        let is_asked = |rule: &&Arc<Rule>| {
-            let judge = rule.check.judge();
-            let reads = |spec: &Arc<TableSpec>| judge.reads(spec).reads_any_of(&figures);
-            !judge.compares() || judge.reads_limits() || self.head.specs.tables.values().any(reads)
+    pub(super) fn asked(&self) -> AskedRules {
+        let Some(figures) = self.figures_alone() else {
+            return AskedRules { rules: self.rules.to_vec(), by_limits: false };
         };
-        self.rules.iter().filter(is_asked).cloned().collect()
+        let specs = &self.head.specs.tables;
+        let reads = |rule: &Rule| {
+            specs.values().any(|spec| rule.check.judge().reads(spec).reads_any_of(&figures))
+        };
+        let mut asked = AskedRules { rules: Vec::new(), by_limits: true };
+        for rule in self.rules {
+            let judge = rule.check.judge();
+            let compares_by_figures = judge.compares() && reads(rule);
+            asked.by_limits &= !compares_by_figures;
+            if !judge.compares() || judge.reads_limits() || compares_by_figures {
+                asked.rules.push(rule.clone());
+            }
+        }
+        asked
     }
 
     /// The figures of systems that change, where nothing else does.
@@ -78,7 +98,7 @@ impl News<'_> {
             let (name, _) = systems.find(|(_, system)| system.yaml == file.path)?;
             match self.system_change(name) {
                 SystemChange::None => {}
-                SystemChange::Figures(own) | SystemChange::Limits(own) => figures.extend(own),
+                SystemChange::Figures(own) => figures.extend(own),
                 SystemChange::All => return None,
             }
         }
@@ -118,9 +138,7 @@ impl News<'_> {
         }
         let before = self.base.catalog.systems.get(name).map(|system| &system.system);
         match (before, &system.system) {
-            (Some(Ok(before)), Ok(after)) => {
-                SystemChange::between(before, after, &self.head.specs.limits)
-            }
+            (Some(Ok(before)), Ok(after)) => SystemChange::between(before, after),
             _ => SystemChange::All,
         }
     }

@@ -2,6 +2,7 @@
 
 mod identity;
 mod judged;
+mod limits;
 mod news;
 pub mod overview;
 mod roots;

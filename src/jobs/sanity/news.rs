@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::identity::{Predecessors, TableIdentity, by_path, indices, successors};
-use super::judged::JudgedTables;
+use super::judged::{AskedRules, JudgedTables};
 use super::systems::SystemChange;
 use crate::base::cache::Cache;
 use crate::base::error::Result;
@@ -75,13 +75,14 @@ impl News<'_> {
     /// When a rule fails. Whatever is wrong with the data is a finding.
     pub fn judge(&self, progress: &dyn Progress) -> Result<JudgedChange> {
         let predecessors = self.predecessors();
-        let rules = self.asked();
-        let mut head = self.job(self.head, &rules)?;
+        let asked = self.asked();
+        let mut head = self.job(self.head, &asked.rules)?;
         let JudgedTables { alone, compared, by_figures } = self.judged(&head);
         let against = self.against(&compared);
-        let (base, sketches) = self.judge_base(&rules, &against, &predecessors)?;
+        let (base, sketches) = self.judge_base(&asked, &against, &predecessors)?;
         let mut change = self.change(&alone, &predecessors, &base);
         change.by_figures = by_figures;
+        change.by_limits = asked.by_limits;
         change.latencies = self.latencies(&alone, &predecessors, &sketches);
         let sketches = self.kept(sketches, &predecessors);
         let base = BaseFindings::new(base, successors(self.head.catalog, &predecessors));
@@ -249,9 +250,7 @@ impl News<'_> {
         } else {
             match self.system_change(&file.place.system) {
                 SystemChange::None => NewFacts::None,
-                SystemChange::Figures(changed) | SystemChange::Limits(changed) => {
-                    NewFacts::Figures(changed)
-                }
+                SystemChange::Figures(changed) => NewFacts::Figures(changed),
                 SystemChange::All => NewFacts::System,
             }
         };
@@ -285,11 +284,11 @@ impl News<'_> {
     /// and the tables that were those of the head that are judged `against` others.
     fn judge_base(
         &self,
-        rules: &[Arc<Rule>],
+        asked: &AskedRules,
         against: &[usize],
         predecessors: &Predecessors<'_>,
     ) -> Result<(Vec<Finding>, Sketches)> {
-        let mut base = self.job(self.base, rules)?;
+        let mut base = self.job(self.base, &asked.rules)?;
         let JudgedTables { alone, compared, by_figures } = self.judged(&base);
         let path = |index: &usize| self.head.catalog.tables[*index].entry.path.as_str();
         let before: BTreeSet<&str> = against
@@ -307,6 +306,7 @@ impl News<'_> {
         let change = PrChange {
             rows: judged.collect(),
             by_figures,
+            by_limits: asked.by_limits,
             tables: alone.iter().map(|index| tables[*index].entry.path.clone()).collect(),
             backends: self.backends(),
             ..PrChange::default()

@@ -97,7 +97,7 @@ impl Job<'_> {
         let path = |index: usize| self.catalog.tables[index].entry.path.as_str();
         let shelf = Shelf::new(self.catalog, &sidecars.reuse, self.specs);
         let named = if self.needs().keys { shelf.references(self.specs) } else { BTreeSet::new() };
-        let mut neighbours = self.neighbours(alone, against);
+        let mut neighbours = self.neighbours(alone, against, &shelf);
         // A sketch of another state serves unless it lacks what this one asks of it.
         let serves = |path: &str, sketch: &Sketch| {
             !named.contains(path) || sketch.points.is_empty() || sketch.coverage.is_taken()
@@ -224,15 +224,21 @@ impl Job<'_> {
     }
 
     /// Tables that are not judged `alone` but that those `against` others are compared with: the
-    /// same table elsewhere.
-    fn neighbours(&self, alone: &[usize], against: &[usize]) -> Vec<usize> {
+    /// same table elsewhere, or what of that says which keys they lack.
+    fn neighbours(&self, alone: &[usize], against: &[usize], shelf: &Shelf<'_>) -> Vec<usize> {
         if !self.compares() {
             return Vec::new();
         }
-        let name = |i: &usize| self.catalog.tables[*i].table.as_str();
-        let wanted: BTreeSet<&str> = against.iter().map(name).collect();
+        let tables = &self.catalog.tables;
         let judged: BTreeSet<usize> = alone.iter().copied().collect();
-        let others = (0..self.catalog.tables.len()).filter(|i| !judged.contains(i));
+        let others = (0..tables.len()).filter(|i| !judged.contains(i));
+        if self.pr.is_some_and(|pr| pr.by_limits) {
+            let known = against.iter().flat_map(|i| shelf.keys_known_by(self.specs, &tables[*i]));
+            let known: BTreeSet<&str> = known.collect();
+            return others.filter(|i| known.contains(tables[*i].entry.path.as_str())).collect();
+        }
+        let name = |i: &usize| tables[*i].table.as_str();
+        let wanted: BTreeSet<&str> = against.iter().map(name).collect();
         others.filter(|i| wanted.contains(name(i))).collect()
     }
 }
