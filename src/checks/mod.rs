@@ -6,6 +6,7 @@
 
 pub mod compare;
 mod context;
+mod grid;
 pub mod judge;
 pub mod kinds;
 pub mod rule;

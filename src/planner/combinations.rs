@@ -1,14 +1,9 @@
 //! The combinations of values that some columns take: few, whatever the number of rows.
 
-use hashbrown::HashMap;
-
-use crate::database::table::{all_equal, mix_all};
+use crate::database::table::{Numbering, all_equal, mix_all};
 
 /// Rows that are hashed at once, so that their hashes stay in the cache while column after column is taken in.
 const BLOCK: usize = 1024;
-
-/// Combinations met lately: nearly all rows have one of these.
-const RECENT: usize = 1024;
 
 /// Some columns, one value a row.
 #[derive(Default)]
@@ -50,9 +45,7 @@ impl<'a> Combinations<'a> {
 
     /// Calls `each` on every row and the number of its combination.
     fn each(&self, rows: usize, mut each: impl FnMut(usize, u32)) {
-        let mut met: HashMap<u64, u32> = HashMap::new();
-        let mut recent: Vec<Option<(u64, u32)>> = vec![None; RECENT];
-        let mut last = None;
+        let mut numbering = Numbering::default();
         let mut hashes = [0; BLOCK];
         for start in (0..rows).step_by(BLOCK) {
             let block = start..rows.min(start + BLOCK);
@@ -65,20 +58,7 @@ impl<'a> Combinations<'a> {
                 mix_all(hashes, &numbers[block.clone()], |number| number as u64);
             }
             for (row, hash) in block.zip(&*hashes) {
-                // Nearly half of all rows have the combination of the row before.
-                let known = last.filter(|(known, _)| known == hash);
-                let known = known.or(recent[(hash >> 32) as usize % RECENT]);
-                let number = match known {
-                    Some((known, number)) if known == *hash => number,
-                    _ => {
-                        let next = met.len() as u32;
-                        let number = *met.entry(*hash).or_insert(next);
-                        recent[(hash >> 32) as usize % RECENT] = Some((*hash, number));
-                        number
-                    }
-                };
-                last = Some((*hash, number));
-                each(row, number);
+                each(row, numbering.number(*hash));
             }
         }
     }

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashTable;
-
 use super::Cell;
 use crate::base::expr::{Vals, Value};
-use crate::database::table::{PartValues, mix, own_names, text_json};
+use crate::database::table::{Numbering, PartValues, own_names, text_json};
 use serde::{Deserialize, Serialize};
 
 /// The values of one key part, a point each.
@@ -133,20 +131,15 @@ fn number(value: f64) -> Cell {
 
 /// Numbers as codes into the distinct ones.
 fn numbers(all: impl Iterator<Item = f64>) -> PartColumn {
-    let mut values: Vec<f64> = Vec::new();
-    let mut known: HashTable<u32> = HashTable::new();
-    let hash = |value: f64| mix(0, value.to_bits());
-    let mut codes = Vec::new();
-    for value in all {
-        let is_same = |code: &u32| values[*code as usize].to_bits() == value.to_bits();
-        let code = known.find(hash(value), is_same).copied().unwrap_or_else(|| {
-            let code = values.len() as u32;
+    let (mut numbering, mut values) = (Numbering::default(), Vec::new());
+    let code = |value: f64| {
+        let number = numbering.number(value.to_bits());
+        if number as usize == values.len() {
             values.push(value);
-            known.insert_unique(hash(value), code, |code| hash(values[*code as usize]));
-            code
-        });
-        codes.push(code);
-    }
+        }
+        number
+    };
+    let codes: Vec<u32> = all.map(code).collect();
     PartColumn::Numbers { codes: Codes::of(&codes, values.len()), values }
 }
 

@@ -11,7 +11,6 @@
 
 mod bend;
 mod candidate;
-mod group;
 mod neighbours;
 mod points;
 mod scan;
@@ -22,7 +21,7 @@ pub use self::neighbours::{AxisNeighbours, NO_ROW, Sizes, Window, bend_of, stand
 pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
 use crate::base::expr::NULL_CODE;
 use crate::database::table::{Column, Table, all_equal, mix, number_bits, text_hash};
-use crate::specs::{IDENTITY, measured_unit};
+use crate::specs::{TableSpec, measured_unit};
 use serde::{Deserialize, Serialize};
 
 /// A point that stands out.
@@ -53,11 +52,11 @@ impl Outlier {
     }
 }
 
-/// A hash of everything that is not a measurement, so far as it varies; a sum over columns, so that
-/// one column's part can be taken away again.
-fn fixed(table: &Table) -> Vec<u64> {
+/// A hash of everything that is neither a measurement nor `swept`, so far as it varies.
+fn fixed(table: &Table, swept: &[&str]) -> Vec<u64> {
     let mut sums = vec![0u64; table.rows];
-    for (name, column) in table.columns().filter(|(name, _)| measured_unit(name).is_none()) {
+    let is_fixed = |name: &str| measured_unit(name).is_none() && !swept.contains(&name);
+    for (name, column) in table.columns().filter(|(name, _)| is_fixed(name)) {
         let salt = text_hash(name);
         match column {
             Column::Int { values, nulls: None } if all_equal(values) => {}
@@ -89,14 +88,6 @@ fn add(sums: &mut [u64], parts: impl Iterator<Item = u64>) {
     sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum = sum.wrapping_add(part));
 }
 
-/// A column that is swept.
-struct Axis<'a> {
-    values: &'a [i64],
-    salt: u64,
-    constant: bool,
-    number: AxisNumber,
-}
-
 /// The place of an axis in the spec's sweep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct AxisNumber(u8);
@@ -113,23 +104,25 @@ pub fn is_near(a: f64, b: f64, factor: f64) -> bool {
     a < factor * b && b < factor * a
 }
 
+/// A column that is swept.
+struct Axis<'a> {
+    number: AxisNumber,
+    name: &'a str,
+    values: &'a [i64],
+}
+
 impl<'a> Axis<'a> {
-    /// Sizes are whole numbers; a column that holds anything else has findings of its own.
-    fn of(table: &'a Table, name: &str, number: usize) -> Option<Self> {
-        debug_assert!(!IDENTITY.contains(&name));
-        match table.column(name)? {
+    /// Those of a table. Sizes are whole numbers; a column that holds anything else has findings of its own.
+    fn all(table: &'a Table, spec: &'a TableSpec) -> Vec<Self> {
+        let numbered = spec.sweep.iter().enumerate();
+        let whole = numbered.filter_map(|(number, name)| match table.column(name)? {
             Column::Int { values, nulls: None } => {
-                let constant = all_equal(values);
                 let number = AxisNumber(number.try_into().unwrap_or(u8::MAX));
-                Some(Self { values, salt: text_hash(name), constant, number })
+                Some(Self { number, name, values })
             }
             _ => None,
-        }
-    }
-
-    /// What the column adds to a row's hash.
-    fn part(&self, row: usize) -> u64 {
-        if self.constant { 0 } else { mix(self.salt, self.values[row] as u64) }
+        });
+        whole.collect()
     }
 }
 

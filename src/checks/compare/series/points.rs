@@ -5,6 +5,7 @@ use std::f64::consts::LN_2;
 use super::neighbours::NO_ROW;
 use super::times::RowTimes;
 use crate::base::logarithm::{COARSE_ERROR, coarse_log2};
+use crate::checks::grid::GridAxis;
 
 /// A point of a series.
 #[derive(Clone, Copy)]
@@ -95,9 +96,11 @@ impl Series<'_> {
     }
 }
 
-/// The points of series after series.
-#[derive(Default)]
-pub(super) struct SeriesPoints {
+/// The points of series after series along an axis.
+pub(super) struct SeriesPoints<'a> {
+    /// The place of each row's size among those of the axis.
+    places: &'a [u32],
+    sizes: SortedSizes,
     /// The rows of the series under way that have a time, where not all have one.
     timed: Vec<u32>,
     /// Its points in the order of the file.
@@ -110,27 +113,34 @@ pub(super) struct SeriesPoints {
     distinct: OrderedSizes,
 }
 
+/// The sizes of an axis in ascending order.
+struct SortedSizes {
+    at: Vec<f64>,
+    /// Their logarithms.
+    logs: Vec<f64>,
+}
+
 /// Points in the order of the file.
 #[derive(Default)]
 struct ReadPoints {
-    sizes: Vec<i64>,
+    /// The places of their sizes.
+    places: Vec<u32>,
     times: Vec<f64>,
 }
 
-/// Sizes in the order of the file, and what follows from them: the next series mostly has the same, in an order
-/// that has to be found only once.
+/// The sizes of a series in the order of the file, and what follows from them: the next series mostly has the same,
+/// in an order that has to be found only once.
 #[derive(Default)]
 struct SweepOrder {
-    sizes: Vec<i64>,
-    /// Places in the order of the file, in the order of their sizes.
+    /// The places of the sizes.
     places: Vec<u32>,
+    /// Numbers of points in the order of the file, in the order of their sizes.
+    points: Vec<u32>,
     /// Whether that is the order of the file.
     is_file_order: bool,
     ordered: OrderedSizes,
-    /// Those of the sizes before.
-    earlier: OrderedSizes,
-    /// Each size with its place in its low half, which is sorted as one number.
-    keys: Vec<i128>,
+    /// Places with the number of their point in the low half, which are sorted as one number.
+    keys: Vec<u64>,
     /// Whether several points have one size.
     repeats: bool,
 }
@@ -145,21 +155,32 @@ struct OrderedSizes {
     shares: Vec<f64>,
 }
 
-impl SeriesPoints {
+impl<'a> SeriesPoints<'a> {
+    /// Along an axis; of no series yet.
+    pub fn along(axis: &'a GridAxis) -> Self {
+        let at: Vec<f64> = axis.sizes.iter().map(|size| *size as f64).collect();
+        let logs = at.iter().map(|size| log_of_size(*size)).collect();
+        Self {
+            places: &axis.places,
+            sizes: SortedSizes { at, logs },
+            timed: Vec::new(),
+            read: ReadPoints::default(),
+            order: SweepOrder::default(),
+            rows: Vec::new(),
+            times: Vec::new(),
+            distinct: OrderedSizes::default(),
+        }
+    }
+
     /// The points of a series, of rows in the order of the file, in its own order; of several at one place the
-    /// fastest, which is the least disturbed. `sizes` are those of all rows.
-    pub fn of<'s>(
-        &'s mut self,
-        of_series: &'s [u32],
-        sizes: &[i64],
-        latencies: &RowTimes<'_>,
-    ) -> Series<'s> {
-        let Self { timed, read, order, rows, times, distinct } = self;
+    /// fastest, which is the least disturbed.
+    pub fn of<'s>(&'s mut self, of_series: &'s [u32], latencies: &RowTimes<'_>) -> Series<'s> {
+        let Self { sizes, timed, read, order, rows, times, distinct, .. } = self;
         let of_series = latencies.timed(of_series, timed);
-        read.take(of_series, sizes, latencies);
-        order.take(&read.sizes);
+        read.take(of_series, self.places, latencies);
+        order.take(&read.places, sizes);
         if order.repeats {
-            read.fastest(of_series, &order.places, rows, times, distinct);
+            read.fastest(of_series, order, rows, times, distinct);
             return Series { rows, times, sizes: distinct };
         }
         let sizes = &order.ordered;
@@ -167,26 +188,26 @@ impl SeriesPoints {
             return Series { rows: of_series, times: &read.times, sizes };
         }
         rows.clear();
-        rows.extend(order.places.iter().map(|place| of_series[*place as usize]));
+        rows.extend(order.points.iter().map(|point| of_series[*point as usize]));
         times.clear();
-        times.extend(order.places.iter().map(|place| read.times[*place as usize]));
+        times.extend(order.points.iter().map(|point| read.times[*point as usize]));
         Series { rows, times, sizes }
     }
 }
 
 impl ReadPoints {
-    fn take(&mut self, rows: &[u32], sizes: &[i64], latencies: &RowTimes<'_>) {
-        self.sizes.clear();
-        self.sizes.extend(rows.iter().map(|row| sizes[*row as usize]));
+    fn take(&mut self, rows: &[u32], places: &[u32], latencies: &RowTimes<'_>) {
+        self.places.clear();
+        self.places.extend(rows.iter().map(|row| places[*row as usize]));
         self.times.clear();
         self.times.extend(rows.iter().map(|row| latencies.time(*row)));
     }
 
-    /// The fastest point of each size, by the places of all in the order of their sizes.
+    /// The fastest point of each size, of points in an order.
     fn fastest(
         &self,
         of_series: &[u32],
-        places: &[u32],
+        order: &SweepOrder,
         rows: &mut Vec<u32>,
         times: &mut Vec<f64>,
         sizes: &mut OrderedSizes,
@@ -194,8 +215,9 @@ impl ReadPoints {
         rows.clear();
         times.clear();
         sizes.clear();
-        let places: Vec<usize> = places.iter().map(|place| *place as usize).collect();
-        for of_size in places.chunk_by(|a, b| self.sizes[*a] == self.sizes[*b]) {
+        let points: Vec<usize> = order.points.iter().map(|point| *point as usize).collect();
+        let mut start = 0;
+        for of_size in points.chunk_by(|a, b| self.places[*a] == self.places[*b]) {
             let by_time = |a: &&usize, b: &&usize| {
                 let (time, row) = (|p: usize| self.times[p], |p: usize| of_series[p]);
                 time(**a).total_cmp(&time(**b)).then(row(**a).cmp(&row(**b)))
@@ -203,9 +225,9 @@ impl ReadPoints {
             if let Some(fastest) = of_size.iter().min_by(by_time) {
                 rows.push(of_series[*fastest]);
                 times.push(self.times[*fastest]);
-                let at = self.sizes[*fastest] as f64;
-                sizes.push(at, log_of_size(at));
+                sizes.push(order.ordered.at[start], order.ordered.logs[start]);
             }
+            start += of_size.len();
         }
         sizes.take_shares();
     }
@@ -233,35 +255,31 @@ impl OrderedSizes {
 }
 
 impl SweepOrder {
-    /// Takes in the sizes of a series, where they are others than before.
-    fn take(&mut self, sizes: &[i64]) {
-        if self.sizes == sizes {
+    /// Takes in the sizes of a series by their places, where they are others than before.
+    fn take(&mut self, places: &[u32], sizes: &SortedSizes) {
+        if self.places == places {
             return;
         }
-        self.sizes.clear();
-        self.sizes.extend(sizes);
-        self.keys.clear();
-        let key = |(place, size): (u32, &i64)| i128::from(*size) << 32 | i128::from(place);
-        self.keys.extend((0..).zip(sizes).map(key));
-        self.is_file_order = self.keys.is_sorted();
-        if !self.is_file_order {
-            self.keys.sort_unstable();
-        }
         self.places.clear();
-        std::mem::swap(&mut self.ordered, &mut self.earlier);
+        self.places.extend(places);
+        self.points.clear();
         self.ordered.clear();
-        let mut known = self.earlier.at.iter().zip(&self.earlier.logs).peekable();
-        for key in &self.keys {
-            let place = *key as u32;
-            let size = sizes[place as usize] as f64;
-            // Most sizes were those of the series before, too, and a logarithm takes longer than all else.
-            while known.next_if(|(earlier, _)| **earlier < size).is_some() {}
-            let same = known.peek().filter(|(earlier, _)| **earlier == size);
-            self.ordered.push(size, same.map_or_else(|| log_of_size(size), |(_, log)| **log));
-            self.places.push(place);
+        self.is_file_order = places.is_sorted();
+        if self.is_file_order {
+            self.points.extend(0..places.len() as u32);
+        } else {
+            self.keys.clear();
+            let key = |(point, place): (u64, &u32)| u64::from(*place) << 32 | point;
+            self.keys.extend((0..).zip(places).map(key));
+            self.keys.sort_unstable();
+            self.points.extend(self.keys.iter().map(|key| *key as u32));
+        }
+        let place = |point: &u32| places[*point as usize] as usize;
+        self.repeats = self.points.windows(2).any(|two| place(&two[0]) == place(&two[1]));
+        for place in self.points.iter().map(place) {
+            self.ordered.push(sizes.at[place], sizes.logs[place]);
         }
         self.ordered.take_shares();
-        self.repeats = self.ordered.at.windows(2).any(|two| two[0] == two[1]);
     }
 }
 
@@ -269,54 +287,54 @@ impl SweepOrder {
 mod tests {
     use super::*;
     use crate::base::expr::Vals;
+    use crate::checks::grid::Grid;
 
-    /// Synthetic: one series, a row for each size.
-    fn series_of<T>(
-        series: &mut SeriesPoints,
-        sizes: &[i64],
-        times: &[f64],
-        see: impl FnOnce(Series<'_>) -> T,
-    ) -> T {
+    /// Synthetic: series after series along one axis, a row for each of their sizes.
+    fn series_of(all: &[(&[i64], &[f64])], mut see: impl FnMut(Series<'_>)) {
+        let sizes: Vec<i64> = all.iter().flat_map(|(sizes, _)| sizes.iter().copied()).collect();
+        let times: Vec<f64> = all.iter().flat_map(|(_, times)| times.iter().copied()).collect();
+        let grid = Grid::new(std::iter::once(&sizes[..]), &vec![0; sizes.len()]);
         let times = Vals::Rows(times.into());
         let times = RowTimes::of(&times, sizes.len(), |_| true);
-        let rows: Vec<u32> = (0..sizes.len() as u32).collect();
-        see(series.of(&rows, sizes, &times))
-    }
-
-    #[test]
-    fn a_series_is_in_the_order_of_its_sizes_whatever_the_one_before_had() {
-        let mut series = SeriesPoints::default();
-        let mut order = |sizes: &[i64]| {
-            series_of(&mut series, sizes, &vec![1.0; sizes.len()], |points| points.rows.to_vec())
-        };
-        assert_eq!(order(&[4, 1, 2]), [1, 2, 0]);
-        assert_eq!(order(&[4, 1, 2]), [1, 2, 0]);
-        assert_eq!(order(&[4, 1]), [1, 0]);
-        assert_eq!(order(&[1, 2, 4]), [0, 1, 2]);
-        assert_eq!(order(&[]), [0_u32; 0]);
-    }
-
-    #[test]
-    fn of_several_points_at_one_place_the_fastest_counts() {
-        let sizes = [2, 1, 2, 2, 1];
-        let mut series = SeriesPoints::default();
-        for _ in 0..2 {
-            series_of(&mut series, &sizes, &[9.0, 5.0, 3.0, 3.0, f64::NAN], |found| {
-                assert_eq!(found.rows, [1, 2]);
-                assert_eq!(
-                    [0, 1].map(|i| found.get(i).map(|p| (p.at, p.time))),
-                    [Some((1.0, 5.0)), Some((2.0, 3.0))]
-                );
-            });
+        let mut series = SeriesPoints::along(&grid.axes()[0]);
+        let mut start = 0;
+        for (sizes, _) in all {
+            let end = start + sizes.len() as u32;
+            let rows: Vec<u32> = (start..end).collect();
+            see(series.of(&rows, &times));
+            start = end;
         }
     }
 
     #[test]
+    fn a_series_is_in_the_order_of_its_sizes_whatever_the_one_before_had() {
+        let all: [&[i64]; 5] = [&[4, 1, 2], &[4, 1, 2], &[4, 1], &[1, 2, 4], &[]];
+        let timed = all.map(|sizes| (sizes, &[1.0; 3][..sizes.len()]));
+        let mut found = Vec::new();
+        series_of(&timed, |points| found.push(points.rows.to_vec()));
+        assert_eq!(found, [vec![1, 2, 0], vec![4, 5, 3], vec![7, 6], vec![8, 9, 10], vec![]]);
+    }
+
+    #[test]
+    fn of_several_points_at_one_place_the_fastest_counts() {
+        let series: (&[i64], &[f64]) = (&[2, 1, 2, 2, 1], &[9.0, 5.0, 3.0, 3.0, f64::NAN]);
+        let mut first = 0;
+        series_of(&[series, series], |found| {
+            assert_eq!(found.rows, [first + 1, first + 2]);
+            assert_eq!(
+                [0, 1].map(|i| found.get(i).map(|p| (p.at, p.time))),
+                [Some((1.0, 5.0)), Some((2.0, 3.0))]
+            );
+            first += 5;
+        });
+    }
+
+    #[test]
     fn points_on_the_line_are_settled_and_ends_never() {
-        let (mut series, mut coarse, mut found) = <(SeriesPoints, _, _)>::default();
+        let (mut coarse, mut found) = <(Vec<f64>, Vec<usize>)>::default();
         let mut unsettled = |times: &[f64]| {
             let sizes: Vec<i64> = (0..times.len()).map(|n| 1 << n).collect();
-            series_of(&mut series, &sizes, times, |points| {
+            series_of(&[(&sizes, times)], |points| {
                 points.unsettled(1.2_f64.ln(), &mut coarse, &mut found);
             });
             found.clone()

@@ -5,12 +5,12 @@
 
 use super::bend::{Bend, BendCandidate, is_on_line, log_ratio};
 use super::candidate::{OutlierCandidate, candidate, is_inner, ratio_over_neighbours};
-use super::group::Grouped;
 use super::neighbours::{AxisNeighbours, CandidateAxes, CandidateAxis};
 use super::points::{Series, SeriesPoints};
 use super::times::RowTimes;
 use super::{Axis, AxisNumber, Outlier, fixed};
 use crate::base::expr::Vals;
+use crate::checks::grid::Grid;
 use crate::database::table::Table;
 use crate::specs::TableSpec;
 
@@ -112,35 +112,37 @@ pub fn scan(
     loaded: impl Fn(usize) -> bool,
     terms: ScanTerms,
 ) -> Scan {
-    let numbered = spec.sweep.iter().enumerate();
-    let axes: Vec<Axis<'_>> = numbered.filter_map(|(n, name)| Axis::of(table, name, n)).collect();
+    let axes = Axis::all(table, spec);
     let Some((first, others)) = axes.split_first() else { return Scan::default() };
-    let fixed = fixed(table);
+    let swept: Vec<&str> = axes.iter().map(|axis| axis.name).collect();
+    let grid = Grid::new(axes.iter().map(|axis| axis.values), &fixed(table, &swept));
     let times = RowTimes::of(latency, table.rows, loaded);
 
     let mut found = Scan::default();
     let mut candidates = Candidates::of_few(table.rows);
-    let mut series = SeriesPoints::default();
+    let mut series = SeriesPoints::along(&grid.axes()[0]);
     let (mut coarse, mut unsettled) = (Vec::new(), Vec::new());
-    let grouped = Grouped::by(table.rows, |row| fixed[row].wrapping_sub(first.part(row)));
     if terms.bends.is_some() {
         found.inner.reserve(table.rows);
     }
-    for rows in grouped.series() {
-        let points = series.of(rows, first.values, &times);
+    for rows in grid.series(0).iter() {
+        let points = series.of(rows, &times);
         points.unsettled(terms.screen(), &mut coarse, &mut unsettled);
         terms.first_axis(points, &unsettled, first.number, &mut candidates);
         if terms.bends.is_some() {
             found.add_shape(points.rows);
         }
     }
-    // A column of one size has no neighbours.
-    for axis in others.iter().filter(|axis| !axis.constant) {
-        let hash = |row: usize| fixed[row].wrapping_sub(axis.part(row));
+    for (along, axis) in (1..).zip(others) {
+        let swept = &grid.axes()[along];
+        // A column of one size has no neighbours.
+        if swept.sizes.len() == 1 {
+            continue;
+        }
+        let mut series = SeriesPoints::along(swept);
         let waiting = candidates.waiting(terms.least_bend());
-        let members = Grouped::among(table.rows, hash, waiting.map(|row| hash(row as usize)));
-        for rows in members.series() {
-            let points = series.of(rows, axis.values, &times);
+        for rows in grid.series_beside(along, waiting).iter() {
+            let points = series.of(rows, &times);
             terms.other_axis(points, axis.number, &mut candidates);
         }
     }
