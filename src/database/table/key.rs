@@ -83,16 +83,14 @@ impl<'a> Keys<'a> {
     }
 
     fn hash(&self) -> Vec<u64> {
-        let mut hashes = vec![SEED; self.rows];
-        for values in self.values() {
-            match values {
-                PartValues::Whole(v) => mix_all(&mut hashes, v, |v| number_bits(v as f64)),
-                PartValues::Formula(Value::Number(v)) => fold(&mut hashes, v, number_bits),
-                PartValues::Formula(Value::Bool(v)) => fold(&mut hashes, v, |b| u64::from(b) + 1),
-                PartValues::Formula(Value::Text(codes, dict)) => {
-                    let by_code: Vec<u64> = dict.iter().map(|t| text_hash(t)).collect();
-                    fold(&mut hashes, codes, |c| by_code.get(c as usize).copied().unwrap_or(0));
-                }
+        let parts: Vec<HashedPart<'_>> = self.values().map(HashedPart::of).collect();
+        // What all rows have in common is taken in once, as far as nothing else comes before it.
+        let same = parts.iter().map_while(HashedPart::same);
+        let (common, start) = same.fold((0, SEED), |(n, hash), bits| (n + 1, mix(hash, bits)));
+        let mut hashes = vec![start; self.rows];
+        for (number, block) in hashes.chunks_mut(BLOCK).enumerate() {
+            for part in &parts[common..] {
+                part.take_into(block, number * BLOCK);
             }
         }
         hashes
@@ -220,13 +218,60 @@ pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     (wide as u64) ^ ((wide >> 64) as u64)
 }
 
-fn fold<T: Copy>(hashes: &mut [u64], values: &Vals<'_, T>, bits: impl Fn(T) -> u64) {
-    match values {
-        Vals::One(v) => {
-            let bits = bits(*v);
-            hashes.iter_mut().for_each(|h| *h = mix(*h, bits));
+/// Rows that are hashed at once, so that their hashes stay in the cache while part after part is taken in.
+const BLOCK: usize = 1024;
+
+/// A part of a key on its way into hashes.
+struct HashedPart<'k> {
+    values: &'k PartValues<'k>,
+    /// Hashes of its names, by code.
+    names: Vec<u64>,
+}
+
+impl<'k> HashedPart<'k> {
+    fn of(values: &'k PartValues<'_>) -> Self {
+        let names = match values {
+            PartValues::Formula(Value::Text(_, dict)) => {
+                dict.iter().map(|t| text_hash(t)).collect()
+            }
+            _ => Vec::new(),
+        };
+        Self { values, names }
+    }
+
+    fn name(&self, code: u32) -> u64 {
+        self.names.get(code as usize).copied().unwrap_or(0)
+    }
+
+    /// What it adds to every row, where that is the same.
+    fn same(&self) -> Option<u64> {
+        match self.values {
+            PartValues::Formula(Value::Number(Vals::One(number))) => Some(number_bits(*number)),
+            PartValues::Formula(Value::Bool(Vals::One(flag))) => Some(u64::from(*flag) + 1),
+            PartValues::Formula(Value::Text(Vals::One(code), _)) => Some(self.name(*code)),
+            PartValues::Whole(_) | PartValues::Formula(_) => None,
         }
-        Vals::Rows(values) => mix_all(hashes, values, bits),
+    }
+
+    /// Takes it into the hashes of a block of rows, of which `first` is the first.
+    fn take_into(&self, hashes: &mut [u64], first: usize) {
+        let rows = first..first + hashes.len();
+        match self.values {
+            PartValues::Whole(v) => mix_all(hashes, &v[rows], |v| number_bits(v as f64)),
+            PartValues::Formula(Value::Number(Vals::Rows(v))) => {
+                mix_all(hashes, &v[rows], number_bits);
+            }
+            PartValues::Formula(Value::Bool(Vals::Rows(v))) => {
+                mix_all(hashes, &v[rows], |flag| u64::from(flag) + 1);
+            }
+            PartValues::Formula(Value::Text(Vals::Rows(v), _)) => {
+                mix_all(hashes, &v[rows], |code| self.name(code));
+            }
+            PartValues::Formula(_) => {
+                let bits = self.same().unwrap_or_default();
+                hashes.iter_mut().for_each(|hash| *hash = mix(*hash, bits));
+            }
+        }
     }
 }
 

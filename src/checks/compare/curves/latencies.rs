@@ -6,11 +6,10 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 /// Points in a bucket, about.
-const BUCKET: usize = 4;
+const BUCKET: usize = 2;
 
-/// Entries of a bucket whose places are counted, at most: nearly all have fewer, but a key that is repeated
-/// may fill one.
-const MOST_RANKED: usize = 32;
+/// Entries of a bucket that are compared with those beside them, at most: nearly all have fewer.
+const NEAR: usize = 8;
 
 /// Latencies by the hash of the key: 8 bytes per row, 4 of them once for all tables of the same keys.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -28,14 +27,13 @@ pub struct KeyLatencies {
 struct KeyTags {
     /// Where the buckets end.
     ends: Vec<u32>,
-    /// In a bucket in ascending order.
+    /// In a bucket in the order in which they were taken in.
     tags: Vec<u32>,
     /// Leading bits that number a bucket.
     bits: u32,
 }
 
-/// The keys of many tables, equal ones once: versions and systems of one plan measure the same. In the bundle
-/// of five systems that holds for a fifth of all rows.
+/// The keys of many tables, equal ones once: versions and systems of one plan measure the same, in one order.
 #[derive(Debug, Default)]
 pub struct SharedKeys(Mutex<HashMap<u64, Vec<Weak<KeyTags>>>>);
 
@@ -44,7 +42,7 @@ impl KeyLatencies {
     pub fn of(points: impl Iterator<Item = (u64, f64)> + Clone) -> Self {
         let count = points.clone().count();
         let bits = (count / BUCKET).max(1).ilog2();
-        let mut keys = KeyTags { ends: vec![0; 1 << bits], tags: Vec::new(), bits };
+        let mut keys = KeyTags { ends: vec![0; 1 << bits], tags: vec![0; count], bits };
         for (hash, _) in points.clone() {
             let bucket = keys.bucket(hash);
             keys.ends[bucket] += 1;
@@ -53,51 +51,25 @@ impl KeyLatencies {
         for end in &mut keys.ends {
             (*end, start) = (start, start + *end);
         }
-        let mut entries = vec![(0_u32, 0_f32); count];
+        let mut latencies = vec![0.0; count];
         for (hash, latency) in points {
             let bucket = keys.bucket(hash);
-            let place = keys.ends[bucket];
-            entries[place as usize] = (keys.tag(hash), latency as f32);
-            keys.ends[bucket] = place + 1;
-        }
-        keys.tags = vec![0; count];
-        let mut latencies = vec![0.0; count];
-        let mut start = 0;
-        for end in &keys.ends {
-            let end = *end as usize;
-            let bucket = &mut entries[start..end];
-            let is_sorted = bucket.len() > MOST_RANKED;
-            if is_sorted {
-                bucket.sort_by_key(|(tag, _)| *tag);
-            }
-            for (place, (tag, latency)) in bucket.iter().enumerate() {
-                let rank = start + if is_sorted { place } else { rank(bucket, place) };
-                (keys.tags[rank], latencies[rank]) = (*tag, *latency);
-            }
-            start = end;
+            let place = keys.ends[bucket] as usize;
+            (keys.tags[place], latencies[place]) = (keys.tag(hash), latency as f32);
+            keys.ends[bucket] += 1;
         }
         Self { keys: Arc::new(keys), latencies }
     }
 
     /// Whether these are as many keys as a table has `rows`, so that it repeats none.
     pub fn are_of_each(&self, rows: usize) -> bool {
-        let alike = |two: &[u32]| two[0] == two[1];
-        self.latencies.len() == rows && !self.keys.tags.windows(2).any(alike)
+        self.latencies.len() == rows && !self.keys.may_repeat()
     }
 
     /// The latency at a key in ms.
     pub fn get(&self, hash: u64) -> Option<f32> {
         self.latencies.get(self.keys.place(hash)?).copied()
     }
-}
-
-/// The place of an entry in the order of the tags, those of one tag in the order that they have: of few
-/// entries counted faster than sorted.
-fn rank(bucket: &[(u32, f32)], place: usize) -> usize {
-    let (before, from) = bucket.split_at(place);
-    let tag = bucket[place].0;
-    before.iter().map(|(own, _)| usize::from(*own <= tag)).sum::<usize>()
-        + from.iter().map(|(own, _)| usize::from(*own < tag)).sum::<usize>()
 }
 
 impl KeyTags {
@@ -109,6 +81,20 @@ impl KeyTags {
         let tag = self.tag(hash);
         let bucket = self.tags.get(start..end)?;
         bucket.iter().position(|own| *own == tag).map(|at| start + at)
+    }
+
+    /// Whether a bucket has a tag twice, or two that are near each other have one. Compared without a branch for each.
+    fn may_repeat(&self) -> bool {
+        let are_equal = |apart: usize| {
+            let pairs = self.tags.iter().zip(self.tags.get(apart..).unwrap_or(&[]));
+            pairs.fold(false, |any, (a, b)| any | (a == b))
+        };
+        // Of the few buckets that are longer each tag is compared with all before it.
+        let starts = std::iter::once(&0).chain(&self.ends);
+        let buckets = starts.zip(&self.ends).map(|(start, end)| *start as usize..*end as usize);
+        let mut long = buckets.filter(|bucket| bucket.len() > NEAR).map(|b| &self.tags[b]);
+        (1..NEAR).any(are_equal)
+            || long.any(|tags| (1..tags.len()).any(|i| tags[..i].contains(&tags[i])))
     }
 
     fn bucket(&self, hash: u64) -> usize {
@@ -180,11 +166,15 @@ mod tests {
         let table =
             |keys: [u64; 3], ms: f64| KeyLatencies::of(keys.map(|i| (hash(i), ms)).into_iter());
         let shared = SharedKeys::default();
-        let mut tables = [table([1, 2, 3], 0.5), table([3, 1, 2], 0.7), table([1, 2, 4], 0.9)];
+        let [own, other, order] = [[1, 2, 3], [1, 2, 4], [3, 1, 2]];
+        let mut tables = [table(own, 0.5), table(own, 0.7), table(other, 0.9), table(order, 0.2)];
         tables.iter_mut().for_each(|table| shared.share(table));
-        let [a, b, c] = &tables;
+        let [a, b, c, d] = &tables;
         assert!(Arc::ptr_eq(&a.keys, &b.keys) && !Arc::ptr_eq(&a.keys, &c.keys));
-        assert_eq!([a, b, c].map(|t| t.get(hash(2))), [Some(0.5), Some(0.7), Some(0.9)]);
+        // In another order they are found as well.
+        assert!(!Arc::ptr_eq(&a.keys, &d.keys));
+        let expected = [Some(0.5), Some(0.7), Some(0.9), Some(0.2)];
+        assert_eq!([a, b, c, d].map(|t| t.get(hash(2))), expected);
         assert_eq!([a, c].map(|t| t.get(hash(3))), [Some(0.5), None]);
     }
 }
