@@ -9,6 +9,7 @@ pub mod exit;
 pub mod expr;
 pub mod files;
 pub(crate) mod glob;
+pub(crate) mod hash_order;
 pub mod interrupt;
 pub mod kept;
 pub(crate) mod logarithm;

@@ -5,6 +5,7 @@
 //! missing from the middle of a sweep and power that jumps from point to point all show there.
 
 use crate::base::expr::{NULL_CODE, Vals, Value};
+use crate::base::hash_order::sorted_by_hash;
 use crate::database::table::{
     Column, Keys, PartNumbers, PartValues, Table, all_equal, mix, number_bits, text_hash,
 };
@@ -16,9 +17,6 @@ const ROWS: usize = 16_384;
 
 /// Rows of which at once it is decided whether they are in the sample.
 const BLOCK: usize = 1024;
-
-/// Rows in a bucket, about, before they are sorted: few enough to sort by insertion.
-const BUCKET: usize = 8;
 
 /// The series along one axis.
 pub struct AxisSeries {
@@ -90,7 +88,8 @@ impl AxisSeries {
             let has_point = |row: &&usize| size(**row) >= 0.0 && latency[**row] > 0.0;
             placed.extend(sampled[..count].iter().filter(has_point).map(|row| of_row(*row)));
         }
-        let placed = ordered(placed);
+        let place = |row: &PlacedRow| (row.series, row.size, row.row);
+        let placed = sorted_by_hash(placed, u64::MAX, |row| row.series, place);
         let mut this =
             Self { axis: String::new(), rows: vec![], sizes: vec![], ends: vec![], one_of };
         for series in placed.chunk_by(|a, b| a.series == b.series) {
@@ -134,32 +133,6 @@ impl AxisSeries {
         let taken = self.len().min(most);
         (0..taken).map(move |n| self.series(n * self.len() / taken))
     }
-}
-
-/// Rows by series and size. A hash spreads series evenly, so a counting sort by its first bits leaves a
-/// few rows to sort in each bucket.
-fn ordered(rows: Vec<PlacedRow>) -> Vec<PlacedRow> {
-    let bits = (rows.len() / BUCKET).max(2).next_power_of_two().trailing_zeros();
-    let bucket = |row: &PlacedRow| (row.series >> (64 - bits)) as usize;
-    let mut ends = vec![0_u32; 1 << bits];
-    rows.iter().for_each(|row| ends[bucket(row)] += 1);
-    let mut total = 0;
-    for end in &mut ends {
-        (*end, total) = (total, total + *end);
-    }
-    let mut sorted = rows.clone();
-    for row in &rows {
-        let end = &mut ends[bucket(row)];
-        sorted[*end as usize] = *row;
-        *end += 1;
-    }
-    let mut start = 0;
-    for end in ends {
-        let end = end as usize;
-        sorted[start..end].sort_unstable_by_key(|row| (row.series, row.size, row.row));
-        start = end;
-    }
-    sorted
 }
 
 /// What a part of the key adds to a hash.

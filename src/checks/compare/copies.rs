@@ -266,8 +266,7 @@ mod tests {
     use crate::checks::compare::sketch::SketchPoint;
 
     fn sketch(latency: impl Fn(u64) -> f64) -> Sketch {
-        let points =
-            (0..50).map(|i| SketchPoint { hash: i, latency: latency(i), slice: 0 }).collect();
+        let points = (0..50).map(|i| SketchPoint::new(i, latency(i), 0)).collect();
         Sketch { rows: 50, keys: 50, points, end: u64::MAX, ..Sketch::default() }
     }
 

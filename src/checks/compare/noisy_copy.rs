@@ -83,7 +83,7 @@ mod tests {
             let far = if i < far { 1.0 + i as f64 / 100.0 } else { 1.0 };
             factor * (0.1 + i as f64 * 0.037) * noise * far
         };
-        let point = |i: usize| SketchPoint { hash: i as u64, latency: latency(i), slice: 0 };
+        let point = |i: usize| SketchPoint::new(i as u64, latency(i), 0);
         let points: Vec<SketchPoint> = (0..400).map(point).collect();
         Sketch { rows: 400, keys: 400, points, end: u64::MAX, ..Sketch::default() }
     }

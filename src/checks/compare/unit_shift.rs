@@ -243,7 +243,7 @@ impl<'a> SlicesByName<'a> {
             for point in sketch.points.iter().filter(|p| p.latency > 0.0) {
                 let (points, sum) = &mut sums[point.slice as usize];
                 *points += 1;
-                *sum += { point.latency }.ln();
+                *sum += point.log;
             }
             for (slice, (points, sum)) in sums.into_iter().enumerate().filter(|(_, s)| s.0 > 0) {
                 let level = SliceLevel { table, slice: slice as u16, level: sum / points as f64 };

@@ -119,11 +119,11 @@ pub fn reference_groups(tables: &[Sketched<'_>], (file, own): Sketched<'_>) -> R
 /// How far two tables are apart by slice of the first; none where they share too little, or are one
 /// measurement.
 fn levels(own: &Sketch, other: &Sketch) -> Option<Vec<Level>> {
-    let mut by_slice: Vec<Vec<f64>> = vec![Vec::new(); own.slices.len()];
+    let mut by_slice = own.room_by_slice::<f64>();
     let (mut shared, mut same) = (0, 0);
     let timed = own.common(other).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0);
     for (a, b) in timed.take(SAMPLE) {
-        let ratio = (a.latency / b.latency).ln();
+        let ratio = a.log - b.log;
         shared += 1;
         same += usize::from(ratio.abs() <= SAME);
         by_slice[a.slice as usize].push(ratio);

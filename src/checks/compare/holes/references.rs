@@ -239,8 +239,7 @@ mod tests {
     use crate::checks::compare::sketch::SketchPoint;
 
     fn sketch(hashes: &[u64], end: u64) -> Sketch {
-        let points =
-            hashes.iter().map(|h| SketchPoint { hash: *h, latency: 1.0, slice: 0 }).collect();
+        let points = hashes.iter().map(|h| SketchPoint::new(*h, 1.0, 0)).collect();
         Sketch { points, slices: vec![Slice::new()], end, ..Sketch::default() }
     }
 

@@ -49,12 +49,12 @@ impl<'a> PairRatios<'a> {
         let timed = sketch.common(other).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0);
         let key = |(a, b): (SketchPoint, SketchPoint)| KeyRatio {
             hash: a.hash,
-            ratio: (a.latency / b.latency).ln(),
-            size: (a.latency * b.latency).ln(),
+            ratio: a.log - b.log,
+            size: a.log + b.log,
             slice: a.slice,
         };
         let keys: Vec<KeyRatio> = timed.map(key).collect();
-        let mut by_slice: Vec<Vec<f64>> = vec![Vec::new(); sketch.slices.len()];
+        let mut by_slice = sketch.room_by_slice::<f64>();
         keys.iter().for_each(|key| by_slice[key.slice as usize].push(key.ratio));
         let enough =
             sketch.slices.iter().zip(by_slice).filter(|(_, ratios)| ratios.len() >= points);
@@ -64,7 +64,7 @@ impl<'a> PairRatios<'a> {
 
     /// How far the ratios are from those of the same pair on another system, by slice.
     pub fn gaps(&self, other: &PairRatios<'_>, points: usize) -> GapsBySlice<'a> {
-        let mut by_slice: Vec<Vec<(f64, f64)>> = vec![Vec::new(); self.sketch.slices.len()];
+        let mut by_slice = self.sketch.room_by_slice::<(f64, f64)>();
         let mut theirs = other.keys.iter().peekable();
         for own in &self.keys {
             while theirs.next_if(|key| key.hash < own.hash).is_some() {}

@@ -233,11 +233,7 @@ mod tests {
             rows: 60,
             keys: 60,
             points: (0..60)
-                .map(|i| SketchPoint {
-                    hash: i,
-                    latency: factor * (1 + i) as f64,
-                    slice: i as u16 % slices,
-                })
+                .map(|i| SketchPoint::new(i, factor * (1 + i) as f64, i as u16 % slices))
                 .collect(),
             slices: (0..slices).map(|s| [("dtype".to_owned(), s.to_string())].into()).collect(),
             end: u64::MAX,

@@ -43,10 +43,8 @@ mod tests {
     use super::*;
 
     fn sketch(points: &[(u64, f64)], end: u64) -> Sketch {
-        let points: Vec<SketchPoint> = points
-            .iter()
-            .map(|(hash, latency)| SketchPoint { hash: *hash, latency: *latency, slice: 0 })
-            .collect();
+        let points: Vec<SketchPoint> =
+            points.iter().map(|(hash, latency)| SketchPoint::new(*hash, *latency, 0)).collect();
         Sketch {
             rows: points.len(),
             keys: points.len(),

@@ -15,6 +15,7 @@ use self::parts::{KERNEL, SliceNumbers, axes, kernels};
 use self::rows::ReadRows;
 
 use crate::base::expr::{ExprError, Scope};
+use crate::base::hash_order::sorted_by_hash;
 use crate::checks::compare::curves::{AxisPoints, KeyLatencies, SharedKeys, TableCurve};
 use crate::checks::compare::series::Outlier;
 use crate::checks::judge::CheckInputs;
@@ -52,9 +53,19 @@ pub struct SketchPoint {
     pub hash: u64,
     /// Latency in ms; of a repeated key, that of the row the loader serves first.
     pub latency: f64,
+    /// Its logarithm: tables are held against each other pair by pair, so it is taken of each point once. No number
+    /// where the latency is not a time.
+    pub log: f64,
     /// Its slice, an index into [`Sketch::slices`]: a sketch has some 4,096 points, and of more slices than
     /// this distinguishes the last ones count as one.
     pub slice: u16,
+}
+
+impl SketchPoint {
+    /// A point of a slice, by the hash of its key; `latency` in ms.
+    pub fn new(hash: u64, latency: f64, slice: u16) -> Self {
+        Self { hash, latency, log: latency.ln(), slice }
+    }
 }
 
 /// An outlier, by key.
@@ -185,19 +196,15 @@ impl Sketch {
         };
         let hashes = keys.hashes().iter().copied().zip(0u32..);
         let kept = hashes.filter(|(hash, row)| *hash <= end && read.is_loaded(*row as usize));
-        let mut order: Vec<(u64, u32)> = kept.collect();
-        match &ranks {
-            Some(ranks) => {
-                order.sort_unstable_by_key(|(hash, row)| (*hash, ranks[*row as usize], *row));
-            }
-            None => order.sort_unstable(),
-        }
+        let rank = |row: u32| ranks.as_ref().map_or(0, |ranks| ranks[row as usize]);
+        let place = |(hash, row): &(u64, u32)| (*hash, rank(*row), *row);
+        let mut order = sorted_by_hash(kept.collect(), end, |(hash, _)| *hash, place);
         order.dedup_by_key(|(hash, _)| *hash);
         let mut slices = SliceNumbers::default();
         let point = |(hash, row): &(u64, u32)| {
             let row = *row as usize;
             let slice = u16::try_from(slices.number(keys, row)).unwrap_or(u16::MAX);
-            SketchPoint { hash: *hash, latency: latency.get(row), slice }
+            SketchPoint::new(*hash, latency.get(row), slice)
         };
         let points: Vec<SketchPoint> = order.iter().map(point).collect();
         let kernels = kernels(scope, &order, &points, slices.all.len());
@@ -237,6 +244,13 @@ impl Sketch {
         if let Some(latencies) = self.latencies.as_mut().and_then(Arc::get_mut) {
             shared.share(latencies);
         }
+    }
+
+    /// An empty list for each slice, with room for something of each of its points.
+    pub fn room_by_slice<T>(&self) -> Vec<Vec<T>> {
+        let points = self.counts.iter().map(|count| *count as usize);
+        let lists = points.map(Vec::with_capacity).chain(std::iter::repeat_with(Vec::new));
+        lists.take(self.slices.len()).collect()
     }
 
     /// Takes away what tables of one name are held against each other by.

@@ -1,10 +1,9 @@
 //! What a sketch says of its points beside their latencies: sizes, kernels, slices.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{SketchPoint, Slice};
-use crate::database::table::{Column, Keys, TableScope};
+use crate::database::table::{Column, Keys, Numbering, TableScope};
 
 /// The column that names the kernel.
 pub(super) const KERNEL: &str = "kernel_source";
@@ -48,21 +47,18 @@ pub(super) fn kernels(
 #[derive(Default)]
 pub(super) struct SliceNumbers {
     pub all: Vec<Slice>,
-    by_code: BTreeMap<u64, u32>,
+    codes: Numbering,
 }
 
 impl SliceNumbers {
     /// The number of a row's slice; a new one gets the next.
     pub fn number(&mut self, keys: &Keys<'_>, row: usize) -> u32 {
-        match self.by_code.entry(keys.text_code(row)) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(slot) => {
-                let number = self.all.len() as u32;
-                let texts = keys.show(row).into_iter();
-                let slice = texts.filter_map(|(k, v)| Some((k, v.as_str()?.to_owned())));
-                self.all.push(slice.collect());
-                *slot.insert(number)
-            }
+        let number = self.codes.number(keys.text_code(row));
+        if number as usize == self.all.len() {
+            let texts = keys.show(row).into_iter();
+            let slice = texts.filter_map(|(k, v)| Some((k, v.as_str()?.to_owned())));
+            self.all.push(slice.collect());
         }
+        number
     }
 }

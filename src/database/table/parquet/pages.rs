@@ -20,6 +20,9 @@ use super::{LONGEST_TEXT, MOST_BYTES, values};
 /// Bytes of texts in a page's header: its statistics hold a smallest and a largest one, each under two names.
 const LONGEST_HEADER: usize = 4 * LONGEST_TEXT + 4096;
 
+/// How many times its size a column mostly decompresses to, at most.
+const UNFOLDED: usize = 4;
+
 /// Bytes of a header of ours, about.
 const HEADER: usize = 64;
 
@@ -54,8 +57,9 @@ impl<'a> BoundedPages<'a> {
         leaf: &Descriptor,
         rows: usize,
     ) -> Result<Pages, ColumnError> {
-        let mut column =
-            ColumnPages { leaf, dictionary: None, values: 0, indices: true, out: Vec::new() };
+        // Room for most, bounded by what the file has and not by what it claims.
+        let out = Vec::with_capacity(UNFOLDED * chunk.range.len());
+        let mut column = ColumnPages { leaf, dictionary: None, values: 0, indices: true, out };
         for page in self.walk(chunk) {
             let page = self.afford(page?)?;
             match page.header.type_ {
