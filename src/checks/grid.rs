@@ -1,7 +1,7 @@
 //! Rows as points of a grid: the place of each along the axes of a sweep, and a number for what else it is.
 //!
-//! A series holds the rows that differ in one size alone. Sizes are few, so rows are told apart by places in the
-//! order of sizes, and a series is found by arithmetic on places, not by a hash of each row.
+//! A series holds the rows that differ in one size alone. Sizes are few, so each row is known by the places of
+//! its sizes in their order, and a series is found by arithmetic on places, not by a hash of each row.
 
 use crate::database::table::{Numbering, all_equal, mix};
 
@@ -33,7 +33,7 @@ struct GroupNumbers {
 }
 
 impl Grid {
-    /// A grid of the sizes along some axes, one a row in each; `rest` is a hash of what else a row is.
+    /// A grid of the sizes along some axes, each with one size per row; `rest` is a hash of what else a row is.
     pub fn new<'a>(axes: impl Iterator<Item = &'a [i64]>, rest: &[u64]) -> Self {
         let rest = GroupNumbers::by_hash(rest.iter().copied());
         Self { axes: axes.map(GridAxis::of).collect(), rest }
