@@ -139,22 +139,22 @@ impl GroupNumbers {
         this
     }
 
-    /// Groups rows by numbers below `cells`, one a row.
+    /// Groups rows by a number each, all below `count`.
     fn by_cell(cells: Vec<u32>, count: usize) -> Self {
         const NEW: u32 = u32::MAX;
         let mut numbers = vec![NEW; count];
-        let mut this = Self::default();
-        this.of_rows = cells;
-        for cell in &mut this.of_rows {
+        let mut counts: Vec<u32> = Vec::new();
+        let mut of_rows = cells;
+        for cell in &mut of_rows {
             let number = &mut numbers[*cell as usize];
             if *number == NEW {
-                *number = this.counts.len() as u32;
-                this.counts.push(0);
+                *number = counts.len() as u32;
+                counts.push(0);
             }
-            this.counts[*number as usize] += 1;
+            counts[*number as usize] += 1;
             *cell = *number;
         }
-        this
+        Self { of_rows, counts }
     }
 
     /// Each row with the number of its group.
