@@ -33,7 +33,8 @@ struct KeyTags {
     bits: u32,
 }
 
-/// The keys of many tables, equal ones once: versions and systems of one plan measure the same, in one order.
+/// The keys of many tables, those that are equal in the same order once: versions and systems of one plan measure
+/// the same.
 #[derive(Debug, Default)]
 pub struct SharedKeys(Mutex<HashMap<u64, Vec<Weak<KeyTags>>>>);
 
@@ -92,7 +93,8 @@ impl KeyTags {
         // Of the few buckets that are longer each tag is compared with all before it.
         let starts = std::iter::once(&0).chain(&self.ends);
         let buckets = starts.zip(&self.ends).map(|(start, end)| *start as usize..*end as usize);
-        let mut long = buckets.filter(|bucket| bucket.len() > NEAR).map(|b| &self.tags[b]);
+        let long = buckets.filter(|bucket| bucket.len() > NEAR);
+        let mut long = long.filter_map(|bucket| self.tags.get(bucket));
         (1..NEAR).any(are_equal)
             || long.any(|tags| (1..tags.len()).any(|i| tags[..i].contains(&tags[i])))
     }
