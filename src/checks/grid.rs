@@ -46,20 +46,20 @@ impl Grid {
 
     /// The rows of each series along an axis, by its number: rows that differ in its size alone.
     pub fn series(&self, along: usize) -> SeriesRows {
-        let numbers = self.numbers(along);
-        SeriesRows::placed(numbers.rows(), numbers.counts.clone())
+        let GroupNumbers { of_rows, counts } = self.numbers(along);
+        SeriesRows::placed((0..).zip(of_rows), counts)
     }
 
     /// As [`series`](Self::series), those that have one of `some` rows.
     pub fn series_beside(&self, along: usize, some: impl Iterator<Item = u32>) -> SeriesRows {
-        let numbers = self.numbers(along);
-        let mut counts = vec![0; numbers.counts.len()];
+        let GroupNumbers { of_rows, counts: all } = self.numbers(along);
+        let mut counts = vec![0; all.len()];
         for row in some {
-            let number = numbers.of_rows[row as usize] as usize;
-            counts[number] = numbers.counts[number];
+            let number = of_rows[row as usize] as usize;
+            counts[number] = all[number];
         }
         let wanted = counts.clone();
-        let rows = numbers.rows().filter(|(_, number)| wanted[*number as usize] > 0);
+        let rows = (0..).zip(of_rows).filter(|(_, number)| wanted[*number as usize] > 0);
         SeriesRows::placed(rows, counts)
     }
 
@@ -155,11 +155,6 @@ impl GroupNumbers {
             *cell = *number;
         }
         Self { of_rows, counts }
-    }
-
-    /// Each row with the number of its group.
-    fn rows(&self) -> impl Iterator<Item = (u32, u32)> + Clone {
-        (0..).zip(self.of_rows.iter().copied())
     }
 }
 

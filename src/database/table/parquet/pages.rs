@@ -57,8 +57,9 @@ impl<'a> BoundedPages<'a> {
         leaf: &Descriptor,
         rows: usize,
     ) -> Result<Pages, ColumnError> {
-        // Room for most, bounded by what the file has and not by what it claims.
-        let out = Vec::with_capacity(UNFOLDED * chunk.range.len());
+        // Room for most, bounded by what the file has, not by what it claims, and by what it may still take.
+        let room = chunk.range.len().saturating_mul(UNFOLDED).min(self.left);
+        let out = Vec::with_capacity(room);
         let mut column = ColumnPages { leaf, dictionary: None, values: 0, indices: true, out };
         for page in self.walk(chunk) {
             let page = self.afford(page?)?;
