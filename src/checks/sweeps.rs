@@ -4,7 +4,7 @@
 //! Rows of a series have the same key except for one size. Points drawn between their neighbours, rows
 //! missing from the middle of a sweep and power that jumps from point to point all show there.
 
-use crate::base::expr::{NULL_CODE, Vals, Value};
+use crate::base::expr::{NULL_CODE, Vals, Value, WholeNumbers};
 use crate::base::hash_order::sorted_by_hash;
 use crate::database::table::{
     Column, Keys, PartNumbers, PartValues, Table, all_equal, mix, number_bits, text_hash,
@@ -49,12 +49,21 @@ impl AxisSeries {
         let axes = parts.filter(|(_, p)| p.value.columns().iter().any(along));
         let hashes = hashes(keys, table);
         let series = axes.filter_map(|(part, p)| {
+            let salt = salt(part);
+            let size_hash = |size: f64| mix(salt, number_bits(size));
             let mut series = match keys.numbers(part)? {
-                PartNumbers::Whole(sizes) => {
-                    Self::along(part, |row| sizes[row] as f64, &hashes, latency)
+                PartNumbers::Whole(WholeNumbers::Codes { codes, numbers }) => {
+                    let size = |row: usize| numbers[codes[row] as usize] as f64;
+                    let own: Vec<u64> = numbers.iter().map(|n| size_hash(*n as f64)).collect();
+                    Self::along(size, |row| own[codes[row] as usize], &hashes, latency)
+                }
+                PartNumbers::Whole(WholeNumbers::Values(values)) => {
+                    let size = |row: usize| values[row] as f64;
+                    Self::along(size, |row| size_hash(size(row)), &hashes, latency)
                 }
                 PartNumbers::Formula(Vals::Rows(sizes)) if !all_equal(sizes) => {
-                    Self::along(part, |row| sizes[row], &hashes, latency)
+                    let size = |row: usize| sizes[row];
+                    Self::along(size, |row| size_hash(size(row)), &hashes, latency)
                 }
                 PartNumbers::Formula(_) => return None,
             };
@@ -64,18 +73,24 @@ impl AxisSeries {
         series.collect()
     }
 
-    fn along(part: usize, size: impl Fn(usize) -> f64, hashes: &[u64], latency: &[f64]) -> Self {
+    /// The series of rows by their `size`, whose hash is a part of that of their keys.
+    fn along(
+        size: impl Fn(usize) -> f64,
+        size_hash: impl Fn(usize) -> u64,
+        hashes: &[u64],
+        latency: &[f64],
+    ) -> Self {
         let rows = hashes.len();
         let one_of = rows.div_ceil(ROWS).max(1);
-        let salt = salt(part);
-        let of_row = |row: usize| {
-            let size = number_bits(size(row));
-            PlacedRow { series: hashes[row].wrapping_sub(mix(salt, size)), size, row: row as u32 }
+        let series = |row: usize| hashes[row].wrapping_sub(size_hash(row));
+        let of_row = |row: usize| PlacedRow {
+            series: series(row),
+            size: number_bits(size(row)),
+            row: row as u32,
         };
         // Of all numbers of 32 bits one of so many is that small. The high half sorts them below.
-        let is_sampled = |placed: PlacedRow| {
-            u64::from(placed.series as u32) * one_of as u64 <= u64::from(u32::MAX)
-        };
+        let is_sampled =
+            |series: u64| u64::from(series as u32) * one_of as u64 <= u64::from(u32::MAX);
         let mut placed: Vec<PlacedRow> = Vec::with_capacity(rows.min(2 * ROWS));
         let mut sampled = [0; BLOCK];
         for start in (0..rows).step_by(BLOCK) {
@@ -83,7 +98,7 @@ impl AxisSeries {
             let mut count = 0;
             for row in start..rows.min(start + BLOCK) {
                 sampled[count] = row;
-                count += usize::from(is_sampled(of_row(row)));
+                count += usize::from(is_sampled(series(row)));
             }
             let has_point = |row: &&usize| size(**row) >= 0.0 && latency[**row] > 0.0;
             placed.extend(sampled[..count].iter().filter(has_point).map(|row| of_row(*row)));
@@ -147,7 +162,14 @@ fn hashes(keys: &Keys<'_>, table: &Table) -> Vec<u64> {
     for (part, values) in keys.values().enumerate() {
         let salt = salt(part);
         match values {
-            PartValues::Whole(v) => add(&mut hashes, v, |v| mix(salt, number_bits(v as f64))),
+            PartValues::Whole(WholeNumbers::Codes { codes, numbers }) => {
+                let parts = numbers.iter().map(|n| mix(salt, number_bits(*n as f64)));
+                let parts: Vec<u64> = parts.collect();
+                add(&mut hashes, codes, |code| parts[code as usize]);
+            }
+            PartValues::Whole(WholeNumbers::Values(values)) => {
+                add(&mut hashes, values, |v| mix(salt, number_bits(v as f64)));
+            }
             // The same in every row, which is soon told of a column that is not.
             PartValues::Formula(Value::Number(Vals::Rows(v))) if all_equal(v) => {}
             PartValues::Formula(Value::Number(Vals::Rows(v))) => {

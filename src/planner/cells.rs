@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::combinations::Combinations;
 use super::names::NameCodes;
 use super::operations::TableName;
 use super::slices::SliceKey;
-use super::{Column, NULL_CODE, Reason, Table};
+use super::{Column, Combinations, IntValues, NULL_CODE, Reason, Table};
 
 /// The columns of a table that its loader reads, in the order in which it asks for them.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +41,7 @@ impl Columns {
 /// A row's cells, by the order of [`Columns`].
 pub(super) struct Cells<'a> {
     texts: Vec<Texts<'a>>,
-    numbers: Vec<&'a [i64]>,
+    numbers: Vec<&'a IntValues>,
     optional: Vec<(Option<&'a Column>, u64)>,
     row: usize,
 }
@@ -51,6 +50,8 @@ pub(super) struct Cells<'a> {
 struct Texts<'a> {
     codes: Option<&'a [u32]>,
     dict: &'a [Arc<str>],
+    /// Rows in which it is null.
+    nulls: usize,
     numbers: Vec<u32>,
     empty: u32,
 }
@@ -59,11 +60,11 @@ impl<'a> Texts<'a> {
     fn new(column: Option<&'a Column>, names: &NameCodes) -> Self {
         let empty = names.code("");
         match column {
-            Some(Column::Text { codes, dict, .. }) => {
+            Some(Column::Text { codes, dict, nulls }) => {
                 let numbers = dict.iter().map(|text| names.code(text)).collect();
-                Self { codes: Some(codes), dict, numbers, empty }
+                Self { codes: Some(codes), dict, nulls: *nulls, numbers, empty }
             }
-            _ => Self { codes: None, dict: &[], numbers: Vec::new(), empty },
+            _ => Self { codes: None, dict: &[], nulls: 0, numbers: Vec::new(), empty },
         }
     }
 
@@ -95,7 +96,7 @@ impl Cells<'_> {
 
     /// A number.
     pub fn number(&self, column: usize) -> u64 {
-        self.numbers[column][self.row] as u64
+        self.numbers[column].get(self.row) as u64
     }
 
     /// A number as part of a slice's key.
@@ -107,8 +108,8 @@ impl Cells<'_> {
     pub fn optional(&self, column: usize) -> u64 {
         let (values, otherwise) = self.optional[column];
         match values {
-            Some(Column::Int { values, .. }) if !values[self.row].is_negative() => {
-                values[self.row] as u64
+            Some(Column::Int { values, .. }) => {
+                u64::try_from(values.get(self.row)).unwrap_or(otherwise)
             }
             _ => otherwise,
         }
@@ -119,8 +120,8 @@ impl Cells<'_> {
 enum Coordinates<'a> {
     /// 0: it is not used.
     None,
-    Column(&'a [i64]),
-    Sum(Vec<&'a [i64]>),
+    Column(&'a IntValues),
+    Sum(Vec<&'a IntValues>),
 }
 
 /// The rows of a decoded table as its loader reads them.
@@ -180,8 +181,8 @@ impl<'a> LoadedRows<'a> {
             };
         }
         // Nearly no table has a cell that its loader refuses, and whole columns are looked at faster than rows.
-        let has_negative =
-            cells.numbers.iter().any(|values| values.iter().fold(0, |bits, n| bits | n) < 0);
+        let mut spans = cells.numbers.iter().filter_map(|values| values.coded().span());
+        let has_negative = spans.any(|[least, _]| least < 0);
         Ok(Self {
             name,
             names,
@@ -213,8 +214,8 @@ impl<'a> LoadedRows<'a> {
     pub fn at(&self, row: usize) -> [u64; 3] {
         self.at.each_ref().map(|coordinates| match coordinates {
             Coordinates::None => 0,
-            Coordinates::Column(values) => values[row] as u64,
-            Coordinates::Sum(columns) => columns.iter().map(|values| values[row] as u64).sum(),
+            Coordinates::Column(values) => values.get(row) as u64,
+            Coordinates::Sum(columns) => columns.iter().map(|values| values.get(row) as u64).sum(),
         })
     }
 
@@ -243,8 +244,9 @@ impl<'a> LoadedRows<'a> {
             }
         }
         for values in &self.cells.numbers {
-            if values[row].is_negative() {
-                return Some(format!("{} is negative", values[row]).into());
+            let value = values.get(row);
+            if value.is_negative() {
+                return Some(format!("{value} is negative").into());
             }
         }
         let null = self.nullable.iter().find(|(_, c)| c.is_null(row));
@@ -264,16 +266,19 @@ impl<'a> LoadedRows<'a> {
     fn without(&self, places: &[usize]) -> Combinations<'a> {
         let inner = self.name.columns().inner;
         let mut outer = Combinations::default();
-        let texts = self.cells.texts.iter().filter_map(|texts| texts.codes);
-        texts.chain(self.kernels.codes).for_each(|codes| outer.add_codes(codes));
+        for texts in self.cells.texts.iter().chain([&self.kernels]) {
+            if let Some(codes) = texts.codes {
+                outer.add_texts(codes, texts.dict.len(), texts.nulls);
+            }
+        }
         for (place, values) in self.cells.numbers.iter().enumerate() {
             if !inner.contains(&place) && !places.contains(&place) {
-                outer.add_numbers(values);
+                outer.add_numbers(values.coded());
             }
         }
         for (column, _) in &self.cells.optional {
             if let Some(Column::Int { values, .. }) = column {
-                outer.add_numbers(values);
+                outer.add_numbers(values.coded());
             }
         }
         outer

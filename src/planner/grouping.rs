@@ -85,7 +85,7 @@ impl GroupedRows {
 impl Grouping {
     /// The number of the slice of each row; the slice is looked for once for a combination of values.
     fn number_rows(&mut self, rows: &mut LoadedRows<'_>) -> Vec<u32> {
-        let mut of_row = rows.outer().numbers(rows.count());
+        let mut of_row = rows.outer().numbers(rows.count()).of_rows;
         let mut known: Vec<Option<Belonging>> = Vec::new();
         let may_refuse = rows.may_have_refused_cells();
         for (row, number) in of_row.iter_mut().enumerate() {

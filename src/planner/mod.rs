@@ -25,7 +25,6 @@
 #[cfg(test)]
 mod agreement;
 mod cells;
-mod combinations;
 mod dtypes;
 mod evidence;
 mod files;
@@ -74,7 +73,7 @@ use crate::database::sidecar::Reuse;
 use crate::database::slots::slots;
 use crate::database::source::Source;
 use crate::database::state::State;
-use crate::database::table::{Column, Table, TableFault};
+use crate::database::table::{Column, Combinations, IntValues, Table, TableFault};
 use crate::specs::facts::Slots;
 use crate::specs::system::System;
 use crate::specs::{Library, SpecFile, Specs, read_all};

@@ -37,7 +37,7 @@ use sqlparser::keywords::ALL_KEYWORDS;
 use sqlparser::parser::Parser;
 
 use self::node::Node;
-pub use self::value::{NULL_CODE, Vals, Value};
+pub use self::value::{NULL_CODE, Vals, Value, WholeNumbers};
 
 /// Bytes of a formula, at most; the longest known has 300.
 const LONGEST: usize = 2000;
@@ -64,7 +64,7 @@ pub trait Scope {
     /// The column of that name, or `None` where the table lacks it.
     fn column(&self, name: &str) -> Option<Value<'_>>;
     /// The column of that name as it lies, where it holds whole numbers and none is null.
-    fn whole(&self, _name: &str) -> Option<&[i64]> {
+    fn whole(&self, _name: &str) -> Option<WholeNumbers<'_>> {
         None
     }
     /// A dotted name such as `gpu.mem_bw`, or `None` where the system lacks it.

@@ -17,6 +17,31 @@ pub enum Value<'a> {
 /// The dictionary code of a null text.
 pub const NULL_CODE: u32 = u32::MAX;
 
+/// Whole numbers, none of them null.
+#[derive(Debug, Clone, Copy)]
+pub enum WholeNumbers<'a> {
+    /// One a row.
+    Values(&'a [i64]),
+    /// By code: the place of each row's number among the distinct ones.
+    Codes {
+        /// One a row.
+        codes: &'a [u32],
+        /// The distinct numbers, in any order. Some may be of no row.
+        numbers: &'a [i64],
+    },
+}
+
+impl WholeNumbers<'_> {
+    /// The number of a row.
+    #[inline]
+    pub fn get(self, row: usize) -> i64 {
+        match self {
+            Self::Values(values) => values[row],
+            Self::Codes { codes, numbers } => numbers[codes[row] as usize],
+        }
+    }
+}
+
 /// One value for all rows, or one a row.
 #[derive(Debug, Clone)]
 pub enum Vals<'a, T: Copy> {

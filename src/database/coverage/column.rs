@@ -62,7 +62,7 @@ impl PartColumn {
     pub(super) fn of(values: &PartValues<'_>, rows: &[u32]) -> Self {
         let row = |row: &u32| *row as usize;
         match values {
-            PartValues::Whole(values) => numbers(rows.iter().map(|r| values[row(r)] as f64)),
+            PartValues::Whole(whole) => numbers(rows.iter().map(|r| whole.get(row(r)) as f64)),
             PartValues::Formula(Value::Number(Vals::One(n))) => Self::One(number(*n)),
             PartValues::Formula(Value::Number(Vals::Rows(values))) => {
                 numbers(rows.iter().map(|r| values[row(r)]))

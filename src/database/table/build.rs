@@ -60,9 +60,9 @@ impl Column {
                 let mut values = Vec::new();
                 for part in parts {
                     let Self::Int { values: own, .. } = part else { return Err(other()) };
-                    values.extend(own);
+                    values.extend_from_slice(own);
                 }
-                Ok(Self::Int { values, nulls })
+                Ok(Self::Int { values: values.into(), nulls })
             }
             Self::Bool { .. } => {
                 let mut values = Vec::new();

@@ -212,7 +212,7 @@ impl ColumnBuilder {
             cells.iter().any(Option::is_none).then(|| cells.iter().map(Option::is_none).collect());
         if !self.text {
             if let Some(values) = parsed(cells, 0, |t| t.parse::<i64>().ok()) {
-                return Column::Int { values, nulls };
+                return Column::Int { values: values.into(), nulls };
             }
             if let Some(values) = parsed(cells, f64::NAN, |t| t.parse::<f64>().ok()) {
                 return Column::Float { values, nulls };

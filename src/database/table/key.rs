@@ -3,13 +3,16 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use crate::base::expr::{ExprError, NULL_CODE, Scope, Vals, Value};
-use crate::database::table::{all_equal, number_json, text_json};
+use super::ints::are_equal;
+use crate::base::expr::{ExprError, NULL_CODE, Scope, Vals, Value, WholeNumbers};
+use crate::database::table::{number_json, text_json};
 use crate::specs::KeyPart;
 
 /// Key parts of a table, evaluated.
 pub struct Keys<'a> {
     parts: Vec<(&'a str, PartValues<'a>)>,
+    /// The places of those that are texts.
+    texts: Vec<usize>,
     rows: usize,
     /// Taken when they are asked for: of a table that is judged by a figure of its system alone nobody does.
     hashes: OnceLock<Vec<u64>>,
@@ -18,7 +21,7 @@ pub struct Keys<'a> {
 /// The values of a part of a key.
 pub enum PartValues<'a> {
     /// Those of a column, one a row and none null: what formulas see of it would be a copy.
-    Whole(&'a [i64]),
+    Whole(WholeNumbers<'a>),
     /// What a formula comes to.
     Formula(Value<'a>),
 }
@@ -27,7 +30,7 @@ pub enum PartValues<'a> {
 #[derive(Clone, Copy)]
 pub enum PartNumbers<'k> {
     /// None of them null.
-    Whole(&'k [i64]),
+    Whole(WholeNumbers<'k>),
     /// NaN where null.
     Formula(&'k Vals<'k, f64>),
 }
@@ -37,7 +40,7 @@ impl PartNumbers<'_> {
     #[inline]
     pub fn get(self, row: usize) -> f64 {
         match self {
-            Self::Whole(values) => values[row] as f64,
+            Self::Whole(whole) => whole.get(row) as f64,
             Self::Formula(values) => values.get(row),
         }
     }
@@ -48,17 +51,21 @@ impl<'a> Keys<'a> {
     pub fn new(parts: &'a [KeyPart], scope: &'a dyn Scope) -> Result<Self, ExprError> {
         let values = |p: &'a KeyPart| match p.value.as_column().and_then(|name| scope.whole(name)) {
             // One value in all rows, as formulas see it.
-            Some(values) if all_equal(values) => {
-                Ok(PartValues::Formula(Value::Number(Vals::One(values[0] as f64))))
+            Some(whole) if are_equal(whole) => {
+                Ok(PartValues::Formula(Value::Number(Vals::One(whole.get(0) as f64))))
             }
-            Some(values) => Ok(PartValues::Whole(values)),
+            Some(whole) => Ok(PartValues::Whole(whole)),
             None => p.value.eval(scope).map(PartValues::Formula),
         };
         let parts: Vec<_> = parts
             .iter()
             .map(|p| Ok((p.name.as_str(), values(p)?)))
             .collect::<Result<_, ExprError>>()?;
-        Ok(Self { parts, rows: scope.rows(), hashes: OnceLock::new() })
+        let is_text = |(_, (_, values)): &(usize, &(&str, PartValues<'_>))| {
+            matches!(values, PartValues::Formula(Value::Text(..)))
+        };
+        let texts = parts.iter().enumerate().filter(is_text).map(|(place, _)| place).collect();
+        Ok(Self { parts, texts, rows: scope.rows(), hashes: OnceLock::new() })
     }
 
     /// A hash of each row's key. Equal keys hash alike in every table, whatever the encoding.
@@ -86,7 +93,7 @@ impl<'a> Keys<'a> {
         let parts: Vec<HashedPart<'_>> = self.values().map(HashedPart::of).collect();
         // What all rows have in common is taken in once, as far as nothing else comes before it.
         let same = parts.iter().map_while(HashedPart::same);
-        let (common, start) = same.fold((0, SEED), |(n, hash), bits| (n + 1, mix(hash, bits)));
+        let (common, start) = same.fold((0, SEED), |(n, hash), own| (n + 1, fold(hash, own)));
         let mut hashes = vec![start; self.rows];
         for (number, block) in hashes.chunks_mut(BLOCK).enumerate() {
             for part in &parts[common..] {
@@ -99,8 +106,8 @@ impl<'a> Keys<'a> {
     /// A number for a row's texts: alike for two rows of one table exactly when the texts are.
     pub fn text_code(&self, row: usize) -> u64 {
         let mut code = 0;
-        for values in self.values() {
-            if let PartValues::Formula(Value::Text(codes, dict)) = values {
+        for place in &self.texts {
+            if let PartValues::Formula(Value::Text(codes, dict)) = &self.parts[*place].1 {
                 // A digit to the base of the dictionary, null among them.
                 let digit = codes.get(row).wrapping_add(1);
                 code = code * (dict.len() as u64 + 1) + u64::from(digit);
@@ -124,7 +131,7 @@ impl<'a> Keys<'a> {
     /// A part's numbers; none where it holds names or flags.
     pub fn numbers(&self, part: usize) -> Option<PartNumbers<'_>> {
         match &self.parts.get(part)?.1 {
-            PartValues::Whole(numbers) => Some(PartNumbers::Whole(numbers)),
+            PartValues::Whole(whole) => Some(PartNumbers::Whole(*whole)),
             PartValues::Formula(Value::Number(numbers)) => Some(PartNumbers::Formula(numbers)),
             PartValues::Formula(_) => None,
         }
@@ -137,7 +144,7 @@ impl<'a> Keys<'a> {
         for (_, values) in self.values().enumerate().filter(|(i, _)| *i != part) {
             let rows = rows.clone();
             match values {
-                PartValues::Whole(v) => mix_all(&mut hashes, &v[rows], |v| number_bits(v as f64)),
+                PartValues::Whole(whole) => mix_whole(&mut hashes, *whole, rows),
                 PartValues::Formula(Value::Number(Vals::Rows(v))) => {
                     mix_all(&mut hashes, &v[rows], number_bits);
                 }
@@ -161,7 +168,7 @@ impl<'a> Keys<'a> {
     #[inline]
     pub fn equal(&self, a: usize, b: usize) -> bool {
         self.values().all(|values| match values {
-            PartValues::Whole(v) => v[a] as f64 == v[b] as f64,
+            PartValues::Whole(whole) => whole.get(a) as f64 == whole.get(b) as f64,
             PartValues::Formula(value) => equal(value, a, b),
         })
     }
@@ -169,7 +176,7 @@ impl<'a> Keys<'a> {
     /// A row's key, for people.
     pub fn show(&self, row: usize) -> Vec<(String, serde_json::Value)> {
         let shown = |values: &PartValues<'_>| match values {
-            PartValues::Whole(v) => number_json(v[row] as f64),
+            PartValues::Whole(whole) => number_json(whole.get(row) as f64),
             PartValues::Formula(value) => json(value, row),
         };
         self.parts.iter().map(|(name, values)| ((*name).to_owned(), shown(values))).collect()
@@ -214,7 +221,19 @@ pub(crate) fn number_bits(value: f64) -> u64 {
 /// [`text_hash`], another function would change which keys are in a key sample.
 #[inline]
 pub(crate) fn mix(hash: u64, value: u64) -> u64 {
-    let wide = u128::from(hash ^ value.wrapping_mul(0xa076_1d64_78bd_642f)) * 0xe703_7ed1_a0b4_28db;
+    fold(hash, scramble(value))
+}
+
+/// What [`mix`] does with a value before the hash is known.
+#[inline]
+fn scramble(value: u64) -> u64 {
+    value.wrapping_mul(0xa076_1d64_78bd_642f)
+}
+
+/// Takes a scrambled value into a hash.
+#[inline]
+fn fold(hash: u64, scrambled: u64) -> u64 {
+    let wide = u128::from(hash ^ scrambled) * 0xe703_7ed1_a0b4_28db;
     (wide as u64) ^ ((wide >> 64) as u64)
 }
 
@@ -224,31 +243,41 @@ const BLOCK: usize = 1024;
 /// A part of a key on its way into hashes.
 struct HashedPart<'k> {
     values: &'k PartValues<'k>,
-    /// Hashes of its names, by code.
-    names: Vec<u64>,
+    /// Names and numbers by their codes, scrambled.
+    scrambled: Vec<u64>,
 }
 
 impl<'k> HashedPart<'k> {
     fn of(values: &'k PartValues<'_>) -> Self {
-        let names = match values {
+        let scrambled = match values {
             PartValues::Formula(Value::Text(_, dict)) => {
-                dict.iter().map(|t| text_hash(t)).collect()
+                dict.iter().map(|t| scramble(text_hash(t))).collect()
             }
-            _ => Vec::new(),
+            // Of a part of a column numbers may be more than rows.
+            PartValues::Whole(WholeNumbers::Codes { codes, numbers })
+                if numbers.len() <= codes.len() =>
+            {
+                numbers.iter().map(|n| scramble(number_bits(*n as f64))).collect()
+            }
+            PartValues::Whole(_) | PartValues::Formula(_) => Vec::new(),
         };
-        Self { values, names }
+        Self { values, scrambled }
     }
 
-    fn name(&self, code: u32) -> u64 {
-        self.names.get(code as usize).copied().unwrap_or(0)
+    /// What a name or a number is scrambled to; 0 where it is null.
+    #[inline]
+    fn scrambled(&self, code: u32) -> u64 {
+        self.scrambled.get(code as usize).copied().unwrap_or(0)
     }
 
-    /// What it adds to every row, where that is the same.
+    /// What it adds to every row, scrambled, where that is the same.
     fn same(&self) -> Option<u64> {
         match self.values {
-            PartValues::Formula(Value::Number(Vals::One(number))) => Some(number_bits(*number)),
-            PartValues::Formula(Value::Bool(Vals::One(flag))) => Some(u64::from(*flag) + 1),
-            PartValues::Formula(Value::Text(Vals::One(code), _)) => Some(self.name(*code)),
+            PartValues::Formula(Value::Number(Vals::One(n))) => Some(scramble(number_bits(*n))),
+            PartValues::Formula(Value::Bool(Vals::One(flag))) => {
+                Some(scramble(u64::from(*flag) + 1))
+            }
+            PartValues::Formula(Value::Text(Vals::One(code), _)) => Some(self.scrambled(*code)),
             PartValues::Whole(_) | PartValues::Formula(_) => None,
         }
     }
@@ -257,26 +286,45 @@ impl<'k> HashedPart<'k> {
     fn take_into(&self, hashes: &mut [u64], first: usize) {
         let rows = first..first + hashes.len();
         match self.values {
-            PartValues::Whole(v) => mix_all(hashes, &v[rows], |v| number_bits(v as f64)),
+            PartValues::Whole(WholeNumbers::Codes { codes, .. }) if !self.scrambled.is_empty() => {
+                self.fold_into(hashes, &codes[rows]);
+            }
+            PartValues::Whole(whole) => mix_whole(hashes, *whole, rows),
             PartValues::Formula(Value::Number(Vals::Rows(v))) => {
                 mix_all(hashes, &v[rows], number_bits);
             }
             PartValues::Formula(Value::Bool(Vals::Rows(v))) => {
                 mix_all(hashes, &v[rows], |flag| u64::from(flag) + 1);
             }
-            PartValues::Formula(Value::Text(Vals::Rows(v), _)) => {
-                mix_all(hashes, &v[rows], |code| self.name(code));
-            }
+            PartValues::Formula(Value::Text(Vals::Rows(v), _)) => self.fold_into(hashes, &v[rows]),
             PartValues::Formula(_) => {
-                let bits = self.same().unwrap_or_default();
-                hashes.iter_mut().for_each(|hash| *hash = mix(*hash, bits));
+                let scrambled = self.same().unwrap_or_default();
+                hashes.iter_mut().for_each(|hash| *hash = fold(*hash, scrambled));
             }
+        }
+    }
+
+    /// Takes codes of names or numbers into hashes.
+    fn fold_into(&self, hashes: &mut [u64], codes: &[u32]) {
+        for (hash, code) in hashes.iter_mut().zip(codes) {
+            *hash = fold(*hash, self.scrambled(*code));
+        }
+    }
+}
+
+/// Takes some rows of a column of whole numbers into their hashes.
+fn mix_whole(hashes: &mut [u64], whole: WholeNumbers<'_>, rows: Range<usize>) {
+    let bits = |value: i64| number_bits(value as f64);
+    match whole {
+        WholeNumbers::Values(values) => mix_all(hashes, &values[rows], bits),
+        WholeNumbers::Codes { codes, numbers } => {
+            mix_all(hashes, &codes[rows], |code| bits(numbers[code as usize]));
         }
     }
 }
 
 /// Takes a column into the hashes of its rows.
-pub(crate) fn mix_all<T: Copy>(hashes: &mut [u64], values: &[T], bits: impl Fn(T) -> u64) {
+fn mix_all<T: Copy>(hashes: &mut [u64], values: &[T], bits: impl Fn(T) -> u64) {
     for (hash, value) in hashes.iter_mut().zip(values) {
         *hash = mix(*hash, bits(*value));
     }
@@ -305,7 +353,7 @@ mod tests {
         let whole = vec![3_i64, -7, 0, 3, 1 << 40, i64::MAX];
         let floats = whole.iter().map(|value| *value as f64).collect();
         let columns = [
-            ("size", Column::Int { values: whole.clone(), nulls: None }),
+            ("size", Column::Int { values: whole.clone().into(), nulls: None }),
             ("float", Column::Float { values: floats, nulls: None }),
         ];
         let columns = columns.map(|(name, column)| (of(name), column)).into();

@@ -1,9 +1,12 @@
 //! Bytes of a table → typed columns, and the loader's key of every row.
 
 mod build;
+mod coded;
+mod combinations;
 mod csv;
 mod example;
 mod fault;
+mod ints;
 mod key;
 mod known;
 mod lanes;
@@ -19,17 +22,21 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
+pub(crate) use coded::CodedColumn;
+pub(crate) use combinations::{Combinations, NumberedRows};
 pub use csv::each_row;
 pub use example::{EXAMPLES, Example};
 pub use fault::{TableFault, Torn};
+pub use ints::IntValues;
 pub use key::{Keys, PartNumbers, PartValues};
-pub(crate) use key::{mix, mix_all, number_bits, text_hash};
+pub(crate) use key::{mix, number_bits, text_hash};
 pub(crate) use lanes::lane_ranks;
 pub(crate) use numbering::Numbering;
 pub use scope::TableScope;
 pub use take::keep_lines;
 pub use write::{encode, write};
 
+use self::ints::are_equal;
 use crate::base::expr::{NULL_CODE, Vals, Value};
 use crate::database::catalog::Format;
 use crate::database::source::pointer;
@@ -68,7 +75,7 @@ impl Wanted<'_> {
 #[derive(Debug)]
 pub enum Column {
     /// Whole numbers; a null row holds 0.
-    Int { values: Vec<i64>, nulls: Option<Vec<bool>> },
+    Int { values: IntValues, nulls: Option<Vec<bool>> },
     /// Numbers; a null row holds NaN.
     Float { values: Vec<f64>, nulls: Option<Vec<bool>> },
     /// Flags; a null row holds false.
@@ -151,7 +158,7 @@ impl Column {
     fn bytes(&self) -> usize {
         let flags = |nulls: &Option<Vec<bool>>| nulls.as_ref().map_or(0, Vec::len);
         match self {
-            Self::Int { values, nulls } => size_of_val(&values[..]) + flags(nulls),
+            Self::Int { values, nulls } => values.bytes() + flags(nulls),
             Self::Float { values, nulls } => size_of_val(&values[..]) + flags(nulls),
             Self::Bool { values, nulls } => size_of_val(&values[..]) + flags(nulls),
             Self::Text { codes, dict, .. } => {
@@ -186,7 +193,7 @@ impl Column {
     /// Number of rows; 0 where the type is one that is not decoded.
     pub fn len(&self) -> usize {
         match self {
-            Self::Int { values, .. } => values.len(),
+            Self::Int { values, .. } => values.count(),
             Self::Float { values, .. } => values.len(),
             Self::Bool { values, .. } => values.len(),
             Self::Text { codes, .. } => codes.len(),
@@ -248,7 +255,7 @@ impl Column {
             return self.is_null(a) && self.is_null(b);
         }
         match self {
-            Self::Int { values, .. } => values[a] == values[b],
+            Self::Int { values, .. } => values.get(a) == values.get(b),
             Self::Float { values, .. } => number_bits(values[a]) == number_bits(values[b]),
             Self::Bool { values, .. } => values[a] == values[b],
             Self::Text { codes, dict, .. } => {
@@ -274,7 +281,7 @@ impl Column {
     pub fn number(&self, row: usize) -> f64 {
         match self {
             _ if self.is_null(row) => f64::NAN,
-            Self::Int { values, .. } => values[row] as f64,
+            Self::Int { values, .. } => values.get(row) as f64,
             Self::Float { values, .. } => values[row],
             Self::Bool { values, .. } => f64::from(values[row]),
             Self::Text { .. } | Self::Other(_) => f64::NAN,
@@ -285,7 +292,7 @@ impl Column {
     pub fn json(&self, row: usize) -> serde_json::Value {
         match self {
             _ if self.is_null(row) => serde_json::Value::Null,
-            Self::Int { values, .. } => values[row].into(),
+            Self::Int { values, .. } => values.get(row).into(),
             Self::Float { values, .. } => number_json(values[row]),
             Self::Bool { values, .. } => values[row].into(),
             Self::Text { codes, dict, .. } => text_json(&dict[codes[row] as usize]),
@@ -310,17 +317,16 @@ impl Column {
                 Value::Number(Vals::Rows(Cow::Owned(numbers)))
             }
             // One value in all rows, as one name below.
-            Self::Int { values, nulls: None } if all_equal(&values[range.clone()]) => {
-                Value::Number(Vals::One(values[range.start] as f64))
+            Self::Int { values, nulls: None } if are_equal(values.whole(range.clone())) => {
+                Value::Number(Vals::One(values.get(range.start) as f64))
             }
-            Self::Int { values, nulls } => {
-                let mut numbers: Vec<f64> =
-                    values[range.clone()].iter().map(|v| *v as f64).collect();
-                if let Some(nulls) = nulls {
-                    let null = numbers.iter_mut().zip(&nulls[range]).filter(|(_, null)| **null);
-                    null.for_each(|(number, _)| *number = f64::NAN);
-                }
-                Value::Number(Vals::Rows(Cow::Owned(numbers)))
+            Self::Int { values, nulls: None } => {
+                Value::Number(Vals::Rows(Cow::Borrowed(&values.floats()[range])))
+            }
+            Self::Int { values, nulls: Some(nulls) } => {
+                let numbers = values.floats()[range.clone()].iter().zip(&nulls[range]);
+                let numbers = numbers.map(|(n, null)| if *null { f64::NAN } else { *n });
+                Value::Number(Vals::Rows(numbers.collect()))
             }
             Self::Float { values, .. } => Value::Number(Vals::Rows(Cow::Borrowed(&values[range]))),
             Self::Bool { values, .. } => Value::Bool(Vals::Rows(Cow::Borrowed(&values[range]))),

@@ -31,6 +31,11 @@ impl Numbering {
         }
     }
 
+    /// How many values there are.
+    pub fn count(&self) -> usize {
+        self.numbers.len()
+    }
+
     /// The number of a value that was not met lately. Out of line, so that the look at one place is not.
     #[inline(never)]
     fn look_up(&mut self, value: u64, hash: u64) -> u32 {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{Column, Table};
-use crate::base::expr::{Lookup, Scope, Vals, Value};
+use crate::base::expr::{Lookup, Scope, Vals, Value, WholeNumbers};
 use crate::database::catalog::Place;
 use crate::specs::system::System;
 use crate::specs::{Lookups, TableSpec};
@@ -76,10 +76,12 @@ impl Scope for TableScope<'_> {
         }
     }
 
-    fn whole(&self, name: &str) -> Option<&[i64]> {
+    fn whole(&self, name: &str) -> Option<WholeNumbers<'_>> {
         match self.table.column(name)? {
-            column @ Column::Int { values, nulls: None } if self.step == 1 => {
-                super::known::fits(self.spec, name, column).then(|| &values[self.range.clone()])
+            column @ Column::Int { values, nulls: None }
+                if self.step == 1 && super::known::fits(self.spec, name, column) =>
+            {
+                Some(values.whole(self.range.clone()))
             }
             _ => None,
         }

@@ -25,7 +25,7 @@ impl Column {
         };
         match self {
             Self::Int { values, nulls } => {
-                Self::Int { values: some(values, rows), nulls: flags(nulls) }
+                Self::Int { values: some(values, rows).into(), nulls: flags(nulls) }
             }
             Self::Float { values, nulls } => {
                 Self::Float { values: some(values, rows), nulls: flags(nulls) }

@@ -171,8 +171,8 @@ mod tests {
         vec![
             ("version".into(), Column::texts(texts)),
             ("kernel".into(), Column::texts([Some(""), None, Some("x")])),
-            ("m".into(), Column::Int { values: vec![1, i64::MAX, i64::MIN], nulls: None }),
-            ("k".into(), Column::Int { values: vec![1, 0, 3], nulls: nulls.clone() }),
+            ("m".into(), Column::Int { values: vec![1, i64::MAX, i64::MIN].into(), nulls: None }),
+            ("k".into(), Column::Int { values: vec![1, 0, 3].into(), nulls: nulls.clone() }),
             ("graph".into(), Column::Bool { values: vec![true, false, true], nulls }),
             (
                 "latency".into(),
@@ -204,7 +204,7 @@ mod tests {
     fn a_cell_that_differs_is_named() {
         let mut columns = synthetic();
         let table = parquet::decode(&encode(&columns).unwrap(), Wanted::All).unwrap();
-        columns[2].1 = Column::Int { values: vec![1, 2, i64::MIN], nulls: None };
+        columns[2].1 = Column::Int { values: vec![1, 2, i64::MIN].into(), nulls: None };
         let said = difference(&columns, &table).unwrap();
         assert!(said.starts_with("m of row 1 is "), "{said}");
         // A zero of another sign is another cell.
@@ -216,8 +216,8 @@ mod tests {
     #[test]
     fn what_is_no_table_is_refused() {
         let uneven = [
-            ("m".to_owned(), Column::Int { values: vec![1], nulls: None }),
-            ("n".to_owned(), Column::Int { values: vec![1, 2], nulls: None }),
+            ("m".to_owned(), Column::Int { values: vec![1].into(), nulls: None }),
+            ("n".to_owned(), Column::Int { values: vec![1, 2].into(), nulls: None }),
         ];
         assert!(encode(&uneven).unwrap_err().message.contains("column n"));
         let odd = [("t".to_owned(), Column::Other("timestamp".into()))];

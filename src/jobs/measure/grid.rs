@@ -270,7 +270,7 @@ fn column(cells: &[GridCell]) -> Column {
         GridCell::Text(text) => Some(text.clone()),
     };
     match cells.iter().map(int).collect::<Option<Vec<i64>>>() {
-        Some(values) => Column::Int { values, nulls: None },
+        Some(values) => Column::Int { values: values.into(), nulls: None },
         None => Column::texts(cells.iter().map(text)),
     }
 }

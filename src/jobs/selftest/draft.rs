@@ -71,9 +71,9 @@ fn numbers(column: &Column, rows: &[usize], value: impl Fn(usize) -> f64) -> Col
     let whole = rows.iter().all(|r| value(*r).fract() == 0.0);
     match column {
         Column::Int { values, nulls } if whole => {
-            let mut values = values.clone();
+            let mut values = values.to_vec();
             rows.iter().for_each(|r| values[*r] = value(*r) as i64);
-            Column::Int { values, nulls: nulls.clone() }
+            Column::Int { values: values.into(), nulls: nulls.clone() }
         }
         _ => {
             let all = column.len();

@@ -39,7 +39,7 @@ fn distinct(table: &Table, column: &str) -> Option<usize> {
     const ENOUGH: usize = 1000;
     let Column::Int { values, .. } = table.column(column)? else { return None };
     let mut seen = BTreeSet::new();
-    for value in values {
+    for value in values.iter() {
         seen.insert(value);
         if seen.len() == ENOUGH {
             break;

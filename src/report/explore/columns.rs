@@ -50,8 +50,8 @@ impl CellColumn {
     /// Adds rows of a table.
     pub fn extend(&mut self, values: &PartValues<'_>, rows: &[usize]) {
         match values {
-            PartValues::Whole(numbers) => {
-                rows.iter().for_each(|row| self.push(number(numbers[*row] as f64)));
+            PartValues::Whole(whole) => {
+                rows.iter().for_each(|row| self.push(number(whole.get(*row) as f64)));
             }
             PartValues::Formula(Value::Number(numbers)) => {
                 rows.iter().for_each(|row| self.push(number(numbers.get(*row))));
@@ -177,6 +177,7 @@ pub(super) fn bytes(values: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::base::expr::Vals;
+    use crate::base::expr::WholeNumbers;
 
     #[test]
     fn a_column_holds_its_values_in_order_and_a_code_a_row() {
@@ -205,7 +206,8 @@ mod tests {
     fn wide_columns_have_wide_codes() {
         let mut column = CellColumn::new("n");
         let rows: Vec<usize> = (0..300).collect();
-        column.extend(&PartValues::Whole(&(0..300).collect::<Vec<_>>()), &rows);
+        let values: Vec<i64> = (0..300).collect();
+        column.extend(&PartValues::Whole(WholeNumbers::Values(&values)), &rows);
         let column = column.finish();
         let codes = STANDARD.decode(&column.codes).unwrap();
         assert_eq!((column.width, &codes[598..]), (2, &[43, 1][..]));

@@ -40,7 +40,9 @@ pub fn gemm_parquet(rows: &[(u64, f64)]) -> Vec<u8> {
     let text = |name: &str, value: &str| {
         (name.to_owned(), Column::texts(rows.iter().map(|_| Some(value))))
     };
-    let int = |name: &str, values: Vec<i64>| (name.to_owned(), Column::Int { values, nulls: None });
+    let int = |name: &str, values: Vec<i64>| {
+        (name.to_owned(), Column::Int { values: values.into(), nulls: None })
+    };
     let latency = rows.iter().map(|(_, latency)| *latency).collect();
     encode(&[
         text("framework", "VLLM"),

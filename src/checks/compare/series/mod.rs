@@ -12,6 +12,7 @@
 mod bend;
 mod candidate;
 mod neighbours;
+mod order;
 mod points;
 mod scan;
 mod times;
@@ -19,8 +20,7 @@ mod times;
 pub use self::bend::{Bend, least_telling};
 pub use self::neighbours::{AxisNeighbours, NO_ROW, Sizes, Window, bend_of, stands_out};
 pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
-use crate::base::expr::NULL_CODE;
-use crate::database::table::{Column, Table, all_equal, mix, number_bits, text_hash};
+use crate::database::table::{Column, Combinations, IntValues, Numbering, Table, number_bits};
 use crate::specs::{TableSpec, measured_unit};
 use serde::{Deserialize, Serialize};
 
@@ -52,40 +52,27 @@ impl Outlier {
     }
 }
 
-/// A hash of everything that is neither a measurement nor `swept`, so far as it varies.
-fn fixed(table: &Table, swept: &[&str]) -> Vec<u64> {
-    let mut sums = vec![0u64; table.rows];
+/// Everything that is neither a measurement nor `swept`, so far as it varies.
+fn fixed<'t>(table: &'t Table, swept: &[&str]) -> Combinations<'t> {
+    let mut fixed = Combinations::default();
     let is_fixed = |name: &str| measured_unit(name).is_none() && !swept.contains(&name);
-    for (name, column) in table.columns().filter(|(name, _)| is_fixed(name)) {
-        let salt = text_hash(name);
+    for (_, column) in table.columns().filter(|(name, _)| is_fixed(name)) {
         match column {
-            Column::Int { values, nulls: None } if all_equal(values) => {}
-            Column::Text { dict, nulls: 0, .. } if dict.len() == 1 => {}
-            Column::Text { codes, dict, .. } => {
-                let parts: Vec<u64> = dict.iter().map(|t| mix(salt, text_hash(t))).collect();
-                let part = |code: &u32| match *code {
-                    NULL_CODE => 0,
-                    code => parts[code as usize],
-                };
-                add(&mut sums, codes.iter().map(part));
-            }
-            Column::Int { values, .. } => {
-                add(&mut sums, values.iter().map(|v| mix(salt, *v as u64)));
-            }
+            Column::Text { codes, dict, nulls } => fixed.add_texts(codes, dict.len(), *nulls),
+            Column::Int { values, .. } => fixed.add_numbers(values.coded()),
             Column::Float { values, .. } => {
-                add(&mut sums, values.iter().map(|v| mix(salt, number_bits(*v))));
+                let mut numbering = Numbering::default();
+                let codes = values.iter().map(|value| numbering.number(number_bits(*value)));
+                let codes: Vec<u32> = codes.collect();
+                fixed.add_codes(codes, numbering.count());
             }
             Column::Bool { values, .. } => {
-                add(&mut sums, values.iter().map(|v| mix(salt, u64::from(*v))));
+                fixed.add_codes(values.iter().copied().map(u32::from).collect::<Vec<_>>(), 2);
             }
             Column::Other(_) => {}
         }
     }
-    sums
-}
-
-fn add(sums: &mut [u64], parts: impl Iterator<Item = u64>) {
-    sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum = sum.wrapping_add(part));
+    fixed
 }
 
 /// The place of an axis in the spec's sweep.
@@ -108,7 +95,7 @@ pub fn is_near(a: f64, b: f64, factor: f64) -> bool {
 struct Axis<'a> {
     number: AxisNumber,
     name: &'a str,
-    values: &'a [i64],
+    values: &'a IntValues,
 }
 
 impl<'a> Axis<'a> {

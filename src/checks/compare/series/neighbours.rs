@@ -59,7 +59,7 @@ impl CandidateAxis {
     pub fn sized(&self, row: u32, axes: &[Axis<'_>]) -> AxisNeighbours {
         let axis = axes.iter().find(|axis| axis.number == self.axis);
         let size = |row: u32| match axis {
-            Some(axis) if row != NO_ROW => axis.values[row as usize] as f32,
+            Some(axis) if row != NO_ROW => axis.values.get(row as usize) as f32,
             _ => f32::NAN,
         };
         let [far_before, before, after, far_after] = self.rows;

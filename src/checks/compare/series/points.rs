@@ -3,9 +3,10 @@
 use std::f64::consts::LN_2;
 
 use super::neighbours::NO_ROW;
+use super::order::{AxisSizes, OrderedSizes, SweepOrder, SweepOrders};
 use super::times::RowTimes;
 use crate::base::logarithm::{COARSE_ERROR, coarse_log2};
-use crate::checks::grid::GridAxis;
+use crate::database::table::CodedColumn;
 
 /// A point of a series.
 #[derive(Clone, Copy)]
@@ -24,7 +25,7 @@ impl SeriesPoint {
 }
 
 /// A size of 0 is one step below 1.
-fn log_of_size(size: f64) -> f64 {
+pub(super) fn log_of_size(size: f64) -> f64 {
     size.max(0.5).ln()
 }
 
@@ -98,26 +99,19 @@ impl Series<'_> {
 
 /// The points of series after series along an axis.
 pub(super) struct SeriesPoints<'a> {
-    /// The place of each row's size among those of the axis.
-    places: &'a [u32],
-    sizes: SortedSizes,
+    /// The code of each row's size.
+    codes: &'a [u32],
+    sizes: AxisSizes,
     /// The rows of the series under way that have a time, where not all have one.
     timed: Vec<u32>,
     /// Its points in the order of the file.
     read: ReadPoints,
-    order: SweepOrder,
+    orders: SweepOrders,
     /// Those of the series under way, in its order.
     rows: Vec<u32>,
     times: Vec<f64>,
     /// Its sizes, where points share one.
     distinct: OrderedSizes,
-}
-
-/// The sizes of an axis in ascending order.
-struct SortedSizes {
-    at: Vec<f64>,
-    /// Their logarithms.
-    logs: Vec<f64>,
 }
 
 /// Points in the order of the file.
@@ -128,44 +122,15 @@ struct ReadPoints {
     times: Vec<f64>,
 }
 
-/// The sizes of a series in the order of the file, and what follows from them: the next series mostly has the same,
-/// in an order that has to be found only once.
-#[derive(Default)]
-struct SweepOrder {
-    /// The places of the sizes.
-    places: Vec<u32>,
-    /// Numbers of points in the order of the file, in the order of their sizes.
-    points: Vec<u32>,
-    /// Whether that is the order of the file.
-    is_file_order: bool,
-    ordered: OrderedSizes,
-    /// Places with the number of their point in the low half, which are sorted as one number.
-    keys: Vec<u64>,
-    /// Whether several points have one size.
-    repeats: bool,
-}
-
-/// Sizes of a series in their order.
-#[derive(Default)]
-struct OrderedSizes {
-    at: Vec<f64>,
-    /// Their logarithms.
-    logs: Vec<f64>,
-    /// How far each is on the way from the one before to the one after, by logarithms; 0 at the ends.
-    shares: Vec<f64>,
-}
-
 impl<'a> SeriesPoints<'a> {
     /// Along an axis; of no series yet.
-    pub fn along(axis: &'a GridAxis) -> Self {
-        let at: Vec<f64> = axis.sizes.iter().map(|size| *size as f64).collect();
-        let logs = at.iter().map(|size| log_of_size(*size)).collect();
+    pub fn along(axis: &'a CodedColumn) -> Self {
         Self {
-            places: &axis.places,
-            sizes: SortedSizes { at, logs },
+            codes: &axis.codes,
+            sizes: AxisSizes::of(axis),
             timed: Vec::new(),
             read: ReadPoints::default(),
-            order: SweepOrder::default(),
+            orders: SweepOrders::default(),
             rows: Vec::new(),
             times: Vec::new(),
             distinct: OrderedSizes::default(),
@@ -175,15 +140,15 @@ impl<'a> SeriesPoints<'a> {
     /// The points of a series, of rows in the order of the file, in its own order; of several at one place the
     /// fastest, which is the least disturbed.
     pub fn of<'s>(&'s mut self, of_series: &'s [u32], latencies: &RowTimes<'_>) -> Series<'s> {
-        let Self { sizes, timed, read, order, rows, times, distinct, .. } = self;
+        let Self { codes, sizes, timed, read, orders, rows, times, distinct } = self;
         let of_series = latencies.timed(of_series, timed);
-        read.take(of_series, self.places, latencies);
-        order.take(&read.places, sizes);
+        read.take(of_series, |row| sizes.place(codes[row as usize]), latencies);
+        let order = orders.of(&read.places, sizes);
         if order.repeats {
             read.fastest(of_series, order, rows, times, distinct);
             return Series { rows, times, sizes: distinct };
         }
-        let sizes = &order.ordered;
+        let sizes = &order.sizes;
         if order.is_file_order {
             return Series { rows: of_series, times: &read.times, sizes };
         }
@@ -196,9 +161,9 @@ impl<'a> SeriesPoints<'a> {
 }
 
 impl ReadPoints {
-    fn take(&mut self, rows: &[u32], places: &[u32], latencies: &RowTimes<'_>) {
+    fn take(&mut self, rows: &[u32], place: impl Fn(u32) -> u32, latencies: &RowTimes<'_>) {
         self.places.clear();
-        self.places.extend(rows.iter().map(|row| places[*row as usize]));
+        self.places.extend(rows.iter().map(|row| place(*row)));
         self.times.clear();
         self.times.extend(rows.iter().map(|row| latencies.time(*row)));
     }
@@ -225,7 +190,7 @@ impl ReadPoints {
             if let Some(fastest) = of_size.iter().min_by(by_time) {
                 rows.push(of_series[*fastest]);
                 times.push(self.times[*fastest]);
-                sizes.push(order.ordered.at[start], order.ordered.logs[start]);
+                sizes.push(order.sizes.at[start], order.sizes.logs[start]);
             }
             start += of_size.len();
         }
@@ -233,70 +198,19 @@ impl ReadPoints {
     }
 }
 
-impl OrderedSizes {
-    fn clear(&mut self) {
-        self.at.clear();
-        self.logs.clear();
-        self.shares.clear();
-    }
-
-    fn push(&mut self, at: f64, log: f64) {
-        self.at.push(at);
-        self.logs.push(log);
-    }
-
-    fn take_shares(&mut self) {
-        self.shares.clear();
-        self.shares.resize(self.logs.len(), 0.0);
-        for (three, share) in self.logs.windows(3).zip(self.shares.iter_mut().skip(1)) {
-            *share = (three[1] - three[0]) / (three[2] - three[0]);
-        }
-    }
-}
-
-impl SweepOrder {
-    /// Takes in the sizes of a series by their places, where they are others than before.
-    fn take(&mut self, places: &[u32], sizes: &SortedSizes) {
-        if self.places == places {
-            return;
-        }
-        self.places.clear();
-        self.places.extend(places);
-        self.points.clear();
-        self.ordered.clear();
-        self.is_file_order = places.is_sorted();
-        if self.is_file_order {
-            self.points.extend(0..places.len() as u32);
-        } else {
-            self.keys.clear();
-            let key = |(point, place): (u64, &u32)| u64::from(*place) << 32 | point;
-            self.keys.extend((0..).zip(places).map(key));
-            self.keys.sort_unstable();
-            self.points.extend(self.keys.iter().map(|key| *key as u32));
-        }
-        let place = |point: &u32| places[*point as usize] as usize;
-        self.repeats = self.points.windows(2).any(|two| place(&two[0]) == place(&two[1]));
-        for place in self.points.iter().map(place) {
-            self.ordered.push(sizes.at[place], sizes.logs[place]);
-        }
-        self.ordered.take_shares();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::base::expr::Vals;
-    use crate::checks::grid::Grid;
 
     /// Synthetic: series after series along one axis, a row for each of their sizes.
     fn series_of(all: &[(&[i64], &[f64])], mut see: impl FnMut(Series<'_>)) {
         let sizes: Vec<i64> = all.iter().flat_map(|(sizes, _)| sizes.iter().copied()).collect();
         let times: Vec<f64> = all.iter().flat_map(|(_, times)| times.iter().copied()).collect();
-        let grid = Grid::new(std::iter::once(&sizes[..]), &vec![0; sizes.len()]);
+        let axis = CodedColumn::of(&sizes);
         let times = Vals::Rows(times.into());
         let times = RowTimes::of(&times, sizes.len(), |_| true);
-        let mut series = SeriesPoints::along(&grid.axes()[0]);
+        let mut series = SeriesPoints::along(&axis);
         let mut start = 0;
         for (sizes, _) in all {
             let end = start + sizes.len() as u32;

@@ -115,12 +115,13 @@ pub fn scan(
     let axes = Axis::all(table, spec);
     let Some((first, others)) = axes.split_first() else { return Scan::default() };
     let swept: Vec<&str> = axes.iter().map(|axis| axis.name).collect();
-    let grid = Grid::new(axes.iter().map(|axis| axis.values), &fixed(table, &swept));
+    let coded = axes.iter().map(|axis| axis.values.coded()).collect();
+    let grid = Grid::new(coded, &fixed(table, &swept), table.rows);
     let times = RowTimes::of(latency, table.rows, loaded);
 
     let mut found = Scan::default();
     let mut candidates = Candidates::of_few(table.rows);
-    let mut series = SeriesPoints::along(&grid.axes()[0]);
+    let mut series = SeriesPoints::along(first.values.coded());
     let (mut coarse, mut unsettled) = (Vec::new(), Vec::new());
     if terms.bends.is_some() {
         found.inner.reserve(table.rows);
@@ -134,12 +135,12 @@ pub fn scan(
         }
     }
     for (along, axis) in (1..).zip(others) {
-        let swept = &grid.axes()[along];
+        let coded = axis.values.coded();
         // A column of one size has no neighbours.
-        if swept.sizes.len() == 1 {
+        if coded.numbers.len() == 1 {
             continue;
         }
-        let mut series = SeriesPoints::along(swept);
+        let mut series = SeriesPoints::along(coded);
         let waiting = candidates.waiting(terms.least_bend());
         for rows in grid.series_beside(along, waiting).iter() {
             let points = series.of(rows, &times);

@@ -16,8 +16,11 @@ pub(super) fn axes(
     let mut axes = BTreeMap::new();
     for name in &scope.spec.sweep {
         if let Some(Column::Int { values, nulls: None }) = scope.table.column(name) {
-            let of_points = order.iter().map(|(_, row)| values[*row as usize]);
-            axes.insert(name.clone(), of_points.collect());
+            let coded = values.coded();
+            let mut met = vec![false; coded.numbers.len()];
+            order.iter().for_each(|(_, row)| met[coded.codes[*row as usize] as usize] = true);
+            let numbers = coded.numbers.iter().zip(met).filter(|(_, met)| *met);
+            axes.insert(name.clone(), numbers.map(|(number, _)| *number).collect());
         }
     }
     axes
@@ -32,13 +35,15 @@ pub(super) fn kernels(
 ) -> Vec<BTreeSet<String>> {
     let Some(column) = scope.table.column(KERNEL) else { return Vec::new() };
     let mut named = vec![BTreeSet::new(); slices];
-    for ((_, row), point) in order.iter().zip(points) {
-        let kernels = &mut named[point.slice as usize];
-        if let Some(kernel) = column.text(*row as usize)
-            && !kernels.contains(kernel)
-        {
-            kernels.insert(kernel.to_owned());
-        }
+    let Column::Text { codes, dict, .. } = column else { return named };
+    let points =
+        order.iter().zip(points).map(|((_, row), point)| (point.slice, codes[*row as usize]));
+    // A name is looked at once for each slice, however many points have it.
+    let mut met: Vec<(u16, u32)> = points.collect();
+    met.sort_unstable();
+    met.dedup();
+    for (slice, code) in met {
+        named[slice as usize].extend(dict.get(code as usize).map(ToString::to_string));
     }
     named
 }

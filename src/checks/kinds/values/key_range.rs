@@ -87,14 +87,13 @@ impl KeyRange {
         let listed = |list: &[String]| list.iter().any(|n| n == name);
         let least = if listed(&self.may_be_zero) { 0.0 } else { 1.0 };
         let most = if listed(&self.wide) { u64::MAX as f64 } else { f64::from(u32::MAX) };
-        // Whole columns at a time: nearly every column is in range.
-        if let Column::Int { values, nulls: None } = column {
-            // The bits of all values and of what they exceed the least by: where no sign is among them none is
-            // below it, and none exceeds it by more than they come to.
-            let bits = values.iter().fold(0, |bits, v| bits | v | v.wrapping_sub(least as i64));
-            if bits >= 0 && least + bits as f64 <= most {
-                return;
-            }
+        // Nearly every column is in range, and its distinct numbers are few.
+        if let Column::Int { values, nulls: None } = column
+            && let Some([low, high]) = values.coded().span()
+            && (least..=most).contains(&(low as f64))
+            && (least..=most).contains(&(high as f64))
+        {
+            return;
         }
         if !matches!(column, Column::Int { .. } | Column::Float { .. }) {
             return;

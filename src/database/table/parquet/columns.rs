@@ -7,6 +7,7 @@ use polars_arrow::array::{Array, ArrayRef, BooleanArray, PrimitiveArray};
 use polars_arrow::datatypes::{ArrowDataType, DTYPE_CATEGORICAL_NEW, Field, IntegerType, Metadata};
 use polars_arrow::types::NativeType;
 use polars_parquet::parquet::compression::Compression;
+use polars_parquet::parquet::encoding::hybrid_rle::HybridRleDecoder;
 use polars_parquet::parquet::metadata::Descriptor;
 use polars_parquet::parquet::read::PageMetaData;
 use polars_parquet::read::{
@@ -15,9 +16,9 @@ use polars_parquet::read::{
 
 use super::errors::{ColumnError, one_line};
 use super::footer::{Footer, Group};
-use super::pages::BoundedPages;
+use super::pages::{BoundedPages, Pages};
 use super::text;
-use crate::database::table::Column;
+use crate::database::table::{CodedColumn, Column};
 
 /// The column of a type whose leaves in the Parquet schema these are.
 pub(super) fn read(
@@ -40,22 +41,56 @@ pub(super) fn read(
         }
         other => other.clone(),
     };
+    let groups = footer.groups.iter();
+    let groups: Vec<Pages> = groups
+        .map(|group| pages.pages(&group.chunks[leaves.start], leaf, group.rows))
+        .collect::<Result<_, _>>()?;
+    if dtype == ArrowDataType::Int64
+        && leaf.primitive_type.physical_type == PhysicalType::Int64
+        && let Some(coded) = indexed(&groups)?
+    {
+        return Ok(Column::Int { values: coded.into(), nulls: None });
+    }
     let mut arrays = Vec::new();
-    for group in &footer.groups {
-        arrays.extend(decode(pages, group, leaves.start, leaf, &dtype)?);
+    for (group, pages) in footer.groups.iter().zip(groups) {
+        arrays.extend(decode(pages, group, leaf, &dtype)?);
     }
     cells(&dtype, arrays)
 }
 
+/// 64-bit numbers by code, where all of them are indices into dictionaries. Only the indices are decoded then.
+fn indexed(groups: &[Pages]) -> Result<Option<CodedColumn>, ColumnError> {
+    let Some(dictionaries) = groups.iter().map(Pages::dictionary).collect::<Option<Vec<_>>>()
+    else {
+        return Ok(None);
+    };
+    let pages = || groups.iter().flat_map(Pages::values);
+    let rows = if pages().count() > 1 { pages().map(|(_, count)| count).sum() } else { 0 };
+    let mut coded = CodedColumn::with_room(rows);
+    for (pages, (dictionary, entries)) in groups.iter().zip(dictionaries) {
+        let (numbers, _) = dictionary.as_chunks();
+        let numbers = numbers.iter().take(entries).map(|bytes| i64::from_le_bytes(*bytes));
+        let numbers: Vec<i64> = numbers.collect();
+        for (bytes, count) in pages.values() {
+            let (width, bytes) = bytes.split_first().ok_or(ColumnError::Values)?;
+            let decoder = HybridRleDecoder::new(bytes, u32::from(*width), count);
+            let indices = decoder.collect().map_err(|e| ColumnError::Decoder(one_line(e)))?;
+            if indices.len() != count {
+                return Err(ColumnError::Values);
+            }
+            coded.extend(indices, &numbers).ok_or(ColumnError::Values)?;
+        }
+    }
+    Ok(Some(coded))
+}
+
 /// The arrays of a column in a row group.
 fn decode(
-    pages: &mut BoundedPages<'_>,
+    pages: Pages,
     group: &Group,
-    at: usize,
     leaf: &Descriptor,
     dtype: &ArrowDataType,
 ) -> Result<Vec<ArrayRef>, ColumnError> {
-    let pages = pages.pages(&group.chunks[at], leaf, group.rows)?;
     let texts = leaf.primitive_type.physical_type == PhysicalType::ByteArray;
     let field = if texts && pages.indices && *dtype == ArrowDataType::Utf8View {
         indices()
@@ -93,7 +128,7 @@ fn cells(dtype: &ArrowDataType, mut arrays: Vec<ArrayRef>) -> Result<Column, Col
     if *dtype == T::Int64
         && let Some(values) = whole(&mut arrays)
     {
-        return Ok(Column::Int { values, nulls: None });
+        return Ok(Column::Int { values: values.into(), nulls: None });
     }
     if *dtype == T::Float64
         && let Some(values) = whole(&mut arrays)
@@ -159,7 +194,7 @@ fn ints<T: NativeType + TryInto<i64>>(arrays: &[ArrayRef]) -> Result<Column, Col
     Ok(if is_beyond {
         Column::Other("a 64-bit number beyond range".into())
     } else {
-        Column::Int { values, nulls: nulls(arrays) }
+        Column::Int { values: values.into(), nulls: nulls(arrays) }
     })
 }
 

@@ -4,6 +4,8 @@
 //! believes all of them, and a process that is refused memory ends. So every page is walked, decompressed and
 //! counted here, and the decoder gets pages with headers of our own, which claim what has been counted.
 
+use std::ops::Range;
+
 use polars_parquet::parquet::metadata::Descriptor;
 use polars_parquet::read::PhysicalType;
 use polars_parquet_format::thrift::protocol::{TCompactInputProtocol, TCompactOutputProtocol};
@@ -39,6 +41,25 @@ pub(super) struct Pages {
     pub(super) bytes: Vec<u8>,
     /// Whether all values are indices into a dictionary.
     pub(super) indices: bool,
+    /// Where the dictionary lies in `bytes`, and how many entries it has.
+    dictionary: Option<(Range<usize>, usize)>,
+    /// Where the values of each page lie, and how many it has.
+    values: Vec<(Range<usize>, usize)>,
+    rows: usize,
+}
+
+impl Pages {
+    /// The dictionary's bytes and number of entries, where every row is an index into it and none is null.
+    pub(super) fn dictionary(&self) -> Option<(&[u8], usize)> {
+        let present: usize = self.values.iter().map(|(_, count)| count).sum();
+        let (at, entries) = self.dictionary.as_ref()?;
+        (self.indices && present == self.rows).then(|| (&self.bytes[at.clone()], *entries))
+    }
+
+    /// The values of each page, with their number.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&[u8], usize)> {
+        self.values.iter().map(|(at, count)| (&self.bytes[at.clone()], *count))
+    }
 }
 
 impl<'a> BoundedPages<'a> {
@@ -60,7 +81,8 @@ impl<'a> BoundedPages<'a> {
         // Room for most, bounded by what the file has, not by what it claims, and by what it may still take.
         let room = chunk.range.len().saturating_mul(UNFOLDED).min(self.left);
         let out = Vec::with_capacity(room);
-        let mut column = ColumnPages { leaf, dictionary: None, values: 0, indices: true, out };
+        let pages = Pages { bytes: out, indices: true, dictionary: None, values: Vec::new(), rows };
+        let mut column = ColumnPages { leaf, values: 0, pages };
         for page in self.walk(chunk) {
             let page = self.afford(page?)?;
             match page.header.type_ {
@@ -77,8 +99,9 @@ impl<'a> BoundedPages<'a> {
         if column.values != rows || chunk.values != rows {
             return Err(ColumnError::Rows { stated: rows, held: column.values });
         }
-        let indices = column.indices && column.dictionary.is_some();
-        Ok(Pages { bytes: column.out, indices })
+        let mut pages = column.pages;
+        pages.indices &= pages.dictionary.is_some();
+        Ok(pages)
     }
 
     /// Walks the pages of a column that is not decoded.
@@ -152,16 +175,19 @@ fn size(claimed: i32) -> Result<usize, ColumnError> {
 /// A column while its pages are read.
 struct ColumnPages<'a> {
     leaf: &'a Descriptor,
-    /// Entries of its dictionary.
-    dictionary: Option<usize>,
+    /// Values so far, null ones among them.
     values: usize,
-    indices: bool,
-    out: Vec<u8>,
+    pages: Pages,
 }
 
 impl ColumnPages<'_> {
     fn physical(&self) -> PhysicalType {
         self.leaf.primitive_type.physical_type
+    }
+
+    /// Entries of its dictionary.
+    fn entries(&self) -> Option<usize> {
+        self.pages.dictionary.as_ref().map(|(_, entries)| *entries)
     }
 
     /// Whether its values have levels, which mark the null ones.
@@ -178,7 +204,7 @@ impl ColumnPages<'_> {
         let Some(header) = &page.header.dictionary_page_header else {
             return Err(ColumnError::Header);
         };
-        if !self.out.is_empty() {
+        if !self.pages.bytes.is_empty() {
             return Err(ColumnError::PageKind);
         }
         let entries = size(header.num_values)?;
@@ -196,7 +222,8 @@ impl ColumnPages<'_> {
         })?;
         with.fill(codec, page.body, body)?;
         values::plain(body, physical, entries)?;
-        self.dictionary = Some(entries);
+        let end = self.pages.bytes.len();
+        self.pages.dictionary = Some((end - page.size..end, entries));
         Ok(())
     }
 
@@ -222,7 +249,7 @@ impl ColumnPages<'_> {
             repetition_level_encoding: Encoding::RLE,
             statistics: None,
         };
-        let (physical, dictionary) = (self.physical(), self.dictionary);
+        let (physical, dictionary) = (self.physical(), self.entries());
         let body = self.push(page.size, PageType::DATA_PAGE, |h| {
             h.data_page_header = Some(checked);
         })?;
@@ -235,7 +262,8 @@ impl ColumnPages<'_> {
             present = levels.and_then(|l| ones(l, count)).ok_or(ColumnError::DamagedLevels)?;
         }
         values::check(rest, physical, header.encoding, present, dictionary)?;
-        self.count(count, header.encoding)
+        let bytes = rest.len();
+        self.count(count, header.encoding, bytes, present)
     }
 
     /// A page whose levels stand before its values, which alone are compressed.
@@ -260,7 +288,7 @@ impl ColumnPages<'_> {
         let codec = if compressed { codec } else { Codec::None };
         let checked =
             DataPageHeaderV2 { statistics: None, is_compressed: Some(false), ..header.clone() };
-        let (physical, dictionary) = (self.physical(), self.dictionary);
+        let (physical, dictionary) = (self.physical(), self.entries());
         let body = self.push(page.size, PageType::DATA_PAGE_V2, |h| {
             h.data_page_header_v2 = Some(checked);
         })?;
@@ -280,12 +308,22 @@ impl ColumnPages<'_> {
             return Err(ColumnError::DamagedLevels);
         }
         values::check(to, physical, header.encoding, present, dictionary)?;
-        self.count(count, header.encoding)
+        let bytes = to.len();
+        self.count(count, header.encoding, bytes, present)
     }
 
-    fn count(&mut self, values: usize, encoding: Encoding) -> Result<(), ColumnError> {
+    /// Counts the values of the page that was pushed last, of which `present` are not null and take the last `bytes`.
+    fn count(
+        &mut self,
+        values: usize,
+        encoding: Encoding,
+        bytes: usize,
+        present: usize,
+    ) -> Result<(), ColumnError> {
         let indices = matches!(encoding, Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY);
-        self.indices &= indices;
+        self.pages.indices &= indices;
+        let end = self.pages.bytes.len();
+        self.pages.values.push((end - bytes..end, present));
         self.values = self.values.checked_add(values).ok_or(ColumnError::Sizes)?;
         Ok(())
     }
@@ -310,12 +348,13 @@ impl ColumnPages<'_> {
         };
         claims(&mut header);
         // A header is written byte by byte: what is there is moved once for it and its body.
-        self.out.reserve(HEADER + length);
+        let out = &mut self.pages.bytes;
+        out.reserve(HEADER + length);
         header
-            .write_to_out_protocol(&mut TCompactOutputProtocol::new(&mut self.out))
+            .write_to_out_protocol(&mut TCompactOutputProtocol::new(&mut *out))
             .map_err(|_| ColumnError::Header)?;
-        let start = self.out.len();
-        self.out.resize(start + length, 0);
-        Ok(&mut self.out[start..])
+        let start = out.len();
+        out.resize(start + length, 0);
+        Ok(&mut out[start..])
     }
 }

@@ -1,0 +1,206 @@
+//! The combinations of values that some columns take: few, whatever the number of rows.
+
+use std::borrow::Cow;
+
+use super::{CodedColumn, Numbering, mix};
+use crate::base::expr::NULL_CODE;
+
+/// Rows that are combined at once, so that they stay in the cache while column after column is taken in.
+const BLOCK: usize = 1024;
+
+/// Possible combinations for each row, at most, that are numbered in a list: of more a hash table is kept.
+const LISTED_PER_ROW: usize = 8;
+
+/// Some columns, one code a row each.
+#[derive(Default)]
+pub(crate) struct Combinations<'a> {
+    columns: Vec<CodeColumn<'a>>,
+}
+
+/// A column of codes.
+struct CodeColumn<'a> {
+    codes: Cow<'a, [u32]>,
+    /// What is added to them, so that [`NULL_CODE`] is the first.
+    shift: u32,
+    /// How many there can be.
+    count: usize,
+}
+
+/// The combination of each row, numbered in the order in which they are met.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct NumberedRows {
+    /// The number of each row's combination.
+    pub of_rows: Vec<u32>,
+    /// Rows of each combination.
+    pub counts: Vec<u32>,
+}
+
+impl<'a> Combinations<'a> {
+    /// Takes in a column of codes below `count`.
+    pub fn add_codes(&mut self, codes: impl Into<Cow<'a, [u32]>>, count: usize) {
+        self.add(codes.into(), 0, count);
+    }
+
+    /// Takes in a column of text by the codes of its names; where some are null, that is one more.
+    pub fn add_texts(&mut self, codes: &'a [u32], names: usize, nulls: usize) {
+        let null = usize::from(nulls > 0);
+        self.add(codes.into(), null as u32, names + null);
+    }
+
+    /// Takes in a column of whole numbers.
+    pub fn add_numbers(&mut self, column: &'a CodedColumn) {
+        self.add_codes(&column.codes[..], column.numbers.len());
+    }
+
+    fn add(&mut self, codes: Cow<'a, [u32]>, shift: u32, count: usize) {
+        if count > 1 {
+            self.columns.push(CodeColumn { codes, shift, count });
+        }
+    }
+
+    /// The first of `rows` rows with each combination.
+    pub fn first_rows(&self, rows: usize) -> Vec<usize> {
+        let mut first = Vec::new();
+        self.each(rows, |start, numbers| {
+            for (row, number) in (start..).zip(numbers) {
+                if *number as usize == first.len() {
+                    first.push(row);
+                }
+            }
+        });
+        first
+    }
+
+    /// The combination of each of `rows` rows.
+    pub fn numbers(&self, rows: usize) -> NumberedRows {
+        let mut of_rows = Vec::with_capacity(rows);
+        let mut counts: Vec<u32> = Vec::new();
+        self.each(rows, |_, numbers| {
+            of_rows.extend_from_slice(numbers);
+            for number in numbers {
+                match counts.get_mut(*number as usize) {
+                    Some(count) => *count += 1,
+                    None => counts.push(1),
+                }
+            }
+        });
+        NumberedRows { of_rows, counts }
+    }
+
+    /// Calls `see` on block after block of rows: its first row, and the numbers of their combinations.
+    fn each(&self, rows: usize, see: impl FnMut(usize, &[u32])) {
+        let mut counts = self.columns.iter().map(|column| column.count);
+        let mut numbering = Numbering::default();
+        match counts.try_fold(1_usize, usize::checked_mul) {
+            Some(count) if count / LISTED_PER_ROW <= rows && u32::try_from(count).is_ok() => {
+                let mut list = NumberList { numbers: vec![NumberList::NONE; count], next: 0 };
+                // Columns of so few combinations are combined several rows at once.
+                let place = |before: u32, code: u32, count: usize| before * count as u32 + code;
+                self.each_of(rows, place, |place| list.number(place), see);
+            }
+            Some(_) => {
+                let place =
+                    |before: u64, code: u32, count: usize| before * count as u64 + u64::from(code);
+                self.each_of(rows, place, |place| numbering.number(place), see);
+            }
+            // Two combinations are the same here where their hashes of 64 bits are.
+            None => {
+                let hash = |before: u64, code: u32, _| mix(before, u64::from(code));
+                self.each_of(rows, hash, |hash| numbering.number(hash), see);
+            }
+        }
+    }
+
+    fn each_of<T: Copy + Default>(
+        &self,
+        rows: usize,
+        combine: impl Fn(T, u32, usize) -> T,
+        mut number: impl FnMut(T) -> u32,
+        mut see: impl FnMut(usize, &[u32]),
+    ) {
+        let (mut places, mut numbers) = ([T::default(); BLOCK], [0; BLOCK]);
+        for start in (0..rows).step_by(BLOCK) {
+            let block = start..rows.min(start + BLOCK);
+            let places = &mut places[..block.len()];
+            places.fill(T::default());
+            for CodeColumn { codes, shift, count } in &self.columns {
+                for (place, code) in places.iter_mut().zip(&codes[block.clone()]) {
+                    *place = combine(*place, code.wrapping_add(*shift), *count);
+                }
+            }
+            let numbers = &mut numbers[..block.len()];
+            numbers.iter_mut().zip(places).for_each(|(own, place)| *own = number(*place));
+            see(start, numbers);
+        }
+    }
+}
+
+/// The numbers of combinations by their place among all that there can be.
+struct NumberList {
+    numbers: Vec<u32>,
+    next: u32,
+}
+
+impl NumberList {
+    const NONE: u32 = u32::MAX;
+
+    fn number(&mut self, place: u32) -> u32 {
+        let number = &mut self.numbers[place as usize];
+        if *number == Self::NONE {
+            *number = self.next;
+            self.next += 1;
+        }
+        *number
+    }
+}
+
+// What is null is the first of the codes once they are shifted by one.
+const _: () = assert!(NULL_CODE.wrapping_add(1) == 0);
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::base::random::Random;
+
+    /// Synthetic: columns of few values, of many, and of more than have a number of 64 bits once they are combined.
+    #[test]
+    fn combinations_are_numbered_in_the_order_in_which_they_are_met() {
+        let mut random = Random::new(3);
+        for rows in [0, 1, BLOCK - 1, BLOCK + 1, 5 * BLOCK] {
+            for (names, spread, count) in [(4, 6, 6), (40, 60, 60), (40, 900, 1 << 40)] {
+                let mut some =
+                    |most| -> Vec<u32> { (0..rows).map(|_| random.below(most) as u32).collect() };
+                // One of the names is null.
+                let texts: Vec<u32> =
+                    some(names).into_iter().map(|code| code.wrapping_sub(1)).collect();
+                let numbers: Vec<i64> = some(spread).into_iter().map(i64::from).collect();
+                let (codes, same) = (some(spread), some(1));
+                let coded = CodedColumn::of(&numbers);
+                let mut combinations = Combinations::default();
+                combinations.add_texts(&texts, names - 1, rows);
+                combinations.add_numbers(&coded);
+                combinations.add_codes(&codes[..], count);
+                combinations.add_codes(codes.clone(), count);
+                combinations.add_codes(same, 1);
+                let (mut met, mut expected) = (HashMap::new(), NumberedRows::default());
+                let mut first = Vec::new();
+                for row in 0..rows {
+                    let number =
+                        *met.entry((texts[row], numbers[row], codes[row])).or_insert_with(|| {
+                            first.push(row);
+                            expected.counts.push(0);
+                            first.len() - 1
+                        });
+                    expected.counts[number] += 1;
+                    expected.of_rows.push(number as u32);
+                }
+                assert_eq!(combinations.numbers(rows), expected, "{rows} rows of {count}");
+                assert_eq!(combinations.first_rows(rows), first, "{rows} rows of {count}");
+            }
+        }
+        assert_eq!(Combinations::default().first_rows(3), [0]);
+        assert_eq!(Combinations::default().first_rows(0), [0_usize; 0]);
+    }
+}

@@ -1,0 +1,127 @@
+//! The whole numbers of a column, one a row: as they lie, by code, or both.
+
+use std::ops::{Deref, Range};
+use std::sync::OnceLock;
+
+use super::{CodedColumn, all_equal};
+use crate::base::expr::WholeNumbers;
+
+/// Whole numbers, one a row.
+///
+/// A file has most of them by code, and most of who reads them needs no more: they are laid out as a slice where
+/// somebody looks at it, and coded where somebody asks for codes.
+#[derive(Debug, Clone)]
+pub struct IntValues {
+    values: OnceLock<Vec<i64>>,
+    coded: OnceLock<CodedColumn>,
+    /// As formulas see them, once one does.
+    floats: OnceLock<Vec<f64>>,
+}
+
+impl From<Vec<i64>> for IntValues {
+    fn from(values: Vec<i64>) -> Self {
+        Self { values: values.into(), coded: OnceLock::new(), floats: OnceLock::new() }
+    }
+}
+
+impl FromIterator<i64> for IntValues {
+    fn from_iter<I: IntoIterator<Item = i64>>(values: I) -> Self {
+        values.into_iter().collect::<Vec<_>>().into()
+    }
+}
+
+impl From<CodedColumn> for IntValues {
+    fn from(coded: CodedColumn) -> Self {
+        Self { values: OnceLock::new(), coded: coded.into(), floats: OnceLock::new() }
+    }
+}
+
+impl Deref for IntValues {
+    type Target = [i64];
+
+    fn deref(&self) -> &[i64] {
+        let lay_out = || self.coded.get().map(CodedColumn::values).unwrap_or_default();
+        self.values.get_or_init(lay_out)
+    }
+}
+
+impl IntValues {
+    /// The numbers by code.
+    pub(crate) fn coded(&self) -> &CodedColumn {
+        self.coded.get_or_init(|| CodedColumn::of(self))
+    }
+
+    /// The number of a row.
+    #[inline]
+    pub(crate) fn get(&self, row: usize) -> i64 {
+        match self.coded.get() {
+            Some(coded) => coded.numbers[coded.codes[row] as usize],
+            None => self[row],
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.coded.get().map_or_else(|| self.len(), |coded| coded.codes.len())
+    }
+
+    /// Some rows, as formulas see them.
+    pub(super) fn whole(&self, range: Range<usize>) -> WholeNumbers<'_> {
+        match self.coded.get() {
+            Some(CodedColumn { codes, numbers }) => {
+                WholeNumbers::Codes { codes: &codes[range], numbers }
+            }
+            None => WholeNumbers::Values(&self[range]),
+        }
+    }
+
+    /// The numbers as floats, one a row.
+    pub(super) fn floats(&self) -> &[f64] {
+        self.floats.get_or_init(|| match self.coded.get() {
+            Some(CodedColumn { codes, numbers }) => {
+                let numbers: Vec<f64> = numbers.iter().map(|number| *number as f64).collect();
+                codes.iter().map(|code| numbers[*code as usize]).collect()
+            }
+            None => self.iter().map(|value| *value as f64).collect(),
+        })
+    }
+
+    /// Bytes of memory that they take.
+    pub(super) fn bytes(&self) -> usize {
+        let values = self.values.get().map_or(0, |values| size_of_val(&values[..]));
+        let floats = self.floats.get().map_or(0, |floats| size_of_val(&floats[..]));
+        values + floats + self.coded.get().map_or(0, CodedColumn::bytes)
+    }
+}
+
+/// Whether there are rows, and all have one number.
+pub(super) fn are_equal(whole: WholeNumbers<'_>) -> bool {
+    match whole {
+        WholeNumbers::Codes { codes, numbers: [_] } => !codes.is_empty(),
+        WholeNumbers::Codes { codes, .. } => all_equal(codes),
+        WholeNumbers::Values(values) => all_equal(values),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_the_same_however_they_are_kept() {
+        let mut coded = CodedColumn::default();
+        coded.extend(vec![1, 0, 1], &[8, -2]).unwrap();
+        let (coded, laid_out) = (IntValues::from(coded), IntValues::from(vec![-2, 8, -2]));
+        for values in [&coded, &laid_out] {
+            assert_eq!((values.count(), values.get(1)), (3, 8));
+            let numbers = |whole: WholeNumbers<'_>| (0..2).map(|row| whole.get(row)).collect();
+            let some: Vec<i64> = numbers(values.whole(1..3));
+            assert_eq!(some, [8, -2]);
+            assert_eq!(values.coded().values(), &values[..]);
+            assert_eq!(values.floats(), [-2.0, 8.0, -2.0]);
+        }
+        assert_eq!(&coded[..], &laid_out[..]);
+        let are_equal = |values: Vec<i64>| are_equal(IntValues::from(values).whole(0..3));
+        assert!(are_equal(vec![7, 7, 7]) && !are_equal(vec![7, 7, 8]));
+    }
+}
