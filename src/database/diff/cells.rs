@@ -130,15 +130,14 @@ fn names<'a>(codes: &[u32], dict: &'a [Arc<str>], known: &mut HashMap<&'a str, u
 fn numbers((column, rows): (&Column, usize), exact: bool) -> Cow<'_, [u64]> {
     let bits = |v: f64| number_bits(v);
     match column {
-        Column::Int { values, nulls: None } if exact => return Cow::Borrowed(cast_slice(values)),
         Column::Float { values, nulls: None } if values.iter().all(|v| bits(*v) == v.to_bits()) => {
             return Cow::Borrowed(cast_slice(values));
         }
         _ => {}
     }
     let mut cells: Vec<u64> = match column {
-        Column::Int { values, .. } if exact => values.iter().map(|v| *v as u64).collect(),
-        Column::Int { values, .. } => values.iter().map(|v| bits(*v as f64)).collect(),
+        Column::Int { values, .. } if exact => values.map(|v| v as u64),
+        Column::Int { values, .. } => values.map(|v| bits(v as f64)),
         Column::Bool { values, .. } if exact => values.iter().map(|v| u64::from(*v)).collect(),
         Column::Bool { values, .. } => values.iter().map(|v| bits(f64::from(*v))).collect(),
         Column::Float { values, .. } => values.iter().map(|v| bits(*v)).collect(),

@@ -177,9 +177,9 @@ fn faults(scope: &TableScope<'_>) -> Result<Vec<RowFault>, ExprError> {
             });
         }
         if let (Column::Int { values, .. }, ColumnKind::Int) = (cells, column.kind)
-            && values.iter().any(|v| *v < 0)
+            && values.coded().span().is_some_and(|[least, _]| least < 0)
         {
-            found.add((0..values.len()).filter(|row| values[*row] < 0), || {
+            found.add((0..values.count()).filter(|row| values.get(*row) < 0), || {
                 format!("{} is negative", column.name)
             });
         }

@@ -1,9 +1,11 @@
 //! Columns of whole numbers as codes into their distinct ones: a sweep has few sizes, whatever its number of rows.
 
+use std::mem::take;
+
 use super::{Numbering, all_equal};
 
 /// A column of whole numbers.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct CodedColumn {
     /// The code of each row's number, its place in `numbers`.
     pub codes: Vec<u32>,
@@ -28,51 +30,42 @@ impl CodedColumn {
         Self { codes: values.iter().map(code).collect(), numbers }
     }
 
-    /// None yet, with room for some rows.
-    pub fn with_room(rows: usize) -> Self {
-        Self { codes: Vec::with_capacity(rows), numbers: Vec::new() }
-    }
-
-    /// Adds rows by their indices into a dictionary, which may have a number several times; none where an index is
-    /// beyond it.
-    #[must_use]
-    pub fn extend(&mut self, mut indices: Vec<u32>, dictionary: &[i64]) -> Option<()> {
-        let most = indices.iter().fold(0, |most, index| most.max(*index));
-        if !indices.is_empty() && most as usize >= dictionary.len() {
+    /// Of row groups, each of indices into a dictionary, which may have a number several times; none where an index is
+    /// beyond its dictionary.
+    pub fn of_groups(mut groups: Vec<(Vec<u32>, Vec<i64>)>) -> Option<Self> {
+        let is_beyond = |(indices, dictionary): &(Vec<u32>, Vec<i64>)| {
+            let most = indices.iter().fold(0, |most, index| most.max(*index));
+            !indices.is_empty() && most as usize >= dictionary.len()
+        };
+        if groups.iter().any(is_beyond) {
             return None;
         }
-        if self.codes.is_empty() && are_distinct(dictionary) {
-            self.numbers = dictionary.to_vec();
+        if let [(indices, dictionary)] = &mut groups[..]
+            && are_distinct(dictionary)
+        {
+            return Some(Self { codes: take(indices), numbers: take(dictionary) });
         }
-        if self.codes.capacity() == 0 && self.numbers == dictionary {
-            self.codes = indices;
-            return Some(());
-        }
-        if self.numbers != dictionary {
-            let mut numbering = Numbering::default();
-            for number in &self.numbers {
-                numbering.number(*number as u64);
-            }
+        let rows = groups.iter().map(|(indices, _)| indices.len()).sum();
+        let mut this = Self { codes: Vec::with_capacity(rows), numbers: Vec::new() };
+        let mut numbering = Numbering::default();
+        for (indices, dictionary) in groups {
             let code = |number: &i64| {
                 let code = numbering.number(*number as u64);
-                if code as usize == self.numbers.len() {
-                    self.numbers.push(*number);
+                if code as usize == this.numbers.len() {
+                    this.numbers.push(*number);
                 }
                 code
             };
             let codes: Vec<u32> = dictionary.iter().map(code).collect();
-            indices.iter_mut().for_each(|index| *index = codes[*index as usize]);
+            this.codes.extend(indices.iter().map(|index| codes[*index as usize]));
         }
-        self.codes.append(&mut indices);
-        Some(())
+        Some(this)
     }
 
-    /// The numbers, one a row.
-    pub fn values(&self) -> Vec<i64> {
-        match &self.numbers[..] {
-            [number] => vec![*number; self.codes.len()],
-            numbers => self.codes.iter().map(|code| numbers[*code as usize]).collect(),
-        }
+    /// What `of` makes of the numbers, one a row.
+    pub fn map<T: Copy>(&self, of: impl Fn(i64) -> T) -> Vec<T> {
+        let all: Vec<T> = self.numbers.iter().map(|number| of(*number)).collect();
+        self.codes.iter().map(|code| all[*code as usize]).collect()
     }
 
     /// The numbers in ascending order, and the place of each there by its code.
@@ -112,7 +105,7 @@ mod tests {
         for (rows, most) in [(1, 1), (300, 1), (300, 7), (300, 2000), (0, 1)] {
             let values: Vec<i64> = (0..rows).map(|_| random.below(most) as i64 * 7 - 10).collect();
             let coded = CodedColumn::of(&values);
-            assert_eq!(coded.values(), values);
+            assert_eq!(coded.map(|n| n), values);
             let span = values.iter().min().zip(values.iter().max());
             assert_eq!(coded.span(), span.map(|(least, most)| [*least, *most]));
             let (ascending, ranks) = coded.ranked();
@@ -124,16 +117,21 @@ mod tests {
 
     #[test]
     fn dictionaries_may_repeat_numbers_and_differ_from_group_to_group() {
-        let mut coded = CodedColumn::default();
-        coded.extend(vec![1, 0, 1], &[8, 2]).unwrap();
-        coded.extend(vec![0, 1], &[8, 2]).unwrap();
-        coded.extend(vec![3, 0, 4, 1], &[2, 8, 99, 2, i64::MIN]).unwrap();
-        assert_eq!(coded.values(), [2, 8, 2, 8, 2, 2, 2, i64::MIN, 8]);
-        assert_eq!(coded.numbers, [8, 2, 99, i64::MIN]);
-        assert!(coded.extend(vec![0, 5], &[8, 2]).is_none());
-        assert!(coded.extend(vec![0], &[]).is_none());
-        let mut repeated = CodedColumn::default();
-        repeated.extend(vec![2, 1, 0], &[7, 9, 7]).unwrap();
-        assert_eq!((repeated.values(), repeated.numbers), (vec![7, 9, 7], vec![7, 9]));
+        let of = |groups: &[(&[u32], &[i64])]| {
+            let groups = groups.iter().map(|(indices, own)| (indices.to_vec(), own.to_vec()));
+            CodedColumn::of_groups(groups.collect())
+        };
+        let first: (&[u32], &[i64]) = (&[1, 0, 1], &[8, 2]);
+        let others: [(&[u32], &[i64]); 2] = [(&[0, 1], &[8, 2]), (&[3, 0, 4], &[2, 8, 99, 2, -5])];
+        let own = of(&[first]).unwrap();
+        assert_eq!((own.codes, own.numbers), (vec![1, 0, 1], vec![8, 2]));
+        let all = of(&[first, others[0], others[1]]).unwrap();
+        assert_eq!(all.map(|number| number), [2, 8, 2, 8, 2, 2, 2, -5]);
+        assert_eq!(all.numbers, [8, 2, 99, -5]);
+        let repeated = of(&[(&[2, 1, 0], &[7, 9, 7])]).unwrap();
+        assert_eq!((repeated.codes, repeated.numbers), (vec![0, 1, 0], vec![7, 9]));
+        assert!(of(&[first, (&[0, 5], &[8, 2])]).is_none());
+        assert!(of(&[(&[0], &[])]).is_none());
+        assert_eq!(of(&[(&[], &[])]).unwrap().span(), None);
     }
 }

@@ -40,8 +40,10 @@ impl Deref for IntValues {
     type Target = [i64];
 
     fn deref(&self) -> &[i64] {
-        let lay_out = || self.coded.get().map(CodedColumn::values).unwrap_or_default();
-        self.values.get_or_init(lay_out)
+        self.values.get_or_init(|| match self.coded.get() {
+            Some(coded) => coded.map(|number| number),
+            None => Vec::new(),
+        })
     }
 }
 
@@ -77,19 +79,21 @@ impl IntValues {
 
     /// The numbers as floats, one a row.
     pub(super) fn floats(&self) -> &[f64] {
-        self.floats.get_or_init(|| match self.coded.get() {
-            Some(CodedColumn { codes, numbers }) => {
-                let numbers: Vec<f64> = numbers.iter().map(|number| *number as f64).collect();
-                codes.iter().map(|code| numbers[*code as usize]).collect()
-            }
-            None => self.iter().map(|value| *value as f64).collect(),
-        })
+        self.floats.get_or_init(|| self.map(|number| number as f64))
     }
 
-    /// Bytes of memory that they take.
+    /// What `of` makes of the numbers, one a row.
+    pub(crate) fn map<T: Copy>(&self, of: impl Fn(i64) -> T) -> Vec<T> {
+        match self.coded.get() {
+            Some(coded) => coded.map(of),
+            None => self.iter().map(|value| of(*value)).collect(),
+        }
+    }
+
+    /// Bytes of memory that they take, once formulas have seen them.
     pub(super) fn bytes(&self) -> usize {
         let values = self.values.get().map_or(0, |values| size_of_val(&values[..]));
-        let floats = self.floats.get().map_or(0, |floats| size_of_val(&floats[..]));
+        let floats = self.count() * size_of::<f64>();
         values + floats + self.coded.get().map_or(0, CodedColumn::bytes)
     }
 }
@@ -109,15 +113,14 @@ mod tests {
 
     #[test]
     fn numbers_are_the_same_however_they_are_kept() {
-        let mut coded = CodedColumn::default();
-        coded.extend(vec![1, 0, 1], &[8, -2]).unwrap();
+        let coded = CodedColumn::of_groups(vec![(vec![1, 0, 1], vec![8, -2])]).unwrap();
         let (coded, laid_out) = (IntValues::from(coded), IntValues::from(vec![-2, 8, -2]));
         for values in [&coded, &laid_out] {
             assert_eq!((values.count(), values.get(1)), (3, 8));
             let numbers = |whole: WholeNumbers<'_>| (0..2).map(|row| whole.get(row)).collect();
             let some: Vec<i64> = numbers(values.whole(1..3));
             assert_eq!(some, [8, -2]);
-            assert_eq!(values.coded().values(), &values[..]);
+            assert_eq!(values.coded().map(|number| number), &values[..]);
             assert_eq!(values.floats(), [-2.0, 8.0, -2.0]);
         }
         assert_eq!(&coded[..], &laid_out[..]);

@@ -64,24 +64,34 @@ fn indexed(groups: &[Pages]) -> Result<Option<CodedColumn>, ColumnError> {
     else {
         return Ok(None);
     };
-    let pages = || groups.iter().flat_map(Pages::values);
-    let rows = if pages().count() > 1 { pages().map(|(_, count)| count).sum() } else { 0 };
-    let mut coded = CodedColumn::with_room(rows);
+    let mut coded = Vec::with_capacity(groups.len());
     for (pages, (dictionary, entries)) in groups.iter().zip(dictionaries) {
         let (numbers, _) = dictionary.as_chunks();
         let numbers = numbers.iter().take(entries).map(|bytes| i64::from_le_bytes(*bytes));
-        let numbers: Vec<i64> = numbers.collect();
-        for (bytes, count) in pages.values() {
-            let (width, bytes) = bytes.split_first().ok_or(ColumnError::Values)?;
-            let decoder = HybridRleDecoder::new(bytes, u32::from(*width), count);
-            let indices = decoder.collect().map_err(|e| ColumnError::Decoder(one_line(e)))?;
-            if indices.len() != count {
-                return Err(ColumnError::Values);
-            }
-            coded.extend(indices, &numbers).ok_or(ColumnError::Values)?;
+        coded.push((indices_of(pages)?, numbers.collect()));
+    }
+    CodedColumn::of_groups(coded).map(Some).ok_or(ColumnError::Values)
+}
+
+/// The indices of all pages of a column in a row group.
+fn indices_of(pages: &Pages) -> Result<Vec<u32>, ColumnError> {
+    let mut all = Vec::new();
+    for (bytes, count) in pages.values() {
+        let (width, bytes) = bytes.split_first().ok_or(ColumnError::Values)?;
+        let decoder = HybridRleDecoder::new(bytes, u32::from(*width), count);
+        let mut own = decoder.collect().map_err(|e| ColumnError::Decoder(one_line(e)))?;
+        if own.len() != count {
+            return Err(ColumnError::Values);
+        }
+        if all.is_empty() {
+            all = own;
+            // The other pages have the rest of the rows.
+            all.reserve_exact(pages.rows.saturating_sub(count));
+        } else {
+            all.append(&mut own);
         }
     }
-    Ok(Some(coded))
+    Ok(all)
 }
 
 /// The arrays of a column in a row group.

@@ -45,7 +45,7 @@ pub(super) struct Pages {
     dictionary: Option<(Range<usize>, usize)>,
     /// Where the values of each page lie, and how many it has.
     values: Vec<(Range<usize>, usize)>,
-    rows: usize,
+    pub(super) rows: usize,
 }
 
 impl Pages {
