@@ -131,15 +131,9 @@ fn number(value: f64) -> Cell {
 
 /// Numbers as codes into the distinct ones.
 fn numbers(all: impl Iterator<Item = f64>) -> PartColumn {
-    let (mut numbering, mut values) = (Numbering::default(), Vec::new());
-    let code = |value: f64| {
-        let number = numbering.number(value.to_bits());
-        if number as usize == values.len() {
-            values.push(value);
-        }
-        number
-    };
-    let codes: Vec<u32> = all.map(code).collect();
+    let mut numbering = Numbering::default();
+    let codes: Vec<u32> = all.map(|value| numbering.number(value.to_bits())).collect();
+    let values: Vec<f64> = numbering.into_values().into_iter().map(f64::from_bits).collect();
     PartColumn::Numbers { codes: Codes::of(&codes, values.len()), values }
 }
 

@@ -19,15 +19,9 @@ impl CodedColumn {
         if all_equal(values) {
             return Self { codes: vec![0; values.len()], numbers: vec![values[0]] };
         }
-        let (mut numbering, mut numbers) = (Numbering::default(), Vec::new());
-        let code = |value: &i64| {
-            let code = numbering.number(*value as u64);
-            if code as usize == numbers.len() {
-                numbers.push(*value);
-            }
-            code
-        };
-        Self { codes: values.iter().map(code).collect(), numbers }
+        let mut numbering = Numbering::default();
+        let codes = values.iter().map(|value| numbering.number(*value as u64)).collect();
+        Self { codes, numbers: numbers(numbering) }
     }
 
     /// Of row groups, each of indices into a dictionary, which may have a number several times; none where an index is
@@ -46,20 +40,14 @@ impl CodedColumn {
             return Some(Self { codes: take(indices), numbers: take(dictionary) });
         }
         let rows = groups.iter().map(|(indices, _)| indices.len()).sum();
-        let mut this = Self { codes: Vec::with_capacity(rows), numbers: Vec::new() };
+        let mut codes = Vec::with_capacity(rows);
         let mut numbering = Numbering::default();
         for (indices, dictionary) in groups {
-            let code = |number: &i64| {
-                let code = numbering.number(*number as u64);
-                if code as usize == this.numbers.len() {
-                    this.numbers.push(*number);
-                }
-                code
-            };
-            let codes: Vec<u32> = dictionary.iter().map(code).collect();
-            this.codes.extend(indices.iter().map(|index| codes[*index as usize]));
+            let own = dictionary.iter().map(|number| numbering.number(*number as u64));
+            let own: Vec<u32> = own.collect();
+            codes.extend(indices.iter().map(|index| own[*index as usize]));
         }
-        Some(this)
+        Some(Self { codes, numbers: numbers(numbering) })
     }
 
     /// What `of` makes of the numbers, one a row.
@@ -86,6 +74,11 @@ impl CodedColumn {
     pub fn bytes(&self) -> usize {
         size_of_val(&self.codes[..]) + size_of_val(&self.numbers[..])
     }
+}
+
+/// The numbers that were numbered by their bits.
+fn numbers(numbering: Numbering) -> Vec<i64> {
+    numbering.into_values().into_iter().map(|bits| bits as i64).collect()
 }
 
 fn are_distinct(numbers: &[i64]) -> bool {

@@ -36,6 +36,13 @@ impl Numbering {
         self.numbers.len()
     }
 
+    /// The values, by their numbers.
+    pub fn into_values(self) -> Vec<u64> {
+        let mut values = vec![0; self.count()];
+        self.numbers.into_iter().for_each(|(value, number)| values[number as usize] = value);
+        values
+    }
+
     /// The number of a value that was not met lately. Out of line, so that the look at one place is not.
     #[inline(never)]
     fn look_up(&mut self, value: u64, hash: u64) -> u32 {
@@ -59,5 +66,7 @@ mod tests {
         assert!(values().map(|value| numbering.number(value)).eq(0..5000));
         assert!(values().map(|value| numbering.number(value)).eq(0..5000));
         assert_eq!(numbering.number(7), 5000);
+        assert_eq!(numbering.count(), 5001);
+        assert!(numbering.into_values().into_iter().eq(values().chain([7])));
     }
 }
