@@ -288,6 +288,15 @@ impl Column {
         }
     }
 
+    /// A table's `rows` as numbers, NaN where they are null or no numbers.
+    pub fn numbers(&self, rows: usize) -> Cow<'_, [f64]> {
+        match self {
+            Self::Float { values, nulls: None } => Cow::Borrowed(values),
+            Self::Int { values, nulls: None } => Cow::Owned(values.map(|value| value as f64)),
+            _ => (0..rows).map(|row| self.number(row)).collect(),
+        }
+    }
+
     /// The row as JSON; a number that JSON lacks becomes its name.
     pub fn json(&self, row: usize) -> serde_json::Value {
         match self {

@@ -30,13 +30,17 @@ impl Judge for PartialPower {
             return Ok(Found::new());
         };
         let mut slices: BTreeMap<u64, SliceRows> = BTreeMap::new();
+        // Rows of a slice mostly follow each other.
+        let mut last: Option<(u64, &mut SliceRows)> = None;
         for row in 0..rows.table.rows {
-            let slice = slices.entry(keys.text_code(row)).or_default();
-            if slice.rows == 0 {
-                slice.first = row;
-            }
+            let code = keys.text_code(row);
+            let slice = match last {
+                Some((known, slice)) if known == code => slice,
+                _ => slices.entry(code).or_insert(SliceRows { first: row, ..SliceRows::default() }),
+            };
             slice.rows += 1;
             slice.measured += usize::from(readings.measured(row));
+            last = Some((code, slice));
         }
         let measured: usize = slices.values().map(|s| s.measured).sum();
         let lacking = rows.table.rows - measured;

@@ -69,7 +69,7 @@ impl Judge for PowerSigns {
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let Some(readings) = Readings::of(rows.table) else { return Ok(Found::new()) };
         let is_read = |row: &usize| {
-            let power = readings.power.number(*row);
+            let power = readings.power[*row];
             readings.measured(*row) && power > 0.0 && power.is_finite()
         };
         let read: Vec<usize> = (0..rows.table.rows).filter(is_read).collect();
@@ -269,13 +269,12 @@ fn neighbours(axis: &AxisSeries) -> impl Iterator<Item = [usize; 2]> {
 
 impl PowerReadings<'_> {
     fn power(&self, row: usize) -> f64 {
-        self.readings.power.number(row)
+        self.readings.power[row]
     }
 
     /// A row's limit in watts, or the GPU's rating where it has none.
     fn limit(&self, row: usize) -> Option<f64> {
-        let limit = self.readings.limit.map(|limit| limit.number(row));
-        limit.filter(|l| l.is_finite() && *l > 0.0).or(self.rating)
+        self.readings.limit(row, self.rating)
     }
 
     /// The power of some rows over their limits.

@@ -31,14 +31,15 @@ impl Judge for LimitTolerance {
             return Ok(Found::new());
         };
         let readings = Readings::of(rows.table);
+        let limits = limit.numbers(rows.table.rows);
         let wrong = |i: usize| {
-            let away = (limit.number(i) / rating - 1.0).abs();
-            !limit.is_null(i)
-                && (limit.number(i) != 0.0 || readings.as_ref().is_none_or(|r| r.measured(i)))
-                && (away > self.tolerance || away.is_nan())
+            let away = (limits[i] / rating - 1.0).abs();
+            (away > self.tolerance || away.is_nan())
+                && !limit.is_null(i)
+                && (limits[i] != 0.0 || readings.as_ref().is_none_or(|r| r.measured(i)))
         };
         let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
-        let message = |bad: &[usize]| message(bad.len(), limit.number(bad[0]), rating);
+        let message = |bad: &[usize]| message(bad.len(), limits[bad[0]], rating);
         Ok(findings(rows, rows.rule.severity, &bad, &["power_limit"], message))
     }
 }

@@ -6,6 +6,8 @@ mod implausible;
 mod limit;
 mod range;
 
+use std::borrow::Cow;
+
 pub use self::coverage::PartialPower;
 pub use self::implausible::PowerSigns;
 pub use self::limit::LimitTolerance;
@@ -14,24 +16,36 @@ use crate::checks::RowContext;
 use crate::database::table::{Column, Table};
 use crate::findings::{EXAMPLES, Finding, Severity};
 
-/// The power columns of a table.
+/// The power columns of a table, in watts, one value a row.
 struct Readings<'a> {
-    power: &'a Column,
-    limit: Option<&'a Column>,
+    column: &'a Column,
+    /// NaN where there is none.
+    power: Cow<'a, [f64]>,
+    limit: Option<Cow<'a, [f64]>>,
 }
 
 impl<'a> Readings<'a> {
     /// None of a table without power.
     fn of(table: &'a Table) -> Option<Self> {
-        Some(Self { power: table.column("power")?, limit: table.column("power_limit") })
+        let column = table.column("power")?;
+        let limit = table.column("power_limit").map(|limit| limit.numbers(table.rows));
+        Some(Self { column, power: column.numbers(table.rows), limit })
     }
 
     /// Whether a row has a reading. A null has none, nor has zero under a limit of zero: collectors
     /// without a meter write that pair.
     fn measured(&self, row: usize) -> bool {
-        let is_zero = |column: &Column| !column.is_null(row) && column.number(row) == 0.0;
-        let is_unread = is_zero(self.power) && self.limit.is_some_and(is_zero);
-        !self.power.is_null(row) && !is_unread
+        let is_unread =
+            self.power[row] == 0.0 && self.limit.as_ref().is_some_and(|limit| limit[row] == 0.0);
+        // What is not a number may be a reading.
+        let is_null = || self.power[row].is_nan() && self.column.is_null(row);
+        !is_unread && !is_null()
+    }
+
+    /// A row's limit, or the GPU's `rating` where it has none.
+    fn limit(&self, row: usize, rating: Option<f64>) -> Option<f64> {
+        let limit = self.limit.as_ref().map(|limit| limit[row]);
+        limit.filter(|limit| limit.is_finite() && *limit > 0.0).or(rating)
     }
 }
 

@@ -35,12 +35,7 @@ impl Judge for PowerMeter {
         let rating = rows.figure(POWER);
         // A row without a reading is fine; NaN and infinity are none.
         let wrong = |i: usize| {
-            let read = readings.power.number(i);
-            let limit = readings
-                .limit
-                .map(|l| l.number(i))
-                .filter(|l| l.is_finite() && *l > 0.0)
-                .or(rating);
+            let (read, limit) = (readings.power[i], readings.limit(i, rating));
             readings.measured(i)
                 && (!read.is_finite()
                     || read <= 0.0
@@ -84,7 +79,7 @@ impl PowerMeter {
         let Some(latency) = rows.at.spec.latency.first() else { return Ok((Vec::new(), bad)) };
         let scope = rows.scope();
         let times = latency.value.numbers(&scope)?;
-        let is_clamped = |i: &usize| readings.power.number(*i) == 0.0 && times.get(*i) == 0.0;
+        let is_clamped = |i: &usize| readings.power[*i] == 0.0 && times.get(*i) == 0.0;
         Ok(bad.into_iter().partition(is_clamped))
     }
 }
