@@ -4,10 +4,12 @@
 //! Rows of a series have the same key except for one size. Points drawn between their neighbours, rows
 //! missing from the middle of a sweep and power that jumps from point to point all show there.
 
+use std::borrow::Cow;
+
 use crate::base::expr::{NULL_CODE, Vals, Value, WholeNumbers};
 use crate::base::hash_order::sorted_by_hash;
 use crate::database::table::{
-    Column, Keys, PartNumbers, PartValues, Table, all_equal, mix, number_bits, text_hash,
+    Column, Keys, Numbering, PartNumbers, PartValues, Table, all_equal, mix, number_bits, text_hash,
 };
 use crate::specs::TableSpec;
 
@@ -35,10 +37,104 @@ pub struct AxisSeries {
 /// A row and where it stands.
 #[derive(Clone, Copy)]
 struct PlacedRow {
+    /// A hash of what its series has in common.
     series: u64,
-    /// Bits of its size, which is not negative, so they are in its order.
-    size: u64,
-    row: u32,
+    /// The place of its size along the axis, and its number in the low half.
+    place: u64,
+}
+
+/// Where rows stand along an axis.
+struct AxisPlaces<'k> {
+    /// The code of each row's size.
+    codes: Cow<'k, [u32]>,
+    /// By code.
+    sizes: Vec<PlacedSize>,
+    /// Sizes in their order, in bits.
+    ordered: Vec<u64>,
+}
+
+/// A size and where it stands.
+#[derive(Clone, Copy)]
+struct PlacedSize {
+    /// What it adds to the hash of a key.
+    hash: u64,
+    /// Its place in the order of sizes, in the high half; [`NO_PLACE`] for what is less than 0 or no number.
+    place: u64,
+}
+
+/// Beyond the last place.
+const NO_PLACE: u64 = u64::MAX;
+
+impl<'k> AxisPlaces<'k> {
+    /// Those along a part of the key; none where it holds no numbers, or one number alone.
+    fn of(keys: &'k Keys<'_>, part: usize) -> Option<Self> {
+        let mut numbering = Numbering::default();
+        let mut code = |size: f64| numbering.number(number_bits(size));
+        let codes: Vec<u32> = match keys.numbers(part)? {
+            PartNumbers::Whole(WholeNumbers::Codes { codes, numbers }) => {
+                let bits = numbers.iter().map(|number| number_bits(*number as f64)).collect();
+                return Some(Self::placed(codes.into(), bits, part));
+            }
+            PartNumbers::Whole(WholeNumbers::Values(values)) => {
+                values.iter().map(|value| code(*value as f64)).collect()
+            }
+            PartNumbers::Formula(Vals::Rows(sizes)) if !all_equal(sizes) => {
+                sizes.iter().map(|size| code(*size)).collect()
+            }
+            PartNumbers::Formula(_) => return None,
+        };
+        Some(Self::placed(codes.into(), numbering.into_values(), part))
+    }
+
+    /// Of codes for sizes in bits.
+    fn placed(codes: Cow<'k, [u32]>, sizes: Vec<u64>, part: usize) -> Self {
+        let is_size = |bits: &u64| f64::from_bits(*bits) >= 0.0;
+        // Of numbers that are not negative the bits are in their order.
+        let mut ordered: Vec<u64> = sizes.iter().copied().filter(is_size).collect();
+        ordered.sort_unstable();
+        ordered.dedup();
+        let salt = salt(part);
+        let placed = |bits: u64| PlacedSize {
+            hash: mix(salt, bits),
+            place: ordered.binary_search(&bits).map_or(NO_PLACE, |place| (place as u64) << 32),
+        };
+        Self { codes, sizes: sizes.into_iter().map(placed).collect(), ordered }
+    }
+
+    #[inline]
+    fn size(&self, row: usize) -> PlacedSize {
+        self.sizes[self.codes[row] as usize]
+    }
+
+    /// The rows of a sample of series, one of so many, that have a size and a latency.
+    fn sampled(&self, one_of: usize, hashes: &[u64], latency: &[f64]) -> Vec<PlacedRow> {
+        let rows = hashes.len();
+        let series = |row: usize| hashes[row].wrapping_sub(self.size(row).hash);
+        let has_point = |row: &usize| self.size(*row).place != NO_PLACE && latency[*row] > 0.0;
+        let of_row = |row: usize| PlacedRow {
+            series: series(row),
+            place: self.size(row).place | row as u64,
+        };
+        let mut placed: Vec<PlacedRow> = Vec::with_capacity(rows.min(2 * ROWS));
+        if one_of == 1 {
+            placed.extend((0..rows).filter(has_point).map(of_row));
+            return placed;
+        }
+        // Of all numbers of 32 bits one of so many is that small. The high half sorts them below.
+        let is_sampled =
+            |series: u64| u64::from(series as u32) * one_of as u64 <= u64::from(u32::MAX);
+        let mut sampled = [0; BLOCK];
+        for start in (0..rows).step_by(BLOCK) {
+            // Which rows are in the sample nobody foresees, so it is not branched on.
+            let mut count = 0;
+            for row in start..rows.min(start + BLOCK) {
+                sampled[count] = row;
+                count += usize::from(is_sampled(series(row)));
+            }
+            placed.extend(sampled[..count].iter().copied().filter(has_point).map(of_row));
+        }
+        placed
+    }
 }
 
 impl AxisSeries {
@@ -49,82 +145,33 @@ impl AxisSeries {
         let axes = parts.filter(|(_, p)| p.value.columns().iter().any(along));
         let hashes = hashes(keys, table);
         let series = axes.filter_map(|(part, p)| {
-            let salt = salt(part);
-            let size_hash = |size: f64| mix(salt, number_bits(size));
-            let mut series = match keys.numbers(part)? {
-                PartNumbers::Whole(WholeNumbers::Codes { codes, numbers }) => {
-                    let size = |row: usize| numbers[codes[row] as usize] as f64;
-                    let own: Vec<u64> = numbers.iter().map(|n| size_hash(*n as f64)).collect();
-                    Self::along(size, |row| own[codes[row] as usize], &hashes, latency)
-                }
-                PartNumbers::Whole(WholeNumbers::Values(values)) => {
-                    let size = |row: usize| values[row] as f64;
-                    Self::along(size, |row| size_hash(size(row)), &hashes, latency)
-                }
-                PartNumbers::Formula(Vals::Rows(sizes)) if !all_equal(sizes) => {
-                    let size = |row: usize| sizes[row];
-                    Self::along(size, |row| size_hash(size(row)), &hashes, latency)
-                }
-                PartNumbers::Formula(_) => return None,
-            };
-            series.axis.clone_from(&p.name);
-            Some(series)
+            Some(Self::along(&AxisPlaces::of(keys, part)?, p.name.clone(), &hashes, latency))
         });
         series.collect()
     }
 
-    /// The series of rows by their `size`, whose hash is a part of that of their keys.
-    fn along(
-        size: impl Fn(usize) -> f64,
-        size_hash: impl Fn(usize) -> u64,
-        hashes: &[u64],
-        latency: &[f64],
-    ) -> Self {
-        let rows = hashes.len();
-        let one_of = rows.div_ceil(ROWS).max(1);
-        let series = |row: usize| hashes[row].wrapping_sub(size_hash(row));
-        let of_row = |row: usize| PlacedRow {
-            series: series(row),
-            size: number_bits(size(row)),
-            row: row as u32,
-        };
-        // Of all numbers of 32 bits one of so many is that small. The high half sorts them below.
-        let is_sampled =
-            |series: u64| u64::from(series as u32) * one_of as u64 <= u64::from(u32::MAX);
-        let mut placed: Vec<PlacedRow> = Vec::with_capacity(rows.min(2 * ROWS));
-        let mut sampled = [0; BLOCK];
-        for start in (0..rows).step_by(BLOCK) {
-            // Which rows are in the sample nobody foresees, so it is not branched on.
-            let mut count = 0;
-            for row in start..rows.min(start + BLOCK) {
-                sampled[count] = row;
-                count += usize::from(is_sampled(series(row)));
-            }
-            let has_point = |row: &&usize| size(**row) >= 0.0 && latency[**row] > 0.0;
-            placed.extend(sampled[..count].iter().filter(has_point).map(|row| of_row(*row)));
-        }
-        let place = |row: &PlacedRow| (row.series, row.size, row.row);
+    /// The series along an axis, whose sizes are a part of the `hashes` of keys.
+    fn along(places: &AxisPlaces<'_>, axis: String, hashes: &[u64], latency: &[f64]) -> Self {
+        let one_of = hashes.len().div_ceil(ROWS).max(1);
+        let (mut rows, mut sizes, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+        let placed = places.sampled(one_of, hashes, latency);
+        let place = |row: &PlacedRow| (row.series, row.place);
         let placed = sorted_by_hash(placed, u64::MAX, |row| row.series, place);
-        let mut this =
-            Self { axis: String::new(), rows: vec![], sizes: vec![], ends: vec![], one_of };
         for series in placed.chunk_by(|a, b| a.series == b.series) {
-            let start = this.rows.len();
-            for point in series {
-                let size = f64::from_bits(point.size);
-                // Of a repeated key the first row counts.
-                if this.rows.len() == start || this.sizes.last() != Some(&size) {
-                    this.rows.push(point.row);
-                    this.sizes.push(size);
-                }
+            let start = rows.len();
+            // Of a repeated key the first row counts.
+            for same in series.chunk_by(|a, b| a.place >> 32 == b.place >> 32) {
+                rows.push(same[0].place as u32);
+                sizes.push(f64::from_bits(places.ordered[(same[0].place >> 32) as usize]));
             }
-            if this.rows.len() - start < 3 {
-                this.rows.truncate(start);
-                this.sizes.truncate(start);
+            if rows.len() - start < 3 {
+                rows.truncate(start);
+                sizes.truncate(start);
             } else {
-                this.ends.push(this.rows.len() as u32);
+                ends.push(rows.len() as u32);
             }
         }
-        this
+        Self { axis, rows, sizes, ends, one_of }
     }
 
     fn len(&self) -> usize {
