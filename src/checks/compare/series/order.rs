@@ -1,8 +1,11 @@
 //! The order of the sizes of a series, found once for all series that have the same.
 
+use std::mem;
+
 use hashbrown::HashTable;
 
 use super::points::log_of_size;
+use super::times::RowTimes;
 use crate::database::table::{CodedColumn, mix};
 
 /// Points of the orders that are kept, at most.
@@ -25,6 +28,8 @@ pub(super) struct SweepOrders {
     by_hash: HashTable<(u64, usize)>,
     /// That of the series under way.
     current: usize,
+    /// Its places, where they are not those of the series before.
+    read: Vec<u32>,
     /// Points of all of them.
     points: usize,
 }
@@ -69,9 +74,20 @@ impl AxisSizes {
 
 impl SweepOrders {
     /// The order of the sizes at some places.
-    pub fn of(&mut self, places: &[u32], sizes: &AxisSizes) -> &SweepOrder {
-        if self.all.get(self.current).is_none_or(|order| order.places != places) {
-            self.current = self.find(places, sizes);
+    pub fn of(
+        &mut self,
+        places: impl ExactSizeIterator<Item = u32> + Clone,
+        sizes: &AxisSizes,
+    ) -> &SweepOrder {
+        let has_places = |order: &SweepOrder| {
+            order.places.len() == places.len() && places.clone().eq(order.places.iter().copied())
+        };
+        if !self.all.get(self.current).is_some_and(has_places) {
+            let mut read = mem::take(&mut self.read);
+            read.clear();
+            read.extend(places);
+            self.current = self.find(&read, sizes);
+            self.read = read;
         }
         &self.all[self.current]
     }
@@ -116,6 +132,29 @@ impl SweepOrder {
         ordered.take_shares();
         Self { places: places.to_vec(), points, is_file_order, sizes: ordered, repeats }
     }
+
+    /// The row of the fastest point of each size, and the sizes, of a series of this order.
+    pub fn fastest(
+        &self,
+        of_series: &[u32],
+        latencies: &RowTimes<'_>,
+        rows: &mut Vec<u32>,
+        sizes: &mut OrderedSizes,
+    ) {
+        rows.clear();
+        sizes.clear();
+        let place = |point: &u32| self.places[*point as usize];
+        let mut start = 0;
+        for of_size in self.points.chunk_by(|a, b| place(a) == place(b)) {
+            let of_size_rows = of_size.iter().map(|point| of_series[*point as usize]);
+            let by_time =
+                |a: &u32, b: &u32| latencies.time(*a).total_cmp(&latencies.time(*b)).then(a.cmp(b));
+            rows.extend(of_size_rows.min_by(by_time));
+            sizes.push(self.sizes.at[start], self.sizes.logs[start]);
+            start += of_size.len();
+        }
+        sizes.take_shares();
+    }
 }
 
 impl OrderedSizes {
@@ -154,7 +193,7 @@ mod tests {
             for first in 0..60_u32 {
                 for count in 1..60 {
                     let places: Vec<u32> = (0..count).map(|n| (first + n * 7) % 60).collect();
-                    let order = orders.of(&places, &axis);
+                    let order = orders.of(places.iter().copied(), &axis);
                     let points: Vec<usize> = order.points.iter().map(|p| *p as usize).collect();
                     assert!(points.is_sorted_by_key(|point| places[*point]), "round {round}");
                     let at = points.iter().map(|point| (1_i64 << places[*point]) as f64);

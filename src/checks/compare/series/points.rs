@@ -3,7 +3,7 @@
 use std::f64::consts::LN_2;
 
 use super::neighbours::NO_ROW;
-use super::order::{AxisSizes, OrderedSizes, SweepOrder, SweepOrders};
+use super::order::{AxisSizes, OrderedSizes, SweepOrders};
 use super::times::RowTimes;
 use crate::base::logarithm::{COARSE_ERROR, coarse_log2};
 use crate::database::table::CodedColumn;
@@ -102,24 +102,14 @@ pub(super) struct SeriesPoints<'a> {
     /// The code of each row's size.
     codes: &'a [u32],
     sizes: AxisSizes,
+    orders: SweepOrders,
     /// The rows of the series under way that have a time, where not all have one.
     timed: Vec<u32>,
-    /// Its points in the order of the file.
-    read: ReadPoints,
-    orders: SweepOrders,
-    /// Those of the series under way, in its order.
+    /// Its points in its order.
     rows: Vec<u32>,
     times: Vec<f64>,
     /// Its sizes, where points share one.
     distinct: OrderedSizes,
-}
-
-/// Points in the order of the file.
-#[derive(Default)]
-struct ReadPoints {
-    /// The places of their sizes.
-    places: Vec<u32>,
-    times: Vec<f64>,
 }
 
 impl<'a> SeriesPoints<'a> {
@@ -128,9 +118,8 @@ impl<'a> SeriesPoints<'a> {
         Self {
             codes: &axis.codes,
             sizes: AxisSizes::of(axis),
-            timed: Vec::new(),
-            read: ReadPoints::default(),
             orders: SweepOrders::default(),
+            timed: Vec::new(),
             rows: Vec::new(),
             times: Vec::new(),
             distinct: OrderedSizes::default(),
@@ -140,61 +129,23 @@ impl<'a> SeriesPoints<'a> {
     /// The points of a series, of rows in the order of the file, in its own order; of several at one place the
     /// fastest, which is the least disturbed.
     pub fn of<'s>(&'s mut self, of_series: &'s [u32], latencies: &RowTimes<'_>) -> Series<'s> {
-        let Self { codes, sizes, timed, read, orders, rows, times, distinct } = self;
+        let Self { codes, sizes, orders, timed, rows, times, distinct } = self;
         let of_series = latencies.timed(of_series, timed);
-        read.take(of_series, |row| sizes.place(codes[row as usize]), latencies);
-        let order = orders.of(&read.places, sizes);
-        if order.repeats {
-            read.fastest(of_series, order, rows, times, distinct);
-            return Series { rows, times, sizes: distinct };
-        }
-        let sizes = &order.sizes;
-        if order.is_file_order {
-            return Series { rows: of_series, times: &read.times, sizes };
-        }
-        rows.clear();
-        rows.extend(order.points.iter().map(|point| of_series[*point as usize]));
+        let place = |row: &u32| sizes.place(codes[*row as usize]);
+        let order = orders.of(of_series.iter().map(place), sizes);
+        let (rows, sizes) = if order.repeats {
+            order.fastest(of_series, latencies, rows, distinct);
+            (&rows[..], &*distinct)
+        } else if order.is_file_order {
+            (of_series, &order.sizes)
+        } else {
+            rows.clear();
+            rows.extend(order.points.iter().map(|point| of_series[*point as usize]));
+            (&rows[..], &order.sizes)
+        };
         times.clear();
-        times.extend(order.points.iter().map(|point| read.times[*point as usize]));
+        times.extend(rows.iter().map(|row| latencies.time(*row)));
         Series { rows, times, sizes }
-    }
-}
-
-impl ReadPoints {
-    fn take(&mut self, rows: &[u32], place: impl Fn(u32) -> u32, latencies: &RowTimes<'_>) {
-        self.places.clear();
-        self.places.extend(rows.iter().map(|row| place(*row)));
-        self.times.clear();
-        self.times.extend(rows.iter().map(|row| latencies.time(*row)));
-    }
-
-    /// The fastest point of each size, of points in an order.
-    fn fastest(
-        &self,
-        of_series: &[u32],
-        order: &SweepOrder,
-        rows: &mut Vec<u32>,
-        times: &mut Vec<f64>,
-        sizes: &mut OrderedSizes,
-    ) {
-        rows.clear();
-        times.clear();
-        sizes.clear();
-        let points: Vec<usize> = order.points.iter().map(|point| *point as usize).collect();
-        let mut start = 0;
-        for of_size in points.chunk_by(|a, b| self.places[*a] == self.places[*b]) {
-            let by_time = |a: &&usize, b: &&usize| {
-                let (time, row) = (|p: usize| self.times[p], |p: usize| of_series[p]);
-                time(**a).total_cmp(&time(**b)).then(row(**a).cmp(&row(**b)))
-            };
-            if let Some(fastest) = of_size.iter().min_by(by_time) {
-                rows.push(of_series[*fastest]);
-                times.push(self.times[*fastest]);
-                sizes.push(order.sizes.at[start], order.sizes.logs[start]);
-            }
-            start += of_size.len();
-        }
-        sizes.take_shares();
     }
 }
 
