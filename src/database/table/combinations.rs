@@ -74,21 +74,15 @@ impl<'a> Combinations<'a> {
     /// The combination of each of `rows` rows.
     pub fn numbers(&self, rows: usize) -> NumberedRows {
         let mut of_rows = Vec::with_capacity(rows);
-        let mut counts: Vec<u32> = Vec::new();
-        self.each(rows, |_, numbers| {
-            of_rows.extend_from_slice(numbers);
-            for number in numbers {
-                match counts.get_mut(*number as usize) {
-                    Some(count) => *count += 1,
-                    None => counts.push(1),
-                }
-            }
-        });
+        let count = self.each(rows, |_, numbers| of_rows.extend_from_slice(numbers));
+        let mut counts = vec![0; count];
+        of_rows.iter().for_each(|number| counts[*number as usize] += 1);
         NumberedRows { of_rows, counts }
     }
 
-    /// Calls `see` on block after block of rows: its first row, and the numbers of their combinations.
-    fn each(&self, rows: usize, see: impl FnMut(usize, &[u32])) {
+    /// Calls `see` on block after block of rows: its first row, and the numbers of their combinations. How many
+    /// combinations there are.
+    fn each(&self, rows: usize, see: impl FnMut(usize, &[u32])) -> usize {
         let mut counts = self.columns.iter().map(|column| column.count);
         let mut numbering = Numbering::default();
         match counts.try_fold(1_usize, usize::checked_mul) {
@@ -97,16 +91,19 @@ impl<'a> Combinations<'a> {
                 // Columns of so few combinations are combined several rows at once.
                 let place = |before: u32, code: u32, count: usize| before * count as u32 + code;
                 self.each_of(rows, place, |place| list.number(place), see);
+                list.next as usize
             }
             Some(_) => {
                 let place =
                     |before: u64, code: u32, count: usize| before * count as u64 + u64::from(code);
                 self.each_of(rows, place, |place| numbering.number(place), see);
+                numbering.count()
             }
             // Two combinations are the same here where their hashes of 64 bits are.
             None => {
                 let hash = |before: u64, code: u32, _| mix(before, u64::from(code));
                 self.each_of(rows, hash, |hash| numbering.number(hash), see);
+                numbering.count()
             }
         }
     }
