@@ -2,7 +2,8 @@
 
 mod cli;
 
-use std::process::ExitCode;
+use std::io::{self, Write as _};
+use std::process::{self, ExitCode};
 
 use clap::Parser;
 
@@ -11,6 +12,7 @@ use perfdb_gate::base::escape::clean;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::base::interrupt;
 use perfdb_gate::base::panics::install_panic_hook;
+use perfdb_gate::base::processor;
 
 use cli::{Cli, Command, TerminalArgs};
 
@@ -24,6 +26,19 @@ const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 const KEPT_MS: std::ffi::c_long = 100;
 
 fn main() -> ExitCode {
+    if processor::is_new_enough() {
+        return start();
+    }
+    // Nothing is left to do about an error of writing this.
+    let _ = io::stderr().write_all(processor::TOO_OLD.as_bytes());
+    // At once, and with a number that is known by now: what else could run here was built as the rest was.
+    const FAILED: u8 = Exit::Failed.code();
+    process::exit(FAILED.into())
+}
+
+/// The program, on a processor that can run it. Never a part of `main`, which any processor has to be able to run.
+#[inline(never)]
+fn start() -> ExitCode {
     keep_freed_memory();
     install_panic_hook();
     interrupt::watch();
@@ -74,7 +89,7 @@ fn keep_freed_memory() {
 /// `--verbose` logs to standard error, so that standard output holds reports alone.
 fn log() {
     tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(io::stderr)
         .with_max_level(tracing::Level::DEBUG)
         .with_ansi(false)
         .with_target(false)

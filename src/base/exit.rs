@@ -17,7 +17,7 @@ pub enum Exit {
 
 impl Exit {
     /// The code that the process exits with.
-    pub fn code(self) -> u8 {
+    pub const fn code(self) -> u8 {
         match self {
             Self::Clean => 0,
             Self::Findings => 1,

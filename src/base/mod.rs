@@ -14,6 +14,7 @@ pub mod interrupt;
 pub mod kept;
 pub(crate) mod logarithm;
 pub mod panics;
+pub mod processor;
 pub mod progress;
 pub mod random;
 pub mod reason;
