@@ -1,7 +1,9 @@
 //! Putting things in the order of their hashes.
 
-/// Things in a bucket, about, before they are sorted: few enough to sort by insertion.
-const BUCKET: usize = 8;
+use super::counting::to_starts;
+
+/// Things in a bucket, about, before they are sorted.
+const BUCKET: usize = 2;
 
 /// Things in the order of `key`, which begins with the hash. Hashes are spread evenly from 0 to about `most`, so a
 /// counting sort by their first bits leaves a few things to sort in each bucket.
@@ -17,10 +19,7 @@ pub(crate) fn sorted_by_hash<T: Copy, K: Ord>(
     let bucket = |thing: &T| last.min(hash(thing) >> shift) as usize;
     let mut ends = vec![0_u32; 1 << bits];
     things.iter().for_each(|thing| ends[bucket(thing)] += 1);
-    let mut total = 0;
-    for end in &mut ends {
-        (*end, total) = (total, total + *end);
-    }
+    to_starts(&mut ends);
     let mut sorted = things.clone();
     for thing in &things {
         let end = &mut ends[bucket(thing)];

@@ -1,6 +1,7 @@
 //! What every room uses, and which knows nothing of databases.
 
 pub mod cache;
+pub(crate) mod counting;
 pub(crate) mod dates;
 pub(crate) mod digest;
 pub mod error;

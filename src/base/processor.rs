@@ -17,9 +17,9 @@ const STRUCTURED: u32 = 1 << 3 | 1 << 5 | 1 << 8;
 #[cfg(all(target_arch = "x86_64", target_feature = "avx2"))]
 const EXTENDED: u32 = 1 << 5;
 
-/// Whether the processor has what x86-64-v3 asks for. The standard library's test of a feature is no help: it is
+/// Whether the processor has what x86-64-v3 asks for. The standard library's test of a feature does not help: it is
 /// decided when the program is built. Numbers alone are handled here, since moving anything wider may take an
-/// instruction that is not there.
+/// instruction that the processor lacks.
 #[cfg(all(target_arch = "x86_64", target_feature = "avx2"))]
 pub fn is_new_enough() -> bool {
     use std::arch::x86_64::__cpuid;

@@ -3,6 +3,7 @@
 //! A series holds the rows that differ in one size alone. Sizes are few, so each row is known by the places of
 //! its sizes in their order, and a series is found by arithmetic on places, not by a hash of each row.
 
+use crate::base::counting::to_starts;
 use crate::database::table::{CodedColumn, Combinations, NumberedRows};
 
 /// Rows as points of a grid.
@@ -57,10 +58,7 @@ pub struct SeriesRows {
 impl SeriesRows {
     /// Rows by the numbers of their series, of which those that are `wanted` have a count each: a counting sort.
     fn placed(of_rows: &[u32], mut counts: Vec<u32>, wanted: impl Fn(u32) -> bool) -> Self {
-        let mut total = 0;
-        for count in &mut counts {
-            (*count, total) = (total, total + *count);
-        }
+        let total = to_starts(&mut counts);
         // Where a series starts is, once its rows are placed, where it ends.
         let mut ends = counts;
         let mut placed = vec![0; total as usize];

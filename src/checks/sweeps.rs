@@ -6,10 +6,11 @@
 
 use std::borrow::Cow;
 
-use crate::base::expr::{NULL_CODE, Vals, Value, WholeNumbers};
+use crate::base::counting::to_starts;
+use crate::base::expr::{Vals, WholeNumbers};
 use crate::base::hash_order::sorted_by_hash;
 use crate::database::table::{
-    Column, Keys, Numbering, PartNumbers, PartValues, Table, all_equal, mix, number_bits, text_hash,
+    Column, Keys, Numbering, PartNumbers, Table, all_equal, mix, number_bits, part_hash, text_hash,
 };
 use crate::specs::TableSpec;
 
@@ -18,7 +19,7 @@ use crate::specs::TableSpec;
 const ROWS: usize = 16_384;
 
 /// Rows of which at once it is decided whether they are in the sample.
-const BLOCK: usize = 1024;
+const BLOCK: u32 = 1024;
 
 /// The series along one axis.
 pub struct AxisSeries {
@@ -35,7 +36,7 @@ pub struct AxisSeries {
 }
 
 /// A row and where it stands.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct PlacedRow {
     /// A hash of what its series has in common.
     series: u64,
@@ -58,12 +59,12 @@ struct AxisPlaces<'k> {
 struct PlacedSize {
     /// What it adds to the hash of a key.
     hash: u64,
-    /// Its place in the order of sizes, in the high half; [`NO_PLACE`] for what is less than 0 or no number.
-    place: u64,
+    /// Its place in the order of sizes; [`NO_PLACE`] for what is less than 0 or no number.
+    place: u32,
 }
 
 /// Beyond the last place.
-const NO_PLACE: u64 = u64::MAX;
+const NO_PLACE: u32 = u32::MAX;
 
 impl<'k> AxisPlaces<'k> {
     /// Those along a part of the key; none where it holds no numbers, or one number alone.
@@ -93,47 +94,61 @@ impl<'k> AxisPlaces<'k> {
         let mut ordered: Vec<u64> = sizes.iter().copied().filter(is_size).collect();
         ordered.sort_unstable();
         ordered.dedup();
-        let salt = salt(part);
         let placed = |bits: u64| PlacedSize {
-            hash: mix(salt, bits),
-            place: ordered.binary_search(&bits).map_or(NO_PLACE, |place| (place as u64) << 32),
+            hash: part_hash(part, bits),
+            place: ordered.binary_search(&bits).map_or(NO_PLACE, |place| place as u32),
         };
         Self { codes, sizes: sizes.into_iter().map(placed).collect(), ordered }
     }
 
     #[inline]
-    fn size(&self, row: usize) -> PlacedSize {
-        self.sizes[self.codes[row] as usize]
+    fn size(&self, row: u32) -> PlacedSize {
+        self.sizes[self.codes[row as usize] as usize]
     }
 
-    /// The rows of a sample of series, one of so many, that have a size and a latency.
+    /// The rows of a sample of series, one of so many, that have a size and a latency, in the order of their sizes.
     fn sampled(&self, one_of: usize, hashes: &[u64], latency: &[f64]) -> Vec<PlacedRow> {
-        let rows = hashes.len();
-        let series = |row: usize| hashes[row].wrapping_sub(self.size(row).hash);
-        let has_point = |row: &usize| self.size(*row).place != NO_PLACE && latency[*row] > 0.0;
-        let of_row = |row: usize| PlacedRow {
-            series: series(row),
-            place: self.size(row).place | row as u64,
-        };
-        let mut placed: Vec<PlacedRow> = Vec::with_capacity(rows.min(2 * ROWS));
-        if one_of == 1 {
-            placed.extend((0..rows).filter(has_point).map(of_row));
-            return placed;
+        let rows = self.sampled_rows(one_of, hashes, latency);
+        let mut starts = vec![0; self.ordered.len()];
+        rows.iter().for_each(|row| starts[self.size(*row).place as usize] += 1);
+        to_starts(&mut starts);
+        let mut placed = vec![PlacedRow::default(); rows.len()];
+        for row in rows {
+            let PlacedSize { hash, place } = self.size(row);
+            let at = &mut starts[place as usize];
+            placed[*at as usize] = PlacedRow {
+                series: hashes[row as usize].wrapping_sub(hash),
+                place: u64::from(place) << 32 | u64::from(row),
+            };
+            *at += 1;
         }
-        // Of all numbers of 32 bits one of so many is that small. The high half sorts them below.
-        let is_sampled =
-            |series: u64| u64::from(series as u32) * one_of as u64 <= u64::from(u32::MAX);
-        let mut sampled = [0; BLOCK];
-        for start in (0..rows).step_by(BLOCK) {
+        placed
+    }
+
+    /// Those in the order of the file.
+    fn sampled_rows(&self, one_of: usize, hashes: &[u64], latency: &[f64]) -> Vec<u32> {
+        let rows = hashes.len() as u32;
+        let has_point =
+            |row: &u32| self.size(*row).place != NO_PLACE && latency[*row as usize] > 0.0;
+        let mut found = Vec::with_capacity(hashes.len().min(2 * ROWS));
+        if one_of == 1 {
+            found.extend((0..rows).filter(has_point));
+            return found;
+        }
+        // Of all numbers of 32 bits one of so many is that small. The high half of a hash sorts the series.
+        let most = u32::MAX / one_of as u32;
+        let mut block = [0; BLOCK as usize];
+        for start in (0..rows).step_by(BLOCK as usize) {
             // Which rows are in the sample nobody foresees, so it is not branched on.
             let mut count = 0;
             for row in start..rows.min(start + BLOCK) {
-                sampled[count] = row;
-                count += usize::from(is_sampled(series(row)));
+                block[count] = row;
+                let series = hashes[row as usize].wrapping_sub(self.size(row).hash);
+                count += usize::from(series as u32 <= most);
             }
-            placed.extend(sampled[..count].iter().copied().filter(has_point).map(of_row));
+            found.extend(block[..count].iter().copied().filter(has_point));
         }
-        placed
+        found
     }
 }
 
@@ -153,10 +168,13 @@ impl AxisSeries {
     /// The series along an axis, whose sizes are a part of the `hashes` of keys.
     fn along(places: &AxisPlaces<'_>, axis: String, hashes: &[u64], latency: &[f64]) -> Self {
         let one_of = hashes.len().div_ceil(ROWS).max(1);
-        let (mut rows, mut sizes, mut ends) = (Vec::new(), Vec::new(), Vec::new());
         let placed = places.sampled(one_of, hashes, latency);
+        // Of one series the order of sizes stays, so that there is little to sort.
         let place = |row: &PlacedRow| (row.series, row.place);
         let placed = sorted_by_hash(placed, u64::MAX, |row| row.series, place);
+        let mut rows = Vec::with_capacity(placed.len());
+        let mut sizes = Vec::with_capacity(placed.len());
+        let mut ends = Vec::new();
         for series in placed.chunk_by(|a, b| a.series == b.series) {
             let start = rows.len();
             // Of a repeated key the first row counts.
@@ -197,58 +215,22 @@ impl AxisSeries {
     }
 }
 
-/// What a part of the key adds to a hash.
-fn salt(part: usize) -> u64 {
-    mix(0x5eed, part as u64 + 1)
-}
-
 /// A hash of each row's key and of what else its series have in common: a sum, so that the part of an
 /// axis can be taken away again.
-fn hashes(keys: &Keys<'_>, table: &Table) -> Vec<u64> {
-    let mut hashes = vec![0_u64; table.rows];
-    for (part, values) in keys.values().enumerate() {
-        let salt = salt(part);
-        match values {
-            PartValues::Whole(WholeNumbers::Codes { codes, numbers }) => {
-                let parts = numbers.iter().map(|n| mix(salt, number_bits(*n as f64)));
-                let parts: Vec<u64> = parts.collect();
-                add(&mut hashes, codes, |code| parts[code as usize]);
-            }
-            PartValues::Whole(WholeNumbers::Values(values)) => {
-                add(&mut hashes, values, |v| mix(salt, number_bits(v as f64)));
-            }
-            // The same in every row, which is soon told of a column that is not.
-            PartValues::Formula(Value::Number(Vals::Rows(v))) if all_equal(v) => {}
-            PartValues::Formula(Value::Number(Vals::Rows(v))) => {
-                add(&mut hashes, v, |v| mix(salt, number_bits(v)));
-            }
-            PartValues::Formula(Value::Bool(Vals::Rows(v))) => {
-                add(&mut hashes, v, |b| mix(salt, u64::from(b)));
-            }
-            PartValues::Formula(Value::Text(Vals::Rows(codes), dict)) => {
-                add_texts(&mut hashes, codes, salt, dict.len());
-            }
-            PartValues::Formula(_) => {}
-        }
-    }
+fn hashes<'k>(keys: &'k Keys<'_>, table: &Table) -> Cow<'k, [u64]> {
+    let mut hashes = Cow::Borrowed(keys.hashes());
     for name in ["kernel_source", "op_name"] {
         if let Some(Column::Text { codes, dict, .. }) = table.column(name)
             && dict.len() > 1
         {
-            add_texts(&mut hashes, codes, text_hash(name), dict.len());
+            let added: Vec<u64> =
+                dict.iter().map(|text| mix(text_hash(name), text_hash(text))).collect();
+            let added = |code: u32| added.get(code as usize).copied().unwrap_or(0);
+            let rows = hashes.to_mut().iter_mut().zip(codes);
+            rows.for_each(|(hash, code)| *hash = hash.wrapping_add(added(*code)));
         }
     }
     hashes
-}
-
-fn add<T: Copy>(hashes: &mut [u64], values: &[T], part: impl Fn(T) -> u64) {
-    hashes.iter_mut().zip(values).for_each(|(hash, v)| *hash = hash.wrapping_add(part(*v)));
-}
-
-fn add_texts(hashes: &mut [u64], codes: &[u32], salt: u64, texts: usize) {
-    let parts: Vec<u64> = (0..texts as u64).map(|code| mix(salt, code)).collect();
-    let part = |code: u32| if code == NULL_CODE { 0 } else { parts[code as usize] };
-    add(hashes, codes, part);
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! The loader's key of every row: a 64-bit hash for speed, the values themselves for certainty.
 
-use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::ints::are_equal;
@@ -89,16 +88,15 @@ impl<'a> Keys<'a> {
         self.parts.iter().map(|(name, _)| *name)
     }
 
+    /// Sums, so that what one part adds can be taken away again: see [`part_hash`].
     fn hash(&self) -> Vec<u64> {
-        let parts: Vec<HashedPart<'_>> = self.values().map(HashedPart::of).collect();
-        // What all rows have in common is taken in once, as far as nothing else comes before it.
-        let same = parts.iter().map_while(HashedPart::same);
-        let (common, start) = same.fold((0, SEED), |(n, hash), own| (n + 1, fold(hash, own)));
-        let mut hashes = vec![start; self.rows];
+        let parts: Vec<HashedPart<'_>> =
+            self.values().enumerate().map(|(part, values)| HashedPart::of(part, values)).collect();
+        // What all rows have in common is taken in once.
+        let same = parts.iter().filter_map(HashedPart::same).fold(SEED, u64::wrapping_add);
+        let mut hashes = vec![same; self.rows];
         for (number, block) in hashes.chunks_mut(BLOCK).enumerate() {
-            for part in &parts[common..] {
-                part.take_into(block, number * BLOCK);
-            }
+            parts.iter().for_each(|part| part.add_to(block, number * BLOCK));
         }
         hashes
     }
@@ -137,31 +135,12 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A hash of the key without one part, and of the texts of `also`, for some rows: alike for
-    /// rows of one table that differ in that part alone.
-    pub fn without(&self, part: usize, also: &[&[u32]], rows: Range<usize>) -> Vec<u64> {
-        let mut hashes = vec![SEED; rows.len()];
-        for (_, values) in self.values().enumerate().filter(|(i, _)| *i != part) {
-            let rows = rows.clone();
-            match values {
-                PartValues::Whole(whole) => mix_whole(&mut hashes, *whole, rows),
-                PartValues::Formula(Value::Number(Vals::Rows(v))) => {
-                    mix_all(&mut hashes, &v[rows], number_bits);
-                }
-                PartValues::Formula(Value::Bool(Vals::Rows(v))) => {
-                    mix_all(&mut hashes, &v[rows], u64::from);
-                }
-                PartValues::Formula(Value::Text(Vals::Rows(v), _)) => {
-                    mix_all(&mut hashes, &v[rows], u64::from);
-                }
-                // The same in every row.
-                PartValues::Formula(_) => {}
-            }
-        }
-        for codes in also {
-            mix_all(&mut hashes, &codes[rows.clone()], u64::from);
-        }
-        hashes
+    /// A hash of a row's key without one of its numbers: alike for rows of one table that differ in that part alone.
+    #[inline]
+    pub fn without(&self, part: usize, row: usize) -> u64 {
+        let number = self.numbers(part).map(|numbers| numbers.get(row));
+        let own = number.map_or(0, |number| part_hash(part, number_bits(number)));
+        self.hashes()[row].wrapping_sub(own)
     }
 
     /// Whether two rows have the same key.
@@ -221,20 +200,16 @@ pub(crate) fn number_bits(value: f64) -> u64 {
 /// [`text_hash`], another function would change which keys are in a key sample.
 #[inline]
 pub(crate) fn mix(hash: u64, value: u64) -> u64 {
-    fold(hash, scramble(value))
-}
-
-/// What [`mix`] does with a value before the hash is known.
-#[inline]
-fn scramble(value: u64) -> u64 {
-    value.wrapping_mul(0xa076_1d64_78bd_642f)
-}
-
-/// Takes a scrambled value into a hash.
-#[inline]
-fn fold(hash: u64, scrambled: u64) -> u64 {
+    let scrambled = value.wrapping_mul(0xa076_1d64_78bd_642f);
     let wide = u128::from(hash ^ scrambled) * 0xe703_7ed1_a0b4_28db;
     (wide as u64) ^ ((wide >> 64) as u64)
+}
+
+/// What a part of the key, by its place, adds to the hash of a key where its value has these bits, as
+/// [`number_bits`] has them of a number.
+#[inline]
+pub(crate) fn part_hash(part: usize, bits: u64) -> u64 {
+    mix(mix(SEED, part as u64 + 1), bits)
 }
 
 /// Rows that are hashed at once, so that their hashes stay in the cache while part after part is taken in.
@@ -242,91 +217,89 @@ const BLOCK: usize = 1024;
 
 /// A part of a key on its way into hashes.
 struct HashedPart<'k> {
+    part: usize,
     values: &'k PartValues<'k>,
-    /// Names and numbers by their codes, scrambled.
-    scrambled: Vec<u64>,
+    /// What names and numbers add, by their codes.
+    coded: Vec<u64>,
 }
 
 impl<'k> HashedPart<'k> {
-    fn of(values: &'k PartValues<'_>) -> Self {
-        let scrambled = match values {
+    fn of(part: usize, values: &'k PartValues<'_>) -> Self {
+        let hash = |bits: u64| part_hash(part, bits);
+        let coded = match values {
             PartValues::Formula(Value::Text(_, dict)) => {
-                dict.iter().map(|t| scramble(text_hash(t))).collect()
+                dict.iter().map(|text| hash(text_hash(text))).collect()
             }
             // Of a part of a column numbers may be more than rows.
             PartValues::Whole(WholeNumbers::Codes { codes, numbers })
                 if numbers.len() <= codes.len() =>
             {
-                numbers.iter().map(|n| scramble(number_bits(*n as f64))).collect()
+                numbers.iter().map(|n| hash(number_bits(*n as f64))).collect()
             }
             PartValues::Whole(_) | PartValues::Formula(_) => Vec::new(),
         };
-        Self { values, scrambled }
+        Self { part, values, coded }
     }
 
-    /// What a name or a number is scrambled to; 0 where it is null.
+    /// What a name or a number adds; nothing where it is null.
     #[inline]
-    fn scrambled(&self, code: u32) -> u64 {
-        self.scrambled.get(code as usize).copied().unwrap_or(0)
+    fn coded(&self, code: u32) -> u64 {
+        self.coded.get(code as usize).copied().unwrap_or(0)
     }
 
-    /// What it adds to every row, scrambled, where that is the same.
+    /// What a number adds.
+    #[inline]
+    fn number(&self, value: f64) -> u64 {
+        part_hash(self.part, number_bits(value))
+    }
+
+    /// What a flag adds.
+    #[inline]
+    fn flag(&self, flag: bool) -> u64 {
+        part_hash(self.part, u64::from(flag))
+    }
+
+    /// What it adds to every row, where that is the same.
     fn same(&self) -> Option<u64> {
         match self.values {
-            PartValues::Formula(Value::Number(Vals::One(n))) => Some(scramble(number_bits(*n))),
-            PartValues::Formula(Value::Bool(Vals::One(flag))) => {
-                Some(scramble(u64::from(*flag) + 1))
-            }
-            PartValues::Formula(Value::Text(Vals::One(code), _)) => Some(self.scrambled(*code)),
+            PartValues::Formula(Value::Number(Vals::One(n))) => Some(self.number(*n)),
+            PartValues::Formula(Value::Bool(Vals::One(flag))) => Some(self.flag(*flag)),
+            PartValues::Formula(Value::Text(Vals::One(code), _)) => Some(self.coded(*code)),
             PartValues::Whole(_) | PartValues::Formula(_) => None,
         }
     }
 
-    /// Takes it into the hashes of a block of rows, of which `first` is the first.
-    fn take_into(&self, hashes: &mut [u64], first: usize) {
+    /// Adds it to the hashes of a block of rows, of which `first` is the first, where it is not the same in all.
+    fn add_to(&self, hashes: &mut [u64], first: usize) {
         let rows = first..first + hashes.len();
         match self.values {
-            PartValues::Whole(WholeNumbers::Codes { codes, .. }) if !self.scrambled.is_empty() => {
-                self.fold_into(hashes, &codes[rows]);
+            PartValues::Whole(WholeNumbers::Codes { codes, .. }) if !self.coded.is_empty() => {
+                add_all(hashes, &codes[rows], |code| self.coded(code));
             }
-            PartValues::Whole(whole) => mix_whole(hashes, *whole, rows),
+            PartValues::Whole(WholeNumbers::Codes { codes, numbers }) => {
+                add_all(hashes, &codes[rows], |code| self.number(numbers[code as usize] as f64));
+            }
+            PartValues::Whole(WholeNumbers::Values(values)) => {
+                add_all(hashes, &values[rows], |value| self.number(value as f64));
+            }
             PartValues::Formula(Value::Number(Vals::Rows(v))) => {
-                mix_all(hashes, &v[rows], number_bits);
+                add_all(hashes, &v[rows], |value| self.number(value));
             }
             PartValues::Formula(Value::Bool(Vals::Rows(v))) => {
-                mix_all(hashes, &v[rows], |flag| u64::from(flag) + 1);
+                add_all(hashes, &v[rows], |flag| self.flag(flag));
             }
-            PartValues::Formula(Value::Text(Vals::Rows(v), _)) => self.fold_into(hashes, &v[rows]),
-            PartValues::Formula(_) => {
-                let scrambled = self.same().unwrap_or_default();
-                hashes.iter_mut().for_each(|hash| *hash = fold(*hash, scrambled));
+            PartValues::Formula(Value::Text(Vals::Rows(v), _)) => {
+                add_all(hashes, &v[rows], |code| self.coded(code));
             }
-        }
-    }
-
-    /// Takes codes of names or numbers into hashes.
-    fn fold_into(&self, hashes: &mut [u64], codes: &[u32]) {
-        for (hash, code) in hashes.iter_mut().zip(codes) {
-            *hash = fold(*hash, self.scrambled(*code));
+            PartValues::Formula(_) => {}
         }
     }
 }
 
-/// Takes some rows of a column of whole numbers into their hashes.
-fn mix_whole(hashes: &mut [u64], whole: WholeNumbers<'_>, rows: Range<usize>) {
-    let bits = |value: i64| number_bits(value as f64);
-    match whole {
-        WholeNumbers::Values(values) => mix_all(hashes, &values[rows], bits),
-        WholeNumbers::Codes { codes, numbers } => {
-            mix_all(hashes, &codes[rows], |code| bits(numbers[code as usize]));
-        }
-    }
-}
-
-/// Takes a column into the hashes of its rows.
-fn mix_all<T: Copy>(hashes: &mut [u64], values: &[T], bits: impl Fn(T) -> u64) {
+/// Adds what the values of a column add to the hashes of its rows.
+fn add_all<T: Copy>(hashes: &mut [u64], values: &[T], added: impl Fn(T) -> u64) {
     for (hash, value) in hashes.iter_mut().zip(values) {
-        *hash = mix(*hash, bits(*value));
+        *hash = hash.wrapping_add(added(*value));
     }
 }
 

@@ -29,7 +29,7 @@ pub use example::{EXAMPLES, Example};
 pub use fault::{TableFault, Torn};
 pub use ints::IntValues;
 pub use key::{Keys, PartNumbers, PartValues};
-pub(crate) use key::{mix, number_bits, text_hash};
+pub(crate) use key::{mix, number_bits, part_hash, text_hash};
 pub(crate) use lanes::lane_ranks;
 pub(crate) use numbering::Numbering;
 pub use scope::TableScope;

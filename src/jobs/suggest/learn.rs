@@ -267,10 +267,10 @@ impl<'a> Learned<'a> {
                 continue;
             };
             let mut series: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();
-            for (row, hash) in keys.without(number, &[], 0..table.rows).into_iter().enumerate() {
+            for row in 0..table.rows {
                 let (x, time) = (along.get(row), latency.number(row));
                 if x.is_finite() && time > 0.0 && time.is_finite() {
-                    series.entry(hash).or_default().push((x, time));
+                    series.entry(keys.without(number, row)).or_default().push((x, time));
                 }
             }
             for points in series.values_mut() {

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::base::counting::to_starts;
+
 /// Points in a bucket, about.
 const BUCKET: usize = 2;
 
@@ -48,10 +50,7 @@ impl KeyLatencies {
             let bucket = keys.bucket(hash);
             keys.ends[bucket] += 1;
         }
-        let mut start = 0;
-        for end in &mut keys.ends {
-            (*end, start) = (start, start + *end);
-        }
+        to_starts(&mut keys.ends);
         let mut latencies = vec![0.0; count];
         for (hash, latency) in points {
             let bucket = keys.bucket(hash);

@@ -15,11 +15,14 @@ pub(super) struct RowTimes<'a> {
 impl<'a> RowTimes<'a> {
     /// Those of rows that the loader reads and whose latency is a time: finite and above 0.
     pub fn of(latency: &'a Vals<'_, f64>, rows: usize, loaded: impl Fn(usize) -> bool) -> Self {
-        let is_timed = |row: usize| {
-            let time = latency.get(row);
-            time > 0.0 && time.is_finite() && loaded(row)
+        let is_time = |time: f64| time > 0.0 && time < f64::INFINITY;
+        let is_timed = |row: usize| is_time(latency.get(row)) && loaded(row);
+        // Nearly all tables have a time in every row: without a branch for each.
+        let are_times = match latency {
+            Vals::Rows(times) => times.iter().fold(true, |all, time| all & is_time(*time)),
+            Vals::One(time) => is_time(*time),
         };
-        let of_all = (0..rows).all(is_timed);
+        let of_all = are_times && (0..rows).all(&loaded);
         let times = match latency {
             Vals::Rows(times) if of_all => Cow::Borrowed(&times[..]),
             _ => {

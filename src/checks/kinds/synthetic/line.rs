@@ -10,7 +10,7 @@ use super::Sign;
 use super::digits::{Digits, rounding};
 use crate::base::words::names;
 use crate::checks::RowContext;
-use crate::database::table::{Column, Keys};
+use crate::database::table::{Column, Keys, mix};
 
 /// How many points lie on the line between their neighbours along a sweep.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -185,12 +185,14 @@ impl<'a> Sweep<'a> {
     /// The points of a window that are measured, series by series along a part of the key.
     fn points(&self, part: usize, window: &Range<usize>) -> Vec<LinePoint> {
         let Some(axis) = self.keys.numbers(part) else { return Vec::new() };
-        let series = self.keys.without(part, &self.also, window.clone());
-        let measured = |(row, _): &(usize, u64)| axis.get(*row) >= 0.0 && self.values[*row] > 0.0;
+        let series = |row: usize| {
+            let key = self.keys.without(part, row);
+            self.also.iter().fold(key, |hash, codes| mix(hash, u64::from(codes[row])))
+        };
+        let measured = |row: &usize| axis.get(*row) >= 0.0 && self.values[*row] > 0.0;
         let point =
-            |(row, series)| LinePoint { series, x: axis.get(row).to_bits(), row: row as u32 };
-        let mut points: Vec<LinePoint> =
-            window.clone().zip(series).filter(measured).map(point).collect();
+            |row| LinePoint { series: series(row), x: axis.get(row).to_bits(), row: row as u32 };
+        let mut points: Vec<LinePoint> = window.clone().filter(measured).map(point).collect();
         points.sort_unstable();
         points
     }

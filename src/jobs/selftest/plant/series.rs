@@ -72,9 +72,9 @@ pub(super) fn draw(
 fn series(keys: &Keys<'_>, part: usize, values: &[f64]) -> Vec<Series> {
     let Some(sizes) = keys.numbers(part) else { return Vec::new() };
     let mut by_hash: BTreeMap<u64, Series> = BTreeMap::new();
-    for (row, hash) in keys.without(part, &[], 0..values.len()).into_iter().enumerate() {
-        if values[row] > 0.0 && sizes.get(row) >= 0.0 {
-            by_hash.entry(hash).or_default().push((sizes.get(row), row));
+    for (row, value) in values.iter().enumerate() {
+        if *value > 0.0 && sizes.get(row) >= 0.0 {
+            by_hash.entry(keys.without(part, row)).or_default().push((sizes.get(row), row));
         }
     }
     let mut all: Vec<Series> = by_hash.into_values().collect();
