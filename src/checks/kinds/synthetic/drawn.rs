@@ -52,6 +52,15 @@ pub(super) struct Latencies<'a> {
     digits: Digits,
 }
 
+/// The points of a series.
+#[derive(Default)]
+struct SeriesLatencies {
+    values: Vec<f64>,
+    logs: Vec<f64>,
+    /// Whether each but the first and the last is near the line.
+    near: Vec<bool>,
+}
+
 /// Where the points of a series are between their neighbours: most series have the sizes of another.
 #[derive(Default)]
 struct SizePlaces {
@@ -96,27 +105,46 @@ impl<'a> Latencies<'a> {
 
     /// How many points of a series are on the line, whatever else is to be said of them. `points` is
     /// there to be used again.
-    fn on_line(&self, rows: &[u32], places: &SizePlaces, points: &mut Vec<(f64, f64)>) -> usize {
-        points.clear();
-        points.extend(
-            rows.iter()
-                .map(|row| (self.values[*row as usize], f64::from(self.logs[*row as usize]))),
-        );
-        let usual = self.digits.cut();
-        let mut on = 0;
-        for (i, three) in points.windows(3).enumerate() {
-            let [(y0, l0), (y1, l1), (y2, l2)] = [three[0], three[1], three[2]];
-            let most = usual.max(ARITHMETIC * y1);
-            let straight = (y1 - (y0 + places.straight[i] * (y2 - y0))).abs() <= most;
-            // Far enough from both lines by a cheap look, as nearly all points are.
-            let power = l1 - (l0 + places.power[i] * (l2 - l0));
-            if !straight && power.abs() * y1 > COARSE * y1 + 1.5 * most {
-                continue;
-            }
-            let sizes = neighbourhood(&places.sizes, i + 1);
-            on += usize::from(y0 != y2 && distance([y0, y1, y2], sizes) <= most);
+    fn on_line(&self, rows: &[u32], places: &SizePlaces, points: &mut SeriesLatencies) -> usize {
+        points.take(rows, self);
+        points.look(places, self.digits.cut());
+        let near = (0..).zip(&points.near).filter(|(_, near)| **near);
+        let on = near.filter(|(i, _)| {
+            let y = neighbourhood(&points.values, i + 1);
+            let most = self.digits.cut().max(ARITHMETIC * y[1]);
+            y[0] != y[2] && distance(y, neighbourhood(&places.sizes, i + 1)) <= most
+        });
+        on.count()
+    }
+}
+
+impl SeriesLatencies {
+    fn take(&mut self, rows: &[u32], of: &Latencies<'_>) {
+        self.values.clear();
+        self.values.extend(rows.iter().map(|row| of.values[*row as usize]));
+        self.logs.clear();
+        self.logs.extend(rows.iter().map(|row| f64::from(of.logs[*row as usize])));
+    }
+
+    /// Finds which of the points between others may be on the line, as few are: by a cheap look, at several at once.
+    fn look(&mut self, places: &SizePlaces, usual: f64) {
+        let Self { values, logs, near } = self;
+        let count = values.len().saturating_sub(2);
+        near.clear();
+        near.resize(count, false);
+        if count == 0 {
+            return;
         }
-        on
+        let [y0, y1, y2] = [0, 1, 2].map(|first| &values[first..first + count]);
+        let [l0, l1, l2] = [0, 1, 2].map(|first| &logs[first..first + count]);
+        let (straight, power) = (&places.straight[..count], &places.power[..count]);
+        for (i, near) in near.iter_mut().enumerate() {
+            let most = usual.max(ARITHMETIC * y1[i]);
+            let off = (y1[i] - (y0[i] + straight[i] * (y2[i] - y0[i]))).abs();
+            let off_power = (l1[i] - (l0[i] + power[i] * (l2[i] - l0[i]))).abs() * y1[i];
+            let is_far = off_power > COARSE * y1[i] + 1.5 * most;
+            *near = (off <= most) | !is_far;
+        }
     }
 }
 
@@ -156,7 +184,7 @@ impl DrawnSign {
         latencies: &Latencies<'_>,
         sorted: &mut Option<Vec<u64>>,
     ) -> Option<Sign> {
-        let (mut places, mut points) = (SizePlaces::default(), Vec::new());
+        let (mut places, mut points) = (SizePlaces::default(), SeriesLatencies::default());
         let mut near = Vec::new();
         for (rows, sizes) in axis.iter().filter(|(rows, _)| rows.len() >= self.points + 2) {
             places.take(sizes);
