@@ -177,10 +177,15 @@ impl AxisSeries {
         let mut ends = Vec::new();
         for series in placed.chunk_by(|a, b| a.series == b.series) {
             let start = rows.len();
-            // Of a repeated key the first row counts.
-            for same in series.chunk_by(|a, b| a.place >> 32 == b.place >> 32) {
-                rows.push(same[0].place as u32);
-                sizes.push(f64::from_bits(places.ordered[(same[0].place >> 32) as usize]));
+            let mut last = NO_PLACE;
+            for point in series {
+                let (place, row) = ((point.place >> 32) as u32, point.place as u32);
+                // Of a repeated key the first row counts.
+                if place != last {
+                    rows.push(row);
+                    sizes.push(f64::from_bits(places.ordered[place as usize]));
+                    last = place;
+                }
             }
             if rows.len() - start < 3 {
                 rows.truncate(start);
