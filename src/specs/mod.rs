@@ -25,7 +25,7 @@ pub use facts::{FactFiles, StatedFacts};
 pub use known::{KnownSystems, TableSpecs};
 pub use library::{Library, SpecFile, read_all};
 pub use limit::{Limit, Limits, NEAREST};
-pub use noise::{Noise, NoiseBand};
+pub use noise::{Noise, NoiseBand, NoiseBands};
 pub use table::{
     Bound, Bucket, Doubt, Filling, Guard, IDENTITY, KeyPart, PLACE, Seal, SealPlace, Serves,
     TableSpec,

@@ -37,14 +37,30 @@ pub struct NoiseBand {
     pub p99: f64,
 }
 
+/// The bands of a table, and those of all for where it has none.
+#[derive(Debug, Clone, Copy)]
+pub struct NoiseBands<'a> {
+    own: &'a [NoiseBand],
+    all: &'a [NoiseBand],
+}
+
 impl Noise {
     /// The spread at a latency in ms; `None` where nothing is known.
     pub fn at(&self, table: &str, backend: &str, latency: f64) -> Option<&NoiseBand> {
-        let own = self.tables.get(table).and_then(|b| b.get(backend));
-        let band = |bands: &Vec<NoiseBand>| {
-            bands.iter().position(|b| b.below_ms.is_none_or(|end| latency < end))
-        };
-        let own = own.and_then(|bands| Some(&bands[band(bands)?]));
-        own.or_else(|| Some(&self.all[band(&self.all)?]))
+        self.bands(table, backend).at(latency)
+    }
+
+    /// The bands of a table.
+    pub fn bands(&self, table: &str, backend: &str) -> NoiseBands<'_> {
+        let own = self.tables.get(table).and_then(|bands| bands.get(backend));
+        NoiseBands { own: own.map_or(&[], |bands| bands), all: &self.all }
+    }
+}
+
+impl<'a> NoiseBands<'a> {
+    /// The spread at a latency in ms; `None` where nothing is known.
+    pub fn at(&self, latency: f64) -> Option<&'a NoiseBand> {
+        let is_band = |band: &&NoiseBand| band.below_ms.is_none_or(|end| latency < end);
+        self.own.iter().find(is_band).or_else(|| self.all.iter().find(is_band))
     }
 }

@@ -7,6 +7,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use smallvec::SmallVec;
 
+use crate::base::counting::to_starts;
 use crate::base::expr::{ExprError, Vals};
 use crate::database::table::{Column, Keys, Table, TableScope, lane_ranks};
 use crate::specs::{Guard, Serves};
@@ -123,12 +124,8 @@ pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, E
     let mut groups: Vec<KeyRows> = Vec::new();
     for number in 0..admission.buckets() {
         let goes = |i: usize| admission.goes(number, i);
-        let mut found = repeats(keys.hashes(), goes, |a, b| keys.equal(a, b));
-        found.sort_unstable_by_key(|(row, first)| (*first, *row));
-        for of_key in found.chunk_by(|a, b| a.1 == b.1) {
-            let first = std::iter::once(of_key[0].1);
-            groups.push(first.chain(of_key.iter().map(|(row, _)| *row)).collect());
-        }
+        let found = repeats(keys.hashes(), goes, |a, b| keys.equal(a, b));
+        groups.extend(by_first(&found, keys.hashes().len()));
     }
     // Copies compete within a bucket; a row that goes into two may have rivals in both.
     if admission.buckets() > 1 {
@@ -136,6 +133,26 @@ pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, E
         groups.dedup();
     }
     Ok(groups)
+}
+
+/// Rows of each key, of rows with the first of their key in file order: a counting sort.
+fn by_first(repeats: &[(usize, usize)], rows: usize) -> Vec<KeyRows> {
+    let mut ends = vec![0; rows];
+    repeats.iter().for_each(|(_, first)| ends[*first] += 1);
+    to_starts(&mut ends);
+    let mut placed = vec![0; repeats.len()];
+    for (row, first) in repeats {
+        placed[ends[*first] as usize] = *row;
+        ends[*first] += 1;
+    }
+    let mut start = 0;
+    let groups = ends.iter().enumerate().filter_map(|(first, end)| {
+        let others = &placed[start..*end as usize];
+        start = *end as usize;
+        let all = || std::iter::once(first).chain(others.iter().copied()).collect();
+        (!others.is_empty()).then(all)
+    });
+    groups.collect()
 }
 
 /// Rows whose key an earlier row has, each with the first row of that key.
@@ -188,13 +205,11 @@ pub fn guarded_rows(table: &Table, guard: &Guard) -> Vec<usize> {
     };
     let group = |i: usize| by.iter().map(|c| code(c, i)).collect::<Vec<u64>>();
     let mut seen: BTreeMap<Vec<u64>, BTreeSet<(u64, u64)>> = BTreeMap::new();
-    let mut last = None;
+    let columns = || by.iter().copied().chain([varies, with]);
     for i in 0..table.rows {
         // Rows come in runs: only a change is looked at.
-        let now = (group(i), (code(varies, i), code(with, i)));
-        if last.as_ref() != Some(&now) {
-            seen.entry(now.0.clone()).or_default().insert(now.1);
-            last = Some(now);
+        if i == 0 || columns().any(|column| code(column, i) != code(column, i - 1)) {
+            seen.entry(group(i)).or_default().insert((code(varies, i), code(with, i)));
         }
     }
     seen.retain(|_, pairs| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::KeyCopies;
+use super::{KeyCopies, LOOKED_AT};
 use crate::base::words::names;
 use crate::checks::RowContext;
 
@@ -67,6 +67,6 @@ impl RepeatCause {
 /// The models whose rows share keys, sorted.
 fn models(rows: &RowContext<'_>, groups: &[KeyCopies]) -> Vec<String> {
     let Some(column) = rows.table.column("model") else { return Vec::new() };
-    let named = groups.iter().take(1000).flat_map(|g| &g.rows).filter_map(|r| column.text(*r));
+    let named = groups.iter().take(LOOKED_AT).flat_map(|g| &g.rows).filter_map(|r| column.text(*r));
     named.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
 }

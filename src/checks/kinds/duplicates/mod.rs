@@ -19,7 +19,7 @@ use crate::checks::judge::{Found, Judge};
 use crate::database::served::rows::{KeyRows, copies};
 use crate::database::table::{Keys, number_json};
 use crate::findings::{EXAMPLES, Example, Finding, Half, Novelty, Reads, Severity};
-use crate::specs::{ColumnKind, ColumnSpec, Serves, TableSpec};
+use crate::specs::{ColumnKind, ColumnSpec, NoiseBands, Serves, TableSpec};
 
 /// When copies of a key contradict each other, as opposed to being measured twice.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -34,6 +34,9 @@ pub struct Conflict {
     /// Share of the keys of sweeps that meet by design which may be in such conflict.
     coexist: f64,
 }
+
+/// Groups that are looked at one by one for what their copies differ in.
+const LOOKED_AT: usize = 1000;
 
 /// A key of a bucket with all its rows, in file order.
 struct KeyCopies {
@@ -93,15 +96,17 @@ impl Judge for Conflict {
             .iter()
             .map(|l| Ok((l.name.as_str(), l.value.numbers(&scope)?)))
             .collect::<Result<Vec<_>, ExprError>>()?;
-        let all = distinct(groups.iter().flat_map(|copies| &copies[1..]).copied().collect()).len();
+        let all = distinct(groups.iter().flat_map(|copies| &copies[1..]).copied().collect());
         let mut findings = Found::new();
         for half in rows.halves() {
-            let (groups, repeated) = of_half(&groups, &half);
+            let (groups, repeated) = of_half(&groups, &all, &half);
             if !repeated.is_empty() {
-                let groups =
-                    groups.into_iter().map(|copies| self.group(rows, copies, &latency)).collect();
+                let bands =
+                    rows.at.specs.noise.bands(&rows.at.file.table, &rows.at.file.place.backend);
+                let group = |copies| self.group(rows, copies, &latency, &bands);
+                let groups = groups.into_iter().map(group).collect();
                 let finding = self.finding(rows, keys, &latency, groups, repeated.len());
-                findings.push(finding.half(&half, all).naming(repeated));
+                findings.push(finding.half(&half, all.len()).naming(repeated));
             }
         }
         Ok(findings)
@@ -114,12 +119,9 @@ impl Conflict {
         rows: &RowContext<'_>,
         copies: KeyRows,
         latency: &[(&str, Vals<f64>)],
+        noise: &NoiseBands<'_>,
     ) -> KeyCopies {
-        let file = rows.at.file;
-        let tail = |latency| {
-            let band = rows.at.specs.noise.at(&file.table, &file.place.backend, latency);
-            band.map_or(1.0, |b| b.p99)
-        };
+        let tail = |latency| noise.at(latency).map_or(1.0, |band| band.p99);
         let latencies: Vec<&Vals<f64>> = latency.iter().map(|(_, values)| values).collect();
         let CopySpread { ratio, beyond_noise } = CopySpread::of(&copies, &latencies, tail);
         let conflict = latencies.iter().any(|values| self.is_conflict(&copies, values));
@@ -165,9 +167,8 @@ impl Conflict {
     ) -> Finding {
         let spec = rows.at.spec;
         let conflicts = groups.iter().filter(|g| g.conflict).count();
-        groups.sort_by(|a, b| b.spread.total_cmp(&a.spread).then(a.rows.cmp(&b.rows)));
+        let median = worst_first(&mut groups);
         let worst = groups.first().map_or(1.0, |g| g.spread);
-        let median = groups.get(groups.len() / 2).map_or(1.0, |g| g.spread);
         let differs = differing_columns(rows, &groups);
 
         let severity = self.severity(rows, &groups);
@@ -222,9 +223,30 @@ fn coexist(rows: &RowContext<'_>, copies: &[usize]) -> bool {
     copies.iter().enumerate().all(|(i, a)| copies[..i].iter().all(|b| differ(*a, *b)))
 }
 
-/// The groups that a half has rows of, and those of its rows that repeat a key: rows that a pull request
-/// brings repeat what was there before, wherever they stand in the file.
-fn of_half(groups: &[KeyRows], half: &Half<'_>) -> (Vec<KeyRows>, Vec<usize>) {
+/// Puts the groups that are looked at one by one before the others, in the order of their spread from the widest
+/// on. The median spread; 1 of none.
+fn worst_first(groups: &mut [KeyCopies]) -> f64 {
+    let order = |a: &KeyCopies, b: &KeyCopies| {
+        b.spread.total_cmp(&a.spread).then_with(|| a.rows.cmp(&b.rows))
+    };
+    if groups.is_empty() {
+        return 1.0;
+    }
+    let median = groups.select_nth_unstable_by(groups.len() / 2, order).1.spread;
+    if groups.len() > LOOKED_AT {
+        groups.select_nth_unstable_by(LOOKED_AT, order);
+    }
+    let first = groups.len().min(LOOKED_AT);
+    groups[..first].sort_unstable_by(order);
+    median
+}
+
+/// The groups that a half has rows of, and those of its rows that repeat a key, of all that do: rows that a pull
+/// request brings repeat what was there before, wherever they stand in the file.
+fn of_half(groups: &[KeyRows], all: &[usize], half: &Half<'_>) -> (Vec<KeyRows>, Vec<usize>) {
+    if half.novelty == Novelty::Unjudged {
+        return (groups.to_vec(), all.to_vec());
+    }
     let mut found = Vec::new();
     let mut repeated = Vec::new();
     for copies in groups {
@@ -260,7 +282,7 @@ fn differing_columns(rows: &RowContext<'_>, groups: &[KeyCopies]) -> Vec<String>
         .filter(|(name, _)| !spec.column(name).is_some_and(is_measure))
         .filter(|(_, column)| {
             let differs = |g: &KeyCopies| g.rows.iter().any(|r| !column.equal(*r, g.rows[0]));
-            groups.iter().take(1000).any(differs)
+            groups.iter().take(LOOKED_AT).any(differs)
         })
         .map(|(name, _)| name.to_owned())
         .collect()
@@ -302,12 +324,13 @@ mod tests {
         // Row 0 comes before what it repeats; 5 and 6 repeat only each other.
         let marks = [true, false, false, true, false, true, true];
         let change = RowChange::Rows(marks.into());
+        let all = [2, 3, 4, 6];
         let told: Vec<_> = Half::both(change.seen_by("r", &Reads::all()))
-            .map(|half| of_half(&groups, &half))
+            .map(|half| of_half(&groups, &all, &half))
             .collect();
         assert_eq!(told[0], (groups.to_vec(), vec![0, 3, 6]));
         assert_eq!(told[1], (vec![KeyRows::from_slice(&[1, 2])], vec![2]));
-        let all = Half::both(RowChange::Unknown.seen_by("r", &Reads::all())).next().unwrap();
-        assert_eq!(of_half(&groups, &all).1.len(), 4);
+        let whole = Half::both(RowChange::Unknown.seen_by("r", &Reads::all())).next().unwrap();
+        assert_eq!(of_half(&groups, &all, &whole), (groups.to_vec(), all.to_vec()));
     }
 }
