@@ -58,23 +58,17 @@ pub struct SeriesRows {
 impl SeriesRows {
     /// Rows by the numbers of their series, of which those that are `wanted` have a count each: a counting sort.
     fn placed(of_rows: &[u32], mut counts: Vec<u32>, wanted: impl Fn(u32) -> bool) -> Self {
-        let total = to_starts(&mut counts);
+        let mut rows = vec![0; to_starts(&mut counts) as usize];
         // Where a series starts is, once its rows are placed, where it ends.
         let mut ends = counts;
-        let mut placed = vec![0; total as usize];
-        let mut row = 0;
-        // Rows of one series mostly stand one after the other.
-        for same in of_rows.chunk_by(|a, b| a == b) {
-            let rows = row..row + same.len() as u32;
-            row = rows.end;
-            if wanted(same[0]) {
-                let end = &mut ends[same[0] as usize];
-                let start = *end as usize;
-                *end += same.len() as u32;
-                placed[start..*end as usize].iter_mut().zip(rows).for_each(|(at, row)| *at = row);
+        for (row, number) in (0..).zip(of_rows) {
+            if wanted(*number) {
+                let end = &mut ends[*number as usize];
+                rows[*end as usize] = row;
+                *end += 1;
             }
         }
-        Self { ends, rows: placed }
+        Self { ends, rows }
     }
 
     /// The rows of each series that has any, in the order in which the file has these.

@@ -99,7 +99,8 @@ impl KeyTags {
     }
 
     fn bucket(&self, hash: u64) -> usize {
-        hash.checked_shr(64 - self.bits).unwrap_or(0) as usize
+        // In two steps: of no bits it would be one by 64.
+        (hash >> 1 >> (63 - self.bits)) as usize
     }
 
     fn tag(&self, hash: u64) -> u32 {

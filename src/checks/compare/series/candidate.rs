@@ -102,6 +102,17 @@ pub(super) fn candidate(
     axis: AxisNumber,
 ) -> Option<OutlierCandidate> {
     let SeriesPoint { time, row, .. } = points.get(i)?;
+    let earlier = i.checked_sub(1).and_then(|i| points.get(i));
+    if let (Some(before), Some(after)) = (earlier, points.get(i + 1)) {
+        // Whatever else lies around it, a point is off both of its neighbours by its factor. Rounding must not hide
+        // what is exactly at the limit.
+        let factor = least * (1.0 - 1e-9);
+        let is_over = time >= factor * before.time.max(after.time);
+        let is_under = time * factor <= before.time.min(after.time);
+        if !is_over && !is_under {
+            return None;
+        }
+    }
     for spike in [true, false] {
         let mut candidate =
             OutlierCandidate { row, time, spike, ratio: 1.0, axes: 0, inner: false };
