@@ -19,7 +19,7 @@ use crate::specs::TableSpec;
 const ROWS: usize = 16_384;
 
 /// Rows of which at once it is decided whether they are in the sample.
-const BLOCK: u32 = 1024;
+const BLOCK: usize = 1024;
 
 /// The series along one axis.
 pub struct AxisSeries {
@@ -137,13 +137,14 @@ impl<'k> AxisPlaces<'k> {
         }
         // Of all numbers of 32 bits one of so many is that small. The high half of a hash sorts the series.
         let most = u32::MAX / one_of as u32;
-        let mut block = [0; BLOCK as usize];
-        for start in (0..rows).step_by(BLOCK as usize) {
+        let mut block = [0; BLOCK];
+        let blocks = hashes.chunks(BLOCK).zip(self.codes.chunks(BLOCK));
+        for (start, (hashes, codes)) in (0..rows).step_by(BLOCK).zip(blocks) {
             // Which rows are in the sample nobody foresees, so it is not branched on.
             let mut count = 0;
-            for row in start..rows.min(start + BLOCK) {
+            for (row, (hash, code)) in (start..).zip(hashes.iter().zip(codes)) {
                 block[count] = row;
-                let series = hashes[row as usize].wrapping_sub(self.size(row).hash);
+                let series = hash.wrapping_sub(self.sizes[*code as usize].hash);
                 count += usize::from(series as u32 <= most);
             }
             found.extend(block[..count].iter().copied().filter(has_point));

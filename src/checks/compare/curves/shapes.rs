@@ -6,6 +6,7 @@ use super::curve::{KeyPoint, ShapePoints, TableCurve};
 use super::evidence::{by_group, log_ratio, ratio};
 use super::latencies::KeyLatencies;
 use super::references::{CurveReference, KEPT, Level, ReferenceGroups};
+use crate::base::hash_order::sorted_by_hash;
 use crate::base::stats::upper_median;
 use crate::checks::compare::series::least_telling;
 
@@ -44,7 +45,12 @@ pub struct Roughness {
 /// The shapes that are off.
 pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<ShapeScore> {
     let mut found = Vec::new();
-    for (number, shape) in curve.shapes.iter().enumerate() {
+    // In the order in which references have their keys: nearly always the first point of a shape decides, and what it
+    // is held against lies beside what the one before was.
+    let keys = (0..).zip(&curve.shapes).map(|(number, shape)| (shape.points[0].hash, number));
+    let order = sorted_by_hash(keys.collect(), u64::MAX, |(hash, _)| *hash, |key| *key);
+    for (_, number) in order {
+        let shape = &curve.shapes[number];
         let mut one = ShapeScore { shape: number, score: 0.0, groups: 0 };
         for (_, group) in groups {
             let by_reference = |reference: &CurveReference| off_by_reference(shape, reference);
@@ -59,6 +65,7 @@ pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<
             found.push(one);
         }
     }
+    found.sort_unstable_by_key(|score| score.shape);
     found
 }
 

@@ -65,6 +65,7 @@ struct SeriesLatencies {
 #[derive(Default)]
 struct SizePlaces {
     sizes: Vec<f64>,
+    logs: Vec<f64>,
     /// Of the way from the neighbour before to the one after.
     straight: Vec<f64>,
     /// The same in logarithms.
@@ -76,12 +77,18 @@ impl SizePlaces {
         if self.sizes == sizes {
             return;
         }
-        let logs: Vec<f64> = sizes.iter().map(|size| coarse_log2(*size)).collect();
         let place = |three: &[f64]| (three[1] - three[0]) / (three[2] - three[0]);
-        self.straight = sizes.windows(3).map(place).collect();
-        self.power = logs.windows(3).map(place).collect();
-        self.sizes = sizes.to_vec();
+        refill(&mut self.sizes, sizes.iter().copied());
+        refill(&mut self.logs, sizes.iter().map(|size| coarse_log2(*size)));
+        refill(&mut self.straight, sizes.windows(3).map(place));
+        refill(&mut self.power, self.logs.windows(3).map(place));
     }
+}
+
+/// Puts other values into a list, in the memory that it has.
+fn refill(list: &mut Vec<f64>, values: impl Iterator<Item = f64>) {
+    list.clear();
+    list.extend(values);
 }
 
 impl<'a> Latencies<'a> {
@@ -120,10 +127,8 @@ impl<'a> Latencies<'a> {
 
 impl SeriesLatencies {
     fn take(&mut self, rows: &[u32], of: &Latencies<'_>) {
-        self.values.clear();
-        self.values.extend(rows.iter().map(|row| of.values[*row as usize]));
-        self.logs.clear();
-        self.logs.extend(rows.iter().map(|row| f64::from(of.logs[*row as usize])));
+        refill(&mut self.values, rows.iter().map(|row| of.values[*row as usize]));
+        refill(&mut self.logs, rows.iter().map(|row| f64::from(of.logs[*row as usize])));
     }
 
     /// Finds which of the points between others may be on the line, as few are: by a cheap look, at several at once.
