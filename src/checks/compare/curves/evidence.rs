@@ -124,6 +124,12 @@ pub(super) fn ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
     (own > 0.0 && other > 0.0).then(|| own / other)
 }
 
+/// Whether two figures of a ratio are one measurement.
+pub(super) fn is_same(ratio: f64) -> bool {
+    // Few ratios are so near to 1 that it takes a logarithm to say.
+    (ratio - 1.0).abs() < 2.0 * SAME && ratio.ln().abs() <= SAME
+}
+
 /// What a reference says of a bend; none where it lacks the point or what lies around it.
 fn by_reference(bent: &Bent<'_>, reference: &CurveReference) -> Option<f64> {
     let Bent { point, slow, least, neighbours } = *bent;
@@ -148,6 +154,7 @@ fn by_reference(bent: &Bent<'_>, reference: &CurveReference) -> Option<f64> {
         if !may_show(before_it) || !may_show(after_it) {
             return Some(0.0);
         }
+        let own = own_ratio.ln();
         let known = [far_before, before, after, far_after].into_iter();
         let known: SmallVec<[f64; 4]> = known.filter_map(ratio).map(f64::ln).collect();
         let sides = least_telling(own - before_it.ln(), own - after_it.ln());

@@ -7,9 +7,9 @@
 use smallvec::SmallVec;
 
 use super::curve::{AxisPoints, KeyPoint};
-use super::evidence::{Bent, Evidence, evidence};
+use super::evidence::{Bent, Evidence, evidence, is_same};
 use super::latencies::KeyLatencies;
-use super::references::{ROUNDING, ReferenceGroups, SAME};
+use super::references::{ROUNDING, ReferenceGroups};
 use crate::checks::compare::series::{Window, bend_of, is_near, stands_out};
 
 /// A point in another table, along the axes of its own: only those on which that table has anything.
@@ -63,9 +63,8 @@ pub fn evidence_in(
         return None;
     }
     let (own, theirs) = (f64::from(bent.point.latency), f64::from(there));
-    let is_same = (own / theirs).ln().abs() <= SAME;
     let bend = bend_of(windows(bent.point, bent.neighbours, other))?;
-    if is_same || (bend > 0.0) != bent.slow || bend.abs() < bent.least.ln() {
+    if is_same(own / theirs) || (bend > 0.0) != bent.slow || bend.abs() < bent.least.ln() {
         return None;
     }
     let at = |point: KeyPoint| KeyPoint { latency: other.get(point.hash).unwrap_or(0.0), ..point };

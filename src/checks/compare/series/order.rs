@@ -1,15 +1,8 @@
-//! The order of the sizes of a series, found once for all series that have the same.
-
-use std::mem;
-
-use hashbrown::HashTable;
+//! The order of the sizes of a series, found once for series one after the other that have the same.
 
 use super::points::log_of_size;
 use super::times::RowTimes;
-use crate::database::table::{CodedColumn, mix};
-
-/// Points of the orders that are kept, at most.
-const KEPT_POINTS: usize = 1 << 16;
+use crate::database::table::CodedColumn;
 
 /// The sizes of an axis in ascending order.
 pub(super) struct AxisSizes {
@@ -20,24 +13,13 @@ pub(super) struct AxisSizes {
     ranks: Vec<u32>,
 }
 
-/// The orders of series so far: most series have the sizes of an earlier one.
-#[derive(Default)]
-pub(super) struct SweepOrders {
-    all: Vec<SweepOrder>,
-    /// Hashes of their places, with their numbers.
-    by_hash: HashTable<(u64, usize)>,
-    /// That of the series under way.
-    current: usize,
-    /// Its places, where they are not those of the series before.
-    read: Vec<u32>,
-    /// Points of all of them.
-    points: usize,
-}
-
 /// The sizes of a series in the order of the file, and what follows from them.
+#[derive(Default)]
 pub(super) struct SweepOrder {
     /// The places of the sizes.
     places: Vec<u32>,
+    /// Places with the number of their point in the low half, sorted.
+    sorted: Vec<u64>,
     /// Numbers of points in the order of the file, in the order of their sizes.
     pub points: Vec<u32>,
     /// Whether that is the order of the file.
@@ -72,65 +54,30 @@ impl AxisSizes {
     }
 }
 
-impl SweepOrders {
-    /// The order of the sizes at some places.
-    pub fn of(
-        &mut self,
-        places: impl ExactSizeIterator<Item = u32> + Clone,
-        sizes: &AxisSizes,
-    ) -> &SweepOrder {
-        let has_places = |order: &SweepOrder| {
-            order.places.len() == places.len() && places.clone().eq(order.places.iter().copied())
-        };
-        if !self.all.get(self.current).is_some_and(has_places) {
-            let mut read = mem::take(&mut self.read);
-            read.clear();
-            read.extend(places);
-            self.current = self.find(&read, sizes);
-            self.read = read;
-        }
-        &self.all[self.current]
-    }
-
-    /// The number of an order, a new one where there is none of these places.
-    fn find(&mut self, places: &[u32], sizes: &AxisSizes) -> usize {
-        let hash = places.iter().fold(0, |hash, place| mix(hash, u64::from(*place)));
-        let is_same = |known: &(u64, usize)| self.all[known.1].places == places;
-        if let Some((_, known)) = self.by_hash.find(hash, is_same) {
-            return *known;
-        }
-        self.points += places.len();
-        if self.points > KEPT_POINTS {
-            *self = Self { points: places.len(), ..Self::default() };
-        }
-        let next = self.all.len();
-        self.by_hash.insert_unique(hash, (hash, next), |(hash, _)| *hash);
-        self.all.push(SweepOrder::of(places, sizes));
-        next
-    }
-}
-
 impl SweepOrder {
-    fn of(places: &[u32], sizes: &AxisSizes) -> Self {
-        let is_file_order = places.is_sorted();
-        let points: Vec<u32> = if is_file_order {
-            (0..places.len() as u32).collect()
-        } else {
-            // Places with the number of their point in the low half, which are sorted as one number.
-            let key = |(point, place): (u64, &u32)| u64::from(*place) << 32 | point;
-            let mut keys: Vec<u64> = (0..).zip(places).map(key).collect();
-            keys.sort_unstable();
-            keys.into_iter().map(|key| key as u32).collect()
-        };
-        let place = |point: &u32| places[*point as usize] as usize;
-        let repeats = points.windows(2).any(|two| place(&two[0]) == place(&two[1]));
-        let mut ordered = OrderedSizes {
-            at: points.iter().map(|point| sizes.at[place(point)]).collect(),
-            logs: points.iter().map(|point| sizes.logs[place(point)]).collect(),
-            shares: Vec::new(),
-        };
-        ordered.take_shares();
-        Self { places: places.to_vec(), points, is_file_order, sizes: ordered, repeats }
+    /// Becomes the order of the sizes at some places, where it is not already. Orders before the last are not kept: to
+    /// find one takes longer than to make it again.
+    pub fn take(&mut self, places: impl ExactSizeIterator<Item = u32> + Clone, sizes: &AxisSizes) {
+        if self.places.len() == places.len() && places.clone().eq(self.places.iter().copied()) {
+            return;
+        }
+        self.places.clear();
+        self.places.extend(places);
+        self.is_file_order = self.places.is_sorted();
+        self.sorted.clear();
+        let key = |(point, place): (u64, &u32)| u64::from(*place) << 32 | point;
+        self.sorted.extend((0..).zip(&self.places).map(key));
+        if !self.is_file_order {
+            self.sorted.sort_unstable();
+        }
+        let place = |key: &u64| (key >> 32) as usize;
+        self.points.clear();
+        self.points.extend(self.sorted.iter().map(|key| *key as u32));
+        self.repeats = self.sorted.windows(2).any(|two| place(&two[0]) == place(&two[1]));
+        self.sizes.clear();
+        self.sizes.at.extend(self.sorted.iter().map(|key| sizes.at[place(key)]));
+        self.sizes.logs.extend(self.sorted.iter().map(|key| sizes.logs[place(key)]));
+        self.sizes.take_shares();
     }
 
     /// The row of the fastest point of each size, and the sizes, of a series of this order.
@@ -183,25 +130,26 @@ impl OrderedSizes {
 mod tests {
     use super::*;
 
-    /// Synthetic: more different series than are kept.
+    /// Synthetic: series of more and fewer sizes than the one before, each looked at twice.
     #[test]
-    fn an_order_is_the_same_whether_it_is_known_or_not() {
+    fn points_are_in_the_order_of_their_sizes_whatever_the_series_before_had() {
         let values: Vec<i64> = (0..500).map(|n| 1 << (n % 60)).collect();
         let axis = AxisSizes::of(&CodedColumn::of(&values));
-        let mut orders = SweepOrders::default();
-        for round in 0..3 {
-            for first in 0..60_u32 {
-                for count in 1..60 {
-                    let places: Vec<u32> = (0..count).map(|n| (first + n * 7) % 60).collect();
-                    let order = orders.of(places.iter().copied(), &axis);
+        let mut order = SweepOrder::default();
+        for first in 0..60_u32 {
+            for count in [59, 1, 60, 7, 80] {
+                let places: Vec<u32> = (0..count).map(|n| (first + n * 7) % 60).collect();
+                for _ in 0..2 {
+                    order.take(places.iter().copied(), &axis);
                     let points: Vec<usize> = order.points.iter().map(|p| *p as usize).collect();
-                    assert!(points.is_sorted_by_key(|point| places[*point]), "round {round}");
+                    assert!(points.is_sorted_by_key(|point| (places[*point], *point)));
+                    assert_eq!(order.is_file_order, points.is_sorted());
+                    assert_eq!(order.repeats, count > 60);
                     let at = points.iter().map(|point| (1_i64 << places[*point]) as f64);
                     assert!(at.eq(order.sizes.at.iter().copied()));
                     assert_eq!(order.sizes.shares.len(), places.len());
                 }
             }
-            assert!(orders.points <= KEPT_POINTS);
         }
     }
 }

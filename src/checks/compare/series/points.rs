@@ -3,7 +3,7 @@
 use std::f64::consts::LN_2;
 
 use super::neighbours::NO_ROW;
-use super::order::{AxisSizes, OrderedSizes, SweepOrders};
+use super::order::{AxisSizes, OrderedSizes, SweepOrder};
 use super::times::RowTimes;
 use crate::base::logarithm::{COARSE_ERROR, coarse_log2};
 use crate::database::table::CodedColumn;
@@ -102,7 +102,8 @@ pub(super) struct SeriesPoints<'a> {
     /// The code of each row's size.
     codes: &'a [u32],
     sizes: AxisSizes,
-    orders: SweepOrders,
+    /// That of the series under way.
+    order: SweepOrder,
     /// The rows of the series under way that have a time, where not all have one.
     timed: Vec<u32>,
     /// Its points in its order.
@@ -118,7 +119,7 @@ impl<'a> SeriesPoints<'a> {
         Self {
             codes: &axis.codes,
             sizes: AxisSizes::of(axis),
-            orders: SweepOrders::default(),
+            order: SweepOrder::default(),
             timed: Vec::new(),
             rows: Vec::new(),
             times: Vec::new(),
@@ -129,10 +130,10 @@ impl<'a> SeriesPoints<'a> {
     /// The points of a series, of rows in the order of the file, in its own order; of several at one place the
     /// fastest, which is the least disturbed.
     pub fn of<'s>(&'s mut self, of_series: &'s [u32], latencies: &RowTimes<'_>) -> Series<'s> {
-        let Self { codes, sizes, orders, timed, rows, times, distinct } = self;
+        let Self { codes, sizes, order, timed, rows, times, distinct } = self;
         let of_series = latencies.timed(of_series, timed);
         let place = |row: &u32| sizes.place(codes[*row as usize]);
-        let order = orders.of(of_series.iter().map(place), sizes);
+        order.take(of_series.iter().map(place), sizes);
         let (rows, sizes) = if order.repeats {
             order.fastest(of_series, latencies, rows, distinct);
             (&rows[..], &*distinct)
