@@ -106,7 +106,7 @@ impl<'k> AxisPlaces<'k> {
         self.sizes[self.codes[row as usize] as usize]
     }
 
-    /// The rows of a sample of series, one of so many, that have a size and a latency, in the order of their sizes.
+    /// The rows of a sample of series, one of `one_of`, that have a size and a latency, in the order of their sizes.
     fn sampled(&self, one_of: usize, hashes: &[u64], latency: &[f64]) -> Vec<PlacedRow> {
         let rows = self.sampled_rows(one_of, hashes, latency);
         let mut starts = vec![0; self.ordered.len()];
@@ -135,7 +135,7 @@ impl<'k> AxisPlaces<'k> {
             found.extend((0..rows).filter(has_point));
             return found;
         }
-        // Of all numbers of 32 bits one of so many is that small. The high half of a hash sorts the series.
+        // Of all numbers of 32 bits one of `one_of` is that small. The high half of a hash sorts the series.
         let most = u32::MAX / one_of as u32;
         let mut block = [0; BLOCK];
         let blocks = hashes.chunks(BLOCK).zip(self.codes.chunks(BLOCK));
