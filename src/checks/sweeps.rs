@@ -241,21 +241,18 @@ fn hashes<'k>(keys: &'k Keys<'_>, table: &Table) -> Cow<'k, [u64]> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::base::random::Random;
     use crate::database::catalog::{Format, Place};
     use crate::database::table::TableScope;
     use crate::specs::Specs;
 
-    /// Synthetic: GEMMs in any order.
-    #[test]
-    fn rows_of_a_series_differ_in_one_size_and_are_in_its_order() {
-        let mut rows = Vec::new();
-        for m in [4, 1, 2] {
-            for n in [64, 128, 32] {
-                rows.push(format!("bfloat16,{m},{n},64,0.0{m}{n}"));
-            }
-        }
-        let text = format!("gemm_dtype,m,n,k,latency\n{}\n", rows.join("\n"));
+    /// Synthetic: the series of GEMMs of a type, one a line: `m`, `n`, `k` and the latency.
+    fn of_gemms(lines: &[String]) -> Vec<AxisSeries> {
+        let lines: String = lines.iter().map(|line| format!("bfloat16,{line}\n")).collect();
+        let text = format!("gemm_dtype,m,n,k,latency\n{lines}");
         let table = Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
         let specs = Specs::embedded().unwrap();
         let spec = specs.tables.get("gemm_perf").unwrap();
@@ -268,7 +265,18 @@ mod tests {
         let scope = TableScope::new(&table, spec, &place, None, &specs.lookups);
         let keys = Keys::new(&spec.key, &scope).unwrap();
         let Some(Column::Float { values, .. }) = table.column("latency") else { panic!() };
-        let all = AxisSeries::all(&keys, &table, spec, values);
+        AxisSeries::all(&keys, &table, spec, values)
+    }
+
+    #[test]
+    fn rows_of_a_series_differ_in_one_size_and_are_in_its_order() {
+        let mut rows = Vec::new();
+        for m in [4, 1, 2] {
+            for n in [64, 128, 32] {
+                rows.push(format!("{m},{n},64,0.0{m}{n}"));
+            }
+        }
+        let all = of_gemms(&rows);
         let axes: Vec<(&str, usize)> = all.iter().map(|a| (a.axis.as_str(), a.len())).collect();
         assert_eq!(axes, [("m", 3), ("n", 3)]);
         for (rows, sizes) in all[0].iter() {
@@ -276,5 +284,44 @@ mod tests {
             assert!(rows.iter().all(|row| row % 3 == rows[0] % 3), "one n");
         }
         assert_eq!(all[1].spread(2).count(), 2);
+    }
+
+    /// Synthetic: rows at random places, some of them more than once, of no size or without a latency; in the larger
+    /// table more than are looked at.
+    #[test]
+    fn series_are_whole_and_have_the_first_row_of_each_size() {
+        let mut random = Random::new(9);
+        for (rows, sizes) in [(600, 12), (3 * ROWS, 60)] {
+            let row = |_| [0; 3].map(|_| random.below(sizes) as i64 - 1);
+            let places: Vec<[i64; 3]> = (0..rows).map(row).collect();
+            let latency = |row: usize| if row % 50 == 7 { 0.0 } else { 0.5 + row as f64 };
+            let line =
+                |(row, [m, n, k]): (usize, &[i64; 3])| format!("{m},{n},{k},{}", latency(row));
+            let lines: Vec<String> = places.iter().enumerate().map(line).collect();
+            for (along, axis) in of_gemms(&lines).iter().enumerate() {
+                let mut expected: BTreeMap<[i64; 3], BTreeMap<i64, u32>> = BTreeMap::new();
+                for (row, place) in places.iter().enumerate() {
+                    let mut others = *place;
+                    others[along] = 0;
+                    if place[along] >= 0 && latency(row) > 0.0 {
+                        let series = expected.entry(others).or_default();
+                        series.entry(place[along]).or_insert(row as u32);
+                    }
+                }
+                expected.retain(|_, series| series.len() >= 3);
+                let count = axis.iter().count();
+                assert_eq!(axis.one_of, rows.div_ceil(ROWS));
+                let least = expected.len() / axis.one_of;
+                let is_share = count >= least / 2 && count <= 2 * least;
+                assert!(is_share && (axis.one_of > 1 || count == expected.len()), "{count}");
+                for (rows, sizes) in axis.iter() {
+                    let mut others = places[rows[0] as usize];
+                    others[along] = 0;
+                    let series = &expected[&others];
+                    assert!(series.values().eq(rows));
+                    assert!(series.keys().map(|size| *size as f64).eq(sizes.iter().copied()));
+                }
+            }
+        }
     }
 }

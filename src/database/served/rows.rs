@@ -235,6 +235,14 @@ mod tests {
     }
 
     #[test]
+    fn copies_are_by_the_first_row_of_their_key() {
+        let found = by_first(&[(2, 1), (4, 0), (5, 1), (6, 3)], 8);
+        let expected = [&[0, 4][..], &[1, 2, 5], &[3, 6]].map(KeyRows::from_slice);
+        assert_eq!(found, expected);
+        assert!(by_first(&[], 3).is_empty());
+    }
+
+    #[test]
     fn rows_that_are_not_loaded_do_not_count() {
         let found = repeats(&[7; 3], |i| i != 0, |_, _| true);
         assert_eq!(found, [(2, 1)]);

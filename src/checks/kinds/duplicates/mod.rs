@@ -315,8 +315,36 @@ fn example(
 
 #[cfg(test)]
 mod tests {
-    use super::{KeyRows, of_half};
+    use std::cmp::Reverse;
+
+    use super::{KeyCopies, KeyRows, LOOKED_AT, of_half, worst_first};
+    use crate::base::random::Random;
     use crate::findings::{Half, Reads, RowChange};
+
+    /// Synthetic: groups of any spread, many of one spread.
+    #[test]
+    fn the_worst_groups_come_first_in_their_order() {
+        let mut random = Random::new(4);
+        for count in [0, 1, 2, LOOKED_AT, 3 * LOOKED_AT] {
+            let group = |row: usize| KeyCopies {
+                rows: KeyRows::from_slice(&[row, count + row]),
+                spread: random.below(40) as f64,
+                conflict: false,
+                beyond_noise: false,
+                by_design: false,
+            };
+            let mut groups: Vec<KeyCopies> = (0..count).map(group).collect();
+            let seen = |group: &KeyCopies| (Reverse(group.spread as usize), group.rows[0]);
+            let mut expected: Vec<_> = groups.iter().map(seen).collect();
+            expected.sort_unstable();
+            let median = worst_first(&mut groups);
+            assert_eq!(median, expected.get(count / 2).map_or(1.0, |(spread, _)| spread.0 as f64));
+            let looked_at = count.min(LOOKED_AT);
+            assert!(
+                groups.iter().map(seen).take(looked_at).eq(expected[..looked_at].iter().copied())
+            );
+        }
+    }
 
     #[test]
     fn rows_that_are_brought_repeat_those_that_were_there() {
