@@ -56,7 +56,7 @@ impl AxisSizes {
 
 impl SweepOrder {
     /// Becomes the order of the sizes at some places, where it is not already. Orders before the last are not kept: to
-    /// find one takes longer than to make it again.
+    /// find one takes as long as to make it again.
     pub fn take(&mut self, places: impl ExactSizeIterator<Item = u32> + Clone, sizes: &AxisSizes) {
         if self.places.len() == places.len() && places.clone().eq(self.places.iter().copied()) {
             return;
