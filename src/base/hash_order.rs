@@ -1,6 +1,6 @@
 //! Putting things in the order of their hashes.
 
-use super::counting::to_starts;
+use super::counting::by_group;
 
 /// Things in a bucket, about, before they are sorted.
 const BUCKET: usize = 2;
@@ -17,15 +17,7 @@ pub(crate) fn sorted_by_hash<T: Copy, K: Ord>(
     let shift = (64 - bits).saturating_sub(most.leading_zeros());
     let last = (1_u64 << bits) - 1;
     let bucket = |thing: &T| last.min(hash(thing) >> shift) as usize;
-    let mut ends = vec![0_u32; 1 << bits];
-    things.iter().for_each(|thing| ends[bucket(thing)] += 1);
-    to_starts(&mut ends);
-    let mut sorted = things.clone();
-    for thing in &things {
-        let end = &mut ends[bucket(thing)];
-        sorted[*end as usize] = *thing;
-        *end += 1;
-    }
+    let (mut sorted, ends) = by_group(&things, 1 << bits, bucket);
     let mut start = 0;
     for end in ends {
         let end = end as usize;

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::base::counting::to_starts;
+use crate::base::counting::by_group;
 use crate::base::expr::{Vals, WholeNumbers};
 use crate::base::hash_order::sorted_by_hash;
 use crate::database::table::{
@@ -36,7 +36,7 @@ pub struct AxisSeries {
 }
 
 /// A row and where it stands.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct PlacedRow {
     /// A hash of what its series has in common.
     series: u64,
@@ -109,20 +109,16 @@ impl<'k> AxisPlaces<'k> {
     /// The rows of a sample of series, one of `one_of`, that have a size and a latency, in the order of their sizes.
     fn sampled(&self, one_of: usize, hashes: &[u64], latency: &[f64]) -> Vec<PlacedRow> {
         let rows = self.sampled_rows(one_of, hashes, latency);
-        let mut starts = vec![0; self.ordered.len()];
-        rows.iter().for_each(|row| starts[self.size(*row).place as usize] += 1);
-        to_starts(&mut starts);
-        let mut placed = vec![PlacedRow::default(); rows.len()];
-        for row in rows {
+        let place = |row: &u32| self.size(*row).place as usize;
+        let (rows, _) = by_group(&rows, self.ordered.len(), place);
+        let placed = |row: u32| {
             let PlacedSize { hash, place } = self.size(row);
-            let at = &mut starts[place as usize];
-            placed[*at as usize] = PlacedRow {
+            PlacedRow {
                 series: hashes[row as usize].wrapping_sub(hash),
                 place: u64::from(place) << 32 | u64::from(row),
-            };
-            *at += 1;
-        }
-        placed
+            }
+        };
+        rows.into_iter().map(placed).collect()
     }
 
     /// Those in the order of the file.

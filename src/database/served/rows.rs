@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use smallvec::SmallVec;
 
-use crate::base::counting::to_starts;
+use crate::base::counting::by_group;
 use crate::base::expr::{ExprError, Vals};
 use crate::database::table::{Column, Keys, Table, TableScope, lane_ranks};
 use crate::specs::{Guard, Serves};
@@ -135,24 +135,14 @@ pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, E
     Ok(groups)
 }
 
-/// Rows of each key, of rows with the first of their key in file order: a counting sort.
+/// Rows of each key, of rows with the first of their key, in file order.
 fn by_first(repeats: &[(usize, usize)], rows: usize) -> Vec<KeyRows> {
-    let mut ends = vec![0; rows];
-    repeats.iter().for_each(|(_, first)| ends[*first] += 1);
-    to_starts(&mut ends);
-    let mut placed = vec![0; repeats.len()];
-    for (row, first) in repeats {
-        placed[ends[*first] as usize] = *row;
-        ends[*first] += 1;
-    }
-    let mut start = 0;
-    let groups = ends.iter().enumerate().filter_map(|(first, end)| {
-        let others = &placed[start..*end as usize];
-        start = *end as usize;
-        let all = || std::iter::once(first).chain(others.iter().copied()).collect();
-        (!others.is_empty()).then(all)
-    });
-    groups.collect()
+    let (grouped, _) = by_group(repeats, rows, |(_, first)| *first);
+    let of_key = |copies: &[(usize, usize)]| {
+        let first = std::iter::once(copies[0].1);
+        first.chain(copies.iter().map(|(row, _)| *row)).collect()
+    };
+    grouped.chunk_by(|a, b| a.1 == b.1).map(of_key).collect()
 }
 
 /// Rows whose key an earlier row has, each with the first row of that key.
