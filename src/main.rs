@@ -50,6 +50,7 @@ fn start() -> ExitCode {
         report(&error);
         Exit::Failed
     });
+    leave_memory();
     exit.into()
 }
 
@@ -84,6 +85,13 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
 fn keep_freed_memory() {
     // SAFETY: the number is that of an option, and no other thread runs yet.
     unsafe { libmimalloc_sys::mi_option_set_default(PURGE_DELAY, KEPT_MS) }
+}
+
+/// Lets the system take all memory at once with the process, and not piece by piece before.
+#[allow(unsafe_code, reason = "the allocator is C, and its options have no safe binding")]
+fn leave_memory() {
+    // SAFETY: the number is that of an option, and what other thread there is waits for signals.
+    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) }
 }
 
 /// `--verbose` logs to standard error, so that standard output holds reports alone.

@@ -12,7 +12,6 @@ use super::table::TableTerms;
 use crate::base::cache::Cache;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
-use crate::checks::compare::curves::SharedKeys;
 use crate::checks::compare::losing::LosingTables;
 use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::rule::{Rule, Rules};
@@ -108,7 +107,7 @@ impl Job<'_> {
         let names = self.needs().plans.then_some(names.as_ref());
         let planned = self.planned(alone, against);
         let batches = self.batches(alone, &neighbours, against);
-        let (slices, keys) = (&SharedFileKeys::default(), &SharedKeys::default());
+        let slices = &SharedFileKeys::default();
         let terms = TableTerms {
             sidecars: &sidecars,
             named: &named,
@@ -116,7 +115,6 @@ impl Job<'_> {
             // Another run may plan with what this one keeps.
             planned: self.cache.is_none().then_some(&planned),
             slices,
-            keys,
         };
         let cached = self.cache.and_then(|cache| {
             let read = batches.iter().flatten().flat_map(|of_name| &of_name.read);

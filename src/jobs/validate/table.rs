@@ -11,7 +11,6 @@ use super::surroundings::Sidecars;
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
 use crate::base::expr::{ExprError, Scope};
-use crate::checks::compare::curves::SharedKeys;
 use crate::checks::compare::sketch::{Sketch, SketchTerms};
 use crate::checks::rule::Rule;
 use crate::checks::{PrChange, TableContext};
@@ -45,8 +44,6 @@ pub(super) struct TableTerms<'a> {
     pub planned: Option<&'a BTreeSet<&'a str>>,
     /// The slices of all tables.
     pub slices: &'a SharedFileKeys,
-    /// The keys of the tables of which curves are kept.
-    pub keys: &'a SharedKeys,
 }
 
 impl<'a> TableTerms<'a> {
@@ -154,7 +151,7 @@ impl Job<'_> {
         }
         let (named, scanned) = (terms.names_keys(file), part == SketchPart::Scanned);
         let sketch_terms = SketchTerms { needs: self.needs(), named, scanned };
-        let mut sketch = match (&scope, &keys) {
+        let sketch = match (&scope, &keys) {
             _ if part == SketchPart::None => None,
             (Some(scope), Some(keys)) if self.compares() => {
                 Some(Sketch::of(keys, scope, sketch_terms)?)
@@ -162,9 +159,6 @@ impl Job<'_> {
             (Some(scope), _) => Some(Sketch { rows: scope.rows(), ..Sketch::default() }),
             (None, _) => None,
         };
-        if let Some(sketch) = &mut sketch {
-            sketch.share_keys(terms.keys);
-        }
         let latencies = sketch.as_ref().and_then(|sketch| sketch.latencies.as_ref());
         let has_distinct_keys =
             latencies.zip(scope.as_ref()).is_some_and(|(own, scope)| own.are_of_each(scope.rows()));
@@ -237,9 +231,9 @@ impl Job<'_> {
             let findings = judged.findings.into_iter().filter(|f| f.severity != Severity::Info);
             findings.map(|f| f.rule).collect::<BTreeSet<_>>().len()
         };
-        let (slices, keys) = (&SharedFileKeys::default(), &SharedKeys::default());
+        let slices = &SharedFileKeys::default();
         let named = &BTreeSet::new();
-        let terms = TableTerms { sidecars, named, names: None, planned: None, slices, keys };
+        let terms = TableTerms { sidecars, named, names: None, planned: None, slices };
         self.table(file, &rules, SketchPart::None, terms).map_or(0, ways)
     }
 

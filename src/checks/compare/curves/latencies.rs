@@ -1,151 +1,180 @@
 //! The latency of every key of a table, to be looked up from others.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-
-use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::base::counting::to_starts;
+/// Keys that a bucket has room for: with their latencies they fill a line of the cache.
+const ROOM: usize = 8;
 
-/// Points in a bucket, about.
-const BUCKET: usize = 2;
+/// Keys in a bucket, about: so few that one in fifty lies in the bucket after its own.
+const FILLED: usize = 5;
 
-/// Entries of a bucket that are compared with those beside them, at most: nearly all have fewer.
-const NEAR: usize = 8;
+/// Things whose keys are [touched](KeyLatencies::touch) before they are looked at: few enough to stay in the cache.
+pub const BLOCK: usize = 32;
 
-/// Latencies by the hash of the key: 8 bytes per row, 4 of them once for all tables of the same keys.
+/// Latencies by the hash of the key, about 13 bytes a row. A lookup reads one line of the cache, and lookups in the
+/// order of their hashes read line after line.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct KeyLatencies {
-    keys: Arc<KeyTags>,
-    /// In ms, in the order of the keys.
-    latencies: Vec<f32>,
+    /// A key is in the bucket that the high half of its hash says, or after it where that is full.
+    buckets: Vec<Bucket>,
+    /// Keys here, each once.
+    keys: usize,
 }
 
-/// Keys by their hashes.
-///
-/// Hashes are evenly spread, so their leading bits number the bucket, and the 32 bits that follow distinguish
-/// the keys of a bucket: of a billion keys that a table has not, it takes about two for one of its own.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-struct KeyTags {
-    /// Where the buckets end.
-    ends: Vec<u32>,
-    /// In a bucket in the order in which they were taken in.
-    tags: Vec<u32>,
-    /// Leading bits that number a bucket.
-    bits: u32,
+/// Some keys.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[repr(C, align(64))]
+struct Bucket {
+    /// The low halves of their hashes: of a billion keys that a table has not, it takes about one for one of its own.
+    tags: [u32; ROOM],
+    /// In ms; 0 where there is no key, which is so after the last.
+    latencies: [f32; ROOM],
 }
 
-/// The keys of many tables, those that are equal in the same order once: versions and systems of one plan measure
-/// the same.
-#[derive(Debug, Default)]
-pub struct SharedKeys(Mutex<HashMap<u64, Vec<Weak<KeyTags>>>>);
+impl Bucket {
+    const EMPTY: Self = Self { tags: [0; ROOM], latencies: [0.0; ROOM] };
+
+    /// The latency of a key that is here. No tag is here twice, so that all are compared at once, without a branch.
+    #[inline]
+    fn latency(&self, tag: u32) -> Option<f32> {
+        let own = |(own, ms): (&u32, &f32)| if *own == tag { ms.to_bits() } else { 0 };
+        let bits = self.tags.iter().zip(&self.latencies).map(own).fold(0, |all, own| all | own);
+        (bits != 0).then(|| f32::from_bits(bits))
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.latencies[ROOM - 1] != 0.0
+    }
+}
 
 impl KeyLatencies {
-    /// Takes in keys and their latencies in ms. Of a repeated key the first counts.
+    /// Takes in keys and their latencies in ms; one of 0 is none. Of a repeated key the first counts.
     pub fn of(points: impl Iterator<Item = (u64, f64)> + Clone) -> Self {
-        let count = points.clone().count();
-        let bits = (count / BUCKET).max(1).ilog2();
-        let mut keys = KeyTags { ends: vec![0; 1 << bits], tags: vec![0; count], bits };
-        for (hash, _) in points.clone() {
-            let bucket = keys.bucket(hash);
-            keys.ends[bucket] += 1;
+        let count = points.clone().count().div_ceil(FILLED) + 1;
+        let mut all = Self { buckets: vec![Bucket::EMPTY; count], keys: 0 };
+        let mut filled = vec![0; count];
+        let mut points = points.map(|(hash, ms)| (hash, ms as f32)).filter(|(_, ms)| *ms > 0.0);
+        let mut block = Vec::with_capacity(BLOCK);
+        loop {
+            block.clear();
+            block.extend(points.by_ref().take(BLOCK));
+            if block.is_empty() {
+                return all;
+            }
+            all.touch(block.iter().map(|(hash, _)| *hash));
+            block.iter().for_each(|(hash, latency)| all.insert(*hash, *latency, &mut filled));
         }
-        to_starts(&mut keys.ends);
-        let mut latencies = vec![0.0; count];
-        for (hash, latency) in points {
-            let bucket = keys.bucket(hash);
-            let place = keys.ends[bucket] as usize;
-            (keys.tags[place], latencies[place]) = (keys.tag(hash), latency as f32);
-            keys.ends[bucket] += 1;
+    }
+
+    /// Takes in a key, unless it is here; `filled` counts the keys of each bucket.
+    fn insert(&mut self, hash: u64, latency: f32, filled: &mut [u8]) {
+        for place in self.places(hash) {
+            let (bucket, filled) = (&mut self.buckets[place], &mut filled[place]);
+            if bucket.latency(tag(hash)).is_some() {
+                return;
+            }
+            if let Some(free) = bucket.latencies.get_mut(usize::from(*filled)) {
+                *free = latency;
+                bucket.tags[usize::from(*filled)] = tag(hash);
+                *filled += 1;
+                self.keys += 1;
+                return;
+            }
         }
-        Self { keys: Arc::new(keys), latencies }
     }
 
     /// Whether these are as many keys as a table has `rows`, so that it repeats none.
     pub fn are_of_each(&self, rows: usize) -> bool {
-        self.latencies.len() == rows && !self.keys.may_repeat()
+        self.keys == rows
     }
 
     /// The latency at a key in ms.
+    #[inline]
     pub fn get(&self, hash: u64) -> Option<f32> {
-        self.latencies.get(self.keys.place(hash)?).copied()
-    }
-}
-
-impl KeyTags {
-    /// Where a key is.
-    fn place(&self, hash: u64) -> Option<usize> {
-        let bucket = self.bucket(hash);
-        let end = *self.ends.get(bucket)? as usize;
-        let start = if bucket == 0 { 0 } else { self.ends[bucket - 1] as usize };
-        let tag = self.tag(hash);
-        let bucket = self.tags.get(start..end)?;
-        bucket.iter().position(|own| *own == tag).map(|at| start + at)
-    }
-
-    /// Whether a bucket has a tag twice, or two that are near each other have one. Compared without a branch for each.
-    fn may_repeat(&self) -> bool {
-        let are_equal = |apart: usize| {
-            let pairs = self.tags.iter().zip(self.tags.get(apart..).unwrap_or(&[]));
-            pairs.fold(false, |any, (a, b)| any | (a == b))
-        };
-        // Of the few buckets that are longer each tag is compared with all before it.
-        let starts = std::iter::once(&0).chain(&self.ends);
-        let buckets = starts.zip(&self.ends).map(|(start, end)| *start as usize..*end as usize);
-        let long = buckets.filter(|bucket| bucket.len() > NEAR);
-        let mut long = long.filter_map(|bucket| self.tags.get(bucket));
-        (1..NEAR).any(are_equal)
-            || long.any(|tags| (1..tags.len()).any(|i| tags[..i].contains(&tags[i])))
-    }
-
-    fn bucket(&self, hash: u64) -> usize {
-        // In two steps: of no bits it would be one by 64.
-        (hash >> 1 >> (63 - self.bits)) as usize
-    }
-
-    fn tag(&self, hash: u64) -> u32 {
-        (hash << self.bits >> 32) as u32
-    }
-}
-
-impl SharedKeys {
-    /// Lets a table have its keys in common with an earlier one, where they are equal.
-    pub fn share(&self, latencies: &mut KeyLatencies) {
-        let keys = &latencies.keys;
-        let sum = keys.tags.iter().fold(0_u64, |sum, tag| sum.wrapping_add(u64::from(*tag)));
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let alike = known.entry(sum).or_default();
-        // What no table has any more is gone.
-        alike.retain(|keys| keys.strong_count() > 0);
-        match alike.iter().filter_map(Weak::upgrade).find(|equal| equal == keys) {
-            Some(equal) => latencies.keys = equal,
-            None => alike.push(Arc::downgrade(keys)),
+        let bucket = self.buckets.get(self.first(hash))?;
+        match bucket.latency(tag(hash)) {
+            None if bucket.is_full() => self.get_beyond(hash),
+            found => found,
         }
     }
+
+    /// The latency at a key whose own bucket is full.
+    #[cold]
+    fn get_beyond(&self, hash: u64) -> Option<f32> {
+        for place in self.places(hash) {
+            let bucket = &self.buckets[place];
+            let found = bucket.latency(tag(hash));
+            if found.is_some() || !bucket.is_full() {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// Brings into the cache what lookups of some keys read. Memory is asked for all of them at once, where lookups one
+    /// after the other wait for it each.
+    pub fn touch(&self, hashes: impl Iterator<Item = u64>) {
+        let tags = hashes.filter_map(|hash| Some(self.buckets.get(self.first(hash))?.tags[0]));
+        std::hint::black_box(tags.fold(0, |all, tag| all ^ tag));
+    }
+
+    /// The bucket in which a key is, unless that is full.
+    #[inline]
+    fn first(&self, hash: u64) -> usize {
+        ((hash >> 32) * self.buckets.len() as u64 >> 32) as usize
+    }
+
+    /// The buckets in the order in which a key may be in them.
+    fn places(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
+        let first = self.first(hash);
+        (first..self.buckets.len()).chain(0..first)
+    }
+}
+
+/// What distinguishes the keys of a bucket.
+fn tag(hash: u64) -> u32 {
+    hash as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Synthetic: that of a key, by its number.
+    fn hash(key: u64) -> u64 {
+        (key + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// Synthetic: keys by their hashes, of which each takes longer than the one before.
+    fn latencies(keys: impl Iterator<Item = u64>) -> KeyLatencies {
+        let points: Vec<(u64, f64)> = keys.zip(1..).map(|(key, ms)| (key, f64::from(ms))).collect();
+        KeyLatencies::of(points.into_iter())
+    }
+
     #[test]
     fn every_key_is_found_and_no_other() {
-        let hash = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for count in [0, 1, 7, 100, 5000] {
-            let own = KeyLatencies::of((0..count).map(|i| (hash(i), i as f64)));
-            assert!((0..count).all(|i| own.get(hash(i)) == Some(i as f32)), "{count}");
+            let own = latencies((0..count).map(hash));
+            assert!((0..count).all(|i| own.get(hash(i)) == Some((i + 1) as f32)), "{count}");
             assert!((count..count + 1000).all(|i| own.get(hash(i)).is_none()), "{count}");
         }
     }
 
     #[test]
+    fn keys_of_one_bucket_are_found_in_those_after_it() {
+        for bucket in [0, u64::from(u32::MAX)] {
+            let hash = |key: u64| bucket << 32 | key;
+            let own = latencies((0..100).map(hash));
+            assert!((0..100).all(|i| own.get(hash(i)) == Some((i + 1) as f32)));
+            assert!((100..200).all(|i| own.get(hash(i)).is_none()) && own.are_of_each(100));
+        }
+    }
+
+    #[test]
     fn a_repeated_key_shows() {
-        let hash = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for count in [1, 7, 5000] {
-            let keys = |repeated: Option<u64>| {
-                let all = (0..count).chain(repeated);
-                KeyLatencies::of(all.map(|i| (hash(i), i as f64)).collect::<Vec<_>>().into_iter())
-            };
+            let keys = |repeated: Option<u64>| latencies((0..count).chain(repeated).map(hash));
             assert!(keys(None).are_of_each(count as usize));
             assert!(!keys(None).are_of_each(count as usize + 1), "a row has no latency");
             for key in [0, count / 2, count - 1] {
@@ -156,27 +185,16 @@ mod tests {
 
     #[test]
     fn the_first_of_a_repeated_key_counts() {
-        for count in [2, 100] {
-            let own = KeyLatencies::of((0..count).map(|i| (9, f64::from(i))));
-            assert_eq!(own.get(9), Some(0.0));
+        for count in [2, 100, 5000] {
+            let own = latencies(std::iter::repeat_n(9, count));
+            assert_eq!(own.get(9), Some(1.0));
+            assert!(own.are_of_each(1));
         }
     }
 
     #[test]
-    fn equal_keys_are_shared_and_keep_their_own_latencies() {
-        let hash = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let table =
-            |keys: [u64; 3], ms: f64| KeyLatencies::of(keys.map(|i| (hash(i), ms)).into_iter());
-        let shared = SharedKeys::default();
-        let [own, other, order] = [[1, 2, 3], [1, 2, 4], [3, 1, 2]];
-        let mut tables = [table(own, 0.5), table(own, 0.7), table(other, 0.9), table(order, 0.2)];
-        tables.iter_mut().for_each(|table| shared.share(table));
-        let [a, b, c, d] = &tables;
-        assert!(Arc::ptr_eq(&a.keys, &b.keys) && !Arc::ptr_eq(&a.keys, &c.keys));
-        // In another order they are found as well.
-        assert!(!Arc::ptr_eq(&a.keys, &d.keys));
-        let expected = [Some(0.5), Some(0.7), Some(0.9), Some(0.2)];
-        assert_eq!([a, b, c, d].map(|t| t.get(hash(2))), expected);
-        assert_eq!([a, c].map(|t| t.get(hash(3))), [Some(0.5), None]);
+    fn a_latency_of_0_is_none() {
+        let own = KeyLatencies::of([(1, 0.0), (2, 0.5)].into_iter());
+        assert_eq!([1, 2].map(|key| own.get(key)), [None, Some(0.5)]);
     }
 }

@@ -81,10 +81,14 @@ pub fn evidence_in(
 mod tests {
     use super::*;
 
+    /// Synthetic: that of a key, by its number.
+    fn hash(key: u64) -> u64 {
+        (key + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
     /// Synthetic: a series of five sizes, the point in the middle of it with what lies around it.
     fn around(latencies: [f32; 5]) -> (KeyPoint, AxisPoints) {
-        let key = |i: u64| (i + 1) << 60;
-        let point = |i: usize| KeyPoint { hash: key(i as u64), latency: latencies[i] };
+        let point = |i: usize| KeyPoint { hash: hash(i as u64), latency: latencies[i] };
         let points = [0, 1, 3, 4].map(point);
         (point(2), AxisPoints { points, sizes: [16.0, 32.0, 64.0, 128.0, 256.0] })
     }
@@ -92,7 +96,7 @@ mod tests {
     /// Synthetic: another table's latencies at those keys, 0 where it lacks one.
     fn table(latencies: [f64; 5]) -> KeyLatencies {
         let keys = (0_u64..).zip(latencies).filter(|(_, ms)| *ms > 0.0);
-        let points: Vec<(u64, f64)> = keys.map(|(i, ms)| ((i + 1) << 60, ms)).collect();
+        let points: Vec<(u64, f64)> = keys.map(|(i, ms)| (hash(i), ms)).collect();
         KeyLatencies::of(points.into_iter())
     }
 

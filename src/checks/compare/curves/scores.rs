@@ -7,9 +7,9 @@ use tracing::debug;
 
 use super::curve::{BendPoint, TableCurve};
 use super::evidence::{Bent, Evidence, evidence, shown_by};
-use super::latencies::KeyLatencies;
+use super::latencies::{BLOCK, KeyLatencies};
 use super::recurrence::evidence_in;
-use super::references::{ReferenceGroups, reference_groups};
+use super::references::{ReferenceGroups, reference_groups, touch};
 use super::shapes::{Roughness, ShapeScore, rougher, roughness, shape_scores};
 use crate::base::threads;
 use crate::checks::CrossContext;
@@ -173,9 +173,14 @@ impl CurveScores {
 impl Referenced {
     /// What the references say of the table's curves, and what its latencies `before` do.
     fn scores(&self, curve: Arc<TableCurve>, before: Option<&KeyLatencies>) -> TableScores {
-        let told = |bend: &BendPoint| evidence(&Bent::of(&curve, bend), &self.groups);
+        let mut bends = Vec::with_capacity(curve.bends.len());
+        for block in curve.bends.chunks(BLOCK) {
+            let bent = || block.iter().map(|bend| Bent::of(&curve, bend));
+            touch(&self.groups, bent().flat_map(|bent| bent.first_keys()));
+            bends.extend(bent().map(|bent| evidence(&bent, &self.groups)));
+        }
         TableScores {
-            bends: curve.bends.iter().map(told).collect(),
+            bends,
             shapes: shape_scores(&curve, &self.groups),
             roughness: roughness(&curve, &self.groups),
             rougher: before.map(|before| rougher(&curve, before)).unwrap_or_default(),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::curve::{KeyPoint, ShapePoints, TableCurve};
 use super::evidence::{by_group, log_ratio, ratio};
-use super::latencies::KeyLatencies;
-use super::references::{CurveReference, KEPT, Level, ReferenceGroups};
+use super::latencies::{BLOCK, KeyLatencies};
+use super::references::{CurveReference, KEPT, Level, ReferenceGroups, touch};
 use crate::base::hash_order::sorted_by_hash;
 use crate::base::stats::upper_median;
 use crate::checks::compare::series::least_telling;
@@ -49,24 +49,28 @@ pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<
     // is held against lies beside what the one before was.
     let keys = (0..).zip(&curve.shapes).map(|(number, shape)| (shape.points[0].hash, number));
     let order = sorted_by_hash(keys.collect(), u64::MAX, |(hash, _)| *hash, |key| *key);
-    for (_, number) in order {
-        let shape = &curve.shapes[number];
-        let mut one = ShapeScore { shape: number, score: 0.0, groups: 0 };
-        for (_, group) in groups {
-            let by_reference = |reference: &CurveReference| off_by_reference(shape, reference);
-            let Some(told) = by_group(group, by_reference) else { continue };
-            one.score = if one.groups == 0 { told } else { least_telling(one.score, told) };
-            one.groups += 1;
-            if one.score.abs() < KEPT {
-                break;
-            }
-        }
-        if one.score.abs() >= KEPT {
-            found.push(one);
-        }
+    for block in order.chunks(BLOCK) {
+        touch(groups, block.iter().map(|(hash, _)| *hash));
+        found.extend(block.iter().filter_map(|(_, number)| shape_score(curve, *number, groups)));
     }
     found.sort_unstable_by_key(|score| score.shape);
     found
+}
+
+/// How far a shape is off; none where that is less than what is kept.
+fn shape_score(curve: &TableCurve, number: usize, groups: &ReferenceGroups) -> Option<ShapeScore> {
+    let shape = &curve.shapes[number];
+    let mut one = ShapeScore { shape: number, score: 0.0, groups: 0 };
+    for (_, group) in groups {
+        let by_reference = |reference: &CurveReference| off_by_reference(shape, reference);
+        let Some(told) = by_group(group, by_reference) else { continue };
+        one.score = if one.groups == 0 { told } else { least_telling(one.score, told) };
+        one.groups += 1;
+        if one.score.abs() < KEPT {
+            break;
+        }
+    }
+    (one.score.abs() >= KEPT).then_some(one)
 }
 
 /// What a reference says of a shape; none where it has no level for the shape's slice.

@@ -6,7 +6,7 @@ use crate::database::table::CodedColumn;
 
 /// The sizes of an axis in ascending order.
 pub(super) struct AxisSizes {
-    at: Vec<f64>,
+    pub at: Vec<f64>,
     /// Their logarithms.
     logs: Vec<f64>,
     /// The place of each in their order, by its code.
@@ -18,10 +18,8 @@ pub(super) struct AxisSizes {
 pub(super) struct SweepOrder {
     /// The places of the sizes.
     places: Vec<u32>,
-    /// Places with the number of their point in the low half, sorted.
+    /// Places with the number of their point in the order of the file in the low half, sorted.
     sorted: Vec<u64>,
-    /// Numbers of points in the order of the file, in the order of their sizes.
-    pub points: Vec<u32>,
     /// Whether that is the order of the file.
     pub is_file_order: bool,
     pub sizes: OrderedSizes,
@@ -32,11 +30,10 @@ pub(super) struct SweepOrder {
 /// Sizes of a series in their order.
 #[derive(Default)]
 pub(super) struct OrderedSizes {
-    pub at: Vec<f64>,
+    /// Their places among those of the axis.
+    pub places: Vec<u32>,
     /// Their logarithms.
     pub logs: Vec<f64>,
-    /// How far each is on the way from the one before to the one after, by logarithms; 0 at the ends.
-    pub shares: Vec<f64>,
 }
 
 impl AxisSizes {
@@ -57,7 +54,7 @@ impl AxisSizes {
 impl SweepOrder {
     /// Becomes the order of the sizes at some places, where it is not already. Orders before the last are not kept: to
     /// find one takes as long as to make it again.
-    pub fn take(&mut self, places: impl ExactSizeIterator<Item = u32> + Clone, sizes: &AxisSizes) {
+    pub fn take(&mut self, places: impl ExactSizeIterator<Item = u32> + Clone, axis: &AxisSizes) {
         if self.places.len() == places.len() && places.clone().eq(self.places.iter().copied()) {
             return;
         }
@@ -70,14 +67,15 @@ impl SweepOrder {
         if !self.is_file_order {
             self.sorted.sort_unstable();
         }
-        let place = |key: &u64| (key >> 32) as usize;
-        self.points.clear();
-        self.points.extend(self.sorted.iter().map(|key| *key as u32));
-        self.repeats = self.sorted.windows(2).any(|two| place(&two[0]) == place(&two[1]));
-        self.sizes.clear();
-        self.sizes.at.extend(self.sorted.iter().map(|key| sizes.at[place(key)]));
-        self.sizes.logs.extend(self.sorted.iter().map(|key| sizes.logs[place(key)]));
-        self.sizes.take_shares();
+        self.sizes.places.clear();
+        self.sizes.places.extend(self.sorted.iter().map(|key| (key >> 32) as u32));
+        self.repeats = self.sizes.places.windows(2).any(|two| two[0] == two[1]);
+        self.sizes.take_logs(axis);
+    }
+
+    /// Numbers of points in the order of the file, in the order of their sizes.
+    pub fn points(&self) -> impl Iterator<Item = usize> {
+        self.sorted.iter().map(|key| *key as u32 as usize)
     }
 
     /// The row of the fastest point of each size, and the sizes, of a series of this order.
@@ -87,42 +85,26 @@ impl SweepOrder {
         latencies: &RowTimes<'_>,
         rows: &mut Vec<u32>,
         sizes: &mut OrderedSizes,
+        axis: &AxisSizes,
     ) {
         rows.clear();
-        sizes.clear();
-        let place = |point: &u32| self.places[*point as usize];
-        let mut start = 0;
-        for of_size in self.points.chunk_by(|a, b| place(a) == place(b)) {
-            let of_size_rows = of_size.iter().map(|point| of_series[*point as usize]);
-            let by_time =
-                |a: &u32, b: &u32| latencies.time(*a).total_cmp(&latencies.time(*b)).then(a.cmp(b));
-            rows.extend(of_size_rows.min_by(by_time));
-            sizes.push(self.sizes.at[start], self.sizes.logs[start]);
-            start += of_size.len();
+        sizes.places.clear();
+        let mut points = self.points().map(|point| of_series[point]);
+        let by_time =
+            |a: &u32, b: &u32| latencies.time(*a).total_cmp(&latencies.time(*b)).then(a.cmp(b));
+        for of_size in self.sizes.places.chunk_by(|a, b| a == b) {
+            rows.extend(points.by_ref().take(of_size.len()).min_by(by_time));
+            sizes.places.push(of_size[0]);
         }
-        sizes.take_shares();
+        sizes.take_logs(axis);
     }
 }
 
 impl OrderedSizes {
-    pub fn clear(&mut self) {
-        self.at.clear();
+    /// Looks up the logarithms of the sizes that are here.
+    fn take_logs(&mut self, axis: &AxisSizes) {
         self.logs.clear();
-        self.shares.clear();
-    }
-
-    pub fn push(&mut self, at: f64, log: f64) {
-        self.at.push(at);
-        self.logs.push(log);
-    }
-
-    /// Computes the shares of the sizes that are here.
-    pub fn take_shares(&mut self) {
-        self.shares.clear();
-        self.shares.resize(self.logs.len(), 0.0);
-        for (three, share) in self.logs.windows(3).zip(self.shares.iter_mut().skip(1)) {
-            *share = (three[1] - three[0]) / (three[2] - three[0]);
-        }
+        self.logs.extend(self.places.iter().map(|place| axis.logs[*place as usize]));
     }
 }
 
@@ -141,13 +123,14 @@ mod tests {
                 let places: Vec<u32> = (0..count).map(|n| (first + n * 7) % 60).collect();
                 for _ in 0..2 {
                     order.take(places.iter().copied(), &axis);
-                    let points: Vec<usize> = order.points.iter().map(|p| *p as usize).collect();
+                    let points: Vec<usize> = order.points().collect();
                     assert!(points.is_sorted_by_key(|point| (places[*point], *point)));
                     assert_eq!(order.is_file_order, points.is_sorted());
                     assert_eq!(order.repeats, count > 60);
-                    let at = points.iter().map(|point| (1_i64 << places[*point]) as f64);
-                    assert!(at.eq(order.sizes.at.iter().copied()));
-                    assert_eq!(order.sizes.shares.len(), places.len());
+                    let at = points.iter().map(|point| places[*point]);
+                    assert!(at.clone().eq(order.sizes.places.iter().copied()));
+                    let logs = at.map(|place| log_of_size((1_i64 << place) as f64));
+                    assert!(logs.eq(order.sizes.logs.iter().copied()));
                 }
             }
         }

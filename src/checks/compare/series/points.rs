@@ -60,6 +60,7 @@ pub(super) struct Series<'a> {
     pub rows: &'a [u32],
     times: &'a [f64],
     sizes: &'a OrderedSizes,
+    axis: &'a AxisSizes,
 }
 
 impl Points for Series<'_> {
@@ -67,9 +68,11 @@ impl Points for Series<'_> {
         self.rows.len()
     }
 
+    #[inline]
     fn get(&self, i: usize) -> Option<SeriesPoint> {
         let (row, time) = (*self.rows.get(i)?, *self.times.get(i)?);
-        Some(SeriesPoint { at: self.sizes.at[i], time, row, log_at: self.sizes.logs[i] })
+        let at = self.axis.at[self.sizes.places[i] as usize];
+        Some(SeriesPoint { at, time, row, log_at: self.sizes.logs[i] })
     }
 }
 
@@ -83,10 +86,15 @@ impl Series<'_> {
         coarse.extend(self.times.iter().map(|time| coarse_log2(*time)));
         let least = coarse_bound(least);
         found.push(0);
-        let shares = self.sizes.shares.get(1..).unwrap_or(&[]);
-        for (i, (three, share)) in coarse.windows(3).zip(shares).enumerate() {
-            let [before, point, after] = three else { continue };
-            let is_settled = (point - (before + share * (after - before))).abs() < least;
+        let points = coarse.windows(3).zip(self.sizes.logs.windows(3)).enumerate();
+        for (i, (times, sizes)) in points {
+            let ([before, point, after], [size_before, size, size_after]) = (times, sizes) else {
+                continue;
+            };
+            // Both sides times the way from one neighbour to the other, so that nothing is divided.
+            let way = size_after - size_before;
+            let off = (point - before) * way - (size - size_before) * (after - before);
+            let is_settled = off.abs() < least * way;
             if !is_settled {
                 found.push(i + 1);
             }
@@ -101,7 +109,8 @@ impl Series<'_> {
 pub(super) struct SeriesPoints<'a> {
     /// The code of each row's size.
     codes: &'a [u32],
-    sizes: AxisSizes,
+    axis: AxisSizes,
+    latencies: &'a RowTimes<'a>,
     /// That of the series under way.
     order: SweepOrder,
     /// The rows of the series under way that have a time, where not all have one.
@@ -115,10 +124,11 @@ pub(super) struct SeriesPoints<'a> {
 
 impl<'a> SeriesPoints<'a> {
     /// Along an axis; of no series yet.
-    pub fn along(axis: &'a CodedColumn) -> Self {
+    pub fn along(axis: &'a CodedColumn, latencies: &'a RowTimes<'a>) -> Self {
         Self {
             codes: &axis.codes,
-            sizes: AxisSizes::of(axis),
+            axis: AxisSizes::of(axis),
+            latencies,
             order: SweepOrder::default(),
             timed: Vec::new(),
             rows: Vec::new(),
@@ -129,24 +139,23 @@ impl<'a> SeriesPoints<'a> {
 
     /// The points of a series, of rows in the order of the file, in its own order; of several at one place the
     /// fastest, which is the least disturbed.
-    pub fn of<'s>(&'s mut self, of_series: &'s [u32], latencies: &RowTimes<'_>) -> Series<'s> {
-        let Self { codes, sizes, order, timed, rows, times, distinct } = self;
+    pub fn of<'s>(&'s mut self, of_series: &'s [u32]) -> Series<'s> {
+        let Self { codes, axis, latencies, order, timed, rows, times, distinct } = self;
         let of_series = latencies.timed(of_series, timed);
-        let place = |row: &u32| sizes.place(codes[*row as usize]);
-        order.take(of_series.iter().map(place), sizes);
+        order.take(of_series.iter().map(|row| axis.place(codes[*row as usize])), axis);
         let (rows, sizes) = if order.repeats {
-            order.fastest(of_series, latencies, rows, distinct);
+            order.fastest(of_series, latencies, rows, distinct, axis);
             (&rows[..], &*distinct)
         } else if order.is_file_order {
             (of_series, &order.sizes)
         } else {
             rows.clear();
-            rows.extend(order.points.iter().map(|point| of_series[*point as usize]));
+            rows.extend(order.points().map(|point| of_series[point]));
             (&rows[..], &order.sizes)
         };
         times.clear();
         times.extend(rows.iter().map(|row| latencies.time(*row)));
-        Series { rows, times, sizes }
+        Series { rows, times, sizes, axis }
     }
 }
 
@@ -162,12 +171,12 @@ mod tests {
         let axis = CodedColumn::of(&sizes);
         let times = Vals::Rows(times.into());
         let times = RowTimes::of(&times, sizes.len(), |_| true);
-        let mut series = SeriesPoints::along(&axis);
+        let mut series = SeriesPoints::along(&axis, &times);
         let mut start = 0;
         for (sizes, _) in all {
             let end = start + sizes.len() as u32;
             let rows: Vec<u32> = (start..end).collect();
-            see(series.of(&rows, &times));
+            see(series.of(&rows));
             start = end;
         }
     }

@@ -121,13 +121,13 @@ pub fn scan(
 
     let mut found = Scan::default();
     let mut candidates = Candidates::of_few(table.rows);
-    let mut series = SeriesPoints::along(first.values.coded());
+    let mut series = SeriesPoints::along(first.values.coded(), &times);
     let (mut coarse, mut unsettled) = (Vec::new(), Vec::new());
     if terms.bends.is_some() {
         found.inner.reserve(table.rows);
     }
     for rows in grid.series(0).iter() {
-        let points = series.of(rows, &times);
+        let points = series.of(rows);
         points.unsettled(terms.screen(), &mut coarse, &mut unsettled);
         terms.first_axis(points, &unsettled, first.number, &mut candidates);
         if terms.bends.is_some() {
@@ -140,10 +140,10 @@ pub fn scan(
         if coded.numbers.len() == 1 {
             continue;
         }
-        let mut series = SeriesPoints::along(coded);
+        let mut series = SeriesPoints::along(coded, &times);
         let waiting = candidates.waiting(terms.least_bend());
         for rows in grid.series_beside(along, waiting).iter() {
-            let points = series.of(rows, &times);
+            let points = series.of(rows);
             terms.other_axis(points, axis.number, &mut candidates);
         }
     }

@@ -16,7 +16,7 @@ use self::rows::ReadRows;
 
 use crate::base::expr::{ExprError, Scope};
 use crate::base::hash_order::sorted_by_hash;
-use crate::checks::compare::curves::{AxisPoints, KeyLatencies, SharedKeys, TableCurve};
+use crate::checks::compare::curves::{AxisPoints, KeyLatencies, TableCurve};
 use crate::checks::compare::series::Outlier;
 use crate::checks::judge::CheckInputs;
 use crate::database::catalog::TableFile;
@@ -237,13 +237,6 @@ impl Sketch {
             axes,
             coverage,
         })
-    }
-
-    /// Lets it have its keys in common with an earlier table, where they are equal.
-    pub fn share_keys(&mut self, shared: &SharedKeys) {
-        if let Some(latencies) = self.latencies.as_mut().and_then(Arc::get_mut) {
-            shared.share(latencies);
-        }
     }
 
     /// An empty list for each slice, with room for something of each of its points.
