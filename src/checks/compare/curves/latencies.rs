@@ -122,7 +122,7 @@ impl KeyLatencies {
     /// The bucket in which a key is, unless that is full.
     #[inline]
     fn first(&self, hash: u64) -> usize {
-        ((hash >> 32) * self.buckets.len() as u64 >> 32) as usize
+        (((hash >> 32) * self.buckets.len() as u64) >> 32) as usize
     }
 
     /// The buckets in the order in which a key may be in them.
