@@ -11,7 +11,7 @@ const FILLED: usize = 5;
 /// Things whose keys are [touched](KeyLatencies::touch) before they are looked at: few enough to stay in the cache.
 pub const BLOCK: usize = 32;
 
-/// Latencies by the hash of the key, about 13 bytes a row. A lookup reads one line of the cache, and lookups in the
+/// Latencies by the hash of the key, about 13 bytes per row. A lookup reads one line of the cache, and lookups in the
 /// order of their hashes read line after line.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct KeyLatencies {
