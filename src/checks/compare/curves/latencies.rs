@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::stored;
+
 /// Keys that a bucket has room for: with their latencies they fill a line of the cache.
-const ROOM: usize = 8;
+pub(super) const ROOM: usize = 8;
 
 /// Keys in a bucket, about: so few that one in fifty lies in the bucket after its own.
 const FILLED: usize = 5;
@@ -16,23 +18,24 @@ pub const BLOCK: usize = 32;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct KeyLatencies {
     /// A key is in the bucket that the high half of its hash says, or after it where that is full.
+    #[serde(with = "stored")]
     buckets: Vec<Bucket>,
     /// Keys here, each once.
     keys: usize,
 }
 
 /// Some keys.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C, align(64))]
-struct Bucket {
+pub(super) struct Bucket {
     /// The low halves of their hashes: of a billion keys that a table has not, it takes about one for one of its own.
-    tags: [u32; ROOM],
+    pub tags: [u32; ROOM],
     /// In ms; 0 where there is no key, which is so after the last.
-    latencies: [f32; ROOM],
+    pub latencies: [f32; ROOM],
 }
 
 impl Bucket {
-    const EMPTY: Self = Self { tags: [0; ROOM], latencies: [0.0; ROOM] };
+    pub const EMPTY: Self = Self { tags: [0; ROOM], latencies: [0.0; ROOM] };
 
     /// The latency of a key that is here. No tag is here twice, so that all are compared at once, without a branch.
     #[inline]
@@ -45,6 +48,11 @@ impl Bucket {
     #[inline]
     fn is_full(&self) -> bool {
         self.latencies[ROOM - 1] != 0.0
+    }
+
+    /// How many keys are here.
+    pub fn count(&self) -> usize {
+        self.latencies.iter().filter(|ms| **ms != 0.0).count()
     }
 }
 
