@@ -15,7 +15,7 @@ const WORD: usize = 4;
 ///
 /// Those of the serializer.
 pub(super) fn serialize<S: Serializer>(buckets: &[Bucket], to: S) -> Result<S::Ok, S::Error> {
-    let mut bytes = Vec::with_capacity(buckets.len() * size_of::<Bucket>());
+    let mut bytes = Vec::with_capacity(size_of_val(buckets));
     for bucket in buckets {
         let count = bucket.count();
         bytes.push(count as u8);
