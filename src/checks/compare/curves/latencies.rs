@@ -62,17 +62,9 @@ impl KeyLatencies {
         let count = points.clone().count().div_ceil(FILLED) + 1;
         let mut all = Self { buckets: vec![Bucket::EMPTY; count], keys: 0 };
         let mut filled = vec![0; count];
-        let mut points = points.map(|(hash, ms)| (hash, ms as f32)).filter(|(_, ms)| *ms > 0.0);
-        let mut block = Vec::with_capacity(BLOCK);
-        loop {
-            block.clear();
-            block.extend(points.by_ref().take(BLOCK));
-            if block.is_empty() {
-                return all;
-            }
-            all.touch(block.iter().map(|(hash, _)| *hash));
-            block.iter().for_each(|(hash, latency)| all.insert(*hash, *latency, &mut filled));
-        }
+        let points = points.map(|(hash, ms)| (hash, ms as f32)).filter(|(_, ms)| *ms > 0.0);
+        points.for_each(|(hash, latency)| all.insert(hash, latency, &mut filled));
+        all
     }
 
     /// Takes in a key, unless it is here; `filled` counts the keys of each bucket.
