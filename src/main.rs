@@ -90,7 +90,8 @@ fn keep_freed_memory() {
 /// Lets the system take all memory at once with the process, and not piece by piece before.
 #[allow(unsafe_code, reason = "the allocator is C, and its options have no safe binding")]
 fn leave_memory() {
-    // SAFETY: the number is that of an option, and what other thread there is waits for signals.
+    // SAFETY: the number is that of an option. A thread that still runs, as the one that waits for signals or the one
+    // that takes the program's digest, reads the aligned word as it was or as it is; either will do.
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) }
 }
 
