@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::ExprError;
+use crate::base::threads;
 use crate::base::words::{names, plural};
 use crate::checks::CrossContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
@@ -59,7 +60,9 @@ impl Judge for DefaultModels {
     fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let nothing_lent = ReuseManifest::default();
         let lent = at.sharing.unwrap_or(&nothing_lent);
-        Ok(newest(at, lent).iter().filter_map(|newest| newest.finding(rule, self)).collect())
+        let found =
+            threads::map(&newest(at, lent), at.threads, |newest| newest.finding(rule, self));
+        Ok(found.into_iter().flatten().collect())
     }
 }
 

@@ -164,7 +164,8 @@ impl Catalog {
     ///
     /// When the files cannot be listed, or no perf database is among them.
     pub fn read(source: &dyn Source, specs: &Specs) -> Result<Self> {
-        Ok(Self::read_all(source, specs)?.into_iter().next().unwrap_or_default())
+        let roots = Self::some_roots(source, source.files()?, specs, 1)?;
+        Ok(roots.into_iter().next().unwrap_or_default())
     }
 
     /// A machine: what its YAML says of it or, where that cannot be read, what the rules know of it, since

@@ -9,27 +9,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::places::{Places, format_of};
+use super::walk::read_system;
 use super::{Catalog, no_database};
 use crate::base::error::Result;
+use crate::base::threads;
 use crate::database::source::{Entry, Source};
 use crate::specs::Specs;
 
 impl Catalog {
-    /// Walks all roots of a source that may hold none, as a commit before the first data does: the one
-    /// with most tables first, which is the main one.
-    ///
-    /// # Errors
-    ///
-    /// When the files cannot be listed.
-    pub fn walk_all(source: &dyn Source, specs: &Specs) -> Result<Vec<Self>> {
-        let files = source.files()?;
+    /// Finds all roots among the `files` of a source, which may hold none, as a commit before the first data
+    /// does: the one with most tables first, which is the main one.
+    pub fn roots(
+        source: &dyn Source,
+        files: Vec<Entry>,
+        specs: &Specs,
+        threads: usize,
+    ) -> Vec<Self> {
+        let yaml: Vec<(&str, &Entry)> = yaml_of_roots(&files).collect();
+        let read =
+            threads::map(&yaml, threads, |(_, entry)| read_system(source, specs, entry, &files));
         let mut roots: BTreeMap<&str, Self> = BTreeMap::new();
-        for (folder, entries) in yaml_of_roots(&files) {
-            let mut root = Self { folder: folder.to_owned(), ..Self::default() };
-            entries.iter().for_each(|entry| root.add_system(source, specs, entry, &files));
-            if !root.systems.is_empty() {
-                roots.insert(folder, root);
-            }
+        for ((folder, entry), system) in yaml.into_iter().zip(read) {
+            let Some(system) = system else { continue };
+            let root = || Self { folder: folder.to_owned(), ..Self::default() };
+            roots.entry(folder).or_insert_with(root).add_system(entry, system);
         }
         // Data in the usual place is a database, though no YAML says so.
         for folder in files.iter().filter_map(|entry| usual_root(&entry.path)) {
@@ -57,7 +60,7 @@ impl Catalog {
         if roots.is_empty() {
             roots.push(Self { others, ..Self::default() });
         }
-        Ok(roots)
+        roots
     }
 
     /// Walks the main root of a source that may hold none.
@@ -66,16 +69,22 @@ impl Catalog {
     ///
     /// When the files cannot be listed.
     pub fn walk(source: &dyn Source, specs: &Specs) -> Result<Self> {
-        Ok(Self::walk_all(source, specs)?.into_iter().next().unwrap_or_default())
+        let roots = Self::roots(source, source.files()?, specs, 1);
+        Ok(roots.into_iter().next().unwrap_or_default())
     }
 
-    /// Walks all roots of a source, the main one first.
+    /// Finds all roots among the `files` of a source, the main one first.
     ///
     /// # Errors
     ///
-    /// When the files cannot be listed, or no perf database is among them.
-    pub fn read_all(source: &dyn Source, specs: &Specs) -> Result<Vec<Self>> {
-        let roots = Self::walk_all(source, specs)?;
+    /// When no perf database is among them.
+    pub fn some_roots(
+        source: &dyn Source,
+        files: Vec<Entry>,
+        specs: &Specs,
+        threads: usize,
+    ) -> Result<Vec<Self>> {
+        let roots = Self::roots(source, files, specs, threads);
         // A link or submodule in the place of the systems is a finding of its own.
         if roots.iter().all(|root| root.systems.is_empty() && root.strays.is_empty()) {
             return Err(no_database());
@@ -96,9 +105,9 @@ impl Catalog {
     }
 }
 
-/// YAML files by the folders that may be roots: those named `systems`, the top, and those that
-/// tables lie in or beside a `data` folder of.
-fn yaml_of_roots(files: &[Entry]) -> BTreeMap<&str, Vec<&Entry>> {
+/// YAML files in folders that may be roots, each with its folder: those named `systems`, the top, and those
+/// that tables lie in or beside a `data` folder of.
+fn yaml_of_roots(files: &[Entry]) -> impl Iterator<Item = (&str, &Entry)> {
     let mut beside: BTreeSet<&str> = BTreeSet::new();
     for path in files.iter().map(|entry| entry.path.as_str()).filter(|p| format_of(p).is_some()) {
         let data = path
@@ -106,15 +115,15 @@ fn yaml_of_roots(files: &[Entry]) -> BTreeMap<&str, Vec<&Entry>> {
             .filter(|(at, _)| *at == 0 || path.as_bytes()[at - 1] == b'/');
         beside.extend(data.map(|(at, _)| path[..at].trim_end_matches('/')));
     }
-    let mut found: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
-    for entry in files.iter().filter(|entry| entry.path.ends_with(".yaml")) {
+    let yaml = files.iter().filter(|entry| entry.path.ends_with(".yaml"));
+    let placed = yaml.map(|entry| {
         let folder = entry.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let usual = folder.is_empty() || folder == "systems" || folder.ends_with("/systems");
-        if usual || beside.contains(folder) {
-            found.entry(folder).or_default().push(entry);
-        }
-    }
-    found
+        (folder, entry)
+    });
+    placed.filter(move |(folder, _)| {
+        let usual = folder.is_empty() || *folder == "systems" || folder.ends_with("/systems");
+        usual || beside.contains(folder)
+    })
 }
 
 /// The `systems` folder in whose data a table lies.

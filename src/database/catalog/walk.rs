@@ -16,42 +16,10 @@ const SIDECARS: [&str; 2] = ["collection_meta.yaml", "reuse.yaml"];
 const MARKERS: [&str; 2] = ["INCOMPLETE.txt", "SHARED_LAYER_REUSE.txt"];
 
 impl Catalog {
-    /// Adds the system of a YAML, if it is one.
-    pub(super) fn add_system(
-        &mut self,
-        source: &dyn Source,
-        specs: &Specs,
-        entry: &Entry,
-        files: &[Entry],
-    ) {
-        let Some(stem) = entry.path.strip_suffix(".yaml") else { return };
-        let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
-        let facts = specs.systems.get(name);
-        let text = source.read(entry).map(|b| String::from_utf8_lossy(&b).into_owned());
-        let text = text.map_err(Reason::from);
-        let system = text.and_then(|t| System::parse(name, &t));
-        let [own_data, beside] = usual_places(folder, name);
-        let holds = |dir: &str| holds_files(files, dir);
-        let has_data = holds(&own_data);
-        // A manifest beside the systems is none: it neither reads like one nor goes by one's name.
-        let reads_like_one = system.as_ref().is_ok_and(System::is_system);
-        if !reads_like_one && facts.is_none() && !has_data {
-            return;
-        }
-        let data_dir = system.as_ref().ok().and_then(|s| s.texts.get("data_dir").cloned());
-        // What cannot be read does not say where its data is.
-        let unsaid = || if !has_data && holds(&beside) { beside } else { own_data };
-        let data_dir = data_dir.map_or_else(unsaid, |dir| join(folder, &dir));
-        let file = SystemFile {
-            name: name.to_owned(),
-            path: entry.path.clone(),
-            yaml: entry.path.clone(),
-            system: system.map(|s| s.with_facts(facts)),
-            data_dir,
-            unread: None,
-        };
+    /// Adds the system of a YAML.
+    pub(super) fn add_system(&mut self, entry: &Entry, system: SystemFile) {
         self.beside.push((entry.clone(), Role::System));
-        self.systems.insert(name.to_owned(), file);
+        self.systems.insert(system.name.clone(), system);
     }
 
     /// What is said beside the systems: of what can be planned on them, and of what backends share.
@@ -194,6 +162,41 @@ impl Catalog {
         self.beside.push((entry.clone(), Role::Other));
         self.strays.push((entry, system.to_owned()));
     }
+}
+
+/// The system of a YAML, if it is one.
+pub(super) fn read_system(
+    source: &dyn Source,
+    specs: &Specs,
+    entry: &Entry,
+    files: &[Entry],
+) -> Option<SystemFile> {
+    let stem = entry.path.strip_suffix(".yaml")?;
+    let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
+    let facts = specs.systems.get(name);
+    let text = source.read(entry).map(|b| String::from_utf8_lossy(&b).into_owned());
+    let text = text.map_err(Reason::from);
+    let system = text.and_then(|t| System::parse(name, &t));
+    let [own_data, beside] = usual_places(folder, name);
+    let holds = |dir: &str| holds_files(files, dir);
+    let has_data = holds(&own_data);
+    // A manifest beside the systems is none: it neither reads like one nor goes by one's name.
+    let reads_like_one = system.as_ref().is_ok_and(System::is_system);
+    if !reads_like_one && facts.is_none() && !has_data {
+        return None;
+    }
+    let data_dir = system.as_ref().ok().and_then(|s| s.texts.get("data_dir").cloned());
+    // What cannot be read does not say where its data is.
+    let unsaid = || if !has_data && holds(&beside) { beside } else { own_data };
+    let data_dir = data_dir.map_or_else(unsaid, |dir| join(folder, &dir));
+    Some(SystemFile {
+        name: name.to_owned(),
+        path: entry.path.clone(),
+        yaml: entry.path.clone(),
+        system: system.map(|s| s.with_facts(facts)),
+        data_dir,
+        unread: None,
+    })
 }
 
 /// Why the data directory that a system's YAML declares is not read; none where it is one of the `full`

@@ -96,17 +96,22 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     // What a pull request brings must not change how it is judged, and what the base has withdrawn
     // since it was cut no longer holds.
     let tip = Commit::open_base(&options.root, &options.base)?;
-    let settings = Settings::read(&tip, options.rules.as_deref(), None)?;
-    let rules = settings.rules.choose(&options.only, &options.skip, &|_| true)?;
-    let specs = &settings.specs;
     let threads = threads::threads(options.threads);
     let (base, head): (&dyn Source, &dyn Source) = (&base, head.as_ref());
+    let (files, settings) = threads::both(
+        threads,
+        || (base.files(), head.files()),
+        || Settings::read(&tip, options.rules.as_deref(), None),
+    );
+    let settings = settings?;
+    let rules = settings.rules.choose(&options.only, &options.skip, &|_| true)?;
+    let specs = &settings.specs;
+    let (base_files, head_files) = (files.0?, files.1?);
     let (before, after) = threads::both(
         threads,
-        || Catalog::walk_all(base, specs),
-        || Catalog::walk_all(head, specs),
+        || Catalog::roots(base, base_files, specs, threads),
+        || Catalog::roots(head, head_files, specs, threads),
     );
-    let (before, after) = (before?, after?);
     let (traces, roots) = threads::both(
         threads,
         || TraceSpecs::read(specs),

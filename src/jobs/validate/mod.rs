@@ -102,13 +102,20 @@ pub(crate) fn judged<R>(
     let start = Instant::now();
     let cache = options.cache.as_deref().map(Cache::open).transpose()?;
     let source = source::open(&options.root, options.reference.as_deref())?;
+    let source = source.as_ref();
     // What a branch brings must not change how it is judged, and what the other has withdrawn since
     // it was cut no longer holds.
     let tip =
         options.since.as_deref().map(|since| Commit::open(&options.root, since)).transpose()?;
-    let judges: &dyn Source = tip.as_ref().map_or(source.as_ref(), |tip| tip);
-    let settings = Settings::read(judges, options.rules.as_deref(), options.baseline.as_deref())?;
-    let roots = Catalog::read_all(source.as_ref(), &settings.specs)?;
+    let judges: &dyn Source = tip.as_ref().map_or(source, |tip| tip);
+    let threads = threads::threads(options.threads);
+    let (files, settings) = threads::both(
+        threads,
+        || source.files(),
+        || Settings::read(judges, options.rules.as_deref(), options.baseline.as_deref()),
+    );
+    let settings = settings?;
+    let roots = Catalog::some_roots(source, files?, &settings.specs, threads)?;
     debug!(
         roots = roots.len(),
         systems = roots.iter().map(|root| root.systems.len()).sum::<usize>(),
@@ -137,14 +144,14 @@ pub(crate) fn judged<R>(
         .choose(&options.only, &options.skip, &|c| !c.needs().traces && !c.needs().changes)?;
     // Each root is judged by what it says of itself, and compared with itself alone.
     let facts: Vec<TreeFacts> =
-        roots.iter().map(|root| TreeFacts::read(source.as_ref(), root, &settings.specs)).collect();
+        roots.iter().map(|root| TreeFacts::read(source, root, &settings.specs)).collect();
     let specs: Vec<Specs> = facts.iter().map(|facts| facts.over(&settings.specs)).collect();
     let known = facts.iter().zip(&specs);
     let models = SharedModels::new(&settings.specs.library);
     let mut jobs: Vec<Job<'_>> = Vec::new();
     for ((catalog, selected), (facts, specs)) in roots.iter().zip(selected).zip(known) {
         jobs.push(Job {
-            source: source.as_ref(),
+            source,
             selected,
             rules: rules.clone(),
             catalog,
@@ -152,7 +159,7 @@ pub(crate) fn judged<R>(
             specs,
             facts,
             models: &models,
-            threads: threads::threads(options.threads),
+            threads,
             ledger: ledger.as_ref(),
             pr: None,
             decoded: None,
