@@ -7,30 +7,26 @@ use crate::base::digest::sha256;
 /// nobody sees show as their code. Nor does it read as a command to a runner that takes commands from
 /// what a step prints: `::` where a line begins, `##[` anywhere.
 pub fn clean(text: &str) -> String {
-    // Nearly every text: many bytes are looked at at once.
-    if text.bytes().fold(true, |plain, byte| plain & (b' '..=b'~').contains(&byte)) {
-        return without_commands(text.to_owned());
-    }
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if hidden(c) {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
+    // Nearly every text is plain, which shows without a look at each character: many bytes are looked at at once.
+    if text.bytes().fold(true, |plain, byte| plain & (b' '..=b'~').contains(&byte)) {
+        out.push_str(text);
+    } else {
+        for c in text.chars() {
+            if hidden(c) {
+                out.extend(c.escape_unicode());
+            } else {
+                out.push(c);
+            }
         }
     }
-    without_commands(out)
-}
-
-/// Text that no runner takes for a command.
-fn without_commands(mut text: String) -> String {
-    if text.trim_start().starts_with("::") {
-        text = text.replacen(':', "\\u{3a}", 1);
+    if out.trim_start().starts_with("::") {
+        out = out.replacen(':', "\\u{3a}", 1);
     }
-    if text.contains("##[") {
-        text = text.replace("##[", "##\\u{5b}");
+    if out.contains("##[") {
+        out = out.replace("##[", "##\\u{5b}");
     }
-    text
+    out
 }
 
 /// Makes lines harmless to show, each as [`clean`] does.

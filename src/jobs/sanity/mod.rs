@@ -107,10 +107,12 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let rules = settings.rules.choose(&options.only, &options.skip, &|_| true)?;
     let specs = &settings.specs;
     let (base_files, head_files) = (files.0?, files.1?);
+    // Each state has half of the threads, since both are read at once.
+    let half = threads.div_ceil(2);
     let (before, after) = threads::both(
         threads,
-        || Catalog::roots(base, base_files, specs, threads),
-        || Catalog::roots(head, head_files, specs, threads),
+        || Catalog::roots(base, base_files, specs, half),
+        || Catalog::roots(head, head_files, specs, half),
     );
     let (traces, roots) = threads::both(
         threads,
