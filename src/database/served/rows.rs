@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use crate::base::counting::by_group;
 use crate::base::expr::{ExprError, Vals};
+use crate::base::hash_order::sorted_by_hash;
 use crate::database::table::{Column, Keys, Table, TableScope, lane_ranks};
 use crate::specs::{Guard, Serves};
 
@@ -58,10 +59,19 @@ impl<'a> Admission<'a> {
 ///
 /// When a formula of the spec does not fit the table's columns.
 pub fn read_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, u32)>, ExprError> {
+    sorted_rows(scope, keys, |_| 0)
+}
+
+/// The same, those of one key by their `rank` before their place in the file.
+fn sorted_rows(
+    scope: &TableScope<'_>,
+    keys: &Keys<'_>,
+    rank: impl Fn(u32) -> u32,
+) -> Result<Vec<(u64, u32)>, ExprError> {
     let mut rows = Vec::with_capacity(keys.hashes().len());
     each_read_row(scope, keys, |hash, row| rows.push((hash, row)))?;
-    rows.sort_unstable();
-    Ok(rows)
+    let place = |(hash, row): &(u64, u32)| (*hash, rank(*row), *row);
+    Ok(sorted_by_hash(rows, u64::MAX, |(hash, _)| *hash, place))
 }
 
 /// Calls `each` on the rows that the loader reads of a table, with the hash of their key.
@@ -92,10 +102,10 @@ pub fn each_read_row(
 ///
 /// When a formula of the spec does not fit the table's columns.
 pub fn served_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, u32)>, ExprError> {
-    let mut rows = read_rows(scope, keys)?;
-    if let Some(ranks) = lane_ranks(scope) {
-        rows.sort_unstable_by_key(|(hash, row)| (*hash, ranks[*row as usize], *row));
-    }
+    let mut rows = match lane_ranks(scope) {
+        Some(ranks) => sorted_rows(scope, keys, |row| ranks[row as usize])?,
+        None => read_rows(scope, keys)?,
+    };
     match scope.spec.serves {
         Serves::First | Serves::Error => rows.dedup_by_key(|(hash, _)| *hash),
         Serves::Last => {

@@ -26,7 +26,7 @@ use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, Role, no_database};
 use crate::database::diff::{Comparison, Details, Diff};
 use crate::database::facts::origins;
-use crate::database::source::{self, Commit, Source};
+use crate::database::source::{self, Commit, Entry, Source};
 use crate::database::state::State;
 use crate::findings::{ComparedStates, Sink};
 use crate::jobs::impact;
@@ -78,8 +78,11 @@ fn planned(
     rules: &[Arc<Rule>],
     models: &SharedModels<'_>,
 ) -> Option<Result<PlannedChange>> {
-    let asked = rules.iter().any(|rule| rule.check.needs().predictions);
-    asked.then(|| PlannedChange::of(base, head, diff, models))
+    asks_for_predictions(rules).then(|| PlannedChange::of(base, head, diff, models))
+}
+
+fn asks_for_predictions(rules: &[Arc<Rule>]) -> bool {
+    rules.iter().any(|rule| rule.check.needs().predictions)
 }
 
 /// Compares a head with its merge base, judges what changed and picks charts of it.
@@ -105,8 +108,45 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     );
     let settings = settings?;
     let rules = settings.rules.choose(&options.only, &options.skip, &|_| true)?;
+    let models = &SharedModels::new(&settings.specs.library);
+    // Reading the models takes as long as much of the comparison, and nobody waits for them but the predictions. What
+    // keeps them from being read is said there.
+    let read_models = || asks_for_predictions(&rules).then(|| models.get().map(drop));
+    let states = Listed { base, head, base_files: files.0?, head_files: files.1? };
+    let by =
+        By { settings: &settings, rules: &rules, models, cache: cache.as_ref(), threads, start };
+    threads::both(threads, read_models, || compare(options, states, by, progress)).1
+}
+
+/// The two states, and their files.
+struct Listed<'a> {
+    base: &'a dyn Source,
+    head: &'a dyn Source,
+    base_files: Vec<Entry>,
+    head_files: Vec<Entry>,
+}
+
+/// What they are judged by.
+#[derive(Clone, Copy)]
+struct By<'a> {
+    settings: &'a Settings,
+    rules: &'a [Arc<Rule>],
+    models: &'a SharedModels<'a>,
+    cache: Option<&'a Cache>,
+    threads: usize,
+    /// When the run began.
+    start: Instant,
+}
+
+fn compare(
+    options: &Options,
+    states: Listed<'_>,
+    by: By<'_>,
+    progress: &dyn Progress,
+) -> Result<(Report, Vec<Figure>)> {
+    let Listed { base, head, base_files, head_files } = states;
+    let By { settings, rules, models, cache, threads, start } = by;
     let specs = &settings.specs;
-    let (base_files, head_files) = (files.0?, files.1?);
     // Each state has half of the threads, since both are read at once.
     let half = threads.div_ceil(2);
     let (before, after) = threads::both(
@@ -114,14 +154,19 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         || Catalog::roots(base, base_files, specs, half),
         || Catalog::roots(head, head_files, specs, half),
     );
+    // Traces are among the files that are no tables: of most pull requests none of these differs.
+    let others = |roots: &[Catalog]| roots.first().map(|root| root.others.clone());
+    let have_traces = others(&before) != others(&after) || TraceSpecs::are_overlaid(specs);
     let (traces, roots) = threads::both(
         threads,
-        || TraceSpecs::read(specs),
+        || have_traces.then(|| TraceSpecs::read(specs)).transpose(),
         || Root::all((base, before), (head, after), specs, threads),
     );
-    let models = &SharedModels::new(&specs.library);
     let (before, after) = roots[0].states(base, head);
-    let traces = traces::changed(before, after, &traces?, &rules, options.charts)?;
+    let traces = match traces? {
+        Some(specs) => traces::changed(before, after, &specs, rules, options.charts)?,
+        None => traces::Changed::default(),
+    };
     if roots.iter().all(Root::is_empty) && traces.files.is_empty() {
         return Err(no_database());
     }
@@ -141,8 +186,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
         debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
         // Default models are planned with the main root.
         let is_main = diffs.is_empty();
-        let plan_main =
-            || if is_main { planned((base, head), &diff, &rules, models) } else { None };
+        let plan_main = || if is_main { planned((base, head), &diff, rules, models) } else { None };
         let asks_for_lost = rules.iter().any(|rule| rule.check.needs().lost_keys);
         let losing = || asks_for_lost.then(|| LosingTables::of(head, &diff, threads));
         let (planned, losing) = threads::both(threads, plan_main, losing);
@@ -154,18 +198,18 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
             diff: &diff,
             losing: losing.as_ref(),
             files: planned.map(|plan| &*plan.files),
-            rules: &rules,
+            rules,
             all_rules: &settings.rules,
             models,
             threads,
-            cache: cache.as_ref(),
+            cache,
         };
         let judged = news.judge(progress)?;
         sink.extend(judged.findings);
         repaired.extend(judged.repaired);
         let losing = losing.as_ref();
         let change = ChangeContext { base, head, diff: &diff, losing, specs, threads };
-        for rule in &rules {
+        for rule in rules {
             let found = rule.check.judge().change(rule, &change);
             sink.extend(found.map_err(|e| unjudged(rule, e))?);
         }
@@ -174,7 +218,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let predict = |plan: PlannedChange| plan.predict(before, after, &diffs[0], threads);
     let predicted = plan.map(|plan| plan.and_then(predict));
     if let Some(Ok(predicted)) = &predicted {
-        sink.extend(predicted.findings(&rules, after));
+        sink.extend(predicted.findings(rules, after));
         sink.each(|finding| predicted.weigh(finding));
     }
     debug!(took = ?start.elapsed(), "predicted");
@@ -202,7 +246,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     diff.files.extend(traces.files);
     diff.files.sort_by(|a, b| a.path.cmp(&b.path));
     head.steady()?;
-    if let Some(cache) = &cache {
+    if let Some(cache) = cache {
         cache.finish();
     }
     if let Some(details) = details {
@@ -212,8 +256,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     diff.tables.iter().for_each(|table| places.add(&table.place, &table.table));
     let report = Report {
         command: "sanity",
-        rules,
-        overlays: settings.overlays,
+        rules: rules.to_vec(),
+        overlays: settings.overlays.clone(),
         facts: origins(roots.iter().map(Root::facts)),
         outside: roots[0].outside(base, head),
         tables: diff.tables.len() as u64,

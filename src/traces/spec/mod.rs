@@ -19,6 +19,9 @@ use crate::base::reason::Reason;
 use crate::specs::system::System;
 use crate::specs::{KnownSystems, Specs};
 
+/// Where it is.
+const FOLDER: &str = "rules/traces";
+
 /// Cards, configs, metric files, ranks, and what accelerators are called.
 #[derive(Debug, Default)]
 pub struct TraceSpecs {
@@ -172,10 +175,15 @@ impl TraceSpecs {
     /// When a file is malformed; it names file and line.
     pub fn read(specs: &Specs) -> Result<Self> {
         let mut traces = Self { systems: specs.systems.clone(), ..Self::default() };
-        for file in specs.library.folder("rules/traces") {
+        for file in specs.library.folder(FOLDER) {
             traces.add(file.stem(), &file.text).map_err(|why| file.malformed(&why))?;
         }
         Ok(traces)
+    }
+
+    /// Whether somebody says more of traces than this program does: that must be read to know that it can be.
+    pub fn are_overlaid(specs: &Specs) -> bool {
+        specs.library.folder(FOLDER).any(|file| !file.shipped)
     }
 
     /// The system of an accelerator: `None` where the name is unknown, `Some(None)` where it is
