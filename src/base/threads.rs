@@ -3,11 +3,12 @@
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Threads that help others with their items, in the whole program.
-static HELPERS: AtomicUsize = AtomicUsize::new(0);
+/// Threads that help others with their items, in the whole program, less those that wait for such threads. For a moment
+/// after the last helper is done it is one too few.
+static HELPERS: AtomicIsize = AtomicIsize::new(0);
 
 /// One of [`HELPERS`], until it is dropped.
 struct Helper;
@@ -15,7 +16,7 @@ struct Helper;
 impl Helper {
     /// One more, where `most` are not at work already.
     fn new(most: usize) -> Option<Self> {
-        let more = |helpers| (helpers < most).then_some(helpers + 1);
+        let more = |helpers| (helpers < most as isize).then_some(helpers + 1);
         HELPERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
     }
 }
@@ -23,6 +24,22 @@ impl Helper {
 impl Drop for Helper {
     fn drop(&mut self) {
         HELPERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A thread that waits for its helpers, until it is dropped: another may help them in its place.
+struct Waiting;
+
+impl Waiting {
+    fn new() -> Self {
+        HELPERS.fetch_sub(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        HELPERS.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -88,6 +105,7 @@ fn in_order<T: Sync, R: Send>(
             *results[i].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         }
     };
+    let mut waiting = None;
     std::thread::scope(|scope| {
         let helpers = Cell::new(0);
         let is_helped = || helpers.get() + 1 >= items.len().min(threads);
@@ -102,7 +120,9 @@ fn in_order<T: Sync, R: Send>(
                 });
             }
         });
+        waiting = (helpers.get() > 0).then(Waiting::new);
     });
+    drop(waiting);
     results
         .into_iter()
         .filter_map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -111,6 +131,7 @@ fn in_order<T: Sync, R: Send>(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
     use std::sync::Mutex;
     use std::time::Duration;
 
@@ -139,6 +160,23 @@ mod tests {
         let sums = map(&items, 3, |_| map(&items, 3, inner).into_iter().sum::<usize>());
         assert_eq!(sums, [8; 8]);
         assert!(most.into_inner() <= 3);
+    }
+
+    #[test]
+    fn the_last_item_is_worked_on_by_the_thread_that_would_wait_for_it() {
+        let met = Mutex::new(HashSet::new());
+        let is_helped = || met.lock().unwrap().len() > 1;
+        let piece = |_: &usize| {
+            met.lock().unwrap().insert(std::thread::current().id());
+            // Other tests may have all the helpers for a while.
+            if !is_helped() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let pieces: Vec<usize> = (0..5000).collect();
+        let item = |count: &usize| drop(map(&pieces[..*count], 2, piece));
+        map(&[0, pieces.len()], 2, item);
+        assert!(is_helped());
     }
 
     #[test]

@@ -65,6 +65,18 @@ impl TableSpecs {
         changed.or_else(|| self.families[*self.by_name.get(table)?].specs().get(table))
     }
 
+    /// The family of a known table. No more is read of its file than one line.
+    pub(super) fn family(&self, table: &str) -> Option<&str> {
+        if let Some(spec) = self.changed.get(table) {
+            return Some(&spec.family);
+        }
+        let FamilyFile { file, parsed } = &*self.families[*self.by_name.get(table)?];
+        match parsed.get() {
+            Some(tables) => tables.get(table).map(|spec| spec.family.as_str()),
+            None => family(&file.text),
+        }
+    }
+
     /// The spec of a known table, to be changed.
     pub(super) fn get_mut(&mut self, table: &str) -> Option<&mut TableSpec> {
         let spec = self.get(table)?.clone();
@@ -120,6 +132,12 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().skip_while(|line| *line != "tables:");
     let names = lines.filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
     names.filter(|name| !name.starts_with([' ', '#']))
+}
+
+/// The family of a file as this program writes it.
+fn family(text: &str) -> Option<&str> {
+    let name = text.lines().find_map(|line| line.strip_prefix("family: "))?;
+    Some(name.trim_matches('"'))
 }
 
 /// Facts about known systems by name.
@@ -206,6 +224,10 @@ mod tests {
         let read = |tried| TableSpecs::read(library.folder("rules/tables"), tried).unwrap();
         let (later, at_once) = (read(false), read(true));
         assert!(later.len() > 40 && later.keys().eq(at_once.keys()));
+        let families = |specs: &TableSpecs| -> Vec<Option<String>> {
+            specs.keys().map(|table| specs.family(table).map(str::to_owned)).collect()
+        };
+        assert_eq!(families(&later), families(&at_once));
         let shown = |specs: &TableSpecs| format!("{:?}", specs.iter().collect::<Vec<_>>());
         assert_eq!(shown(&later), shown(&at_once));
         let read = |tried| KnownSystems::read(library.folder("systems"), tried).unwrap();

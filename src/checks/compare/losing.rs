@@ -49,8 +49,8 @@ pub struct LosingTable<'a> {
 /// The keys that no version which was looked through serves.
 #[derive(Debug, Default)]
 pub struct LeftKeys {
-    /// The numbers of the lost keys of all changes, each key once.
-    lost: HashTable<u32>,
+    /// The lost keys of all changes, each key once: a hash of it, and its number.
+    lost: HashTable<(u64, u32)>,
     /// Slices that a version serves.
     pub served: BTreeSet<SliceName>,
     /// Paths of the tables that were looked through.
@@ -146,15 +146,14 @@ impl<'a> LosingTable<'a> {
     }
 
     /// All lost keys; of one that several versions lost that of the last change.
-    fn lost(&self) -> HashTable<u32> {
+    fn lost(&self) -> HashTable<(u64, u32)> {
         let all = self.starts.last().copied().unwrap_or_default();
-        let hash = |number: &u32| self.key(*number).1.hash;
         let mut lost = HashTable::with_capacity(all as usize);
-        for number in 0..all {
-            let own = hash(&number);
-            match lost.entry(own, |other| hash(other) == own, hash) {
-                Entry::Occupied(mut other) => *other.get_mut() = number,
-                Entry::Vacant(free) => drop(free.insert(number)),
+        let keys = self.changes.iter().flat_map(|(_, served)| &served.lost_keys);
+        for (number, LostKey { hash, .. }) in (0..).zip(keys) {
+            match lost.entry(*hash, |(other, _)| other == hash, |(other, _)| *other) {
+                Entry::Occupied(mut other) => *other.get_mut() = (*hash, number),
+                Entry::Vacant(free) => drop(free.insert((*hash, number))),
             }
         }
         lost
@@ -171,7 +170,7 @@ impl<'a> LosingTable<'a> {
     pub fn by_slice(&self, keys: &LeftKeys) -> BTreeMap<&'a SliceName, LostSlice<'a>> {
         let mut counts: Vec<Vec<u64>> =
             self.changes.iter().map(|(_, served)| vec![0; served.key_slices.len()]).collect();
-        for number in &keys.lost {
+        for (_, number) in &keys.lost {
             let (change, key) = self.key(*number);
             counts[change][key.slice as usize] += 1;
         }
@@ -218,7 +217,7 @@ impl<'a> LosingTable<'a> {
             scope,
             keys,
             |hash| {
-                let key = lost.find_entry(hash, |number| self.key(*number).1.hash == hash);
+                let key = lost.find_entry(hash, |(own, _)| *own == hash);
                 drop(key.map(OccupiedEntry::remove));
             },
             |slice| {

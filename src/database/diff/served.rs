@@ -14,7 +14,7 @@ use super::slices::{LostKey, SliceDiff, SliceName, SlicedKeys, slices};
 use crate::base::expr::ExprError;
 use crate::base::stats::quantile;
 use crate::database::served::rows::{each_read_row, has_key, served_rows};
-use crate::database::table::{Keys, TableScope};
+use crate::database::table::{Keys, NumberedRows, TableScope};
 
 /// A latency this many times longer or shorter is counted by itself: reviewers ask for these keys.
 const FAR_FACTOR: f64 = 2.0;
@@ -84,8 +84,8 @@ impl ServedDiff {
     }
 }
 
-/// Calls `each_key` on a hash of every key that a table serves, one or more times, and `each_slice` on the slice of every
-/// key, few times each. Equal keys hash alike in every table. On none where no loader's key can be made of its columns.
+/// Calls `each_key` on a hash of every key that a table serves, one or more times, and `each_slice` on every slice that has
+/// one. Equal keys hash alike in every table. On none where no loader's key can be made of its columns.
 ///
 /// # Errors
 ///
@@ -100,12 +100,13 @@ pub fn each_served_key(
     if spec.inferred || spec.key.is_empty() || !has_key(scope) {
         return Ok(());
     }
-    let (mut codes, mut last) = (BTreeSet::new(), None);
+    let NumberedRows { of_rows, counts } = keys.slice_numbers();
+    let mut is_met = vec![false; counts.len()];
     // Whichever row of a key is served, the key is.
     each_read_row(scope, keys, |hash, row| {
         each_key(hash);
-        let code = keys.text_code(row as usize);
-        if last.replace(code) != Some(code) && codes.insert(code) {
+        let is_met = &mut is_met[of_rows[row as usize] as usize];
+        if !std::mem::replace(is_met, true) {
             each_slice(keys.texts(row as usize));
         }
     })

@@ -2,16 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use hashbrown::HashMap;
-
 use super::ratios::LatencyChange;
 use super::served::Joined;
 use crate::base::stats::quantile;
-use crate::database::table::Keys;
-
-/// The two sides of a comparison, as indices.
-const BASE: usize = 0;
-const HEAD: usize = 1;
+use crate::database::table::{Keys, NumberedRows};
 
 /// A slice's texts, by part of the key.
 pub type SliceName = Vec<(String, String)>;
@@ -52,21 +46,19 @@ pub struct SliceDiff {
     pub median_ratio: Option<f64>,
 }
 
-/// Slices by number, in the order in which they come; each side has codes of its own for its texts.
+/// Slices by number, in the order in which they come.
 #[derive(Default)]
 struct SliceIds {
     names: BTreeMap<SliceName, usize>,
-    codes: [HashMap<u64, usize>; 2],
 }
 
 impl SliceIds {
-    /// The number of a row's slice.
-    fn of(&mut self, side: usize, keys: &Keys<'_>, row: u32) -> usize {
-        let Self { names, codes } = self;
-        let row = row as usize;
-        *codes[side].entry(keys.text_code(row)).or_insert_with(|| {
-            let next = names.len();
-            *names.entry(keys.texts(row)).or_insert(next)
+    /// The number of a row's slice, on one of the sides.
+    fn of(&mut self, side: &mut Side<'_>, row: u32) -> usize {
+        let Side { keys, own, known } = side;
+        *known[own[row as usize] as usize].get_or_insert_with(|| {
+            let next = self.names.len();
+            *self.names.entry(keys.texts(row as usize)).or_insert(next)
         })
     }
 
@@ -77,6 +69,22 @@ impl SliceIds {
             slices[number] = name;
         }
         slices
+    }
+}
+
+/// The rows of a side by their slices.
+struct Side<'k> {
+    keys: &'k Keys<'k>,
+    /// The slice of each row, as the side numbers them.
+    own: Vec<u32>,
+    /// The number of each of those, once it is met.
+    known: Vec<Option<usize>>,
+}
+
+impl<'k> Side<'k> {
+    fn new(keys: &'k Keys<'_>) -> Self {
+        let NumberedRows { of_rows, counts } = keys.slice_numbers();
+        Self { keys, own: of_rows, known: vec![None; counts.len()] }
     }
 }
 
@@ -97,9 +105,9 @@ struct Slices {
 }
 
 impl Slices {
-    /// The number of a row's slice.
-    fn of(&mut self, side: usize, keys: &Keys<'_>, row: u32) -> usize {
-        let number = self.numbers.of(side, keys, row);
+    /// The number of a row's slice, on one of the sides.
+    fn of(&mut self, side: &mut Side<'_>, row: u32) -> usize {
+        let number = self.numbers.of(side, row);
         if number == self.gathered.len() {
             self.gathered.push(Gathered::default());
         }
@@ -117,20 +125,22 @@ pub(super) fn slices(
 ) -> SlicedKeys {
     let mut found = Slices::default();
     if let Some(keys) = head {
+        let mut side = Side::new(keys);
         for (i, (_, row)) in joined.common.iter().enumerate() {
-            let number = found.of(HEAD, keys, *row);
+            let number = found.of(&mut side, *row);
             let gathered = &mut found.gathered[number];
             gathered.common += 1;
             gathered.ratios.extend(latencies.get(i).and_then(LatencyChange::ratio));
         }
         for row in &joined.gained {
-            let number = found.of(HEAD, keys, *row);
+            let number = found.of(&mut side, *row);
             found.gathered[number].gained += 1;
         }
     }
     let lost = base.map(|keys| {
+        let mut side = Side::new(keys);
         let lost = joined.lost.iter().map(|(hash, row)| {
-            let number = found.of(BASE, keys, *row);
+            let number = found.of(&mut side, *row);
             found.gathered[number].lost += 1;
             LostKey { hash: *hash, slice: number as u32 }
         });

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use super::combinations::{Combinations, NumberedRows};
 use super::ints::are_equal;
 use crate::base::expr::{ExprError, NULL_CODE, Scope, Vals, Value, WholeNumbers};
 use crate::database::table::{number_json, text_json};
@@ -112,6 +113,19 @@ impl<'a> Keys<'a> {
             }
         }
         code
+    }
+
+    /// The slice of each row by number, in the order in which they are met: what [`text_code`](Self::text_code)
+    /// distinguishes, of all rows at once.
+    pub(crate) fn slice_numbers(&self) -> NumberedRows {
+        let mut texts = Combinations::default();
+        for place in &self.texts {
+            if let PartValues::Formula(Value::Text(Vals::Rows(codes), dict)) = &self.parts[*place].1
+            {
+                texts.add_texts(codes, dict.len(), 1);
+            }
+        }
+        texts.numbers(self.rows)
     }
 
     /// A row's texts by the names of their parts: the slice that it belongs to.

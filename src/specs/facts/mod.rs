@@ -115,7 +115,7 @@ impl Specs {
         for (table, families) in facts.operations.iter().flat_map(Operations::tables) {
             let Some(family) = families.first().copied() else { continue };
             specs.families.insert(table.to_owned(), family.to_owned());
-            if specs.tables.get(table).is_some_and(|spec| spec.family != family)
+            if specs.tables.family(table).is_some_and(|own| own != family)
                 && let Some(spec) = specs.tables.get_mut(table)
             {
                 spec.family = family.to_owned();

@@ -1,7 +1,6 @@
 //! Which rows of a table with power have a reading.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 use super::Readings;
 use crate::base::expr::ExprError;
@@ -9,6 +8,7 @@ use crate::base::words::{count, plural};
 use crate::checks::RowContext;
 use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
 use crate::checks::judge::{Found, Judge};
+use crate::database::table::NumberedRows;
 use crate::findings::SliceEvidence;
 
 /// Tables that have power for a part of their rows.
@@ -29,26 +29,23 @@ impl Judge for PartialPower {
         let (Some(readings), Some(keys)) = (Readings::of(rows.table), rows.at.keys) else {
             return Ok(Found::new());
         };
-        let mut slices: BTreeMap<u64, SliceRows> = BTreeMap::new();
-        // Rows of a slice mostly follow each other.
-        let mut last: Option<(u64, &mut SliceRows)> = None;
-        for row in 0..rows.table.rows {
-            let code = keys.text_code(row);
-            let slice = match last {
-                Some((known, slice)) if known == code => slice,
-                _ => slices.entry(code).or_insert(SliceRows { first: row, ..SliceRows::default() }),
-            };
+        let NumberedRows { of_rows, counts } = keys.slice_numbers();
+        let mut slices: Vec<SliceRows> = Vec::with_capacity(counts.len());
+        for (row, number) in of_rows.into_iter().enumerate() {
+            if number as usize == slices.len() {
+                slices.push(SliceRows { first: row, ..SliceRows::default() });
+            }
+            let slice = &mut slices[number as usize];
             slice.rows += 1;
             slice.measured += usize::from(readings.measured(row));
-            last = Some((code, slice));
         }
-        let measured: usize = slices.values().map(|s| s.measured).sum();
+        let measured: usize = slices.iter().map(|s| s.measured).sum();
         let lacking = rows.table.rows - measured;
         if lacking == 0 {
             return Ok(Found::new());
         }
         let mut short: Vec<(Slice, &SliceRows)> = slices
-            .values()
+            .iter()
             .filter(|s| s.measured < s.rows)
             .map(|s| (keys.texts(s.first).into_iter().collect(), s))
             .collect();

@@ -16,6 +16,7 @@ use crate::base::words::plural;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::sweeps::AxisSeries;
+use crate::database::table::NumberedRows;
 use crate::findings::{Reads, Severity};
 use crate::specs::TableSpec;
 use crate::specs::system::POWER;
@@ -89,20 +90,11 @@ impl Judge for PowerSigns {
 impl PowerSigns {
     fn signs(&self, rows: &RowContext<'_>, table: &PowerReadings<'_>) -> Vec<PowerSign> {
         let Some(keys) = rows.at.keys else { return Vec::new() };
-        let mut slices: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-        // Rows of a slice mostly follow each other.
-        let mut last: Option<(u64, &mut Vec<usize>)> = None;
-        for row in table.rows.iter().copied() {
-            let slice = keys.text_code(row);
-            let rows = match last {
-                Some((known, rows)) if known == slice => rows,
-                _ => slices.entry(slice).or_default(),
-            };
-            rows.push(row);
-            last = Some((slice, rows));
-        }
+        let NumberedRows { of_rows, counts } = keys.slice_numbers();
+        let mut slices: Vec<Vec<usize>> = vec![Vec::new(); counts.len()];
+        table.rows.iter().for_each(|row| slices[of_rows[*row] as usize].push(*row));
         let mut signs: BTreeMap<&'static str, PowerSign> = BTreeMap::new();
-        for slice in slices.into_values().filter(|rows| rows.len() >= self.readings) {
+        for slice in slices.into_iter().filter(|rows| rows.len() >= self.readings) {
             let Some((says, severity)) = self.of_slice(rows, table, &slice) else { continue };
             let sign = signs.entry(says);
             let sign = sign.or_insert_with(|| PowerSign { says, rows: Vec::new(), severity });
