@@ -1,7 +1,7 @@
 //! What other tables say of the curves of all judged tables.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tracing::debug;
 
@@ -28,7 +28,8 @@ pub struct CurveScores {
 /// A table's latencies with its references.
 struct Referenced {
     latencies: Arc<KeyLatencies>,
-    groups: ReferenceGroups,
+    /// Of a table that is there to compare with hardly anybody asks for them.
+    groups: OnceLock<ReferenceGroups>,
 }
 
 /// What other tables say of the curves of one.
@@ -121,18 +122,17 @@ impl CurveScores {
     /// Scores the judged tables.
     pub fn of(at: &CrossContext<'_>) -> Self {
         let judged: Vec<&TableFile> = at.judged_tables().collect();
-        let sketched: Vec<Sketched<'_>> = at.sketched().collect();
-        let tables = threads::map(&sketched, at.threads, |(file, sketch)| {
+        let tables = at.sketched().filter_map(|(file, sketch)| {
             let latencies = sketch.latencies.clone()?;
-            let groups = reference_groups(&sketched, (file, sketch));
-            Some((file.entry.path.clone(), Referenced { latencies, groups }))
+            Some((file.entry.path.clone(), Referenced { latencies, groups: OnceLock::new() }))
         });
-        let tables: BTreeMap<String, Referenced> = tables.into_iter().flatten().collect();
+        let tables: BTreeMap<String, Referenced> = tables.collect();
         let scores = threads::map(&judged, at.threads, |file| {
             let path = &file.entry.path;
-            let curve = at.sketches.by_path.get(path)?.curve.clone()?;
+            let sketch = at.sketches.by_path.get(path)?;
+            let groups = tables.get(path)?.groups(at, (file, sketch));
             let before = at.pr.and_then(|pr| pr.latencies.get(path));
-            let scores = tables.get(path)?.scores(curve, before.map(Arc::as_ref));
+            let scores = TableScores::of(sketch.curve.clone()?, groups, before.map(Arc::as_ref));
             scores.log(file);
             Some((path.clone(), scores))
         });
@@ -146,7 +146,7 @@ impl CurveScores {
 
     /// The path of a table beside which a bend of a judged table stands out.
     pub fn shown_by(&self, file: &TableFile, bend: usize) -> Option<&str> {
-        let Referenced { groups, .. } = self.tables.get(&file.entry.path)?;
+        let groups = self.tables.get(&file.entry.path)?.groups.get()?;
         let TableScores { curve, bends, .. } = self.of_table(file)?;
         shown_by(&Bent::of(curve, &curve.bends[bend]), groups, *bends.get(bend)?)
     }
@@ -162,27 +162,35 @@ impl CurveScores {
         least: f64,
     ) -> bool {
         let own = Bent::of(&scores.curve, &scores.curve.bends[bend]);
-        let elsewhere = at.tables.iter().filter(|t| t.place != file.place);
-        elsewhere.filter_map(|t| self.tables.get(&t.entry.path)).any(|other| {
-            let told = evidence_in(&other.latencies, &other.groups, &own);
+        let mut elsewhere = at.sketched().filter(|(table, _)| table.place != file.place);
+        elsewhere.any(|one| {
+            let Some(other) = self.tables.get(&one.0.entry.path) else { return false };
+            let told = evidence_in(&other.latencies, || other.groups(at, one), &own);
             told.is_some_and(|told| told.score.abs() >= least.ln())
         })
     }
 }
 
 impl Referenced {
-    /// What the references say of the table's curves, and what its latencies `before` do.
-    fn scores(&self, curve: Arc<TableCurve>, before: Option<&KeyLatencies>) -> TableScores {
+    /// The references of its table.
+    fn groups(&self, at: &CrossContext<'_>, own: Sketched<'_>) -> &ReferenceGroups {
+        self.groups.get_or_init(|| reference_groups(&at.sketched().collect::<Vec<_>>(), own))
+    }
+}
+
+impl TableScores {
+    /// What the references say of a table's curves, and what its latencies `before` do.
+    fn of(curve: Arc<TableCurve>, groups: &ReferenceGroups, before: Option<&KeyLatencies>) -> Self {
         let mut bends = Vec::with_capacity(curve.bends.len());
         for block in curve.bends.chunks(BLOCK) {
             let bent = || block.iter().map(|bend| Bent::of(&curve, bend));
-            touch(&self.groups, bent().flat_map(|bent| bent.first_keys()));
-            bends.extend(bent().map(|bent| evidence(&bent, &self.groups)));
+            touch(groups, bent().flat_map(|bent| bent.first_keys()));
+            bends.extend(bent().map(|bent| evidence(&bent, groups)));
         }
-        TableScores {
+        Self {
             bends,
-            shapes: shape_scores(&curve, &self.groups),
-            roughness: roughness(&curve, &self.groups),
+            shapes: shape_scores(&curve, groups),
+            roughness: roughness(&curve, groups),
             rougher: before.map(|before| rougher(&curve, before)).unwrap_or_default(),
             curve,
         }

@@ -118,19 +118,24 @@ impl<'a> SiblingTables<'a> {
         }
         let mut own =
             Self { sketches, levels: BTreeMap::new(), gaps: BTreeMap::new(), generations };
-        own.pair_up(points, at.threads);
+        // Of two softwares that are both only there to compare with nobody asks.
+        own.pair_up(points, &at.judged_tables().map(software).collect(), at.threads);
         own
     }
 
-    /// Takes the levels of siblings on each system, and their gaps between systems. The ratios of one pair
-    /// of softwares are there at a time, in each thread: those of all pairs take many times the memory of the
-    /// sketches.
-    fn pair_up(&mut self, points: usize, threads: usize) {
+    /// Takes the levels of the siblings of `judged` softwares on each system, and their gaps between systems. The ratios
+    /// of one pair of softwares are there at a time, in each thread: those of all pairs take many times the memory of
+    /// the sketches.
+    fn pair_up(&mut self, points: usize, judged: &BTreeSet<Software<'a>>, threads: usize) {
         let softwares: BTreeSet<Software<'a>> = self.sketches.keys().map(|(_, own)| *own).collect();
         let others = |one: Software<'a>| {
             softwares.range(one..).skip(1).map(move |other| (one, *other)).collect::<Vec<_>>()
         };
-        let pairs: Vec<_> = softwares.iter().flat_map(|one| others(*one)).collect();
+        let is_asked_for = |(one, other): &(Software<'a>, Software<'a>)| {
+            judged.contains(one) || judged.contains(other)
+        };
+        let pairs = softwares.iter().flat_map(|one| others(*one));
+        let pairs: Vec<_> = pairs.filter(is_asked_for).collect();
         let found = threads::map(&pairs, threads, |pair| self.pair(*pair, points));
         for (softwares, (levels, gaps)) in pairs.into_iter().zip(found) {
             if !levels.is_empty() {

@@ -44,8 +44,8 @@ impl PeerTerms<'_> {
 /// The latencies of the tables of a name over those of their peers.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct PeerLatencies {
-    /// Relative latencies by path, without those over the [`NEARBY`] systems: what machines differ by shows
-    /// in the tables of all names only.
+    /// Relative latencies of the judged tables by path, without those over the [`NEARBY`] systems: what machines differ
+    /// by shows in the tables of all names only.
     relative: BTreeMap<String, RelativeLatencies>,
     /// The same version on two systems of a generation.
     runs: Vec<RunPair>,
@@ -120,8 +120,9 @@ impl PeerLatencies {
                 by_run.entry(SoftwareRun::of(file, generation)).or_default().push(*one);
             }
         }
-        let siblings: Vec<SketchedPair<'_>> =
-            by_system.values().flat_map(|files| pairs(files)).collect();
+        let siblings = by_system.values().flat_map(|files| pairs(files));
+        let is_asked_for = |((a, _), (b, _)): &SketchedPair<'_>| at.judged(a) || at.judged(b);
+        let siblings: Vec<SketchedPair<'_>> = siblings.filter(is_asked_for).collect();
         let of_runs = by_run.iter().flat_map(|(run, files)| pairs(files).map(move |p| (run, p)));
         let of_runs: Vec<(&SoftwareRun, SketchedPair<'_>)> = of_runs.collect();
         // The medians of all pairs at once: of many systems they are most of what there is to do.
@@ -135,8 +136,11 @@ impl PeerLatencies {
             for (number, ratio) in ratios {
                 let slice = &a.1.slices[number as usize];
                 let other = is_same && terms.other_kernels(a.1, b.1, slice);
-                all.add(&a.0.entry.path, slice, reference(b.0, other), ratio);
-                all.add(&b.0.entry.path, slice, reference(a.0, other), 1.0 / ratio);
+                for (own, over, ratio) in [(a.0, b.0, ratio), (b.0, a.0, 1.0 / ratio)] {
+                    if at.judged(own) {
+                        all.add(&own.entry.path, slice, reference(over, other), ratio);
+                    }
+                }
             }
         }
         all.add_medians(&mut own.relative);
