@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::names::NameCodes;
 use super::operations::TableName;
 use super::slices::SliceKey;
-use super::{Column, Combinations, IntValues, NULL_CODE, Reason, Table};
+use super::{CodedColumn, Column, Combinations, IntValues, NULL_CODE, Reason, Table};
 
 /// The columns of a table that its loader reads, in the order in which it asks for them.
 #[derive(Debug, Clone, Copy)]
@@ -120,8 +120,8 @@ impl Cells<'_> {
 enum Coordinates<'a> {
     /// 0: it is not used.
     None,
-    Column(&'a IntValues),
-    Sum(Vec<&'a IntValues>),
+    Column(&'a CodedColumn),
+    Sum(Vec<&'a CodedColumn>),
 }
 
 /// The rows of a decoded table as its loader reads them.
@@ -176,8 +176,10 @@ impl<'a> LoadedRows<'a> {
         let mut at = [const { Coordinates::None }; 3];
         for (at, places) in at.iter_mut().zip(reads.at) {
             *at = match places {
-                [place] => Coordinates::Column(cells.numbers[*place]),
-                places => Coordinates::Sum(places.iter().map(|at| cells.numbers[*at]).collect()),
+                [place] => Coordinates::Column(cells.numbers[*place].coded()),
+                places => {
+                    Coordinates::Sum(places.iter().map(|at| cells.numbers[*at].coded()).collect())
+                }
             };
         }
         // Nearly no table has a cell that its loader refuses, and whole columns are looked at faster than rows.
@@ -211,11 +213,12 @@ impl<'a> LoadedRows<'a> {
     }
 
     /// The coordinates of a row; unused ones are 0.
+    #[inline]
     pub fn at(&self, row: usize) -> [u64; 3] {
         self.at.each_ref().map(|coordinates| match coordinates {
             Coordinates::None => 0,
-            Coordinates::Column(values) => values.get(row) as u64,
-            Coordinates::Sum(columns) => columns.iter().map(|values| values.get(row) as u64).sum(),
+            Coordinates::Column(column) => column.get(row) as u64,
+            Coordinates::Sum(columns) => columns.iter().map(|column| column.get(row) as u64).sum(),
         })
     }
 

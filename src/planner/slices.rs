@@ -104,11 +104,13 @@ impl FileSlices {
     }
 
     /// Whether the power of a row was measured.
+    #[inline]
     pub(super) fn is_powered(&self, row: u32) -> bool {
         self.powered.get(row as usize).copied().unwrap_or(false)
     }
 
     /// The coordinates of a row.
+    #[inline]
     pub(super) fn at(&self, row: &FileRow) -> [u64; 3] {
         let wide = || self.wide.get(&row.row).copied();
         (row.at[0] == WIDE).then(wide).flatten().unwrap_or(row.at.map(u64::from))

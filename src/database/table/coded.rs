@@ -50,6 +50,12 @@ impl CodedColumn {
         Some(Self { codes, numbers: numbers(numbering) })
     }
 
+    /// The number of a row.
+    #[inline]
+    pub fn get(&self, row: usize) -> i64 {
+        self.numbers[self.codes[row] as usize]
+    }
+
     /// What `of` makes of the numbers, one a row.
     pub fn map<T: Copy>(&self, of: impl Fn(i64) -> T) -> Vec<T> {
         let all: Vec<T> = self.numbers.iter().map(|number| of(*number)).collect();

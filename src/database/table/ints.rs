@@ -57,7 +57,7 @@ impl IntValues {
     #[inline]
     pub(crate) fn get(&self, row: usize) -> i64 {
         match self.coded.get() {
-            Some(coded) => coded.numbers[coded.codes[row] as usize],
+            Some(coded) => coded.get(row),
             None => self[row],
         }
     }

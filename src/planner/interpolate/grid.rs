@@ -170,16 +170,62 @@ impl LatencyGrid {
         let own = at.map(log2);
         let of_leaf = |leaf: &Leaf| leaf.at.map(|c| log2(c as f64));
         let logs = self.logs.get_or_init(|| self.leaves.iter().map(of_leaf).collect());
-        let mut found: Vec<NearLeaf> = Vec::with_capacity(NEAREST + 2);
-        for (leaf, (l, logs)) in self.leaves.iter().zip(logs).enumerate() {
+        let apart = |branch: &Range<usize>| (logs[branch.start][0] - own[0]).abs();
+        let branches = self.branches();
+        let by_distance = |a: &&Range<usize>, b: &&Range<usize>| apart(a).total_cmp(&apart(b));
+        let Some(first) = branches.iter().min_by(by_distance) else { return Vec::new() };
+        let search = NearSearch { leaves: &self.leaves, logs, axes: self.axes, own, sol };
+        // The branch that is nearest along the first axis has leaves that are near, so that most branches need no look.
+        let mut found = Vec::with_capacity(NEAREST + 2);
+        search.take(first.clone(), f64::INFINITY, &mut found);
+        let most = found.get(NEAREST).map_or(f64::INFINITY, |fifth| fifth.distance);
+        found.clear();
+        for branch in branches.into_iter().filter(|branch| apart(branch) <= most * ROUNDED) {
+            search.take(branch, most, &mut found);
+        }
+        found
+    }
+
+    /// The leaves by their first coordinate.
+    fn branches(&self) -> Vec<Range<usize>> {
+        let all = 0..self.leaves.len();
+        let (mut branches, mut start) = (Vec::new(), 0);
+        while start < all.end {
+            let branch = self.same_key(&all, 0, start);
+            start = branch.end;
+            branches.push(branch);
+        }
+        branches
+    }
+}
+
+/// A factor that is more than what the rounding of distances comes to.
+const ROUNDED: f64 = 1.0 + 1e-9;
+
+/// A search for the leaves that are near a place.
+struct NearSearch<'g> {
+    leaves: &'g [Leaf],
+    /// log2 of their coordinates.
+    logs: &'g [[f64; 3]],
+    axes: usize,
+    /// The same of the place.
+    own: [f64; 3],
+    sol: Sol<'g>,
+}
+
+impl NearSearch<'_> {
+    /// Takes the leaves of a branch in where they are among the five nearest so far and at most `most` away.
+    fn take(&self, branch: Range<usize>, most: f64, found: &mut Vec<NearLeaf>) {
+        let of_branch = self.leaves[branch.clone()].iter().zip(&self.logs[branch.clone()]);
+        for (leaf, (l, logs)) in branch.zip(of_branch) {
             let mut squares = 0.0;
-            for (log, own) in logs.iter().zip(&own).take(self.axes) {
+            for (log, own) in logs.iter().zip(&self.own).take(self.axes) {
                 let d = log - own;
                 squares += d * d;
             }
-            // Nearly all are farther than five others, which needs no root: its rounding is far smaller.
-            let fifth = found.get(NEAREST).map_or(f64::INFINITY, |near| near.distance);
-            if squares > fifth * fifth * (1.0 + 1e-9) {
+            // Nearly all are farther than five others, which needs no root.
+            let fifth = found.get(NEAREST).map_or(most, |near| near.distance);
+            if squares > fifth * fifth * ROUNDED {
                 continue;
             }
             let distance = squares.sqrt();
@@ -188,13 +234,12 @@ impl LatencyGrid {
             if place > NEAREST || !is_usable(l.ms) {
                 continue;
             }
-            let bound = sol(l.at.map(|c| c as f64));
+            let bound = (self.sol)(l.at.map(|c| c as f64));
             if is_usable(bound) {
                 found.insert(place, NearLeaf { distance, leaf, bound });
                 found.truncate(NEAREST + 1);
             }
         }
-        found
     }
 }
 
@@ -225,5 +270,45 @@ impl NearLeaf {
                 share * share
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::random::Random;
+    use crate::planner::leaves::RowRef;
+
+    /// Synthetic: few sizes along each axis, so that distances are often equal, and some rows without a latency.
+    #[test]
+    fn the_nearest_leaves_are_those_of_a_look_at_all() {
+        let mut random = Random::new(17);
+        for _ in 0..200 {
+            let mut at = || [4, 5, 6].map(|most| random.below(most) as u64 * 3);
+            let mut places: Vec<[u64; 3]> = (0..60).map(|_| at()).collect();
+            let own = at().map(|size| size as f64 + 1.0);
+            places.sort_unstable();
+            places.dedup();
+            let leaf = |(row, at): (u32, &[u64; 3])| {
+                let ms = if random.below(4) == 0 { 0.0 } else { 0.5 };
+                Leaf { at: *at, ms, row: RowRef { source: 0, row, powered: false } }
+            };
+            let leaves: Vec<Leaf> = (0..).zip(&places).map(leaf).collect();
+            let axes = 2 + random.below(2);
+            let distance = |leaf: &Leaf| {
+                let apart = |axis: usize| log2(leaf.at[axis] as f64) - log2(own[axis]);
+                (0..axes).map(|axis| apart(axis) * apart(axis)).sum::<f64>().sqrt()
+            };
+            let usable = leaves.iter().enumerate().filter(|(_, leaf)| leaf.ms > 0.0);
+            let mut expected: Vec<(f64, usize)> =
+                usable.map(|(number, leaf)| (distance(leaf), number)).collect();
+            expected.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            expected.truncate(NEAREST + 1);
+            let grid = LatencyGrid::new(axes, None, leaves);
+            let found = grid.nearest(own, &|_| 1.0);
+            let found: Vec<(f64, usize)> = found.iter().map(|n| (n.distance, n.leaf)).collect();
+            assert_eq!(found, expected);
+        }
+        assert!(LatencyGrid::new(2, None, Vec::new()).nearest([1.0; 3], &|_| 1.0).is_empty());
     }
 }
