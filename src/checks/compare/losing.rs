@@ -4,10 +4,11 @@
 //! through at once; what nobody decodes is read at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashTable;
-use hashbrown::hash_table::{Entry, OccupiedEntry};
+use hashbrown::hash_table::Entry;
 
 use crate::base::expr::ExprError;
 use crate::base::threads;
@@ -43,18 +44,27 @@ pub struct LosingTable<'a> {
     starts: Vec<u32>,
     /// The head's tables of the group, by path with the id of their bytes.
     files: BTreeMap<&'a str, (&'a TableFile, Option<git2::Oid>)>,
-    left: Mutex<LeftKeys>,
+    lost: LostKeys,
+    seen: Mutex<SeenTables>,
 }
 
-/// The keys that no version which was looked through serves.
+/// The lost keys of all changes, each key once. Several versions are looked through at once.
+struct LostKeys {
+    /// A hash of each, and its number.
+    numbers: HashTable<(u64, u32)>,
+    /// Whether a version that was looked through serves a key, by its number.
+    is_served: Vec<AtomicBool>,
+    /// How many of them none does.
+    left: AtomicUsize,
+}
+
+/// The versions that were looked through.
 #[derive(Debug, Default)]
-pub struct LeftKeys {
-    /// The lost keys of all changes, each key once: a hash of it, and its number.
-    lost: HashTable<(u64, u32)>,
-    /// Slices that a version serves.
+pub struct SeenTables {
+    /// Slices that one of them serves.
     pub served: BTreeSet<SliceName>,
-    /// Paths of the tables that were looked through.
-    seen: BTreeSet<String>,
+    /// Their paths.
+    paths: BTreeSet<String>,
 }
 
 /// A slice of which keys are lost.
@@ -138,25 +148,8 @@ impl<'a> LosingTable<'a> {
             starts.push(starts[starts.len() - 1] + served.lost_keys.len() as u32);
         }
         let (system, backend, table) = group;
-        let files = files.collect();
-        let mut own =
-            Self { system, backend, table, changes, starts, files, left: Mutex::default() };
-        own.left = Mutex::new(LeftKeys { lost: own.lost(), ..LeftKeys::default() });
-        own
-    }
-
-    /// All lost keys; of one that several versions lost that of the last change.
-    fn lost(&self) -> HashTable<(u64, u32)> {
-        let all = self.starts.last().copied().unwrap_or_default();
-        let mut lost = HashTable::with_capacity(all as usize);
-        let keys = self.changes.iter().flat_map(|(_, served)| &served.lost_keys);
-        for (number, LostKey { hash, .. }) in (0..).zip(keys) {
-            match lost.entry(*hash, |(other, _)| other == hash, |(other, _)| *other) {
-                Entry::Occupied(mut other) => *other.get_mut() = (*hash, number),
-                Entry::Vacant(free) => drop(free.insert((*hash, number))),
-            }
-        }
-        lost
+        let (files, lost) = (files.collect(), LostKeys::of(&changes));
+        Self { system, backend, table, changes, starts, files, lost, seen: Mutex::default() }
     }
 
     /// A lost key by its number, and the place of its change.
@@ -166,12 +159,12 @@ impl<'a> LosingTable<'a> {
         (change, self.changes[change].1.lost_keys[key])
     }
 
-    /// Some lost keys by slice: how many, and which versions served them.
-    pub fn by_slice(&self, keys: &LeftKeys) -> BTreeMap<&'a SliceName, LostSlice<'a>> {
+    /// The lost keys that no version serves by slice: how many, and which versions served them.
+    pub fn by_slice(&self) -> BTreeMap<&'a SliceName, LostSlice<'a>> {
         let mut counts: Vec<Vec<u64>> =
             self.changes.iter().map(|(_, served)| vec![0; served.key_slices.len()]).collect();
-        for (_, number) in &keys.lost {
-            let (change, key) = self.key(*number);
+        for number in self.lost.left() {
+            let (change, key) = self.key(number);
             counts[change][key.slice as usize] += 1;
         }
         let mut slices: BTreeMap<&SliceName, LostSlice<'_>> = BTreeMap::new();
@@ -187,14 +180,14 @@ impl<'a> LosingTable<'a> {
 
     /// Bytes of the versions that have not been looked through.
     pub fn size(&self) -> u64 {
-        let left = self.left();
-        let unseen = self.files.iter().filter(|(path, _)| !left.seen.contains(**path));
+        let seen = self.seen();
+        let unseen = self.files.iter().filter(|(path, _)| !seen.paths.contains(**path));
         unseen.map(|(_, (file, _))| file.entry.size).sum()
     }
 
-    fn left(&self) -> MutexGuard<'_, LeftKeys> {
-        // A thread that panicked has taken out keys that are served, or not yet.
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    fn seen(&self) -> MutexGuard<'_, SeenTables> {
+        // A thread that panicked has added slices that are served, or not yet.
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn see(
@@ -203,47 +196,32 @@ impl<'a> LosingTable<'a> {
         scope: &TableScope<'_>,
         keys: &Keys<'_>,
     ) -> Result<(), ExprError> {
-        if self.left().lost.is_empty() {
+        if self.lost.are_served() || !self.seen().paths.insert(file.entry.path.clone()) {
             return Ok(());
         }
-        // Taken before the others have to wait.
-        keys.hashes();
-        let left = &mut *self.left();
-        if !left.seen.insert(file.entry.path.clone()) {
-            return Ok(());
-        }
-        let LeftKeys { lost, served, .. } = left;
-        each_served_key(
-            scope,
-            keys,
-            |hash| {
-                let key = lost.find_entry(hash, |(own, _)| *own == hash);
-                drop(key.map(OccupiedEntry::remove));
-            },
-            |slice| {
-                served.insert(slice);
-            },
-        )
+        let mut slices = Vec::new();
+        each_served_key(scope, keys, |hash| self.lost.serve(hash), |slice| slices.push(slice))?;
+        self.seen().served.extend(slices);
+        Ok(())
     }
 
-    /// The keys that no version of the head serves; versions that nobody looked through are read.
+    /// Reads the versions of the head that nobody looked through, so that [`by_slice`](Self::by_slice) has the keys that
+    /// none serves.
     ///
     /// # Errors
     ///
     /// When a formula of the `spec` of the table does not fit a version's columns.
-    pub fn left_keys(
+    pub fn see_all(
         &self,
         head: State<'_>,
         spec: &TableSpec,
-    ) -> Result<MutexGuard<'_, LeftKeys>, ExprError> {
+    ) -> Result<MutexGuard<'_, SeenTables>, ExprError> {
         let columns = spec.loaded_columns();
         for (path, (file, _)) in &self.files {
-            let left = self.left();
-            if left.lost.is_empty() {
+            if self.lost.are_served() {
                 break;
             }
-            let is_seen = left.seen.contains(*path);
-            drop(left);
+            let is_seen = self.seen().paths.contains(*path);
             if is_seen {
                 continue;
             }
@@ -252,6 +230,43 @@ impl<'a> LosingTable<'a> {
             let scope = TableScope::new(&table, spec, &file.place, None, &head.specs.lookups);
             self.see(file, &scope, &Keys::new(&spec.key, &scope)?)?;
         }
-        Ok(self.left())
+        Ok(self.seen())
+    }
+}
+
+impl LostKeys {
+    /// Those of some changes; of a key that several versions lost the number is that of the last change.
+    fn of(changes: &[(&TableDiff, &ServedDiff)]) -> Self {
+        let all = changes.iter().map(|(_, served)| served.lost_keys.len()).sum();
+        let mut numbers = HashTable::with_capacity(all);
+        let keys = changes.iter().flat_map(|(_, served)| &served.lost_keys);
+        for (number, LostKey { hash, .. }) in (0..).zip(keys) {
+            match numbers.entry(*hash, |(other, _)| other == hash, |(other, _)| *other) {
+                Entry::Occupied(mut other) => *other.get_mut() = (*hash, number),
+                Entry::Vacant(free) => drop(free.insert((*hash, number))),
+            }
+        }
+        let left = AtomicUsize::new(numbers.len());
+        Self { numbers, is_served: (0..all).map(|_| AtomicBool::new(false)).collect(), left }
+    }
+
+    /// Notes that a version serves a key, by its hash.
+    fn serve(&self, hash: u64) {
+        let Some((_, number)) = self.numbers.find(hash, |(own, _)| *own == hash) else { return };
+        let is_served = &self.is_served[*number as usize];
+        if !is_served.load(Ordering::Relaxed) && !is_served.swap(true, Ordering::Relaxed) {
+            self.left.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether each is served by some version.
+    fn are_served(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
+    }
+
+    /// The numbers of those that none serves.
+    fn left(&self) -> impl Iterator<Item = u32> {
+        let is_left = |number: &u32| !self.is_served[*number as usize].load(Ordering::Relaxed);
+        self.numbers.iter().map(|(_, number)| *number).filter(is_left)
     }
 }

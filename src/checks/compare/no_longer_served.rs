@@ -49,8 +49,8 @@ impl LosingTable<'_> {
     fn judge(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Option<Finding>, ExprError> {
         let Some((first, _)) = self.changes.first() else { return Ok(None) };
         let Some(spec) = at.specs.tables.get(self.table) else { return Ok(None) };
-        let left = self.left_keys(at.head, spec)?;
-        let slices = self.by_slice(&left);
+        let seen = self.see_all(at.head, spec)?;
+        let slices = self.by_slice();
         let lost: u64 = slices.values().map(|slice| slice.keys).sum();
         let mut unmeasured: BTreeMap<&str, u64> = BTreeMap::new();
         for (_, served) in &self.changes {
@@ -61,7 +61,7 @@ impl LosingTable<'_> {
         if lost == 0 && unmeasured.is_empty() {
             return Ok(None);
         }
-        let whole = slices.keys().filter(|slice| !left.served.contains(**slice)).count();
+        let whole = slices.keys().filter(|slice| !seen.served.contains(**slice)).count();
         let severity =
             if whole > 0 && self.is_needed(at) { Severity::Error } else { rule.severity };
         let message = self.message(&slices, whole, &unmeasured);
