@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use super::Reason;
 use super::cells::LoadedRows;
 use super::slices::{FileRow, SliceKey, WIDE};
+use super::{NumberedRows, Reason};
 
 /// A slice, and the kernel of rows of it.
 pub(super) type ServedSlice = (SliceKey, u32);
@@ -31,21 +31,24 @@ pub(super) struct GroupedRows {
 #[derive(Default)]
 struct Grouping {
     numbers: HashMap<SliceKey, u32>,
-    /// The slices in the order in which they are met, with how many rows each has.
-    slices: Vec<(SliceKey, u32)>,
+    /// The slices in the order in which they are met.
+    slices: Vec<SliceKey>,
+    /// How many rows each has.
+    counts: Vec<u32>,
     faults: Vec<(u32, String)>,
     kernels: Vec<(u32, u32)>,
     served: Vec<ServedSlice>,
 }
 
 /// What the rows of a combination of values are.
+#[derive(Clone, Copy)]
 enum Belonging {
+    /// Not known yet.
+    Unmet,
     /// Rows of a slice, by its number, and of a kernel.
     Slice(u32, u32),
-    /// The loader ignores them.
-    Ignored,
-    /// The loader refuses them.
-    Refused(Reason),
+    /// The loader ignores them, or refuses them.
+    None,
 }
 
 /// The number of no slice.
@@ -56,26 +59,25 @@ impl GroupedRows {
     pub fn of(mut rows: LoadedRows<'_>) -> Self {
         let mut grouping = Grouping::default();
         let of_row = grouping.number_rows(&mut rows);
-        let Grouping { slices: numbered, faults, kernels, served, .. } = grouping;
+        let Grouping { slices: numbered, counts, faults, kernels, served, .. } = grouping;
         let mut end = 0;
         let mut slices = HashMap::with_capacity(numbered.len());
         let mut next = Vec::with_capacity(numbered.len());
-        for (key, count) in &numbered {
+        for (key, count) in numbered.into_iter().zip(counts) {
             next.push(end);
-            slices.insert(*key, end..end + count);
+            slices.insert(key, end..end + count);
             end += count;
         }
         let mut wide = HashMap::new();
         let mut sorted = vec![FileRow { at: [0; 3], row: 0, ms: 0.0 }; end as usize];
+        let coordinates = rows.narrow();
         for (row, slice) in of_row.iter().enumerate().filter(|(_, slice)| **slice != NO_SLICE) {
-            let at = rows.at(row);
-            let mut narrow = at.map(|size| u32::try_from(size).unwrap_or(WIDE));
-            if narrow.contains(&WIDE) {
-                wide.insert(row as u32, at);
-                narrow = [WIDE; 3];
-            }
+            let at = coordinates.of(row).unwrap_or_else(|| {
+                wide.insert(row as u32, rows.at(row));
+                [WIDE; 3]
+            });
             let place = &mut next[*slice as usize];
-            sorted[*place as usize] = FileRow { at: narrow, row: row as u32, ms: rows.ms(row) };
+            sorted[*place as usize] = FileRow { at, row: row as u32, ms: rows.ms(row) };
             *place += 1;
         }
         Self { slices, rows: sorted, faults, kernels, wide, served }
@@ -85,49 +87,48 @@ impl GroupedRows {
 impl Grouping {
     /// The number of the slice of each row; the slice is looked for once for a combination of values.
     fn number_rows(&mut self, rows: &mut LoadedRows<'_>) -> Vec<u32> {
-        let mut of_row = rows.outer().numbers(rows.count()).of_rows;
-        let mut known: Vec<Option<Belonging>> = Vec::new();
+        let NumberedRows { mut of_rows, counts } = rows.outer().numbers(rows.count());
+        let mut known = vec![Belonging::Unmet; counts.len()];
         let may_refuse = rows.may_have_refused_cells();
-        for (row, number) in of_row.iter_mut().enumerate() {
+        for (row, number) in of_rows.iter_mut().enumerate() {
             let combination = std::mem::replace(number, NO_SLICE) as usize;
             if let Some(why) = may_refuse.then(|| rows.refused_cell(row)).flatten() {
                 self.fault(rows.kernel(row), row, &why);
                 continue;
             }
-            if known.len() <= combination {
-                known.resize_with(combination + 1, || None);
+            if matches!(known[combination], Belonging::Unmet) {
+                known[combination] = self.belonging(rows, row);
             }
-            let belonging = known[combination].get_or_insert_with(|| {
-                let kernel = rows.kernel(row);
-                self.belonging(rows.slice(row), kernel)
-            });
-            match belonging {
-                Belonging::Slice(slice, kernel) => {
-                    *number = *slice;
-                    self.slices[*slice as usize].1 += 1;
-                    if self.kernels.last().is_none_or(|(_, last)| last != kernel) {
-                        self.kernels.push((row as u32, *kernel));
-                    }
+            if let Belonging::Slice(slice, kernel) = known[combination] {
+                *number = slice;
+                self.counts[slice as usize] += 1;
+                if self.kernels.last().is_none_or(|(_, last)| *last != kernel) {
+                    self.kernels.push((row as u32, kernel));
                 }
-                Belonging::Ignored => {}
-                Belonging::Refused(why) => self.fault(rows.kernel(row), row, why),
             }
         }
-        of_row
+        of_rows
     }
 
-    fn belonging(&mut self, slice: Result<Option<SliceKey>, Reason>, kernel: u32) -> Belonging {
-        match slice {
+    /// What the rows of the combination that a row has are. Its kernel is a part of it, so one row says why the loader
+    /// refuses all of them.
+    fn belonging(&mut self, rows: &mut LoadedRows<'_>, row: usize) -> Belonging {
+        let kernel = rows.kernel(row);
+        match rows.slice(row) {
             Ok(Some(key)) => {
                 self.served.push((key, kernel));
                 let slice = *self.numbers.entry(key).or_insert_with(|| {
-                    self.slices.push((key, 0));
+                    self.slices.push(key);
+                    self.counts.push(0);
                     self.slices.len() as u32 - 1
                 });
                 Belonging::Slice(slice, kernel)
             }
-            Ok(None) => Belonging::Ignored,
-            Err(why) => Belonging::Refused(why),
+            Ok(None) => Belonging::None,
+            Err(why) => {
+                self.fault(kernel, row, &why);
+                Belonging::None
+            }
         }
     }
 

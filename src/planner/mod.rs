@@ -73,7 +73,9 @@ use crate::database::sidecar::Reuse;
 use crate::database::slots::slots;
 use crate::database::source::Source;
 use crate::database::state::State;
-use crate::database::table::{CodedColumn, Column, Combinations, IntValues, Table, TableFault};
+use crate::database::table::{
+    CodedColumn, Column, Combinations, IntValues, NumberedRows, Table, TableFault,
+};
 use crate::specs::facts::Slots;
 use crate::specs::system::System;
 use crate::specs::{Library, SpecFile, Specs, read_all};
