@@ -16,7 +16,8 @@ struct Helper;
 impl Helper {
     /// One more, where `most` are not at work already.
     fn new(most: usize) -> Option<Self> {
-        let more = |helpers| (helpers < most as isize).then_some(helpers + 1);
+        let most = isize::try_from(most).unwrap_or(isize::MAX);
+        let more = |helpers| (helpers < most).then_some(helpers + 1);
         HELPERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::names::NameCodes;
 use super::operations::TableName;
-use super::slices::{SliceKey, WIDE};
+use super::slices::SliceKey;
 use super::{CodedColumn, Column, Combinations, IntValues, NULL_CODE, Reason, Table};
 
 /// The columns of a table that its loader reads, in the order in which it asks for them.
@@ -124,18 +124,9 @@ enum Coordinates<'a> {
     Sum(Vec<&'a CodedColumn>),
 }
 
-/// One of the coordinates of all rows in 32 bits: [`WIDE`] where it takes more.
-enum NarrowCoordinates<'a> {
-    /// 0: it is not used.
-    None,
-    /// By code.
-    Coded(&'a [u32], Vec<u32>),
-    /// By row.
-    Rows(Vec<u32>),
-}
-
 impl Coordinates<'_> {
     /// That of a row.
+    #[inline]
     fn of(&self, row: usize) -> u64 {
         match self {
             Self::None => 0,
@@ -146,46 +137,6 @@ impl Coordinates<'_> {
                 sizes.fold(0, u64::wrapping_add)
             }
         }
-    }
-
-    /// Those of `rows` rows.
-    fn narrow(&self, rows: usize) -> NarrowCoordinates<'_> {
-        let narrow = |size: u64| u32::try_from(size).unwrap_or(WIDE);
-        match self {
-            Self::None => NarrowCoordinates::None,
-            Self::Column(CodedColumn { codes, numbers }) => {
-                let numbers = numbers.iter().map(|number| narrow(*number as u64));
-                NarrowCoordinates::Coded(codes, numbers.collect())
-            }
-            Self::Sum(_) => {
-                NarrowCoordinates::Rows((0..rows).map(|row| narrow(self.of(row))).collect())
-            }
-        }
-    }
-}
-
-impl NarrowCoordinates<'_> {
-    #[inline]
-    fn of(&self, row: usize) -> u32 {
-        match self {
-            Self::None => 0,
-            Self::Coded(codes, numbers) => numbers[codes[row] as usize],
-            Self::Rows(sizes) => sizes[row],
-        }
-    }
-}
-
-/// The coordinates of all rows in 32 bits.
-pub(super) struct NarrowRows<'a>([NarrowCoordinates<'a>; 3]);
-
-impl NarrowRows<'_> {
-    /// The coordinates of a row; none where one of them takes more bits.
-    #[inline]
-    pub fn of(&self, row: usize) -> Option<[u32; 3]> {
-        // Written out: for each of millions of rows `map` calls a function three times.
-        let [outer, middle, inner] = &self.0;
-        let [outer, middle, inner] = [outer.of(row), middle.of(row), inner.of(row)];
-        (outer != WIDE && middle != WIDE && inner != WIDE).then_some([outer, middle, inner])
     }
 }
 
@@ -278,13 +229,11 @@ impl<'a> LoadedRows<'a> {
     }
 
     /// The coordinates of a row; unused ones are 0.
+    #[inline]
     pub fn at(&self, row: usize) -> [u64; 3] {
-        self.at.each_ref().map(|coordinates| coordinates.of(row))
-    }
-
-    /// The coordinates of all rows, most of which take no more than 32 bits.
-    pub fn narrow(&self) -> NarrowRows<'_> {
-        NarrowRows(self.at.each_ref().map(|coordinates| coordinates.narrow(self.count())))
+        // Written out: for each of millions of rows `map` calls a function three times.
+        let [outer, middle, inner] = &self.at;
+        [outer.of(row), middle.of(row), inner.of(row)]
     }
 
     /// The slice of a row, `None` where the loader ignores it. Rows that are alike in the columns of

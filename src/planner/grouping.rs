@@ -70,14 +70,15 @@ impl GroupedRows {
         }
         let mut wide = HashMap::new();
         let mut sorted = vec![FileRow { at: [0; 3], row: 0, ms: 0.0 }; end as usize];
-        let coordinates = rows.narrow();
         for (row, slice) in of_row.iter().enumerate().filter(|(_, slice)| **slice != NO_SLICE) {
-            let at = coordinates.of(row).unwrap_or_else(|| {
-                wide.insert(row as u32, rows.at(row));
-                [WIDE; 3]
-            });
+            let at = rows.at(row);
+            let mut narrow = at.map(|size| u32::try_from(size).unwrap_or(WIDE));
+            if narrow.contains(&WIDE) {
+                wide.insert(row as u32, at);
+                narrow = [WIDE; 3];
+            }
             let place = &mut next[*slice as usize];
-            sorted[*place as usize] = FileRow { at, row: row as u32, ms: rows.ms(row) };
+            sorted[*place as usize] = FileRow { at: narrow, row: row as u32, ms: rows.ms(row) };
             *place += 1;
         }
         Self { slices, rows: sorted, faults, kernels, wide, served }

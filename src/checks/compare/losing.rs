@@ -40,7 +40,7 @@ pub struct LosingTable<'a> {
     pub table: &'a str,
     /// What changed of it in versions that lose keys or measurements.
     pub changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
-    /// The number of the first lost key of each change, and at last how many there are.
+    /// The number of the first lost key of each change.
     starts: Vec<u32>,
     /// The head's tables of the group, by path with the id of their bytes.
     files: BTreeMap<&'a str, (&'a TableFile, Option<git2::Oid>)>,
@@ -143,9 +143,10 @@ impl<'a> LosingTable<'a> {
         let files = head.catalog.tables.iter().filter(of_group);
         let files =
             files.map(|file| (file.entry.path.as_str(), (file, head.source.id(&file.entry))));
-        let mut starts = vec![0];
+        let (mut starts, mut next) = (Vec::with_capacity(changes.len()), 0);
         for (_, served) in &changes {
-            starts.push(starts[starts.len() - 1] + served.lost_keys.len() as u32);
+            starts.push(next);
+            next += served.lost_keys.len() as u32;
         }
         let (system, backend, table) = group;
         let (files, lost) = (files.collect(), LostKeys::of(&changes));

@@ -46,32 +46,6 @@ pub struct SliceDiff {
     pub median_ratio: Option<f64>,
 }
 
-/// Slices by number, in the order in which they come.
-#[derive(Default)]
-struct SliceIds {
-    names: BTreeMap<SliceName, usize>,
-}
-
-impl SliceIds {
-    /// The number of a row's slice, on one of the sides.
-    fn of(&mut self, side: &mut Side<'_>, row: u32) -> usize {
-        let Side { keys, own, known } = side;
-        *known[own[row as usize] as usize].get_or_insert_with(|| {
-            let next = self.names.len();
-            *self.names.entry(keys.texts(row as usize)).or_insert(next)
-        })
-    }
-
-    /// The names of the slices, by number.
-    fn into_names(self) -> Vec<SliceName> {
-        let mut slices = vec![SliceName::new(); self.names.len()];
-        for (name, number) in self.names {
-            slices[number] = name;
-        }
-        slices
-    }
-}
-
 /// The rows of a side by their slices.
 struct Side<'k> {
     keys: &'k Keys<'k>,
@@ -97,21 +71,24 @@ struct Gathered {
     ratios: Vec<f64>,
 }
 
-/// What is gathered of the slices of both sides.
+/// The slices of both sides by number, in the order in which they come.
 #[derive(Default)]
 struct Slices {
+    numbers: BTreeMap<SliceName, usize>,
+    /// What is gathered of each.
     gathered: Vec<Gathered>,
-    numbers: SliceIds,
 }
 
 impl Slices {
     /// The number of a row's slice, on one of the sides.
     fn of(&mut self, side: &mut Side<'_>, row: u32) -> usize {
-        let number = self.numbers.of(side, row);
-        if number == self.gathered.len() {
-            self.gathered.push(Gathered::default());
-        }
-        number
+        let Side { keys, own, known } = side;
+        *known[own[row as usize] as usize].get_or_insert_with(|| {
+            *self.numbers.entry(keys.texts(row as usize)).or_insert_with(|| {
+                self.gathered.push(Gathered::default());
+                self.gathered.len() - 1
+            })
+        })
     }
 }
 
@@ -147,7 +124,8 @@ pub(super) fn slices(
         lost.collect()
     });
     let Slices { gathered, numbers } = found;
-    let names = numbers.into_names();
+    let mut names = vec![SliceName::new(); numbers.len()];
+    numbers.into_iter().for_each(|(name, number)| names[number] = name);
     let differ = if gathered.len() < 2 { Vec::new() } else { differing(&names, gathered, whole) };
     SlicedKeys { differ, lost: lost.unwrap_or_default(), names }
 }

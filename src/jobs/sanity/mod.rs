@@ -138,6 +138,7 @@ struct By<'a> {
     start: Instant,
 }
 
+/// What [`run`] does once the files are listed and the rules are known.
 fn compare(
     options: &Options,
     states: Listed<'_>,
