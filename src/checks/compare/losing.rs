@@ -4,7 +4,7 @@
 //! through at once; what nobody decodes is read at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashTable;
@@ -54,8 +54,6 @@ struct LostKeys {
     numbers: HashTable<(u64, u32)>,
     /// Whether a version that was looked through serves a key, by its number.
     is_served: Vec<AtomicBool>,
-    /// How many of them none does.
-    left: AtomicUsize,
 }
 
 /// The versions that were looked through.
@@ -247,22 +245,21 @@ impl LostKeys {
                 Entry::Vacant(free) => drop(free.insert((*hash, number))),
             }
         }
-        let left = AtomicUsize::new(numbers.len());
-        Self { numbers, is_served: (0..all).map(|_| AtomicBool::new(false)).collect(), left }
+        Self { numbers, is_served: (0..all).map(|_| AtomicBool::new(false)).collect() }
     }
 
     /// Notes that a version serves a key, by its hash.
     fn serve(&self, hash: u64) {
-        let Some((_, number)) = self.numbers.find(hash, |(own, _)| *own == hash) else { return };
-        let is_served = &self.is_served[*number as usize];
-        if !is_served.load(Ordering::Relaxed) && !is_served.swap(true, Ordering::Relaxed) {
-            self.left.fetch_sub(1, Ordering::Relaxed);
+        if let Some((_, number)) = self.numbers.find(hash, |(own, _)| *own == hash) {
+            // No count of them beside it: a processor that counts waits for each key before it looks for the next.
+            self.is_served[*number as usize].store(true, Ordering::Relaxed);
         }
     }
 
     /// Whether each is served by some version.
     fn are_served(&self) -> bool {
-        self.left.load(Ordering::Relaxed) == 0
+        let served = self.is_served.iter().filter(|is_served| is_served.load(Ordering::Relaxed));
+        served.count() == self.numbers.len()
     }
 
     /// The numbers of those that none serves.
