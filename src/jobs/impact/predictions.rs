@@ -16,7 +16,7 @@ use crate::database::served::ServedFormats;
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::findings::{Finding, ModelReach};
-use crate::planner::{Models, PlannerFiles, RowsRead, SharedModels, Store, TableName};
+use crate::planner::{Models, PlannerFiles, RowOrigin, RowsRead, SharedModels, Store, TableName};
 use crate::report::Predictions;
 
 /// Movers that are kept for reports.
@@ -227,13 +227,17 @@ impl PathWeights {
     fn add(&mut self, point: &PointImpact) {
         let mut rows: HashMap<(u32, u32), f64> = HashMap::new();
         let mut files: HashMap<u32, f64> = HashMap::new();
+        // The rows of a lookup are mostly of one file.
+        let mut last: Option<(&Arc<RowOrigin>, u32)> = None;
         for op in &point.ops {
             for lookups in [&op.lookups_before, &op.lookups_after] {
                 let all: f64 = lookups.iter().map(|lookup| lookup.ms).sum();
                 for lookup in lookups.iter().filter(|_| all > 0.0) {
                     let moved = op.delta().abs() * lookup.ms / all;
                     for row in &lookup.rows {
-                        let file = self.number(&row.origin.path);
+                        let known = last.filter(|(origin, _)| Arc::ptr_eq(origin, &row.origin));
+                        let file = known.map_or_else(|| self.number(&row.origin.path), |(_, n)| n);
+                        last = Some((&row.origin, file));
                         *files.entry(file).or_default() += moved * row.weight;
                         *rows.entry((file, row.row)).or_default() += moved * row.weight;
                     }
