@@ -16,6 +16,9 @@ use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketched;
 use crate::database::catalog::TableFile;
 
+/// Bends that a thread takes at once.
+const STRETCH: usize = 16 * BLOCK;
+
 /// What other tables say of the curves of the judged tables.
 #[derive(Default)]
 pub struct CurveScores {
@@ -132,7 +135,8 @@ impl CurveScores {
             let sketch = at.sketches.by_path.get(path)?;
             let groups = tables.get(path)?.groups(at, (file, sketch));
             let before = at.pr.and_then(|pr| pr.latencies.get(path));
-            let scores = TableScores::of(sketch.curve.clone()?, groups, before.map(Arc::as_ref));
+            let (curve, before) = (sketch.curve.clone()?, before.map(Arc::as_ref));
+            let scores = TableScores::of(curve, groups, before, at.threads);
             scores.log(file);
             Some((path.clone(), scores))
         });
@@ -180,13 +184,24 @@ impl Referenced {
 
 impl TableScores {
     /// What the references say of a table's curves, and what its latencies `before` do.
-    fn of(curve: Arc<TableCurve>, groups: &ReferenceGroups, before: Option<&KeyLatencies>) -> Self {
-        let mut bends = Vec::with_capacity(curve.bends.len());
-        for block in curve.bends.chunks(BLOCK) {
-            let bent = || block.iter().map(|bend| Bent::of(&curve, bend));
-            touch(groups, bent().flat_map(|bent| bent.first_keys()));
-            bends.extend(bent().map(|bent| evidence(&bent, groups)));
-        }
+    fn of(
+        curve: Arc<TableCurve>,
+        groups: &ReferenceGroups,
+        before: Option<&KeyLatencies>,
+        threads: usize,
+    ) -> Self {
+        // A pull request may change one large table alone.
+        let stretches: Vec<&[BendPoint]> = curve.bends.chunks(STRETCH).collect();
+        let bends = threads::map(&stretches, threads, |stretch| {
+            let mut found = Vec::with_capacity(stretch.len());
+            for block in stretch.chunks(BLOCK) {
+                let bent = || block.iter().map(|bend| Bent::of(&curve, bend));
+                touch(groups, bent().flat_map(|bent| bent.first_keys()));
+                found.extend(bent().map(|bent| evidence(&bent, groups)));
+            }
+            found
+        });
+        let bends = bends.concat();
         Self {
             bends,
             shapes: shape_scores(&curve, groups),
