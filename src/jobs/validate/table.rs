@@ -160,8 +160,10 @@ impl Job<'_> {
             (None, _) => None,
         };
         let latencies = sketch.as_ref().and_then(|sketch| sketch.latencies.as_ref());
-        let has_distinct_keys =
-            latencies.zip(scope.as_ref()).is_some_and(|(own, scope)| own.are_of_each(scope.rows()));
+        let has_distinct_keys = is_judged
+            && latencies
+                .zip(scope.as_ref())
+                .is_some_and(|(own, scope)| own.are_of_each(scope.rows()));
         let ahead = self.files.zip(awaited).zip(table.as_deref().ok());
         let ahead = ahead.and_then(|((files, file), table)| files.take(&file, table));
         let names = names.filter(|_| part != SketchPart::None);

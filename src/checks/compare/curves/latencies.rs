@@ -1,140 +1,135 @@
 //! The latency of every key of a table, to be looked up from others.
 
+use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use super::stored;
 
-/// Keys that a bucket has room for: with their latencies they fill a line of the cache.
-pub(super) const ROOM: usize = 8;
-
-/// Keys in a bucket, about: so few that one in fifty lies in the bucket after its own.
-const FILLED: usize = 5;
+/// Keys in a bucket, about: so few that they fill half a line of the cache.
+const FILLED: usize = 4;
 
 /// Things whose keys are [touched](KeyLatencies::touch) before they are looked at: few enough to stay in the cache.
 pub const BLOCK: usize = 32;
 
-/// Latencies by the hash of the key, about 13 bytes per row. A lookup reads one line of the cache, and lookups in the
-/// order of their hashes read line after line.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+/// Latencies by the hash of the key, about 9 bytes per row. Keys lie bucket after bucket, so that lookups in the order
+/// of their hashes read line after line of the cache.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "StoredLatencies")]
 pub struct KeyLatencies {
-    /// A key is in the bucket that the high half of its hash says, or after it where that is full.
-    #[serde(with = "stored")]
-    buckets: Vec<Bucket>,
-    /// Keys here, each once.
-    keys: usize,
+    /// Where each bucket begins in `keys`, and where the last one ends. A key is in the bucket that the high half of
+    /// its hash says.
+    #[serde(serialize_with = "stored::serialize")]
+    starts: Vec<u32>,
+    /// The keys of each bucket in the order in which they were given, repeated ones too.
+    #[serde(serialize_with = "stored::serialize")]
+    keys: Vec<KeyLatency>,
 }
 
-/// Some keys.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[repr(C, align(64))]
-pub(super) struct Bucket {
-    /// The low halves of their hashes: of a billion keys that a table has not, it takes about one for one of its own.
-    pub tags: [u32; ROOM],
-    /// In ms; 0 where there is no key, which is so after the last.
-    pub latencies: [f32; ROOM],
-}
-
-impl Bucket {
-    pub const EMPTY: Self = Self { tags: [0; ROOM], latencies: [0.0; ROOM] };
-
-    /// The latency of a key that is here. No tag is here twice, so that all are compared at once, without a branch.
-    #[inline]
-    fn latency(&self, tag: u32) -> Option<f32> {
-        let own = |(own, ms): (&u32, &f32)| if *own == tag { ms.to_bits() } else { 0 };
-        let bits = self.tags.iter().zip(&self.latencies).map(own).fold(0, |all, own| all | own);
-        (bits != 0).then(|| f32::from_bits(bits))
-    }
-
-    #[inline]
-    fn is_full(&self) -> bool {
-        self.latencies[ROOM - 1] != 0.0
-    }
-
-    /// How many keys are here.
-    pub fn count(&self) -> usize {
-        self.latencies.iter().filter(|ms| **ms != 0.0).count()
-    }
+/// A key.
+#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+struct KeyLatency {
+    /// The low half of its hash: of a billion keys that a table has not, it takes about one for one of its own.
+    tag: u32,
+    /// In ms.
+    latency: f32,
 }
 
 impl KeyLatencies {
     /// Takes in keys and their latencies in ms; one of 0 is none. Of a repeated key the first counts.
-    pub fn of(points: impl Iterator<Item = (u64, f64)> + Clone) -> Self {
-        let count = points.clone().count().div_ceil(FILLED) + 1;
-        let mut all = Self { buckets: vec![Bucket::EMPTY; count], keys: 0 };
-        let mut filled = vec![0; count];
+    pub fn of(points: impl DoubleEndedIterator<Item = (u64, f64)> + Clone) -> Self {
         let points = points.map(|(hash, ms)| (hash, ms as f32)).filter(|(_, ms)| *ms > 0.0);
-        points.for_each(|(hash, latency)| all.insert(hash, latency, &mut filled));
-        all
-    }
-
-    /// Takes in a key, unless it is here; `filled` counts the keys of each bucket.
-    fn insert(&mut self, hash: u64, latency: f32, filled: &mut [u8]) {
-        for place in self.places(hash) {
-            let (bucket, filled) = (&mut self.buckets[place], &mut filled[place]);
-            if bucket.latency(tag(hash)).is_some() {
-                return;
-            }
-            if let Some(free) = bucket.latencies.get_mut(usize::from(*filled)) {
-                *free = latency;
-                bucket.tags[usize::from(*filled)] = tag(hash);
-                *filled += 1;
-                self.keys += 1;
-                return;
-            }
+        let buckets = points.clone().count() / FILLED + 1;
+        let mut starts = vec![0; buckets + 1];
+        points.clone().for_each(|(hash, _)| starts[bucket(hash, buckets)] += 1);
+        let mut end = 0;
+        for start in &mut starts {
+            end += *start;
+            *start = end;
         }
+        let mut keys = vec![KeyLatency::zeroed(); end as usize];
+        // The last comes first, so that each bucket begins where it should once all are in.
+        for (hash, latency) in points.rev() {
+            let start = &mut starts[bucket(hash, buckets)];
+            *start -= 1;
+            keys[*start as usize] = KeyLatency { tag: tag(hash), latency };
+        }
+        Self { starts, keys }
     }
 
     /// Whether these are as many keys as a table has `rows`, so that it repeats none.
     pub fn are_of_each(&self, rows: usize) -> bool {
-        self.keys == rows
+        let repeats = |own: &[KeyLatency]| {
+            (1..own.len()).any(|i| own[..i].iter().any(|other| other.tag == own[i].tag))
+        };
+        self.keys.len() == rows && !(0..self.buckets()).any(|number| repeats(self.bucket(number)))
     }
 
     /// The latency at a key in ms.
     #[inline]
     pub fn get(&self, hash: u64) -> Option<f32> {
-        let bucket = self.buckets.get(self.first(hash))?;
-        match bucket.latency(tag(hash)) {
-            None if bucket.is_full() => self.get_beyond(hash),
-            found => found,
-        }
-    }
-
-    /// The latency at a key whose own bucket is full.
-    #[cold]
-    fn get_beyond(&self, hash: u64) -> Option<f32> {
-        for place in self.places(hash) {
-            let bucket = &self.buckets[place];
-            let found = bucket.latency(tag(hash));
-            if found.is_some() || !bucket.is_full() {
-                return found;
-            }
-        }
-        None
+        let own = self.bucket(bucket(hash, self.buckets()));
+        own.iter().find(|key| key.tag == tag(hash)).map(|key| key.latency)
     }
 
     /// Brings into the cache what lookups of some keys read. Memory is asked for all of them at once, where lookups one
     /// after the other wait for it each.
     pub fn touch(&self, hashes: impl Iterator<Item = u64>) {
-        let tags = hashes.filter_map(|hash| Some(self.buckets.get(self.first(hash))?.tags[0]));
+        let buckets = hashes.map(|hash| self.bucket(bucket(hash, self.buckets())));
+        let tags = buckets.filter_map(|own| Some(own.first()?.tag));
         std::hint::black_box(tags.fold(0, |all, tag| all ^ tag));
     }
 
-    /// The bucket in which a key is, unless that is full.
     #[inline]
-    fn first(&self, hash: u64) -> usize {
-        (((hash >> 32) * self.buckets.len() as u64) >> 32) as usize
+    fn buckets(&self) -> usize {
+        self.starts.len() - 1
     }
 
-    /// The buckets in the order in which a key may be in them.
-    fn places(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
-        let first = self.first(hash);
-        (first..self.buckets.len()).chain(0..first)
+    /// The keys of a bucket.
+    #[inline]
+    fn bucket(&self, number: usize) -> &[KeyLatency] {
+        let [start, end] = [self.starts[number], self.starts[number + 1]];
+        &self.keys[start as usize..end as usize]
     }
+}
+
+/// The bucket of a key among as many as there are.
+#[inline]
+fn bucket(hash: u64, buckets: usize) -> usize {
+    (((hash >> 32) * buckets as u64) >> 32) as usize
 }
 
 /// What distinguishes the keys of a bucket.
 fn tag(hash: u64) -> u32 {
     hash as u32
+}
+
+impl Default for KeyLatencies {
+    fn default() -> Self {
+        Self::of(std::iter::empty())
+    }
+}
+
+/// [`KeyLatencies`] as they were stored.
+#[derive(Deserialize)]
+struct StoredLatencies {
+    #[serde(deserialize_with = "stored::deserialize")]
+    starts: Vec<u32>,
+    #[serde(deserialize_with = "stored::deserialize")]
+    keys: Vec<KeyLatency>,
+}
+
+impl TryFrom<StoredLatencies> for KeyLatencies {
+    type Error = &'static str;
+
+    fn try_from(StoredLatencies { starts, keys }: StoredLatencies) -> Result<Self, Self::Error> {
+        let ends = starts.len() > 1 && starts[starts.len() - 1] as usize == keys.len();
+        if starts.first() == Some(&0) && ends && starts.is_sorted() {
+            Ok(Self { starts, keys })
+        } else {
+            Err("not the buckets of some keys")
+        }
+    }
 }
 
 #[cfg(test)]
@@ -162,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_one_bucket_are_found_in_those_after_it() {
+    fn keys_of_one_bucket_are_found() {
         for bucket in [0, u64::from(u32::MAX)] {
             let hash = |key: u64| bucket << 32 | key;
             let own = latencies((0..100).map(hash));
@@ -186,9 +181,8 @@ mod tests {
     #[test]
     fn the_first_of_a_repeated_key_counts() {
         for count in [2, 100, 5000] {
-            let own = latencies(std::iter::repeat_n(9, count));
-            assert_eq!(own.get(9), Some(1.0));
-            assert!(own.are_of_each(1));
+            let own = latencies([7, 9].into_iter().chain(std::iter::repeat_n(9, count)));
+            assert_eq!([7, 9].map(|key| own.get(key)), [Some(1.0), Some(2.0)]);
         }
     }
 
@@ -196,5 +190,28 @@ mod tests {
     fn a_latency_of_0_is_none() {
         let own = KeyLatencies::of([(1, 0.0), (2, 0.5)].into_iter());
         assert_eq!([1, 2].map(|key| own.get(key)), [None, Some(0.5)]);
+    }
+
+    #[test]
+    fn latencies_are_read_as_they_were_stored() {
+        for count in [0, 1, 100] {
+            let own = latencies((0..count).map(hash));
+            let read: KeyLatencies =
+                rmp_serde::from_slice(&rmp_serde::to_vec(&own).unwrap()).unwrap();
+            assert_eq!((read.starts, read.keys), (own.starts, own.keys));
+        }
+    }
+
+    #[test]
+    fn other_buckets_are_refused() {
+        let keys = || vec![KeyLatency { tag: 1, latency: 0.5 }; 3];
+        let is_read = |starts: &[u32]| {
+            KeyLatencies::try_from(StoredLatencies { starts: starts.to_vec(), keys: keys() })
+                .is_ok()
+        };
+        assert!(is_read(&[0, 3]) && is_read(&[0, 1, 1, 3]));
+        for starts in [&[][..], &[3], &[0, 2], &[0, 4], &[1, 3], &[0, 2, 1, 3]] {
+            assert!(!is_read(starts), "{starts:?}");
+        }
     }
 }
