@@ -4,6 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use super::stored;
+use crate::base::counting::to_starts;
 
 /// Keys in a bucket, about: so few that they fill half a line of the cache.
 const FILLED: usize = 4;
@@ -37,27 +38,23 @@ struct KeyLatency {
 
 impl KeyLatencies {
     /// Takes in keys and their latencies in ms; one of 0 is none. Of a repeated key the first counts.
-    pub fn of(points: impl DoubleEndedIterator<Item = (u64, f64)> + Clone) -> Self {
+    pub fn of(points: impl Iterator<Item = (u64, f64)> + Clone) -> Self {
         let points = points.map(|(hash, ms)| (hash, ms as f32)).filter(|(_, ms)| *ms > 0.0);
         let buckets = points.clone().count() / FILLED + 1;
         let mut starts = vec![0; buckets + 1];
-        points.clone().for_each(|(hash, _)| starts[bucket(hash, buckets)] += 1);
-        let mut end = 0;
-        for start in &mut starts {
-            end += *start;
-            *start = end;
-        }
-        let mut keys = vec![KeyLatency::zeroed(); end as usize];
-        // The last comes first, so that each bucket begins where it should once all are in.
-        for (hash, latency) in points.rev() {
-            let start = &mut starts[bucket(hash, buckets)];
-            *start -= 1;
-            keys[*start as usize] = KeyLatency { tag: tag(hash), latency };
+        let ends = &mut starts[1..];
+        points.clone().for_each(|(hash, _)| ends[bucket(hash, buckets)] += 1);
+        let mut keys = vec![KeyLatency::zeroed(); to_starts(ends) as usize];
+        for (hash, latency) in points {
+            // Where a bucket begins is, once its keys are in, where it ends.
+            let end = &mut ends[bucket(hash, buckets)];
+            keys[*end as usize] = KeyLatency { tag: tag(hash), latency };
+            *end += 1;
         }
         Self { starts, keys }
     }
 
-    /// Whether these are as many keys as a table has `rows`, so that it repeats none.
+    /// Whether each of a table's `rows` has a key here that no other has.
     pub fn are_of_each(&self, rows: usize) -> bool {
         let repeats = |own: &[KeyLatency]| {
             (1..own.len()).any(|i| own[..i].iter().any(|other| other.tag == own[i].tag))
@@ -102,12 +99,6 @@ fn bucket(hash: u64, buckets: usize) -> usize {
 /// What distinguishes the keys of a bucket.
 fn tag(hash: u64) -> u32 {
     hash as u32
-}
-
-impl Default for KeyLatencies {
-    fn default() -> Self {
-        Self::of(std::iter::empty())
-    }
 }
 
 /// [`KeyLatencies`] as they were stored.
@@ -183,6 +174,7 @@ mod tests {
         for count in [2, 100, 5000] {
             let own = latencies([7, 9].into_iter().chain(std::iter::repeat_n(9, count)));
             assert_eq!([7, 9].map(|key| own.get(key)), [Some(1.0), Some(2.0)]);
+            assert!(!own.are_of_each(count + 1));
         }
     }
 
