@@ -258,8 +258,7 @@ impl LostKeys {
 
     /// Whether each is served by some version.
     fn are_served(&self) -> bool {
-        let served = self.is_served.iter().filter(|is_served| is_served.load(Ordering::Relaxed));
-        served.count() == self.numbers.len()
+        self.left().next().is_none()
     }
 
     /// The numbers of those that none serves.
