@@ -19,6 +19,7 @@ pub mod processor;
 pub mod progress;
 pub mod random;
 pub mod reason;
+pub(crate) mod sample;
 pub(crate) mod stats;
 pub(crate) mod threads;
 pub(crate) mod words;

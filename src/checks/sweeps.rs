@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use crate::base::counting::by_group;
 use crate::base::expr::{Vals, WholeNumbers};
 use crate::base::hash_order::sorted_by_hash;
+use crate::base::sample::sampled;
 use crate::database::table::{
     Column, Keys, Numbering, PartNumbers, Table, all_equal, mix, number_bits, part_hash, text_hash,
 };
@@ -17,9 +18,6 @@ use crate::specs::TableSpec;
 /// Rows that are looked at along an axis. Of a larger table a sample of its series is, each of them
 /// whole: those whose hashes fall into one of as many parts as it has this many rows.
 const ROWS: usize = 16_384;
-
-/// Rows of which at once it is decided whether they are in the sample.
-const BLOCK: usize = 1024;
 
 /// The series along one axis.
 pub struct AxisSeries {
@@ -123,28 +121,17 @@ impl<'k> AxisPlaces<'k> {
 
     /// Those in the order of the file.
     fn sampled_rows(&self, one_of: usize, hashes: &[u64], latency: &[f64]) -> Vec<u32> {
-        let rows = hashes.len() as u32;
         let has_point =
             |row: &u32| self.size(*row).place != NO_PLACE && latency[*row as usize] > 0.0;
-        let mut found = Vec::with_capacity(hashes.len().min(2 * ROWS));
         if one_of == 1 {
-            found.extend((0..rows).filter(has_point));
-            return found;
+            return (0..hashes.len() as u32).filter(has_point).collect();
         }
         // Of all numbers of 32 bits one of `one_of` is that small. The high half of a hash sorts the series.
         let most = u32::MAX / one_of as u32;
-        let mut block = [0; BLOCK];
-        let blocks = hashes.chunks(BLOCK).zip(self.codes.chunks(BLOCK));
-        for (start, (hashes, codes)) in (0..rows).step_by(BLOCK).zip(blocks) {
-            // Which rows are in the sample nobody foresees, so it is not branched on.
-            let mut count = 0;
-            for (row, (hash, code)) in (start..).zip(hashes.iter().zip(codes)) {
-                block[count] = row;
-                let series = hash.wrapping_sub(self.sizes[*code as usize].hash);
-                count += usize::from(series as u32 <= most);
-            }
-            found.extend(block[..count].iter().copied().filter(has_point));
-        }
+        let mut found = sampled(hashes, |row, hash| {
+            hash.wrapping_sub(self.size(row as u32).hash) as u32 <= most
+        });
+        found.retain(has_point);
         found
     }
 }

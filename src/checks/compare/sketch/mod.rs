@@ -16,6 +16,7 @@ use self::rows::ReadRows;
 
 use crate::base::expr::{ExprError, Scope};
 use crate::base::hash_order::sorted_by_hash;
+use crate::base::sample::sampled;
 use crate::checks::compare::curves::{AxisPoints, KeyLatencies, TableCurve};
 use crate::checks::compare::series::Outlier;
 use crate::checks::judge::CheckInputs;
@@ -194,8 +195,10 @@ impl Sketch {
             loaded: loaded.as_ref(),
             ranks: ranks.as_deref(),
         };
-        let hashes = keys.hashes().iter().copied().zip(0u32..);
-        let kept = hashes.filter(|(hash, row)| *hash <= end && read.is_loaded(*row as usize));
+        let hashes = keys.hashes();
+        let kept = sampled(hashes, |_, hash| hash <= end).into_iter();
+        let kept = kept.filter(|row| read.is_loaded(*row as usize));
+        let kept = kept.map(|row| (hashes[row as usize], row));
         let rank = |row: u32| ranks.as_ref().map_or(0, |ranks| ranks[row as usize]);
         let place = |(hash, row): &(u64, u32)| (*hash, rank(*row), *row);
         let mut order = sorted_by_hash(kept.collect(), end, |(hash, _)| *hash, place);

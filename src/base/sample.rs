@@ -1,0 +1,40 @@
+//! Samples by hash.
+
+/// Hashes of which at once it is found out whether they are in a sample.
+const BLOCK: usize = 1024;
+
+/// The places of the hashes that are in a sample, ascending. Which ones are nobody foresees, so it is not branched on.
+pub(crate) fn sampled(hashes: &[u64], is_in: impl Fn(usize, u64) -> bool) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut block = [0; BLOCK];
+    for (start, hashes) in (0..).step_by(BLOCK).zip(hashes.chunks(BLOCK)) {
+        let mut count = 0;
+        for (place, hash) in (start..).zip(hashes) {
+            block[count] = place as u32;
+            count += usize::from(is_in(place, *hash));
+        }
+        found.extend_from_slice(&block[..count]);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::random::Random;
+
+    #[test]
+    fn a_sample_has_the_places_of_its_hashes_in_their_order() {
+        let mut random = Random::new(7);
+        for count in [0, 1, BLOCK, 3 * BLOCK + 5] {
+            let hashes: Vec<u64> = (0..count).map(|_| random.below(10) as u64).collect();
+            for most in [0, 4, 10] {
+                let is_in = |place: usize, hash: u64| hash < most && place % 3 != 1;
+                let expected: Vec<u32> = (0..count as u32)
+                    .filter(|place| is_in(*place as usize, hashes[*place as usize]))
+                    .collect();
+                assert_eq!(sampled(&hashes, is_in), expected);
+            }
+        }
+    }
+}
