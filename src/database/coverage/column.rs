@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Cell;
-use crate::base::expr::{Vals, Value};
+use crate::base::expr::{Vals, Value, WholeNumbers};
 use crate::database::table::{Numbering, PartValues, own_names, text_json};
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +62,12 @@ impl PartColumn {
     pub(super) fn of(values: &PartValues<'_>, rows: &[u32]) -> Self {
         let row = |row: &u32| *row as usize;
         match values {
-            PartValues::Whole(whole) => numbers(rows.iter().map(|r| whole.get(row(r)) as f64)),
+            PartValues::Whole(WholeNumbers::Codes { codes, numbers }) => {
+                coded(rows.iter().map(|r| codes[row(r)]), numbers)
+            }
+            PartValues::Whole(WholeNumbers::Values(values)) => {
+                numbers(rows.iter().map(|r| values[row(r)] as f64))
+            }
             PartValues::Formula(Value::Number(Vals::One(n))) => Self::One(number(*n)),
             PartValues::Formula(Value::Number(Vals::Rows(values))) => {
                 numbers(rows.iter().map(|r| values[row(r)]))
@@ -134,6 +139,23 @@ fn numbers(all: impl Iterator<Item = f64>) -> PartColumn {
     let mut numbering = Numbering::default();
     let codes: Vec<u32> = all.map(|value| numbering.number(value.to_bits())).collect();
     let values: Vec<f64> = numbering.into_values().into_iter().map(f64::from_bits).collect();
+    PartColumn::Numbers { codes: Codes::of(&codes, values.len()), values }
+}
+
+/// Codes for some of the distinct numbers as codes for those that they name.
+fn coded(all: impl Iterator<Item = u32>, numbers: &[i64]) -> PartColumn {
+    const UNMET: u32 = u32::MAX;
+    let mut own_codes = vec![UNMET; numbers.len()];
+    let mut values: Vec<f64> = Vec::new();
+    let codes = all.map(|code| {
+        let own = &mut own_codes[code as usize];
+        if *own == UNMET {
+            *own = values.len() as u32;
+            values.push(numbers[code as usize] as f64);
+        }
+        *own
+    });
+    let codes: Vec<u32> = codes.collect();
     PartColumn::Numbers { codes: Codes::of(&codes, values.len()), values }
 }
 
