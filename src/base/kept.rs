@@ -18,7 +18,8 @@ pub struct Kept<K, V: ?Sized> {
 
 #[derive(Debug)]
 struct Values<K, V: ?Sized> {
-    by_key: HashMap<K, Arc<V>>,
+    /// Each with its bytes.
+    by_key: HashMap<K, (Arc<V>, usize)>,
     bytes: usize,
 }
 
@@ -38,7 +39,18 @@ impl<K: Eq + Hash, V: ?Sized> Kept<K, V> {
     where
         K: Borrow<Q>,
     {
-        self.values().by_key.get(key).cloned()
+        self.values().by_key.get(key).map(|(value, _)| value.clone())
+    }
+
+    /// The same, which is kept no longer.
+    pub fn take<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<Arc<V>>
+    where
+        K: Borrow<Q>,
+    {
+        let mut values = self.values();
+        let (value, bytes) = values.by_key.remove(key)?;
+        values.bytes -= bytes;
+        Some(value)
     }
 
     /// Keeps a value of some bytes where there is room.
@@ -46,7 +58,7 @@ impl<K: Eq + Hash, V: ?Sized> Kept<K, V> {
         let mut values = self.values();
         if values.bytes + bytes <= self.most && !values.by_key.contains_key(&key) {
             values.bytes += bytes;
-            values.by_key.insert(key, value());
+            values.by_key.insert(key, (value(), bytes));
         }
     }
 }
@@ -66,5 +78,16 @@ mod tests {
         keep("late", 1);
         let sizes = ["small", "large", "other", "late"].map(|key| kept.get(key).map(|v| v.len()));
         assert_eq!(sizes, [Some(3), None, Some(5), None]);
+    }
+
+    #[test]
+    fn what_is_taken_makes_room() {
+        let kept: Kept<&str, [u8]> = Kept::new(8);
+        let keep = |key: &'static str, size: usize| kept.keep(key, size, || vec![7; size].into());
+        keep("first", 6);
+        let taken = ["first", "first"].map(|key| kept.take(key).map(|v| v.len()));
+        assert_eq!(taken, [Some(6), None]);
+        keep("second", 8);
+        assert_eq!(["first", "second"].map(|key| kept.get(key).is_some()), [false, true]);
     }
 }

@@ -23,6 +23,11 @@ impl Decoded {
         self.0.get(&file.entry.path)
     }
 
+    /// The same, which is kept no longer.
+    pub fn take(&self, file: &TableFile) -> Option<Arc<Table>> {
+        self.0.take(&file.entry.path)
+    }
+
     /// The table that was kept, or that is read from `source`, and kept where there is room.
     ///
     /// # Errors

@@ -199,6 +199,7 @@ fn compare(
             diff: &diff,
             losing: losing.as_ref(),
             files: planned.map(|plan| &*plan.files),
+            draws: options.charts > 0,
             rules,
             all_rules: &settings.rules,
             models,

@@ -52,6 +52,8 @@ pub struct News<'a> {
     pub models: &'a SharedModels<'a>,
     /// The files that predictions will read.
     pub files: Option<&'a PlannerFiles>,
+    /// Whether charts are chosen of what is judged.
+    pub draws: bool,
     /// Threads.
     pub threads: usize,
     /// What earlier runs found, where that is kept.
@@ -156,6 +158,7 @@ impl News<'_> {
             ledger: None,
             pr: None,
             decoded: Some(state.decoded),
+            keeps_decoded: self.draws,
             keeps_sketches: false,
             files: self.files,
             losing: self.losing,

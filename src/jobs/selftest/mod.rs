@@ -166,6 +166,7 @@ impl<'a> JudgeTerms<'a> {
             ledger: None,
             pr: None,
             decoded: None,
+            keeps_decoded: false,
             keeps_sketches: false,
             files: None,
             losing: None,

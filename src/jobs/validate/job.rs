@@ -53,6 +53,8 @@ pub(crate) struct Job<'a> {
     pub pr: Option<&'a PrChange>,
     /// Tables of it that another stage decoded already, where one did.
     pub decoded: Option<&'a Decoded>,
+    /// Whether a later stage asks for those, too.
+    pub keeps_decoded: bool,
     /// Whether another state is judged by the sketches of this one.
     pub keeps_sketches: bool,
     /// Files that a planner will read, where one will: their rows are taken in while they are decoded.

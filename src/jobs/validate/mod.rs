@@ -163,6 +163,7 @@ pub(crate) fn judged<R>(
             ledger: ledger.as_ref(),
             pr: None,
             decoded: None,
+            keeps_decoded: false,
             keeps_sketches: false,
             files: None,
             losing: None,

@@ -202,7 +202,9 @@ impl Job<'_> {
     /// Reads some columns of a table, which another stage may have decoded already, with the digest of its bytes
     /// where that is asked for.
     fn read(&self, file: &TableFile, digest: bool, wanted: Wanted<'_>) -> ReadTable {
-        let kept = self.decoded.and_then(|decoded| decoded.get(file));
+        let kept = self.decoded.and_then(|decoded| {
+            if self.keeps_decoded { decoded.get(file) } else { decoded.take(file) }
+        });
         if let (Some(table), false) = (&kept, digest) {
             return ReadTable { table: Ok(table.clone()), digest: None, is_reproducible: false };
         }
