@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::asked::AskedSlices;
 use super::names::NameCodes;
 use super::operations::TableName;
 use super::slices::FileSlices;
@@ -53,7 +54,7 @@ fn the_rows_that_a_spec_serves_are_those_that_a_lookup_finds() {
         let states = RowStates::of(&scope).unwrap();
         let runs = states.runs.iter().filter(|run| run.state == RowState::Served);
         let by_spec: BTreeSet<u32> = runs.flat_map(|run| run.first..run.first + run.rows).collect();
-        let slices = FileSlices::group(&table, name, &names).unwrap();
+        let slices = FileSlices::group(&table, name, &names, &AskedSlices::default()).unwrap();
         let mut by_loader = BTreeSet::new();
         for (key, rows) in slices.iter() {
             // The loader keeps rows without CUDA graphs apart and does not read them.

@@ -213,6 +213,11 @@ impl<'a> LoadedRows<'a> {
         })
     }
 
+    /// The table's name.
+    pub fn name(&self) -> TableName {
+        self.name
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.latency.len()

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use super::asked::AskedSlices;
 use super::keys::FileKeys;
 use super::names::NameCodes;
 use super::operations::TableName;
@@ -50,14 +51,16 @@ pub struct PlannerFiles {
     slices: Mutex<HashMap<FileOfTable, SlicesOnce>>,
     /// Files that will be asked for: what another stage decodes of them is taken in.
     awaited: HashSet<FileOfTable>,
+    /// Slices that will be.
+    asked: AskedSlices,
     /// Bytes of rows that were taken in so.
     ahead: AtomicUsize,
 }
 
 impl PlannerFiles {
-    /// None yet; some are `awaited`.
-    pub fn awaiting(awaited: HashSet<FileOfTable>) -> Self {
-        Self { awaited, ..Self::default() }
+    /// None yet; some are `awaited`, of which no lookup reads other slices than those `asked` for.
+    pub fn awaiting(awaited: HashSet<FileOfTable>, asked: AskedSlices) -> Self {
+        Self { awaited, asked, ..Self::default() }
     }
 
     /// The columns of a table that its rows are made of.
@@ -77,7 +80,7 @@ impl PlannerFiles {
         read: impl FnOnce() -> Result<Arc<Table>, TableFault>,
     ) -> SharedSlices {
         let group = || match read() {
-            Ok(decoded) => FileSlices::group(&decoded, file.0, &self.names),
+            Ok(decoded) => FileSlices::group(&decoded, file.0, &self.names, &self.asked),
             // A file without rows serves none, and fails nothing.
             Err(TableFault::Empty) => Ok(FileSlices::default()),
             Err(fault) => Err(fault.to_string().into()),
@@ -99,12 +102,12 @@ impl PlannerFiles {
     pub fn take(&self, file: &FileOfTable, decoded: &Table) -> Option<FileKeys> {
         let mut keys = None;
         self.slot(file).get_or_init(|| {
-            let grouped = FileSlices::group_with_keys(decoded, file.0, &self.names);
-            Arc::new(grouped.map(|(slices, own)| {
+            let grouped = FileSlices::group(decoded, file.0, &self.names, &self.asked);
+            if let Ok(slices) = &grouped {
                 self.ahead.fetch_add(slices.bytes(), Ordering::Relaxed);
-                keys = own;
-                slices
-            }))
+                keys = slices.keys_of_all_rows().cloned();
+            }
+            Arc::new(grouped)
         });
         keys
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
+use super::asked::AskedSlices;
 use super::cells::LoadedRows;
 use super::slices::{FileRow, SliceKey, WIDE};
 use super::{NumberedRows, Reason};
@@ -13,7 +14,7 @@ pub(super) type ServedSlice = (SliceKey, u32);
 
 /// The rows of a file by slice.
 pub(super) struct GroupedRows {
-    /// Where the rows of each slice lie in `rows`.
+    /// Where the rows of each slice that may be read lie in `rows`.
     pub slices: HashMap<SliceKey, Range<u32>>,
     /// Each slice in file order.
     pub rows: Vec<FileRow>,
@@ -23,7 +24,7 @@ pub(super) struct GroupedRows {
     pub kernels: Vec<(u32, u32)>,
     /// Coordinates that exceed 32 bits, by row.
     pub wide: HashMap<u32, [u64; 3]>,
-    /// The slices with the kernels of their rows, each one or more times.
+    /// All slices with the kernels of their rows, each one or more times.
     pub served: Vec<ServedSlice>,
 }
 
@@ -47,7 +48,7 @@ enum Belonging {
     Unmet,
     /// Rows of a slice, by its number, and of a kernel.
     Slice(u32, u32),
-    /// The loader ignores them, or refuses them.
+    /// The loader ignores them or refuses them, or nobody asks for them.
     None,
 }
 
@@ -55,10 +56,10 @@ enum Belonging {
 const NO_SLICE: u32 = u32::MAX;
 
 impl GroupedRows {
-    /// Groups rows.
-    pub fn of(mut rows: LoadedRows<'_>) -> Self {
+    /// Groups those rows whose slices may be read.
+    pub fn of(mut rows: LoadedRows<'_>, asked: &AskedSlices) -> Self {
         let mut grouping = Grouping::default();
-        let of_row = grouping.number_rows(&mut rows);
+        let of_row = grouping.number_rows(&mut rows, asked);
         let Grouping { slices: numbered, counts, faults, kernels, served, .. } = grouping;
         let mut end = 0;
         let mut slices = HashMap::with_capacity(numbered.len());
@@ -86,8 +87,8 @@ impl GroupedRows {
 }
 
 impl Grouping {
-    /// The number of the slice of each row; the slice is looked for once for a combination of values.
-    fn number_rows(&mut self, rows: &mut LoadedRows<'_>) -> Vec<u32> {
+    /// The number of the slice of each row that may be read; the slice is looked for once for a combination of values.
+    fn number_rows(&mut self, rows: &mut LoadedRows<'_>, asked: &AskedSlices) -> Vec<u32> {
         let NumberedRows { mut of_rows, counts } = rows.outer().numbers(rows.count());
         let mut known = vec![Belonging::Unmet; counts.len()];
         let may_refuse = rows.may_have_refused_cells();
@@ -98,7 +99,7 @@ impl Grouping {
                 continue;
             }
             if matches!(known[combination], Belonging::Unmet) {
-                known[combination] = self.belonging(rows, row);
+                known[combination] = self.belonging(rows, row, asked);
             }
             if let Belonging::Slice(slice, kernel) = known[combination] {
                 *number = slice;
@@ -113,11 +114,19 @@ impl Grouping {
 
     /// What the rows of the combination that a row has are. Its kernel is a part of it, so one row says why the loader
     /// refuses all of them.
-    fn belonging(&mut self, rows: &mut LoadedRows<'_>, row: usize) -> Belonging {
+    fn belonging(
+        &mut self,
+        rows: &mut LoadedRows<'_>,
+        row: usize,
+        asked: &AskedSlices,
+    ) -> Belonging {
         let kernel = rows.kernel(row);
         match rows.slice(row) {
             Ok(Some(key)) => {
                 self.served.push((key, kernel));
+                if !asked.has(rows.name(), &key) {
+                    return Belonging::None;
+                }
                 let slice = *self.numbers.entry(key).or_insert_with(|| {
                     self.slices.push(key);
                     self.counts.push(0);

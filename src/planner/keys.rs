@@ -87,6 +87,11 @@ impl FileKeys {
         Some(Self(keys))
     }
 
+    /// The keys of those slices that have rows of kernels which are admitted.
+    pub(super) fn admitted(&self, admits: impl Fn(u32) -> bool) -> impl Iterator<Item = &SliceKey> {
+        self.0.iter().filter(move |(_, kernel)| admits(*kernel)).map(|(key, _)| key)
+    }
+
     /// Those of a file of which every slice is known with its kernels.
     pub(super) fn of_slices(name: TableName, slices: Vec<ServedSlice>) -> Self {
         Self(slices.into_iter().map(|(key, kernel)| (asked_for(name, key), kernel)).collect())
@@ -184,12 +189,11 @@ impl<'k> ServedKeys<'k> {
     fn merge(&self, table: TableName) -> Result<HashSet<SliceKey>, Refusal> {
         let mut merged = HashSet::new();
         for KeySource { keys, kernels } in &self.sources[table as usize] {
-            let FileKeys(keys) = keys.ok_or(Refusal::Unread(table.stem()))?;
+            let keys = keys.ok_or(Refusal::Unread(table.stem()))?;
             let kernels: Option<HashSet<u32>> =
                 kernels.as_ref().map(|k| k.iter().map(|name| self.names.code(name)).collect());
-            let admitted =
-                keys.iter().filter(|(_, k)| kernels.as_ref().is_none_or(|all| all.contains(k)));
-            merged.extend(admitted.map(|(key, _)| *key));
+            let admits = |kernel| kernels.as_ref().is_none_or(|all| all.contains(&kernel));
+            merged.extend(keys.admitted(admits));
         }
         if merged.is_empty() {
             return Err(Refusal::Missing(format!("the loader finds no rows of {}", table.stem())));

@@ -24,6 +24,7 @@
 
 #[cfg(test)]
 mod agreement;
+mod asked;
 mod cells;
 mod dtypes;
 mod evidence;
@@ -44,6 +45,7 @@ mod slices;
 mod steps;
 mod store;
 
+pub use asked::AskedSlices;
 pub use evidence::{How, Provenance, RowsRead, TableLookup, Weighed};
 pub use files::{FileOfTable, PlannerFiles};
 pub use index::{RowOrigin, TableIndex};

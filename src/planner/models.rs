@@ -217,11 +217,7 @@ impl ModelList {
     pub fn tables(&self, backend: &str, found: &mut BTreeSet<TableName>) {
         let Some(plan) = self.plan(backend) else { return };
         found.extend(plan.fmha_by_data.iter().filter_map(|stem| fmha_table(stem)));
-        for layout in &plan.layouts {
-            for op in layout.prefill.iter().chain(&layout.decode) {
-                op.visit(&mut |op| found.extend(op.tables()));
-            }
-        }
+        plan.visit(&mut |op| found.extend(op.tables()));
     }
 
     /// Its quantisation as the file states it, where no data can be asked.
@@ -332,6 +328,12 @@ impl PlannedLayout {
 }
 
 impl BackendPlan {
+    /// Calls `each` on the operations of all layouts, and on those inside them.
+    pub(super) fn visit(&self, each: &mut dyn FnMut(&Op)) {
+        let phases = self.layouts.iter().flat_map(|layout| [&layout.prefill, &layout.decode]);
+        phases.flatten().for_each(|op| op.visit(each));
+    }
+
     /// The precision of prefill attention on a system with its data
     /// (sdk/models helpers, `resolve_context_fmha_by_data`).
     fn fmha(&self, source: &dyn SliceSource, cache: &str) -> String {

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use hashbrown::{HashMap, HashSet};
 
+use super::asked::AskedSlices;
 use super::cells::LoadedRows;
 use super::grouping::GroupedRows;
 use super::keys::FileKeys;
@@ -48,7 +49,9 @@ pub(super) const WIDE: u32 = u32::MAX;
 /// The rows of a file by slice, each slice in file order.
 #[derive(Debug, Default)]
 pub struct FileSlices {
-    /// Where the rows of each slice lie in `rows`.
+    /// All of its slices, those without rows here too.
+    keys: FileKeys,
+    /// Where the rows of each slice that may be read lie in `rows`.
     slices: HashMap<SliceKey, Range<u32>>,
     rows: Vec<FileRow>,
     /// The lowest and the highest outer coordinate of each slice.
@@ -71,31 +74,34 @@ impl FileSlices {
         columns
     }
 
-    /// Groups the rows of a decoded table.
+    /// Groups the rows of a decoded table, those of the slices that are `asked` for.
     ///
     /// # Errors
     ///
     /// Those of [`LoadedRows::of`]. A row that the loader refuses becomes a fault, since a filter may leave
     /// it out.
-    pub fn group(table: &Table, name: TableName, names: &NameCodes) -> Result<Self, Reason> {
-        Self::group_with_keys(table, name, names).map(|(slices, _)| slices)
-    }
-
-    /// The same with its [`FileKeys`], which take no time then.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`group`](Self::group).
-    pub fn group_with_keys(
+    pub fn group(
         table: &Table,
         name: TableName,
         names: &NameCodes,
-    ) -> Result<(Self, Option<FileKeys>), Reason> {
+        asked: &AskedSlices,
+    ) -> Result<Self, Reason> {
         let rows = LoadedRows::of(table, name, names)?;
-        let GroupedRows { slices, rows, faults, kernels, wide, served } = GroupedRows::of(rows);
-        let keys = faults.is_empty().then(|| FileKeys::of_slices(name, served));
+        let grouped = GroupedRows::of(rows, asked);
+        let GroupedRows { slices, rows, faults, kernels, wide, served } = grouped;
+        let keys = FileKeys::of_slices(name, served);
         let (powered, spans) = (powered(table), OnceLock::new());
-        Ok((Self { slices, rows, faults, kernels, wide, powered, spans }, keys))
+        Ok(Self { keys, slices, rows, faults, kernels, wide, powered, spans })
+    }
+
+    /// Its slices.
+    pub(super) fn keys(&self) -> &FileKeys {
+        &self.keys
+    }
+
+    /// The same; none where the loader refuses a row, so that nothing shows what it would serve.
+    pub(super) fn keys_of_all_rows(&self) -> Option<&FileKeys> {
+        Some(&self.keys).filter(|_| self.faults.is_empty())
     }
 
     /// Bytes that its rows take.
@@ -122,7 +128,7 @@ impl FileSlices {
         self.kernels.get(runs.checked_sub(1)?).map(|(_, kernel)| *kernel)
     }
 
-    /// The keys of its slices, with their rows.
+    /// The keys of its slices that may be read, with their rows.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&SliceKey, &[FileRow])> {
         self.slices.iter().map(|(key, range)| (key, self.within(range)))
     }
@@ -158,7 +164,10 @@ impl FileSlices {
 
     /// The rows of a slice, in file order.
     pub(super) fn rows(&self, key: &SliceKey) -> &[FileRow] {
-        self.slices.get(key).map_or(&[], |range| self.within(range))
+        let range = self.slices.get(key);
+        let is_known = || self.keys.admitted(|_| true).any(|known| known == key);
+        debug_assert!(range.is_some() || !is_known(), "its rows were left out: {key:?}");
+        range.map_or(&[], |range| self.within(range))
     }
 
     /// How many rows some slices have.
@@ -208,7 +217,8 @@ mod tests {
             format!("nccl_dtype,op_name,kernel_source,num_gpus,message_size,latency\n{rows}");
         let table = Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
         let names = NameCodes::default();
-        let slices = FileSlices::group(&table, TableName::Nccl, &names).unwrap();
+        let slices =
+            FileSlices::group(&table, TableName::Nccl, &names, &AskedSlices::default()).unwrap();
         let (_, rows) = slices.iter().next().unwrap();
         let read: Vec<u64> = rows.iter().map(|row| slices.at(row)[0]).collect();
         assert_eq!(read, sizes);
@@ -248,8 +258,10 @@ mod tests {
                 let is_text = |column: &str| texts.contains(column);
                 let table = Table::decode(text.as_bytes(), Format::Csv, &is_text).unwrap();
                 let names = NameCodes::default();
-                let (found, keys) = FileSlices::group_with_keys(&table, name, &names).unwrap();
-                assert_eq!(keys, FileKeys::of(&table, name, &names), "{name:?}");
+                let all = AskedSlices::default();
+                let found = FileSlices::group(&table, name, &names, &all).unwrap();
+                let keys = found.keys_of_all_rows();
+                assert_eq!(keys, FileKeys::of(&table, name, &names).as_ref(), "{name:?}");
                 assert_eq!(keys.is_some(), refused == 0, "{name:?}");
                 let mut rows = LoadedRows::of(&table, name, &names).unwrap();
                 let mut expected: HashMap<SliceKey, Vec<([u64; 3], u32, f64)>> = HashMap::new();

@@ -36,6 +36,11 @@ impl Store {
         Self { files, ..Self::default() }
     }
 
+    /// Forgets the indexes, which nobody asks for again.
+    pub fn forget(&self) {
+        lock(&self.indexes).clear();
+    }
+
     /// A machine; one for equal figures, so that states share what depends on them.
     pub(super) fn machine(&self, machine: MachineFigures) -> Arc<MachineFigures> {
         let mut known = lock(&self.machines);

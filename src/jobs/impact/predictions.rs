@@ -8,15 +8,20 @@ use hashbrown::HashMap;
 
 use super::choose::Choice;
 use super::predict::VersionSides;
-use super::{Fate, Impact, Options, PlannedVersion, PointImpact, States, predict, summary};
+use super::{
+    Fate, Impact, ImpactCase, Options, PlannedVersion, PointImpact, States, predict, summary,
+};
 use crate::base::error::{Error, Result};
+use crate::base::threads;
 use crate::database::catalog::Role;
 use crate::database::diff::{Class, Diff};
 use crate::database::served::ServedFormats;
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::findings::{Finding, ModelReach};
-use crate::planner::{Models, PlannerFiles, RowOrigin, RowsRead, SharedModels, Store, TableName};
+use crate::planner::{
+    AskedSlices, Models, PlannerFiles, RowOrigin, RowsRead, SharedModels, Store, TableName,
+};
 use crate::report::Predictions;
 
 /// Movers that are kept for reports.
@@ -82,7 +87,7 @@ impl PlannedChange {
         let versions: Vec<PlannedVersion> =
             chosen.into_iter().map(|(version, _)| version).collect();
         let awaited = predict::contents_read(&moving_sides(&states, &versions), &models);
-        let files = Arc::new(PlannerFiles::awaiting(awaited));
+        let files = Arc::new(PlannerFiles::awaiting(awaited, AskedSlices::of(&models)));
         Ok(Self { files, models: Some(models), versions, current })
     }
 
@@ -120,9 +125,15 @@ impl PlannedChange {
                 found.classes.insert(side.version.clone(), class(&side.paths(), diff));
             }
             found.impact.versions.extend(sides.iter().map(|side| side.version.clone()));
-            found.impact.cases.extend(predict::cases_of(&sides, &models, &changed, threads));
+            let cases = predict::cases_of(&sides, &models, &changed, threads);
             // What was read of a system is dropped before the next one is.
-            files.forget(&predict::contents_read(&sides, &models));
+            let read = predict::contents_read(&sides, &models);
+            let forget = || {
+                drop(sides);
+                store.forget();
+                files.forget(&read);
+            };
+            threads::both(threads, forget, || found.take_in(cases));
         }
         found.sum_up();
         Ok(found)
@@ -146,14 +157,17 @@ fn moving_sides<'s, 'a>(
 }
 
 impl PredictedChange {
-    fn sum_up(&mut self) {
-        let impact = &mut self.impact;
-        for case in &mut impact.cases {
+    /// Takes in cases, with what rows mean for them.
+    fn take_in(&mut self, mut cases: Vec<ImpactCase>) {
+        for case in &mut cases {
             self.rows.merge(std::mem::take(&mut case.rows_read));
+            case.points.iter().for_each(|point| self.weights.add(point));
         }
+        self.impact.cases.append(&mut cases);
+    }
+
+    fn sum_up(&mut self) {
         let impact = &self.impact;
-        let weights = &mut self.weights;
-        impact.points().for_each(|(_, point)| weights.add(point));
         let unanswered = impact.count(Fate::Missing);
         let values = impact.points().count();
         if values > 0 && values == unanswered {
@@ -203,12 +217,12 @@ impl PredictedChange {
             self.weights.of_rows(&finding.path, &told)
         };
         let place = finding.place.as_ref();
-        let here = |case: &super::ImpactCase| {
+        let here = |case: &ImpactCase| {
             place.is_some_and(|p| {
                 (&case.version.system, &case.version.backend) == (&p.system, &p.backend)
             })
         };
-        let for_want = |(case, point): &(&super::ImpactCase, &PointImpact)| {
+        let for_want = |(case, point): &(&ImpactCase, &PointImpact)| {
             let why = point.after.as_ref().err().map(ToString::to_string);
             point.fate() == Fate::Lost && here(case) && why.is_some_and(|why| why.contains(table))
         };

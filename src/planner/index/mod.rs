@@ -69,12 +69,10 @@ impl SourceRows {
         self.kernels.is_none() || slices.kernel(row).is_some_and(|kernel| self.admits(kernel))
     }
 
-    /// The keys of the slices that it has rows of.
+    /// The keys of the slices that the file has rows of.
     fn keys(&self) -> impl Iterator<Item = &SliceKey> {
-        self.slices().into_iter().flat_map(|slices| {
-            let has = |rows: &[FileRow]| rows.iter().any(|row| self.admits_row(slices, row));
-            slices.iter().filter(move |(_, rows)| has(rows)).map(|(key, _)| key)
-        })
+        let slices = self.slices().into_iter();
+        slices.flat_map(|slices| slices.keys().admitted(|kernel| self.admits(kernel)))
     }
 }
 

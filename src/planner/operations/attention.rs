@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::super::asked::KeyPattern;
 use super::super::cells::{Cells, Columns};
 use super::super::dtypes;
 use super::super::keys::{SliceSource, no_rows, served};
@@ -82,6 +83,11 @@ pub(super) const GENERATION_COLUMNS: Columns = Columns {
 /// Key-value heads as keys hold them: 0 where every query head has its own.
 fn kv_key(heads: u64, kv_heads: u64) -> u64 {
     if heads == kv_heads { 0 } else { kv_heads }
+}
+
+/// Key-value heads, head_dim and window as keys hold them.
+fn shape_key(heads: u64, kv_heads: u64, head_size: u64, window: u64) -> [u32; 3] {
+    [kv_key(heads, kv_heads), head_size, window].map(|n| n as u32)
 }
 
 /// attn_dtype, kv_cache_dtype, key-value heads, head_dim, window → (heads, isl, batch).
@@ -167,9 +173,8 @@ impl ContextAttention {
     ) -> Result<(SliceKey, AttentionShape), Refusal> {
         let machine = source.machine();
         let fmha = dtypes::fmha(&self.fmha_quant_mode)?;
-        let kv = kv_key(self.n, self.n_kv);
         let shape = AttentionShape {
-            kv,
+            kv: kv_key(self.n, self.n_kv),
             head_size: self.head_size,
             window: self.window_size,
             cache_bytes: dtypes::cache(&self.kv_cache_dtype)?,
@@ -177,9 +182,16 @@ impl ContextAttention {
             bandwidth: machine.bandwidth,
         };
         let codes = [&self.fmha_quant_mode, &self.kv_cache_dtype].map(|t| source.code(t));
-        let [head, window] = [self.head_size, self.window_size].map(|n| n as u32);
-        let key: SliceKey = [codes[0], codes[1], kv as u32, head, window, 0, 0, 0, 0];
+        let [kv, head, window] = shape_key(self.n, self.n_kv, self.head_size, self.window_size);
+        let key: SliceKey = [codes[0], codes[1], kv, head, window, 0, 0, 0, 0];
         Ok((served(source, TableName::ContextAttention, key, || self.words())?, shape))
+    }
+
+    /// What the keys of its shape have, whatever the precision.
+    pub(super) fn pattern(&self) -> KeyPattern {
+        let [kv, head, window] =
+            shape_key(self.n, self.n_kv, self.head_size, self.window_size).map(Some);
+        [None, None, kv, head, window, None, None, None, None]
     }
 
     /// Its slice, for people.
@@ -232,15 +244,14 @@ impl GenerationAttention {
         &self,
         source: &dyn SliceSource,
     ) -> Result<(SliceKey, AttentionShape), Refusal> {
-        let kv = kv_key(self.n, self.n_kv);
         let cache_bytes = dtypes::cache(&self.kv_cache_dtype)?;
-        let [head, window] = [self.head_size, self.window_size].map(|n| n as u32);
+        let [kv, head, window] = shape_key(self.n, self.n_kv, self.head_size, self.window_size);
         let cache = source.code(&self.kv_cache_dtype);
-        let key: SliceKey = [cache, kv as u32, head, window, 0, 0, 0, 0, 0];
+        let key: SliceKey = [cache, kv, head, window, 0, 0, 0, 0, 0];
         let key = served(source, TableName::GenerationAttention, key, || self.words())?;
         let machine = source.machine();
         let shape = AttentionShape {
-            kv,
+            kv: kv_key(self.n, self.n_kv),
             head_size: self.head_size,
             window: self.window_size,
             cache_bytes,
@@ -248,6 +259,13 @@ impl GenerationAttention {
             bandwidth: machine.bandwidth,
         };
         Ok((key, shape))
+    }
+
+    /// What the keys of its shape have, whatever the type of the cache.
+    pub(super) fn pattern(&self) -> KeyPattern {
+        let [kv, head, window] =
+            shape_key(self.n, self.n_kv, self.head_size, self.window_size).map(Some);
+        [None, kv, head, window, None, None, None, None, None]
     }
 
     /// Its slice, for people.

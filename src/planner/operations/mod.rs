@@ -28,6 +28,7 @@ pub use mla_module::{MlaModuleContext, MlaModuleGeneration};
 pub use moe::Moe;
 pub use tables::TableName;
 
+use super::asked::KeyPattern;
 use super::keys::SliceSource;
 use super::{PlannerSession, Provenance, Refusal};
 
@@ -209,6 +210,16 @@ impl Op {
             | Self::P2P(_)
             | Self::Max(_)
             | Self::First(_) => &[],
+        }
+    }
+
+    /// What the key of a slice has that it may read itself; none where that may be any of its tables.
+    pub(super) fn pattern(&self) -> Option<KeyPattern> {
+        match self {
+            Self::ContextAttention(o) => Some(o.pattern()),
+            Self::GenerationAttention(o) => Some(o.pattern()),
+            Self::Moe(o) => Some(o.pattern()),
+            _ => None,
         }
     }
 

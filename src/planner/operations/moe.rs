@@ -4,6 +4,7 @@ use hashbrown::HashSet;
 
 use serde::Deserialize;
 
+use super::super::asked::KeyPattern;
 use super::super::cells::{Cells, Columns};
 use super::super::dtypes;
 use super::super::keys::{SliceSource, no_rows, served};
@@ -144,12 +145,13 @@ impl Moe {
         self.count * self.num_experts as f64 * expert / shared
     }
 
-    /// The key of its shape. A distribution that the dtype has no row of is read as `uniform`.
-    fn key(&self, source: &dyn SliceSource, known: &HashSet<SliceKey>, few: u32) -> SliceKey {
-        let dtype = source.code(&self.quant_mode);
-        let asked = source.code(&self.workload_distribution);
-        let has = known.iter().any(|k| k[..3] == [dtype, few, asked]);
-        let distribution = if has { asked } else { source.code("uniform") };
+    /// What the keys of its shape have, whatever dtype, kernel and distribution stand for those that it names.
+    pub(super) fn pattern(&self) -> KeyPattern {
+        let [topk, experts, hidden, inter, tp, ep] = self.shape().map(Some);
+        [None, None, None, topk, experts, hidden, inter, tp, ep]
+    }
+
+    fn shape(&self) -> [u32; 6] {
         let shape = [
             self.topk,
             self.num_experts,
@@ -158,7 +160,16 @@ impl Moe {
             self.moe_tp_size,
             self.moe_ep_size,
         ];
-        slice(dtype, few, distribution, shape.map(|n| n as u32))
+        shape.map(|n| n as u32)
+    }
+
+    /// The key of its shape. A distribution that the dtype has no row of is read as `uniform`.
+    fn key(&self, source: &dyn SliceSource, known: &HashSet<SliceKey>, few: u32) -> SliceKey {
+        let dtype = source.code(&self.quant_mode);
+        let asked = source.code(&self.workload_distribution);
+        let has = known.iter().any(|k| k[..3] == [dtype, few, asked]);
+        let distribution = if has { asked } else { source.code("uniform") };
+        slice(dtype, few, distribution, self.shape())
     }
 
     /// Bound at tokens, ms. Divisions are of whole numbers, from left to right, as in the planner.
