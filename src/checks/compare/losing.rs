@@ -7,10 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
-
 use crate::base::expr::ExprError;
+use crate::base::hash_buckets::{BLOCK, HashBuckets};
 use crate::base::threads;
 use crate::database::catalog::TableFile;
 use crate::database::diff::{Diff, LostKey, ServedDiff, SliceName, TableDiff, each_served_key};
@@ -50,8 +48,8 @@ pub struct LosingTable<'a> {
 
 /// The lost keys of all changes, each key once. Several versions are looked through at once.
 struct LostKeys {
-    /// A hash of each, and its number.
-    numbers: HashTable<(u64, u32)>,
+    /// Their numbers.
+    numbers: HashBuckets,
     /// Whether a version that was looked through serves a key, by its number.
     is_served: Vec<AtomicBool>,
 }
@@ -147,7 +145,7 @@ impl<'a> LosingTable<'a> {
             next += served.lost_keys.len() as u32;
         }
         let (system, backend, table) = group;
-        let (files, lost) = (files.collect(), LostKeys::of(&changes));
+        let (files, lost) = (files.collect(), LostKeys::of(&changes, &starts));
         Self { system, backend, table, changes, starts, files, lost, seen: Mutex::default() }
     }
 
@@ -198,8 +196,16 @@ impl<'a> LosingTable<'a> {
         if self.lost.are_served() || !self.seen().paths.insert(file.entry.path.clone()) {
             return Ok(());
         }
-        let mut slices = Vec::new();
-        each_served_key(scope, keys, |hash| self.lost.serve(hash), |slice| slices.push(slice))?;
+        let (mut slices, mut block) = (Vec::new(), Vec::with_capacity(BLOCK));
+        let serve = |hash| {
+            block.push(hash);
+            if block.len() == BLOCK {
+                self.lost.serve(&block);
+                block.clear();
+            }
+        };
+        each_served_key(scope, keys, serve, |slice| slices.push(slice))?;
+        self.lost.serve(&block);
         self.seen().served.extend(slices);
         Ok(())
     }
@@ -234,25 +240,25 @@ impl<'a> LosingTable<'a> {
 }
 
 impl LostKeys {
-    /// Those of some changes; of a key that several versions lost the number is that of the last change.
-    fn of(changes: &[(&TableDiff, &ServedDiff)]) -> Self {
-        let all = changes.iter().map(|(_, served)| served.lost_keys.len()).sum();
-        let mut numbers = HashTable::with_capacity(all);
-        let keys = changes.iter().flat_map(|(_, served)| &served.lost_keys);
-        for (number, LostKey { hash, .. }) in (0..).zip(keys) {
-            match numbers.entry(*hash, |(other, _)| other == hash, |(other, _)| *other) {
-                Entry::Occupied(mut other) => *other.get_mut() = (*hash, number),
-                Entry::Vacant(free) => drop(free.insert((*hash, number))),
-            }
-        }
-        Self { numbers, is_served: (0..all).map(|_| AtomicBool::new(false)).collect() }
+    /// Those of some changes, those of each numbered from its start; of a key that several versions lost the number is
+    /// that of the last change.
+    fn of(changes: &[(&TableDiff, &ServedDiff)], starts: &[u32]) -> Self {
+        // The last first: the first of a repeated key counts.
+        let numbered = changes.iter().zip(starts).rev().flat_map(|((_, served), start)| {
+            let keys = served.lost_keys.iter().zip(*start..);
+            keys.map(|(key, number)| (key.hash, number))
+        });
+        let numbers = HashBuckets::of(numbered);
+        let is_served = (0..numbers.given()).map(|_| AtomicBool::new(false)).collect();
+        Self { numbers, is_served }
     }
 
-    /// Notes that a version serves a key, by its hash.
-    fn serve(&self, hash: u64) {
-        if let Some((_, number)) = self.numbers.find(hash, |(own, _)| *own == hash) {
+    /// Notes that a version serves some keys, by their hashes.
+    fn serve(&self, hashes: &[u64]) {
+        self.numbers.touch(hashes.iter().copied());
+        for number in hashes.iter().filter_map(|hash| self.numbers.get(*hash)) {
             // No count of them beside it: a processor that counts waits for each key before it looks for the next.
-            self.is_served[*number as usize].store(true, Ordering::Relaxed);
+            self.is_served[number as usize].store(true, Ordering::Relaxed);
         }
     }
 
@@ -264,6 +270,6 @@ impl LostKeys {
     /// The numbers of those that none serves.
     fn left(&self) -> impl Iterator<Item = u32> {
         let is_left = |number: &u32| !self.is_served[*number as usize].load(Ordering::Relaxed);
-        self.numbers.iter().map(|(_, number)| *number).filter(is_left)
+        self.numbers.numbers().filter(is_left)
     }
 }

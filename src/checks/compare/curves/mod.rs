@@ -4,7 +4,7 @@
 //! the latency itself, since the steps of a kernel are in both. So a point that is twice too slow stands
 //! out in r though it hides in its own curve. The way there, a file each:
 //!
-//! 1. When a table is read, every key's latency is kept (`latencies`, 9 bytes per row; `stored` for a later run);
+//! 1. When a table is read, every key's latency is kept (`latencies`, 9 bytes per row);
 //!    of a judged table the points that bend, too (`curve`): those off the line between their neighbours by 1.3 or
 //!    more, which are one or two in a hundred. All the rest cannot stand out by 1.5 in r, or nearly so.
 //! 2. `references` picks up to nine other tables in independent groups: the backend's other versions on
@@ -22,7 +22,6 @@ mod recurrence;
 mod references;
 mod scores;
 mod shapes;
-mod stored;
 
 pub use self::curve::{AxisPoints, BendPoint, CurveRows, KeyPoint, TableCurve};
 pub use self::evidence::Evidence;

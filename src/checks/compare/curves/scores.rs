@@ -7,10 +7,11 @@ use tracing::debug;
 
 use super::curve::{BendPoint, TableCurve};
 use super::evidence::{Bent, Evidence, evidence, shown_by};
-use super::latencies::{BLOCK, KeyLatencies};
+use super::latencies::KeyLatencies;
 use super::recurrence::evidence_in;
 use super::references::{ReferenceGroups, reference_groups, touch};
 use super::shapes::{Roughness, ShapeScore, rougher, roughness, shape_scores};
+use crate::base::hash_buckets::BLOCK;
 use crate::base::threads;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketched;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::curve::{KeyPoint, ShapePoints, TableCurve};
 use super::evidence::{by_group, log_ratio, ratio};
-use super::latencies::{BLOCK, KeyLatencies};
+use super::latencies::KeyLatencies;
 use super::references::{CurveReference, KEPT, Level, ReferenceGroups, touch};
+use crate::base::hash_buckets::BLOCK;
 use crate::base::hash_order::sorted_by_hash;
 use crate::base::stats::upper_median;
 use crate::checks::compare::series::least_telling;

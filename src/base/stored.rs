@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serializer};
 /// # Errors
 ///
 /// Those of the serializer.
-pub(super) fn serialize<T: Pod, S: Serializer>(list: &[T], to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<T: Pod, S: Serializer>(list: &[T], to: S) -> Result<S::Ok, S::Error> {
     to.serialize_bytes(cast_slice(list))
 }
 
@@ -18,7 +18,7 @@ pub(super) fn serialize<T: Pod, S: Serializer>(list: &[T], to: S) -> Result<S::O
 /// # Errors
 ///
 /// Where the bytes are not those of a list.
-pub(super) fn deserialize<'de, T: Pod, D: Deserializer<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+pub(crate) fn deserialize<'de, T: Pod, D: Deserializer<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     let bytes = <&[u8]>::deserialize(from)?;
     if !bytes.len().is_multiple_of(size_of::<T>()) {
         return Err(D::Error::custom("not the bytes of a list"));
