@@ -59,18 +59,17 @@ impl HashBuckets {
 
     /// Whether a key was given more than once.
     pub fn repeats(&self) -> bool {
-        let is_repeated = |(at, own): (usize, &[NumberedKey])| is_known(&own[..at], own[at].tag);
-        let repeats = |own| places(own).any(is_repeated);
-        (0..self.buckets()).any(|number| repeats(self.bucket(number)))
+        self.numbers().count() < self.given()
     }
 
     /// The number of each key, once.
     pub fn numbers(&self) -> impl Iterator<Item = u32> {
         let buckets = (0..self.buckets()).map(|number| self.bucket(number));
-        let first = |(at, own): (usize, &[NumberedKey])| {
-            (!is_known(&own[..at], own[at].tag)).then_some(own[at].number)
-        };
-        buckets.flat_map(places).filter_map(first)
+        buckets.flat_map(|own| {
+            let is_first =
+                |(at, key): &(usize, &NumberedKey)| own[..*at].iter().all(|o| o.tag != key.tag);
+            own.iter().enumerate().filter(is_first).map(|(_, key)| key.number)
+        })
     }
 
     /// The number of a key.
@@ -99,16 +98,6 @@ impl HashBuckets {
         let [start, end] = [self.starts[number], self.starts[number + 1]];
         &self.keys[start as usize..end as usize]
     }
-}
-
-/// Each place in a bucket, with all of it.
-fn places(own: &[NumberedKey]) -> impl Iterator<Item = (usize, &[NumberedKey])> {
-    (0..own.len()).map(move |at| (at, own))
-}
-
-/// Whether a key is among those before it.
-fn is_known(before: &[NumberedKey], tag: u32) -> bool {
-    before.iter().any(|other| other.tag == tag)
 }
 
 /// The bucket of a key among as many as there are.
