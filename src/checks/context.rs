@@ -22,7 +22,7 @@ use crate::database::source::{Dated, DatedBy};
 use crate::database::state::State;
 use crate::database::support::Matrices;
 use crate::database::table::{Column, Keys, Table, TableFault, TableScope};
-use crate::findings::{Example, Finding, Half, Reads, RowChange, Severity};
+use crate::findings::{ChangedFigures, Example, Finding, Half, Reads, RowChange, Severity};
 use crate::planner::Models;
 use crate::specs::system::System;
 use crate::specs::{Specs, TableSpec};
@@ -152,7 +152,7 @@ pub struct PrChange {
     pub rows: BTreeMap<String, RowChange>,
     /// Tables of which it changes nothing but figures of their system, by path, with these: by themselves they
     /// are judged by what reads these alone.
-    pub by_figures: BTreeMap<String, BTreeSet<String>>,
+    pub by_figures: BTreeMap<String, ChangedFigures>,
     /// Whether tables are held against each other for what limits say of the keys that they lack, since nothing else
     /// that is said of them changes.
     pub by_limits: bool,
@@ -305,9 +305,9 @@ impl<'a> RowContext<'a> {
         self.rule.check.judge().reads(self.at.spec)
     }
 
-    /// The table's system, for a rule that says that it reads all of its figures.
+    /// The table's system, for a rule that says that it looks up its rates.
     pub fn system(&self) -> Option<&'a System> {
-        debug_assert!(self.reads().reads_figures(), "{} does not say so", self.rule.id);
+        debug_assert!(self.reads().reads_rates(), "{} does not say so", self.rule.id);
         self.at.system
     }
 

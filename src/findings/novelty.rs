@@ -1,9 +1,9 @@
 //! What is new of a finding, and of a table's rows, in a pull request or against a baseline.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::{Finding, Reads};
+use super::{ChangedFigures, Finding, Reads};
 use crate::database::diff::RowMatch;
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ pub enum NewFacts {
     #[default]
     None,
     /// By other figures of their system, by their dotted paths.
-    Figures(BTreeSet<String>),
+    Figures(ChangedFigures),
     /// By other facts of their system.
     System,
     /// They are rows of another place, or of another kind of table.

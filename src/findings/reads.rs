@@ -3,35 +3,48 @@
 use std::collections::BTreeSet;
 
 use crate::base::expr::Expr;
-use crate::specs::TableSpec;
+use crate::specs::{Lookups, TableSpec};
 
 /// By what a rule judges a row: what makes its finding on the row a new one when it changes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reads {
     /// Names of columns; any column where there are none.
     pub(super) columns: Option<Vec<String>>,
-    /// Which figures of the table's system it reads.
-    figures: ReadFigures,
+    /// Figures of the table's system, by their dotted paths.
+    figures: Vec<String>,
+    /// Whether it looks up the system's rates: which ones depends on the row.
+    rates: bool,
     /// Whether it reads what the system's GPU calls itself.
     devices: bool,
 }
 
-/// Which figures of a system a rule reads.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum ReadFigures {
-    /// Those of these dotted paths.
-    Named(Vec<String>),
-    All,
+/// Figures of a system that are others than before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangedFigures {
+    /// Their dotted paths.
+    paths: BTreeSet<String>,
+    /// Whether one of them is the rate of a dtype.
+    rates: bool,
 }
 
-impl ReadFigures {
-    const NONE: Self = Self::Named(Vec::new());
+impl ChangedFigures {
+    /// Those of some dotted paths.
+    pub fn new(paths: BTreeSet<String>, lookups: &Lookups) -> Self {
+        let rates = paths.iter().any(|path| lookups.is_rate(path));
+        Self { paths, rates }
+    }
+
+    /// Adds those of another system.
+    pub fn extend(&mut self, others: &Self) {
+        self.paths.extend(others.paths.iter().cloned());
+        self.rates |= others.rates;
+    }
 }
 
 impl Reads {
     /// Any column.
     pub fn all() -> Self {
-        Self { columns: None, figures: ReadFigures::NONE, devices: false }
+        Self::default()
     }
 
     /// What the loader reads of a table: its key, its filters, its latency.
@@ -53,27 +66,21 @@ impl Reads {
     /// These, and figures of the table's system, by their dotted paths.
     pub fn and_figures<'n>(self, names: impl IntoIterator<Item = &'n str>) -> Self {
         let mut reads = self;
-        if let ReadFigures::Named(own) = &mut reads.figures {
-            own.extend(names.into_iter().map(str::to_owned));
-        }
+        reads.figures.extend(names.into_iter().map(str::to_owned));
         reads
     }
 
     /// These, and what formulas read of the table's system.
     pub fn and_formulas<'e>(self, formulas: impl IntoIterator<Item = &'e Expr>) -> Self {
         formulas.into_iter().fold(self, |reads, formula| {
-            // Which rate is looked up depends on the row.
-            if formula.reads_rates() {
-                Self { figures: ReadFigures::All, ..reads }
-            } else {
-                reads.and_figures(formula.fields())
-            }
+            let rates = reads.rates || formula.reads_rates();
+            Self { rates, ..reads }.and_figures(formula.fields())
         })
     }
 
-    /// Whether all figures of the table's system are read.
-    pub fn reads_figures(&self) -> bool {
-        self.figures == ReadFigures::All
+    /// Whether the rates of the table's system are read.
+    pub fn reads_rates(&self) -> bool {
+        self.rates
     }
 
     /// Whether it is read what the GPU of the table's system calls itself.
@@ -83,19 +90,37 @@ impl Reads {
 
     /// Whether anything that is known of the table's system is read.
     pub fn reads_any(&self) -> bool {
-        self.devices || self.figures != ReadFigures::NONE
+        self.devices || self.rates || !self.figures.is_empty()
     }
 
-    /// Whether a figure of the table's system is read.
+    /// Whether a figure of the table's system is read by its path.
     pub fn reads_figure(&self, path: &str) -> bool {
-        match &self.figures {
-            ReadFigures::Named(names) => names.iter().any(|name| name == path),
-            ReadFigures::All => true,
-        }
+        self.figures.iter().any(|name| name == path)
     }
 
-    /// Whether one of some figures of the table's system is read.
-    pub fn reads_any_of(&self, figures: &BTreeSet<String>) -> bool {
-        figures.iter().any(|path| self.reads_figure(path))
+    /// Whether one of the figures that changed of the table's system is read.
+    pub fn reads_any_of(&self, changed: &ChangedFigures) -> bool {
+        self.rates && changed.rates || changed.paths.iter().any(|path| self.reads_figure(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::specs::Specs;
+
+    #[test]
+    fn formulas_read_the_figures_that_they_name_and_rates_where_they_look_them_up() {
+        let specs = Specs::embedded().unwrap();
+        let is_read = |table: &str, path: &str| {
+            let bounds = specs.tables.get(table).unwrap().bounds.iter().map(|bound| &bound.seconds);
+            let paths = BTreeSet::from([path.to_owned()]);
+            let changed = ChangedFigures::new(paths, &specs.lookups);
+            Reads::all().and_formulas(bounds).reads_any_of(&changed)
+        };
+        assert!(is_read("gemm_perf", "gpu.mem_bw") && is_read("gemm_perf", "gpu.int8_tc_flops"));
+        let encoder = |path: &str| is_read("encoder_attention_perf", path);
+        assert!(encoder("gpu.fp8_tc_flops") && !encoder("gpu.mem_bw"));
+        assert!(!is_read("gemm_perf", "gpu.mem_capacity"));
     }
 }

@@ -49,7 +49,9 @@ impl Judge for BoundMargins {
     fn reads(&self, spec: &TableSpec) -> Reads {
         let bounds = || spec.bounds.iter().flat_map(|b| b.working_set.iter().chain([&b.seconds]));
         let columns = spec.loaded_columns().into_iter().chain(bounds().flat_map(Expr::columns));
-        let figures = if spec.bounds.is_empty() { &[][..] } else { &[L2_CACHE, MEMORY_BANDWIDTH] };
+        // What a cache may beat is told by the cache's size and the memory's bandwidth.
+        let caches = spec.bounds.iter().any(|bound| bound.working_set.is_some());
+        let figures = if caches { &[L2_CACHE, MEMORY_BANDWIDTH][..] } else { &[] };
         Reads::columns(columns).and_formulas(bounds()).and_figures(figures.iter().copied())
     }
 
@@ -79,12 +81,13 @@ impl BoundMargins {
         bound: &'a Bound,
     ) -> Result<Option<Below<'a>>, ExprError> {
         let Some(latency) = rows.at.spec.latency.first() else { return Ok(None) };
-        let cache = rows.figure(L2_CACHE);
-        let cache = match (&bound.working_set, cache) {
-            (None, _) => 0.0,
-            (Some(_), Some(cache)) => cache,
-            // Without the cache's size nothing is known to be beyond it.
-            (Some(_), None) => return Ok(None),
+        let cache = match &bound.working_set {
+            None => 0.0,
+            Some(_) => match rows.figure(L2_CACHE) {
+                Some(cache) => cache,
+                // Without the cache's size nothing is known to be beyond it.
+                None => return Ok(None),
+            },
         };
         let mut found: Vec<BelowRow> = Vec::new();
         for (start, part) in rows.scope().parts() {
@@ -212,8 +215,10 @@ impl<'a> Below<'a> {
         let takes = if self.rows.len() == 1 { "takes" } else { "take" };
         let mut said =
             format!("{n} {takes} less time than {what}, down to {:.1} % of it", lowest * 100.0);
-        let rated = rows.figure(MEMORY_BANDWIDTH);
-        if let (true, "memory", Some(rated)) = (cache, self.bound.name.as_str(), rated) {
+        if cache
+            && self.bound.name == "memory"
+            && let Some(rated) = rows.figure(MEMORY_BANDWIDTH)
+        {
             // Terabytes a second, as data sheets give them.
             let (needed, rated) = (rated / lowest / 1e12, rated / 1e12);
             said += &format!(" ({needed:.1} TB/s on a GPU of {rated:.1} TB/s)");

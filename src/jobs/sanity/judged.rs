@@ -9,8 +9,8 @@ use super::limits::ChangedLimits;
 use super::news::News;
 use super::systems::SystemChange;
 use crate::checks::rule::Rule;
-use crate::database::catalog::{Role, TableFile};
-use crate::database::diff::FileDiff;
+use crate::database::catalog::Role;
+use crate::findings::ChangedFigures;
 use crate::jobs::validate::Job;
 
 /// Tables of a state under judgement, as indices into its catalog.
@@ -21,7 +21,7 @@ pub(super) struct JudgedTables {
     /// Those judged against others.
     pub compared: Vec<usize>,
     /// Paths of those that did not change, with the figures by which they are judged by themselves.
-    pub by_figures: BTreeMap<String, BTreeSet<String>>,
+    pub by_figures: BTreeMap<String, ChangedFigures>,
 }
 
 /// The rules that judge a change.
@@ -35,14 +35,19 @@ impl News<'_> {
     /// Which tables of a state are judged by themselves, and which of them against others.
     pub(super) fn judged(&self, job: &Job<'_>) -> JudgedTables {
         let mut judged = JudgedTables::default();
+        // Tables of one name and system are alike in this.
+        let mut reading: BTreeMap<(&str, &str), bool> = BTreeMap::new();
         for index in job.judged_tables() {
             let file = &job.catalog.tables[index];
-            let change = self.system_change(&file.place.system);
-            let is_changed = job.touches(file) || change == SystemChange::All;
-            if is_changed {
+            let change = self.facts.of_system(&file.place.system);
+            let mut reads = |figures: &ChangedFigures| {
+                let name = (file.place.system.as_str(), file.table.as_str());
+                *reading.entry(name).or_insert_with(|| self.is_read(&file.table, figures))
+            };
+            if job.touches(file) || *change == SystemChange::All {
                 judged.compared.push(index);
                 judged.alone.push(index);
-            } else if let Some(figures) = change.figures().filter(|f| self.is_read(file, f)) {
+            } else if let Some(figures) = change.figures().filter(|figures| reads(figures)) {
                 judged.by_figures.insert(file.entry.path.clone(), figures.clone());
                 judged.alone.push(index);
             }
@@ -56,8 +61,8 @@ impl News<'_> {
     }
 
     /// Whether a rule judges a table by one of some figures.
-    fn is_read(&self, file: &TableFile, figures: &BTreeSet<String>) -> bool {
-        let Some(spec) = self.head.specs.tables.get(&file.table) else { return false };
+    fn is_read(&self, table: &str, figures: &ChangedFigures) -> bool {
+        let Some(spec) = self.head.specs.tables.get(table) else { return false };
         self.rules.iter().any(|rule| rule.check.judge().reads(spec).reads_any_of(figures))
     }
 
@@ -84,19 +89,15 @@ impl News<'_> {
     }
 
     /// The figures of systems that change, where nothing else does.
-    fn figures_alone(&self) -> Option<BTreeSet<String>> {
-        if !self.diff.tables.is_empty() {
+    fn figures_alone(&self) -> Option<ChangedFigures> {
+        if !self.diff.tables.is_empty() || self.facts.are_of_tables() {
             return None;
         }
-        let mut tables = self.base.catalog.tables.iter().chain(&self.head.catalog.tables);
-        if tables.any(|file| self.known_otherwise(file)) {
-            return None;
-        }
-        let mut figures = BTreeSet::new();
+        let mut figures = ChangedFigures::default();
         for file in self.diff.files.iter().filter(|file| file.role != Role::Other) {
             let mut systems = self.head.catalog.systems.iter();
             let (name, _) = systems.find(|(_, system)| system.yaml == file.path)?;
-            match self.system_change(name) {
+            match self.facts.of_system(name) {
                 SystemChange::None => {}
                 SystemChange::Figures(own) => figures.extend(own),
                 SystemChange::All => return None,
@@ -127,19 +128,5 @@ impl News<'_> {
         let against: BTreeSet<usize> =
             changed.iter().copied().chain(served_less.map(|(index, _)| index)).collect();
         against.into_iter().collect()
-    }
-
-    /// What another YAML of a system says otherwise of it.
-    pub(super) fn system_change(&self, name: &str) -> SystemChange {
-        let Some(system) = self.head.catalog.systems.get(name) else { return SystemChange::None };
-        let is_changed = |f: &FileDiff| f.role == Role::System && f.path == system.yaml;
-        if !self.diff.files.iter().any(is_changed) {
-            return SystemChange::None;
-        }
-        let before = self.base.catalog.systems.get(name).map(|system| &system.system);
-        match (before, &system.system) {
-            (Some(Ok(before)), Ok(after)) => SystemChange::between(before, after),
-            _ => SystemChange::All,
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! The second job: what does a pull request change, and is that right?
 
+mod facts;
 mod identity;
 mod judged;
 mod limits;
@@ -36,6 +37,7 @@ use crate::report::Report;
 use crate::report::chart::{Figure, Gallery};
 use crate::report::health::JudgedPlaces;
 use crate::traces::{self, TraceSpecs};
+use facts::ChangedFacts;
 use news::News;
 use roots::Root;
 
@@ -197,6 +199,7 @@ fn compare(
             base,
             head,
             diff: &diff,
+            facts: ChangedFacts::between(base, head, &diff),
             losing: losing.as_ref(),
             files: planned.map(|plan| &*plan.files),
             draws: options.charts > 0,

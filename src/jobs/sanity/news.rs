@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::facts::ChangedFacts;
 use super::identity::{Predecessors, TableIdentity, by_path, indices, successors};
 use super::judged::{AskedRules, JudgedTables};
 use super::systems::SystemChange;
@@ -29,7 +30,7 @@ use crate::database::diff::{Diff, Side, Status, TableDiff};
 use crate::database::selection::Selection;
 use crate::database::state::State;
 use crate::findings::{
-    BaseFindings, Compared, Finding, NewFacts, Novelty, Reads, Repaired, RowChange,
+    BaseFindings, ChangedFigures, Compared, Finding, NewFacts, Novelty, Reads, Repaired, RowChange,
 };
 use crate::jobs::validate::Job;
 use crate::planner::{PlannerFiles, SharedModels};
@@ -42,6 +43,8 @@ pub struct News<'a> {
     pub head: State<'a>,
     /// What changed.
     pub diff: &'a Diff,
+    /// What changed of what is known.
+    pub facts: ChangedFacts<'a>,
     /// The tables that lose keys or measurements, where a rule asks for them.
     pub losing: Option<&'a LosingTables<'a>>,
     /// What both are judged by.
@@ -143,7 +146,7 @@ impl News<'_> {
         let tables = self.diff.tables.iter().flat_map(|t| [Some(&t.path), t.old_path.as_ref()]);
         let files = self.diff.files.iter().map(|f| Some(&f.path));
         let mut changed: Vec<String> = tables.chain(files).flatten().cloned().collect();
-        let differ = state.catalog.tables.iter().filter(|t| self.known_otherwise(t));
+        let differ = state.catalog.tables.iter().filter(|t| self.facts.are_of_table(t));
         changed.extend(differ.map(|t| t.entry.path.clone()));
         Ok(Job {
             source: state.source,
@@ -248,12 +251,12 @@ impl News<'_> {
         before: Option<&TableFile>,
     ) -> RowChange {
         let moved = before.is_some_and(|b| TableIdentity::of(b) != TableIdentity::of(file));
-        let facts = if moved || self.known_otherwise(file) {
+        let facts = if moved || self.facts.are_of_table(file) {
             NewFacts::All
         } else {
-            match self.system_change(&file.place.system) {
+            match self.facts.of_system(&file.place.system) {
                 SystemChange::None => NewFacts::None,
-                SystemChange::Figures(changed) => NewFacts::Figures(changed),
+                SystemChange::Figures(changed) => NewFacts::Figures(changed.clone()),
                 SystemChange::All => NewFacts::System,
             }
         };
@@ -275,12 +278,6 @@ impl News<'_> {
             _ if diff.rows.is_none() => RowChange::Untouched,
             _ => RowChange::All,
         }
-    }
-
-    /// Whether the states say different things of a table, its family for example, so that all of it is
-    /// judged anew.
-    pub(super) fn known_otherwise(&self, file: &TableFile) -> bool {
-        !self.base.specs.know_alike(self.head.specs, &file.table)
     }
 
     /// Judges the base: what the pull request changes or takes away of it, by itself and against others,
@@ -326,13 +323,13 @@ impl News<'_> {
     /// Whether the states take the same sketch of a table's bytes: what its system's YAML changes is not read for
     /// it.
     fn is_sketched_alike(&self, file: &TableFile) -> bool {
-        let change = self.system_change(&file.place.system);
-        let reads_none_of = |figures: &BTreeSet<String>| {
+        let change = self.facts.of_system(&file.place.system);
+        let reads_none_of = |figures: &ChangedFigures| {
             let spec = self.head.specs.tables.get(&file.table);
             spec.is_some_and(|spec| !Reads::loaded(spec).reads_any_of(figures))
         };
-        let is_alike = change == SystemChange::None || change.figures().is_some_and(reads_none_of);
-        is_alike && !self.known_otherwise(file)
+        let is_alike = *change == SystemChange::None || change.figures().is_some_and(reads_none_of);
+        is_alike && !self.facts.are_of_table(file)
     }
 
     /// The sketches of the base that are the head's, too, by the head's paths: those of tables of which
@@ -341,11 +338,16 @@ impl News<'_> {
         let read = self.diff.tables.iter().filter(|t| t.base_rows.is_some() || t.fault.is_some());
         let read: BTreeSet<&str> = read.map(|t| t.path.as_str()).collect();
         let mut kept: BTreeMap<&str, &str> = BTreeMap::new();
+        // Tables of one name and system are alike in this.
+        let mut alike: BTreeMap<(&str, &str), bool> = BTreeMap::new();
         for file in &self.head.catalog.tables {
             let path = file.entry.path.as_str();
             let Some(before) = predecessors.get(path) else { continue };
             let is_same = TableIdentity::of(before) == TableIdentity::of(file);
-            if is_same && !read.contains(path) && self.is_sketched_alike(file) {
+            let name = (file.place.system.as_str(), file.table.as_str());
+            let mut is_alike =
+                || *alike.entry(name).or_insert_with(|| self.is_sketched_alike(file));
+            if is_same && !read.contains(path) && is_alike() {
                 kept.insert(&before.entry.path, path);
             }
         }

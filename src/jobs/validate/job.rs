@@ -23,7 +23,7 @@ use crate::database::ledger::Ledger;
 use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::source::Source;
-use crate::findings::Finding;
+use crate::findings::{ChangedFigures, Finding};
 use crate::planner::{PlannerFiles, SharedFileKeys, SharedModels};
 use crate::specs::Specs;
 
@@ -190,7 +190,7 @@ impl Job<'_> {
     }
 
     /// The figures by which alone a table is judged, where a pull request changes nothing else.
-    pub(super) fn by_figures(&self, file: &TableFile) -> Option<&BTreeSet<String>> {
+    pub(super) fn by_figures(&self, file: &TableFile) -> Option<&ChangedFigures> {
         self.pr?.by_figures.get(&file.entry.path)
     }
 
