@@ -84,15 +84,17 @@ impl News<'_> {
         let mut head = self.job(self.head, &asked.rules)?;
         let JudgedTables { alone, compared, by_figures } = self.judged(&head);
         let against = self.against(&compared);
-        let (base, sketches) = self.judge_base(&asked, &against, &predecessors)?;
+        let (mut base, sketches) = self.judge_base(&asked, &against, &predecessors, &by_figures)?;
         let mut change = self.change(&alone, &predecessors, &base);
         change.by_figures = by_figures;
         change.by_limits = asked.by_limits;
         change.latencies = self.latencies(&alone, &predecessors, &sketches);
         let sketches = self.kept(sketches, &predecessors);
+        (head.pr, head.before) = (Some(&change), Some(self.base));
+        let judged = head.run(&alone, &against, sketches, progress)?;
+        let mut findings = judged.findings;
+        base.extend(judged.before);
         let base = BaseFindings::new(base, successors(self.head.catalog, &predecessors));
-        head.pr = Some(&change);
-        let mut findings = head.run(&alone, &against, sketches, progress)?.findings;
         for finding in &mut findings {
             finding.novelty = self.novelty(finding, &base, &change);
         }
@@ -160,6 +162,7 @@ impl News<'_> {
             threads: self.threads,
             ledger: None,
             pr: None,
+            before: None,
             decoded: Some(state.decoded),
             keeps_decoded: self.draws,
             keeps_sketches: false,
@@ -281,15 +284,17 @@ impl News<'_> {
     }
 
     /// Judges the base: what the pull request changes or takes away of it, by itself and against others,
-    /// and the tables that were those of the head that are judged `against` others.
+    /// and the tables that were those of the head that are judged `against` others. What the head judges `by_figures`
+    /// it judges for both, since what is read is the same.
     fn judge_base(
         &self,
         asked: &AskedRules,
         against: &[usize],
         predecessors: &Predecessors<'_>,
+        by_figures: &BTreeMap<String, ChangedFigures>,
     ) -> Result<(Vec<Finding>, Sketches)> {
         let mut base = self.job(self.base, &asked.rules)?;
-        let JudgedTables { alone, compared, by_figures } = self.judged(&base);
+        let JudgedTables { mut alone, compared, by_figures: own } = self.judged(&base);
         let path = |index: &usize| self.head.catalog.tables[*index].entry.path.as_str();
         let before: BTreeSet<&str> = against
             .iter()
@@ -305,12 +310,13 @@ impl News<'_> {
         let judged = judged.map(|index| (tables[*index].entry.path.clone(), RowChange::Unknown));
         let change = PrChange {
             rows: judged.collect(),
-            by_figures,
+            by_figures: own,
             by_limits: asked.by_limits,
             tables: alone.iter().map(|index| tables[*index].entry.path.clone()).collect(),
             backends: self.backends(),
             ..PrChange::default()
         };
+        alone.retain(|index| !by_figures.contains_key(&tables[*index].entry.path));
         base.pr = Some(&change);
         base.keeps_sketches = true;
         // Keys of slices that are taken with rows for predictions have their numbers.

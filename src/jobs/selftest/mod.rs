@@ -165,6 +165,7 @@ impl<'a> JudgeTerms<'a> {
             threads,
             ledger: None,
             pr: None,
+            before: None,
             decoded: None,
             keeps_decoded: false,
             keeps_sketches: false,

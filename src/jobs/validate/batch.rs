@@ -7,6 +7,7 @@ use tracing::debug;
 
 use super::cached::{CachedJob, Parts, SketchPart};
 use super::cross::{CrossExtent, CrossInputs, Crossed, PeersByRule};
+use super::findings::TableFindings;
 use super::job::Job;
 use super::names::{NamedTables, ToRead};
 use super::table::{JudgedTable, TableTerms};
@@ -14,7 +15,6 @@ use crate::base::error::Result;
 use crate::base::threads;
 use crate::checks::compare::sketch::Sketches;
 use crate::database::catalog::TableFile;
-use crate::findings::Finding;
 use crate::planner::NameCodes;
 
 /// What every batch is judged by.
@@ -30,7 +30,7 @@ pub(super) struct BatchTerms<'a> {
 /// What reading and judging tables leaves.
 pub(super) struct ReadTables {
     pub sketches: Sketches,
-    pub findings: Vec<Finding>,
+    pub findings: TableFindings,
     /// Whether another run would read the same.
     pub are_reproducible: bool,
 }
@@ -55,7 +55,7 @@ impl ReadTables {
     /// No table yet; the texts of their slices are numbered by `names`.
     pub fn new(names: &Arc<NameCodes>) -> Self {
         let sketches = Sketches { names: names.clone(), ..Sketches::default() };
-        Self { sketches, findings: Vec::new(), are_reproducible: true }
+        Self { sketches, findings: TableFindings::default(), are_reproducible: true }
     }
 
     /// Takes in a table.
@@ -71,7 +71,7 @@ impl ReadTables {
     pub fn add(&mut self, mut others: Self) {
         self.sketches.by_path.append(&mut others.sketches.by_path);
         self.sketches.slices.append(&mut others.sketches.slices);
-        self.findings.append(&mut others.findings);
+        self.findings.extend(others.findings);
         self.are_reproducible &= others.are_reproducible;
     }
 }

@@ -245,7 +245,7 @@ impl<'a> CachedJob<'a> {
     pub fn judged(&self, file: &TableFile, parts: Parts) -> Option<JudgedTable> {
         let mut judged = JudgedTable { is_reproducible: true, ..JudgedTable::default() };
         if parts.findings {
-            judged.findings = self.cache.get(&self.findings_origin(file)?)?;
+            judged.findings.own = self.cache.get(&self.findings_origin(file)?)?;
         }
         if parts.sketch != SketchPart::None {
             let [outline, detail, scan] = self.sketch_origins(file)?;
@@ -272,7 +272,7 @@ impl<'a> CachedJob<'a> {
             return;
         };
         if let Some(origin) = self.findings_origin(file).filter(|_| taken.findings) {
-            self.cache.put(&origin, &judged.findings);
+            self.cache.put(&origin, &judged.findings.own);
         }
         if let Some([outline, detail, scan]) = self.sketch_origins(file) {
             let (rest, standing_out) = (sketch.take_detail(), sketch.take_scan());

@@ -23,6 +23,7 @@ use crate::database::ledger::Ledger;
 use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::source::Source;
+use crate::database::state::State;
 use crate::findings::{ChangedFigures, Finding};
 use crate::planner::{PlannerFiles, SharedFileKeys, SharedModels};
 use crate::specs::Specs;
@@ -51,6 +52,9 @@ pub(crate) struct Job<'a> {
     pub ledger: Option<&'a Ledger>,
     /// What a pull request changes of it, where one is judged.
     pub pr: Option<&'a PrChange>,
+    /// The state before, where this job judges that, too, of the tables of which nothing changes but figures of their
+    /// system.
+    pub before: Option<State<'a>>,
     /// Tables of it that another stage decoded already, where one did.
     pub decoded: Option<&'a Decoded>,
     /// Whether a later stage asks for those, too.
@@ -70,6 +74,8 @@ pub(crate) struct Job<'a> {
 pub(crate) struct Judgement {
     /// In no order.
     pub findings: Vec<Finding>,
+    /// Those of the state before, where the job judges that, too.
+    pub before: Vec<Finding>,
     /// Sidecars and system YAML judged.
     pub files: u64,
     /// Rows of the tables judged.
@@ -131,6 +137,7 @@ impl Job<'_> {
         let step = || progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, alone.len());
         let mut judgement = Judgement {
             findings: Vec::new(),
+            before: Vec::new(),
             files: 0,
             rows: 0,
             table_rows: BTreeMap::new(),
@@ -150,7 +157,7 @@ impl Job<'_> {
                 let rows = judged.iter().filter_map(|index| crossed.rows.get(path(*index)));
                 judgement.rows += rows.map(|rows| *rows as u64).sum::<u64>();
                 judgement.table_rows.extend(crossed.rows);
-                read.findings.extend(crossed.findings);
+                read.findings.own.extend(crossed.findings);
                 if !self.keeps_sketches {
                     for sketch in read.sketches.by_path.values_mut() {
                         drop((sketch.take_detail(), sketch.take_scan()));
@@ -163,7 +170,7 @@ impl Job<'_> {
             Some(whole) => whole,
             None => inputs.cross(&tables, CrossExtent::Whole, &all, &peers)?,
         };
-        judgement.findings = all.findings;
+        (judgement.findings, judgement.before) = (all.findings.own, all.findings.before);
         judgement.findings.extend(whole.findings);
         if self.keeps_sketches {
             judgement.sketches = all.sketches;

@@ -4,6 +4,7 @@ mod batch;
 mod cached;
 mod cross;
 mod finding_rows;
+mod findings;
 mod job;
 mod names;
 mod surroundings;
@@ -162,6 +163,7 @@ pub(crate) fn judged<R>(
             threads,
             ledger: ledger.as_ref(),
             pr: None,
+            before: None,
             decoded: None,
             keeps_decoded: false,
             keeps_sketches: false,

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::cached::SketchPart;
+use super::findings::TableFindings;
 use super::job::Job;
 use super::surroundings::Sidecars;
 use crate::base::digest::sha256;
@@ -17,7 +18,7 @@ use crate::checks::{PrChange, TableContext};
 use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;
 use crate::database::table::{Keys, Table, TableFault, TableScope, Wanted};
-use crate::findings::{Finding, Severity};
+use crate::findings::Severity;
 use crate::planner::{FileKeys, FileOfTable, NameCodes, PlannerFiles, SharedFileKeys, TableName};
 use crate::specs::TableSpec;
 
@@ -27,7 +28,7 @@ pub(super) struct JudgedTable {
     pub sketch: Option<Sketch>,
     /// Its slices, where operations look it up.
     pub slices: Option<Arc<FileKeys>>,
-    pub findings: Vec<Finding>,
+    pub findings: TableFindings,
     /// Whether its bytes are those that its id stands for, so that another run would find the same.
     pub is_reproducible: bool,
 }
@@ -185,17 +186,7 @@ impl Job<'_> {
             change: PrChange::of_table(self.pr, file),
             series: OnceCell::new(),
         };
-        let mut findings = Vec::new();
-        let by_figures = self.by_figures(file);
-        let apply = |rule: &&Arc<Rule>| {
-            let judge = rule.check.judge();
-            (!spec.inferred || judge.judges_unknown_tables())
-                && by_figures.is_none_or(|figures| judge.reads(&spec).reads_any_of(figures))
-        };
-        for rule in rules.iter().filter(apply) {
-            findings.extend(rule.check.table(rule, &context)?);
-            findings.extend(rule.check.judge().placement(rule, file, self.specs));
-        }
+        let findings = self.findings(&context, rules)?;
         Ok(JudgedTable { sketch, slices, findings, is_reproducible })
     }
 
@@ -232,7 +223,7 @@ impl Job<'_> {
             self.all_rules.all().filter(|r| r.check.needs().origin).cloned().collect();
         // Of a table of which some rows changed, a rule has two findings.
         let ways = |judged: JudgedTable| {
-            let findings = judged.findings.into_iter().filter(|f| f.severity != Severity::Info);
+            let findings = judged.findings.own.into_iter().filter(|f| f.severity != Severity::Info);
             findings.map(|f| f.rule).collect::<BTreeSet<_>>().len()
         };
         let slices = &SharedFileKeys::default();
