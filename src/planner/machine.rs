@@ -1,5 +1,7 @@
 //! What lookups need of a machine: peak rates, bandwidths and the size of a node.
 
+use std::collections::BTreeMap;
+
 use super::{Refusal, System};
 
 /// The figures that formulas read, beside the rates at which types are multiplied ([`MachineFigures::flops`]).
@@ -25,6 +27,8 @@ const RATE: &str = "_tc_flops";
 pub struct MachineFigures {
     /// Without the figures that no formula reads.
     system: System,
+    /// The rates that the YAML has, FLOP/s, by their names in [`MachineFigures::flops`].
+    rates: BTreeMap<String, f64>,
     /// Memory bandwidth, B/s.
     pub bandwidth: f64,
 }
@@ -45,7 +49,12 @@ impl MachineFigures {
         let bandwidth = bandwidth.ok_or_else(|| Refusal::Machine("gpu.mem_bw".to_owned()))?;
         let mut system = system.clone();
         system.figures.retain(|path, _| path.ends_with(RATE) || FIGURES.contains(&path.as_str()));
-        Ok(Self { system, bandwidth })
+        let rate = |(path, flops): (&String, &f64)| {
+            let rate = path.strip_prefix("gpu.")?.strip_suffix(RATE)?;
+            (*flops > 0.0).then(|| (rate.to_owned(), *flops))
+        };
+        let rates = system.figures.iter().filter_map(rate).collect();
+        Ok(Self { system, rates, bandwidth })
     }
 
     /// The system's name.
@@ -69,11 +78,8 @@ impl MachineFigures {
     ///
     /// [`Refusal::Machine`] where the YAML has no positive figure.
     pub fn flops(&self, rate: &str) -> Result<f64, Refusal> {
-        let path = format!("gpu.{rate}{RATE}");
-        match self.system.figure(&path) {
-            Some(flops) if flops > 0.0 => Ok(flops),
-            _ => Err(Refusal::Machine(path)),
-        }
+        let flops = self.rates.get(rate).copied();
+        flops.ok_or_else(|| Refusal::Machine(format!("gpu.{rate}{RATE}")))
     }
 
     /// The compute capability as one number, 100 for 10.0; 0 where the YAML does not say.

@@ -157,20 +157,14 @@ impl Sites {
         rows: &dyn ShapeRows,
     ) -> Result<Vec<(f64, usize)>, Refusal> {
         let logs = shape.map(log2);
-        let distance = |i: usize| {
-            let [n, k] = self.sites[i].logs;
-            let (n, k) = (n - logs[0], k - logs[1]);
-            (n * n + k * k).sqrt()
-        };
-        let covering = |i: &usize| self.sites[*i].covers(m);
-        let mut near: Vec<(f64, usize)> =
-            (0..self.sites.len()).filter(covering).map(|i| (distance(i), i)).collect();
+        let covers = |site: &ShapeSite| site.covers(m);
+        // A shape that no curve covers at m is answered from any of them.
+        let is_covered = self.sites.iter().any(covers);
+        let counts = |site: &ShapeSite| !is_covered || covers(site);
+        let mut near = self.within_reach(logs, counts);
         if near.is_empty() {
-            near = (0..self.sites.len()).map(|i| (distance(i), i)).collect();
-        }
-        if near.iter().any(|(d, _)| *d <= REACH) {
-            near.retain(|(d, _)| *d <= REACH);
-        } else {
+            let all = self.sites.iter().enumerate().filter(|(_, site)| counts(site));
+            near = all.map(|(i, site)| (site.distance(logs), i)).collect();
             let kept = self.inside_axis(&near, shape)?;
             near.retain(|(_, i)| (self.sites[*i].logs[kept] - logs[kept]).abs() <= REACH);
         }
@@ -195,6 +189,22 @@ impl Sites {
         }
         near.truncate(NEAREST);
         Ok(near)
+    }
+
+    /// Distances and indices of the sites within reach that count.
+    fn within_reach(
+        &self,
+        logs: [f64; 2],
+        counts: impl Fn(&ShapeSite) -> bool,
+    ) -> Vec<(f64, usize)> {
+        // A little more than the reach, for rounding; shapes lie in the order of their n.
+        let [least, most] = [-1.0, 1.0].map(|side| logs[0] + side * (REACH + 1e-9));
+        let first = self.sites.partition_point(|site| site.logs[0] < least);
+        let end = self.sites.partition_point(|site| site.logs[0] <= most);
+        let beside = (first..end).zip(&self.sites[first..end]);
+        let beside = beside.filter(|(_, site)| counts(site));
+        let found = beside.map(|(i, site)| (site.distance(logs), i));
+        found.filter(|(distance, _)| *distance <= REACH).collect()
     }
 
     /// Far from all sites: allowed only beyond the largest of one axis, below none. Returns the other
@@ -224,6 +234,12 @@ fn too_far() -> Refusal {
 }
 
 impl ShapeSite {
+    /// How far another shape is, in octaves.
+    fn distance(&self, logs: [f64; 2]) -> f64 {
+        let (n, k) = (self.logs[0] - logs[0], self.logs[1] - logs[1]);
+        (n * n + k * k).sqrt()
+    }
+
     /// Whether its curve spans m.
     fn covers(&self, m: f64) -> bool {
         self.span[0] as f64 <= m && m <= self.span[1] as f64
@@ -282,4 +298,38 @@ fn median(values: &mut [f64]) -> Option<f64> {
         return Some(high);
     }
     Some((values[middle - 1] + high) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::random::Random;
+
+    /// Synthetic: shapes on a grid of powers of two and between them, of which some are just within reach of another.
+    #[test]
+    fn sites_within_reach_are_those_of_a_search_of_all() {
+        let mut random = Random::new(5);
+        let mut size = || [1 << random.below(12), 3 << random.below(10)][random.below(2)];
+        let mut shapes: Vec<[u64; 2]> = (0..200).map(|_| [size(), size()]).collect();
+        shapes.sort_unstable();
+        shapes.dedup();
+        let site = |shape: &[u64; 2]| ShapeSite {
+            shape: *shape,
+            logs: shape.map(|c| log2(c as f64)),
+            span: [1, shape[0]],
+        };
+        let sites = shapes.iter().map(site).collect();
+        let sites = Sites { sites, first: OnceLock::new(), transfers: Mutex::default() };
+        let mut at_reach = 0;
+        for shape in &shapes {
+            let logs = shape.map(|c| log2(c as f64));
+            let near = sites.within_reach(logs, |site| site.covers(8.0));
+            let all = sites.sites.iter().enumerate();
+            let expected = all.map(|(i, site)| (site.distance(logs), i));
+            let expected = expected.filter(|(d, i)| *d <= REACH && sites.sites[*i].covers(8.0));
+            assert_eq!(near, expected.collect::<Vec<_>>());
+            at_reach += near.iter().filter(|(distance, _)| *distance == REACH).count();
+        }
+        assert!(at_reach > 20, "{at_reach}");
+    }
 }
