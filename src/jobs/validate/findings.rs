@@ -64,6 +64,7 @@ impl Job<'_> {
         let was = TableContext {
             system,
             keys: keys.as_ref().or(context.keys),
+            has_distinct_keys: context.has_distinct_keys && keys.is_none(),
             change: &RowChange::Unknown,
             series: OnceCell::new(),
             ..*context
