@@ -53,7 +53,7 @@ pub enum NewFacts {
     /// By none.
     #[default]
     None,
-    /// By other figures of their system, by their dotted paths.
+    /// By other figures of their system.
     Figures(ChangedFigures),
     /// By other facts of their system.
     System,

@@ -1,6 +1,7 @@
 //! What the planner's names of quantisations stand for: bytes of an element, and the rate at which
 //! its products are computed (sdk/common enums).
 
+use super::machine::{BFLOAT16, FP4, FP8, INT8};
 use super::{MachineFigures, Refusal};
 
 /// A quantisation's facts.
@@ -8,7 +9,7 @@ use super::{MachineFigures, Refusal};
 pub struct QuantFacts {
     /// Bytes of an element; block scales of fp4 count a sixteenth more.
     pub bytes: f64,
-    /// The machine's rate: `bfloat16`, `fp8`, `fp4` or `int8`.
+    /// The path of the machine's rate.
     rate: &'static str,
 }
 
@@ -30,13 +31,13 @@ fn known(kind: &str, name: &str, found: Option<QuantFacts>) -> Result<QuantFacts
 /// A quantisation of a GEMM.
 pub fn gemm(name: &str) -> Result<QuantFacts, Refusal> {
     let found = match name {
-        "bfloat16" => dtype(2.0, "bfloat16"),
-        "int8_wo" => dtype(1.0, "bfloat16"),
-        "int4_wo" => dtype(0.5, "bfloat16"),
-        "fp8" | "fp8_static" | "fp8_block" | "fp8_ootb" => dtype(1.0, "fp8"),
-        "sq" => dtype(1.0, "int8"),
-        "nvfp4" => dtype(9.0 / 16.0, "fp4"),
-        "nvfp4_wo" | "w4a16_nvfp4" => dtype(9.0 / 16.0, "bfloat16"),
+        "bfloat16" => dtype(2.0, BFLOAT16),
+        "int8_wo" => dtype(1.0, BFLOAT16),
+        "int4_wo" => dtype(0.5, BFLOAT16),
+        "fp8" | "fp8_static" | "fp8_block" | "fp8_ootb" => dtype(1.0, FP8),
+        "sq" => dtype(1.0, INT8),
+        "nvfp4" => dtype(9.0 / 16.0, FP4),
+        "nvfp4_wo" | "w4a16_nvfp4" => dtype(9.0 / 16.0, BFLOAT16),
         _ => None,
     };
     known("a GEMM", name, found)
@@ -45,12 +46,12 @@ pub fn gemm(name: &str) -> Result<QuantFacts, Refusal> {
 /// A quantisation of a mixture of experts.
 pub fn moe(name: &str) -> Result<QuantFacts, Refusal> {
     let found = match name {
-        "bfloat16" => dtype(2.0, "bfloat16"),
-        "fp8" | "fp8_block" => dtype(1.0, "fp8"),
-        "int4_wo" | "w4a16_mxfp4" | "w4a16_mxfp4_cutlass" => dtype(0.5, "bfloat16"),
-        "w4afp8" | "w4a8_mxfp4_mxfp8" | "w4a8_mxfp4_mxfp8_trtllm" => dtype(0.5, "fp8"),
-        "nvfp4" => dtype(9.0 / 16.0, "fp4"),
-        "nvfp4_wo" | "w4a16_nvfp4" => dtype(9.0 / 16.0, "bfloat16"),
+        "bfloat16" => dtype(2.0, BFLOAT16),
+        "fp8" | "fp8_block" => dtype(1.0, FP8),
+        "int4_wo" | "w4a16_mxfp4" | "w4a16_mxfp4_cutlass" => dtype(0.5, BFLOAT16),
+        "w4afp8" | "w4a8_mxfp4_mxfp8" | "w4a8_mxfp4_mxfp8_trtllm" => dtype(0.5, FP8),
+        "nvfp4" => dtype(9.0 / 16.0, FP4),
+        "nvfp4_wo" | "w4a16_nvfp4" => dtype(9.0 / 16.0, BFLOAT16),
         _ => None,
     };
     known("a mixture of experts", name, found)
@@ -59,8 +60,8 @@ pub fn moe(name: &str) -> Result<QuantFacts, Refusal> {
 /// A precision of prefill attention.
 pub fn fmha(name: &str) -> Result<QuantFacts, Refusal> {
     let found = match name {
-        "bfloat16" => dtype(2.0, "bfloat16"),
-        "fp8" | "fp8_block" => dtype(1.0, "fp8"),
+        "bfloat16" => dtype(2.0, BFLOAT16),
+        "fp8" | "fp8_block" => dtype(1.0, FP8),
         _ => None,
     };
     known("attention", name, found)
@@ -85,5 +86,5 @@ pub fn cache(name: &str) -> Result<f64, Refusal> {
 /// later), else bfloat16.
 pub fn decode_flops(machine: &MachineFigures, cache: &str) -> Result<f64, Refusal> {
     let fp8 = cache == "fp8" && machine.sm_version() >= 89.0;
-    machine.flops(if fp8 { "fp8" } else { "bfloat16" })
+    machine.flops(if fp8 { FP8 } else { BFLOAT16 })
 }

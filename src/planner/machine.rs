@@ -1,7 +1,5 @@
 //! What lookups need of a machine: peak rates, bandwidths and the size of a node.
 
-use std::collections::BTreeMap;
-
 use super::{Refusal, System};
 
 /// The figures that formulas read, beside the rates at which types are multiplied ([`MachineFigures::flops`]).
@@ -21,14 +19,21 @@ const FIGURES: [&str; 10] = [
 /// The rates at which types are multiplied end so.
 const RATE: &str = "_tc_flops";
 
+/// The rate of bfloat16.
+pub(super) const BFLOAT16: &str = "gpu.bfloat16_tc_flops";
+/// The rate of fp8.
+pub(super) const FP8: &str = "gpu.fp8_tc_flops";
+/// The rate of fp4.
+pub(super) const FP4: &str = "gpu.fp4_tc_flops";
+/// The rate of int8.
+pub(super) const INT8: &str = "gpu.int8_tc_flops";
+
 /// The figures of a system's YAML that formulas read. Rates are FLOP/s and B/s, times are seconds. Of two YAML
 /// that differ in other figures, the machine is the same.
 #[derive(Debug, PartialEq)]
 pub struct MachineFigures {
     /// Without the figures that no formula reads.
     system: System,
-    /// The rates that the YAML has, FLOP/s, by their names in [`MachineFigures::flops`].
-    rates: BTreeMap<String, f64>,
     /// Memory bandwidth, B/s.
     pub bandwidth: f64,
 }
@@ -49,12 +54,7 @@ impl MachineFigures {
         let bandwidth = bandwidth.ok_or_else(|| Refusal::Machine("gpu.mem_bw".to_owned()))?;
         let mut system = system.clone();
         system.figures.retain(|path, _| path.ends_with(RATE) || FIGURES.contains(&path.as_str()));
-        let rate = |(path, flops): (&String, &f64)| {
-            let rate = path.strip_prefix("gpu.")?.strip_suffix(RATE)?;
-            (*flops > 0.0).then(|| (rate.to_owned(), *flops))
-        };
-        let rates = system.figures.iter().filter_map(rate).collect();
-        Ok(Self { system, rates, bandwidth })
+        Ok(Self { system, bandwidth })
     }
 
     /// The system's name.
@@ -72,14 +72,15 @@ impl MachineFigures {
         self.system.texts.get(path).map(String::as_str)
     }
 
-    /// The rate at which a type is multiplied, FLOP/s; `rate` is `bfloat16`, `fp8`, `fp4` or `int8`.
+    /// The rate at which a type is multiplied, FLOP/s, by its path: [`FP8`] for example.
     ///
     /// # Errors
     ///
     /// [`Refusal::Machine`] where the YAML has no positive figure.
-    pub fn flops(&self, rate: &str) -> Result<f64, Refusal> {
-        let flops = self.rates.get(rate).copied();
-        flops.ok_or_else(|| Refusal::Machine(format!("gpu.{rate}{RATE}")))
+    pub fn flops(&self, rate: &'static str) -> Result<f64, Refusal> {
+        debug_assert!(rate.ends_with(RATE), "{rate} is none of the figures that formulas read");
+        let flops = self.system.figure(rate).filter(|flops| *flops > 0.0);
+        flops.ok_or_else(|| Refusal::Machine(rate.to_owned()))
     }
 
     /// The compute capability as one number, 100 for 10.0; 0 where the YAML does not say.
@@ -89,7 +90,7 @@ impl MachineFigures {
 
     /// Whether the GPU multiplies fp4; others compute nvfp4 weights at bfloat16's rate.
     pub fn has_fp4(&self) -> bool {
-        self.flops("fp4").is_ok()
+        self.flops(FP4).is_ok()
     }
 
     /// Time of an operation that only moves memory, ms (`Elementwise` and `Embedding`):

@@ -4,11 +4,12 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::job::Job;
+use super::table::keys_of;
 use crate::base::expr::ExprError;
 use crate::checks::TableContext;
 use crate::checks::rule::Rule;
 use crate::database::state::State;
-use crate::database::table::{Keys, TableScope};
+use crate::database::table::TableScope;
 use crate::findings::{ChangedFigures, Finding, Reads, RowChange};
 
 /// What rules find in a table by itself.
@@ -55,12 +56,8 @@ impl Job<'_> {
         let system = before.catalog.system(&file.place.system, before.specs);
         let scope = |table| TableScope::new(table, spec, &file.place, system, &specs.lookups);
         let scope = table.ok().map(scope);
-        let keys = match &scope {
-            Some(scope) if Reads::loaded(spec).reads_any_of(figures) && !spec.key.is_empty() => {
-                Some(Keys::new(&spec.key, scope)?)
-            }
-            _ => None,
-        };
+        let reads_loaded = Reads::loaded(spec).reads_any_of(figures);
+        let keys = keys_of(spec, scope.as_ref().filter(|_| reads_loaded))?;
         let was = TableContext {
             system,
             keys: keys.as_ref().or(context.keys),
@@ -74,7 +71,9 @@ impl Job<'_> {
         if let RowChange::Compared(rows) = &mut change {
             before.iter().for_each(|finding| rows.knows(finding));
         }
-        let is = TableContext { change: &change, series: OnceCell::new(), ..*context };
+        // Series follow from keys and measurements.
+        let series = if keys.is_none() { was.series } else { OnceCell::new() };
+        let is = TableContext { change: &change, series, ..*context };
         Ok(TableFindings { own: self.apply(&is, rules, Some(figures))?, before })
     }
 

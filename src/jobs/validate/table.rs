@@ -84,6 +84,15 @@ fn columns_beside<'s>(
     Sketch::columns(spec).into_iter().chain(more).collect()
 }
 
+/// The loader's keys of a table's rows, where there are rows and it has a key.
+pub(super) fn keys_of<'k>(
+    spec: &'k TableSpec,
+    scope: Option<&'k TableScope<'_>>,
+) -> Result<Option<Keys<'k>>, ExprError> {
+    let scope = scope.filter(|_| !spec.key.is_empty());
+    scope.map(|scope| Keys::new(&spec.key, scope)).transpose()
+}
+
 impl Job<'_> {
     /// Judges a table by some rules, and takes its sketch where that is asked for.
     pub(super) fn table(
@@ -143,10 +152,7 @@ impl Job<'_> {
             .as_deref()
             .ok()
             .map(|table| TableScope::new(table, &spec, place, system, lookups));
-        let keys = match &scope {
-            Some(scope) if !spec.key.is_empty() => Some(Keys::new(&spec.key, scope)?),
-            _ => None,
-        };
+        let keys = keys_of(&spec, scope.as_ref())?;
         if let ((Some(scope), Some(keys)), Some(losing)) = ((&scope, &keys), self.losing) {
             losing.see(self.source, file, self.specs, scope, keys)?;
         }
