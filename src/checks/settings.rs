@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::base::dates::today;
 use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
-use crate::base::threads;
 use crate::checks::WaiverContext;
 use crate::checks::rule::{Rule, Rules};
 use crate::database::catalog::Catalog;
@@ -83,20 +82,13 @@ impl Settings {
             library.overlay(folder)?;
             settings.overlays.push(folder.display().to_string());
         }
-        let library = Arc::new(library);
-        // Reading them is most of the time that a command takes to start.
-        let (read, specs) = threads::both(
-            threads::threads(0),
-            || Rules::read(&library),
-            || Specs::read(library.clone()),
-        );
-        settings.rules = read?;
+        settings.rules = Rules::read(&library)?;
         for rule in settings.waivers.rules() {
             settings.rules.get(rule).map_err(|e| {
                 Error::new(format!("{}: {}", settings.waivers.path, e.message), e.hint)
             })?;
         }
-        settings.specs = specs?;
+        settings.specs = Specs::read(library)?;
         if let Some(path) = baseline {
             let bad = |why: Reason| {
                 Error::new(format!("{}: {why}", path.display()), "--write-baseline writes one")

@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_a_run_does_not_try_of_the_embedded_files_is_right() {
-        Specs::read_and_try(Library::embedded().into(), true).unwrap();
+        Specs::read_and_try(Library::embedded(), true).unwrap();
     }
 
     #[test]

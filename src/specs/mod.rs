@@ -145,14 +145,13 @@ impl Specs {
     /// # Errors
     ///
     /// At the first file that is malformed; it names file and line.
-    pub fn read(library: impl Into<Arc<Library>>) -> Result<Self> {
-        let library = library.into();
+    pub fn read(library: Library) -> Result<Self> {
         let tried = !library.is_embedded();
         Self::read_and_try(library, tried)
     }
 
     /// Reads the files, and tries what formulas say where that is asked for.
-    fn read_and_try(library: Arc<Library>, tried: bool) -> Result<Self> {
+    fn read_and_try(library: Library, tried: bool) -> Result<Self> {
         let mut specs = Self {
             systems: KnownSystems::read(library.folder("systems"), tried)?,
             tables: TableSpecs::read(library.folder("rules/tables"), tried)?,
@@ -183,7 +182,7 @@ impl Specs {
                 .map_err(|why| Error::new(why, "CONTRIBUTING.md lists what a limit can read"))?;
         }
         specs.limits = Arc::new(limits);
-        specs.library = library;
+        specs.library = Arc::new(library);
         Ok(specs)
     }
 
