@@ -120,6 +120,7 @@ pub fn rules(data: &[u8]) {
         "limits.yaml",
         "noise.yaml",
         "dtypes.yaml",
+        "loader.yaml",
         "recipes.yaml",
         "faults.yaml",
         "charts/tables.yaml",

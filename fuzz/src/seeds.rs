@@ -69,12 +69,13 @@ pub fn sidecar() -> Vec<Vec<u8>> {
 
 /// Rules, tables and what else overlays them.
 pub fn rules() -> Vec<Vec<u8>> {
-    let files: [&[u8]; 8] = [
+    let files: [&[u8]; 9] = [
         include_bytes!("../../rules/key-out-of-range.yaml"),
         include_bytes!("../../rules/tables/gemm.yaml"),
         include_bytes!("../../rules/tables/attention.yaml"),
         include_bytes!("../../rules/limits.yaml"),
         include_bytes!("../../rules/dtypes.yaml"),
+        include_bytes!("../../rules/loader.yaml"),
         include_bytes!("../../rules/recipes.yaml"),
         include_bytes!("../../src/jobs/selftest/faults.yaml"),
         include_bytes!("../../charts/tables.yaml"),

@@ -11,6 +11,7 @@ pub mod facts;
 mod known;
 mod library;
 mod limit;
+mod loader;
 mod noise;
 pub mod system;
 mod table;
@@ -25,6 +26,7 @@ pub use facts::{FactFiles, StatedFacts};
 pub use known::{KnownSystems, TableSpecs};
 pub use library::{Library, SpecFile, read_all};
 pub use limit::{Limit, Limits, NEAREST};
+pub use loader::{Codec, LoaderFacts, StoredType};
 pub use noise::{Noise, NoiseBand, NoiseBands};
 pub use table::{
     Bound, Bucket, Doubt, Filling, Guard, IDENTITY, KeyPart, PLACE, Seal, SealPlace, Serves,
@@ -51,6 +53,8 @@ pub struct Specs {
     pub noise: Noise,
     /// What keeps a machine from running a case, by id.
     pub limits: Arc<Limits>,
+    /// What the planner's loader can open.
+    pub loader: Arc<LoaderFacts>,
     /// Which files of a database state facts, and what stands without them.
     pub facts: FactFiles,
     /// The families of tables by the judged tree's own operation catalog: of those without a spec, too.
@@ -165,6 +169,9 @@ impl Specs {
         }
         for file in library.file("rules/noise.yaml") {
             specs.noise = file.parse()?;
+        }
+        for file in library.file("rules/loader.yaml") {
+            specs.loader = Arc::new(file.parse()?);
         }
         specs.facts = FactFiles::read(library.file("rules/facts.yaml"))?;
         let pins = specs.facts.pins.iter().map(|(list, pin)| (list.clone(), pin.values.clone()));

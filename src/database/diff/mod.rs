@@ -265,6 +265,11 @@ impl TableDiff {
         self.rows.is_none() && self.fault.as_ref().is_some_and(|fault| fault.side == side)
     }
 
+    /// Whether it was a Parquet file before.
+    pub fn was_parquet(&self) -> bool {
+        self.old_path.as_ref().unwrap_or(&self.path).ends_with(".parquet")
+    }
+
     /// Whether it lies elsewhere and no row of it changed.
     pub fn only_moved(&self) -> bool {
         self.status == Status::Renamed && self.rows.as_ref().is_some_and(RowDiff::is_empty)

@@ -95,7 +95,7 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
         );
     }
     let columns = names.into_iter().zip(columns.into_iter().map(ColumnBuilder::finish)).collect();
-    Ok(Table { rows, columns, torn: torn.found })
+    Ok(Table { rows, columns, torn: torn.found, stored: None })
 }
 
 /// Where each row of a text begins, in bytes.

@@ -14,6 +14,7 @@ mod numbering;
 mod parquet;
 mod scope;
 pub(crate) mod spreadsheet;
+mod stored;
 mod take;
 mod write;
 
@@ -33,6 +34,7 @@ pub(crate) use key::{mix, number_bits, part_hash, text_hash};
 pub(crate) use lanes::lane_ranks;
 pub(crate) use numbering::Numbering;
 pub use scope::TableScope;
+pub use stored::StoredAs;
 pub use take::keep_lines;
 pub use write::{encode, write};
 
@@ -49,6 +51,8 @@ pub struct Table {
     pub rows: usize,
     /// Rows of a text table that are damaged and not among these.
     pub torn: Torn,
+    /// How its file stores it; `None` for text and for tables that are not from a file.
+    pub stored: Option<StoredAs>,
     columns: Vec<(String, Column)>,
 }
 
@@ -129,7 +133,7 @@ impl Table {
 
     /// A table of these columns, each `rows` long.
     pub fn of(rows: usize, columns: Vec<(String, Column)>) -> Self {
-        Self { rows, torn: Torn::default(), columns }
+        Self { rows, torn: Torn::default(), stored: None, columns }
     }
 
     /// Columns in file order.

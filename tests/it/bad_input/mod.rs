@@ -3,6 +3,7 @@
 mod documents;
 mod forged;
 mod parquet;
+mod readers;
 
 use crate::common::snapshot::message;
 use crate::common::{self, GEMM, Run, SHIPPED, Tree, gemm};

@@ -2,7 +2,9 @@
 //! The fuzzer takes files apart with it, too.
 
 use polars_parquet_format::thrift::protocol::{TCompactInputProtocol, TCompactOutputProtocol};
-use polars_parquet_format::{ColumnMetaData, FileMetaData, PageHeader, Statistics};
+use polars_parquet_format::{
+    ColumnMetaData, CompressionCodec, FileMetaData, PageHeader, Statistics,
+};
 
 /// A page, as it lies in the file.
 #[derive(Debug, Clone)]
@@ -40,18 +42,33 @@ impl File {
         Some(Self { chunks: chunks.collect::<Option<_>>()?, footer })
     }
 
-    /// Puts the file together. Headers are written as they are, however wrong.
+    /// Puts the file together, without page indexes and bloom filters. Headers are written as they are, however wrong.
     pub fn write(&self) -> Vec<u8> {
         self.write_with(|_| ())
     }
 
     /// The same, with a change to the footer after it has learned where the chunks lie.
     pub fn write_with(&self, change: impl FnOnce(&mut FileMetaData)) -> Vec<u8> {
+        self.write_between(|_| Vec::new(), change)
+    }
+
+    /// The same, with other bytes before the first chunk and after each: what they are, by the chunks that were
+    /// written before them.
+    pub fn write_between(
+        &self,
+        between: impl Fn(&[ColumnMetaData]) -> Vec<u8>,
+        change: impl FnOnce(&mut FileMetaData),
+    ) -> Vec<u8> {
         let mut footer = self.footer.clone();
         let mut bytes = b"PAR1".to_vec();
+        bytes.extend(between(&[]));
+        let mut written = Vec::new();
         let columns = footer.row_groups.iter_mut().flat_map(|group| &mut group.columns);
         for (column, pages) in columns.zip(&self.chunks) {
+            (column.offset_index_offset, column.offset_index_length) = (None, None);
+            (column.column_index_offset, column.column_index_length) = (None, None);
             let Some(meta) = &mut column.meta_data else { continue };
+            (meta.bloom_filter_offset, meta.bloom_filter_length) = (None, None);
             let start = bytes.len();
             meta.data_page_offset = start as i64;
             let dictionary =
@@ -66,6 +83,8 @@ impl File {
                 bytes.extend(&page.body);
             }
             meta.total_compressed_size = (bytes.len() - start) as i64;
+            written.push(meta.clone());
+            bytes.extend(between(&written));
         }
         change(&mut footer);
         let start = bytes.len();
@@ -74,6 +93,19 @@ impl File {
         bytes.extend(((bytes.len() - start) as u32).to_le_bytes());
         bytes.extend(b"PAR1");
         bytes
+    }
+
+    /// Compresses the pages of a file that is not compressed.
+    pub fn snappy(&mut self) {
+        for column in self.footer.row_groups.iter_mut().flat_map(|group| &mut group.columns) {
+            let meta = column.meta_data.as_mut().expect("a column's metadata");
+            assert_eq!(meta.codec, CompressionCodec::UNCOMPRESSED);
+            meta.codec = CompressionCodec::SNAPPY;
+        }
+        for page in self.chunks.iter_mut().flatten() {
+            page.body = snap::raw::Encoder::new().compress_vec(&page.body).expect("bytes");
+            page.header.compressed_page_size = page.body.len() as i32;
+        }
     }
 
     /// The number of a column, in a file of one row group.

@@ -6,8 +6,8 @@ use polars_arrow::array::{ArrayRef, MutableBinaryViewArray, Utf8ViewArray};
 use polars_arrow::datatypes::{ArrowDataType, ArrowSchema, Field};
 use polars_arrow::record_batch::RecordBatchT;
 use polars_parquet::write::{
-    CompressionOptions, FileWriter, StatisticsOptions, Version, WriteOptions, get_dtype_encoding,
-    row_group_iter, schema_to_metadata_key,
+    CompressionOptions, Encoding, FileWriter, StatisticsOptions, Version, WriteOptions,
+    get_dtype_encoding, row_group_iter, schema_to_metadata_key,
 };
 
 /// A column of text.
@@ -16,9 +16,36 @@ pub fn texts<T: AsRef<str>>(cells: impl IntoIterator<Item = Option<T>>) -> Array
     views.boxed()
 }
 
+/// How a file is laid out.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// Rows of a row group.
+    pub group: usize,
+    /// The type that the file names for its columns of text.
+    pub text: ArrowDataType,
+    /// How pages are compressed: with zstd, or not at all.
+    pub zstd: bool,
+    /// Bytes of a page, about; one page per row group if none.
+    pub page: Option<usize>,
+    /// Whether columns have dictionaries.
+    pub dictionary: bool,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        let text = ArrowDataType::Utf8View;
+        Self { group: usize::MAX, text, zstd: true, page: None, dictionary: true }
+    }
+}
+
 /// A file of columns by name, in row groups of `group` rows. `text` is the type that the file names for
 /// its columns of text.
 pub fn written(columns: &[(&str, ArrayRef)], group: usize, text: ArrowDataType) -> Vec<u8> {
+    laid_out(columns, &Layout { group, text, ..Layout::default() })
+}
+
+/// A file of columns by name in some layout.
+pub fn laid_out(columns: &[(&str, ArrayRef)], layout: &Layout) -> Vec<u8> {
     let schema = |text: &ArrowDataType| -> ArrowSchema {
         let fields = columns.iter().map(|(name, array)| {
             let dtype = match array.dtype() {
@@ -29,23 +56,28 @@ pub fn written(columns: &[(&str, ArrayRef)], group: usize, text: ArrowDataType) 
         });
         fields.collect()
     };
-    let (written, named) = (schema(&ArrowDataType::Utf8View), schema(&text));
+    let (written, named) = (schema(&ArrowDataType::Utf8View), schema(&layout.text));
+    let zstd = CompressionOptions::Zstd(None);
+    let compression = if layout.zstd { zstd } else { CompressionOptions::Uncompressed };
     let options = WriteOptions {
         statistics: StatisticsOptions::default(),
         version: Version::V1,
-        compression: CompressionOptions::Zstd(None),
-        data_page_size: None,
+        compression,
+        data_page_size: layout.page,
     };
     let mut bytes = Vec::new();
     let mut file = FileWriter::try_new(&mut bytes, written.clone(), options).expect("a schema");
     let rows = columns.first().map_or(0, |(_, array)| array.len());
-    for start in (0..rows).step_by(group) {
-        let length = group.min(rows - start);
+    for start in (0..rows).step_by(layout.group) {
+        let length = layout.group.min(rows - start);
         let arrays = columns.iter().map(|(_, array)| array.sliced(start, length)).collect();
         let arrays = RecordBatchT::new(length, Arc::new(written.clone()), arrays);
-        let encodings = written.iter_values().map(|f| get_dtype_encoding(&f.dtype)).collect();
+        let chosen = |dtype| {
+            if layout.dictionary { get_dtype_encoding(dtype) } else { vec![Encoding::Plain] }
+        };
+        let encodings = written.iter_values().map(|field| chosen(&field.dtype));
         let types = file.parquet_schema().fields().to_vec();
-        let pages = row_group_iter(arrays, encodings, types, options);
+        let pages = row_group_iter(arrays, encodings.collect(), types, options);
         file.write(length as u64, pages).expect("a row group");
     }
     file.end(Some(vec![schema_to_metadata_key(&named)])).expect("a footer");

@@ -6,36 +6,24 @@
 use std::io::Read;
 
 use super::errors::ColumnError;
+use crate::specs::Codec;
 
-/// How a column is compressed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Codec {
-    None,
-    Snappy,
-    Gzip,
-    Brotli,
-    Zstd,
-    Lz4Raw,
-}
-
-impl Codec {
-    /// The codec of a number in the footer.
-    ///
-    /// pyarrow, DuckDB, Spark and fastparquet write snappy by default, polars zstd. LZ4 (5) is deprecated,
-    /// for its frames differ between writers; LZO (3) has no reader of note.
-    pub(super) fn of(number: i32) -> Result<Self, ColumnError> {
-        Ok(match number {
-            0 => Self::None,
-            1 => Self::Snappy,
-            2 => Self::Gzip,
-            4 => Self::Brotli,
-            6 => Self::Zstd,
-            7 => Self::Lz4Raw,
-            3 => return Err(ColumnError::Codec("LZO".into())),
-            5 => return Err(ColumnError::Codec("deprecated LZ4".into())),
-            other => return Err(ColumnError::Codec(format!("codec {other}"))),
-        })
-    }
+/// The codec of a number in the footer.
+///
+/// pyarrow, DuckDB, Spark and fastparquet write snappy by default, polars zstd. LZ4 (5) is deprecated,
+/// for its frames differ between writers; LZO (3) has no reader of note.
+pub(super) fn of_number(number: i32) -> Result<Codec, ColumnError> {
+    Ok(match number {
+        0 => Codec::Uncompressed,
+        1 => Codec::Snappy,
+        2 => Codec::Gzip,
+        4 => Codec::Brotli,
+        6 => Codec::Zstd,
+        7 => Codec::Lz4Raw,
+        3 => return Err(ColumnError::Codec("LZO".into())),
+        5 => return Err(ColumnError::Codec("deprecated LZ4".into())),
+        other => return Err(ColumnError::Codec(format!("codec {other}"))),
+    })
 }
 
 /// Decompresses pages, with the state that is worth keeping between them.
@@ -57,7 +45,7 @@ impl Decompressor {
         to: &mut [u8],
     ) -> Result<(), ColumnError> {
         let written = match codec {
-            Codec::None => {
+            Codec::Uncompressed => {
                 return if from.len() == to.len() {
                     to.copy_from_slice(from);
                     Ok(())

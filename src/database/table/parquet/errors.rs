@@ -21,8 +21,12 @@ pub(in crate::database::table) enum FileError {
     Cells { rows: usize, width: usize },
     #[error("its footer states {stated} rows, but its row groups contain {held}")]
     Rows { stated: usize, held: usize },
-    #[error("two of its columns share bytes of the file")]
+    #[error("two of its parts share bytes of the file")]
     Overlap,
+    #[error(
+        "its bytes {first} to {last} belong to nothing that its footer names; readers may differ in what they read"
+    )]
+    Unclaimed { first: usize, last: usize },
     #[error("its Arrow schema is damaged: {0}")]
     ArrowSchema(String),
     #[error("its Arrow schema and its Parquet schema do not name the same columns")]
@@ -44,6 +48,14 @@ pub(in crate::database::table) enum ColumnError {
     BeyondColumn,
     #[error("is not between the beginning of the file and its footer")]
     BeyondFile,
+    #[error(
+        "has a dictionary or a first page elsewhere than stated; readers differ in where they start to read"
+    )]
+    Start,
+    #[error("has a page index that does not match its pages")]
+    PageIndex,
+    #[error("has a damaged bloom filter")]
+    BloomFilter,
     #[error("is in another file")]
     OtherFile,
     #[error("has another name or type in a row group than in the schema")]

@@ -11,13 +11,9 @@ use polars_parquet::read::FileMetadata;
 use polars_parquet_format::thrift::protocol::{TCompactInputProtocol, TCompactOutputProtocol};
 use polars_parquet_format::{ColumnChunk, ColumnMetaData, FileMetaData, KeyValue, SchemaElement};
 
-use super::codec::Codec;
 use super::errors::{ColumnError, FileError, one_line};
-use super::{LONGEST_NAME, MOST_CELLS, MOST_COLUMNS};
-
-/// Bytes of texts in a footer, and eight for each element of its lists, which takes up to a kilobyte once it is
-/// read: a quarter of a gigabyte at worst. A footer of 100 columns has some 20 kB.
-const MOST_FOOTER: usize = 2 << 20;
+use super::{LONGEST_NAME, MOST_CELLS, MOST_COLUMNS, MOST_FOOTER, claims, codec};
+use crate::specs::Codec;
 
 /// Columns inside columns, at most.
 const DEEPEST: usize = 16;
@@ -49,6 +45,8 @@ pub(super) struct Group {
 pub(super) struct Chunk {
     /// Where they lie in the file.
     pub(super) range: Range<usize>,
+    /// Where its first data page must begin: none if no dictionary is said to lie before it.
+    pub(super) first_data: Option<usize>,
     /// Values that they claim to hold.
     pub(super) values: usize,
     pub(super) codec: Codec,
@@ -61,17 +59,20 @@ pub(super) struct Chunk {
 /// [`FileError`] where it is damaged, claims more than a table has, or its chunks lie outside the file or in
 /// each other.
 pub(super) fn read(bytes: &[u8]) -> Result<Footer, FileError> {
-    let (start, footer) = find(bytes)?;
-    let mut protocol = TCompactInputProtocol::new(footer, MOST_FOOTER);
+    let (start, mut rest) = find(bytes)?;
+    let mut protocol = TCompactInputProtocol::new(&mut rest, MOST_FOOTER);
     let footer = FileMetaData::read_from_in_protocol(&mut protocol)
         .map_err(|e| FileError::Footer(one_line(e)))?;
     if footer.encryption_algorithm.is_some() || footer.footer_signing_key_metadata.is_some() {
         return Err(FileError::Encrypted);
     }
+    if !rest.is_empty() {
+        return Err(FileError::Footer(format!("{} bytes follow its contents", rest.len())));
+    }
     let leaves = leaves(&footer.schema)?;
     let rows = count(footer.num_rows)?;
     let mut groups = Vec::with_capacity(footer.row_groups.len());
-    for group in footer.row_groups {
+    for group in &footer.row_groups {
         if group.columns.len() != leaves.len() {
             return Err(FileError::Footer("a row group has other columns than the schema".into()));
         }
@@ -90,7 +91,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Footer, FileError> {
     if rows.saturating_mul(width.max(1)) > MOST_CELLS {
         return Err(FileError::Cells { rows, width });
     }
-    apart(&groups)?;
+    claims::check(bytes, &footer.row_groups, &groups, start)?;
     let mut arrow = footer.key_value_metadata.into_iter().flatten();
     let arrow = arrow.rfind(|pair| pair.key == ARROW_SCHEMA).and_then(|pair| pair.value);
     let schema = schema(footer.schema, arrow.clone())?;
@@ -176,33 +177,34 @@ fn chunk(chunk: &ColumnChunk, leaf: &SchemaLeaf<'_>, end: usize) -> Result<Chunk
         return Err(ColumnError::Chunk);
     }
     let values = usize::try_from(meta.num_values).map_err(|_| ColumnError::Sizes)?;
-    Ok(Chunk { range: range(meta, end)?, values, codec: Codec::of(meta.codec.0)? })
+    let (range, first_data) = range(meta, end)?;
+    Ok(Chunk { range, first_data, values, codec: codec::of_number(meta.codec.0)? })
 }
 
-fn range(meta: &ColumnMetaData, end: usize) -> Result<Range<usize>, ColumnError> {
+/// Where a column's pages lie, and where its first data page must begin if a dictionary lies before it.
+///
+/// Some readers start at the dictionary wherever it is stated, others at whichever comes first, so a dictionary that
+/// does not lie before the data is refused.
+fn range(meta: &ColumnMetaData, end: usize) -> Result<(Range<usize>, Option<usize>), ColumnError> {
     let position = |at: i64| usize::try_from(at).ok();
     let data = position(meta.data_page_offset).ok_or(ColumnError::BeyondFile)?;
     // Some writers give the offset 0 for a dictionary that is not there, pyarrow for the data of no rows.
-    let dictionary = meta.dictionary_page_offset.and_then(position);
-    let first = dictionary.filter(|at| *at >= 4 && (data == 0 || *at < data));
-    let start = first.unwrap_or(data);
+    let dictionary = meta.dictionary_page_offset.filter(|at| *at != 0);
+    let has_data = data != 0 || meta.num_values != 0;
+    let (start, first_data) = match dictionary {
+        None => (data, None),
+        Some(at) => {
+            let is_before = |at: &usize| *at >= 4 && (*at < data || !has_data);
+            let at = position(at).filter(is_before).ok_or(ColumnError::Start)?;
+            (at, has_data.then_some(data))
+        }
+    };
     let length = position(meta.total_compressed_size).ok_or(ColumnError::BeyondFile)?;
     let stop = start.checked_add(length).ok_or(ColumnError::BeyondFile)?;
     if length > 0 && (start < 4 || stop > end) {
         return Err(ColumnError::BeyondFile);
     }
-    Ok(start..stop)
-}
-
-/// Refuses chunks that overlap: a few bytes could stand for thousands of columns.
-fn apart(groups: &[Group]) -> Result<(), FileError> {
-    let chunks = groups.iter().flat_map(|group| &group.chunks).filter(|c| !c.range.is_empty());
-    let mut ranges: Vec<(usize, usize)> = chunks.map(|c| (c.range.start, c.range.end)).collect();
-    ranges.sort_unstable();
-    if ranges.windows(2).any(|pair| pair[0].1 > pair[1].0) {
-        return Err(FileError::Overlap);
-    }
-    Ok(())
+    Ok((start..stop, first_data))
 }
 
 /// The schema as the decoder reads it: of a footer that holds nothing else.

@@ -4,19 +4,23 @@
 //! has been checked, written anew: no byte that it takes a length from is the file's own.
 
 mod arrow_schema;
+mod claims;
 mod codec;
 mod columns;
 mod errors;
 mod footer;
 mod pages;
 mod runs;
+mod stored;
 mod text;
 mod values;
+mod walk;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use polars_arrow::datatypes::{ArrowDataType, ArrowSchema};
 use polars_parquet::read::infer_schema;
+use polars_parquet::read::schema::parquet_to_arrow_schema;
 
 use self::errors::FileError;
 pub(super) use self::errors::one_line;
@@ -30,6 +34,10 @@ pub(super) const MOST_CELLS: usize = 12_000_000;
 
 /// Bytes of all pages of a file, decompressed. The public database's largest table has 2.4 MB.
 const MOST_BYTES: usize = 128 << 20;
+
+/// Bytes of texts in a footer, and eight for each element of its lists, which takes up to a kilobyte once it is
+/// read: a quarter of a gigabyte at worst. A footer of 100 columns has some 20 kB.
+const MOST_FOOTER: usize = 2 << 20;
 
 /// Bytes of a name; a longer text is none, and would be reported in full.
 const LONGEST_TEXT: usize = 1 << 16;
@@ -51,26 +59,31 @@ fn read(bytes: &[u8], wanted: Wanted<'_>) -> Result<Table, FileError> {
     }
     let schema = infer_schema(&footer.schema).map_err(|e| FileError::Decoder(one_line(e)))?;
     let leaves = leaves(&footer, &schema)?;
+    let stated = parquet_to_arrow_schema(footer.schema.schema().fields());
     let mut pages = pages::BoundedPages::new(bytes);
     // A column of a type that no table has is named, not decoded; the others are judged. The pages of what is not
     // decoded are walked all the same.
     let (mut known, mut others) = (Vec::new(), Vec::new());
     for (field, leaves) in schema.iter_values().zip(leaves) {
         let name = field.name.to_string();
-        let (is_wanted, is_known) = (wanted.has(&name), decodes(&field.dtype));
+        // The Arrow schema may state other numbers than those that readers without it see.
+        let stated = stated.get(&field.name).map(|field| &field.dtype);
+        let dtype = stated.filter(|_| is_number(&field.dtype)).unwrap_or(&field.dtype);
+        let (is_wanted, is_known) = (wanted.has(&name), is_number(dtype) || is_text(dtype));
         if is_wanted && is_known {
-            let column = columns::read(&mut pages, &footer, leaves, &field.dtype);
+            let column = columns::read(&mut pages, &footer, leaves, dtype);
             known.push((name, column.map_err(|fault| fault.of(&field.name))?));
         } else {
             let mut chunks = footer.groups.iter().flat_map(|group| &group.chunks[leaves.clone()]);
             chunks.try_for_each(|chunk| pages.skip(chunk)).map_err(|f| f.of(&field.name))?;
             if is_wanted {
-                others.push((name, Column::Other(type_name(&field.dtype))));
+                others.push((name, Column::Other(type_name(dtype))));
             }
         }
     }
     known.append(&mut others);
-    Ok(Table { rows: footer.rows, columns: known, torn: Torn::default() })
+    let stored = Some(stored::stored_as(&footer));
+    Ok(Table { rows: footer.rows, columns: known, torn: Torn::default(), stored })
 }
 
 /// The leaves that each field of the schema consists of.
@@ -92,12 +105,20 @@ fn leaves(footer: &Footer, schema: &ArrowSchema) -> Result<Vec<std::ops::Range<u
     Ok(leaves)
 }
 
-/// Whether a column of this type is decoded: the types that tables have, in whatever width.
-fn decodes(dtype: &ArrowDataType) -> bool {
+/// Whether a column of this type holds numbers or flags, in whatever width. Such columns are decoded.
+fn is_number(dtype: &ArrowDataType) -> bool {
     use ArrowDataType as T;
     match dtype {
         T::Boolean | T::Int8 | T::Int16 | T::Int32 | T::Int64 => true,
         T::UInt8 | T::UInt16 | T::UInt32 | T::UInt64 | T::Float32 | T::Float64 => true,
+        _ => false,
+    }
+}
+
+/// Whether a column of this type holds text. Such columns are decoded.
+fn is_text(dtype: &ArrowDataType) -> bool {
+    use ArrowDataType as T;
+    match dtype {
         T::Utf8 | T::LargeUtf8 | T::Utf8View => true,
         T::Dictionary(_, values, _) => matches!(**values, T::Utf8 | T::LargeUtf8 | T::Utf8View),
         _ => false,

@@ -8,19 +8,18 @@ use std::ops::Range;
 
 use polars_parquet::parquet::metadata::Descriptor;
 use polars_parquet::read::PhysicalType;
-use polars_parquet_format::thrift::protocol::{TCompactInputProtocol, TCompactOutputProtocol};
+use polars_parquet_format::thrift::protocol::TCompactOutputProtocol;
 use polars_parquet_format::{
     DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, PageHeader, PageType,
 };
 
-use super::codec::{Codec, Decompressor};
+use super::codec::Decompressor;
 use super::errors::ColumnError;
 use super::footer::Chunk;
 use super::runs::{ones, take};
-use super::{LONGEST_TEXT, MOST_BYTES, values};
-
-/// Bytes of texts in a page's header: its statistics hold a smallest and a largest one, each under two names.
-const LONGEST_HEADER: usize = 4 * LONGEST_TEXT + 4096;
+use super::walk::{RawPage, Walk, size};
+use super::{MOST_BYTES, values};
+use crate::specs::Codec;
 
 /// How many times its size a column mostly decompresses to, at most.
 const UNFOLDED: usize = 4;
@@ -83,7 +82,7 @@ impl<'a> BoundedPages<'a> {
         let out = Vec::with_capacity(room);
         let pages = Pages { bytes: out, indices: true, dictionary: None, values: Vec::new(), rows };
         let mut column = ColumnPages { leaf, values: 0, pages };
-        for page in self.walk(chunk) {
+        for page in Walk::over(self.bytes, chunk) {
             let page = self.afford(page?)?;
             match page.header.type_ {
                 PageType::DICTIONARY_PAGE => {
@@ -111,7 +110,7 @@ impl<'a> BoundedPages<'a> {
     /// [`ColumnError`] where they do not fill the column, or not hold the values that it claims.
     pub(super) fn skip(&mut self, chunk: &Chunk) -> Result<(), ColumnError> {
         let mut values = 0;
-        for page in self.walk(chunk) {
+        for page in Walk::over(self.bytes, chunk) {
             let header = self.afford(page?)?.header;
             let v1 = header.data_page_header.map(|h| h.num_values);
             let v2 = header.data_page_header_v2.map(|h| h.num_values);
@@ -120,56 +119,11 @@ impl<'a> BoundedPages<'a> {
         if values == chunk.values { Ok(()) } else { Err(ColumnError::Values) }
     }
 
-    fn walk(&self, chunk: &Chunk) -> Walk<'a> {
-        Walk { rest: self.bytes.get(chunk.range.clone()).unwrap_or_default() }
-    }
-
     /// Takes what a page decompresses to from what the file may take.
     fn afford<'p>(&mut self, page: RawPage<'p>) -> Result<RawPage<'p>, ColumnError> {
         self.left = self.left.checked_sub(page.size).ok_or(ColumnError::Bytes)?;
         Ok(page)
     }
-}
-
-/// A page as it lies in the file.
-struct RawPage<'a> {
-    header: PageHeader,
-    body: &'a [u8],
-    /// Bytes that it claims to decompress to.
-    size: usize,
-}
-
-/// The pages of a chunk, which they must fill.
-struct Walk<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Iterator for Walk<'a> {
-    type Item = Result<RawPage<'a>, ColumnError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let page = next_page(&mut self.rest);
-        if page.is_err() {
-            self.rest = &[];
-        }
-        Some(page)
-    }
-}
-
-fn next_page<'a>(rest: &mut &'a [u8]) -> Result<RawPage<'a>, ColumnError> {
-    let mut protocol = TCompactInputProtocol::new(&mut *rest, LONGEST_HEADER);
-    let header =
-        PageHeader::read_from_in_protocol(&mut protocol).map_err(|_| ColumnError::Header)?;
-    let body = take(rest, size(header.compressed_page_size)?).ok_or(ColumnError::BeyondColumn)?;
-    let size = size(header.uncompressed_page_size)?;
-    Ok(RawPage { header, body, size })
-}
-
-fn size(claimed: i32) -> Result<usize, ColumnError> {
-    usize::try_from(claimed).map_err(|_| ColumnError::Sizes)
 }
 
 /// A column while its pages are read.
@@ -285,7 +239,7 @@ impl ColumnPages<'_> {
             return Err(ColumnError::Sizes);
         }
         let compressed = header.is_compressed.unwrap_or(true);
-        let codec = if compressed { codec } else { Codec::None };
+        let codec = if compressed { codec } else { Codec::Uncompressed };
         let checked =
             DataPageHeaderV2 { statistics: None, is_compressed: Some(false), ..header.clone() };
         let (physical, dictionary) = (self.physical(), self.entries());

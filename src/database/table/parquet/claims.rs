@@ -1,0 +1,162 @@
+//! Every byte of a file must belong to something that its footer names.
+//!
+//! Readers differ in where they start to read a column. Bytes that nothing claims could hold a second set of pages,
+//! which only some readers see. Beside the pages of columns, a file may hold page indexes, bloom filters and copies
+//! of a column's metadata: parquet-cpp wrote one after each column, and polars does.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use polars_parquet_format::thrift::protocol::TCompactInputProtocol;
+use polars_parquet_format::{
+    BloomFilterHeader, ColumnChunk, ColumnMetaData, OffsetIndex, RowGroup,
+};
+
+use super::MOST_FOOTER;
+use super::errors::{ColumnError, FileError};
+use super::footer::{Chunk, Group};
+use super::walk::{Walk, size};
+
+/// The fields by which a copy of a column's metadata must equal the footer's.
+type Facts<'a> = (i32, i32, &'a [String], [i64; 4], [Option<i64>; 2]);
+
+/// Refuses a file in which two parts share bytes, or which has bytes between its beginning and the footer at `end`
+/// that belong to no part.
+pub(super) fn check(
+    bytes: &[u8],
+    stated: &[RowGroup],
+    groups: &[Group],
+    end: usize,
+) -> Result<(), FileError> {
+    let stated = stated.iter().flat_map(|group| &group.columns);
+    let chunks = groups.iter().flat_map(|group| &group.chunks);
+    let (mut claims, mut known) = (Vec::new(), BTreeSet::new());
+    for (stated, chunk) in stated.zip(chunks) {
+        let Some(meta) = &stated.meta_data else { continue };
+        let column = || meta.path_in_schema.first().map_or("", String::as_str);
+        known.insert(facts(meta));
+        claims.push(chunk.range.clone());
+        let beside = beside(bytes, stated, meta, chunk, end).map_err(|e| e.of(column()))?;
+        claims.extend(beside.into_iter().flatten());
+    }
+    claims.retain(|claim| !claim.is_empty());
+    claims.sort_unstable_by_key(|claim| (claim.start, claim.end));
+    let mut at = b"PAR1".len();
+    for claim in claims.into_iter().chain([end..end]) {
+        if claim.start < at {
+            return Err(FileError::Overlap);
+        }
+        if !are_copies(&bytes[at..claim.start], &known) {
+            return Err(FileError::Unclaimed { first: at, last: claim.start - 1 });
+        }
+        at = claim.end;
+    }
+    Ok(())
+}
+
+/// The page indexes and the bloom filter of a column.
+fn beside(
+    bytes: &[u8],
+    stated: &ColumnChunk,
+    meta: &ColumnMetaData,
+    chunk: &Chunk,
+    end: usize,
+) -> Result<[Option<Range<usize>>; 3], ColumnError> {
+    let place = |start: Option<i64>, length: Option<i32>| {
+        let (Some(start), Some(length)) = (start, length) else { return Ok(None) };
+        within(start, size(length)?, end).map(Some)
+    };
+    let index = place(stated.offset_index_offset, stated.offset_index_length)?;
+    if let Some(index) = &index {
+        check_offsets(bytes, index.clone(), chunk)?;
+    }
+    let bounds = place(stated.column_index_offset, stated.column_index_length)?;
+    let bloom = meta.bloom_filter_offset.map(|start| bloom(bytes, start, meta, end)).transpose()?;
+    Ok([index, bounds, bloom])
+}
+
+fn within(start: i64, length: usize, end: usize) -> Result<Range<usize>, ColumnError> {
+    let start = usize::try_from(start).ok().filter(|start| *start >= b"PAR1".len());
+    let place = start.and_then(|start| Some(start..start.checked_add(length)?));
+    place.filter(|place| place.end <= end).ok_or(ColumnError::BeyondFile)
+}
+
+/// Refuses an offset index that does not list the data pages of the chunk: some readers look pages up in it.
+fn check_offsets(bytes: &[u8], index: Range<usize>, chunk: &Chunk) -> Result<(), ColumnError> {
+    let mut rest = &bytes[index];
+    let mut protocol = TCompactInputProtocol::new(&mut rest, MOST_FOOTER);
+    let index =
+        OffsetIndex::read_from_in_protocol(&mut protocol).map_err(|_| ColumnError::PageIndex)?;
+    let mut listed = index.page_locations.into_iter();
+    for page in Walk::over(bytes, chunk) {
+        let page = page?;
+        if page.is_dictionary() {
+            continue;
+        }
+        let stated = listed.next().map(|at| (at.offset, i64::from(at.compressed_page_size)));
+        if stated != Some((page.start as i64, page.length as i64)) {
+            return Err(ColumnError::PageIndex);
+        }
+    }
+    if listed.next().is_none() && rest.is_empty() { Ok(()) } else { Err(ColumnError::PageIndex) }
+}
+
+/// A bloom filter. Files of older writers state where it begins, but not how long it is.
+fn bloom(
+    bytes: &[u8],
+    start: i64,
+    meta: &ColumnMetaData,
+    end: usize,
+) -> Result<Range<usize>, ColumnError> {
+    let place = within(start, 0, end)?;
+    let mut rest = &bytes[place.start..end];
+    let before = rest.len();
+    let mut protocol = TCompactInputProtocol::new(&mut rest, MOST_FOOTER);
+    let header = BloomFilterHeader::read_from_in_protocol(&mut protocol)
+        .map_err(|_| ColumnError::BloomFilter)?;
+    let length = (before - rest.len()).saturating_add(size(header.num_bytes)?);
+    let stated = meta.bloom_filter_length.map(size).transpose()?;
+    if stated.is_some_and(|stated| stated != length) {
+        return Err(ColumnError::BloomFilter);
+    }
+    within(start, length, end)
+}
+
+/// Whether bytes are copies of what the footer says of some columns, one after another.
+fn are_copies(mut bytes: &[u8], known: &BTreeSet<Facts<'_>>) -> bool {
+    while !bytes.is_empty() {
+        let rest = after_metadata(bytes, known).or_else(|| after_chunk(bytes, known));
+        let Some(rest) = rest else { return false };
+        bytes = rest;
+    }
+    true
+}
+
+/// The bytes after a copy of a column's metadata, as polars writes it.
+fn after_metadata<'a>(mut bytes: &'a [u8], known: &BTreeSet<Facts<'_>>) -> Option<&'a [u8]> {
+    let mut protocol = TCompactInputProtocol::new(&mut bytes, MOST_FOOTER);
+    let copy = ColumnMetaData::read_from_in_protocol(&mut protocol).ok()?;
+    known.contains(&facts(&copy)).then_some(bytes)
+}
+
+/// The bytes after a copy of a column's metadata with its place in the file, as parquet-cpp wrote it.
+fn after_chunk<'a>(mut bytes: &'a [u8], known: &BTreeSet<Facts<'_>>) -> Option<&'a [u8]> {
+    let mut protocol = TCompactInputProtocol::new(&mut bytes, MOST_FOOTER);
+    let copy = ColumnChunk::read_from_in_protocol(&mut protocol).ok()?.meta_data?;
+    known.contains(&facts(&copy)).then_some(bytes)
+}
+
+fn facts(meta: &ColumnMetaData) -> Facts<'_> {
+    (
+        meta.type_.0,
+        meta.codec.0,
+        &meta.path_in_schema,
+        [
+            meta.num_values,
+            meta.total_uncompressed_size,
+            meta.total_compressed_size,
+            meta.data_page_offset,
+        ],
+        [meta.dictionary_page_offset, meta.index_page_offset],
+    )
+}

@@ -1,0 +1,86 @@
+//! The pages of a chunk as they lie in the file: where each begins, its header and its body.
+
+use polars_parquet_format::thrift::protocol::TCompactInputProtocol;
+use polars_parquet_format::{PageHeader, PageType};
+
+use super::LONGEST_TEXT;
+use super::errors::ColumnError;
+use super::footer::Chunk;
+use super::runs::take;
+
+/// Bytes of texts in a page's header: its statistics hold a smallest and a largest one, each under two names.
+const LONGEST_HEADER: usize = 4 * LONGEST_TEXT + 4096;
+
+/// A page as it lies in the file.
+pub(super) struct RawPage<'a> {
+    pub(super) header: PageHeader,
+    pub(super) body: &'a [u8],
+    /// Bytes that it claims to decompress to.
+    pub(super) size: usize,
+    /// Where its header begins in the file.
+    pub(super) start: usize,
+    /// Bytes of its header and body.
+    pub(super) length: usize,
+}
+
+impl RawPage<'_> {
+    pub(super) fn is_dictionary(&self) -> bool {
+        self.header.type_ == PageType::DICTIONARY_PAGE
+    }
+}
+
+/// The pages of a chunk, which they must fill.
+pub(super) struct Walk<'a> {
+    rest: &'a [u8],
+    /// Where the rest begins in the file.
+    start: usize,
+    /// Where the footer states that the first data page begins, until it is met.
+    first_data: Option<usize>,
+}
+
+impl<'a> Walk<'a> {
+    /// Walks the pages of a chunk of a file.
+    pub(super) fn over(file: &'a [u8], chunk: &Chunk) -> Self {
+        let rest = file.get(chunk.range.clone()).unwrap_or_default();
+        Self { rest, start: chunk.range.start, first_data: chunk.first_data }
+    }
+
+    fn page(&mut self) -> Result<RawPage<'a>, ColumnError> {
+        let (start, before) = (self.start, self.rest.len());
+        let rest = &mut self.rest;
+        let mut protocol = TCompactInputProtocol::new(&mut *rest, LONGEST_HEADER);
+        let header =
+            PageHeader::read_from_in_protocol(&mut protocol).map_err(|_| ColumnError::Header)?;
+        let body =
+            take(rest, size(header.compressed_page_size)?).ok_or(ColumnError::BeyondColumn)?;
+        let size = size(header.uncompressed_page_size)?;
+        let length = before - rest.len();
+        self.start += length;
+        let page = RawPage { header, body, size, start, length };
+        // A reader that starts at the data finds what the others find.
+        if !page.is_dictionary() && self.first_data.take().is_some_and(|stated| stated != start) {
+            return Err(ColumnError::Start);
+        }
+        Ok(page)
+    }
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = Result<RawPage<'a>, ColumnError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let page = self.page();
+        if page.is_err() {
+            self.rest = &[];
+        }
+        Some(page)
+    }
+}
+
+/// A size that a header states.
+pub(super) fn size(stated: i32) -> Result<usize, ColumnError> {
+    usize::try_from(stated).map_err(|_| ColumnError::Sizes)
+}

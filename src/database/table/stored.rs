@@ -1,0 +1,21 @@
+//! How a Parquet file stores a table, which decides whether a reader can open it.
+
+use std::collections::BTreeSet;
+
+use crate::specs::{Codec, StoredType};
+
+/// How a file stores its columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredAs {
+    /// The codecs of all columns.
+    pub codecs: BTreeSet<Codec>,
+    /// The type of each column by name, in file order.
+    pub types: Vec<(String, StoredType)>,
+}
+
+impl StoredAs {
+    /// The type of a column.
+    pub fn stored_type(&self, column: &str) -> Option<StoredType> {
+        self.types.iter().find(|(name, _)| name == column).map(|(_, stored)| *stored)
+    }
+}
