@@ -4,6 +4,7 @@ mod curves;
 mod judged;
 mod rules;
 mod sources;
+mod stored;
 
 use crate::common::snapshot::{redact, shown};
 use crate::common::{self, SHIPPED, Tree, gemm, run};

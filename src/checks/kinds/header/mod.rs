@@ -1,11 +1,14 @@
-//! Columns against the table's spec.
+//! Columns against the table's spec, and against what the planner's loader can open.
 
+mod stored;
+
+use self::stored::unopened;
 use crate::base::expr::ExprError;
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Finding, Severity};
-use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, TableSpec, measured_unit};
+use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, StoredType, TableSpec, measured_unit};
 
 /// Columns that the message lists; the evidence has all.
 const SHOWN: usize = 30;
@@ -38,14 +41,45 @@ fn columns(rows: &RowContext<'_>) -> Option<Finding> {
         }
         return Some(rows.finding_as(Severity::Info, no_spec(spec)));
     }
-    let mut errors = Vec::new();
-    let mut warnings = Vec::new();
+    let (mut errors, warnings) = mismatches(rows, spec);
+    let unopened = unopened(rows);
+    let mut said = Vec::new();
+    let others: Vec<String> = errors.iter().chain(&warnings).cloned().collect();
+    if !others.is_empty() {
+        said.push(format!("the columns are not those of {}: {}", spec.name, first_of(&others)));
+    }
+    if !unopened.is_empty() {
+        said.push(format!(
+            "the planner's loader cannot read {} as it is stored: {}",
+            spec.name,
+            first_of(&unopened)
+        ));
+    }
+    if said.is_empty() {
+        return None;
+    }
+    errors.extend(unopened);
+    let least = if errors.is_empty() { Severity::Warning } else { Severity::Error };
+    let severity = rows.rule.severity.at_most(least);
+    let all: Vec<String> = errors.into_iter().chain(warnings).collect();
+    let shown = spec.columns.iter().find_map(|column| texts(rows, column));
+    let examples = shown.map(|(name, cells)| rows.examples(&cells, &[name])).unwrap_or_default();
+    let finding = rows.finding_as(severity, said.join("; "));
+    let finding = finding.rows(rows.table.rows).examples(examples);
+    Some(finding.parts(&all).evidence("columns", all))
+}
+
+/// Errors and warnings about columns that are missing, unknown or of the wrong type. What the loader cannot open is
+/// reported apart.
+fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<String>) {
+    let (mut errors, mut warnings) = (Vec::new(), Vec::new());
     for column in &spec.columns {
-        let needed = spec.reads(&column.name) || matches!(column.kind, ColumnKind::Measure(_));
+        let needed = is_read(spec, &column.name);
         let list = if needed && !column.optional { &mut errors } else { &mut warnings };
         match rows.table.column(&column.name) {
             None if column.optional => {}
             None => list.push(format!("{} is missing", column.name)),
+            Some(_) if is_nested(rows, &column.name) => {}
             Some(found) if !fits(column, found) => {
                 let wanted = kind_name(column.kind);
                 let list = if needed { &mut errors } else { &mut warnings };
@@ -60,6 +94,7 @@ fn columns(rows: &RowContext<'_>) -> Option<Finding> {
         match rows.table.column(name) {
             None => list.push(format!("{name} is missing")),
             Some(Column::Text { .. }) => {}
+            Some(_) if is_nested(rows, name) => {}
             // A column that no row fills is as good as missing; another type is no identity at all.
             Some(Column::Other(null)) if null == "null" => {
                 list.push(format!("{name} is null in every row"));
@@ -68,25 +103,29 @@ fn columns(rows: &RowContext<'_>) -> Option<Finding> {
         }
     }
     for (name, _) in rows.table.columns() {
-        if spec.column(name).is_none() && !IDENTITY.contains(&name) {
+        let is_known = spec.column(name).is_some() || IDENTITY.contains(&name);
+        if !is_known && !is_nested(rows, name) {
             warnings.push(format!("{name} is not a known column"));
         }
     }
-    if errors.is_empty() && warnings.is_empty() {
-        return None;
-    }
-    let least = if errors.is_empty() { Severity::Warning } else { Severity::Error };
-    let severity = rows.rule.severity.at_most(least);
-    let all: Vec<String> = errors.into_iter().chain(warnings).collect();
-    let mut message = format!("the columns are not those of {}: ", spec.name);
-    message += &all.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    if all.len() > SHOWN {
-        message += &format!(" and {} more", all.len() - SHOWN);
-    }
-    let shown = spec.columns.iter().find_map(|column| texts(rows, column));
-    let examples = shown.map(|(name, cells)| rows.examples(&cells, &[name])).unwrap_or_default();
-    let finding = rows.finding_as(severity, message).rows(rows.table.rows).examples(examples);
-    Some(finding.parts(&all).evidence("columns", all))
+    (errors, warnings)
+}
+
+/// The first few of some texts.
+fn first_of(all: &[String]) -> String {
+    let shown = all.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if all.len() > SHOWN { format!("{shown} and {} more", all.len() - SHOWN) } else { shown }
+}
+
+/// Whether the loader reads a column: for the key, its filters, the latency, or another measurement.
+fn is_read(spec: &TableSpec, name: &str) -> bool {
+    spec.reads(name) || matches!(spec.kind(name), Some(ColumnKind::Measure(_)))
+}
+
+/// Whether a column consists of other columns, or has several values per row.
+fn is_nested(rows: &RowContext<'_>, name: &str) -> bool {
+    let stored = rows.table.stored.as_ref().and_then(|stored| stored.stored_type(name));
+    stored.is_some_and(StoredType::is_nested)
 }
 
 /// Says what is judged of a table without a spec.
@@ -121,17 +160,20 @@ fn texts<'a>(rows: &RowContext<'_>, spec: &'a ColumnSpec) -> Option<(&'a str, Ve
 }
 
 fn fits(spec: &ColumnSpec, found: &Column) -> bool {
-    match (spec.kind, found) {
-        (ColumnKind::Int, Column::Int { .. })
-        | (ColumnKind::Bool, Column::Bool { .. })
-        | (ColumnKind::Text, Column::Text { .. })
-        | (
-            ColumnKind::Number | ColumnKind::Measure(_),
-            Column::Int { .. } | Column::Float { .. },
-        ) => true,
-        // An optional column that no row fills has no type.
-        (_, Column::Other(name)) => spec.optional && name == "null",
-        _ => false,
+    // An optional column that no row fills has no type.
+    let is_unfilled = matches!(found, Column::Other(name) if spec.optional && name == "null");
+    is_unfilled || holds(spec.kind, found)
+}
+
+/// Whether a column holds cells of a kind.
+fn holds(kind: ColumnKind, found: &Column) -> bool {
+    match kind {
+        ColumnKind::Int => matches!(found, Column::Int { .. }),
+        ColumnKind::Bool => matches!(found, Column::Bool { .. }),
+        ColumnKind::Text => matches!(found, Column::Text { .. }),
+        ColumnKind::Number | ColumnKind::Measure(_) => {
+            matches!(found, Column::Int { .. } | Column::Float { .. })
+        }
     }
 }
 

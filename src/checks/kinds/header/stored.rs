@@ -1,0 +1,64 @@
+//! How a table is stored, against what the planner's loader can open.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use crate::checks::RowContext;
+use crate::database::table::StoredAs;
+use crate::specs::{ColumnKind, StoredType};
+
+/// Why the loader cannot open a table, or reads wrong columns of it: nested columns, codecs and types that it does
+/// not know.
+pub(super) fn unopened(rows: &RowContext<'_>) -> Vec<String> {
+    let Some(stored) = &rows.table.stored else { return Vec::new() };
+    let loader = &rows.at.specs.loader;
+    let mut faults = nested(stored);
+    let unknown = stored.codecs.iter().filter(|codec| !loader.codecs.contains(codec));
+    faults.extend(unknown.map(|codec| {
+        format!("it is compressed with {codec} (the loader opens {})", listed(&loader.codecs))
+    }));
+    faults.extend(types(rows, stored));
+    faults
+}
+
+/// Nested columns. The loader numbers the parts of all columns, and then takes these numbers for those of whole columns.
+fn nested(stored: &StoredAs) -> Vec<String> {
+    let nested = stored.types.iter().filter(|(_, stored)| stored.is_nested());
+    let shown = |(name, stored): &(String, StoredType)| match stored {
+        StoredType::Repeated => format!("{name} has several values per row"),
+        _ => format!("{name} is a nested column of type {stored}"),
+    };
+    let why = " (the loader counts its parts as columns, and reads wrong columns)";
+    nested.map(|column| shown(column) + why).collect()
+}
+
+/// Columns of the key and the measurements whose numbers or texts are stored in a type that the loader does not read.
+fn types(rows: &RowContext<'_>, stored: &StoredAs) -> Vec<String> {
+    let (spec, loader) = (rows.at.spec, &rows.at.specs.loader);
+    let identity = spec.identity.iter().map(|name| (name.as_str(), ColumnKind::Text));
+    let columns = spec.columns.iter().map(|column| (column.name.as_str(), column.kind));
+    let mut faults: BTreeMap<(StoredType, &[StoredType]), Vec<&str>> = BTreeMap::new();
+    for (name, kind) in columns.chain(identity).filter(|(name, _)| super::is_read(spec, name)) {
+        // A column of another kind is reported as such.
+        let fits = rows.table.column(name).is_some_and(|found| super::holds(kind, found));
+        let types = loader.types(kind);
+        let found = stored.stored_type(name).filter(|found| fits && !types.contains(found));
+        if let Some(found) = found {
+            faults.entry((found, types)).or_default().push(name);
+        }
+    }
+    let said = |((found, types), names): ((StoredType, &[StoredType]), Vec<&str>)| {
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        format!("{} {verb} {found} (the loader reads {})", listed(&names), listed(types))
+    };
+    faults.into_iter().map(said).collect()
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(all: &[impl Display]) -> String {
+    let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
+    match texts.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => texts.concat(),
+    }
+}
