@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::base::expr::ExprError;
 use crate::base::hash_buckets::{BLOCK, HashBuckets};
 use crate::base::threads;
-use crate::database::catalog::TableFile;
+use crate::database::catalog::{Format, TableFile};
 use crate::database::diff::{Diff, LostKey, ServedDiff, SliceName, TableDiff, each_served_key};
 use crate::database::source::Source;
 use crate::database::state::State;
@@ -136,7 +136,12 @@ impl<'a> LosingTable<'a> {
         let of_group = |file: &&TableFile| {
             (&*file.place.system, &*file.place.backend, file.table.as_str()) == group
         };
-        let files = head.catalog.tables.iter().filter(of_group);
+        // Text stands in for text alone: the loader does not read it.
+        let had_parquet = changes.iter().any(|(diff, _)| diff.was_parquet());
+        let serves = |file: &&TableFile| {
+            file.format == Format::Parquet || head.specs.loader.text_tables || !had_parquet
+        };
+        let files = head.catalog.tables.iter().filter(of_group).filter(serves);
         let files =
             files.map(|file| (file.entry.path.as_str(), (file, head.source.id(&file.entry))));
         let (mut starts, mut next) = (Vec::with_capacity(changes.len()), 0);

@@ -17,5 +17,6 @@ mod served_keys;
 pub mod sketch;
 mod stubs;
 pub mod support;
+mod turned_to_text;
 pub mod unit_shift;
 pub mod workflows;

@@ -4,11 +4,12 @@
 //! and donors, and another version that has the key can be queried for it. So the keys that all changed
 //! tables of a system's backend lose together are held against all versions that the head has of the
 //! table. What no version has is lost, by slice; so is a measurement of a key that stays, power most of
-//! all.
+//! all. Parquet that becomes text serves nothing any more ([`turned_to_text`](super::turned_to_text)).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::losing::{LosingTable, LosingTables, LostSlice};
+use super::turned_to_text::turned_to_text;
 use crate::base::expr::ExprError;
 use crate::base::threads;
 use crate::base::words::{count, plural, plural_verb};
@@ -41,7 +42,9 @@ impl Judge for NoLongerServed {
         let judge = |table: &&LosingTable<'_>| table.judge(rule, at);
         let found = threads::map_largest_first(&tables, at.threads, size, judge);
         let found: Vec<Option<Finding>> = found.into_iter().collect::<Result<_, _>>()?;
-        Ok(found.into_iter().flatten().collect())
+        let mut found: Found = found.into_iter().flatten().collect();
+        found.extend(turned_to_text(rule, at));
+        Ok(found)
     }
 }
 

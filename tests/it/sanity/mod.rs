@@ -7,6 +7,7 @@ mod pictures;
 mod rows;
 mod states;
 mod systems;
+mod text;
 
 use crate::common::snapshot::shown;
 use crate::common::{self, Run, SHIPPED, Tree, gemm, run};

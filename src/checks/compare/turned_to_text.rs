@@ -1,0 +1,53 @@
+//! Parquet tables that a pull request turns into text, which the planner's loader does not read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::base::words::plural;
+use crate::checks::ChangeContext;
+use crate::checks::rule::Rule;
+use crate::database::catalog::{Catalog, Format, TableFile};
+use crate::findings::{Finding, Severity};
+
+/// System, backend, version and name of a table, wherever it lies.
+type Identity<'a> = (&'a str, &'a str, &'a str, &'a str);
+
+/// One error for each table of which the base has Parquet and the head has text alone.
+pub(super) fn turned_to_text(rule: &Rule, at: &ChangeContext<'_>) -> Vec<Finding> {
+    if at.specs.loader.text_tables {
+        return Vec::new();
+    }
+    let parquet = |catalog| of_format(catalog, Format::Parquet).map(identity).collect();
+    let (before, after): (BTreeSet<_>, BTreeSet<_>) =
+        (parquet(at.base.catalog), parquet(at.head.catalog));
+    let rows = at.diff.tables.iter().filter(|diff| diff.was_parquet()).filter_map(|diff| {
+        let place = &diff.place;
+        let identity = (&*place.system, &*place.backend, &*place.version, &*diff.table);
+        Some((identity, diff.base_rows? as usize))
+    });
+    let rows: BTreeMap<Identity<'_>, usize> = rows.collect();
+    let texts = of_format(at.head.catalog, Format::Csv);
+    let is_turned =
+        |file: &&TableFile| before.contains(&identity(file)) && !after.contains(&identity(file));
+    let finding = |file: &TableFile| {
+        let rows = rows.get(&identity(file)).copied();
+        let counted =
+            rows.map_or("its rows".to_owned(), |rows| format!("its {}", plural(rows, "row")));
+        let message = format!(
+            "{} was a Parquet table and is text now, which the planner's loader does not read: none of {counted} is \
+             served any more",
+            file.table
+        );
+        let finding = Finding::on_table(&rule.id, Severity::Error, file, message);
+        finding.rows(rows.unwrap_or_default()).parts([&file.entry.path]).of_change()
+    };
+    texts.filter(is_turned).map(finding).collect()
+}
+
+fn of_format(catalog: &Catalog, format: Format) -> impl Iterator<Item = &TableFile> {
+    catalog.tables.iter().filter(move |file| file.format == format)
+}
+
+fn identity(file: &TableFile) -> Identity<'_> {
+    let place = &file.place;
+    (&place.system, &place.backend, &place.version, &file.table)
+}
