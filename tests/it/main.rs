@@ -30,6 +30,7 @@ mod impact;
 mod init;
 mod measure;
 mod merge;
+mod metamorphic;
 mod operations;
 mod outputs;
 mod people;
