@@ -6,6 +6,7 @@ use crate::common::layout::File;
 use crate::common::parquet::{Layout, laid_out, texts};
 use polars_arrow::array::PrimitiveArray;
 use polars_arrow::datatypes::ArrowDataType;
+use polars_parquet_format::CompressionCodec;
 use serde_json::Value;
 
 /// A measured point.
@@ -108,11 +109,21 @@ fn bytes((backend, version, rows): &Rows, writing: &Writing) -> Vec<u8> {
         columns.reverse();
     }
     let bytes = laid_out(&columns, &writing.layout);
-    if !writing.snappy {
-        return bytes;
+    if writing.snappy { snappy(&bytes) } else { bytes }
+}
+
+/// A file that is not compressed, compressed with snappy, without page indexes.
+fn snappy(bytes: &[u8]) -> Vec<u8> {
+    let mut file = File::read(bytes).unwrap();
+    for column in file.footer.row_groups.iter_mut().flat_map(|group| &mut group.columns) {
+        let meta = column.meta_data.as_mut().unwrap();
+        assert_eq!(meta.codec, CompressionCodec::UNCOMPRESSED);
+        meta.codec = CompressionCodec::SNAPPY;
     }
-    let mut file = File::read(&bytes).unwrap();
-    file.snappy();
+    for page in file.chunks.iter_mut().flatten() {
+        page.body = snap::raw::Encoder::new().compress_vec(&page.body).unwrap();
+        page.header.compressed_page_size = page.body.len() as i32;
+    }
     file.write()
 }
 

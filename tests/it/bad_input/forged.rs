@@ -160,7 +160,7 @@ fn footers_that_lie_about_where_columns_are_are_refused() {
         ("as long as a number", "between the beginning", &|m| m.total_compressed_size = i64::MAX),
         ("into the next column", "share bytes of the file", &|m| m.total_compressed_size += 1),
         ("a byte short", "belong to nothing that its footer names", &|m| {
-            m.total_compressed_size -= 1
+            m.total_compressed_size -= 1;
         }),
         ("another name", "another name or type", &|m| m.path_in_schema = vec!["n".into()]),
         ("another type", "another name or type", &|m| m.type_ = Type::INT32),

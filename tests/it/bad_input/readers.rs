@@ -2,11 +2,16 @@
 
 use super::rules;
 use crate::common::layout::File;
-use crate::common::parquet::fixture;
+use crate::common::parquet::{fixture, written};
 use perfdb_gate::database::catalog::Format;
 use perfdb_gate::database::table::{Table, TableFault};
+use perfdb_gate::specs::StoredType;
+use polars_arrow::array::{ArrayRef, PrimitiveArray};
+use polars_arrow::datatypes::ArrowDataType;
 use polars_parquet_format::thrift::protocol::TCompactOutputProtocol;
-use polars_parquet_format::{ColumnMetaData, FileMetaData, OffsetIndex, PageLocation};
+use polars_parquet_format::{
+    ColumnMetaData, ConvertedType, FileMetaData, IntType, LogicalType, OffsetIndex, PageLocation,
+};
 
 /// Why a file cannot be read; empty if it can.
 fn refused(bytes: &[u8]) -> String {
@@ -48,12 +53,8 @@ fn a_dictionary_that_does_not_lie_before_the_data_is_refused() {
             meta.dictionary_page_offset = Some(place(meta));
         });
         let why = refused(&bytes);
-        let is_told =
-            why.contains("readers differ in where they start") || why.contains("share bytes");
-        assert!(
-            why.contains("column m") && is_told || why.contains("share bytes"),
-            "{what}: {why}"
-        );
+        let is_named = why.starts_with("column m has a dictionary or a first page elsewhere");
+        assert!(is_named || why.contains("share bytes"), "{what}: {why}");
     }
     // A second set of pages behind the first: latency has honest pages, and others behind them.
     let mut both = file.clone();
@@ -210,4 +211,30 @@ fn page_indexes_and_bloom_filters_that_share_bytes_or_are_damaged_are_refused() 
         (chunk.column_index_offset, chunk.column_index_length) = (Some(4), Some(10));
     });
     assert!(refused(&over).contains("two of its parts share bytes"));
+}
+
+/// The Arrow schema that a file carries is for readers that know it; the loader does not.
+#[test]
+fn numbers_are_read_by_the_parquet_schema_alone() {
+    let file = |array: ArrayRef| {
+        File::read(&written(&[("m", array)], 1, ArrowDataType::Utf8View)).unwrap()
+    };
+    let mut wide = file(PrimitiveArray::from_vec(vec![300i64]).boxed());
+    let narrow = file(PrimitiveArray::from_vec(vec![44i8]).boxed());
+    wide.footer.key_value_metadata = narrow.footer.key_value_metadata;
+    let table = Table::decode(&wide.write(), Format::Parquet, &|_| false).unwrap();
+    assert_eq!(table.column("m").unwrap().json(0), 300);
+}
+
+/// One reader believes the newer annotation, another the older one.
+#[test]
+fn a_column_with_two_types_is_not_what_the_loader_reads() {
+    let mut file = File::read(&fixture("pyarrow-none")).unwrap();
+    let m = &mut file.footer.schema[M + 1];
+    let signed = IntType { bit_width: 64, is_signed: true };
+    (m.converted_type, m.logical_type) =
+        (Some(ConvertedType::UINT_64), Some(LogicalType::INTEGER(signed)));
+    let table = Table::decode(&file.write(), Format::Parquet, &|_| false).unwrap();
+    let stored = table.stored.unwrap().stored_type("m");
+    assert_eq!(stored, Some(StoredType::Contradictory));
 }

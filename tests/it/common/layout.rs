@@ -2,9 +2,7 @@
 //! The fuzzer takes files apart with it, too.
 
 use polars_parquet_format::thrift::protocol::{TCompactInputProtocol, TCompactOutputProtocol};
-use polars_parquet_format::{
-    ColumnMetaData, CompressionCodec, FileMetaData, PageHeader, Statistics,
-};
+use polars_parquet_format::{ColumnMetaData, FileMetaData, PageHeader, Statistics};
 
 /// A page, as it lies in the file.
 #[derive(Debug, Clone)]
@@ -93,19 +91,6 @@ impl File {
         bytes.extend(((bytes.len() - start) as u32).to_le_bytes());
         bytes.extend(b"PAR1");
         bytes
-    }
-
-    /// Compresses the pages of a file that is not compressed.
-    pub fn snappy(&mut self) {
-        for column in self.footer.row_groups.iter_mut().flat_map(|group| &mut group.columns) {
-            let meta = column.meta_data.as_mut().expect("a column's metadata");
-            assert_eq!(meta.codec, CompressionCodec::UNCOMPRESSED);
-            meta.codec = CompressionCodec::SNAPPY;
-        }
-        for page in self.chunks.iter_mut().flatten() {
-            page.body = snap::raw::Encoder::new().compress_vec(&page.body).expect("bytes");
-            page.header.compressed_page_size = page.body.len() as i32;
-        }
     }
 
     /// The number of a column, in a file of one row group.

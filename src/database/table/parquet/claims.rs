@@ -40,9 +40,11 @@ pub(super) fn check(
         claims.extend(beside.into_iter().flatten());
     }
     claims.retain(|claim| !claim.is_empty());
+    // The footer ends the last gap.
+    claims.push(end..end);
     claims.sort_unstable_by_key(|claim| (claim.start, claim.end));
     let mut at = b"PAR1".len();
-    for claim in claims.into_iter().chain([end..end]) {
+    for claim in claims {
         if claim.start < at {
             return Err(FileError::Overlap);
         }

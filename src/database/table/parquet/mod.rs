@@ -108,11 +108,9 @@ fn leaves(footer: &Footer, schema: &ArrowSchema) -> Result<Vec<std::ops::Range<u
 /// Whether a column of this type holds numbers or flags, in whatever width. Such columns are decoded.
 fn is_number(dtype: &ArrowDataType) -> bool {
     use ArrowDataType as T;
-    match dtype {
-        T::Boolean | T::Int8 | T::Int16 | T::Int32 | T::Int64 => true,
-        T::UInt8 | T::UInt16 | T::UInt32 | T::UInt64 | T::Float32 | T::Float64 => true,
-        _ => false,
-    }
+    let is_signed = matches!(dtype, T::Int8 | T::Int16 | T::Int32 | T::Int64);
+    let is_unsigned = matches!(dtype, T::UInt8 | T::UInt16 | T::UInt32 | T::UInt64);
+    is_signed || is_unsigned || matches!(dtype, T::Boolean | T::Float32 | T::Float64)
 }
 
 /// Whether a column of this type holds text. Such columns are decoded.
