@@ -170,6 +170,7 @@ fn rule_ids_are_the_contract() {
     data-deleted
     device-mismatch
     duplicate-key
+    facts-invalid
     framework-mismatch
     header-mismatch
     key-out-of-range

@@ -129,6 +129,36 @@ fn submodules_in_the_place_of_data_are_findings() {
 }
 
 #[test]
+fn tables_in_hidden_folders_are_named() {
+    let places = [
+        "db/systems/data/h200_sxm/vllm/.9.9/gemm_perf.txt",
+        "db/systems/data/h200_sxm/vllm/_9.9/gemm_perf.txt",
+        "db/systems/data/h200_sxm/.gemm/vllm/0.24.0/gemm_perf.parquet",
+        "db/systems/data/.h100_sxm/vllm/0.24.0/gemm_perf.txt",
+        "db/systems/profiles/.k3/data/h200_sxm/vllm/0.24.0/gemm_perf.txt",
+    ];
+    for place in places {
+        let tree = below_db();
+        tree.commit();
+        tree.file(place, bad_table());
+        tree.file("db/systems/profiles/.k3/h200_sxm.yaml", yaml("data/h200_sxm"));
+        let on_disk = [validate(&tree, &[]), tree.sanity(&["--base-ref", "HEAD"])];
+        tree.commit();
+        let committed = [validate(&tree, &["--ref", "HEAD"]), compare(&tree, "HEAD~1", "HEAD")];
+        for run in on_disk.into_iter().chain(committed) {
+            assert_eq!(run.findings(), [format!("table-misplaced warning {place}")]);
+            assert_ne!(run.finding("table-misplaced")["new"], false);
+        }
+    }
+    // A cache that git ignores, and the folder that holds the whole repository, hide nothing.
+    let tree = below_db();
+    tree.file(".gitignore", ".cache/\n");
+    tree.commit();
+    tree.file("db/systems/data/.cache/gemm_perf.txt", bad_table());
+    assert_eq!(validate(&tree, &[]).findings(), [""; 0]);
+}
+
+#[test]
 fn tables_spelt_otherwise_are_named() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.parquet", crate::common::SHIPPED);
