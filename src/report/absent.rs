@@ -34,9 +34,11 @@ impl AbsentFiles {
     /// What they are and how to get them, in a sentence; none where there are none.
     pub(super) fn said(&self) -> Option<String> {
         let line = |paths: &BTreeSet<String>, what: &str, verb: [&str; 2], how: &str| {
-            let named = names(paths.iter().map(String::as_str));
+            // One path shows where they are; the JSON report has all.
+            let first = names(paths.first().into_iter().map(String::as_str));
+            let first = if paths.len() > 1 { format!("the first is {first}") } else { first };
             let files = plural_verb(paths.len(), what, verb);
-            (!paths.is_empty()).then(|| format!("{files} {how} ({named})"))
+            (!paths.is_empty()).then(|| format!("{files} {how} ({first})"))
         };
         let in_lfs = line(
             &self.in_lfs,

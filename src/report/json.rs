@@ -33,8 +33,7 @@ struct JsonReport<'a> {
     /// Tables below no root, which nothing judges.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     unjudged: &'a [String],
-    /// Files that were asked for and are not in this clone: objects that are missing, and git-LFS tables that were not
-    /// fetched. The run is inconclusive for them.
+    /// Files that are not in this clone, so that nothing looked at them and the run is inconclusive.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     absent: BTreeSet<&'a str>,
     /// Findings of the base that the head no longer has.

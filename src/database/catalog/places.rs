@@ -63,6 +63,10 @@ impl Places {
             return Some(system.clone());
         }
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        // Where the data of one system is, others' may be.
+        if self.data_folders.contains(folder) && !self.owners.contains_key(folder) {
+            return Some(String::new());
+        }
         let in_systems = folder == "systems" || folder.ends_with("/systems");
         let read = name.ends_with(".yaml") || name == "data" || name == "support_matrix";
         (name == "systems" || in_systems && read).then(String::new)

@@ -119,7 +119,9 @@ fn yaml_of_roots(files: &[Entry]) -> impl Iterator<Item = (&str, &Entry)> {
             .filter(|(at, _)| *at == 0 || path.as_bytes()[at - 1] == b'/');
         beside.extend(data.map(|(at, _)| path[..at].trim_end_matches('/')));
     }
-    let yaml = files.iter().filter(|entry| entry.path.ends_with(".yaml"));
+    let is_yaml =
+        |entry: &&Entry| entry.path.ends_with(".yaml") && entry.kind.leads_away().is_none();
+    let yaml = files.iter().filter(is_yaml);
     let placed = yaml.map(|entry| {
         let folder = entry.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         (folder, entry)
