@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::base::escape::clean;
 use crate::base::words::{names, plural_verb};
-use crate::findings::Finding;
 
 /// Files that were asked for and are not in this clone. Nothing is wrong with them, but nobody has looked at them either.
 #[derive(Debug, Default)]
@@ -19,11 +18,6 @@ impl AbsentFiles {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.in_lfs.is_empty() && self.missing.is_empty()
-    }
-
-    /// Leaves out what was found on missing files: that they cannot be read is a property of the clone.
-    pub fn excuse(&self, findings: &mut Vec<Finding>) {
-        findings.retain(|finding| !self.missing.contains(&finding.path));
     }
 
     /// Their paths, sorted.

@@ -224,9 +224,12 @@ fn compare(
     }
     let predict = |plan: PlannedChange| plan.predict(before, after, &diffs[0], threads);
     let predicted = plan.map(|plan| plan.and_then(predict));
-    absent.missing = [base.missing(), head.missing()].into_iter().flatten().collect();
     found.extend(traces.findings);
-    absent.excuse(&mut found);
+    // That these cannot be read is a property of the clone.
+    let missing = head.missing();
+    found.retain(|finding| !missing.contains(&finding.path));
+    absent.missing = base.missing();
+    absent.missing.extend(missing);
     sink.extend(found);
     if let Some(Ok(predicted)) = &predicted {
         sink.extend(predicted.findings(rules, after));

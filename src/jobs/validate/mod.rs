@@ -209,7 +209,8 @@ pub(crate) fn judged<R>(
         found.extend(deleted);
     }
     absent.missing = source.missing();
-    absent.excuse(&mut found);
+    // That these cannot be read is a property of the clone.
+    found.retain(|finding| !absent.missing.contains(&finding.path));
     let mut sink = Sink::default();
     sink.extend(found);
     // A run over a part of the database, or by some rules, cannot tell what a waiver is for.
