@@ -18,7 +18,7 @@ use crate::database::ledger::Ledger;
 use crate::database::seal::SealFile;
 use crate::database::served::{ReuseManifest, Shelf};
 use crate::database::sidecar::{Meta, Reuse, TableMeta};
-use crate::database::source::{Dated, DatedBy};
+use crate::database::source::{Dated, DatedBy, Entry};
 use crate::database::state::State;
 use crate::database::support::Matrices;
 use crate::database::table::{Column, Keys, Table, TableFault, TableScope};
@@ -93,6 +93,16 @@ pub struct SystemContext<'a> {
     pub by_data_dir: &'a BTreeMap<&'a str, Vec<&'a str>>,
     /// Facts about known systems.
     pub specs: &'a Specs,
+}
+
+/// A file under judgement that states facts and cannot be read.
+pub struct FactsContext<'a> {
+    /// The file.
+    pub entry: &'a Entry,
+    /// Whether it is code of the loader, which may be written anew.
+    pub is_code: bool,
+    /// Why it cannot be read.
+    pub faults: Vec<String>,
 }
 
 /// The waivers of a file under judgement.

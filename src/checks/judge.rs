@@ -5,7 +5,8 @@ use crate::base::expr::ExprError;
 use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::rule::Rule;
 use crate::checks::{
-    ChangeContext, CrossContext, DirContext, RowContext, SystemContext, TableContext, WaiverContext,
+    ChangeContext, CrossContext, DirContext, FactsContext, RowContext, SystemContext, TableContext,
+    WaiverContext,
 };
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source::Entry;
@@ -111,6 +112,16 @@ pub trait Judge {
         None
     }
 
+    /// Judges a file that states facts and cannot be read.
+    fn facts(&self, _: &Rule, _: &FactsContext<'_>) -> Option<Finding> {
+        None
+    }
+
+    /// Judges the tables, by their paths, that `.gitattributes` keeps in git-LFS and that were not fetched.
+    fn tables_in_lfs(&self, _: &Rule, _: &[String]) -> Option<Finding> {
+        None
+    }
+
     /// Judges what a pull request does to the database as a whole.
     ///
     /// # Errors
@@ -118,6 +129,11 @@ pub trait Judge {
     /// When a formula of a table's spec fails.
     fn change(&self, _: &Rule, _: &ChangeContext<'_>) -> Result<Found, ExprError> {
         Ok(Found::new())
+    }
+
+    /// Judges what a later state of a database lacks as a whole, by what both hold alone.
+    fn deletions(&self, _: &Rule, _base: &Catalog, _head: &Catalog) -> Found {
+        Found::new()
     }
 
     /// Judges the waivers of a file, by how they matched.
@@ -147,6 +163,8 @@ pub struct CheckInputs {
     pub origin: bool,
     /// Support matrices.
     pub support_matrices: bool,
+    /// Files that state facts.
+    pub facts: bool,
     /// The operation lists of default models, and which slices tables have for their lookups.
     pub plans: bool,
     /// The keys of the points in the sketches of reference tables.
@@ -186,6 +204,7 @@ impl CheckInputs {
             predictions: self.predictions || other.predictions,
             origin: self.origin || other.origin,
             support_matrices: self.support_matrices || other.support_matrices,
+            facts: self.facts || other.facts,
             plans: self.plans || other.plans,
             keys: self.keys || other.keys,
             outliers: [self.outliers, other.outliers].into_iter().flatten().reduce(f64::min),

@@ -21,14 +21,14 @@ use self::compare::{
     unit_shift, workflows,
 };
 pub use self::context::{
-    ChangeContext, CrossContext, DirContext, PrChange, RowContext, SystemContext, TableContext,
-    WaiverContext,
+    ChangeContext, CrossContext, DirContext, FactsContext, PrChange, RowContext, SystemContext,
+    TableContext, WaiverContext,
 };
 pub use self::judge::{CheckInputs, CurveTerms, Found, Judge};
 use self::kinds::traces::TraceCheck;
 use self::kinds::{
-    bounds, decoding, deleted, duplicates, header, identity, placement, power, predictions, reuse,
-    sidecars, synthetic, systems, values, waivers,
+    bounds, decoding, deleted, duplicates, facts, header, identity, placement, power, predictions,
+    reuse, sidecars, synthetic, systems, values, waivers,
 };
 use crate::base::expr::ExprError;
 use crate::checks::rule::Rule;
@@ -107,6 +107,8 @@ pub enum Check {
     ReuseForbidden,
     /// Marker files that sidecars replaced.
     LegacyMarker,
+    /// A file of facts that cannot be read.
+    FactsInvalid,
     /// Waivers past their date.
     WaiverExpired,
     /// Waivers that match nothing.
@@ -166,6 +168,7 @@ impl Check {
             Self::ReuseInvalid => &reuse::ReuseInvalid,
             Self::ReuseForbidden => &reuse::ReuseForbidden,
             Self::LegacyMarker => &sidecars::LegacyMarker,
+            Self::FactsInvalid => &facts::FactsInvalid,
             Self::WaiverExpired => &waivers::WaiverExpired,
             Self::WaiverUnused => &waivers::WaiverUnused,
             Self::SystemInvalid(fields) => fields,

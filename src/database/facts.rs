@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use crate::base::reason::Reason;
 use crate::database::catalog::Catalog;
 use crate::database::served::ReuseManifest;
-use crate::database::source::{Entry, Source};
+use crate::database::source::{Entry, NOT_FETCHED, Source, pointer};
 use crate::specs::facts::{AttentionLanes, FactFile, Operations, Pins, QueryVersions, pins_of};
 use crate::specs::{Specs, StatedFacts};
 
@@ -59,8 +59,23 @@ pub struct TreeFacts {
     pub sharing: Option<ReuseManifest>,
     /// Where each fact is from, by name.
     pub origins: Vec<Fact>,
-    /// The files that state facts, by what they are about, with their ids.
-    files: Vec<(String, Option<git2::Oid>)>,
+    /// The files that state facts.
+    files: Vec<FactsFile>,
+}
+
+/// A file that states a fact.
+#[derive(Debug)]
+pub struct FactsFile {
+    /// What it is about, as in [`Fact::name`].
+    pub name: String,
+    /// Where it is.
+    pub entry: Entry,
+    /// Whether it is code of the loader, which may be written anew.
+    pub is_code: bool,
+    /// Why it cannot be read.
+    pub fault: Option<String>,
+    /// The id of its bytes.
+    id: Option<git2::Oid>,
 }
 
 impl TreeFacts {
@@ -90,6 +105,7 @@ impl TreeFacts {
                     .ok_or_else(|| format!("no numbers follow `{}`", pin.after).into())
             });
             facts.tree.pins.extend(pins.map(|pins| (list.clone(), pins)));
+            facts.files.iter_mut().filter(|file| file.name == *list).for_each(|f| f.is_code = true);
         }
         let matrix = catalog.support.values().next().map(|entry| folder(&entry.path).to_owned());
         facts.origins.push(Fact::new("support-matrix", matrix, None));
@@ -98,14 +114,15 @@ impl TreeFacts {
 
     /// Notes which facts, lists of pins among them, are in files that differ from another state's.
     pub fn since(mut self, base: &Self) -> Self {
-        let changed = self.files.iter().filter(|own| !base.files.contains(own));
-        self.tree.unsettled = changed.map(|(list, _)| list.clone()).collect();
+        let is_same = |a: &FactsFile, b: &FactsFile| (&a.name, a.id) == (&b.name, b.id);
+        let changed = self.files.iter().filter(|own| !base.files.iter().any(|b| is_same(own, b)));
+        self.tree.unsettled = changed.map(|file| file.name.clone()).collect();
         self
     }
 
     /// What it was read from: equal for states that say the same.
     pub fn origin(&self) -> impl Iterator<Item = String> {
-        let files = self.files.iter().map(|(name, id)| match id {
+        let files = self.files.iter().map(|FactsFile { name, id, .. }| match id {
             Some(id) => format!("{name} {id}"),
             None => format!("{name} without an id"),
         });
@@ -129,6 +146,11 @@ impl TreeFacts {
         deciding.find_map(|fact| Some((fact.path.as_deref()?, fact.problem.as_deref()?)))
     }
 
+    /// The files that state facts; a support matrix is not one of them.
+    pub fn files(&self) -> impl Iterator<Item = &FactsFile> {
+        self.files.iter()
+    }
+
     /// The operation catalog, where the tree has one that can be read.
     pub fn operations(&self) -> Option<&Operations> {
         self.tree.operations.as_ref()
@@ -150,19 +172,17 @@ impl TreeFacts {
             self.origins.push(Fact::new(name, None, None));
             return None;
         };
-        self.files.push((name.to_owned(), reader.source.id(entry)));
         let read = reader.text(entry).and_then(|text| parse(&text));
-        let path = Some(entry.path.clone());
-        match read {
-            Ok(value) => {
-                self.origins.push(Fact::new(name, path, None));
-                Some(value)
-            }
-            Err(why) => {
-                self.origins.push(Fact::new(name, path, Some(why.to_string())));
-                None
-            }
-        }
+        let fault = read.as_ref().err().map(ToString::to_string);
+        self.origins.push(Fact::new(name, Some(entry.path.clone()), fault.clone()));
+        self.files.push(FactsFile {
+            name: name.to_owned(),
+            entry: entry.clone(),
+            is_code: false,
+            fault,
+            id: reader.source.id(entry),
+        });
+        read.ok()
     }
 }
 
@@ -226,7 +246,8 @@ impl<'a> FactReader<'a> {
         if entry.size > LARGEST {
             return Err(format!("it has {} bytes, more than {LARGEST}", entry.size).into());
         }
-        Ok(self.source.text(entry)?)
+        let text = self.source.text(entry)?;
+        if pointer(text.as_bytes()).is_some() { Err(NOT_FETCHED.into()) } else { Ok(text) }
     }
 }
 

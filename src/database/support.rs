@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::base::reason::Reason;
 use crate::base::words::names;
 use crate::database::catalog::Catalog;
-use crate::database::source::{Entry, Source};
+use crate::database::source::{Entry, NOT_FETCHED, Source, pointer};
 
 /// Matrices by system, each with its file, or why it cannot be read.
 pub type Matrices = BTreeMap<String, (Entry, Result<Matrix, Reason>)>;
@@ -94,7 +94,10 @@ impl Matrix {
 pub fn read(source: &dyn Source, catalog: &Catalog) -> Matrices {
     let matrix = |(system, entry): (&String, &Entry)| {
         let matrix = source.read(entry).map_err(Reason::from);
-        let matrix = matrix.and_then(|text| Matrix::parse(system, &text));
+        let matrix = matrix.and_then(|text| match pointer(&text) {
+            Some(_) => Err(NOT_FETCHED.into()),
+            None => Matrix::parse(system, &text),
+        });
         (system.clone(), (entry.clone(), matrix))
     };
     catalog.support.iter().map(matrix).collect()

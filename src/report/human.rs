@@ -264,6 +264,9 @@ fn write_summary(out: &mut String, view: &ReportView<'_>) {
     if let Some(outside) = &view.outside {
         let _ = writeln!(out, "{outside}");
     }
+    if let Some(absent) = &view.absent {
+        let _ = writeln!(out, "{absent}");
+    }
     if let Some(facts) = &view.facts {
         let _ = writeln!(out, "{}", styled(DIM, format!("facts: {facts}")));
     }

@@ -1,7 +1,7 @@
 //! The JSON of the contract, `perfdb-gate/v1`: types of its own, so that the code can change. Its texts
 //! are raw, since a program reads them; characters that act on a terminal stand as JSON escapes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
@@ -33,6 +33,9 @@ struct JsonReport<'a> {
     /// Tables below no root, which nothing judges.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     unjudged: &'a [String],
+    /// Files that are not in this clone, so that nothing looked at them and the run is inconclusive.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    absent: BTreeSet<&'a str>,
     /// Findings of the base that the head no longer has.
     repaired: Vec<JsonRepaired<'a>>,
     diff: Vec<JsonTable<'a>>,
@@ -212,6 +215,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
         facts: facts::json(&report.facts),
         findings: report.findings.iter().map(finding).collect(),
         unjudged: &report.outside,
+        absent: report.absent.paths(),
         repaired: report.repaired.iter().map(repaired).collect(),
         diff: report.diff.iter().flat_map(|d| &d.tables).map(table).collect(),
         files: report.diff.iter().flat_map(|d| &d.files).map(file).collect(),

@@ -1,5 +1,6 @@
 //! What a run found, in the formats its readers want.
 
+mod absent;
 pub mod chart;
 pub mod comment;
 pub mod explore;
@@ -21,6 +22,7 @@ mod triage;
 mod view;
 mod xml;
 
+pub use absent::AbsentFiles;
 use chart::Undrawn;
 pub(crate) use json::schema;
 pub use predictions::Predictions;
@@ -58,6 +60,8 @@ pub struct Report {
     pub outside: Vec<String>,
     /// Whether such tables make the run inconclusive.
     pub strict: bool,
+    /// Files that were asked for and are not in this clone, which make the run inconclusive.
+    pub absent: AbsentFiles,
     /// Where the facts are from that the head was judged by.
     pub facts: Vec<Fact>,
     /// Tables judged or compared.
@@ -154,6 +158,7 @@ impl Report {
             RunVerdict::Failed
         } else if self.tables + self.files == 0
             || self.strict && !self.outside.is_empty()
+            || !self.absent.is_empty()
             || self.diff.as_ref().is_some_and(|d| d.not_compared() > 0)
         {
             RunVerdict::Inconclusive

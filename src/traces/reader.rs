@@ -67,7 +67,8 @@ pub fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<MetricRows, Rea
 fn unreadable(fault: TableFault) -> Reason {
     match fault {
         TableFault::Unreadable(why) => why.into(),
-        TableFault::LfsPointer(_) => {
+        TableFault::Missing => "its object is not in this clone".into(),
+        TableFault::LfsPointer(_) | TableFault::InLfs => {
             "this is a git-LFS pointer: `git lfs pull` fetches the file".into()
         }
         TableFault::Torn(torn) => match torn.first.first() {

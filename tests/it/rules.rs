@@ -154,7 +154,12 @@ fn runs_on_one_system_each_find_what_one_run_finds() {
             // A tree may hold no other system.
             parts.extend(run(&options, &()).map(|r| r.findings).unwrap_or_default());
         }
-        assert_eq!(told(&parts), told(&whole), "{}", rule.id);
+        let (mut parts, whole) = (told(&parts), told(&whole));
+        // Facts are of all systems, so that each run that is judged by them says what is wrong with them.
+        if rule.id == "facts-invalid" {
+            parts.dedup();
+        }
+        assert_eq!(parts, whole, "{}", rule.id);
     }
     assert!(several > 0, "no example concerns two systems");
 }
@@ -170,6 +175,7 @@ fn rule_ids_are_the_contract() {
     data-deleted
     device-mismatch
     duplicate-key
+    facts-invalid
     framework-mismatch
     header-mismatch
     key-out-of-range

@@ -91,9 +91,9 @@ fn data_has_a_line() {
 fn what_is_no_matrix_is_a_finding() {
     let tree = tree();
     tree.file(MATRIX, "model,status\na,PASS\n");
-    let run = tree.validate(&["--only", "support-matrix", "--format", "json"]);
-    let finding = run.finding("support-matrix");
-    assert_eq!(finding["severity"], "warning");
+    let run = tree.validate(&["--only", "facts-invalid", "--format", "json"]);
+    let finding = run.finding("facts-invalid");
+    assert_eq!(finding["severity"], "error");
     insta::assert_snapshot!(message(&finding), @"cannot be read: CSV deserialize error: record 1 (line: 2, byte: 13): missing field `HuggingFaceID`");
     // Of a part of the system nothing can be said to be missing.
     let part =

@@ -22,35 +22,38 @@ impl Judge for Deleted {
     }
 
     fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
-        Ok(check(rule, at))
+        Ok(self.deletions(rule, at.base.catalog, at.head.catalog))
+    }
+
+    fn deletions(&self, rule: &Rule, base: &Catalog, head: &Catalog) -> Found {
+        check(rule, base, head)
     }
 }
 
 /// One finding where the whole database is gone, else one for each system that lost its YAML or all
 /// of its tables, and one for each link or submodule in the place of a folder above systems.
-fn check(rule: &Rule, at: &ChangeContext<'_>) -> Found {
-    let mut found = replaced_folders(rule, at);
-    if at.base.catalog.systems.is_empty() {
+fn check(rule: &Rule, base: &Catalog, head: &Catalog) -> Found {
+    let mut found = replaced_folders(rule, base, head);
+    if base.systems.is_empty() {
         return found;
     }
-    let (had, has) = (tables_by_system(at.base.catalog), tables_by_system(at.head.catalog));
-    if at.head.catalog.systems.is_empty() {
-        let first = at.base.catalog.systems.values().next();
+    let (had, has) = (tables_by_system(base), tables_by_system(head));
+    if head.systems.is_empty() {
+        let first = base.systems.values().next();
         let folder = first.map_or("", |s| s.yaml.rsplit_once('/').map_or("", |(folder, _)| folder));
         let message = format!(
             "the whole database is deleted: {} and {}",
-            plural(at.base.catalog.systems.len(), "system"),
-            plural(at.base.catalog.tables.len(), "table")
+            plural(base.systems.len(), "system"),
+            plural(base.tables.len(), "table")
         );
-        found.push(finding(rule, folder, message, at.base.catalog.tables.len()));
+        found.push(finding(rule, folder, message, base.tables.len()));
         return found;
     }
-    for system in at.base.catalog.systems.values() {
+    for system in base.systems.values() {
         let name = system.name.as_str();
         let count = |of: &BTreeMap<&str, usize>| of.get(name).copied().unwrap_or(0);
         let (had, has) = (count(&had), count(&has));
-        let lost_yaml =
-            has_yaml(system) && !at.head.catalog.systems.get(name).is_some_and(has_yaml);
+        let lost_yaml = has_yaml(system) && !head.systems.get(name).is_some_and(has_yaml);
         let tables = plural(had, "table");
         let (path, message) = match (lost_yaml, had > 0 && has == 0) {
             (true, false) if had == 0 => (&system.yaml, format!("the YAML of {name} is deleted")),
@@ -94,14 +97,14 @@ fn tables_by_system(catalog: &Catalog) -> BTreeMap<&str, usize> {
 
 /// Links and submodules of the head in the place of a folder of the base that has systems below it:
 /// whatever they lead to, it is not in the repository.
-fn replaced_folders(rule: &Rule, at: &ChangeContext<'_>) -> Vec<Finding> {
+fn replaced_folders(rule: &Rule, base: &Catalog, head: &Catalog) -> Vec<Finding> {
     let mut found = Vec::new();
-    for entry in at.head.catalog.others.iter() {
+    for entry in head.others.iter() {
         let Some(what) = entry.kind.leads_away() else { continue };
         let below = |s: &&SystemFile| {
             s.yaml.strip_prefix(&entry.path).is_some_and(|rest| rest.starts_with('/'))
         };
-        let hidden = at.base.catalog.systems.values().filter(below).count();
+        let hidden = base.systems.values().filter(below).count();
         if hidden > 0 {
             let systems = plural(hidden, "system");
             let message = format!("{what} replaces the folder that contained {systems}");

@@ -2,9 +2,9 @@
 
 use crate::checks::judge::Judge;
 use crate::checks::rule::Rule;
-use crate::database::catalog::{TableFile, is_misspelt};
+use crate::database::catalog::{TableFile, is_misspelt, is_passed_over};
 use crate::database::source::Entry;
-use crate::findings::Finding;
+use crate::findings::{Finding, Severity};
 use crate::specs::Specs;
 
 /// The table lies where no loader looks for it.
@@ -35,17 +35,22 @@ impl Judge for Placement {
         Some(finding)
     }
 
-    /// A table too deep or too shallow below its system's data, or of another spelling.
+    /// A table too deep or too shallow below its system's data, in a folder that is passed over, or of another spelling.
     fn stray(&self, rule: &Rule, entry: &Entry) -> Option<Finding> {
         if entry.kind.leads_away().is_some() {
             return None;
         }
-        let message = if is_misspelt(&entry.path) {
+        let mut severity = rule.severity;
+        let message = if is_passed_over(&entry.path) {
+            severity = severity.at_most(Severity::Warning);
+            "loaders pass over folders whose names begin with . and versions whose names begin with _, so this table \
+             is not read and was not checked"
+        } else if is_misspelt(&entry.path) {
             "no loader reads a file of this name: table names end in .parquet, _perf.txt or _perf.csv, in \
              lower case"
         } else {
             "no loader looks for a file at this depth: tables are <family>/<backend>/<version>/<table>"
         };
-        Some(Finding::on_path(&rule.id, rule.severity, &entry.path, message))
+        Some(Finding::on_path(&rule.id, severity, &entry.path, message))
     }
 }

@@ -13,6 +13,7 @@
 //! A source may hold several such roots; [`roots`] finds them.
 
 mod by_path;
+mod links;
 mod places;
 mod roots;
 mod walk;
@@ -21,7 +22,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use by_path::place_of;
-pub(crate) use places::is_misspelt;
+pub(crate) use places::{is_misspelt, is_passed_over};
 
 use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
@@ -127,6 +128,8 @@ pub enum Role {
     Sidecar,
     /// A system's YAML.
     System,
+    /// A file that states facts about the database.
+    Facts,
     /// Anything else below a data directory: a table that no loader looks for, a link, a note.
     Other,
     /// A workload card, config or metric file, which lies beside the database.

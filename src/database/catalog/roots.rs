@@ -8,9 +8,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::places::{Places, format_of};
+use super::links::Links;
+use super::places::{Places, format_of, in_hidden_folder};
 use super::walk::read_system;
-use super::{Catalog, no_database};
+use super::{Catalog, Role, no_database};
 use crate::base::error::Result;
 use crate::base::threads;
 use crate::database::source::{Entry, Source};
@@ -25,6 +26,9 @@ impl Catalog {
         specs: &Specs,
         threads: usize,
     ) -> Vec<Self> {
+        let (hidden, files): (Vec<Entry>, Vec<Entry>) =
+            files.into_iter().partition(|entry| in_hidden_folder(&entry.path));
+        let links = Links::of(&files);
         let yaml: Vec<(&str, &Entry)> = yaml_of_roots(&files).collect();
         let read =
             threads::map(&yaml, threads, |(_, entry)| read_system(source, specs, entry, &files));
@@ -47,7 +51,7 @@ impl Catalog {
             root.add_orphans(&files);
             root.add_claims(&files);
         }
-        place_files(&mut roots, files);
+        place_files(&mut roots, files, hidden, &links);
         let others = std::mem::take(&mut roots[0].others);
         for root in &mut roots {
             root.add_unread();
@@ -94,7 +98,7 @@ impl Catalog {
 
     /// Whether it is a root: something lies in its data directories, or in their place, or it is
     /// where systems are.
-    fn is_root(&self) -> bool {
+    pub(super) fn is_root(&self) -> bool {
         let usual = self.folder == "systems" || self.folder.ends_with("/systems");
         usual || !self.dirs.is_empty() || !self.strays.is_empty()
     }
@@ -115,7 +119,9 @@ fn yaml_of_roots(files: &[Entry]) -> impl Iterator<Item = (&str, &Entry)> {
             .filter(|(at, _)| *at == 0 || path.as_bytes()[at - 1] == b'/');
         beside.extend(data.map(|(at, _)| path[..at].trim_end_matches('/')));
     }
-    let yaml = files.iter().filter(|entry| entry.path.ends_with(".yaml"));
+    let is_yaml =
+        |entry: &&Entry| entry.path.ends_with(".yaml") && entry.kind.leads_away().is_none();
+    let yaml = files.iter().filter(is_yaml);
     let placed = yaml.map(|entry| {
         let folder = entry.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         (folder, entry)
@@ -134,24 +140,21 @@ fn usual_root(path: &str) -> Option<&str> {
 }
 
 /// Gives each file to the root whose data directory holds it; what none holds is in the first one's
-/// `others`.
-fn place_files(roots: &mut [Catalog], files: Vec<Entry>) {
+/// `others`. Files in hidden folders are left out, except for tables.
+fn place_files(roots: &mut [Catalog], files: Vec<Entry>, hidden: Vec<Entry>, links: &Links) {
     let places: Vec<Places> = roots.iter().map(|root| Places::of(&root.systems)).collect();
     let mut others = Vec::new();
+    let mut leading_away = Vec::new();
     for entry in files {
         let path = &entry.path;
-        let leads_away = entry.kind.leads_away().is_some();
-        let hidden = places.iter().enumerate().filter(|_| leads_away);
-        let mut hidden = hidden.filter_map(|(root, p)| Some((root, p.hidden_by(path)?)));
         // Of several roots the one whose data directory is the deepest.
         let owners = places.iter().enumerate();
         let owners = owners.filter_map(|(root, p)| {
             let (inside, system) = p.owner(path)?;
             Some((inside, root, system))
         });
-        if let Some((root, system)) = hidden.next() {
-            drop(hidden);
-            roots[root].add_stray(entry, &system);
+        if entry.kind.leads_away().is_some() {
+            leading_away.push(entry);
         } else if let Some((inside, root, system)) =
             owners.max_by_key(|(inside, root, _)| (*inside, Reverse(*root)))
         {
@@ -161,5 +164,28 @@ fn place_files(roots: &mut [Catalog], files: Vec<Entry>) {
             others.push(entry);
         }
     }
+    for entry in hidden.into_iter().filter(|entry| format_of(&entry.path).is_some()) {
+        let near = |(root, places): &(&Catalog, &Places)| places.has(root, &entry.path);
+        match roots.iter().zip(&places).position(|of| near(&of)) {
+            Some(root) => {
+                let system = places[root].owner(&entry.path).map(|(_, system)| system.to_owned());
+                roots[root].add_stray(entry, &system.unwrap_or_default());
+            }
+            None => others.push(entry),
+        }
+    }
+    for entry in leading_away {
+        let hides = |places: &Places| {
+            let owner = || places.owner(&entry.path).map(|(_, system)| system.to_owned());
+            places.hidden_by(&entry.path).or_else(owner)
+        };
+        let hidden = places.iter().enumerate().find_map(|(root, p)| Some((root, hides(p)?)));
+        match (links.judged_root(&entry.path, roots, &places), hidden) {
+            (Some(root), _) => roots[root].beside.push((entry, Role::Other)),
+            (None, Some((root, system))) => roots[root].add_stray(entry, &system),
+            (None, None) => others.push(entry),
+        }
+    }
+    others.sort_by(|a, b| a.path.cmp(&b.path));
     roots[0].others = Arc::new(others);
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::places::{format_of, holds_files, is_misspelt, join, leaves, usual_places};
+use super::places::{
+    format_of, holds_files, is_hidden, is_misspelt, is_passed_over, join, leaves, usual_places,
+};
 use super::{Catalog, Place, Role, SystemFile, TableFile, VersionDir};
 use crate::base::reason::Reason;
 use crate::database::source::{Entry, Source, named_like_a_table};
@@ -93,7 +95,7 @@ impl Catalog {
     }
 
     pub(super) fn add_file(&mut self, entry: Entry, inside: &str, system: &str) {
-        if entry.kind.leads_away().is_some() || is_misspelt(inside) {
+        if is_misspelt(inside) {
             return self.add_stray(entry, system);
         }
         let parts: Vec<&str> = inside.split('/').collect();
@@ -105,8 +107,11 @@ impl Catalog {
         };
         let (format, marker) = (format_of(file), MARKERS.contains(&file));
         let known = format.is_some() || marker || SIDECARS.contains(&file);
-        // The loader passes over versions that are hidden or put aside so.
-        if !known || version.starts_with(['.', '_']) {
+        let is_passed_over = is_passed_over(&entry.path);
+        if is_passed_over && format.is_some() {
+            return self.add_stray(entry, system);
+        }
+        if !known || is_passed_over {
             return self.beside.push((entry, Role::Other));
         }
         if format.is_none() {
@@ -218,11 +223,6 @@ fn why_unread(system: &SystemFile, full: &BTreeSet<&str>) -> Option<String> {
     let usual = usual_places(system.folder(), &system.name);
     (!usual.contains(dir) && !full.contains(dir.as_str()))
         .then(|| format!("its data_dir {dir} is empty or does not exist"))
-}
-
-/// Whether a folder is hidden; `.` and `..` are not.
-fn is_hidden(name: &str) -> bool {
-    name.starts_with('.') && !name.trim_matches('.').is_empty()
 }
 
 /// Where the YAML of a system is looked for whose data lies in a folder: `systems/data/` or the `data/`

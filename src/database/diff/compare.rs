@@ -10,7 +10,7 @@ use super::class::{Class, Facts};
 use super::matched::RowMatch;
 use super::pairs::{FilePair, pairs};
 use super::ratios::PairedTables;
-use super::{Details, Diff, FileDiff, ReadFault, RowDiff, Side, Status, TableDiff};
+use super::{Details, Diff, FaultReason, FileDiff, ReadFault, RowDiff, Side, Status, TableDiff};
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
@@ -36,8 +36,8 @@ pub struct Comparison<'a> {
 enum TableSide {
     /// No such file.
     Absent,
-    /// A git-LFS pointer whose object is not at hand.
-    Pointer,
+    /// Its bytes are not at hand: it is a git-LFS pointer without its object, or its object is not in this clone.
+    NotAtHand(FaultReason),
     /// Rows.
     Rows(Arc<Table>),
     /// A table without rows.
@@ -58,14 +58,14 @@ impl TableSide {
         match self {
             Self::Rows(table) => Some(table.rows as u64),
             Self::Absent | Self::Empty => Some(0),
-            Self::Pointer | Self::Unreadable(_) => None,
+            Self::NotAtHand(_) | Self::Unreadable(_) => None,
         }
     }
 
     fn fault(&self, side: Side) -> Option<ReadFault> {
         let why = match self {
-            Self::Pointer => None,
-            Self::Unreadable(why) => Some(why.clone()),
+            Self::NotAtHand(why) => why.clone(),
+            Self::Unreadable(why) => FaultReason::Damaged(why.clone()),
             _ => return None,
         };
         Some(ReadFault { side, why })
@@ -97,8 +97,10 @@ impl Comparison<'_> {
     /// Files beside the tables that are not the same on both sides.
     fn files(&self) -> Vec<FileDiff> {
         let by_path = |state: State<'_>| -> BTreeMap<String, (Option<git2::Oid>, Role)> {
-            let beside = state.catalog.beside.iter();
-            beside.map(|(e, role)| (e.path.clone(), (state.source.id(e), *role))).collect()
+            let facts = state.facts.files().map(|file| &file.entry);
+            let facts = facts.chain(state.catalog.support.values()).map(|e| (e, Role::Facts));
+            let beside = state.catalog.beside.iter().map(|(e, role)| (e, *role)).chain(facts);
+            beside.map(|(e, role)| (e.path.clone(), (state.source.id(e), role))).collect()
         };
         let (base, head) = (by_path(self.base), by_path(self.head));
         let mut files = Vec::new();
@@ -134,7 +136,10 @@ impl Comparison<'_> {
         match state.table(file, self.specs) {
             Ok(table) => TableSide::Rows(table),
             Err(TableFault::Empty | TableFault::Torn(_)) => TableSide::Empty,
-            Err(TableFault::LfsPointer(_)) => TableSide::Pointer,
+            Err(TableFault::LfsPointer(_) | TableFault::InLfs) => {
+                TableSide::NotAtHand(FaultReason::Pointer)
+            }
+            Err(TableFault::Missing) => TableSide::NotAtHand(FaultReason::Missing),
             Err(TableFault::Unreadable(why)) => TableSide::Unreadable(why),
         }
     }
@@ -167,21 +172,22 @@ impl Comparison<'_> {
             || self.read(self.head, pair.head),
         );
         let fault = match (&base, &head) {
-            (TableSide::Pointer, TableSide::Pointer) => {
-                Some(ReadFault { side: Side::Both, why: None })
+            (TableSide::NotAtHand(_), TableSide::NotAtHand(why)) => {
+                Some(ReadFault { side: Side::Both, why: why.clone() })
             }
             _ => head.fault(Side::Head).or(base.fault(Side::Base)),
         };
         // A pointer that went from another path says nothing of the table that came: all of it is new.
         let pointer_gone =
-            matches!(base, TableSide::Pointer) && pair.head.is_some() && old_path.is_some();
+            matches!(base, TableSide::NotAtHand(_)) && pair.head.is_some() && old_path.is_some();
         if pointer_gone {
             base = TableSide::Absent;
         }
         let common = base.table().zip(head.table());
         let common = common.map(|(base, head)| (SharedColumns::of(base, head), base, head));
         let is_compared = match (&base, &head) {
-            (_, TableSide::Pointer | TableSide::Unreadable(_)) | (TableSide::Pointer, _) => false,
+            (_, TableSide::NotAtHand(_) | TableSide::Unreadable(_))
+            | (TableSide::NotAtHand(_), _) => false,
             (TableSide::Unreadable(_), _) => pair.head.is_some(),
             _ => true,
         };

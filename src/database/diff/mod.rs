@@ -112,25 +112,41 @@ pub enum Side {
 pub struct ReadFault {
     /// Which side; of two that are damaged, the head.
     pub side: Side,
-    /// What is wrong with it; none where it is a git-LFS pointer whose object is not at hand.
-    pub why: Option<String>,
+    /// Why not.
+    pub why: FaultReason,
+}
+
+/// Why a side cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FaultReason {
+    /// It is a git-LFS pointer whose object was not fetched.
+    Pointer,
+    /// Its object is not in this clone.
+    Missing,
+    /// It is damaged, in these words.
+    Damaged(String),
 }
 
 impl fmt::Display for ReadFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let side = match self.side {
-            Side::Base => "base",
-            Side::Head => "head",
-            Side::Both => {
-                return write!(
-                    f,
-                    "both sides are git-LFS pointers and their objects were not fetched"
+        let side = match (self.side, &self.why) {
+            (Side::Base, _) => "base",
+            (Side::Head, _) => "head",
+            (Side::Both, FaultReason::Pointer) => {
+                return f.write_str(
+                    "both sides are git-LFS pointers and their objects were not fetched",
                 );
+            }
+            (Side::Both, _) => {
+                return f.write_str("the objects of both sides are not in this clone");
             }
         };
         match &self.why {
-            None => write!(f, "the {side} is a git-LFS pointer and its object was not fetched"),
-            Some(why) => write!(f, "the {side} cannot be read: {why}"),
+            FaultReason::Pointer => {
+                write!(f, "the {side} is a git-LFS pointer and its object was not fetched")
+            }
+            FaultReason::Missing => write!(f, "the object of the {side} is not in this clone"),
+            FaultReason::Damaged(why) => write!(f, "the {side} cannot be read: {why}"),
         }
     }
 }
@@ -192,6 +208,8 @@ impl Diff {
         }
         all.tables.sort_by(|a, b| a.path.cmp(&b.path));
         all.files.sort_by(|a, b| a.path.cmp(&b.path));
+        // Several roots may be judged by one file of facts.
+        all.files.dedup();
         all
     }
 
@@ -224,10 +242,9 @@ impl Diff {
 }
 
 impl Diff {
-    /// Tables that were not compared though they are there, since the base of them is not at hand.
+    /// Tables that were not compared though they are there, since a side of them is not at hand.
     pub fn not_compared(&self) -> usize {
-        let absent = |t: &&TableDiff| t.is_absent(Side::Base) || t.is_absent(Side::Both);
-        self.tables.iter().filter(absent).count()
+        self.tables.iter().filter(|table| table.absence().is_some()).count()
     }
 
     /// What kind of change all of it is.
@@ -254,10 +271,11 @@ impl Diff {
 }
 
 impl TableDiff {
-    /// Whether it was not compared since that side, and no other, is a git-LFS pointer whose object is
-    /// not at hand.
-    pub fn is_absent(&self, side: Side) -> bool {
-        self.lacks(side) && self.fault.as_ref().is_some_and(|fault| fault.why.is_none())
+    /// Which side is not at hand, where it was not compared for that: a git-LFS pointer without its object, or an
+    /// object that is not in this clone.
+    pub fn absence(&self) -> Option<&ReadFault> {
+        let is_damaged = |fault: &&ReadFault| matches!(fault.why, FaultReason::Damaged(_));
+        self.fault.as_ref().filter(|fault| self.rows.is_none() && !is_damaged(fault))
     }
 
     /// Whether it was not compared since that side cannot be read.

@@ -10,38 +10,40 @@ use crate::base::yaml;
 /// Kernels whose rows several backends read.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ReuseManifest {
-    #[serde(default)]
     groups: Vec<KernelGroup>,
 }
 
 /// Backends that share the rows of a kernel.
 #[derive(Debug, Clone, Deserialize)]
 struct KernelGroup {
-    #[serde(default)]
-    op_file: Option<String>,
-    #[serde(default)]
-    kernel_source: Option<String>,
-    #[serde(default)]
-    tier: Option<String>,
-    #[serde(default)]
-    frameworks: Option<Vec<String>>,
+    op_file: String,
+    kernel_source: String,
+    tier: Tier,
+    frameworks: Vec<String>,
+}
+
+/// What the rows of a kernel are to other backends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Tier {
+    /// They may read them.
+    Shared,
+    /// They may read them; the kernel is the framework's own choice.
+    SharedFallback,
+    /// They may not: it documents what must stay absent.
+    AbsenceLoadBearing,
 }
 
 impl KernelGroup {
-    /// Its table, where it shares rows: of the third tier, `absence_load_bearing`, nothing is read, it
-    /// documents what must stay absent.
+    /// Its table, where it shares rows.
     fn table(&self) -> Option<&str> {
-        let shares = matches!(self.tier.as_deref(), Some("shared" | "shared_fallback"));
-        let (stem, _) = self.op_file.as_deref()?.rsplit_once('.')?;
-        (shares && self.kernel().is_some()).then_some(stem)
-    }
-
-    fn kernel(&self) -> Option<&str> {
-        self.kernel_source.as_deref().filter(|kernel| !kernel.is_empty())
+        let (stem, _) = self.op_file.rsplit_once('.')?;
+        let shares = self.tier != Tier::AbsenceLoadBearing && !self.kernel_source.is_empty();
+        shares.then_some(stem)
     }
 
     fn backends(&self) -> Vec<String> {
-        self.frameworks.iter().flatten().map(|name| name.to_lowercase()).collect()
+        self.frameworks.iter().map(|name| name.to_lowercase()).collect()
     }
 }
 
@@ -55,12 +57,12 @@ impl ReuseManifest {
     pub fn shared(&self, table: &str, backend: &str) -> BTreeMap<String, BTreeSet<String>> {
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for group in self.groups.iter().filter(|g| g.table() == Some(table)) {
-            let (backends, Some(kernel)) = (group.backends(), group.kernel()) else { continue };
+            let backends = group.backends();
             if !backends.iter().any(|b| b == backend) {
                 continue;
             }
             for other in backends.into_iter().filter(|b| b != backend) {
-                found.entry(other).or_default().insert(kernel.to_owned());
+                found.entry(other).or_default().insert(group.kernel_source.clone());
             }
         }
         found
@@ -88,6 +90,10 @@ mod tests {
         assert!(!manifest.lends("moe_perf", "vllm", "vllm"), "its own");
         let kernels = &manifest.shared("moe_perf", "sglang")["vllm"];
         assert_eq!(kernels.iter().collect::<Vec<_>>(), ["a"]);
-        assert!(ReuseManifest::parse(b"groups: 3\n").is_err());
+        for wrong in
+            ["groups: 3\n", "", "groups: [{op_file: a}]\n", &text.replace("shared,", "free,")]
+        {
+            assert!(ReuseManifest::parse(wrong.as_bytes()).is_err(), "{wrong}");
+        }
     }
 }

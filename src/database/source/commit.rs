@@ -1,11 +1,13 @@
 //! Files of a commit, read from the object database without a checkout.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use git2::Repository;
 
+use super::attributes::Attributes;
 use super::blobs::Blobs;
 use super::{
     Dated, Entry, EntryKind, ReadError, SETTINGS, Source, git_error, guard_size, history,
@@ -24,6 +26,9 @@ pub struct Commit {
     idle: Mutex<Vec<Repository>>,
     /// Shared with the state that it is compared with.
     blobs: Arc<Blobs>,
+    attributes: Attributes,
+    /// Paths of the files whose objects were asked for and are not in this clone.
+    missing: Mutex<BTreeSet<String>>,
 }
 
 /// Resolves a revision, with a hint that names the branches when it is not there.
@@ -82,21 +87,20 @@ impl Commit {
         };
         let (tree, commit) = {
             let object = resolve(&repo, reference)?;
-            let tree = object.peel_to_tree().map_err(|_| {
-                let kind = object.kind().map_or("object", |k| k.str());
-                let message = format!("{reference} is a {kind}, not a commit");
-                Error::new(message, "--ref takes a branch, tag or commit")
-            })?;
-            (tree.id(), object.peel_to_commit().ok().map(|c| c.id()))
+            match object.peel_to_commit() {
+                // The tree is read where its files are listed.
+                Ok(commit) => (commit.tree_id(), Some(commit.id())),
+                Err(_) => {
+                    let tree = object.peel_to_tree().map_err(|_| {
+                        let kind = object.kind().map_or("object", |k| k.str());
+                        let message = format!("{reference} is a {kind}, not a commit");
+                        Error::new(message, "--ref takes a branch, tag or commit")
+                    })?;
+                    (tree.id(), None)
+                }
+            }
         };
-        Ok(Self {
-            git_dir: repo.commondir().to_owned(),
-            prefix,
-            tree,
-            commit,
-            idle: Mutex::new(vec![repo]),
-            blobs: Arc::default(),
-        })
+        Ok(Self::new(repo, prefix, tree, commit))
     }
 
     /// Opens what a comparison merges into as [`Commit::open`] does, but that the HEAD of a repository
@@ -113,27 +117,28 @@ impl Commit {
     /// The tree without files, which every repository has.
     pub(super) fn nothing(repo: Repository, prefix: String) -> Result<Self> {
         let tree = git2::Oid::hash_object(git2::ObjectType::Tree, b"");
-        Ok(Self {
-            git_dir: repo.commondir().to_owned(),
-            prefix,
-            tree: tree.map_err(git_error("cannot name the empty tree"))?,
-            commit: None,
-            idle: Mutex::new(vec![repo]),
-            blobs: Arc::default(),
-        })
+        let tree = tree.map_err(git_error("cannot name the empty tree"))?;
+        Ok(Self::new(repo, prefix, tree, None))
     }
 
     /// A commit of an open repository, its root as far below the top as `prefix` says.
     pub(super) fn at(repo: Repository, prefix: String, id: git2::Oid) -> Result<Self> {
         let tree = repo.find_commit(id).map(|c| c.tree_id());
-        Ok(Self {
+        let tree = tree.map_err(git_error("cannot read the commit"))?;
+        Ok(Self::new(repo, prefix, tree, Some(id)))
+    }
+
+    fn new(repo: Repository, prefix: String, tree: git2::Oid, commit: Option<git2::Oid>) -> Self {
+        Self {
             git_dir: repo.commondir().to_owned(),
             prefix,
-            tree: tree.map_err(git_error("cannot read the commit"))?,
-            commit: Some(id),
+            tree,
+            commit,
             idle: Mutex::new(vec![repo]),
             blobs: Arc::default(),
-        })
+            attributes: Attributes::default(),
+            missing: Mutex::default(),
+        }
     }
 
     fn with_repository<T>(
@@ -169,13 +174,32 @@ impl Commit {
         let blob = |repo: &Repository| Ok(repo.find_blob(oid)?.content().to_vec());
         let read = || self.with_repository(blob);
         let bytes = self.blobs.content(&self.git_dir, oid, is_kept, read);
-        let bytes = bytes.map_err(ReadError::Object)?;
+        let bytes = bytes.map_err(|why| self.unread(entry, why))?;
         match lfs::pointer(&bytes) {
             None => Ok(bytes),
             Some(pointer) => {
                 Ok(lfs::resolve(&self.git_dir, &pointer, &entry.path)?.unwrap_or(bytes))
             }
         }
+    }
+
+    /// Why an object cannot be read; one that is not there is noted.
+    fn unread(&self, entry: &Entry, why: git2::Error) -> ReadError {
+        if why.code() != git2::ErrorCode::NotFound {
+            return ReadError::Object(why);
+        }
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        missing.insert(entry.path.clone());
+        ReadError::Missing
+    }
+
+    /// The bytes of the file at a path from the repository's top, where it is one that can be read.
+    fn at_path(&self, path: &str) -> Option<Vec<u8>> {
+        let read = |repo: &Repository| {
+            let entry = repo.find_tree(self.tree)?.get_path(Path::new(path))?;
+            Ok(repo.find_blob(entry.id())?.content().to_vec())
+        };
+        self.with_repository(read).ok()
     }
 
     /// The tree of the root; none where this commit has no such folder.
@@ -237,6 +261,14 @@ impl Source for Commit {
             EntryKind::Blob(id) => Some(*id),
             kind => id_of_link(kind),
         }
+    }
+
+    fn is_in_lfs(&self, path: &str) -> bool {
+        self.attributes.is_in_lfs(path, |path| self.at_path(path))
+    }
+
+    fn missing(&self) -> BTreeSet<String> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn commit(&self) -> Option<String> {

@@ -14,6 +14,9 @@ pub struct Pointer {
     pub size: u64,
 }
 
+/// Why a pointer in the place of a file cannot be read as that file.
+pub(crate) const NOT_FETCHED: &str = "it is a git-LFS pointer: `git lfs pull` fetches the file";
+
 /// Pointers are short by the specification.
 const LONGEST: usize = 1024;
 

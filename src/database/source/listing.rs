@@ -7,7 +7,10 @@ use std::collections::HashMap;
 
 use git2::{Odb, Oid, Repository};
 
-use super::{Entry, EntryKind, MOST_FILES, git_error, named_like_a_table, too_many_files};
+use super::{
+    A_FOLDER, Entry, EntryKind, MOST_FILES, git_error, may_hide_tables, named_like_a_table,
+    stands_for_a_file, too_many_files,
+};
 use crate::base::error::{Error, Result};
 
 /// Longer than any path that a file system takes, in bytes.
@@ -32,7 +35,7 @@ pub(super) struct Listing<'r> {
 }
 
 /// Lists the files below `tree`, by path. Their paths begin with `prefix`, which is empty or ends in
-/// `/`. Hidden folders are left out unless they are asked for.
+/// `/`. Hidden folders are left out unless they are asked for or may hide tables.
 ///
 /// # Errors
 ///
@@ -79,14 +82,18 @@ impl Listing<'_> {
         self.count_bytes(path.len())?;
         // Modes as git writes them: a folder, a submodule, a link, else a file.
         match item.filemode() {
-            0o040_000 if name.starts_with('.') && !hidden => {}
+            0o040_000 if name.starts_with('.') && !hidden && !may_hide_tables(folder, &name) => {}
             0o040_000 if named_like_a_table(&name) => {
-                let kind = EntryKind::Broken(
-                    "this is a directory, but a file of this name is expected".into(),
-                );
+                let kind = EntryKind::Broken(A_FOLDER.into());
                 self.entries.push(Entry { path, kind, size: 0 });
             }
-            0o040_000 => self.folders.push((item.id(), path + "/")),
+            0o040_000 => {
+                if stands_for_a_file(&name) {
+                    let kind = EntryKind::Broken(A_FOLDER.into());
+                    self.entries.push(Entry { path: path.clone(), kind, size: 0 });
+                }
+                self.folders.push((item.id(), path + "/"));
+            }
             0o160_000 => {
                 self.entries.push(Entry { path, kind: EntryKind::Submodule(item.id()), size: 0 });
             }

@@ -2,6 +2,7 @@
 //!
 //! Everything after a [`Source`] is the same code for every job.
 
+mod attributes;
 mod blobs;
 mod commit;
 mod history;
@@ -14,9 +15,11 @@ mod stamps;
 mod worktree;
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 pub use commit::Commit;
+pub(crate) use lfs::NOT_FETCHED;
 pub use lfs::{Pointer, pointer};
 pub use loose::LooseFiles;
 pub use read::ReadError;
@@ -113,6 +116,17 @@ pub trait Source: Sync {
     /// The merge base with `reference`, at the same root.
     fn base(&self, reference: &str) -> Result<Commit>;
 
+    /// Whether `.gitattributes` says that git-LFS keeps the file at a path, so that its pointer is what the
+    /// repository is meant to hold.
+    fn is_in_lfs(&self, _path: &str) -> bool {
+        false
+    }
+
+    /// Paths of the files that were asked for and whose objects are not in this clone.
+    fn missing(&self) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
+
     /// Compares when two files came to their places: `Greater` where `a` did later. `None` where
     /// they came at once, or the history does not show it.
     fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering>;
@@ -167,6 +181,20 @@ fn too_many_files(place: &str) -> Error {
 /// Names of files that hold tables; a directory of such a name is not a table and is reported.
 pub fn named_like_a_table(name: &str) -> bool {
     name.ends_with(".parquet") || name.ends_with("_perf.txt") || name.ends_with("_perf.csv")
+}
+
+/// What is said of a directory in the place of a file.
+const A_FOLDER: &str = "this is a directory, but a file of this name is expected";
+
+/// Names of files that are read beside the tables: systems, facts, support matrices.
+fn stands_for_a_file(name: &str) -> bool {
+    name.ends_with(".yaml") || name.ends_with(".csv")
+}
+
+/// Whether tables in a hidden folder would look as if they were part of a database: it is in a folder `systems` or in the
+/// `data` that may be beside it.
+fn may_hide_tables(above: &str, name: &str) -> bool {
+    name != ".git" && above.split('/').any(|part| part == "systems" || part == "data")
 }
 
 /// The repository that holds `root`, and `root` relative to its top (empty, or ending in `/`).
@@ -266,10 +294,14 @@ fn touched(diff: &git2::Diff<'_>) -> Vec<String> {
 
 /// Puts a libgit2 error into one line.
 fn git_error(what: &str) -> impl Fn(git2::Error) -> Error {
-    move |e| {
-        Error::new(
+    move |e| match e.code() {
+        git2::ErrorCode::NotFound => Error::new(
+            format!("{what}: an object is not in this clone: {}", e.message()),
+            "`git fetch --refetch --no-filter` completes a partial clone; `git fsck` checks any other",
+        ),
+        _ => Error::new(
             format!("{what}: {}", e.message()),
             "`git fsck` checks whether the repository is complete",
-        )
+        ),
     }
 }

@@ -31,6 +31,9 @@ pub enum ReadError {
     /// git cannot read it.
     #[error("cannot read its object: {}", .0.message())]
     Object(#[source] git2::Error),
+    /// Its object is not in this clone, which may be a partial one.
+    #[error("its object is not in this clone")]
+    Missing,
     /// The git-LFS object that its pointer names has other bytes.
     #[error("its git-LFS object is damaged: it does not match the pointer")]
     DamagedLfs,

@@ -4,13 +4,14 @@ use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use super::attributes::Attributes;
 use super::commit::{Commit, is_before_the_first, resolve};
 use super::index::Index;
 use super::stamps::{Stamped, Stamps};
 use super::{
-    Dated, Entry, EntryKind, MOST_FILES, ReadError, SETTINGS, Source, git_error, guard_size,
-    history, id_of_link, merge_base, named_like_a_table, repository, slashes, too_many_files,
-    touched,
+    A_FOLDER, Dated, Entry, EntryKind, MOST_FILES, ReadError, SETTINGS, Source, git_error,
+    guard_size, history, id_of_link, may_hide_tables, merge_base, named_like_a_table, repository,
+    slashes, stands_for_a_file, too_many_files, touched,
 };
 use crate::base::error::{Error, Result};
 
@@ -25,6 +26,7 @@ pub struct WorkTree {
     stamps: Stamps,
     /// The ids of files: what git's index does not know is hashed once.
     ids: Stamped<Option<git2::Oid>>,
+    attributes: Attributes,
 }
 
 impl WorkTree {
@@ -51,6 +53,7 @@ impl WorkTree {
             index: OnceLock::new(),
             stamps: Stamps::default(),
             ids: Stamped::default(),
+            attributes: Attributes::default(),
         })
     }
 
@@ -110,14 +113,20 @@ impl Source for WorkTree {
                     repo.as_ref().is_some_and(|r| r.is_path_ignored(&path).unwrap_or(false))
                         && !self.index().tracks_below(&path)
                 };
-                if hidden || item.depth() > 0 && !inside && ignored() {
+                let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+                let is_left_out = match (hidden, inside) {
+                    (true, _) => !may_hide_tables(above, &name) || ignored(),
+                    (false, inside) => item.depth() > 0 && !inside && ignored(),
+                };
+                if is_left_out {
                     walk.skip_current_dir();
                 } else if item.depth() > 0 && named_like_a_table(&name) {
-                    let kind = EntryKind::Broken(
-                        "this is a directory, but a file of this name is expected".into(),
-                    );
+                    let kind = EntryKind::Broken(A_FOLDER.into());
                     entries.push(Entry { path, kind, size: 0 });
                     walk.skip_current_dir();
+                } else if item.depth() > 0 && stands_for_a_file(&name) {
+                    let kind = EntryKind::Broken(A_FOLDER.into());
+                    entries.push(Entry { path, kind, size: 0 });
                 }
                 continue;
             }
@@ -174,6 +183,11 @@ impl Source for WorkTree {
             }
             kind => id_of_link(kind),
         }
+    }
+
+    fn is_in_lfs(&self, path: &str) -> bool {
+        let top = self.top().ok().flatten().unwrap_or_else(|| self.root.clone());
+        self.attributes.is_in_lfs(path, |path| std::fs::read(top.join(path)).ok())
     }
 
     fn changed_since(&self, reference: &str) -> Result<Vec<String>> {

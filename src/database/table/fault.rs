@@ -14,6 +14,12 @@ pub enum TableFault {
     /// A git-LFS pointer stands where the table should be.
     #[error("the file is a git-LFS pointer to {} bytes: `git lfs pull` fetches the table", .0.size)]
     LfsPointer(Pointer),
+    /// A git-LFS pointer whose object was not fetched, where `.gitattributes` keeps the table in git-LFS.
+    #[error("the table is in git-LFS and its object was not fetched")]
+    InLfs,
+    /// Its object is not in this clone.
+    #[error("the object of the table is not in this clone")]
+    Missing,
     /// All its rows are damaged.
     #[error("{0}; every row is damaged")]
     Torn(Torn),
@@ -24,7 +30,10 @@ pub enum TableFault {
 
 impl From<ReadError> for TableFault {
     fn from(error: ReadError) -> Self {
-        Self::Unreadable(error.to_string())
+        match error {
+            ReadError::Missing => Self::Missing,
+            error => Self::Unreadable(error.to_string()),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ mod judged;
 mod limits;
 mod news;
 pub mod overview;
-mod roots;
+pub(crate) mod roots;
 mod systems;
 
 use std::path::PathBuf;
@@ -33,9 +33,9 @@ use crate::findings::{ComparedStates, Sink};
 use crate::jobs::impact;
 use crate::jobs::impact::predictions::PlannedChange;
 use crate::planner::SharedModels;
-use crate::report::Report;
 use crate::report::chart::{Figure, Gallery};
 use crate::report::health::JudgedPlaces;
+use crate::report::{AbsentFiles, Report};
 use crate::traces::{self, TraceSpecs};
 use facts::ChangedFacts;
 use news::News;
@@ -178,7 +178,8 @@ fn compare(
         head: head.commit(),
     };
     let details = options.detail_dir.as_deref().map(Details::new).transpose()?;
-    let mut sink = Sink::default();
+    let (mut sink, mut found) = (Sink::default(), Vec::new());
+    let mut absent = AbsentFiles::default();
     let (mut diffs, mut repaired) = (Vec::new(), traces.repaired);
     let mut plan = None;
     for root in &roots {
@@ -210,24 +211,31 @@ fn compare(
             cache,
         };
         let judged = news.judge(progress)?;
-        sink.extend(judged.findings);
+        found.extend(judged.findings);
+        absent.in_lfs.extend(judged.in_lfs);
         repaired.extend(judged.repaired);
         let losing = losing.as_ref();
         let change = ChangeContext { base, head, diff: &diff, losing, specs, threads };
         for rule in rules {
-            let found = rule.check.judge().change(rule, &change);
-            sink.extend(found.map_err(|e| unjudged(rule, e))?);
+            let of_change = rule.check.judge().change(rule, &change);
+            found.extend(of_change.map_err(|e| unjudged(rule, e))?);
         }
         diffs.push(diff);
     }
     let predict = |plan: PlannedChange| plan.predict(before, after, &diffs[0], threads);
     let predicted = plan.map(|plan| plan.and_then(predict));
+    found.extend(traces.findings);
+    // That these cannot be read is a property of the clone.
+    let missing = head.missing();
+    found.retain(|finding| !missing.contains(&finding.path));
+    absent.missing = base.missing();
+    absent.missing.extend(missing);
+    sink.extend(found);
     if let Some(Ok(predicted)) = &predicted {
         sink.extend(predicted.findings(rules, after));
         sink.each(|finding| predicted.weigh(finding));
     }
     debug!(took = ?start.elapsed(), "predicted");
-    sink.extend(traces.findings);
     repaired.sort_by(|a, b| a.finding.order().cmp(&b.finding.order()));
     settings.waive(&mut sink)?;
     if let Some(baseline) = &settings.baseline {
@@ -265,6 +273,7 @@ fn compare(
         overlays: settings.overlays.clone(),
         facts: origins(roots.iter().map(Root::facts)),
         outside: roots[0].outside(base, head),
+        absent,
         tables: diff.tables.len() as u64,
         files: diff.files.iter().filter(|f| f.role != Role::Other).count() as u64,
         rows: diff.tables.iter().filter_map(|t| t.head_rows).sum(),

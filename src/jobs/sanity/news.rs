@@ -69,6 +69,8 @@ pub struct JudgedChange {
     pub findings: Vec<Finding>,
     /// Findings of the base that the head no longer has.
     pub repaired: Vec<Repaired>,
+    /// Paths of the tables that are in git-LFS and were not fetched.
+    pub in_lfs: Vec<String>,
 }
 
 impl News<'_> {
@@ -109,15 +111,11 @@ impl News<'_> {
         });
         let changed: BTreeSet<&str> = self.diff.tables.iter().map(|t| t.path.as_str()).collect();
         findings.retain(|f| f.is_new() || f.table.is_none() || changed.contains(f.path.as_str()));
-        Ok(JudgedChange { findings, repaired })
+        Ok(JudgedChange { findings, repaired, in_lfs: judged.in_lfs })
     }
 
     /// Whether a finding of the head is new.
     fn novelty(&self, finding: &Finding, base: &BaseFindings, change: &PrChange) -> Novelty {
-        // What a pointer stands for may have it, too: the run says that it was not compared.
-        if self.lacking(Side::Base).any(|path| path == finding.path) {
-            return Novelty::Inherited;
-        }
         match finding.novelty {
             Novelty::Unjudged => base.novelty(finding),
             Novelty::New => Novelty::New,
@@ -278,7 +276,7 @@ impl News<'_> {
                 moved: diff.old_path.is_some(),
                 ..Compared::default()
             }),
-            _ if diff.rows.is_none() => RowChange::Untouched,
+            // Of a base that cannot be read nothing is known, so that nothing of the head is inherited.
             _ => RowChange::All,
         }
     }

@@ -1,5 +1,6 @@
 //! The roots of a pull request: each of the head with the one that it was, by itself.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use crate::base::threads;
@@ -80,25 +81,11 @@ impl Root {
     }
 }
 
-/// Roots of one folder belong together; of those left, the main ones: the database was moved.
+/// Whole states of each root: one that is there before or after alone is empty on the other side.
 fn pairs(before: Vec<Catalog>, after: Vec<Catalog>) -> Vec<(Catalog, Catalog)> {
     let others =
         |roots: &[Catalog]| roots.first().map(|root| root.others.clone()).unwrap_or_default();
     let (others_before, others_after) = (others(&before), others(&after));
-    let mut before: Vec<Option<Catalog>> = before.into_iter().map(Some).collect();
-    let mut pairs: Vec<(Option<Catalog>, Option<Catalog>)> = Vec::new();
-    for root in after {
-        let same =
-            |was: &&mut Option<Catalog>| was.as_ref().is_some_and(|w| w.folder == root.folder);
-        let was = before.iter_mut().find(same).and_then(Option::take);
-        pairs.push((was, Some(root)));
-    }
-    for was in before.into_iter().flatten() {
-        match pairs.iter_mut().find(|(before, _)| before.is_none()) {
-            Some(pair) => pair.0 = Some(was),
-            None => pairs.push((Some(was), None)),
-        }
-    }
     let empty =
         |folder: &str, others| Catalog { folder: folder.to_owned(), others, ..Catalog::default() };
     let whole = |(before, after): (Option<Catalog>, Option<Catalog>)| match (before, after) {
@@ -110,7 +97,30 @@ fn pairs(before: Vec<Catalog>, after: Vec<Catalog>) -> Vec<(Catalog, Catalog)> {
         (None, Some(after)) => Some((empty(&after.folder, others_before.clone()), after)),
         (None, None) => None,
     };
-    pairs.into_iter().filter_map(whole).collect()
+    partners(before, after).into_iter().filter_map(whole).collect()
+}
+
+/// The roots of two states that are one root before and after. Roots of one folder belong together; of those left, the main
+/// ones: the database was moved.
+pub(crate) fn partners<C: Borrow<Catalog>>(
+    before: Vec<C>,
+    after: Vec<C>,
+) -> Vec<(Option<C>, Option<C>)> {
+    let folder = |root: &C| root.borrow().folder.clone();
+    let mut before: Vec<Option<C>> = before.into_iter().map(Some).collect();
+    let mut pairs: Vec<(Option<C>, Option<C>)> = Vec::new();
+    for root in after {
+        let same = |was: &&mut Option<C>| was.as_ref().is_some_and(|w| folder(w) == folder(&root));
+        let was = before.iter_mut().find(same).and_then(Option::take);
+        pairs.push((was, Some(root)));
+    }
+    for was in before.into_iter().flatten() {
+        match pairs.iter_mut().find(|(before, _)| before.is_none()) {
+            Some(pair) => pair.0 = Some(was),
+            None => pairs.push((Some(was), None)),
+        }
+    }
+    pairs
 }
 
 #[cfg(test)]

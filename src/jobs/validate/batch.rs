@@ -31,6 +31,8 @@ pub(super) struct BatchTerms<'a> {
 pub(super) struct ReadTables {
     pub sketches: Sketches,
     pub findings: TableFindings,
+    /// Paths of the tables that are in git-LFS and were not fetched.
+    pub in_lfs: Vec<String>,
     /// Whether another run would read the same.
     pub are_reproducible: bool,
 }
@@ -55,12 +57,14 @@ impl ReadTables {
     /// No table yet; the texts of their slices are numbered by `names`.
     pub fn new(names: &Arc<NameCodes>) -> Self {
         let sketches = Sketches { names: names.clone(), ..Sketches::default() };
-        Self { sketches, findings: TableFindings::default(), are_reproducible: true }
+        let (findings, in_lfs) = (TableFindings::default(), Vec::new());
+        Self { sketches, findings, in_lfs, are_reproducible: true }
     }
 
     /// Takes in a table.
     fn add_table(&mut self, path: &str, judged: JudgedTable) {
-        let JudgedTable { sketch, slices, findings, is_reproducible } = judged;
+        let JudgedTable { sketch, slices, findings, is_in_lfs, is_reproducible } = judged;
+        self.in_lfs.extend(is_in_lfs.then(|| path.to_owned()));
         self.findings.extend(findings);
         self.are_reproducible &= is_reproducible;
         self.sketches.slices.extend(slices.map(|slices| (path.to_owned(), slices)));
@@ -72,6 +76,7 @@ impl ReadTables {
         self.sketches.by_path.append(&mut others.sketches.by_path);
         self.sketches.slices.append(&mut others.sketches.slices);
         self.findings.extend(others.findings);
+        self.in_lfs.append(&mut others.in_lfs);
         self.are_reproducible &= others.are_reproducible;
     }
 }

@@ -20,14 +20,21 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::served::Shelf;
 use crate::database::source::Dated;
-use crate::database::support::{self, Matrices};
+use crate::database::support::Matrices;
 use crate::findings::Finding;
+
+/// What was read beside the tables.
+#[derive(Clone, Copy)]
+pub(super) struct Beside<'a> {
+    pub shelf: &'a Shelf<'a>,
+    pub sidecars: &'a Sidecars,
+    pub support: &'a Matrices,
+}
 
 /// What rules ask for when they hold tables against each other, read once.
 pub(super) struct CrossInputs<'a> {
     job: &'a Job<'a>,
-    shelf: &'a Shelf<'a>,
-    sidecars: &'a Sidecars,
+    beside: Beside<'a>,
     /// Paths of the tables under judgement.
     judged: &'a BTreeSet<&'a str>,
     cached: Option<&'a CachedJob<'a>>,
@@ -67,12 +74,11 @@ pub(super) enum CrossExtent {
 impl<'a> CrossInputs<'a> {
     pub fn new(
         job: &'a Job<'a>,
-        shelf: &'a Shelf<'a>,
-        sidecars: &'a Sidecars,
+        beside: Beside<'a>,
         judged: &'a BTreeSet<&'a str>,
         cached: Option<&'a CachedJob<'a>>,
     ) -> Self {
-        Self { job, shelf, sidecars, judged, cached, foreign: Mutex::default() }
+        Self { job, beside, judged, cached, foreign: Mutex::default() }
     }
 
     /// What the rules found in some tables, where an earlier run kept that.
@@ -95,7 +101,8 @@ impl<'a> CrossInputs<'a> {
             let rows = sketches.by_path.iter().map(|(path, sketch)| (path.clone(), sketch.rows));
             crossed.rows = rows.collect();
         }
-        if let Some(cached) = self.cached.filter(|_| read.are_reproducible) {
+        let is_whole = || read.are_reproducible && self.job.source.missing().is_empty();
+        if let Some(cached) = self.cached.filter(|_| is_whole()) {
             cached.keep_crossed(tables, extent, &crossed);
         }
         Ok(crossed)
@@ -113,13 +120,7 @@ impl<'a> CrossInputs<'a> {
         if extent == CrossExtent::Name && !tables.iter().any(is_judged) {
             return Ok(Crossed::default());
         }
-        let needs = job.needs();
         let is_whole = extent == CrossExtent::Whole;
-        let support = if is_whole && needs.support_matrices {
-            support::read(job.source, job.catalog)
-        } else {
-            Matrices::default()
-        };
         let asks = |rule: &Arc<Rule>| rule.check.judge().asks_for_models(job.catalog, job.specs);
         let models =
             if is_whole && job.rules.iter().any(asks) { job.models.get()? } else { Arc::default() };
@@ -135,11 +136,11 @@ impl<'a> CrossInputs<'a> {
         let cross = CrossContext {
             catalog: job.catalog,
             tables,
-            support: &support,
+            support: self.beside.support,
             sharing: job.facts.sharing.as_ref(),
             sketches,
-            shelf: self.shelf,
-            meta: &self.sidecars.meta,
+            shelf: self.beside.shelf,
+            meta: &self.beside.sidecars.meta,
             ledger: job.ledger,
             judged: self.judged,
             foreign: &|file| self.foreign(file),
@@ -177,7 +178,7 @@ impl<'a> CrossInputs<'a> {
         if let Some(ways) = known().get(path).copied() {
             return ways;
         }
-        let ways = self.job.foreign(file, self.sidecars);
+        let ways = self.job.foreign(file, self.beside.sidecars);
         known().insert(path.to_owned(), ways);
         ways
     }

@@ -90,7 +90,11 @@ impl Job<'_> {
             let judge = rule.check.judge();
             let is_read = figures.is_none_or(|figures| judge.reads(spec).reads_any_of(figures));
             if is_read && (!spec.inferred || judge.judges_unknown_tables()) {
-                findings.extend(rule.check.table(rule, context)?);
+                let mut found = rule.check.table(rule, context)?;
+                if context.table.is_err() {
+                    self.name_bytes(&context.file.entry, &mut found);
+                }
+                findings.extend(found);
                 findings.extend(judge.placement(rule, context.file, self.specs));
             }
         }

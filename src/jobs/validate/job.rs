@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::batch::{BatchTerms, JudgedName, ReadTables};
 use super::cached::CachedJob;
-use super::cross::{CrossExtent, CrossInputs, PeersByRule};
+use super::cross::{Beside, CrossExtent, CrossInputs, PeersByRule};
 use super::table::TableTerms;
 use crate::base::cache::Cache;
 use crate::base::error::Result;
@@ -24,6 +24,7 @@ use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::source::Source;
 use crate::database::state::State;
+use crate::database::support::{self, Matrices};
 use crate::findings::{ChangedFigures, Finding};
 use crate::planner::{PlannerFiles, SharedFileKeys, SharedModels};
 use crate::specs::Specs;
@@ -84,6 +85,8 @@ pub(crate) struct Judgement {
     pub table_rows: BTreeMap<String, usize>,
     /// Of the tables judged and of those they were compared with, where the job keeps them.
     pub sketches: Sketches,
+    /// Paths of the tables judged that are in git-LFS and were not fetched, sorted.
+    pub in_lfs: Vec<String>,
 }
 
 impl Job<'_> {
@@ -130,7 +133,13 @@ impl Job<'_> {
             CachedJob::new(cache, self, &read, &judged, terms)
         });
         let cached = cached.as_ref();
-        let inputs = CrossInputs::new(self, &shelf, &sidecars, &judged, cached);
+        let support = if self.needs().support_matrices {
+            support::read(self.source, self.catalog)
+        } else {
+            Matrices::default()
+        };
+        let beside = Beside { shelf: &shelf, sidecars: &sidecars, support: &support };
+        let inputs = CrossInputs::new(self, beside, &judged, cached);
         let tables: Vec<&TableFile> = self.catalog.tables.iter().collect();
         let whole = inputs.kept(&tables, CrossExtent::Whole);
         let done = AtomicUsize::new(0);
@@ -142,6 +151,7 @@ impl Job<'_> {
             rows: 0,
             table_rows: BTreeMap::new(),
             sketches: Sketches::default(),
+            in_lfs: Vec::new(),
         };
         let mut all = ReadTables::new(&known.names);
         all.sketches.slices = std::mem::take(&mut known.slices);
@@ -175,9 +185,13 @@ impl Job<'_> {
         if self.keeps_sketches {
             judgement.sketches = all.sketches;
         }
-        judgement.files =
-            self.dirs(&sidecars, &mut judgement.findings) + self.systems(&mut judgement.findings);
+        judgement.files = self.dirs(&sidecars, &mut judgement.findings)
+            + self.systems(&mut judgement.findings)
+            + self.stated_facts(&support, &mut judgement.findings);
         judgement.findings.extend(self.strays());
+        judgement.in_lfs = all.in_lfs;
+        judgement.in_lfs.sort_unstable();
+        judgement.findings.extend(self.tables_in_lfs(&judgement.in_lfs));
         Ok(judgement)
     }
 

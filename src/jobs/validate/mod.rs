@@ -9,9 +9,11 @@ mod job;
 mod names;
 mod surroundings;
 mod table;
+mod unread;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use tracing::debug;
@@ -22,7 +24,9 @@ use crate::base::cache::Cache;
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::base::threads;
+use crate::checks::Check;
 use crate::checks::compare::sketch::Sketches;
+use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::database::catalog::Catalog;
 use crate::database::facts::{TreeFacts, origins};
@@ -30,9 +34,10 @@ use crate::database::ledger::Ledger;
 use crate::database::selection::{Selected, Selection};
 use crate::database::source::{self, Commit, Source};
 use crate::findings::{Finding, Sink};
+use crate::jobs::sanity::roots::partners;
 use crate::planner::SharedModels;
-use crate::report::Report;
 use crate::report::health::JudgedPlaces;
+use crate::report::{AbsentFiles, Report};
 use crate::specs::Specs;
 
 /// What to judge, and by which rules.
@@ -128,6 +133,7 @@ pub(crate) fn judged<R>(
     let changed = options.since.as_deref().map(|since| source.changed_since(since)).transpose()?;
     let ledger = options.ledger.as_deref().map(Ledger::read).transpose()?;
     let outside = outside(&roots[0], options, changed.as_deref());
+    let all_roots: Vec<&Catalog> = roots.iter().collect();
     let (roots, selected) = selected(&roots, options, changed)?;
     // A log does not say on which machine it was written.
     let each = roots.iter().zip(&selected);
@@ -140,9 +146,12 @@ pub(crate) fn judged<R>(
             "select the system of the log with --system",
         ));
     }
-    let rules = settings
-        .rules
-        .choose(&options.only, &options.skip, &|c| !c.needs().traces && !c.needs().changes)?;
+    let is_asked = |check: &Check| {
+        let needs = check.needs();
+        let is_of_change = matches!(check, Check::Deleted) && options.since.is_some();
+        !needs.traces && (!needs.changes || is_of_change)
+    };
+    let rules = settings.rules.choose(&options.only, &options.skip, &is_asked)?;
     // Each root is judged by what it says of itself, and compared with itself alone.
     let facts: Vec<TreeFacts> =
         roots.iter().map(|root| TreeFacts::read(source, root, &settings.specs)).collect();
@@ -174,6 +183,7 @@ pub(crate) fn judged<R>(
     }
     let (mut tables, mut rows, mut files) = (0, 0, 0);
     let mut found = Vec::new();
+    let mut absent = AbsentFiles::default();
     let mut table_rows = Vec::new();
     let mut places = JudgedPlaces::default();
     for job in &jobs {
@@ -186,12 +196,21 @@ pub(crate) fn judged<R>(
         rows += judgement.rows;
         files += judgement.files;
         found.extend(judgement.findings);
+        absent.in_lfs.extend(judgement.in_lfs);
         table_rows.push(judgement.table_rows);
     }
     source.steady()?;
     if let Some(cache) = &cache {
         cache.finish();
     }
+    if let Some(since) = options.since.as_deref().filter(|_| options.selection.is_all()) {
+        let deleted = deletions(source, since, &all_roots, &rules, &settings.specs)?;
+        files += deleted.len() as u64;
+        found.extend(deleted);
+    }
+    absent.missing = source.missing();
+    // That these cannot be read is a property of the clone.
+    found.retain(|finding| !absent.missing.contains(&finding.path));
     let mut sink = Sink::default();
     sink.extend(found);
     // A run over a part of the database, or by some rules, cannot tell what a waiver is for.
@@ -210,6 +229,7 @@ pub(crate) fn judged<R>(
         facts: origins(facts.iter().map(|facts| &facts.origins[..])),
         outside,
         strict: options.strict,
+        absent,
         tables,
         files,
         rows,
@@ -252,4 +272,25 @@ fn outside(main: &Catalog, options: &Options, changed: Option<&[String]>) -> Vec
     }
     let paths = main.outside().map(|entry| entry.path.clone());
     paths.filter(|path| changed.is_none_or(|changed| changed.contains(path))).collect()
+}
+
+/// What the source lacks as a whole that the merge base with `since` has.
+fn deletions(
+    source: &dyn Source,
+    since: &str,
+    roots: &[&Catalog],
+    rules: &[Arc<Rule>],
+    specs: &Specs,
+) -> Result<Vec<Finding>> {
+    let base = source.base(since)?;
+    let before = Catalog::roots(&base, base.files()?, specs, 1);
+    let empty = Catalog::default();
+    let mut found = Vec::new();
+    for (before, after) in partners(before.iter().collect(), roots.to_vec()) {
+        let (before, after) = (before.unwrap_or(&empty), after.unwrap_or(&empty));
+        found.extend(
+            rules.iter().flat_map(|rule| rule.check.judge().deletions(rule, before, after)),
+        );
+    }
+    Ok(found)
 }

@@ -59,13 +59,15 @@ impl Job<'_> {
                 meta: sidecars.meta.get(&dir.path),
                 reuse: sidecars.reuse.get(&dir.path),
             };
-            for rule in &self.rules {
-                let of_selected = |f: &Finding| {
-                    f.table.as_ref().is_none_or(|t| self.selected.table(&dir.place, t))
-                };
-                findings
-                    .extend(rule.check.judge().dir(rule, &context).into_iter().filter(of_selected));
-            }
+            let of_selected =
+                |f: &Finding| f.table.as_ref().is_none_or(|t| self.selected.table(&dir.place, t));
+            let found = self.rules.iter().flat_map(|rule| rule.check.judge().dir(rule, &context));
+            let mut found: Vec<Finding> = found.filter(of_selected).collect();
+            let is_unread = |sidecar: Option<bool>| sidecar == Some(false);
+            let meta = dir.meta.iter().filter(|_| is_unread(context.meta.map(Result::is_ok)));
+            let reuse = dir.reuse.iter().filter(|_| is_unread(context.reuse.map(Result::is_ok)));
+            meta.chain(reuse).for_each(|entry| self.name_bytes(entry, &mut found));
+            findings.append(&mut found);
         }
         files
     }
@@ -98,9 +100,15 @@ impl Job<'_> {
             }
             files += u64::from(self.needs().systems);
             let context = SystemContext { file, by_data_dir: &by_data_dir, specs: self.specs };
-            for rule in &self.rules {
-                findings.extend(rule.check.judge().system(rule, &context));
+            let found =
+                self.rules.iter().flat_map(|rule| rule.check.judge().system(rule, &context));
+            let mut found: Vec<Finding> = found.collect();
+            let yaml = self.catalog.beside.iter().map(|(entry, _)| entry);
+            if let Some(yaml) = yaml.filter(|_| file.system.is_err()).find(|e| e.path == file.yaml)
+            {
+                self.name_bytes(yaml, &mut found);
             }
+            findings.append(&mut found);
         }
         files
     }

@@ -29,6 +29,8 @@ pub(super) struct JudgedTable {
     /// Its slices, where operations look it up.
     pub slices: Option<Arc<FileKeys>>,
     pub findings: TableFindings,
+    /// Whether it was to be judged and is in git-LFS, whose object was not fetched.
+    pub is_in_lfs: bool,
     /// Whether its bytes are those that its id stands for, so that another run would find the same.
     pub is_reproducible: bool,
 }
@@ -193,7 +195,8 @@ impl Job<'_> {
             series: OnceCell::new(),
         };
         let findings = self.findings(&context, rules)?;
-        Ok(JudgedTable { sketch, slices, findings, is_reproducible })
+        let is_in_lfs = is_judged && matches!(table, Err(TableFault::InLfs));
+        Ok(JudgedTable { sketch, slices, findings, is_in_lfs, is_reproducible })
     }
 
     /// Reads some columns of a table, which another stage may have decoded already, with the digest of its bytes
@@ -218,6 +221,11 @@ impl Job<'_> {
                 let table = kept.map_or_else(decode, Ok);
                 let is_pointer = matches!(table, Err(TableFault::LfsPointer(_)));
                 let is_reproducible = bytes.len() as u64 == file.entry.size && !is_pointer;
+                let table = if is_pointer && self.source.is_in_lfs(&file.entry.path) {
+                    Err(TableFault::InLfs)
+                } else {
+                    table
+                };
                 ReadTable { table, digest, is_reproducible }
             }
         }

@@ -34,6 +34,8 @@ pub struct ReportView<'a> {
     pub(crate) facts: Option<String>,
     /// Which tables nothing judges, where there are any.
     pub(crate) outside: Option<String>,
+    /// Which files are not in this clone, where there are any.
+    pub(crate) absent: Option<String>,
     /// How the findings were drawn, where they are a draw.
     pub(crate) drawn: Option<String>,
     /// Existing findings, in one line.
@@ -90,6 +92,8 @@ impl<'a> ReportView<'a> {
         let drawn = report.drawn.as_deref().map(clean);
         let outside = outside(&report.outside);
         let mut notes: Vec<String> = drawn.iter().cloned().collect();
+        let absent = report.absent.said();
+        notes.extend(absent.iter().map(|absent| format!("{absent}.")));
         notes.extend(outside.iter().map(|outside| format!("{outside}.")));
         notes.extend(overlays.as_deref().map(changed_rules));
         notes.extend(report.facts.iter().filter_map(unread).map(|why| format!("{why}.")));
@@ -107,6 +111,7 @@ impl<'a> ReportView<'a> {
             overlays,
             facts: facts(&report.facts),
             outside: outside.clone(),
+            absent,
             drawn,
             old,
             rules: report.rules.iter().map(|rule| RuleView::new(rule)).collect(),

@@ -1,11 +1,11 @@
 //! What a pull request does, in a few lines: what a reviewer reads first.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::base::escape::clean;
 use crate::base::words::{count, names, plural};
-use crate::database::diff::{Diff, FAR, ServedDiff, Side, TableDiff};
+use crate::database::diff::{Diff, FAR, FaultReason, ServedDiff, Side, TableDiff};
 use crate::findings::{Repaired, Severity};
 use crate::report::{Report, below_data};
 
@@ -140,21 +140,32 @@ fn repaired(repaired: &[Repaired]) -> Option<String> {
 
 /// Tables that were not compared since a side of them is not at hand.
 fn unread(diff: &Diff) -> Option<String> {
-    let absent = |side: Side| {
-        let tables = diff.tables.iter().filter(move |t| t.is_absent(side));
-        tables.map(|t| t.path.as_str()).collect::<BTreeSet<_>>().len()
-    };
     let sides = [(Side::Base, "before"), (Side::Head, "after"), (Side::Both, "before and after")];
-    let said: Vec<String> = sides
-        .into_iter()
-        .map(|(side, when)| (absent(side), when))
-        .filter(|(tables, _)| *tables > 0)
-        .map(|(tables, when)| format!("{} ({when})", plural(tables, "table")))
-        .collect();
-    (!said.is_empty()).then(|| {
-        format!(
-            "Not compared: {}. These are git-LFS pointers without their objects; run git lfs fetch --all",
-            said.join(", ")
-        )
-    })
+    let reasons = [
+        (
+            FaultReason::Pointer,
+            "These are git-LFS pointers without their objects; run git lfs fetch --all",
+        ),
+        (
+            FaultReason::Missing,
+            "Their objects are not in this clone; run git fetch --refetch --no-filter",
+        ),
+    ];
+    let mut lines = Vec::new();
+    for (reason, advice) in reasons {
+        let absent = |side: Side| {
+            let faults = diff.tables.iter().filter_map(TableDiff::absence);
+            faults.filter(|fault| fault.side == side && fault.why == reason).count()
+        };
+        let said: Vec<String> = sides
+            .into_iter()
+            .map(|(side, when)| (absent(side), when))
+            .filter(|(tables, _)| *tables > 0)
+            .map(|(tables, when)| format!("{} ({when})", plural(tables, "table")))
+            .collect();
+        if !said.is_empty() {
+            lines.push(format!("Not compared: {}. {advice}", said.join(", ")));
+        }
+    }
+    (!lines.is_empty()).then(|| lines.join(". "))
 }

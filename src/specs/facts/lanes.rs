@@ -33,6 +33,9 @@ impl AttentionLanes {
     /// One line, when it is not such YAML.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let document: BTreeMap<String, serde_json::Value> = crate::base::yaml::parse(text)?;
+        if document.is_empty() {
+            return Err("it has no entries".into());
+        }
         let mut lanes: BTreeMap<String, BTreeMap<String, BTreeMap<i64, String>>> = BTreeMap::new();
         for (backend, versions) in document {
             if backend == ARCHITECTURES {

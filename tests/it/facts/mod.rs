@@ -1,5 +1,6 @@
 //! What a tree says of itself beside its tables, on small trees of synthetic rows.
 
+mod invalid;
 mod roots;
 mod sidecars;
 mod suggest;

@@ -70,6 +70,13 @@ fn a_table_that_goes_is_listed_and_a_system_is_an_error() {
         tree.file("README", "so that a folder is left");
         let on_disk = tree.sanity(&["--base-ref", "HEAD"]);
         tree.commit();
+        // `validate` sees it, too, where a database is left to judge.
+        let since = validate(&tree, &["--since", "HEAD~1"]);
+        assert!(expected.is_empty() || since.code() == if *gone == ["systems"] { 2 } else { 1 });
+        if !expected.is_empty() && since.code() == 1 {
+            assert_eq!(deleted(&since).len(), expected.len(), "{gone:?}: {:?}", since.findings());
+            assert!(!since.json()["summary"].is_null());
+        }
         for run in [on_disk, compare(&tree, "HEAD~1", "HEAD")] {
             let found = deleted(&run);
             assert_eq!(found.len(), expected.len(), "{gone:?}: {found:?}");
@@ -123,4 +130,14 @@ fn a_maintainer_can_sign_for_it() {
     // The rule needs two sides.
     let alone = tree.validate(&["--only", "data-deleted"]);
     assert_refused(&alone, "no rule is left to run");
+}
+
+#[test]
+fn validate_says_what_was_deleted_since() {
+    let tree = two_systems();
+    std::fs::remove_dir_all(tree.path().join("systems/data/h200_sxm")).unwrap();
+    tree.remove("systems/h200_sxm.yaml");
+    let run = tree.validate(&["--since", "HEAD"]);
+    assert_eq!(run.code(), 1, "{}", run.out());
+    assert!(!run.out().contains("nothing was checked"), "{}", run.out());
 }

@@ -1,8 +1,12 @@
 //! Trees that were built to get past the gate, or to take its machine down: no table passes unread, and
 //! no input takes minutes or gigabytes.
 
+mod absent;
 mod bombs;
 mod deleted;
+mod lfs;
+#[cfg(unix)]
+mod links;
 mod outputs;
 mod repositories;
 mod steady;

@@ -74,14 +74,14 @@ fn links_in_the_place_of_the_database_are_findings() {
         assert_eq!(run.code(), 1, "{path}: {}", run.err());
         assert!(run.findings().contains(&expected), "{path}: {:?}", run.findings());
     };
-    // The systems themselves, with a database that is a decoy and without one.
+    // The systems themselves, with a database that is a decoy and without one. Where the link leads, nothing is judged.
     for decoy in [false, true] {
         let tree = Tree::new();
         tree.gemm("gemm_perf.txt", good_table());
         tree.commit();
         tree.gemm("gemm_perf.txt", bad_table());
-        tree.rename("systems", "real");
-        symlink("real", tree.path().join("systems")).unwrap();
+        tree.rename("systems", ".real");
+        symlink(".real", tree.path().join("systems")).unwrap();
         if decoy {
             tree.file("decoy/systems/h200_sxm.yaml", yaml("data/h200_sxm"));
             let table = "decoy/systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt";
@@ -92,6 +92,17 @@ fn links_in_the_place_of_the_database_are_findings() {
         tree.commit();
         unreadable(&validate(&tree, &["--ref", "HEAD"]), "systems");
         unreadable(&compare(&tree, "HEAD~1", "HEAD"), "systems");
+    }
+    // What the link leads to is judged in its place.
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", good_table());
+    tree.commit();
+    tree.gemm("gemm_perf.txt", bad_table());
+    tree.rename("systems", "real");
+    symlink("real", tree.path().join("systems")).unwrap();
+    for run in [validate(&tree, &[]), tree.sanity(&["--base-ref", "HEAD"])] {
+        let found = ["key-out-of-range error real/data/h200_sxm/vllm/0.24.0/gemm_perf.txt"];
+        assert_eq!((run.code(), run.findings()), (1, found.map(str::to_owned).to_vec()));
     }
     // A system's YAML of a name that nothing else has.
     let tree = Tree::new();
@@ -126,6 +137,36 @@ fn submodules_in_the_place_of_data_are_findings() {
             assert!(run.findings().contains(&expected), "{path}: {:?}", run.findings());
         }
     }
+}
+
+#[test]
+fn tables_in_hidden_folders_are_named() {
+    let places = [
+        "db/systems/data/h200_sxm/vllm/.9.9/gemm_perf.txt",
+        "db/systems/data/h200_sxm/vllm/_9.9/gemm_perf.txt",
+        "db/systems/data/h200_sxm/.gemm/vllm/0.24.0/gemm_perf.parquet",
+        "db/systems/data/.h100_sxm/vllm/0.24.0/gemm_perf.txt",
+        "db/systems/profiles/.k3/data/h200_sxm/vllm/0.24.0/gemm_perf.txt",
+    ];
+    for place in places {
+        let tree = below_db();
+        tree.commit();
+        tree.file(place, bad_table());
+        tree.file("db/systems/profiles/.k3/h200_sxm.yaml", yaml("data/h200_sxm"));
+        let on_disk = [validate(&tree, &[]), tree.sanity(&["--base-ref", "HEAD"])];
+        tree.commit();
+        let committed = [validate(&tree, &["--ref", "HEAD"]), compare(&tree, "HEAD~1", "HEAD")];
+        for run in on_disk.into_iter().chain(committed) {
+            assert_eq!(run.findings(), [format!("table-misplaced warning {place}")]);
+            assert_ne!(run.finding("table-misplaced")["new"], false);
+        }
+    }
+    // A cache that git ignores, and the folder that holds the whole repository, hide nothing.
+    let tree = below_db();
+    tree.file(".gitignore", ".cache/\n");
+    tree.commit();
+    tree.file("db/systems/data/.cache/gemm_perf.txt", bad_table());
+    assert_eq!(validate(&tree, &[]).findings(), [""; 0]);
 }
 
 #[test]

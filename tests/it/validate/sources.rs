@@ -175,7 +175,7 @@ fn since_sees_what_was_deleted_and_what_sidecars_say() {
     assert_eq!(found(&deleted), ["sidecar-missing"]);
     let gone = tree();
     std::fs::remove_file(gone.path().join(dir).join("gemm_perf.txt")).unwrap();
-    assert_eq!(found(&gone), ["sidecar-contradiction"]);
+    assert_eq!(found(&gone), ["data-deleted", "sidecar-contradiction"]);
     let edited = tree();
     edited.file(&format!("{dir}/collection_meta.yaml"), meta(", rows: 999"));
     assert_eq!(found(&edited), ["sidecar-contradiction"]);

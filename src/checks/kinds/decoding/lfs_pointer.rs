@@ -1,10 +1,11 @@
 //! Git-LFS pointers in the place of tables.
 
+use crate::base::words::plural_verb;
 use crate::checks::TableContext;
 use crate::checks::judge::Judge;
 use crate::checks::rule::Rule;
 use crate::database::table::TableFault;
-use crate::findings::Finding;
+use crate::findings::{Finding, Severity};
 
 /// A git-LFS pointer stands for the table.
 pub struct LfsPointer;
@@ -24,4 +25,22 @@ impl Judge for LfsPointer {
         let finding = Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string());
         Some(finding.evidence("oid", pointer.oid.as_str()).evidence("size", pointer.size))
     }
+
+    fn tables_in_lfs(&self, rule: &Rule, paths: &[String]) -> Option<Finding> {
+        let tables = plural_verb(paths.len(), "table", ["is", "are"]);
+        let message = format!(
+            "{tables} in git-LFS and not in this clone: `git lfs pull` fetches what .gitattributes keeps there"
+        );
+        let severity = rule.severity.at_most(Severity::Info);
+        let finding = Finding::on_path(&rule.id, severity, common_folder(paths), message);
+        Some(finding.parts(paths).evidence("tables", paths.len()))
+    }
+}
+
+/// The deepest folder that holds all of some files, which are sorted.
+fn common_folder(paths: &[String]) -> &str {
+    let (Some(first), Some(last)) = (paths.first(), paths.last()) else { return "" };
+    let alike = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
+    let end = first.as_bytes()[..alike].iter().rposition(|byte| *byte == b'/');
+    end.map_or("", |end| &first[..end])
 }

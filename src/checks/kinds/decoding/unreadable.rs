@@ -30,12 +30,12 @@ impl Judge for Unreadable {
         Ok(digest(rows).into_iter().collect())
     }
 
-    /// Git keeps a link alone, so what it leads to is not in the database.
+    /// A link or submodule that is no other way to a database which is judged.
     fn stray(&self, rule: &Rule, entry: &Entry) -> Option<Finding> {
         // git keeps the reference alone, so the files behind it are not in the database.
         let what = entry.kind.leads_away()?;
         let message =
-            format!("this is {what}; its target is not in the database and was not checked");
+            format!("this is {what}; what it leads to was not checked as a part of this database");
         Some(Finding::on_path(&rule.id, rule.severity, &entry.path, message))
     }
 }

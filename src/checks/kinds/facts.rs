@@ -1,0 +1,55 @@
+//! Files in which a database states facts about itself.
+
+use std::collections::BTreeSet;
+
+use crate::base::expr::ExprError;
+use crate::checks::judge::{CheckInputs, Found, Judge};
+use crate::checks::rule::Rule;
+use crate::checks::{ChangeContext, FactsContext};
+use crate::database::state::State;
+use crate::findings::{Finding, Severity};
+
+/// A file of facts cannot be read, has another shape than it should, or is deleted.
+pub struct FactsInvalid;
+
+impl Judge for FactsInvalid {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { facts: true, support_matrices: true, ..CheckInputs::default() }
+    }
+
+    fn facts(&self, rule: &Rule, at: &FactsContext<'_>) -> Option<Finding> {
+        let why = at.faults.join("; ");
+        // Code that was written anew is not a defect; what it holds now is not known here.
+        let (severity, message) = if at.is_code {
+            let message = format!("{why}, so the values of rules/facts.yaml are used");
+            (rule.severity.at_most(Severity::Warning), message)
+        } else {
+            (rule.severity, format!("cannot be read: {why}"))
+        };
+        Some(Finding::on_path(&rule.id, severity, &at.entry.path, message))
+    }
+
+    /// A file that goes takes its facts along.
+    fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
+        if at.head.catalog.systems.is_empty() {
+            return Ok(Found::new());
+        }
+        let still: BTreeSet<&str> = stated(at.head).map(|(name, _)| name).collect();
+        let gone = stated(at.base).filter(|(name, _)| !still.contains(name));
+        let severity = rule.severity.at_most(Severity::Warning);
+        let finding = |(_, path): (&str, &str)| {
+            let message =
+                "the file is deleted, so nothing in the database states these facts any more";
+            Finding::on_path(&rule.id, severity, path, message).of_change()
+        };
+        Ok(gone.map(finding).collect())
+    }
+}
+
+/// The facts that files of a state are about, each with its file. A support matrix is about its system, if that has a
+/// YAML.
+fn stated<'a>(state: State<'a>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let files = state.facts.files().map(|file| (file.name.as_str(), file.entry.path.as_str()));
+    let matrices = state.catalog.support.iter();
+    files.chain(matrices.map(|(system, entry)| (system.as_str(), entry.path.as_str())))
+}

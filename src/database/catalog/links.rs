@@ -1,0 +1,113 @@
+//! Symbolic links that lead to a database which is judged where it is.
+
+use std::collections::BTreeMap;
+
+use super::Catalog;
+use super::places::{Places, holds_files};
+use crate::database::source::{Entry, EntryKind};
+
+/// Names that following a link takes at most, those of the links on its way included; longer ways end nowhere.
+const LONGEST_WAY: usize = 256;
+
+/// Where the links of a source lead, by their paths; none of those that lead nowhere in it.
+pub(super) struct Links(BTreeMap<String, String>);
+
+impl Links {
+    /// Follows the links among the files of a source, which are in the order of their paths.
+    pub fn of(files: &[Entry]) -> Self {
+        let links = files.iter().filter(|entry| matches!(entry.kind, EntryKind::Link(_)));
+        let led = links.filter_map(|link| Some((link.path.clone(), follow(files, &link.path)?)));
+        Self(led.collect())
+    }
+
+    /// The root that a link leads into, if a loader that follows it reads what is judged as part of that root. In the place of
+    /// a table, or of a system, a link would serve rows that are judged as those of another place.
+    pub fn judged_root(&self, link: &str, roots: &[Catalog], places: &[Places]) -> Option<usize> {
+        let target = self.0.get(link)?;
+        if is_within(link, target) {
+            return None;
+        }
+        let is_judged = |root: &Catalog| root.is_root() && !root.systems.is_empty();
+        let own = roots.iter().zip(places).filter(|(root, places)| places.has(root, link));
+        let own = own.map(|(root, _)| &*root.folder).max_by_key(|folder| folder.len());
+        let led = roots.iter().zip(places).enumerate();
+        let led = led.filter(|(_, (root, places))| is_judged(root) && places.has(root, target));
+        let (number, (root, _)) = led.max_by_key(|(_, (root, _))| root.folder.len())?;
+        let is_same_place = |folder: &str| {
+            folder != root.folder && link.strip_prefix(folder) == target.strip_prefix(&*root.folder)
+        };
+        own.is_none_or(is_same_place).then_some(number)
+    }
+}
+
+/// Where the link at a path leads: a file or a folder of the source.
+fn follow(files: &[Entry], link: &str) -> Option<String> {
+    let mut at: Vec<&str> = Vec::new();
+    let mut ahead: Vec<&str> = link.rsplit('/').collect();
+    let mut steps = 0;
+    while let Some(name) = ahead.pop() {
+        steps += 1;
+        if steps > LONGEST_WAY {
+            return None;
+        }
+        match name {
+            "" | "." => continue,
+            ".." => {
+                at.pop()?;
+                continue;
+            }
+            name => at.push(name),
+        }
+        let path = at.join("/");
+        match files.binary_search_by(|file| file.path.as_str().cmp(&path)) {
+            Err(_) if holds_files(files, &path) => {}
+            Err(_) => return None,
+            Ok(found) => match &files[found].kind {
+                EntryKind::Link(to) if !to.is_empty() && !to.starts_with('/') => {
+                    at.pop();
+                    ahead.extend(to.rsplit('/'));
+                }
+                EntryKind::Path(_) | EntryKind::Blob(_) => {}
+                EntryKind::Link(_) | EntryKind::Submodule(_) | EntryKind::Broken(_) => return None,
+            },
+        }
+    }
+    Some(at.join("/"))
+}
+
+/// Whether a path is a folder or below it.
+pub(super) fn is_within(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Synthetic: where a link at `a/link` leads, beside a file `b/c/file` and other links.
+    fn leads(to: &str, others: &[(&str, &str)]) -> Option<String> {
+        let entry = |path: &str, kind| Entry { path: path.to_owned(), kind, size: 0 };
+        let link = |(path, to): &(&str, &str)| entry(path, EntryKind::Link((*to).to_owned()));
+        let mut files: Vec<Entry> = others.iter().map(link).collect();
+        files.push(link(&("a/link", to)));
+        files.push(entry("b/c/file", EntryKind::Path("x".into())));
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        follow(&files, "a/link")
+    }
+
+    #[test]
+    fn links_lead_to_what_is_in_the_source() {
+        assert_eq!(leads("../b/c", &[]).as_deref(), Some("b/c"));
+        assert_eq!(leads("./../b/./c/file", &[]).as_deref(), Some("b/c/file"));
+        assert_eq!(leads("next", &[("a/next", "../b")]).as_deref(), Some("b"));
+        // A folder above a link's target, not above the link.
+        assert_eq!(leads("deep/../c", &[("a/deep", "../b/c")]).as_deref(), None);
+        assert_eq!(leads("deep/../c", &[("a/deep", "../b")]).as_deref(), None);
+        assert_eq!(leads("deep/../b/c", &[("a/deep", "../b")]).as_deref(), Some("b/c"));
+        for nowhere in ["../../b", "/b/c", "../b/d", "link", "", "../b/c/file/x"] {
+            assert_eq!(leads(nowhere, &[]), None, "{nowhere}");
+        }
+        assert_eq!(leads("next", &[("a/next", "link")]), None);
+        assert_eq!(leads(&"../a/".repeat(500), &[]), None);
+    }
+}
