@@ -179,8 +179,7 @@ pub(super) fn read_system(
     let stem = entry.path.strip_suffix(".yaml")?;
     let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
     let facts = specs.systems.get(name);
-    let text = source.read(entry).map(|b| String::from_utf8_lossy(&b).into_owned());
-    let text = text.map_err(Reason::from);
+    let text = source.text(entry).map_err(Reason::from);
     let system = text.and_then(|t| System::parse(name, &t));
     let [own_data, beside] = usual_places(folder, name);
     let holds = |dir: &str| holds_files(files, dir);

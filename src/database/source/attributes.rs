@@ -64,13 +64,13 @@ fn parse(text: &str) -> Vec<FilterLine> {
             Some(quoted) => quoted,
             None => line.split_once([' ', '\t']).unwrap_or((line, "")),
         };
-        let filters = said.split_whitespace().filter_map(|word| match word {
+        let mut filters = said.split_whitespace().filter_map(|word| match word {
             "filter=lfs" => Some(true),
             "filter" | "-filter" | "!filter" => Some(false),
             word if word.starts_with("filter=") => Some(false),
             word => macros.get(word).copied(),
         });
-        let Some(is_lfs) = filters.last() else { continue };
+        let Some(is_lfs) = filters.next_back() else { continue };
         match pattern.strip_prefix("[attr]") {
             Some(name) => drop(macros.insert(name, is_lfs)),
             None => lines.extend(FilterLine::new(pattern, is_lfs)),
