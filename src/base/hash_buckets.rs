@@ -1,10 +1,8 @@
 //! Numbers by hash.
 
 use bytemuck::{Pod, Zeroable};
-use serde::{Deserialize, Serialize};
 
 use super::counting::to_starts;
-use super::stored;
 
 /// Keys in a bucket, about: so few that they fill half a line of the cache.
 const FILLED: usize = 4;
@@ -14,15 +12,12 @@ pub(crate) const BLOCK: usize = 32;
 
 /// A number of 32 bits for each of some keys, by the hash of the key: about 9 bytes a key. They lie bucket after bucket,
 /// so that lookups in the order of their hashes read line after line of the cache.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(try_from = "StoredBuckets")]
+#[derive(Debug, Clone)]
 pub(crate) struct HashBuckets {
     /// Where each bucket begins in `keys`, and where the last one ends. A key is in the bucket that the high half of
     /// its hash says.
-    #[serde(serialize_with = "stored::serialize")]
     starts: Vec<u32>,
     /// The keys of each bucket in the order in which they were given, repeated ones too.
-    #[serde(serialize_with = "stored::serialize")]
     keys: Vec<NumberedKey>,
 }
 
@@ -111,28 +106,6 @@ fn tag(hash: u64) -> u32 {
     hash as u32
 }
 
-/// [`HashBuckets`] as they were stored.
-#[derive(Deserialize)]
-struct StoredBuckets {
-    #[serde(deserialize_with = "stored::deserialize")]
-    starts: Vec<u32>,
-    #[serde(deserialize_with = "stored::deserialize")]
-    keys: Vec<NumberedKey>,
-}
-
-impl TryFrom<StoredBuckets> for HashBuckets {
-    type Error = &'static str;
-
-    fn try_from(StoredBuckets { starts, keys }: StoredBuckets) -> Result<Self, Self::Error> {
-        let ends = starts.len() > 1 && starts[starts.len() - 1] as usize == keys.len();
-        if starts.first() == Some(&0) && ends && starts.is_sorted() {
-            Ok(Self { starts, keys })
-        } else {
-            Err("not the buckets of some keys")
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,28 +153,6 @@ mod tests {
                 numbers.sort_unstable();
                 assert!(numbers.into_iter().eq(0..count as u32), "{count}: {key}");
             }
-        }
-    }
-
-    #[test]
-    fn numbers_are_read_as_they_were_stored() {
-        for count in [0, 1, 100] {
-            let own = numbered((0..count).map(hash));
-            let read: HashBuckets =
-                rmp_serde::from_slice(&rmp_serde::to_vec(&own).unwrap()).unwrap();
-            assert_eq!((read.starts, read.keys), (own.starts, own.keys));
-        }
-    }
-
-    #[test]
-    fn other_buckets_are_refused() {
-        let keys = || vec![NumberedKey { tag: 1, number: 7 }; 3];
-        let is_read = |starts: &[u32]| {
-            HashBuckets::try_from(StoredBuckets { starts: starts.to_vec(), keys: keys() }).is_ok()
-        };
-        assert!(is_read(&[0, 3]) && is_read(&[0, 1, 1, 3]));
-        for starts in [&[][..], &[3], &[0, 2], &[0, 4], &[1, 3], &[0, 2, 1, 3]] {
-            assert!(!is_read(starts), "{starts:?}");
         }
     }
 }

@@ -1,6 +1,5 @@
 //! What every room uses, and which knows nothing of databases.
 
-pub mod cache;
 pub(crate) mod counting;
 pub(crate) mod dates;
 pub(crate) mod digest;
@@ -22,7 +21,6 @@ pub mod random;
 pub mod reason;
 pub(crate) mod sample;
 pub(crate) mod stats;
-pub(crate) mod stored;
 pub(crate) mod threads;
 pub(crate) mod words;
 pub(crate) mod yaml;

@@ -15,7 +15,7 @@ use super::TerminalArgs;
 use super::bar::Bar;
 use super::output::{FailOn, Inconclusive, OutputArgs};
 use super::outputs::{self, Outputs};
-use super::selection::{CacheArgs, RuleArgs};
+use super::selection::RuleArgs;
 
 /// `perfdb-gate sanity`.
 #[derive(Debug, Args)]
@@ -59,8 +59,6 @@ pub struct Sanity {
     pub rules: RuleArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    #[command(flatten)]
-    pub cache: CacheArgs,
 }
 
 impl From<&Sanity> for overview::Options {
@@ -96,7 +94,6 @@ impl Sanity {
             rules: self.rules.rules_dir.clone(),
             detail_dir: self.detail_dir.clone(),
             charts: self.figures(),
-            cache: self.cache.cache.clone(),
             threads: self.output.threads,
         }
     }

@@ -15,7 +15,6 @@ use std::time::Instant;
 
 use tracing::debug;
 
-use crate::base::cache::Cache;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
@@ -61,8 +60,6 @@ pub struct Options {
     pub detail_dir: Option<PathBuf>,
     /// Charts wanted, at most.
     pub charts: usize,
-    /// A folder in which results are kept for later runs.
-    pub cache: Option<PathBuf>,
     /// Threads; 0 for as many as the machine has cores.
     pub threads: usize,
 }
@@ -95,7 +92,6 @@ fn asks_for_predictions(rules: &[Arc<Rule>]) -> bool {
 /// details that cannot be written. Tables that cannot be read are part of the report.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Figure>)> {
     let start = Instant::now();
-    let cache = options.cache.as_deref().map(Cache::open).transpose()?;
     let head = source::open(&options.root, options.head.as_deref())?;
     let base = head.base(&options.base)?;
     // What a pull request brings must not change how it is judged, and what the base has withdrawn
@@ -116,7 +112,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let read_models = || asks_for_predictions(&rules).then(|| models.get().map(drop));
     let states = Listed { base, head, base_files: files.0?, head_files: files.1? };
     let by =
-        By { settings: &settings, rules: &rules, models, cache: cache.as_ref(), threads, start };
+        By { settings: &settings, rules: &rules, models, threads, start };
     threads::both(threads, read_models, || compare(options, states, by, progress)).1
 }
 
@@ -134,7 +130,6 @@ struct By<'a> {
     settings: &'a Settings,
     rules: &'a [Arc<Rule>],
     models: &'a SharedModels<'a>,
-    cache: Option<&'a Cache>,
     threads: usize,
     /// When the run began.
     start: Instant,
@@ -148,7 +143,7 @@ fn compare(
     progress: &dyn Progress,
 ) -> Result<(Report, Vec<Figure>)> {
     let Listed { base, head, base_files, head_files } = states;
-    let By { settings, rules, models, cache, threads, start } = by;
+    let By { settings, rules, models, threads, start } = by;
     let specs = &settings.specs;
     // Each state has half of the threads, since both are read at once.
     let half = threads.div_ceil(2);
@@ -207,7 +202,6 @@ fn compare(
             all_rules: &settings.rules,
             models,
             threads,
-            cache,
         };
         let judged = news.judge(progress)?;
         sink.extend(judged.findings);
@@ -251,9 +245,6 @@ fn compare(
     diff.files.extend(traces.files);
     diff.files.sort_by(|a, b| a.path.cmp(&b.path));
     head.steady()?;
-    if let Some(cache) = cache {
-        cache.finish();
-    }
     if let Some(details) = details {
         details.finish(&diff)?;
     }

@@ -17,7 +17,6 @@ use super::facts::ChangedFacts;
 use super::identity::{Predecessors, TableIdentity, by_path, indices, successors};
 use super::judged::{AskedRules, JudgedTables};
 use super::systems::SystemChange;
-use crate::base::cache::Cache;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::PrChange;
@@ -59,8 +58,6 @@ pub struct News<'a> {
     pub draws: bool,
     /// Threads.
     pub threads: usize,
-    /// What earlier runs found, where that is kept.
-    pub cache: Option<&'a Cache>,
 }
 
 /// What judging a pull request leaves.
@@ -168,7 +165,6 @@ impl News<'_> {
             keeps_sketches: false,
             files: self.files,
             losing: self.losing,
-            cache: self.cache,
         })
     }
 

@@ -171,7 +171,6 @@ impl<'a> JudgeTerms<'a> {
             keeps_sketches: false,
             files: None,
             losing: None,
-            cache: None,
         })
     }
 }

@@ -47,8 +47,6 @@ pub struct Options {
     pub ledger: Option<PathBuf>,
     /// A folder that overlays the embedded rules.
     pub rules: Option<PathBuf>,
-    /// A folder of what earlier runs found.
-    pub cache: Option<PathBuf>,
     /// Threads; 0 for as many as the machine has cores.
     pub threads: usize,
 }
@@ -160,7 +158,6 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<SystemStatus> {
         },
         rules: options.rules.clone(),
         ledger: options.ledger.clone(),
-        cache: options.cache.clone(),
         threads: options.threads,
         ..validate::Options::default()
     };

@@ -4,11 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
 use tracing::debug;
 
 use super::batch::ReadTables;
-use super::cached::CachedJob;
 use super::job::Job;
 use super::surroundings::Sidecars;
 use crate::base::error::{Error, Result};
@@ -30,25 +28,18 @@ pub(super) struct CrossInputs<'a> {
     sidecars: &'a Sidecars,
     /// Paths of the tables under judgement.
     judged: &'a BTreeSet<&'a str>,
-    cached: Option<&'a CachedJob<'a>>,
     /// In how many ways tables name another origin, by path: each is decoded again once, however many
     /// others it is like.
     foreign: Mutex<BTreeMap<String, usize>>,
 }
 
-/// Which of two tables came to its place later, by their paths: 1 where the first did, 0 where they came at
-/// once, none where nothing shows.
-pub(super) type Ages = BTreeMap<[String; 2], Option<i8>>;
-
 /// What rules kept of the tables of each name, by rule.
 pub(super) type PeersByRule = BTreeMap<String, Vec<NamedPeers>>;
 
 /// What holding tables against each other finds.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct Crossed {
     pub findings: Vec<Finding>,
-    /// What it was found by beside the tables.
-    pub ages: Ages,
     /// Rows of each table of a name that can be read, by path.
     pub rows: BTreeMap<String, usize>,
     /// What rules keep of the tables of a name to judge the database as a whole by, by rule.
@@ -70,14 +61,8 @@ impl<'a> CrossInputs<'a> {
         shelf: &'a Shelf<'a>,
         sidecars: &'a Sidecars,
         judged: &'a BTreeSet<&'a str>,
-        cached: Option<&'a CachedJob<'a>>,
-    ) -> Self {
-        Self { job, shelf, sidecars, judged, cached, foreign: Mutex::default() }
-    }
-
-    /// What the rules found in some tables, where an earlier run kept that.
-    pub fn kept(&self, tables: &[&TableFile], extent: CrossExtent) -> Option<Crossed> {
-        self.cached?.crossed(tables, extent)
+        ) -> Self {
+        Self { job, shelf, sidecars, judged, foreign: Mutex::default() }
     }
 
     /// What the rules find in some tables, of which those that matter were `read`; `peers` are what they
@@ -94,9 +79,6 @@ impl<'a> CrossInputs<'a> {
         if extent == CrossExtent::Name {
             let rows = sketches.by_path.iter().map(|(path, sketch)| (path.clone(), sketch.rows));
             crossed.rows = rows.collect();
-        }
-        if let Some(cached) = self.cached.filter(|_| read.are_reproducible) {
-            cached.keep_crossed(tables, extent, &crossed);
         }
         Ok(crossed)
     }
@@ -123,15 +105,7 @@ impl<'a> CrossInputs<'a> {
         let asks = |rule: &Arc<Rule>| rule.check.judge().asks_for_models(job.catalog, job.specs);
         let models =
             if is_whole && job.rules.iter().any(asks) { job.models.get()? } else { Arc::default() };
-        let ages: Mutex<Ages> = Mutex::default();
-        let age = |a: Dated<'_>, b: Dated<'_>| {
-            let order = job.source.age(a, b);
-            let pair = [a, b].map(|dated| dated.entry.path.clone());
-            ages.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(pair, order.map(|o| o as i8));
-            order
-        };
+        let age = |a: Dated<'_>, b: Dated<'_>| job.source.age(a, b);
         let cross = CrossContext {
             catalog: job.catalog,
             tables,
@@ -166,8 +140,6 @@ impl<'a> CrossInputs<'a> {
             crossed.findings.extend(findings.into_iter().filter(is_known));
             crossed.peers.extend(peers.map(|peers| (rule.id.clone(), peers)));
         }
-        drop(cross);
-        crossed.ages = ages.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(crossed)
     }
 

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::batch::{BatchTerms, JudgedName, ReadTables};
-use super::cached::CachedJob;
 use super::cross::{CrossExtent, CrossInputs, PeersByRule};
 use super::table::TableTerms;
-use crate::base::cache::Cache;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::compare::losing::LosingTables;
@@ -66,8 +64,6 @@ pub(crate) struct Job<'a> {
     /// Tables that lose keys in a pull request, where one is judged: their other versions are looked through while they
     /// are decoded.
     pub losing: Option<&'a LosingTables<'a>>,
-    /// What earlier runs found, where that is kept.
-    pub cache: Option<&'a Cache>,
 }
 
 /// What judging a state leaves.
@@ -120,19 +116,11 @@ impl Job<'_> {
             sidecars: &sidecars,
             named: &named,
             names,
-            // Another run may plan with what this one keeps.
-            planned: self.cache.is_none().then_some(&planned),
+            planned: Some(&planned),
             slices,
         };
-        let cached = self.cache.and_then(|cache| {
-            let read = batches.iter().flatten().flat_map(|of_name| &of_name.read);
-            let read: Vec<&TableFile> = read.map(|t| &self.catalog.tables[t.index]).collect();
-            CachedJob::new(cache, self, &read, &judged, terms)
-        });
-        let cached = cached.as_ref();
-        let inputs = CrossInputs::new(self, &shelf, &sidecars, &judged, cached);
+        let inputs = CrossInputs::new(self, &shelf, &sidecars, &judged);
         let tables: Vec<&TableFile> = self.catalog.tables.iter().collect();
-        let whole = inputs.kept(&tables, CrossExtent::Whole);
         let done = AtomicUsize::new(0);
         let step = || progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, alone.len());
         let mut judgement = Judgement {
@@ -146,8 +134,7 @@ impl Job<'_> {
         let mut all = ReadTables::new(&known.names);
         all.sketches.slices = std::mem::take(&mut known.slices);
         let mut peers = PeersByRule::default();
-        let batch_terms =
-            BatchTerms { terms, cached, inputs: &inputs, knows_whole: whole.is_some() };
+        let batch_terms = BatchTerms { terms, inputs: &inputs };
         for batch in batches {
             for judged in self.judge_batch(batch, batch_terms, &mut known, &step)? {
                 let JudgedName { mut read, crossed, judged } = judged;
@@ -160,16 +147,13 @@ impl Job<'_> {
                 read.findings.own.extend(crossed.findings);
                 if !self.keeps_sketches {
                     for sketch in read.sketches.by_path.values_mut() {
-                        drop((sketch.take_detail(), sketch.take_scan()));
+                        sketch.forget_points();
                     }
                 }
                 all.add(read);
             }
         }
-        let whole = match whole {
-            Some(whole) => whole,
-            None => inputs.cross(&tables, CrossExtent::Whole, &all, &peers)?,
-        };
+        let whole = inputs.cross(&tables, CrossExtent::Whole, &all, &peers)?;
         (judgement.findings, judgement.before) = (all.findings.own, all.findings.before);
         judgement.findings.extend(whole.findings);
         if self.keeps_sketches {

@@ -1,7 +1,6 @@
 //! The first job: is this data right?
 
 mod batch;
-mod cached;
 mod cross;
 mod finding_rows;
 mod findings;
@@ -18,7 +17,6 @@ use tracing::debug;
 
 pub(crate) use self::job::{Job, Judgement};
 pub(crate) use self::surroundings::Sidecars;
-use crate::base::cache::Cache;
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::base::threads;
@@ -60,8 +58,6 @@ pub struct Options {
     pub rows_dir: Option<PathBuf>,
     /// Whether tables that nothing judges make the run inconclusive.
     pub strict: bool,
-    /// A folder in which results are kept for later runs.
-    pub cache: Option<PathBuf>,
     /// Threads; 0 for as many as the machine has cores.
     pub threads: usize,
 }
@@ -101,7 +97,6 @@ pub(crate) fn judged<R>(
     look: impl FnOnce(&Looked<'_>) -> Result<R>,
 ) -> Result<(Report, R)> {
     let start = Instant::now();
-    let cache = options.cache.as_deref().map(Cache::open).transpose()?;
     let source = source::open(&options.root, options.reference.as_deref())?;
     let source = source.as_ref();
     // What a branch brings must not change how it is judged, and what the other has withdrawn since
@@ -169,7 +164,6 @@ pub(crate) fn judged<R>(
             keeps_sketches: false,
             files: None,
             losing: None,
-            cache: cache.as_ref(),
         });
     }
     let (mut tables, mut rows, mut files) = (0, 0, 0);
@@ -189,9 +183,6 @@ pub(crate) fn judged<R>(
         table_rows.push(judgement.table_rows);
     }
     source.steady()?;
-    if let Some(cache) = &cache {
-        cache.finish();
-    }
     let mut sink = Sink::default();
     sink.extend(found);
     // A run over a part of the database, or by some rules, cannot tell what a waiver is for.

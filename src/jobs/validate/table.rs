@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::cached::SketchPart;
 use super::findings::TableFindings;
 use super::job::Job;
 use super::surroundings::Sidecars;
@@ -29,8 +28,17 @@ pub(super) struct JudgedTable {
     /// Its slices, where operations look it up.
     pub slices: Option<Arc<FileKeys>>,
     pub findings: TableFindings,
-    /// Whether its bytes are those that its id stands for, so that another run would find the same.
-    pub is_reproducible: bool,
+}
+
+/// How much of a table's sketch is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SketchPart {
+    /// Nothing: the table is not compared with others.
+    None,
+    /// The parts that other tables are compared with.
+    Reference,
+    /// Those parts, and the outliers and curves of the table.
+    Scanned,
 }
 
 /// What tables are judged and sketched by, beside the rules.
@@ -65,9 +73,6 @@ struct ReadTable {
     table: Result<Arc<Table>, TableFault>,
     /// In hex.
     digest: Option<String>,
-    /// Whether that follows from the bytes of its file, which are not a git-LFS pointer: what one names
-    /// may be there or not.
-    is_reproducible: bool,
 }
 
 /// The columns that are read of a table which is only there to compare with: those that its sketch and its slices
@@ -141,7 +146,7 @@ impl Job<'_> {
             .filter(|_| is_beside)
             .map(|spec| columns_beside(file, spec, names, awaited.as_ref()));
         let wanted = columns.as_ref().map_or(Wanted::All, Wanted::Named);
-        let ReadTable { table, digest, is_reproducible } =
+        let ReadTable { table, digest } =
             self.read(file, is_judged && (stated.is_some() || seal.is_some()), wanted);
         let seal = seal.map(|seal| SealFile::read(self.source, self.catalog, file, seal));
         let spec = file.spec(self.specs, table.as_deref().ok());
@@ -193,7 +198,7 @@ impl Job<'_> {
             series: OnceCell::new(),
         };
         let findings = self.findings(&context, rules)?;
-        Ok(JudgedTable { sketch, slices, findings, is_reproducible })
+        Ok(JudgedTable { sketch, slices, findings })
     }
 
     /// Reads some columns of a table, which another stage may have decoded already, with the digest of its bytes
@@ -203,7 +208,7 @@ impl Job<'_> {
             if self.keeps_decoded { decoded.get(file) } else { decoded.take(file) }
         });
         if let (Some(table), false) = (&kept, digest) {
-            return ReadTable { table: Ok(table.clone()), digest: None, is_reproducible: false };
+            return ReadTable { table: Ok(table.clone()), digest: None };
         }
         let bytes = match wanted {
             Wanted::All => self.source.read(&file.entry),
@@ -211,14 +216,12 @@ impl Job<'_> {
             Wanted::Named(_) => self.source.read_once(&file.entry),
         };
         match bytes {
-            Err(why) => ReadTable { table: Err(why.into()), digest: None, is_reproducible: false },
+            Err(why) => ReadTable { table: Err(why.into()), digest: None },
             Ok(bytes) => {
                 let digest = digest.then(|| sha256(&bytes));
                 let decode = || file.decode_of(self.specs, &bytes, wanted).map(Arc::new);
                 let table = kept.map_or_else(decode, Ok);
-                let is_pointer = matches!(table, Err(TableFault::LfsPointer(_)));
-                let is_reproducible = bytes.len() as u64 == file.entry.size && !is_pointer;
-                ReadTable { table, digest, is_reproducible }
+                ReadTable { table, digest }
             }
         }
     }

@@ -1,11 +1,9 @@
 //! The latency of every key of a table, to be looked up from others.
 
-use serde::{Deserialize, Serialize};
-
 use crate::base::hash_buckets::HashBuckets;
 
 /// Latencies by the hash of the key, about 9 bytes per row.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub struct KeyLatencies(HashBuckets);
 
 impl KeyLatencies {

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tracing::debug;
 
 use super::gaps::{Gap, GapsBySlice, LevelsBySlice, PairRatios};
@@ -43,7 +43,7 @@ pub struct DifferenceBand {
 const SAME: f64 = 1e-6;
 
 /// How far a slice is off by the differences of its siblings on other systems.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Residual {
     /// How many times slower it is than they say.
     pub ratio: f64,
@@ -54,7 +54,7 @@ pub(super) struct Residual {
 }
 
 /// The residuals of a slice.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Residuals {
     /// Of all of its points.
     pub all: Option<Residual>,

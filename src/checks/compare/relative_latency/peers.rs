@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
 use crate::base::stats::upper_median;
 use crate::base::threads;
 use crate::checks::CrossContext;
@@ -42,7 +40,7 @@ impl PeerTerms<'_> {
 }
 
 /// The latencies of the tables of a name over those of their peers.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub struct PeerLatencies {
     /// Relative latencies of the judged tables by path, without those over the [`NEARBY`] systems: what machines differ
     /// by shows in the tables of all names only.
@@ -52,7 +50,7 @@ pub struct PeerLatencies {
 }
 
 /// A table of one version of a backend on two systems of a generation.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 struct RunPair {
     run: SoftwareRun,
     /// The systems, in the order of the tables.
@@ -72,7 +70,7 @@ impl RunPair {
 }
 
 /// A version of a backend on the systems of a generation.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct SoftwareRun {
     generation: String,
     backend: String,
