@@ -210,12 +210,7 @@ impl Job<'_> {
         if let (Some(table), false) = (&kept, digest) {
             return ReadTable { table: Ok(table.clone()), digest: None };
         }
-        let bytes = match wanted {
-            Wanted::All => self.source.read(&file.entry),
-            // A table that is only there to compare with is looked through once.
-            Wanted::Named(_) => self.source.read_once(&file.entry),
-        };
-        match bytes {
+        match self.source.read(&file.entry) {
             Err(why) => ReadTable { table: Err(why.into()), digest: None },
             Ok(bytes) => {
                 let digest = digest.then(|| sha256(&bytes));
