@@ -12,6 +12,7 @@ pub(crate) mod glob;
 pub(crate) mod hash_buckets;
 pub(crate) mod hash_order;
 pub mod interrupt;
+pub mod kept;
 pub(crate) mod logarithm;
 pub mod panics;
 pub mod processor;

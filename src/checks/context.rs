@@ -22,7 +22,7 @@ use crate::database::source::{Dated, DatedBy};
 use crate::database::state::State;
 use crate::database::support::Matrices;
 use crate::database::table::{Column, Keys, Table, TableFault, TableScope};
-use crate::findings::{ChangedFigures, Example, Finding, Half, Reads, RowChange, Severity};
+use crate::findings::{Example, Finding, Half, Reads, RowChange, Severity};
 use crate::planner::Models;
 use crate::specs::system::System;
 use crate::specs::{Specs, TableSpec};
@@ -150,12 +150,6 @@ pub struct CrossContext<'a> {
 pub struct PrChange {
     /// Rows that it adds or changes, by the table's path; tables that are not here are untouched.
     pub rows: BTreeMap<String, RowChange>,
-    /// Tables of which it changes nothing but figures of their system, by path, with these: by themselves they
-    /// are judged by what reads these alone.
-    pub by_figures: BTreeMap<String, ChangedFigures>,
-    /// Whether tables are held against each other for what limits say of the keys that they lack, since nothing else
-    /// that is said of them changes.
-    pub by_limits: bool,
     /// Tables that it adds or changes, by path: of two that are alike, the later.
     pub tables: BTreeSet<String>,
     /// Systems and their backends of which it adds, changes or removes tables.

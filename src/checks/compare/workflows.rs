@@ -52,10 +52,6 @@ impl Judge for DefaultModels {
         true
     }
 
-    fn reads_limits(&self) -> bool {
-        true
-    }
-
     /// One finding for the newest version of each backend that cannot plan some model.
     fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let nothing_lent = ReuseManifest::default();

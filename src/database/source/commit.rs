@@ -21,7 +21,6 @@ pub struct Commit {
     commit: Option<git2::Oid>,
     /// libgit2 handles are for one thread at a time, so each reader borrows its own.
     idle: Mutex<Vec<Repository>>,
-    /// Shared with the state that it is compared with.
 }
 
 /// Resolves a revision, with a hint that names the branches when it is not there.

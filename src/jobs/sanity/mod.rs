@@ -3,11 +3,9 @@
 mod facts;
 mod identity;
 mod judged;
-mod limits;
 mod news;
 pub mod overview;
 mod roots;
-mod systems;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -165,7 +165,6 @@ impl<'a> JudgeTerms<'a> {
             threads,
             ledger: None,
             pr: None,
-            before: None,
             decoded: None,
             keeps_decoded: false,
             keeps_sketches: false,

@@ -6,13 +6,13 @@ use std::time::Instant;
 use tracing::debug;
 
 use super::cross::{CrossExtent, CrossInputs, Crossed, PeersByRule};
-use super::findings::TableFindings;
 use super::job::Job;
 use super::names::{NamedTables, ToRead};
 use super::table::{JudgedTable, SketchPart, TableTerms};
 use crate::base::error::Result;
 use crate::base::threads;
 use crate::checks::compare::sketch::Sketches;
+use crate::findings::Finding;
 use crate::planner::NameCodes;
 
 /// What every batch is judged by.
@@ -25,7 +25,7 @@ pub(super) struct BatchTerms<'a> {
 /// What reading and judging tables leaves.
 pub(super) struct ReadTables {
     pub sketches: Sketches,
-    pub findings: TableFindings,
+    pub findings: Vec<Finding>,
 }
 
 /// What judging the tables of a name leaves.
@@ -40,7 +40,7 @@ impl ReadTables {
     /// No table yet; the texts of their slices are numbered by `names`.
     pub fn new(names: &Arc<NameCodes>) -> Self {
         let sketches = Sketches { names: names.clone(), ..Sketches::default() };
-        Self { sketches, findings: TableFindings::default() }
+        Self { sketches, findings: Vec::new() }
     }
 
     /// Takes in a table.

@@ -21,8 +21,7 @@ use crate::database::ledger::Ledger;
 use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::source::Source;
-use crate::database::state::State;
-use crate::findings::{ChangedFigures, Finding};
+use crate::findings::Finding;
 use crate::planner::{PlannerFiles, SharedFileKeys, SharedModels};
 use crate::specs::Specs;
 
@@ -50,9 +49,6 @@ pub(crate) struct Job<'a> {
     pub ledger: Option<&'a Ledger>,
     /// What a pull request changes of it, where one is judged.
     pub pr: Option<&'a PrChange>,
-    /// The state before, where this job judges that, too, of the tables of which nothing changes but figures of their
-    /// system.
-    pub before: Option<State<'a>>,
     /// Tables of it that another stage decoded already, where one did.
     pub decoded: Option<&'a Decoded>,
     /// Whether a later stage asks for those, too.
@@ -70,8 +66,6 @@ pub(crate) struct Job<'a> {
 pub(crate) struct Judgement {
     /// In no order.
     pub findings: Vec<Finding>,
-    /// Those of the state before, where the job judges that, too.
-    pub before: Vec<Finding>,
     /// Sidecars and system YAML judged.
     pub files: u64,
     /// Rows of the tables judged.
@@ -100,7 +94,7 @@ impl Job<'_> {
         let path = |index: usize| self.catalog.tables[index].entry.path.as_str();
         let shelf = Shelf::new(self.catalog, &sidecars.reuse, self.specs);
         let named = if self.needs().keys { shelf.references(self.specs) } else { BTreeSet::new() };
-        let mut neighbours = self.neighbours(alone, against, &shelf);
+        let mut neighbours = self.neighbours(alone, against);
         // A sketch of another state serves unless it lacks what this one asks of it.
         let serves = |path: &str, sketch: &Sketch| {
             !named.contains(path) || sketch.points.is_empty() || sketch.coverage.is_taken()
@@ -125,7 +119,6 @@ impl Job<'_> {
         let step = || progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, alone.len());
         let mut judgement = Judgement {
             findings: Vec::new(),
-            before: Vec::new(),
             files: 0,
             rows: 0,
             table_rows: BTreeMap::new(),
@@ -144,7 +137,7 @@ impl Job<'_> {
                 let rows = judged.iter().filter_map(|index| crossed.rows.get(path(*index)));
                 judgement.rows += rows.map(|rows| *rows as u64).sum::<u64>();
                 judgement.table_rows.extend(crossed.rows);
-                read.findings.own.extend(crossed.findings);
+                read.findings.extend(crossed.findings);
                 if !self.keeps_sketches {
                     for sketch in read.sketches.by_path.values_mut() {
                         sketch.forget_points();
@@ -154,7 +147,7 @@ impl Job<'_> {
             }
         }
         let whole = inputs.cross(&tables, CrossExtent::Whole, &all, &peers)?;
-        (judgement.findings, judgement.before) = (all.findings.own, all.findings.before);
+        judgement.findings = all.findings;
         judgement.findings.extend(whole.findings);
         if self.keeps_sketches {
             judgement.sketches = all.sketches;
@@ -178,11 +171,6 @@ impl Job<'_> {
     /// Whether any of the rules holds tables against each other.
     pub(super) fn compares(&self) -> bool {
         self.rules.iter().any(|rule| rule.check.judge().compares())
-    }
-
-    /// The figures by which alone a table is judged, where a pull request changes nothing else.
-    pub(super) fn by_figures(&self, file: &TableFile) -> Option<&ChangedFigures> {
-        self.pr?.by_figures.get(&file.entry.path)
     }
 
     /// Whether a table or its sidecar, which speaks of it, changed.
@@ -216,18 +204,13 @@ impl Job<'_> {
 
     /// Tables that are not judged `alone` but that those `against` others are compared with: the
     /// same table elsewhere, or what of that says which keys they lack.
-    fn neighbours(&self, alone: &[usize], against: &[usize], shelf: &Shelf<'_>) -> Vec<usize> {
+    fn neighbours(&self, alone: &[usize], against: &[usize]) -> Vec<usize> {
         if !self.compares() {
             return Vec::new();
         }
         let tables = &self.catalog.tables;
         let judged: BTreeSet<usize> = alone.iter().copied().collect();
         let others = (0..tables.len()).filter(|i| !judged.contains(i));
-        if self.pr.is_some_and(|pr| pr.by_limits) {
-            let known = against.iter().flat_map(|i| shelf.keys_known_by(self.specs, &tables[*i]));
-            let known: BTreeSet<&str> = known.collect();
-            return others.filter(|i| known.contains(tables[*i].entry.path.as_str())).collect();
-        }
         let name = |i: &usize| tables[*i].table.as_str();
         let wanted: BTreeSet<&str> = against.iter().map(name).collect();
         others.filter(|i| wanted.contains(name(i))).collect()

@@ -3,7 +3,6 @@
 mod batch;
 mod cross;
 mod finding_rows;
-mod findings;
 mod job;
 mod names;
 mod surroundings;
@@ -158,7 +157,6 @@ pub(crate) fn judged<R>(
             threads,
             ledger: ledger.as_ref(),
             pr: None,
-            before: None,
             decoded: None,
             keeps_decoded: false,
             keeps_sketches: false,

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::findings::TableFindings;
 use super::job::Job;
 use super::surroundings::Sidecars;
 use crate::base::digest::sha256;
@@ -17,7 +16,7 @@ use crate::checks::{PrChange, TableContext};
 use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;
 use crate::database::table::{Keys, Table, TableFault, TableScope, Wanted};
-use crate::findings::Severity;
+use crate::findings::{Finding, Severity};
 use crate::planner::{FileKeys, FileOfTable, NameCodes, PlannerFiles, SharedFileKeys, TableName};
 use crate::specs::TableSpec;
 
@@ -27,7 +26,7 @@ pub(super) struct JudgedTable {
     pub sketch: Option<Sketch>,
     /// Its slices, where operations look it up.
     pub slices: Option<Arc<FileKeys>>,
-    pub findings: TableFindings,
+    pub findings: Vec<Finding>,
 }
 
 /// How much of a table's sketch is taken.
@@ -90,7 +89,7 @@ fn columns_beside<'s>(
 }
 
 /// The loader's keys of a table's rows, where there are rows and it has a key.
-pub(super) fn keys_of<'k>(
+fn keys_of<'k>(
     spec: &'k TableSpec,
     scope: Option<&'k TableScope<'_>>,
 ) -> Result<Option<Keys<'k>>, ExprError> {
@@ -201,6 +200,23 @@ impl Job<'_> {
         Ok(JudgedTable { sketch, slices, findings })
     }
 
+    /// Applies the rules to a table. Without a spec only those apply that are right for any table.
+    fn findings(
+        &self,
+        context: &TableContext<'_>,
+        rules: &[Arc<Rule>],
+    ) -> Result<Vec<Finding>, ExprError> {
+        let mut findings = Vec::new();
+        for rule in rules {
+            let judge = rule.check.judge();
+            if !context.spec.inferred || judge.judges_unknown_tables() {
+                findings.extend(rule.check.table(rule, context)?);
+                findings.extend(judge.placement(rule, context.file, self.specs));
+            }
+        }
+        Ok(findings)
+    }
+
     /// Reads some columns of a table, which another stage may have decoded already, with the digest of its bytes
     /// where that is asked for.
     fn read(&self, file: &TableFile, digest: bool, wanted: Wanted<'_>) -> ReadTable {
@@ -227,7 +243,7 @@ impl Job<'_> {
             self.all_rules.all().filter(|r| r.check.needs().origin).cloned().collect();
         // Of a table of which some rows changed, a rule has two findings.
         let ways = |judged: JudgedTable| {
-            let findings = judged.findings.own.into_iter().filter(|f| f.severity != Severity::Info);
+            let findings = judged.findings.into_iter().filter(|f| f.severity != Severity::Info);
             findings.map(|f| f.rule).collect::<BTreeSet<_>>().len()
         };
         let slices = &SharedFileKeys::default();

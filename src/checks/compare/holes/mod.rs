@@ -109,10 +109,6 @@ impl Judge for HoleSize {
         true
     }
 
-    fn reads_limits(&self) -> bool {
-        true
-    }
-
     /// One finding for each table that lacks what its references have.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let judged: Vec<&TableFile> = at.judged_tables().collect();
