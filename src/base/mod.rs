@@ -1,6 +1,5 @@
 //! What every room uses, and which knows nothing of databases.
 
-pub(crate) mod counting;
 pub(crate) mod dates;
 pub(crate) mod digest;
 pub mod error;
@@ -9,13 +8,9 @@ pub mod exit;
 pub mod expr;
 pub mod files;
 pub(crate) mod glob;
-pub(crate) mod hash_buckets;
-pub(crate) mod hash_order;
 pub mod interrupt;
 pub mod kept;
-pub(crate) mod logarithm;
 pub mod panics;
-pub mod processor;
 pub mod progress;
 pub mod random;
 pub mod reason;

@@ -12,7 +12,6 @@ use super::{
     Fate, Impact, ImpactCase, Options, PlannedVersion, PointImpact, States, predict, summary,
 };
 use crate::base::error::{Error, Result};
-use crate::base::threads;
 use crate::database::catalog::Role;
 use crate::database::diff::{Class, Diff};
 use crate::database::served::ServedFormats;
@@ -128,12 +127,10 @@ impl PlannedChange {
             let cases = predict::cases_of(&sides, &models, &changed, threads);
             // What was read of a system is dropped before the next one is.
             let read = predict::contents_read(&sides, &models);
-            let forget = || {
-                drop(sides);
-                store.forget();
-                files.forget(&read);
-            };
-            threads::both(threads, forget, || found.take_in(cases));
+            drop(sides);
+            store.forget();
+            files.forget(&read);
+            found.take_in(cases);
         }
         found.sum_up();
         Ok(found)

@@ -16,7 +16,6 @@ const SHORTER: f64 = 3.0;
 
 /// A key and the table's latency there; of a neighbour that is not there, 0 ms.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[repr(C, packed(4))]
 pub struct KeyPoint {
     /// Hash of the key.
     pub hash: u64,

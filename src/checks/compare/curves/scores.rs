@@ -9,16 +9,15 @@ use super::curve::{BendPoint, TableCurve};
 use super::evidence::{Bent, Evidence, evidence, shown_by};
 use super::latencies::KeyLatencies;
 use super::recurrence::evidence_in;
-use super::references::{ReferenceGroups, reference_groups, touch};
+use super::references::{ReferenceGroups, reference_groups};
 use super::shapes::{Roughness, ShapeScore, rougher, roughness, shape_scores};
-use crate::base::hash_buckets::BLOCK;
 use crate::base::threads;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketched;
 use crate::database::catalog::TableFile;
 
 /// Bends that a thread takes at once.
-const STRETCH: usize = 16 * BLOCK;
+const STRETCH: usize = 512;
 
 /// What other tables say of the curves of the judged tables.
 #[derive(Default)]
@@ -194,13 +193,8 @@ impl TableScores {
         // A pull request may change one large table alone.
         let stretches: Vec<&[BendPoint]> = curve.bends.chunks(STRETCH).collect();
         let bends = threads::map(&stretches, threads, |stretch| {
-            let mut found = Vec::with_capacity(stretch.len());
-            for block in stretch.chunks(BLOCK) {
-                let bent = || block.iter().map(|bend| Bent::of(&curve, bend));
-                touch(groups, bent().flat_map(|bent| bent.first_keys()));
-                found.extend(bent().map(|bent| evidence(&bent, groups)));
-            }
-            found
+            let of_bend = |bend: &BendPoint| evidence(&Bent::of(&curve, bend), groups);
+            stretch.iter().map(of_bend).collect::<Vec<Evidence>>()
         });
         let bends = bends.concat();
         Self {

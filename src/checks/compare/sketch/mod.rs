@@ -13,7 +13,6 @@ use self::parts::{KERNEL, SliceNumbers, axes, kernels};
 use self::rows::ReadRows;
 
 use crate::base::expr::{ExprError, Scope};
-use crate::base::hash_order::sorted_by_hash;
 use crate::base::sample::sampled;
 use crate::checks::compare::curves::{AxisPoints, KeyLatencies, TableCurve};
 use crate::checks::compare::series::Outlier;
@@ -44,9 +43,8 @@ pub fn slice_id(slice: &Slice) -> String {
     serde_json::to_string(slice).unwrap_or_default()
 }
 
-/// A point of a table. Packed, since all tables of a database keep theirs at once.
+/// A point of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[repr(C, packed(2))]
 pub struct SketchPoint {
     /// Hash of its key.
     pub hash: u64,
@@ -181,7 +179,8 @@ impl Sketch {
         let kept = kept.map(|row| (hashes[row as usize], row));
         let rank = |row: u32| ranks.as_ref().map_or(0, |ranks| ranks[row as usize]);
         let place = |(hash, row): &(u64, u32)| (*hash, rank(*row), *row);
-        let mut order = sorted_by_hash(kept.collect(), end, |(hash, _)| *hash, place);
+        let mut order: Vec<(u64, u32)> = kept.collect();
+        order.sort_unstable_by_key(place);
         order.dedup_by_key(|(hash, _)| *hash);
         let mut slices = SliceNumbers::default();
         let point = |(hash, row): &(u64, u32)| {
