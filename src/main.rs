@@ -12,6 +12,7 @@ use perfdb_gate::base::escape::clean;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::base::interrupt;
 use perfdb_gate::base::panics::install_panic_hook;
+use perfdb_gate::base::threads;
 
 use cli::{Cli, Command, TerminalArgs};
 
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     if cli.terminal.verbose {
         log();
     }
+    threads::start(cli.threads);
     let exit = run(cli.command, cli.terminal).unwrap_or_else(|error| {
         report(&error);
         Exit::Failed

@@ -16,6 +16,6 @@ pub mod random;
 pub mod reason;
 pub(crate) mod sample;
 pub(crate) mod stats;
-pub(crate) mod threads;
+pub mod threads;
 pub(crate) mod words;
 pub(crate) mod yaml;

@@ -81,8 +81,6 @@ pub struct ChangeContext<'a> {
     pub losing: Option<&'a LosingTables<'a>>,
     /// What is known of tables.
     pub specs: &'a Specs,
-    /// Threads that a rule may use.
-    pub threads: usize,
 }
 
 /// A system under judgement.
@@ -131,8 +129,6 @@ pub struct CrossContext<'a> {
     /// Which of two tables came to its place later: `Greater` for the first, none where nothing
     /// shows. It walks the history, so it is asked for the few that matter.
     pub age: &'a (dyn for<'f> Fn(Dated<'f>, Dated<'f>) -> Option<Ordering> + Sync),
-    /// Threads that a rule may use.
-    pub threads: usize,
     /// What rules kept of the tables of each name, by rule; of the tables of a name nothing yet.
     pub peers: &'a BTreeMap<String, Vec<NamedPeers>>,
     /// What other tables say of the curves of those under judgement, for the rules that share it.

@@ -69,7 +69,6 @@ impl From<&Sanity> for overview::Options {
             selection: Selection { systems: args.system.clone(), ..Selection::default() },
             rules: args.rules.rules_dir.clone(),
             charts: args.charts,
-            threads: args.output.threads,
         }
     }
 }
@@ -94,7 +93,6 @@ impl Sanity {
             rules: self.rules.rules_dir.clone(),
             detail_dir: self.detail_dir.clone(),
             charts: self.figures(),
-            threads: self.output.threads,
         }
     }
 
@@ -117,7 +115,7 @@ impl Sanity {
     fn compare(&self, base: &str, terminal: TerminalArgs) -> Result<Exit> {
         let (report, figures) = sanity::run(&self.options(base), &Bar::of("tables", terminal))?;
         let drawings =
-            if self.draws() { chart::drawings(&figures, self.output.threads)? } else { Vec::new() };
+            if self.draws() { chart::drawings(&figures)? } else { Vec::new() };
         let smoke = self.smoke_command.as_deref().map(smoke::run).transpose()?;
         let mut outcome = report.outcome(self.fail_on.least());
         if let Some(smoke) = smoke.as_ref().filter(|s| !s.passed) {
@@ -149,7 +147,7 @@ impl Sanity {
         let figures = overview::run(&self.into())?;
         let Some(folder) = &self.output_dir else { return Ok(Exit::Inconclusive) };
         let mut outputs = Outputs::default();
-        outputs.charts(folder, &chart::drawings(&figures, self.output.threads)?);
+        outputs.charts(folder, &chart::drawings(&figures)?);
         outputs.write()?;
         let names = figures.iter().map(|f| format!("{}.svg\n", folder.join(&f.name).display()));
         report::print(&names.collect::<String>())?;

@@ -48,9 +48,6 @@ pub struct StatusArgs {
     /// Write to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Number of threads; 0 means one per core.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
-    pub threads: usize,
 }
 
 impl From<&StatusArgs> for status::Options {
@@ -63,7 +60,6 @@ impl From<&StatusArgs> for status::Options {
             versions: args.version.clone(),
             ledger: args.ledger.clone(),
             rules: args.rules_dir.clone(),
-            threads: args.threads,
         }
     }
 }

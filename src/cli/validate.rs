@@ -93,7 +93,6 @@ impl From<&Validate> for validate::Options {
             ledger: args.ledger.clone(),
             rows_dir: args.gate.rows_dir.clone(),
             strict: args.gate.strict,
-            threads: args.output.threads,
         }
     }
 }

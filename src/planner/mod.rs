@@ -80,4 +80,4 @@ use crate::database::table::{
 };
 use crate::specs::facts::Slots;
 use crate::specs::system::System;
-use crate::specs::{Library, SpecFile, Specs, read_all};
+use crate::specs::{Library, SpecFile, Specs};

@@ -75,7 +75,7 @@ pub struct LostSlice<'a> {
 
 impl<'a> LosingTables<'a> {
     /// Those of a pull request. That all of a system is gone is another rule's to say.
-    pub fn of(head: State<'a>, diff: &'a Diff, threads: usize) -> Self {
+    pub fn of(head: State<'a>, diff: &'a Diff) -> Self {
         let tables = &head.catalog.tables;
         let left: BTreeSet<&str> = tables.iter().map(|t| t.place.system.as_str()).collect();
         let mut changes: BTreeMap<Group<'a>, Vec<(&TableDiff, &ServedDiff)>> = BTreeMap::new();
@@ -90,7 +90,7 @@ impl<'a> LosingTables<'a> {
         let keys = |(_, changes): &(Group<'a>, Vec<(&TableDiff, &ServedDiff)>)| -> usize {
             changes.iter().map(|(_, served)| served.lost_keys.len()).sum()
         };
-        let found = threads::map_largest_first(&groups, threads, keys, |(group, changes)| {
+        let found = threads::map_largest_first(&groups, keys, |(group, changes)| {
             LosingTable::new(head, *group, changes.clone())
         });
         let specs = head.specs;

@@ -100,7 +100,6 @@ impl PlannedChange {
         base: State<'_>,
         head: State<'_>,
         diff: &Diff,
-        threads: usize,
     ) -> Result<PredictedChange> {
         let Self { files, models, versions, current } = self;
         let mut found = PredictedChange {
@@ -124,7 +123,7 @@ impl PlannedChange {
                 found.classes.insert(side.version.clone(), class(&side.paths(), diff));
             }
             found.impact.versions.extend(sides.iter().map(|side| side.version.clone()));
-            let cases = predict::cases_of(&sides, &models, &changed, threads);
+            let cases = predict::cases_of(&sides, &models, &changed);
             // What was read of a system is dropped before the next one is.
             let read = predict::contents_read(&sides, &models);
             drop(sides);

@@ -54,8 +54,6 @@ pub struct News<'a> {
     pub files: Option<&'a PlannerFiles>,
     /// Whether charts are chosen of what is judged.
     pub draws: bool,
-    /// Threads.
-    pub threads: usize,
 }
 
 /// What judging a pull request leaves.
@@ -149,7 +147,6 @@ impl News<'_> {
             specs: state.specs,
             facts: state.facts,
             models: self.models,
-            threads: self.threads,
             ledger: None,
             pr: None,
             decoded: Some(state.decoded),

@@ -26,7 +26,6 @@ pub fn map(options: &Options, progress: &dyn Progress) -> Result<DatabaseMap> {
         root: options.root.clone(),
         reference: options.reference.clone(),
         rules: options.rules.clone(),
-        threads: options.threads,
         ..validate::Options::default()
     };
     let report = validate::run(&judged, progress)?;

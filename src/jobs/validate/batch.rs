@@ -11,6 +11,7 @@ use super::names::{NamedTables, ToRead};
 use super::table::{JudgedTable, SketchPart, TableTerms};
 use crate::base::error::Result;
 use crate::base::threads;
+use rayon::prelude::*;
 use crate::checks::compare::sketch::Sketches;
 use crate::findings::Finding;
 use crate::planner::NameCodes;
@@ -79,12 +80,14 @@ impl Job<'_> {
             }
         }
         let pairs: Vec<(&NamedTables<'_>, &ReadTables)> = batch.iter().zip(&read).collect();
-        let found = threads::map(&pairs, self.threads, |(named, read)| if named.are_compared {
+        let compare = |(named, read): &(&NamedTables<'_>, &ReadTables)| {
+            if !named.are_compared {
+                return Ok(Crossed::default());
+            }
             let peers = PeersByRule::default();
             by.inputs.cross(&named.tables, CrossExtent::Name, read, &peers)
-        } else {
-            Ok(Crossed::default())
-        });
+        };
+        let found: Vec<Result<Crossed>> = pairs.par_iter().map(compare).collect();
         let judged = batch.into_iter().zip(read).zip(found).map(|((named, read), crossed)| {
             let judged = named.read.iter().filter(|item| item.judge).map(|item| item.index);
             Ok(JudgedName { read, crossed: crossed?, judged: judged.collect() })
@@ -106,7 +109,7 @@ impl Job<'_> {
             items.extend(named.read.iter().map(|item| (number, item)));
         }
         let size = |(_, item): &(usize, &ToRead)| file(item).entry.size;
-        let found = threads::map_largest_first(&items, self.threads, size, |(number, item)| {
+        let found = threads::map_largest_first(&items, size, |(number, item)| {
             let start = Instant::now();
             let file = file(item);
             let sketch = if !names[*number].are_compared {

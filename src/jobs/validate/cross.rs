@@ -10,7 +10,7 @@ use super::batch::ReadTables;
 use super::job::Job;
 use super::surroundings::Sidecars;
 use crate::base::error::{Error, Result};
-use crate::base::threads;
+use rayon::prelude::*;
 use crate::checks::CrossContext;
 use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::Sketches;
@@ -117,7 +117,6 @@ impl<'a> CrossInputs<'a> {
             ledger: job.ledger,
             judged: self.judged,
             foreign: &|file| self.foreign(file),
-            threads: job.threads,
             age: &age,
             peers,
             curves: Default::default(),
@@ -131,7 +130,7 @@ impl<'a> CrossInputs<'a> {
         if extent == CrossExtent::Name && rules.iter().any(|r| r.check.needs().curves.is_some()) {
             cross.curve_scores();
         }
-        let found = threads::map(&rules, job.threads, |rule| by_rule(rule, &cross, extent));
+        let found: Vec<_> = rules.par_iter().map(|rule| by_rule(rule, &cross, extent)).collect();
         let is_known =
             |f: &Finding| f.table.as_ref().is_none_or(|name| job.specs.tables.contains_key(name));
         let mut crossed = Crossed::default();

@@ -43,8 +43,6 @@ pub(crate) struct Job<'a> {
     pub facts: &'a TreeFacts,
     /// The models that are planned, for rules that ask for them.
     pub models: &'a SharedModels<'a>,
-    /// Threads.
-    pub threads: usize,
     /// What a collector failed at, where its log was given.
     pub ledger: Option<&'a Ledger>,
     /// What a pull request changes of it, where one is judged.

@@ -18,7 +18,6 @@ pub(crate) use self::job::{Job, Judgement};
 pub(crate) use self::surroundings::Sidecars;
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
-use crate::base::threads;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::settings::Settings;
 use crate::database::catalog::Catalog;
@@ -57,8 +56,6 @@ pub struct Options {
     pub rows_dir: Option<PathBuf>,
     /// Whether tables that nothing judges make the run inconclusive.
     pub strict: bool,
-    /// Threads; 0 for as many as the machine has cores.
-    pub threads: usize,
 }
 
 /// Judges a perf database.
@@ -103,14 +100,12 @@ pub(crate) fn judged<R>(
     let tip =
         options.since.as_deref().map(|since| Commit::open(&options.root, since)).transpose()?;
     let judges: &dyn Source = tip.as_ref().map_or(source, |tip| tip);
-    let threads = threads::threads(options.threads);
-    let (files, settings) = threads::both(
-        threads,
+    let (files, settings) = rayon::join(
         || source.files(),
         || Settings::read(judges, options.rules.as_deref(), options.baseline.as_deref()),
     );
     let settings = settings?;
-    let roots = Catalog::some_roots(source, files?, &settings.specs, threads)?;
+    let roots = Catalog::some_roots(source, files?, &settings.specs)?;
     debug!(
         roots = roots.len(),
         systems = roots.iter().map(|root| root.systems.len()).sum::<usize>(),
@@ -154,7 +149,6 @@ pub(crate) fn judged<R>(
             specs,
             facts,
             models: &models,
-            threads,
             ledger: ledger.as_ref(),
             pr: None,
             decoded: None,

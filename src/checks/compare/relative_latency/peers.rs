@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::stats::upper_median;
-use crate::base::threads;
+use rayon::prelude::*;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Sketched, Sketches, Slice};
 use crate::database::catalog::TableFile;
@@ -126,8 +126,8 @@ impl PeerLatencies {
         // The medians of all pairs at once: of many systems they are most of what there is to do.
         let all_pairs = siblings.iter().chain(of_runs.iter().map(|(_, pair)| pair));
         let all_pairs: Vec<SketchedPair<'_>> = all_pairs.copied().collect();
-        let mut ratios =
-            threads::map(&all_pairs, at.threads, |(a, b)| medians(a.1, b.1, points)).into_iter();
+        let ratios = all_pairs.par_iter().map(|(a, b)| medians(a.1, b.1, points));
+        let mut ratios = ratios.collect::<Vec<_>>().into_iter();
         let mut all = PeerRatios::default();
         for ((a, b), ratios) in siblings.iter().zip(&mut ratios) {
             let is_same = a.0.place.backend == b.0.place.backend;
